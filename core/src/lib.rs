@@ -1,0 +1,17 @@
+//! The pure heart of Holdover.
+//!
+//! > The core decides, the runtime performs, the store remembers.
+//!
+//! Nothing here awaits, reads a clock, draws a random number or opens a socket. Time and random numbers
+//! come in as facts; what must be done goes out as actions.
+
+pub mod agent;
+pub mod error;
+pub mod gate;
+pub mod ids;
+pub mod message;
+pub mod model;
+pub mod payload;
+pub mod store;
+pub mod time;
+pub mod tool;

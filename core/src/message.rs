@@ -1,0 +1,230 @@
+//! The transcript: what a session's messages mean.
+//!
+//! A message is written once, as JSON, and never changed. Tool calls keep their arguments as the text
+//! that the model wrote: an approval binds exactly those bytes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{CallId, InboxSeq, PendingId, ToolName};
+use crate::payload::{Digest, Payload};
+use crate::time::Timestamp;
+
+/// One entry of the transcript.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Message {
+    /// Said to the agent.
+    User(UserMessage),
+    /// Said by the model.
+    Assistant(AssistantMessage),
+    /// The one result of a tool call.
+    Tool(ToolResult),
+    /// A person's decision on a call. Kept for the record; no model sees it.
+    Decision(DecisionRecord),
+    /// A word of the engine to whoever reads along (a step limit was reached). No model sees it.
+    Notice(Notice),
+}
+
+impl Message {
+    /// The wire name of the role.
+    pub fn role(&self) -> &'static str {
+        match self {
+            Self::User(_) => "user",
+            Self::Assistant(_) => "assistant",
+            Self::Tool(_) => "tool",
+            Self::Decision(_) => "decision",
+            Self::Notice(_) => "notice",
+        }
+    }
+
+    /// The bytes that are stored.
+    pub fn to_payload(&self) -> Result<Payload, serde_json::Error> {
+        Payload::json(self)
+    }
+}
+
+/// Said to the agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserMessage {
+    /// The text.
+    pub text: String,
+    /// The inbox item it came as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<InboxSeq>,
+}
+
+/// Said by the model.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AssistantMessage {
+    /// What was said, in order.
+    pub parts: Vec<AssistantPart>,
+}
+
+impl AssistantMessage {
+    /// All of the text, put together.
+    pub fn text(&self) -> String {
+        self.parts
+            .iter()
+            .filter_map(|part| match part {
+                AssistantPart::Text { text } => Some(text.as_str()),
+                AssistantPart::Reasoning { .. } | AssistantPart::Call(_) => None,
+            })
+            .collect()
+    }
+
+    /// The calls, in order.
+    pub fn calls(&self) -> impl Iterator<Item = &CallRequest> {
+        self.parts.iter().filter_map(|part| match part {
+            AssistantPart::Call(call) => Some(call),
+            AssistantPart::Text { .. } | AssistantPart::Reasoning { .. } => None,
+        })
+    }
+}
+
+/// A part of what the model said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum AssistantPart {
+    /// Text for the reader.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// The model's reasoning, as far as the provider shows it.
+    Reasoning {
+        /// The text.
+        text: String,
+        /// What the provider wants to see again with it, opaque.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signature: Option<String>,
+    },
+    /// A tool call that the model asks for.
+    Call(CallRequest),
+}
+
+/// A tool call as the model asked for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallRequest {
+    /// Our own id, unique in the session; providers' ids are not.
+    pub id: CallId,
+    /// Which tool, as the model named it. It may name one that does not exist.
+    pub tool: String,
+    /// The arguments, as the model wrote them. Not necessarily JSON.
+    pub arguments: String,
+}
+
+/// The one result of a call. Every call of the transcript has exactly one (INV-08).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// Which call.
+    pub call: CallId,
+    /// Which tool.
+    pub tool: String,
+    /// How the call ended.
+    pub status: ResultStatus,
+    /// What the model is told.
+    pub content: String,
+    /// The arguments that ran, if a person edited them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited_arguments: Option<String>,
+    /// How long the call was out, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+}
+
+/// How a call ended, as its result says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultStatus {
+    /// It did what it was asked for.
+    Done,
+    /// It could not, and says why.
+    Error,
+    /// The policy refused it.
+    Denied,
+    /// A person refused it.
+    RejectedByUser,
+    /// It was stopped before it acted.
+    Cancelled,
+    /// It was out when it was lost sight of: it may have acted.
+    InDoubt,
+}
+
+/// A person's decision on a call: bound to the bytes it saw.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecisionRecord {
+    /// Which call.
+    pub call: CallId,
+    /// Which asking.
+    pub pending: PendingId,
+    /// What was decided.
+    pub decision: Decision,
+    /// When it was taken, by the store's clock.
+    pub at: Timestamp,
+}
+
+/// The content of an answer to an approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// Whether the call may run.
+    pub approve: bool,
+    /// The digest of the arguments that were shown; another digest decides nothing.
+    pub saw: Digest,
+    /// Arguments to run with instead, as JSON text. Checked again by schema and policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<String>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Who decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// The content of an answer to a client tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientAnswer {
+    /// Whether the client could not do it.
+    #[serde(default)]
+    pub is_error: bool,
+    /// What the model is told.
+    pub content: String,
+}
+
+/// The content of a delivered message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// The text.
+    pub text: String,
+}
+
+/// The content of a delivered signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "signal", rename_all = "snake_case")]
+pub enum SignalBody {
+    /// Go on where a failed or interrupted turn stopped.
+    Retry,
+    /// The same, asked for after an interrupt.
+    Resume,
+}
+
+/// A word of the engine to whoever reads along.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    /// The text.
+    pub text: String,
+}
+
+/// What is shown to whoever owes an answer: the body of a pending call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingBody {
+    /// Which tool.
+    pub tool: ToolName,
+    /// The arguments that would run, exactly.
+    pub arguments: String,
+    /// Their digest, to be named by the decision.
+    pub digest: Digest,
+    /// Why the answer is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+}

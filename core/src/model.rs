@@ -1,0 +1,237 @@
+//! What a model adapter does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::ErrorInfo;
+use crate::message::Message;
+
+/// A language model: one call, one stream.
+///
+/// The engine may call it again for the same step after a crash or an error; an adapter therefore has no
+/// effect outside. It never retries by itself: one layer only retries, and that is core.
+#[async_trait]
+pub trait Model: Send + Sync + 'static {
+    /// The model as a person would name it: `openai:gpt-5`. For logs and errors.
+    fn name(&self) -> &str;
+
+    /// Begins one model call. Dropping the stream stops the call.
+    ///
+    /// The stream ends with exactly one [`ModelEvent::Finished`], or with one error, after which nothing
+    /// more comes. A stream that ends without either was cut: the engine treats it as
+    /// [`ModelErrorKind::Incomplete`], never as an answer.
+    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError>;
+}
+
+/// What comes while a model answers.
+pub type ModelStream = BoxStream<'static, Result<ModelEvent, ModelError>>;
+
+/// Everything a model is asked with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelRequest {
+    /// The system prompt.
+    pub system: Arc<str>,
+    /// The transcript, oldest first. Each call has exactly one result; decisions and notices are left out.
+    pub messages: Vec<Arc<Message>>,
+    /// The tools it may ask for.
+    pub tools: Arc<[ModelTool]>,
+    /// Output tokens at most.
+    pub max_output_tokens: u32,
+    /// Which step of the session and which attempt at it: for logs, and for the scripted model.
+    pub step: u64,
+    /// The attempt at this step, from 0.
+    pub attempt: u32,
+}
+
+/// A tool as a model is told of it: no executor in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelTool {
+    /// Its name.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// The JSON Schema of its arguments.
+    pub parameters: Value,
+}
+
+/// One thing that comes while a model answers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModelEvent {
+    /// More text.
+    Text(String),
+    /// More reasoning.
+    Reasoning(String),
+    /// The model began to ask for a tool.
+    CallStarted {
+        /// Which call of this answer, from 0.
+        index: usize,
+        /// Which tool.
+        tool: String,
+    },
+    /// The whole answer; the last event.
+    Finished(ModelAnswer),
+}
+
+/// A whole answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelAnswer {
+    /// What was said, in order.
+    pub parts: Vec<AnswerPart>,
+    /// Why the model stopped.
+    pub stop: StopReason,
+    /// What it used.
+    pub usage: TokenUsage,
+}
+
+/// A part of an answer. Calls have no id yet: the engine gives its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnswerPart {
+    /// Text for the reader.
+    Text(String),
+    /// Reasoning, with what the provider wants to see again with it.
+    Reasoning {
+        /// The text.
+        text: String,
+        /// Opaque.
+        signature: Option<String>,
+    },
+    /// A tool call.
+    Call {
+        /// Which tool, as the model named it.
+        tool: String,
+        /// The arguments, as the model wrote them; what cannot be parsed stays as it is.
+        arguments: String,
+    },
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// It said all it wanted.
+    EndTurn,
+    /// It asks for tools.
+    ToolUse,
+    /// It reached the cap on output tokens.
+    MaxTokens,
+    /// It refused to answer.
+    Refusal,
+}
+
+/// What model calls used, in tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TokenUsage {
+    /// Tokens read, cached ones among them.
+    pub input: u64,
+    /// Tokens written, reasoning among them.
+    pub output: u64,
+    /// Of those read: from the provider's cache.
+    pub cached: u64,
+    /// Of those written: reasoning.
+    pub reasoning: u64,
+}
+
+impl TokenUsage {
+    /// Adds another usage.
+    pub fn add(&mut self, other: Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cached += other.cached;
+        self.reasoning += other.reasoning;
+    }
+
+    /// Tokens read and written.
+    pub fn total(&self) -> u64 {
+        self.input + self.output
+    }
+}
+
+/// What went wrong with a model call, to branch on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelErrorKind {
+    /// The provider is overloaded or asks for patience (429, 529).
+    RateLimited,
+    /// The provider failed (5xx).
+    Provider,
+    /// The network failed: name, connection, reset, time-out.
+    Network,
+    /// The stream ended without saying why: it was cut.
+    Incomplete,
+    /// What came cannot be read.
+    Malformed,
+    /// No data for too long.
+    Stalled,
+    /// The key is refused.
+    Auth,
+    /// No money or quota is left.
+    Quota,
+    /// The request is larger than the model's context.
+    ContextLimit,
+    /// The provider refuses the request for another reason (4xx).
+    Refused,
+    /// The adapter itself is set up wrongly.
+    Configuration,
+}
+
+impl ModelErrorKind {
+    /// Whether the same call may succeed later (requirement B37).
+    pub fn is_retryable(self) -> bool {
+        match self {
+            Self::RateLimited
+            | Self::Provider
+            | Self::Network
+            | Self::Incomplete
+            | Self::Malformed
+            | Self::Stalled => true,
+            Self::Auth | Self::Quota | Self::ContextLimit | Self::Refused | Self::Configuration => false,
+        }
+    }
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RateLimited => "rate_limited",
+            Self::Provider => "provider",
+            Self::Network => "network",
+            Self::Incomplete => "incomplete",
+            Self::Malformed => "malformed",
+            Self::Stalled => "stalled",
+            Self::Auth => "auth",
+            Self::Quota => "quota",
+            Self::ContextLimit => "context_limit",
+            Self::Refused => "refused",
+            Self::Configuration => "configuration",
+        }
+    }
+}
+
+/// A model call that failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("model: {}: {detail}", kind.as_str())]
+pub struct ModelError {
+    /// To branch on.
+    pub kind: ModelErrorKind,
+    /// What exactly, in one line; never a key.
+    pub detail: String,
+    /// How long the provider asks to wait; wins over the computed delay.
+    pub retry_after: Option<Duration>,
+}
+
+impl ModelError {
+    /// An error of `kind`.
+    pub fn new(kind: ModelErrorKind, detail: impl Into<String>) -> Self {
+        Self { kind, detail: detail.into(), retry_after: None }
+    }
+}
+
+impl From<&ModelError> for ErrorInfo {
+    fn from(error: &ModelError) -> Self {
+        ErrorInfo::new(format!("model.{}", error.kind.as_str()), error.detail.clone())
+    }
+}

@@ -1,0 +1,50 @@
+//! What a store promises under its present settings.
+
+use serde::Serialize;
+
+/// The worst fault that an acknowledged commit survives. Ordered: each includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommitSurvives {
+    /// Nothing: it lives in this process.
+    Nothing,
+    /// The death of the process that wrote it, at any instruction.
+    ProcessKill,
+    /// The death of the machine that wrote it.
+    PowerCut,
+    /// The loss of the server that acknowledged it.
+    Failover,
+}
+
+/// Who may hold handles on the same data at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SharedBy {
+    /// Handles within one process.
+    Process,
+    /// Processes on one machine.
+    Machine,
+    /// Processes on many machines.
+    Network,
+}
+
+/// What this backend under its present settings promises. Never more than it keeps: the engine refuses
+/// work that the store cannot honour, and the conformance suite checks each claim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Capabilities {
+    /// The backend with its version, as a person would say it: `SQLite 3.51.3`.
+    pub backend: String,
+    /// The worst fault that an acknowledged commit survives.
+    pub commit_survives: CommitSurvives,
+    /// Who may share the data.
+    pub shared_by: SharedBy,
+    /// Whether [`wait_for_change`](super::StateStore::wait_for_change) returns early across handles of
+    /// other processes. Polling suffices everywhere.
+    pub change_hints_across_processes: bool,
+    /// The largest single payload, in bytes.
+    pub payload_bytes_max: usize,
+    /// The largest commit, all payloads together, in bytes.
+    pub commit_bytes_max: usize,
+    /// Settings read back from the backend that these promises rest on, by name.
+    pub settings: Vec<(String, String)>,
+}

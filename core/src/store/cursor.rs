@@ -1,0 +1,201 @@
+//! Opaque places in a log or a list. Callers keep them as text and hand them back.
+//!
+//! The text is lower-case hexadecimal: a kind byte, the fields, and a checksum, so that a text that was
+//! cut, mixed up or made up is refused instead of read as another place.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::ids::{EventSeq, Incarnation};
+use crate::payload::Digest;
+
+/// The longest cursor text, in bytes; longer ones are refused unread.
+pub const CURSOR_BYTES_MAX: usize = 2048;
+
+const EVENTS: u8 = 1;
+const PAGE: u8 = 2;
+const CHECKSUM_BYTES: usize = 4;
+
+/// A text that is no cursor.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a cursor: {0}")]
+pub struct InvalidCursor(&'static str);
+
+/// A place in a session's event stream: after this event, in this incarnation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EventCursor {
+    /// The life of the session; none before the first event of whichever life there is.
+    incarnation: Option<Incarnation>,
+    after: EventSeq,
+}
+
+impl EventCursor {
+    /// Before the first event, of whichever incarnation there is.
+    pub const START: Self = Self { incarnation: None, after: EventSeq(0) };
+
+    /// After event `after` of `incarnation`. For stores.
+    pub fn after(incarnation: Incarnation, after: EventSeq) -> Self {
+        Self { incarnation: Some(incarnation), after }
+    }
+
+    /// The event to go on after, if the cursor belongs to `incarnation`; none means it is gone. For stores.
+    pub fn place_in(&self, incarnation: Incarnation) -> Option<EventSeq> {
+        match self.incarnation {
+            Some(own) if own != incarnation => None,
+            Some(_) | None => Some(self.after),
+        }
+    }
+}
+
+impl fmt::Display for EventCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = vec![EVENTS];
+        match self.incarnation {
+            Some(incarnation) => {
+                fields.extend_from_slice(incarnation.0.as_bytes());
+                fields.extend_from_slice(&self.after.0.to_be_bytes());
+            }
+            None => fields.push(0),
+        }
+        f.write_str(&seal(&fields))
+    }
+}
+
+impl FromStr for EventCursor {
+    type Err = InvalidCursor;
+
+    fn from_str(text: &str) -> Result<Self, InvalidCursor> {
+        let fields = open(text, EVENTS)?;
+        if fields == [0] {
+            return Ok(Self::START);
+        }
+        let (id, after) = fields.split_at_checked(16).ok_or(InvalidCursor("too short"))?;
+        let id = Uuid::from_slice(id).map_err(|_| InvalidCursor("no incarnation"))?;
+        let after = after.try_into().map_err(|_| InvalidCursor("no place"))?;
+        Ok(Self::after(Incarnation(id), EventSeq(u64::from_be_bytes(after))))
+    }
+}
+
+impl Serialize for EventCursor {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for EventCursor {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// A place in a list, bound to the query it came from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PageCursor(String);
+
+impl PageCursor {
+    /// The place `position` (a store's own bytes) in the list of `query`. For stores.
+    pub fn at(query: Digest, position: &[u8]) -> Self {
+        let mut fields = vec![PAGE];
+        fields.extend_from_slice(&query.0[..16]);
+        fields.extend_from_slice(position);
+        Self(seal(&fields))
+    }
+
+    /// The position, if the cursor came from `query`. For stores.
+    pub fn position_in(&self, query: Digest) -> Result<Vec<u8>, InvalidCursor> {
+        let fields = open(&self.0, PAGE)?;
+        match fields.split_at_checked(16) {
+            Some((bound, position)) if bound == &query.0[..16] => Ok(position.to_vec()),
+            Some(_) => Err(InvalidCursor("it belongs to another query")),
+            None => Err(InvalidCursor("too short")),
+        }
+    }
+
+    /// The text of the cursor.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PageCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for PageCursor {
+    type Err = InvalidCursor;
+
+    fn from_str(text: &str) -> Result<Self, InvalidCursor> {
+        open(text, PAGE)?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+fn seal(fields: &[u8]) -> String {
+    let checksum = Digest::of(fields);
+    let bytes = fields.iter().chain(&checksum.0[..CHECKSUM_BYTES]);
+    bytes.map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn open(text: &str, kind: u8) -> Result<Vec<u8>, InvalidCursor> {
+    if text.len() > CURSOR_BYTES_MAX {
+        return Err(InvalidCursor("too long"));
+    }
+    if !text.len().is_multiple_of(2)
+        || !text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    {
+        return Err(InvalidCursor("not lower-case hexadecimal"));
+    }
+    let digit = |b: u8| if b.is_ascii_digit() { b - b'0' } else { b - b'a' + 10 };
+    let mut bytes: Vec<u8> =
+        text.as_bytes().chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect();
+    let split = bytes.len().checked_sub(CHECKSUM_BYTES).ok_or(InvalidCursor("too short"))?;
+    let checksum = bytes.split_off(split);
+    if checksum != Digest::of(&bytes).0[..CHECKSUM_BYTES] {
+        return Err(InvalidCursor("its checksum is wrong"));
+    }
+    match bytes.split_first() {
+        Some((&first, fields)) if first == kind => Ok(fields.to_vec()),
+        Some(_) => Err(InvalidCursor("it is of another kind")),
+        None => Err(InvalidCursor("too short")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_cursor_reads_back_from_its_text() {
+        let incarnation = Incarnation(Uuid::from_u128(7));
+        for cursor in [EventCursor::START, EventCursor::after(incarnation, EventSeq(9))] {
+            assert_eq!(cursor.to_string().parse(), Ok(cursor));
+        }
+        let cursor = EventCursor::after(incarnation, EventSeq(9));
+        assert_eq!(cursor.place_in(incarnation), Some(EventSeq(9)));
+        assert_eq!(cursor.place_in(Incarnation(Uuid::from_u128(8))), None);
+    }
+
+    #[test]
+    fn a_text_that_is_no_cursor_is_refused() {
+        let good = EventCursor::after(Incarnation(Uuid::from_u128(7)), EventSeq(9)).to_string();
+        let page = PageCursor::at(Digest::of(b"q"), b"p").to_string();
+        for bad in
+            ["", "0", "zz", "é0", &good[..good.len() - 2], &good.replace('9', "8"), &page, &"00".repeat(2000)]
+        {
+            assert!(bad.parse::<EventCursor>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_page_cursor_is_bound_to_its_query() {
+        let cursor = PageCursor::at(Digest::of(b"q"), b"place");
+        assert_eq!(cursor.position_in(Digest::of(b"q")), Ok(b"place".to_vec()));
+        assert!(cursor.position_in(Digest::of(b"other")).is_err());
+        assert_eq!(cursor.as_str().parse(), Ok(cursor));
+    }
+}

@@ -1,0 +1,144 @@
+//! What goes wrong in a store. Losing a race is not among it: that is a value in an outcome.
+
+use std::error::Error;
+use std::fmt;
+
+use crate::ids::SessionKey;
+
+/// What went wrong, to branch on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StoreErrorKind {
+    /// The caller asked for something that has no meaning: a limit of 0, a cursor of another query.
+    InvalidArgument,
+    /// Something is larger than [`Capabilities`](super::Capabilities) allows. Nothing was changed.
+    TooLarge,
+    /// The session that was to be read does not exist.
+    NotFound,
+    /// The backend cannot do this; its capabilities say so.
+    Unsupported,
+    /// What is stored is not what was written, or has a shape that this version cannot read.
+    Corrupt,
+    /// The data was written by a newer version of the store. Nothing was read or changed.
+    Newer,
+    /// The backend cannot be reached, or its settings break what it must promise.
+    Unavailable,
+    /// No room is left. Nothing was changed.
+    Full,
+    /// Something else in the backend; the source says what.
+    Backend,
+}
+
+impl fmt::Display for StoreErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::InvalidArgument => "invalid argument",
+            Self::TooLarge => "too large",
+            Self::NotFound => "not found",
+            Self::Unsupported => "unsupported",
+            Self::Corrupt => "corrupt",
+            Self::Newer => "written by a newer version",
+            Self::Unavailable => "unavailable",
+            Self::Full => "full",
+            Self::Backend => "backend failed",
+        })
+    }
+}
+
+/// Whether trying again makes sense, and what is known about the first try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Retry {
+    /// The same call fails again. Nothing was changed.
+    Never,
+    /// Nothing was changed; the same call may succeed later.
+    Later,
+    /// The write may have landed. Repeat it with the same operation id, or read, before acting.
+    OutcomeUnknown,
+}
+
+/// A store's error: one struct, one line.
+#[derive(Debug)]
+pub struct StoreError {
+    /// To branch on.
+    pub kind: StoreErrorKind,
+    /// Whether trying again makes sense.
+    pub retry: Retry,
+    /// The method of [`StateStore`](super::StateStore), or `open`.
+    pub operation: &'static str,
+    /// The session, where there is one.
+    pub key: Option<Box<SessionKey>>,
+    /// What exactly; names the field, never contains a payload or a secret.
+    pub detail: String,
+    /// The backend's own error.
+    pub source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl StoreError {
+    /// An error of `kind` in `operation`, with the retry that usually goes with it: `Later` for
+    /// [`Unavailable`](StoreErrorKind::Unavailable) and [`Full`](StoreErrorKind::Full), else `Never`.
+    pub fn new(kind: StoreErrorKind, operation: &'static str, detail: impl Into<String>) -> Self {
+        let retry = match kind {
+            StoreErrorKind::Unavailable | StoreErrorKind::Full => Retry::Later,
+            StoreErrorKind::InvalidArgument
+            | StoreErrorKind::TooLarge
+            | StoreErrorKind::NotFound
+            | StoreErrorKind::Unsupported
+            | StoreErrorKind::Corrupt
+            | StoreErrorKind::Newer
+            | StoreErrorKind::Backend => Retry::Never,
+        };
+        Self { kind, retry, operation, key: None, detail: detail.into(), source: None }
+    }
+
+    /// Shorthand for an [`InvalidArgument`](StoreErrorKind::InvalidArgument).
+    pub fn invalid(operation: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StoreErrorKind::InvalidArgument, operation, detail)
+    }
+
+    /// Names the session.
+    #[must_use]
+    pub fn on(mut self, key: &SessionKey) -> Self {
+        self.key = Some(Box::new(key.clone()));
+        self
+    }
+
+    /// Says what is known about the first try.
+    #[must_use]
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// Keeps the backend's own error.
+    #[must_use]
+    pub fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "store: {}", self.operation)?;
+        if let Some(key) = &self.key {
+            write!(f, " {key}")?;
+        }
+        write!(f, ": {}", self.kind)?;
+        if !self.detail.is_empty() {
+            write!(f, ": {}", self.detail)?;
+        }
+        if let Some(source) = &self.source {
+            write!(f, ": {}", source.to_string().replace('\n', " "))?;
+        }
+        match self.retry {
+            Retry::Never => Ok(()),
+            Retry::Later => f.write_str(" (may succeed later)"),
+            Retry::OutcomeUnknown => f.write_str(" (may have been applied)"),
+        }
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+}

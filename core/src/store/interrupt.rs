@@ -1,0 +1,69 @@
+//! Requests to stop, from any process.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::InterruptId;
+use crate::time::Timestamp;
+
+/// How hard to stop. Ordered: an abort replaces a soft stop that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InterruptKind {
+    /// Ends the turn; the session stays usable.
+    Soft,
+    /// Ends the session for ever.
+    Abort,
+}
+
+impl InterruptKind {
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Soft => "soft",
+            Self::Abort => "abort",
+        }
+    }
+}
+
+/// A request to stop. The first soft one that waits is kept, later ones change nothing; the first abort
+/// replaces a soft one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interrupt {
+    /// Drawn by the asker. The commit that names it clears it.
+    pub id: InterruptId,
+    /// How hard.
+    pub kind: InterruptKind,
+    /// Why, in the asker's words.
+    pub reason: String,
+    /// When it was asked, by the asker's clock as far as the store cares.
+    pub at: Timestamp,
+}
+
+/// The answer to [`request_interrupt`](super::StateStore::request_interrupt).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InterruptOutcome {
+    /// It waits now; a session that nobody runs is due now.
+    Requested,
+    /// One that is at least as hard waits already, and is kept.
+    AlreadyWaiting {
+        /// Which.
+        id: InterruptId,
+    },
+    /// A soft stop of a session at rest: there is nothing to stop, and the next turn is not harmed.
+    AtRest,
+    /// The session is aborted, for ever.
+    Aborted,
+    /// There is no such session.
+    NotFound,
+}
+
+/// The answer to [`check_interrupt_flag`](super::StateStore::check_interrupt_flag).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InterruptCheck {
+    /// Nothing waits.
+    Clear,
+    /// This waits, and is handed to the asking run. It goes on waiting until a commit names it.
+    Waiting(Interrupt),
+    /// Another run owns the session now, or it was released or deleted.
+    StaleFence,
+}

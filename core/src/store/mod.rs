@@ -1,0 +1,264 @@
+//! The contract of a store.
+//!
+//! A store knows nothing of agents, models or prompts. It keeps bytes, versions, owners and deadlines.
+//! [`StateStore`] is the whole contract; [`rules`] holds its decisions as pure functions over one
+//! [`SessionRow`](rules::SessionRow), for stores that can call them inside their transactions.
+
+mod capabilities;
+mod claim;
+mod commit;
+mod cursor;
+mod error;
+mod inbox;
+mod interrupt;
+mod pending;
+mod read;
+pub mod rules;
+mod session;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+pub use capabilities::{Capabilities, CommitSurvives, SharedBy};
+pub use claim::{Claim, ClaimDue, ClaimOne, ClaimOutcome, LeaseOutcome, Queues};
+pub use commit::{
+    Applied, Commit, CommitOutcome, NewMessage, NewState, OutcomeKind, Receipt, Release, RunEnd,
+    StageOutcome, Staged, StagedResult, Staging,
+};
+pub use cursor::{CURSOR_BYTES_MAX, EventCursor, InvalidCursor, PageCursor};
+pub use error::{Retry, StoreError, StoreErrorKind};
+pub use inbox::{Delivery, INBOX_PAGE, InboxItem, ItemKind, StoredItem, Wake};
+pub use interrupt::{Interrupt, InterruptCheck, InterruptKind, InterruptOutcome};
+pub use pending::{NewPending, PendingCall, PendingKind};
+pub use read::{
+    EventPage, MessageRange, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, Page, PageRequest, PendingQuery, RunEnded,
+    RunRecord, SessionQuery, StoredEvent, StoredMessage, Watch, runs_digest,
+};
+pub use session::{
+    CasOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Labels, Lease, NewSession, Session, SessionStatus,
+    SessionSummary, Start, StatusCas,
+};
+
+use crate::ids::{Fence, InboxSeq, SessionKey};
+
+/// Where sessions are kept. Object-safe; a handle is shared by many tasks.
+///
+/// For every method:
+/// - **Atomic.** A write is applied wholly or not at all, also when the caller's future is dropped at any
+///   await: then it may have been applied or not, nothing in between, and nothing stays locked (INV-04).
+/// - **One row decides.** All that a write decides on lies on the one session row. The write locks that
+///   row first and checks fence, version and status there, after any wait (INV-22).
+/// - **Visible.** Once it answered, every handle on the same data sees it (INV-06). What survives is said
+///   by [`Capabilities::commit_survives`] (INV-01).
+/// - **One clock.** Every instant comes from the store's own clock, read after waits. Leases are given as
+///   durations, deadlines as instants on that clock.
+/// - **Losing a race is a value** in the outcome, and changes nothing. [`StoreError`] is for what went
+///   wrong; its `retry` says whether the write may have landed.
+/// - **Tenants** are part of every key. Another tenant's ids answer exactly as unknown ones (INV-35).
+///
+/// No method has a default body: a wrapper that forgets one does not compile.
+#[async_trait]
+pub trait StateStore: Send + Sync + 'static {
+    /// What this backend under its present settings promises, as read when it was opened.
+    fn capabilities(&self) -> Capabilities;
+
+    // Sessions
+
+    /// Creates a session with status idle, version 1, epoch 0, its first items, and its alarm or claim.
+    /// All of it becomes visible together. A repeat with the same operation id answers
+    /// [`CreateOutcome::Created`] again.
+    async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError>;
+
+    /// Reads a session with what is staged, at one instant. None if there is no such session.
+    async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError>;
+
+    /// Lists sessions, newest first. A cursor of another query is an
+    /// [`InvalidArgument`](StoreErrorKind::InvalidArgument).
+    async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError>;
+
+    /// Removes every row of a session: messages, events, inbox, keys, pending calls, runs, staged results.
+    async fn delete_session(&self, key: &SessionKey, mode: DeleteMode) -> Result<DeleteOutcome, StoreError>;
+
+    // Ownership
+
+    /// Moves the session to active for a new run: epoch and version rise by one, items are accepted, an
+    /// open run record is closed as lost, a new one is opened, the alarm is set to the lease's end.
+    async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError>;
+
+    /// Claims at most `claim.runs.len()` sessions whose alarm has rung, soonest alarm first, ties by key.
+    /// No two claims share a session and epoch (INV-32). A claim never comes back with its lease over.
+    async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError>;
+
+    /// Moves a failed or interrupted session to suspended with the alarm now. Every other move is refused.
+    async fn compare_and_set_status(
+        &self,
+        key: &SessionKey,
+        cas: StatusCas,
+    ) -> Result<CasOutcome, StoreError>;
+
+    /// Lets the lease run for `lease` from now; never shortens it. Accepted under the newest epoch also
+    /// after the lease has ended.
+    async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError>;
+
+    // Progress, all fenced
+
+    /// Makes results and start marks durable before their step is finished. Does not change the version.
+    async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError>;
+
+    /// Applies a commit wholly or not at all. The lease is extended only when less than half of it is
+    /// left. A repeat of the last commit under the same fence answers the first outcome. After
+    /// [`Retry::OutcomeUnknown`] the owner repeats the same commit until it is answered (INV-05).
+    async fn save_state_and_promote_staging(
+        &self,
+        fence: &Fence,
+        commit: Commit,
+    ) -> Result<CommitOutcome, StoreError>;
+
+    /// Hands the waiting interrupt to this run. It goes on waiting until a commit names it, so a crash in
+    /// between loses nothing.
+    async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError>;
+
+    // From outside
+
+    /// Puts an item into the inbox, once per key. Never moves an active session's alarm.
+    async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError>;
+
+    /// Asks the session to stop. A session that nobody runs becomes due, in every queue.
+    async fn request_interrupt(
+        &self,
+        key: &SessionKey,
+        interrupt: Interrupt,
+    ) -> Result<InterruptOutcome, StoreError>;
+
+    // Reading
+
+    /// Reads messages by ranges, in the order of the ranges. What lies past the end is left out. An
+    /// unknown session is [`NotFound`](StoreErrorKind::NotFound).
+    async fn read_messages(
+        &self,
+        key: &SessionKey,
+        ranges: &[MessageRange],
+    ) -> Result<Vec<StoredMessage>, StoreError>;
+
+    /// Reads what is not consumed after `after`, in order, at most `limit` (bounded by [`INBOX_PAGE`]).
+    /// An unknown session is [`NotFound`](StoreErrorKind::NotFound), a limit of 0 an
+    /// [`InvalidArgument`](StoreErrorKind::InvalidArgument).
+    async fn read_inbox(
+        &self,
+        key: &SessionKey,
+        after: InboxSeq,
+        limit: u32,
+    ) -> Result<Vec<StoredItem>, StoreError>;
+
+    /// Reads events after a cursor, at most `limit` (bounded by [`PAGE_ROWS_MAX`]). The order in which
+    /// events become visible is their order. A limit of 0 is an
+    /// [`InvalidArgument`](StoreErrorKind::InvalidArgument).
+    async fn read_events(
+        &self,
+        key: &SessionKey,
+        after: &EventCursor,
+        limit: u32,
+    ) -> Result<EventPage, StoreError>;
+
+    /// Lists the runs of a session in the order they began. An unknown session is
+    /// [`NotFound`](StoreErrorKind::NotFound).
+    async fn list_runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, StoreError>;
+
+    /// Lists open pending calls across the sessions of a tenant, soonest deadline first.
+    async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError>;
+
+    /// Returns when what is watched may have changed, at the latest after `at_most`. Only a hint: it may
+    /// return early for nothing, and whoever only polls misses nothing.
+    async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError>;
+}
+
+#[async_trait]
+impl<S: StateStore + ?Sized> StateStore for std::sync::Arc<S> {
+    fn capabilities(&self) -> Capabilities {
+        (**self).capabilities()
+    }
+    async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {
+        (**self).create_session(new).await
+    }
+    async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
+        (**self).load_session(key).await
+    }
+    async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
+        (**self).list_sessions(query).await
+    }
+    async fn delete_session(&self, key: &SessionKey, mode: DeleteMode) -> Result<DeleteOutcome, StoreError> {
+        (**self).delete_session(key, mode).await
+    }
+    async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
+        (**self).claim_session(key, claim).await
+    }
+    async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError> {
+        (**self).claim_due(claim).await
+    }
+    async fn compare_and_set_status(
+        &self,
+        key: &SessionKey,
+        cas: StatusCas,
+    ) -> Result<CasOutcome, StoreError> {
+        (**self).compare_and_set_status(key, cas).await
+    }
+    async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError> {
+        (**self).renew_lease(fence, lease).await
+    }
+    async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {
+        (**self).stage_result(fence, staging).await
+    }
+    async fn save_state_and_promote_staging(
+        &self,
+        fence: &Fence,
+        commit: Commit,
+    ) -> Result<CommitOutcome, StoreError> {
+        (**self).save_state_and_promote_staging(fence, commit).await
+    }
+    async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
+        (**self).check_interrupt_flag(fence).await
+    }
+    async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {
+        (**self).deliver(key, item).await
+    }
+    async fn request_interrupt(
+        &self,
+        key: &SessionKey,
+        interrupt: Interrupt,
+    ) -> Result<InterruptOutcome, StoreError> {
+        (**self).request_interrupt(key, interrupt).await
+    }
+    async fn read_messages(
+        &self,
+        key: &SessionKey,
+        ranges: &[MessageRange],
+    ) -> Result<Vec<StoredMessage>, StoreError> {
+        (**self).read_messages(key, ranges).await
+    }
+    async fn read_inbox(
+        &self,
+        key: &SessionKey,
+        after: InboxSeq,
+        limit: u32,
+    ) -> Result<Vec<StoredItem>, StoreError> {
+        (**self).read_inbox(key, after, limit).await
+    }
+    async fn read_events(
+        &self,
+        key: &SessionKey,
+        after: &EventCursor,
+        limit: u32,
+    ) -> Result<EventPage, StoreError> {
+        (**self).read_events(key, after, limit).await
+    }
+    async fn list_runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, StoreError> {
+        (**self).list_runs(key, page).await
+    }
+    async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError> {
+        (**self).list_pending(query).await
+    }
+    async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
+        (**self).wait_for_change(watch, at_most).await
+    }
+}

@@ -1,0 +1,186 @@
+//! The decisions of a store, as pure functions over one session row.
+//!
+//! A store that can run Rust inside its transaction (memory, SQLite, an embedded key-value store) locks
+//! the row, lets these functions decide, writes the row back, and then the rows that the decision names.
+//! Stores that decide in SQL or in a script follow the same rules; the conformance suite compares.
+//!
+//! Every function takes `now`, the store's clock read after any wait, and changes the row only when it
+//! answers that the write is applied.
+
+mod commit;
+mod delivery;
+mod ownership;
+
+use serde::{Deserialize, Serialize};
+
+pub use commit::{CommitFacts, Unseen};
+pub use delivery::{Arrival, PendingFacts};
+pub use ownership::Claimed;
+
+use super::{Applied, Interrupt, InterruptKind, Lease, NewSession, Receipt, SessionStatus, Start};
+use crate::ids::{
+    Epoch, EventSeq, Fence, InboxSeq, Incarnation, MessageSeq, OperationId, QueueLabel, RunId, SessionKey,
+    StateFormat, Version,
+};
+use crate::time::Timestamp;
+
+/// All that a write decides on, in one place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionRow {
+    /// Tenant and id.
+    pub key: SessionKey,
+    /// Which life of the session.
+    pub incarnation: Incarnation,
+    /// The operation that created it.
+    pub created_by: OperationId,
+    /// Its status.
+    pub status: SessionStatus,
+    /// Raised by claims, commits and compare-and-sets.
+    pub version: Version,
+    /// The number of the newest run.
+    pub epoch: Epoch,
+    /// Which workers may serve it.
+    pub queue: QueueLabel,
+    /// The format of its state.
+    pub format: StateFormat,
+    /// Who holds it. None while nobody does, also while an active session was given back.
+    pub lease: Option<Lease>,
+    /// The run of the newest claim.
+    pub last_claim: Option<RunId>,
+    /// The status that the newest claim found.
+    pub found: SessionStatus,
+    /// The newest commit of any run.
+    pub last_commit: Option<LastCommit>,
+    /// Whether the record of run `epoch` is open.
+    pub run_open: bool,
+    /// When it wants a worker.
+    pub alarm: Option<Timestamp>,
+    /// Takeovers of an ended lease since the last commit of any kind.
+    pub attempts: u32,
+    /// The interrupt that waits.
+    pub interrupt: Option<Interrupt>,
+    /// The run that the waiting interrupt was handed to.
+    pub interrupt_handed_to: Option<Epoch>,
+    /// The newest message.
+    pub last_message: MessageSeq,
+    /// The newest event.
+    pub last_event: EventSeq,
+    /// The newest inbox item.
+    pub last_item: InboxSeq,
+    /// How many inbox items are not consumed.
+    pub unread: u64,
+    /// Items up to here wake nobody.
+    pub inbox_seen: InboxSeq,
+    /// What lies after `inbox_seen`.
+    pub unseen: Unseen,
+    /// How many unseen counted items wake it while it is suspended; 0 = none do.
+    pub wake_on: u32,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When this row last changed.
+    pub updated_at: Timestamp,
+}
+
+/// The newest commit, kept so that a repeat answers the first outcome.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastCommit {
+    /// Its operation id.
+    pub operation: OperationId,
+    /// The run that made it.
+    pub epoch: Epoch,
+    /// What it answered.
+    pub receipt: Receipt,
+}
+
+impl SessionRow {
+    /// The row of a new session: idle, version 1, epoch 0, no items yet. Items and a claim follow with
+    /// [`SessionRow::accept`] and [`SessionRow::claim`] in the same write; then [`SessionRow::set_start`].
+    pub fn create(new: &NewSession, now: Timestamp) -> Self {
+        Self {
+            key: new.key.clone(),
+            incarnation: new.incarnation,
+            created_by: new.operation.clone(),
+            status: SessionStatus::Idle,
+            version: Version(1),
+            epoch: Epoch(0),
+            queue: new.queue.clone(),
+            format: new.format,
+            lease: None,
+            last_claim: None,
+            found: SessionStatus::Idle,
+            last_commit: None,
+            run_open: false,
+            alarm: None,
+            attempts: 0,
+            interrupt: None,
+            interrupt_handed_to: None,
+            last_message: MessageSeq(0),
+            last_event: EventSeq(0),
+            last_item: InboxSeq(0),
+            unread: 0,
+            inbox_seen: InboxSeq(0),
+            unseen: Unseen::default(),
+            wake_on: 0,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
+    /// Sets the alarm that the creation named, over what its items asked for.
+    pub fn set_start(&mut self, start: &Start) {
+        match start {
+            Start::At(at) => self.alarm = Some(*at),
+            Start::WithItems | Start::Claimed(_) => {}
+        }
+    }
+
+    /// The fence of the newest run.
+    pub fn fence(&self) -> Fence {
+        Fence { key: self.key.clone(), incarnation: self.incarnation, epoch: self.epoch }
+    }
+
+    /// Whether `fence` may write: its incarnation, the newest epoch, not released (INV-22). Whether the
+    /// lease still runs does not matter.
+    pub fn admits(&self, fence: &Fence) -> bool {
+        self.incarnation == fence.incarnation
+            && self.epoch == fence.epoch
+            && self.status == SessionStatus::Active
+            && self.lease.is_some()
+    }
+
+    /// What is known of a commit `operation` under a fence that may not write any more.
+    pub fn was_applied(&self, fence: &Fence, operation: &OperationId) -> Applied {
+        if self.incarnation != fence.incarnation {
+            return Applied::Unknown;
+        }
+        match &self.last_commit {
+            Some(last) if last.epoch == fence.epoch && last.operation == *operation => Applied::Yes,
+            Some(last) if last.epoch > fence.epoch => Applied::Unknown,
+            Some(_) | None => Applied::No,
+        }
+    }
+
+    /// The news as of `now`.
+    pub fn receipt(&self, now: Timestamp) -> Receipt {
+        Receipt {
+            version: self.version,
+            last_message: self.last_message,
+            last_item: self.last_item,
+            unread: self.unread,
+            interrupt: self.interrupt.is_some(),
+            now,
+            lease_ends: self.lease.as_ref().map_or(now, |lease| lease.ends),
+        }
+    }
+
+    fn ring_at(&mut self, at: Timestamp) {
+        self.alarm = Some(self.alarm.map_or(at, |alarm| alarm.min(at)));
+    }
+
+    fn abort_waits(&self) -> bool {
+        self.interrupt.as_ref().is_some_and(|interrupt| interrupt.kind == InterruptKind::Abort)
+    }
+}
+
+#[cfg(test)]
+mod tests;

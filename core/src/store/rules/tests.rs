@@ -1,0 +1,114 @@
+use super::*;
+use crate::ids::{SessionId, TenantId, WorkerId};
+use crate::payload::Payload;
+use crate::store::{Commit, CommitOutcome, InboxItem, ItemKind, Labels, Release, Wake};
+use std::time::Duration;
+use uuid::Uuid;
+
+const LEASE: Duration = Duration::from_secs(10);
+
+fn at(ms: i64) -> Timestamp {
+    Timestamp::from_ms(ms)
+}
+
+fn row() -> SessionRow {
+    let new = NewSession {
+        key: SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap()),
+        incarnation: Incarnation(Uuid::from_u128(1)),
+        operation: OperationId::new("create").unwrap(),
+        queue: QueueLabel::new("q").unwrap(),
+        labels: Labels::default(),
+        definition: Payload::new(""),
+        format: StateFormat(1),
+        items: vec![],
+        start: Start::WithItems,
+    };
+    SessionRow::create(&new, at(0))
+}
+
+fn claimed(mut row: SessionRow, now: Timestamp) -> SessionRow {
+    row.claimable(None, now).expect("claimable");
+    row.claim(RunId::new("r").unwrap(), WorkerId::new("w").unwrap(), LEASE, now);
+    row
+}
+
+fn message(wake: Wake) -> InboxItem {
+    InboxItem {
+        key: crate::ids::ItemKey::new("k").unwrap(),
+        kind: ItemKind::Message { wake },
+        incarnation: None,
+        payload: Payload::new("m"),
+    }
+}
+
+fn commit(release: Option<Release>) -> Commit {
+    Commit { release, ..Commit::new(OperationId::new("c").unwrap()) }
+}
+
+fn to(status: SessionStatus, wake_on: u32) -> Option<Release> {
+    Some(Release::To { status, deadline: None, wake_on })
+}
+
+#[test]
+fn a_delivery_never_moves_an_active_sessions_alarm() {
+    let mut row = claimed(row(), at(0));
+    let before = row.alarm;
+    row.accept(&message(Wake::Now), None, None, at(5)).expect("accepted");
+    assert_eq!(row.alarm, before);
+}
+
+#[test]
+fn an_item_that_arrived_during_the_run_wakes_at_release() {
+    let mut row = claimed(row(), at(0));
+    row.accept(&message(Wake::Now), None, None, at(5)).expect("accepted");
+    let facts = CommitFacts { unseen: row.unseen, ..CommitFacts::default() };
+    row.apply(&commit(to(SessionStatus::Suspended, 0)), &facts, at(9)).expect("applied");
+    assert_eq!(row.alarm, Some(at(9)));
+}
+
+#[test]
+fn a_suspended_session_wakes_when_the_count_is_reached() {
+    let mut row = claimed(row(), at(0));
+    row.apply(&commit(to(SessionStatus::Suspended, 2)), &CommitFacts::default(), at(1)).expect("applied");
+    row.accept(&message(Wake::Count), None, None, at(5)).expect("accepted");
+    assert_eq!(row.alarm, None);
+    row.accept(&message(Wake::Quiet), None, None, at(6)).expect("accepted");
+    assert_eq!(row.alarm, None);
+    row.accept(&message(Wake::Count), None, None, at(7)).expect("accepted");
+    assert_eq!(row.alarm, Some(at(7)));
+}
+
+#[test]
+fn a_release_ends_the_fence_except_for_the_repeat_of_that_commit() {
+    let mut row = claimed(row(), at(0));
+    let fence = row.fence();
+    let last = commit(to(SessionStatus::Idle, 0));
+    let receipt = row.apply(&last, &CommitFacts::default(), at(1)).expect("applied");
+    assert_eq!(row.admit(&fence, &last), Some(CommitOutcome::Committed(receipt)));
+    let other = Commit::new(OperationId::new("other").unwrap());
+    assert_eq!(row.admit(&fence, &other), Some(CommitOutcome::StaleFence { applied: Applied::No }));
+    let row = claimed(row, at(2));
+    assert_eq!(row.admit(&fence, &last), Some(CommitOutcome::StaleFence { applied: Applied::Yes }));
+}
+
+#[test]
+fn a_takeover_that_is_given_back_stays_due_and_its_fence_is_over() {
+    let row = claimed(row(), at(0));
+    let mut row = claimed(row, at(10_000));
+    assert_eq!(row.attempts, 1);
+    let fence = row.fence();
+    row.apply(&commit(Some(Release::GiveBack { alarm: None })), &CommitFacts::default(), at(10_001))
+        .expect("applied");
+    assert_eq!((row.status, row.alarm), (SessionStatus::Active, Some(at(10_001))));
+    assert!(!row.admits(&fence));
+    assert!(row.claimable(None, at(10_001)).is_ok());
+}
+
+#[test]
+fn a_commit_extends_the_lease_only_below_half() {
+    let mut row = claimed(row(), at(0));
+    row.apply(&commit(None), &CommitFacts::default(), at(5_000)).expect("applied");
+    assert_eq!(row.alarm, Some(at(10_000)));
+    row.apply(&commit(None), &CommitFacts::default(), at(5_001)).expect("applied");
+    assert_eq!(row.alarm, Some(at(15_001)));
+}

@@ -1,0 +1,194 @@
+//! What a tool is and what it promises.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ids::{CallId, SessionKey, ToolName};
+
+/// What a crash in the middle of a call means for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectClass {
+    /// No effect outside: run again.
+    ReadOnly,
+    /// Run again with the same idempotency key and the same bytes (INV-14).
+    Idempotent,
+    /// Never sent again: it ends in doubt and the model is told (INV-15). The default, because a model
+    /// chooses the calls and most services are not idempotent.
+    #[default]
+    AtMostOnce,
+}
+
+impl EffectClass {
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read_only",
+            Self::Idempotent => "idempotent",
+            Self::AtMostOnce => "at_most_once",
+        }
+    }
+}
+
+/// Who runs the tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunsOn {
+    /// This engine.
+    #[default]
+    Server,
+    /// Whoever follows the session: the call is announced, the run exits, the answer is delivered.
+    Client,
+}
+
+/// Everything core knows of a tool. Stored with the session's definition.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// The name by which a model asks for it.
+    pub name: ToolName,
+    /// What it does, for the model.
+    pub description: String,
+    /// The JSON Schema of its arguments.
+    pub parameters: Value,
+    /// What a crash in the middle of a call means.
+    #[serde(default)]
+    pub effect: EffectClass,
+    /// Wins over the class on recovery: a dangerous call that was not started is cancelled, one that was
+    /// started is in doubt.
+    #[serde(default)]
+    pub dangerous: bool,
+    /// Who runs it.
+    #[serde(default)]
+    pub runs_on: RunsOn,
+    /// How long one call may take, in milliseconds; for a client tool, how long its answer may take. None:
+    /// the agent's limits say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// How a call uses a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Others may read beside it.
+    Read,
+    /// Nothing else touches it meanwhile.
+    Write,
+}
+
+/// Which resources one call touches: by this, calls of one step run side by side or one after another
+/// (requirements B23 to B26).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResourceProfile {
+    /// Conflicts with every other call.
+    #[default]
+    Serial,
+    /// Touches just these keys; an empty list conflicts with nothing but serial calls.
+    Keys(Vec<(String, Access)>),
+}
+
+impl ResourceProfile {
+    /// One key.
+    pub fn key(key: impl Into<String>, access: Access) -> Self {
+        Self::Keys(vec![(key.into(), access)])
+    }
+
+    /// Whether two calls may not be out together: one of them serial, or one key in common with at least
+    /// one write.
+    pub fn conflicts_with(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Serial, _) | (_, Self::Serial) => true,
+            (Self::Keys(own), Self::Keys(others)) => own.iter().any(|(key, access)| {
+                others
+                    .iter()
+                    .any(|(other, how)| key == other && (*access == Access::Write || *how == Access::Write))
+            }),
+        }
+    }
+}
+
+/// A tool.
+///
+/// A call is cancelled by dropping its future. A tool whose future does work in the background must stop
+/// that work when it is dropped, or say in its effect class what it may still do.
+#[async_trait]
+pub trait Tool: Send + Sync + 'static {
+    /// What core knows of it. The same for as long as the tool lives.
+    fn spec(&self) -> &ToolSpec;
+
+    /// Which resources a call with these arguments touches. Called only with arguments that fit the
+    /// schema.
+    fn profile(&self, arguments: &Value) -> ResourceProfile;
+
+    /// Performs one call. Never called for a client tool.
+    async fn call(&self, call: ToolCall) -> Result<ToolReturn, ToolError>;
+}
+
+/// One call, as a tool gets it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolCall {
+    /// Which session.
+    pub session: SessionKey,
+    /// Which call.
+    pub id: CallId,
+    /// The same for every send of this call, and for no other call ever (INV-14).
+    pub idempotency_key: String,
+    /// The arguments; they fit the tool's schema.
+    pub arguments: Value,
+    /// How long the call may take.
+    pub timeout: Duration,
+}
+
+/// What a call came back with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolReturn {
+    /// A result, at once.
+    Output(ToolOutput),
+    /// A result once `delay` has passed. The wait is durable: no task runs meanwhile.
+    After {
+        /// How long from now.
+        delay: Duration,
+        /// What the model is told then.
+        output: ToolOutput,
+    },
+}
+
+/// What the model is told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// The text.
+    pub content: String,
+    /// Whether the turn should end after this step (`tool_stop`).
+    pub stop: bool,
+}
+
+impl ToolOutput {
+    /// A text.
+    pub fn text(content: impl Into<String>) -> Self {
+        Self { content: content.into(), stop: false }
+    }
+}
+
+impl From<ToolOutput> for ToolReturn {
+    fn from(output: ToolOutput) -> Self {
+        Self::Output(output)
+    }
+}
+
+/// A call that gave no output.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ToolError {
+    /// The tool ran and says why it could not do what was asked. The model is told; it is an observation.
+    #[error("{0}")]
+    Failed(String),
+    /// The tool did not act: nothing was sent, nothing was changed.
+    #[error("not run: {0}")]
+    NotRun(String),
+    /// It is not known whether it acted: connection lost, time-out, panic.
+    #[error("lost sight of it: {0}")]
+    Lost(String),
+}
