@@ -126,6 +126,21 @@ pub trait Tool: Send + Sync + 'static {
 
     /// Performs one call. Never called for a client tool.
     async fn call(&self, call: ToolCall) -> Result<ToolReturn, ToolError>;
+
+    /// Says, after the future of `call` was dropped, whether the call acted. What is not known for sure is
+    /// [`Stopped::Unknown`]: the call then ends in doubt.
+    async fn stopped(&self, _call: &CallId) -> Stopped {
+        Stopped::Unknown
+    }
+}
+
+/// What a tool knows of a call that was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stopped {
+    /// It did not act, and will not.
+    DidNotAct,
+    /// It may have acted.
+    Unknown,
 }
 
 /// One call, as a tool gets it.
