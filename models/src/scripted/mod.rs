@@ -41,44 +41,17 @@ pub use self::script::{Script, ScriptError};
 /// All of a `when` must fit; a turn without one always fits. Besides `turns`, the file may hold one
 /// `stream` for all turns without their own.
 ///
+/// An agent that looks around, edits a file, writes a report and runs a command:
+///
+/// ```toml
+#[doc = include_str!("example.toml")]
+/// ```
+///
 /// ```
 /// use holdover_models::{Script, ScriptedModel};
 ///
-/// let script = r#"
-/// stream = { delay_ms = 20 }
+/// let model = ScriptedModel::new("greeter", Script::from_toml("turns = [{ say = 'Good day' }]")?);
 ///
-/// [[turns]]
-/// when = { user_contains = "release notes", nth = 1 }
-/// say = "I look at what is there."
-/// calls = [
-///     { tool = "list_files", arguments = { path = "." } },
-///     { tool = "read_file", arguments = { path = "CHANGES" } },
-/// ]
-/// usage = { input = 420, output = 35 }
-///
-/// [[turns]]
-/// when = { nth = 2, result_of = "read_file", result_status = "done" }
-/// calls = [{ tool = "edit_file", arguments = { path = "CHANGES", old_text = "next", new_text = "1.0" } }]
-/// fail = [{ attempt = 0, kind = "rate_limited", retry_after_ms = 1500 }]
-///
-/// [[turns]]
-/// when = { nth = 2, result_status = "error" }
-/// say = "I cannot read the file."
-///
-/// [[turns]]
-/// when = { result_of = "edit_file" }
-/// calls = [
-///     { tool = "write_file", arguments = { path = "report.md", content = "Released 1.0\n" } },
-///     { tool = "run_command", arguments = { command = "wc -l CHANGES" } },
-/// ]
-///
-/// [[turns]]
-/// when = { result_of = "run_command" }
-/// say = "Done: the notes are written, and the report is in report.md."
-/// "#;
-/// let model = ScriptedModel::new("release notes", Script::from_toml(script)?);
-///
-/// // An unknown key is refused, with its line.
 /// let error = Script::from_toml("[[turns]]\nsays = 'hello'\n").unwrap_err();
 /// assert!(error.to_string().starts_with("line 2: unknown field `says`"));
 /// # Ok::<(), holdover_models::ScriptError>(())
@@ -188,6 +161,69 @@ mod tests {
         ] {
             assert_eq!(said(&model, transcript.clone()).await, Ok(text.to_owned()), "{transcript:?}");
         }
+    }
+
+    /// Plays the documented example to its end, with `read` as what came of reading the file.
+    async fn play_example(read: Message) -> Vec<String> {
+        let model = model(include_str!("example.toml"));
+        let mut request = request(vec![user("Write the release notes, please.")]);
+        let mut said = Vec::new();
+        loop {
+            let last = ask(&model, request.clone()).await.pop().unwrap();
+            let answer = match last {
+                Ok(ModelEvent::Finished(answer)) => answer,
+                Ok(event) => panic!("finished last: {event:?}"),
+                Err(error) if error.kind == ModelErrorKind::RateLimited => {
+                    said.push(format!("wait {:?}", error.retry_after.unwrap()));
+                    request.attempt += 1;
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            };
+            request.attempt = 0;
+            let mut calls = Vec::new();
+            for part in &answer.parts {
+                match part {
+                    AnswerPart::Text(text) => said.push(text.clone()),
+                    AnswerPart::Call { tool, arguments } => calls.push((tool.as_str(), arguments.as_str())),
+                    AnswerPart::Reasoning { .. } => {}
+                }
+            }
+            if calls.is_empty() {
+                return said;
+            }
+            said.extend(calls.iter().map(|(tool, _)| (*tool).to_owned()));
+            let asked: Vec<_> = calls.iter().map(|(tool, arguments)| (*tool, *tool, *arguments)).collect();
+            let results = calls.iter().map(|(tool, _)| match *tool {
+                "read_file" => read.clone(),
+                other => result(other, other, "fine"),
+            });
+            let messages = std::iter::once(assistant("", &asked)).chain(results);
+            request.messages.extend(messages.map(std::sync::Arc::new));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_documented_example_plays_to_its_end() {
+        assert_eq!(
+            play_example(result("read_file", "read_file", "next")).await,
+            [
+                "I look at what is there.",
+                "list_files",
+                "read_file",
+                "wait 1.5s",
+                "edit_file",
+                "write_file",
+                "run_command",
+                "Done: the notes are written, and the report is in report.md.",
+            ]
+        );
+        let Message::Tool(mut unreadable) = result("read_file", "read_file", "does not exist") else {
+            panic!("a result")
+        };
+        unreadable.status = ResultStatus::Error;
+        let said = play_example(Message::Tool(unreadable)).await;
+        assert_eq!(said.last().unwrap(), "I cannot read the file.");
     }
 
     #[tokio::test]

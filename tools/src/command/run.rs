@@ -292,10 +292,10 @@ mod tests {
     async fn a_time_out_kills_the_children_too() {
         let fixture = Fixture::new(&[]);
         let (reader, _) = follow_pipe(&fixture);
-        let line = fixture.run("run_command", with_child("echo so far; wait", 1)).await.unwrap_err();
+        let line = fixture.run("run_command", with_child("echo so far; wait", 3)).await.unwrap_err();
         assert_eq!(
             line,
-            "stopped after 1 s: its time was over; it may have done part of its work\nstdout:\nso far"
+            "stopped after 3 s: its time was over; it may have done part of its work\nstdout:\nso far"
         );
         check_killed(reader, fixture.folder.path());
     }

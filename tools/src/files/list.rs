@@ -15,6 +15,8 @@ use crate::blocking::{Dropped, blocking};
 
 /// The most entries of one listing.
 const ENTRIES_MAX: usize = 1000;
+/// About the most bytes of one listing.
+const LISTING_BYTES_MAX: usize = 128 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -47,7 +49,7 @@ fn list(root: &Root, asked: &ListFiles, dropped: &Dropped) -> Result<ToolOutput,
     let mut lines = String::new();
     let mut count = 0;
     let left_out = walk(root, &start, asked.recursive, dropped, |entry| {
-        if count == ENTRIES_MAX {
+        if count == ENTRIES_MAX || lines.len() > LISTING_BYTES_MAX {
             lines.push_str("[cut: there are more entries; list a folder beneath]\n");
             return Ok(Go::Stop);
         }

@@ -17,6 +17,8 @@ use crate::blocking::{Dropped, blocking};
 
 /// The most matching lines of one search.
 const MATCHES_MAX: usize = 200;
+/// About the most bytes that one search shows.
+const SHOWN_BYTES_MAX: usize = 256 * 1024;
 /// The most files that one search opens.
 const FILES_MAX: usize = 20_000;
 /// The largest file that is searched, in bytes.
@@ -126,7 +128,7 @@ impl Found {
             if !pattern.is_match(line) {
                 continue;
             }
-            if self.matches == MATCHES_MAX {
+            if self.matches == MATCHES_MAX || self.lines.len() > SHOWN_BYTES_MAX {
                 self.cut = Some("[cut: there are more matches; look for something narrower]");
                 return Go::Stop;
             }
