@@ -77,11 +77,11 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Whether there is anything that somebody else should see, or that an effect rests on.
+    /// Whether there is anything that somebody else should see soon, or that an effect rests on. Events
+    /// alone can wait for the next commit.
     pub(super) fn is_due(&self) -> bool {
         self.decided
             || !self.messages.is_empty()
-            || !self.events.is_empty()
             || !self.open.is_empty()
             || !self.close.is_empty()
             || !self.consumed.is_empty()
