@@ -50,6 +50,9 @@ impl std::error::Error for SqlError {}
 
 impl From<sqlx::Error> for Fault {
     fn from(error: sqlx::Error) -> Self {
+        if let sqlx::Error::PoolClosed = error {
+            return Self::Closed;
+        }
         Self::Sql(SqlError(Arc::new(error)))
     }
 }

@@ -22,6 +22,8 @@ const LOCK_RETRY_EVERY: Duration = Duration::from_millis(10);
 /// Prepared statements kept per connection.
 const STATEMENTS_KEPT: usize = 256;
 
+/// Outside any transaction, waits for nobody. Syncs the log before it copies pages.
+const SYNC_RECOVERED: &str = "PRAGMA wal_checkpoint(PASSIVE)";
 const READ_LIBRARY: &str = "SELECT sqlite_version()";
 const SET_WAL: &str = "PRAGMA journal_mode = WAL";
 const READ_JOURNAL: &str = "PRAGMA journal_mode";
@@ -74,13 +76,13 @@ impl Connector {
             migration::migrate(&mut writer, &name).await?;
         }
         self.bound_file(&mut writer).await?;
+        self.sync_recovered(&mut writer).await?;
         let settings = self.read_settings(&mut writer, &library).await?;
         let readers = SqlitePoolOptions::new()
             .max_connections(self.options.readers_max)
             .acquire_timeout(self.options.busy_timeout.max(Duration::from_secs(1)))
             .idle_timeout(None)
             .max_lifetime(None)
-            .test_before_acquire(false)
             .connect_lazy_with(self.connect_options(false).pragma("query_only", "ON"));
         Ok(Opened { writer, readers, capabilities: self.capabilities(&library, settings) })
     }
@@ -89,7 +91,15 @@ impl Connector {
     pub(crate) async fn reopen(&self) -> Result<SqliteConnection, StoreError> {
         let mut writer = self.connect(false).await?;
         self.bound_file(&mut writer).await?;
+        self.sync_recovered(&mut writer).await?;
         Ok(writer)
+    }
+
+    /// Whoever opens the log after a crash may find a commit in it that was written but never synced. A
+    /// repeat of that commit is acknowledged without writing anything, so it is synced here, before.
+    async fn sync_recovered(&self, conn: &mut SqliteConnection) -> Result<(), StoreError> {
+        sqlx::query(SYNC_RECOVERED).fetch_one(conn).await.map_err(|error| self.failed(error))?;
+        Ok(())
     }
 
     fn connect_options(&self, create: bool) -> SqliteConnectOptions {

@@ -1,5 +1,7 @@
 //! One session's life, and the rows that remain. The whole contract is tested by the conformance suite.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
+
 mod support;
 
 use holdover_core::ids::*;
@@ -148,7 +150,7 @@ async fn a_deleted_session_leaves_no_row_behind() {
             deadline: None,
             body: Payload::new("body"),
         }],
-        ..saying("c1", Payload::new("message"))
+        ..saying("c1", "message")
     };
     receipt(store.save_state_and_promote_staging(&claim.fence, full).await.unwrap());
     let mark = Staging { results: vec![], starts: vec![call] };

@@ -173,3 +173,31 @@ fn decode(row: &SqliteRow) -> Result<Due, Fault> {
     let mut columns = Columns::of(row);
     Ok(Due { sid: Sid(columns.int()?), alarm: columns.at()?, tenant: columns.text()?, id: columns.text()? })
 }
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{Connection, Row};
+
+    use super::*;
+
+    /// How SQLite says it will run `sql`.
+    async fn plan(sql: &str) -> String {
+        let mut conn = SqliteConnection::connect("sqlite::memory:").await.expect("opens");
+        sqlx::raw_sql(include_str!("../../schema/0001.sql")).execute(&mut conn).await.expect("creates");
+        let sql = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
+        let rows = sqlx::query(sql).fetch_all(&mut conn).await.expect("explains");
+        let lines = rows.iter().map(|row| row.get::<String, _>("detail"));
+        lines.collect::<Vec<_>>().join("; ")
+    }
+
+    #[tokio::test]
+    async fn nothing_that_grows_is_scanned() {
+        let due = plan(DUE_IN_QUEUE).await;
+        assert!(due.contains("session_due (queue=? AND alarm"), "{due}");
+        assert!(due.contains("LAST 2 TERMS"), "sorted only among equal alarms: {due}");
+        let interrupted = plan(DUE_INTERRUPTED).await;
+        assert!(interrupted.contains("session_due_interrupted (alarm"), "{interrupted}");
+        let queues = plan(QUEUES_WITH_ALARMS).await;
+        assert!(queues.contains("SEARCH session USING COVERING INDEX session_due (queue>?)"), "{queues}");
+    }
+}

@@ -130,7 +130,8 @@ pub(crate) fn commit(operation: &str) -> Commit {
     Commit::new(OperationId::new(operation).unwrap())
 }
 
-pub(crate) fn saying(operation: &str, payload: Payload) -> Commit {
+pub(crate) fn saying(operation: &str, text: impl AsRef<[u8]>) -> Commit {
+    let payload = Payload::new(text.as_ref().to_vec());
     Commit { messages: vec![NewMessage::Inline(payload)], ..commit(operation) }
 }
 
@@ -143,17 +144,14 @@ pub(crate) async fn claimed(store: &SqliteStore, id: &str) -> Claim {
     let key = key(id);
     let created = store.create_session(new_session(&key)).await.unwrap();
     assert!(matches!(created, CreateOutcome::Created { .. }), "{created:?}");
-    match store.claim_session(&key, claim_one("run-1")).await.unwrap() {
-        ClaimOutcome::Claimed(claim) => *claim,
-        other => panic!("not claimed: {other:?}"),
-    }
+    let outcome = store.claim_session(&key, claim_one("run-1")).await.unwrap();
+    let ClaimOutcome::Claimed(claim) = outcome else { panic!("not claimed: {outcome:?}") };
+    *claim
 }
 
 pub(crate) fn receipt(outcome: CommitOutcome) -> Receipt {
-    match outcome {
-        CommitOutcome::Committed(receipt) => receipt,
-        other => panic!("not committed: {other:?}"),
-    }
+    let CommitOutcome::Committed(receipt) = outcome else { panic!("not committed: {outcome:?}") };
+    receipt
 }
 
 pub(crate) async fn messages(store: &SqliteStore, key: &SessionKey) -> Vec<String> {
