@@ -132,6 +132,13 @@ CREATE TABLE pending (
 CREATE UNIQUE INDEX pending_id ON pending (sid, id);
 CREATE INDEX pending_soonest ON pending (tenant, endless, deadline, session, id);
 
+-- Every pending call that was ever opened: its id is not used again, also when it is closed.
+CREATE TABLE opened (
+    sid INTEGER NOT NULL,
+    id  TEXT    NOT NULL,
+    PRIMARY KEY (sid, id)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE run (
     rid        INTEGER PRIMARY KEY,
     sid        INTEGER NOT NULL,

@@ -68,9 +68,6 @@ impl<'a> Limits<'a> {
         let foreign = |item: &InboxItem| item.incarnation.is_some_and(|named| named != new.incarnation);
         let claimed = match &new.start {
             Start::Claimed(claim) => {
-                if claim.expected_version.is_some_and(|expected| expected.0 != 1) {
-                    return Err(StoreError::invalid(self.operation, "start: a new session has version 1"));
-                }
                 self.items(&claim.items)?;
                 claim.items.as_slice()
             }

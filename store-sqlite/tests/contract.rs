@@ -113,6 +113,7 @@ async fn a_turn_with_a_parked_call_reads_back_as_it_was_written() {
     };
     receipt(store.save_state_and_promote_staging(&claim.fence, close).await.unwrap());
     assert!(store.list_pending(&PendingQuery::all(key.tenant.clone())).await.unwrap().items.is_empty());
+    assert_eq!(store.deliver(&key, answer("a3")).await.unwrap(), Delivery::NotPending);
 
     let runs = store.list_runs(&key, PageRequest::default()).await.unwrap().items;
     assert_eq!(runs.iter().map(|run| run.run.as_str()).collect::<Vec<_>>(), ["r1", "r4"]);
@@ -162,7 +163,7 @@ async fn a_deleted_session_leaves_no_row_behind() {
         .fetch_all(&mut raw)
         .await
         .unwrap();
-    assert_eq!(tables.len(), 11);
+    assert_eq!(tables.len(), 12);
     for left in [1, 0] {
         for table in &tables {
             let sql = sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}"));

@@ -28,6 +28,7 @@ const APPEND_STAGED: &str = "INSERT INTO staged (sid, call, digest, payload) ";
 const APPEND_MARKS: &str = "INSERT OR IGNORE INTO start_mark (sid, call) ";
 const APPEND_PENDING: &str = "INSERT INTO pending (sid, tenant, session, incarnation, id, call, kind, needed, \
      answered, last_answer, endless, deadline, opened_at, digest, payload) ";
+const APPEND_OPENED: &str = "INSERT INTO opened (sid, id) ";
 const APPEND_LABELS: &str = "INSERT INTO label (sid, name, value) ";
 const APPEND_RUN: &str =
     "INSERT INTO run (sid, epoch, run, worker, found, parent, started_at) VALUES (?,?,?,?,?,?,?)";
@@ -140,7 +141,7 @@ pub(crate) async fn append_marks(tx: &mut Tx<'_>, sid: Sid, calls: &[CallId]) ->
     .await
 }
 
-/// Opens pending calls.
+/// Opens pending calls, none of which was ever opened before.
 pub(crate) async fn append_pending(
     tx: &mut Tx<'_>,
     sid: Sid,
@@ -148,6 +149,10 @@ pub(crate) async fn append_pending(
     opened: &[NewPending],
     at: Timestamp,
 ) -> Result<(), Fault> {
+    append(tx, APPEND_OPENED, opened, |row, new| {
+        row.push_bind(sid.0).push_bind(new.id.as_str().to_owned());
+    })
+    .await?;
     append(tx, APPEND_PENDING, opened, |row, new| {
         row.push_bind(sid.0)
             .push_bind(session.key.tenant.as_str().to_owned())

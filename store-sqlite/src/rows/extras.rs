@@ -29,6 +29,7 @@ const READ_PENDING: &str = "SELECT id, call, kind, needed, answered, last_answer
      opened_at, digest, payload FROM pending WHERE sid = ? ORDER BY pid";
 const READ_PENDING_IDS: &str =
     "SELECT id, last_answer FROM pending WHERE sid = ? AND id IN (SELECT value FROM json_each(?))";
+const READ_OPENED: &str = "SELECT id FROM opened WHERE sid = ? AND id IN (SELECT value FROM json_each(?))";
 const READ_INBOX: &str = "SELECT seq, key, kind, wake, pending, settles, at, digest, payload FROM item \
      WHERE sid = ? AND seq > ? AND payload IS NOT NULL ORDER BY seq LIMIT ?";
 const READ_KNOWN: &str =
@@ -204,6 +205,17 @@ pub(crate) async fn read_pending_ids(
         Ok((columns.id()?, InboxSeq(columns.count()?)))
     };
     rows.iter().map(pending).collect()
+}
+
+/// Which of these pending calls were ever opened, closed since or not.
+pub(crate) async fn read_opened(
+    conn: &mut SqliteConnection,
+    sid: Sid,
+    ids: &[&PendingId],
+) -> Result<Vec<PendingId>, Fault> {
+    let ids = json_list(ids.iter().map(|id| id.as_str()))?;
+    let rows = sqlx::query(READ_OPENED).bind(sid.0).bind(ids).fetch_all(conn).await?;
+    rows.iter().map(|row| Columns::of(row).id()).collect()
 }
 
 /// What is not consumed after `after`, in order.

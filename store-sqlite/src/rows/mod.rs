@@ -9,8 +9,8 @@ pub(crate) use append::{
     append_staged, put_payload,
 };
 pub(crate) use extras::{
-    Extras, KnownItems, known_items, read_definition, read_inbox, read_labels, read_pending_ids, read_staged,
-    read_staged_of, read_state, session,
+    Extras, KnownItems, known_items, read_definition, read_inbox, read_labels, read_opened, read_pending_ids,
+    read_staged, read_staged_of, read_state, session,
 };
 pub(crate) use session::{find, find_sid, insert, read_by_sid, save};
 

@@ -99,9 +99,14 @@ async fn read_facts(
     if !calls.is_empty() {
         facts.staged = rows::read_staged_of(conn, sid, &calls).await?;
     }
-    let named: Vec<&PendingId> = commit.close.iter().chain(commit.open.iter().map(|new| &new.id)).collect();
-    if !named.is_empty() {
-        facts.pending = rows::read_pending_ids(conn, sid, &named).await?;
+    if !commit.close.is_empty() {
+        let closed: Vec<&PendingId> = commit.close.iter().collect();
+        facts.pending = rows::read_pending_ids(conn, sid, &closed).await?;
+    }
+    if !commit.open.is_empty() {
+        let opened: Vec<&PendingId> = commit.open.iter().map(|new| &new.id).collect();
+        let before = rows::read_opened(conn, sid, &opened).await?;
+        facts.pending.extend(before.into_iter().map(|id| (id, InboxSeq(0))));
     }
     if !commit.consumed.is_empty() {
         let places = json_list(commit.consumed.iter().map(|seq| seq.0))?;

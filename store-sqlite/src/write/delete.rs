@@ -10,7 +10,7 @@ use crate::job::{Tx, Write};
 use crate::rows;
 
 /// In one write transaction, so that no reader sees a part.
-const DELETE: [&str; 11] = [
+const DELETE: [&str; 12] = [
     "DELETE FROM label WHERE sid = ?",
     "DELETE FROM definition WHERE sid = ?",
     "DELETE FROM state WHERE sid = ?",
@@ -20,6 +20,7 @@ const DELETE: [&str; 11] = [
     "DELETE FROM staged WHERE sid = ?",
     "DELETE FROM start_mark WHERE sid = ?",
     "DELETE FROM pending WHERE sid = ?",
+    "DELETE FROM opened WHERE sid = ?",
     "DELETE FROM run WHERE sid = ?",
     "DELETE FROM session WHERE sid = ?",
 ];
