@@ -7,11 +7,15 @@
 
 pub mod agent;
 pub mod error;
+pub mod event;
 pub mod gate;
 pub mod ids;
+pub mod machine;
 pub mod message;
 pub mod model;
 pub mod payload;
+pub mod provision;
+pub mod step;
 pub mod store;
 pub mod time;
 pub mod tool;

@@ -1,0 +1,91 @@
+//! The event log of a session: what whoever follows it is shown.
+//!
+//! Events are committed with what they tell of. One that announces a message holds its place, not a copy.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::ErrorInfo;
+use crate::ids::{CallId, Epoch, MessageSeq, TurnNumber};
+use crate::machine::history::HistoryRow;
+use crate::machine::{Ending, Owed, Usage};
+use crate::store::{OutcomeKind, SessionStatus};
+use crate::time::Timestamp;
+
+/// One event. JSON with a `type`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    /// A turn began. The first event of a turn.
+    Init {
+        /// Which turn.
+        turn: TurnNumber,
+    },
+    /// A run took the session up. Written with the first commit of the run.
+    RunStarted {
+        /// Which run.
+        run: Epoch,
+        /// The status it found; active means that the run before it died.
+        found: SessionStatus,
+    },
+    /// A message was appended.
+    Message {
+        /// Its place.
+        seq: MessageSeq,
+        /// Whose it is.
+        role: String,
+    },
+    /// A call is in a new state.
+    Call {
+        /// Which call.
+        call: CallId,
+        /// Of which tool.
+        tool: String,
+        /// The wire name of its state.
+        is: String,
+    },
+    /// The run exits because it must wait.
+    Suspended {
+        /// Why.
+        kind: OutcomeKind,
+        /// When time alone wakes it.
+        until: Option<Timestamp>,
+        /// What is owed.
+        owed: Vec<Owed>,
+    },
+    /// The model is asked again later.
+    BackingOff {
+        /// When.
+        until: Timestamp,
+        /// The attempt that comes.
+        attempt: u32,
+        /// Why.
+        error: ErrorInfo,
+    },
+    /// Freeing what the turn held failed. Its outcome stands.
+    TeardownFailed {
+        /// Why.
+        error: ErrorInfo,
+    },
+    /// The turn ended. Exactly once a turn (INV-12).
+    Done {
+        /// Which turn.
+        turn: TurnNumber,
+        /// How.
+        #[serde(flatten)]
+        ending: Ending,
+        /// What the session has used.
+        usage: Usage,
+    },
+    /// The agent has left the turn; what it held is freed. Exactly once a turn, after `done` (INV-12).
+    AgentEnd {
+        /// Which turn.
+        turn: TurnNumber,
+        /// Finished model calls of the turn.
+        steps: u32,
+    },
+    /// The transitions since the last commit.
+    History {
+        /// In order.
+        rows: Vec<HistoryRow>,
+    },
+}

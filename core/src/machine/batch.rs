@@ -1,0 +1,219 @@
+//! The calls of one step and the order in which they may run.
+
+use serde::{Deserialize, Serialize};
+
+use super::Ending;
+use super::call::{Call, CallState};
+use crate::ids::{CallId, MessageSeq, StepNumber};
+use crate::time::Timestamp;
+
+/// The calls of one step, in call order.
+///
+/// They run in conflict groups: a call that conflicts with anything in the current group closes it and
+/// opens the next (requirement B23). A group is over when each of its calls has ended or is parked; a
+/// later call then starts unless it conflicts with a parked earlier one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// Which step.
+    pub step: StepNumber,
+    /// The model's message that asked for the calls.
+    pub message: MessageSeq,
+    /// The calls, in call order.
+    pub calls: Vec<Call>,
+    /// How the turn ends once no call is out. Nothing starts any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopping: Option<Ending>,
+    /// Whether a result said that the turn should end after this step.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stop_signal: bool,
+}
+
+impl Batch {
+    /// The call with this id.
+    pub fn call(&self, id: &CallId) -> Option<&Call> {
+        self.calls.iter().find(|call| call.id == *id)
+    }
+
+    /// The call with this id, to be changed.
+    pub fn call_mut(&mut self, id: &CallId) -> Option<&mut Call> {
+        self.calls.iter_mut().find(|call| call.id == *id)
+    }
+
+    /// Whether every call has ended.
+    pub fn is_over(&self) -> bool {
+        self.calls.iter().all(|call| call.state.is_end())
+    }
+
+    /// Whether a call is out, or about to be.
+    pub fn any_out(&self) -> bool {
+        self.calls.iter().any(|call| call.state.is_out())
+    }
+
+    /// Whether nothing goes on by itself: no call is out, being gated or free to start, and at least one
+    /// is parked. Then the run exits.
+    pub fn is_parked(&self) -> bool {
+        let rests = |call: &Call| match call.state {
+            CallState::Queued
+            | CallState::Gating
+            | CallState::Preparing
+            | CallState::Executing
+            | CallState::CleaningUp => false,
+            CallState::BlockedOnUser { .. }
+            | CallState::BlockedOnClient { .. }
+            | CallState::Waiting { .. }
+            | CallState::Approved
+            | CallState::Done
+            | CallState::Error
+            | CallState::RejectedByUser
+            | CallState::Cancelled { .. }
+            | CallState::InDoubt => true,
+        };
+        self.calls.iter().any(|call| call.state.is_parked())
+            && self.calls.iter().all(rests)
+            && self.startable().is_empty()
+    }
+
+    /// The calls that may start now, in call order.
+    pub fn startable(&self) -> Vec<CallId> {
+        if self.stopping.is_some() {
+            return Vec::new();
+        }
+        let groups = self.groups();
+        let waits = |call: &Call| !call.state.is_end() && !call.state.is_parked();
+        let held_back = |at: usize, call: &Call| {
+            self.calls.iter().enumerate().any(|(other_at, other)| {
+                let in_earlier_group = groups[other_at] < groups[at] && waits(other);
+                let parked_before =
+                    other_at < at && other.state.is_parked() && other.profile.conflicts_with(&call.profile);
+                let out_beside =
+                    other_at != at && other.state.is_out() && other.profile.conflicts_with(&call.profile);
+                in_earlier_group || parked_before || out_beside
+            })
+        };
+        self.calls
+            .iter()
+            .enumerate()
+            .filter(|(at, call)| call.state == CallState::Approved && !held_back(*at, call))
+            .map(|(_, call)| call.id.clone())
+            .collect()
+    }
+
+    /// The group of each call, in call order.
+    fn groups(&self) -> Vec<usize> {
+        let mut groups = Vec::with_capacity(self.calls.len());
+        let (mut group, mut first) = (0, 0);
+        for (at, call) in self.calls.iter().enumerate() {
+            let clash = self.calls[first..at].iter().any(|other| other.profile.conflicts_with(&call.profile));
+            if clash {
+                group += 1;
+                first = at;
+            }
+            groups.push(group);
+        }
+        groups
+    }
+
+    /// The earliest instant at which time alone moves a parked call.
+    pub fn wakes_at(&self) -> Option<Timestamp> {
+        self.calls.iter().filter_map(|call| call.state.wakes_at()).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::{Access, EffectClass, ResourceProfile, RunsOn};
+
+    fn call(id: &str, profile: ResourceProfile, state: CallState) -> Call {
+        Call {
+            id: CallId::new(id).unwrap(),
+            tool: id.into(),
+            effect: EffectClass::AtMostOnce,
+            dangerous: false,
+            runs_on: RunsOn::Server,
+            arguments: MessageSeq(1),
+            profile,
+            round: 0,
+            approved: None,
+            state,
+        }
+    }
+
+    fn key(name: &str, access: Access) -> ResourceProfile {
+        ResourceProfile::key(name, access)
+    }
+
+    fn parked() -> CallState {
+        CallState::Waiting { until: Timestamp::from_ms(5), output: String::new(), stop: false }
+    }
+
+    /// `given`: calls as (id, profile, state); `expect`: ids that may start.
+    fn check(given: Vec<(&str, ResourceProfile, CallState)>, expect: &[&str]) {
+        let calls = given.into_iter().map(|(id, profile, state)| call(id, profile, state)).collect();
+        let batch =
+            Batch { step: StepNumber(1), message: MessageSeq(1), calls, stopping: None, stop_signal: false };
+        let startable: Vec<String> = batch.startable().iter().map(ToString::to_string).collect();
+        assert_eq!(startable, expect);
+    }
+
+    #[test]
+    fn reads_of_one_key_run_side_by_side_and_a_write_waits_for_them() {
+        use Access::{Read, Write};
+        use CallState::{Approved, Done, Executing};
+        check(
+            vec![
+                ("a", key("k", Read), Approved),
+                ("b", key("k", Read), Approved),
+                ("c", key("k", Write), Approved),
+            ],
+            &["a", "b"],
+        );
+        check(
+            vec![
+                ("a", key("k", Read), Done),
+                ("b", key("k", Read), Executing),
+                ("c", key("k", Write), Approved),
+            ],
+            &[],
+        );
+        check(
+            vec![("a", key("k", Read), Done), ("b", key("k", Read), Done), ("c", key("k", Write), Approved)],
+            &["c"],
+        );
+    }
+
+    #[test]
+    fn a_later_group_waits_although_its_call_conflicts_with_nothing_that_is_out() {
+        use Access::Write;
+        use CallState::{Approved, Executing};
+        check(
+            vec![
+                ("a", key("k", Write), Executing),
+                ("b", key("k", Write), Approved),
+                ("c", key("other", Write), Approved),
+            ],
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_parked_call_holds_back_only_later_calls_that_conflict_with_it() {
+        use Access::Write;
+        use CallState::Approved;
+        check(
+            vec![
+                ("a", key("k", Write), parked()),
+                ("b", key("k", Write), Approved),
+                ("c", key("other", Write), Approved),
+            ],
+            &["c"],
+        );
+    }
+
+    #[test]
+    fn serial_calls_run_one_by_one() {
+        let serial = || ResourceProfile::Serial;
+        check(vec![("a", serial(), CallState::Approved), ("b", serial(), CallState::Approved)], &["a"]);
+        check(vec![("a", serial(), CallState::Error), ("b", serial(), CallState::Approved)], &["b"]);
+    }
+}

@@ -1,0 +1,99 @@
+//! The machine of a session: states, inputs, and what follows from what.
+//!
+//! [`transition`] is pure and total. A pair that is not in the [`table`] is [`Refused`] and changes
+//! nothing; *already there* (redelivery) is not an error.
+
+pub mod batch;
+pub mod call;
+pub mod diagram;
+pub mod history;
+pub mod input;
+pub mod retry;
+pub mod state;
+mod states;
+pub mod steering;
+pub mod suspension;
+pub mod table;
+pub mod turn;
+
+pub use batch::Batch;
+pub use call::{Call, CallInput, CallState, CancelReason};
+pub use input::{Input, InputKind, NewCall};
+pub use state::{AgentState, DoneReason, Ending, StateKind, SteeringFrom, Teardown, TurnRequest};
+pub use suspension::{Owed, OwedKind, Suspension, classify_suspension};
+pub use turn::{Machine, Turn, Usage};
+
+use crate::ids::{CallId, MessageSeq, StepNumber};
+use crate::time::Timestamp;
+
+/// What the machine is told of the world. Random numbers will come in here too, once something needs one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// The instant now, on the store's clock.
+    pub now: Timestamp,
+}
+
+/// What follows from an input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transition {
+    /// The machine from now on.
+    pub next: Machine,
+    /// What must be done, in order. Nothing of it has been done.
+    pub effects: Vec<Effect>,
+    /// False when the machine was there already: a redelivery, nothing to record.
+    pub moved: bool,
+}
+
+/// Something that must be done because of a transition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// A turn began: say so.
+    AnnounceTurn,
+    /// Make ready what the turn needs.
+    Provision,
+    /// Ask the model.
+    CallModel {
+        /// Which step.
+        step: StepNumber,
+        /// Which attempt at it.
+        attempt: u32,
+        /// Where its answer will stand.
+        entry: MessageSeq,
+    },
+    /// Stop listening to the model.
+    StopModel,
+    /// Ask the gate about these calls.
+    Consult(Vec<CallId>),
+    /// Tell these calls to stop.
+    StopCalls(Vec<CallId>),
+    /// Every call of the step has ended, as the batch says: its results are due, in call order (INV-08).
+    CloseStep(Batch),
+    /// Free what the turn holds.
+    TearDown(Teardown),
+    /// A turn ended: say so, once.
+    AnnounceEnd(Ending),
+}
+
+/// An input that does not belong to the state. The state is unchanged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a session that is {} does not take {}{}", state.as_str(), input.as_str(), detail_of(detail))]
+pub struct Refused {
+    /// Where the session stands.
+    pub state: StateKind,
+    /// What it was told.
+    pub input: InputKind,
+    /// What exactly, where the pair alone does not say it.
+    pub detail: Option<String>,
+}
+
+fn detail_of(detail: &Option<String>) -> String {
+    detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default()
+}
+
+/// Decides what follows from `input`. Performs nothing.
+pub fn transition(machine: &Machine, input: &Input, facts: &Facts) -> Result<Transition, Refused> {
+    states::dispatch(machine, input, facts)
+}
+
+#[cfg(test)]
+mod tests;

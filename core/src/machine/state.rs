@@ -1,0 +1,300 @@
+//! The states of a session's machine.
+
+use serde::{Deserialize, Serialize};
+
+use super::batch::Batch;
+use super::turn::Usage;
+use crate::error::ErrorInfo;
+use crate::ids::{MessageSeq, StepNumber};
+use crate::model::StopReason;
+use crate::store::{InterruptKind, SessionStatus};
+use crate::time::Timestamp;
+
+/// Where a session stands: one value. Each variant owns only what makes sense there; messages, calls and
+/// arguments are referred to by place, never copied.
+///
+/// Dispatching (only children owe outcomes) stands between Confirming and Steering, Compacting between
+/// Steering and Thinking, once they work.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum AgentState {
+    /// Before the first turn.
+    #[default]
+    Idle,
+    /// What the turn needs is being made ready.
+    Provisioning {
+        /// What began the turn.
+        request: TurnRequest,
+    },
+    /// The model request is about to be made.
+    Thinking {
+        /// Which step.
+        step: StepNumber,
+        /// Which attempt at it, from 0.
+        attempt: u32,
+    },
+    /// The model answers.
+    Streaming {
+        /// Which step.
+        step: StepNumber,
+        /// Which attempt at it, from 0.
+        attempt: u32,
+        /// Where its answer will stand in the transcript.
+        entry: MessageSeq,
+    },
+    /// Calls run, in conflict groups.
+    Executing {
+        /// The calls.
+        batch: Batch,
+    },
+    /// Parked: anything but children alone is owed.
+    Confirming {
+        /// The calls.
+        batch: Batch,
+    },
+    /// The only place that decides to go on or to stop.
+    Steering {
+        /// What there is to steer by.
+        from: SteeringFrom,
+    },
+    /// Parked, or waiting for less than a second: the model is asked again later.
+    BackingOff {
+        /// Which step.
+        step: StepNumber,
+        /// The attempt that comes.
+        attempt: u32,
+        /// When.
+        until: Timestamp,
+        /// Why.
+        error: ErrorInfo,
+    },
+    /// The outcome is fixed; what the turn holds is freed.
+    TearingDown {
+        /// How the turn ends.
+        ending: Ending,
+        /// What is left to free.
+        left: Teardown,
+    },
+    /// At rest; takes the next turn request.
+    Done {
+        /// How the last turn ended.
+        ending: Ending,
+        /// What the session has used.
+        usage: Usage,
+    },
+}
+
+/// The states without their data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StateKind {
+    /// Before the first turn.
+    Idle,
+    /// What the turn needs is being made ready.
+    Provisioning,
+    /// The model request is about to be made.
+    Thinking,
+    /// The model answers.
+    Streaming,
+    /// Calls run.
+    Executing,
+    /// Parked: answers or timers are owed.
+    Confirming,
+    /// Decides to go on or to stop.
+    Steering,
+    /// The model is asked again later.
+    BackingOff,
+    /// What the turn holds is freed.
+    TearingDown,
+    /// At rest.
+    Done,
+}
+
+impl StateKind {
+    /// Every state.
+    pub const ALL: [Self; 10] = [
+        Self::Idle,
+        Self::Provisioning,
+        Self::Thinking,
+        Self::Streaming,
+        Self::Executing,
+        Self::Confirming,
+        Self::Steering,
+        Self::BackingOff,
+        Self::TearingDown,
+        Self::Done,
+    ];
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Provisioning => "provisioning",
+            Self::Thinking => "thinking",
+            Self::Streaming => "streaming",
+            Self::Executing => "executing",
+            Self::Confirming => "confirming",
+            Self::Steering => "steering",
+            Self::BackingOff => "backing_off",
+            Self::TearingDown => "tearing_down",
+            Self::Done => "done",
+        }
+    }
+}
+
+impl AgentState {
+    /// The state without its data.
+    pub fn kind(&self) -> StateKind {
+        match self {
+            Self::Idle => StateKind::Idle,
+            Self::Provisioning { .. } => StateKind::Provisioning,
+            Self::Thinking { .. } => StateKind::Thinking,
+            Self::Streaming { .. } => StateKind::Streaming,
+            Self::Executing { .. } => StateKind::Executing,
+            Self::Confirming { .. } => StateKind::Confirming,
+            Self::Steering { .. } => StateKind::Steering,
+            Self::BackingOff { .. } => StateKind::BackingOff,
+            Self::TearingDown { .. } => StateKind::TearingDown,
+            Self::Done { .. } => StateKind::Done,
+        }
+    }
+
+    /// The calls of the step that is being executed.
+    pub fn batch(&self) -> Option<&Batch> {
+        match self {
+            Self::Executing { batch } | Self::Confirming { batch } => Some(batch),
+            Self::Idle
+            | Self::Provisioning { .. }
+            | Self::Thinking { .. }
+            | Self::Streaming { .. }
+            | Self::Steering { .. }
+            | Self::BackingOff { .. }
+            | Self::TearingDown { .. }
+            | Self::Done { .. } => None,
+        }
+    }
+}
+
+/// What begins a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnRequest {
+    /// Something was said.
+    Message,
+    /// A failed or interrupted turn is taken up again, on the transcript as it stands.
+    Resume,
+}
+
+/// What steering decides by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum SteeringFrom {
+    /// The model answered without asking for a tool.
+    Answer {
+        /// Why it stopped.
+        stop: StopReason,
+    },
+    /// Every call of the step has ended.
+    Calls {
+        /// Whether a result said that the turn should end.
+        stop_signal: bool,
+    },
+    /// A turn is taken up again.
+    Resumed,
+}
+
+/// Why a turn ended. These wire names. A seventh, `loop_detected`, comes with loop detection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DoneReason {
+    /// The model said all it wanted.
+    ModelStop,
+    /// The step limit was reached.
+    MaxTurns,
+    /// Somebody stopped it.
+    UserAbort,
+    /// Unrecoverable for this turn.
+    Error,
+    /// Tokens, money or wall time ran out.
+    BudgetExceeded,
+    /// A tool or a stop condition ended it.
+    ToolStop,
+}
+
+impl DoneReason {
+    /// Every reason.
+    pub const ALL: [Self; 6] =
+        [Self::ModelStop, Self::MaxTurns, Self::UserAbort, Self::Error, Self::BudgetExceeded, Self::ToolStop];
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ModelStop => "model_stop",
+            Self::MaxTurns => "max_turns",
+            Self::UserAbort => "user_abort",
+            Self::Error => "error",
+            Self::BudgetExceeded => "budget_exceeded",
+            Self::ToolStop => "tool_stop",
+        }
+    }
+}
+
+/// How a turn ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ending {
+    /// Why.
+    pub reason: DoneReason,
+    /// The error, if that is why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorInfo>,
+    /// The stop that was asked for, if that is why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<InterruptKind>,
+}
+
+impl Ending {
+    /// An ending that is neither an error nor a stop from outside.
+    pub fn of(reason: DoneReason) -> Self {
+        Self { reason, error: None, stopped: None }
+    }
+
+    /// An unrecoverable error.
+    pub fn error(error: ErrorInfo) -> Self {
+        Self { reason: DoneReason::Error, error: Some(error), stopped: None }
+    }
+
+    /// A stop from outside.
+    pub fn stopped(kind: InterruptKind) -> Self {
+        Self { reason: DoneReason::UserAbort, error: None, stopped: Some(kind) }
+    }
+
+    /// The status that the session is left with.
+    pub fn status(&self) -> SessionStatus {
+        match (self.reason, self.stopped) {
+            (DoneReason::UserAbort, Some(InterruptKind::Abort)) => SessionStatus::Aborted,
+            (DoneReason::UserAbort, Some(InterruptKind::Soft) | None) => SessionStatus::Interrupted,
+            (DoneReason::Error, _) => SessionStatus::Failed,
+            (
+                DoneReason::ModelStop
+                | DoneReason::MaxTurns
+                | DoneReason::BudgetExceeded
+                | DoneReason::ToolStop,
+                _,
+            ) => SessionStatus::Idle,
+        }
+    }
+}
+
+/// What a turn that ends must still free.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Teardown {
+    /// What was provisioned for the turn, also if only half.
+    pub provisioned: bool,
+}
+
+impl Teardown {
+    /// Whether nothing is left.
+    pub fn is_empty(self) -> bool {
+        !self.provisioned
+    }
+}

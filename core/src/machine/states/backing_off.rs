@@ -1,0 +1,29 @@
+//! BackingOff: the model is asked again later.
+
+use super::super::{AgentState, Ending, Facts, Input, Machine};
+use super::{Lead, claimed, end, parked, refuse, to};
+use crate::ids::StepNumber;
+
+pub(super) fn on(
+    machine: &mut Machine,
+    step: StepNumber,
+    attempt: u32,
+    input: &Input,
+    facts: &Facts,
+) -> Lead {
+    match input {
+        Input::TimerRang => to(AgentState::Thinking { step, attempt }),
+        Input::Claimed { .. } => claimed(machine, facts),
+        Input::Parked => parked(machine, facts),
+        Input::Interrupted { kind } => Ok(Some(end(machine, Ending::stopped(*kind)))),
+        Input::Failed { error } => Ok(Some(end(machine, Ending::error(error.clone())))),
+        Input::TurnRequested { .. }
+        | Input::Provisioned
+        | Input::ModelCalled { .. }
+        | Input::ModelAnswered { .. }
+        | Input::ModelFailed { .. }
+        | Input::Call { .. }
+        | Input::Steered { .. }
+        | Input::TornDown => refuse(),
+    }
+}

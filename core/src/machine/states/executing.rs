@@ -1,0 +1,173 @@
+//! Executing and Confirming: the calls of a step run, or wait.
+//!
+//! The two differ only in whether anything goes on by itself; which of them holds follows from the calls.
+
+use super::super::call::{CallInput, CallState, CancelReason};
+use super::super::{AgentState, Batch, Effect, Ending, Facts, Input, Machine, SteeringFrom};
+use super::{Denial, Lead, end, parked, refuse, same, with};
+use crate::ids::CallId;
+use crate::store::InterruptKind;
+use crate::tool::EffectClass;
+
+pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Facts) -> Lead {
+    let confirming = matches!(machine.state, AgentState::Confirming { .. });
+    match input {
+        Input::Call { call, input } => on_call(machine, batch.clone(), call, input),
+        Input::Claimed { takeover } => {
+            machine.turn.claimed_at = facts.now;
+            let mut batch = batch.clone();
+            if *takeover {
+                recover(&mut batch);
+            }
+            let unasked: Vec<CallId> = ids_where(&batch, |state| *state == CallState::Queued);
+            let effects = if unasked.is_empty() { Vec::new() } else { vec![Effect::Consult(unasked)] };
+            settle(machine, batch, effects)
+        }
+        Input::Parked if confirming => parked(machine, facts),
+        Input::Interrupted { kind } => on_stop(machine, batch.clone(), *kind),
+        Input::Failed { error } => {
+            let mut batch = batch.clone();
+            let out = ids_where(&batch, CallState::is_out);
+            lose(&mut batch);
+            batch.stopping = Some(Ending::error(error.clone()));
+            let effects = if out.is_empty() { Vec::new() } else { vec![Effect::StopCalls(out)] };
+            settle(machine, batch, effects)
+        }
+        Input::TurnRequested { .. }
+        | Input::Provisioned
+        | Input::ModelCalled { .. }
+        | Input::ModelAnswered { .. }
+        | Input::ModelFailed { .. }
+        | Input::Steered { .. }
+        | Input::TimerRang
+        | Input::Parked
+        | Input::TornDown => refuse(),
+    }
+}
+
+fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInput) -> Lead {
+    let Some(call) = batch.call_mut(id) else {
+        return Err(Denial(Some(format!("no call {id} in this step"))));
+    };
+    // What the waiting call said before it waited counts when its timer rings.
+    let deferred_stop = matches!(call.state, CallState::Waiting { stop: true, .. });
+    let starting =
+        matches!(input, CallInput::Sent) && matches!(call.state, CallState::Approved | CallState::Preparing);
+    match call.apply(input) {
+        Err(refusal) => return Err(Denial(Some(refusal.to_string()))),
+        Ok(false) => return same(),
+        Ok(true) => {}
+    }
+    let says_stop = matches!(input, CallInput::Returned { ok: true, stop: true })
+        || (matches!(input, CallInput::Rang) && deferred_stop);
+    batch.stop_signal |= says_stop;
+    if starting {
+        machine.usage.tool_calls += 1;
+    }
+    let effects = if matches!(input, CallInput::Approved { .. }) {
+        vec![Effect::Consult(vec![id.clone()])]
+    } else {
+        Vec::new()
+    };
+    settle(machine, batch, effects)
+}
+
+fn on_stop(machine: &mut Machine, mut batch: Batch, kind: InterruptKind) -> Lead {
+    let already = match &batch.stopping {
+        Some(Ending { stopped: Some(before), .. }) => *before >= kind,
+        Some(_) => true,
+        None => false,
+    };
+    if already {
+        return same();
+    }
+    batch.stopping = Some(Ending::stopped(kind));
+    let out = ids_where(&batch, |state| *state == CallState::Executing);
+    for call in &mut batch.calls {
+        match call.state {
+            CallState::Executing => call.state = CallState::CleaningUp,
+            // Its start mark may be written, but this run knows that it was never sent.
+            CallState::Preparing => {
+                call.state = CallState::Cancelled { reason: CancelReason::UserCancelled };
+            }
+            CallState::Queued
+            | CallState::Gating
+            | CallState::BlockedOnUser { .. }
+            | CallState::BlockedOnClient { .. }
+            | CallState::Waiting { .. }
+            | CallState::Approved
+            | CallState::CleaningUp
+            | CallState::Done
+            | CallState::Error
+            | CallState::RejectedByUser
+            | CallState::Cancelled { .. }
+            | CallState::InDoubt => {}
+        }
+    }
+    let effects = if out.is_empty() { Vec::new() } else { vec![Effect::StopCalls(out)] };
+    settle(machine, batch, effects)
+}
+
+/// Where the batch leads as it stands.
+fn settle(machine: &Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead {
+    if let Some(ending) = batch.stopping.clone() {
+        if batch.any_out() {
+            return with(AgentState::Executing { batch }, effects);
+        }
+        let reason = match ending.stopped {
+            Some(_) => CancelReason::UserCancelled,
+            None => CancelReason::SystemDisposed,
+        };
+        for call in batch.calls.iter_mut().filter(|call| !call.state.is_end()) {
+            call.state = CallState::Cancelled { reason };
+        }
+        let (state, more) = end(machine, ending);
+        effects.push(Effect::CloseStep(batch));
+        effects.extend(more);
+        return with(state, effects);
+    }
+    let state = if batch.is_over() {
+        let from = SteeringFrom::Calls { stop_signal: batch.stop_signal };
+        effects.push(Effect::CloseStep(batch));
+        AgentState::Steering { from }
+    } else if batch.is_parked() {
+        AgentState::Confirming { batch }
+    } else {
+        AgentState::Executing { batch }
+    };
+    with(state, effects)
+}
+
+/// What the death of the run before means for each call: by its class, and danger wins over the class.
+fn recover(batch: &mut Batch) {
+    let stopping = batch.stopping.is_some();
+    for call in &mut batch.calls {
+        let out = call.state.is_out();
+        let parked = call.state.is_parked();
+        if call.state.is_end() || parked {
+            continue;
+        }
+        call.state = match (out, call.dangerous, call.effect) {
+            (true, true, _) | (true, false, EffectClass::AtMostOnce) => CallState::InDoubt,
+            (true, false, EffectClass::ReadOnly | EffectClass::Idempotent) if stopping => CallState::InDoubt,
+            (true, false, EffectClass::ReadOnly | EffectClass::Idempotent) => CallState::Approved,
+            (false, true, _) => CallState::Cancelled { reason: CancelReason::SystemSafety },
+            (false, false, _) if call.state == CallState::Gating => CallState::Queued,
+            (false, false, _) => call.state.clone(),
+        };
+    }
+}
+
+/// What giving up means for each call that is out.
+fn lose(batch: &mut Batch) {
+    for call in batch.calls.iter_mut().filter(|call| call.state.is_out()) {
+        call.state = match call.effect {
+            EffectClass::ReadOnly => CallState::Cancelled { reason: CancelReason::SystemDisposed },
+            EffectClass::Idempotent | EffectClass::AtMostOnce => CallState::InDoubt,
+        };
+    }
+}
+
+fn ids_where(batch: &Batch, holds: impl Fn(&CallState) -> bool) -> Vec<CallId> {
+    batch.calls.iter().filter(|call| holds(&call.state)).map(|call| call.id.clone()).collect()
+}

@@ -1,0 +1,94 @@
+//! One handler a state.
+//!
+//! Each takes the data of its state and the input, and says where it leads. What holds in every working
+//! state (a stop, an error, a claim) is said once, here.
+
+mod backing_off;
+mod executing;
+mod provisioning;
+mod resting;
+mod steering;
+mod streaming;
+mod tearing_down;
+mod thinking;
+
+use super::{AgentState, Effect, Ending, Facts, Input, Machine, Refused, Teardown, Transition, TurnRequest};
+
+/// Where an input leads: the next state and what must be done. None: already there.
+type Lead = Result<Option<(AgentState, Vec<Effect>)>, Denial>;
+
+/// Why a handler refuses an input.
+struct Denial(Option<String>);
+
+fn to(state: AgentState) -> Lead {
+    Ok(Some((state, Vec::new())))
+}
+
+fn with(state: AgentState, effects: impl Into<Vec<Effect>>) -> Lead {
+    Ok(Some((state, effects.into())))
+}
+
+fn same() -> Lead {
+    Ok(None)
+}
+
+fn refuse() -> Lead {
+    Err(Denial(None))
+}
+
+pub(super) fn dispatch(machine: &Machine, input: &Input, facts: &Facts) -> Result<Transition, Refused> {
+    let mut next = machine.clone();
+    let lead = match &machine.state {
+        AgentState::Idle | AgentState::Done { .. } => resting::on(&mut next, input, facts),
+        AgentState::Provisioning { request } => provisioning::on(&mut next, *request, input, facts),
+        AgentState::Thinking { step, attempt } => thinking::on(&mut next, *step, *attempt, input, facts),
+        AgentState::Streaming { step, attempt, .. } => {
+            streaming::on(&mut next, *step, *attempt, input, facts)
+        }
+        AgentState::Executing { batch } | AgentState::Confirming { batch } => {
+            executing::on(&mut next, batch, input, facts)
+        }
+        AgentState::Steering { from } => steering::on(&mut next, *from, input, facts),
+        AgentState::BackingOff { step, attempt, .. } => {
+            backing_off::on(&mut next, *step, *attempt, input, facts)
+        }
+        AgentState::TearingDown { ending, left } => tearing_down::on(&mut next, ending, *left, input, facts),
+    };
+    match lead {
+        Err(Denial(detail)) => Err(Refused { state: machine.state.kind(), input: input.kind(), detail }),
+        Ok(None) => Ok(Transition { next: machine.clone(), effects: Vec::new(), moved: false }),
+        Ok(Some((state, effects))) => {
+            next.state = state;
+            Ok(Transition { next, effects, moved: true })
+        }
+    }
+}
+
+/// Enters the teardown: the outcome is fixed from here on.
+fn end(machine: &Machine, ending: Ending) -> (AgentState, Vec<Effect>) {
+    let left = Teardown { provisioned: machine.turn.provisioned };
+    let effects = if left.is_empty() { Vec::new() } else { vec![Effect::TearDown(left)] };
+    (AgentState::TearingDown { ending, left }, effects)
+}
+
+/// What a claim means in a state that it does not change: the turn's time goes on from now.
+fn claimed(machine: &mut Machine, facts: &Facts) -> Lead {
+    machine.turn.claimed_at = facts.now;
+    to(machine.state.clone())
+}
+
+/// What parking means: the turn's time stops.
+fn parked(machine: &mut Machine, facts: &Facts) -> Lead {
+    machine.turn.worked_ms = machine.turn.worked_until(facts.now);
+    machine.turn.claimed_at = facts.now;
+    to(machine.state.clone())
+}
+
+/// Whether a request of this kind asks for something to be made ready.
+fn provisioning_or(request: TurnRequest, provisions: bool) -> (AgentState, Vec<Effect>) {
+    let mut effects = vec![Effect::AnnounceTurn];
+    if provisions {
+        effects.push(Effect::Provision);
+    }
+    (AgentState::Provisioning { request }, effects)
+}

@@ -1,0 +1,32 @@
+//! Provisioning: what the turn needs is made ready.
+
+use super::super::{AgentState, Effect, Ending, Facts, Input, Machine, SteeringFrom, TurnRequest};
+use super::{Lead, end, refuse, to, with};
+
+pub(super) fn on(machine: &mut Machine, request: TurnRequest, input: &Input, facts: &Facts) -> Lead {
+    match input {
+        Input::Provisioned => match request {
+            TurnRequest::Message => {
+                machine.step = machine.step.next();
+                to(AgentState::Thinking { step: machine.step, attempt: 0 })
+            }
+            TurnRequest::Resume => to(AgentState::Steering { from: SteeringFrom::Resumed }),
+        },
+        Input::Claimed { .. } => {
+            machine.turn.claimed_at = facts.now;
+            let again = if machine.turn.provisioned { vec![Effect::Provision] } else { Vec::new() };
+            with(machine.state.clone(), again)
+        }
+        Input::Interrupted { kind } => Ok(Some(end(machine, Ending::stopped(*kind)))),
+        Input::Failed { error } => Ok(Some(end(machine, Ending::error(error.clone())))),
+        Input::TurnRequested { .. }
+        | Input::ModelCalled { .. }
+        | Input::ModelAnswered { .. }
+        | Input::ModelFailed { .. }
+        | Input::Call { .. }
+        | Input::Steered { .. }
+        | Input::TimerRang
+        | Input::Parked
+        | Input::TornDown => refuse(),
+    }
+}

@@ -1,0 +1,37 @@
+//! Idle and Done: at rest, until a turn is requested.
+
+use super::super::{AgentState, Ending, Facts, Input, Machine};
+use super::{Lead, end, provisioning_or, refuse, same};
+use crate::store::InterruptKind;
+
+pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
+    match input {
+        Input::TurnRequested { request, provisions } => {
+            machine.turn.number = machine.turn.number.next();
+            machine.turn.open = true;
+            machine.turn.steps = 0;
+            machine.turn.provisioned = *provisions;
+            machine.turn.worked_ms = 0;
+            machine.turn.claimed_at = facts.now;
+            let (state, effects) = provisioning_or(*request, *provisions);
+            Ok(Some((state, effects)))
+        }
+        // A session at rest has nothing to stop softly; an abort ends it for ever.
+        Input::Interrupted { kind: InterruptKind::Soft } => same(),
+        Input::Interrupted { kind: InterruptKind::Abort } => {
+            Ok(Some(end(machine, Ending::stopped(InterruptKind::Abort))))
+        }
+        Input::TornDown if matches!(machine.state, AgentState::Done { .. }) => same(),
+        Input::TornDown
+        | Input::Claimed { .. }
+        | Input::Provisioned
+        | Input::ModelCalled { .. }
+        | Input::ModelAnswered { .. }
+        | Input::ModelFailed { .. }
+        | Input::Call { .. }
+        | Input::Steered { .. }
+        | Input::TimerRang
+        | Input::Parked
+        | Input::Failed { .. } => refuse(),
+    }
+}

@@ -1,0 +1,27 @@
+//! Steering: the only place that decides to go on or to stop. What it decides by is in
+//! [`steering`](super::super::steering). Compacting will stand between it and the next step.
+
+use super::super::{AgentState, Ending, Facts, Input, Machine, SteeringFrom};
+use super::{Lead, claimed, end, refuse, to};
+
+pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, facts: &Facts) -> Lead {
+    match input {
+        Input::Steered { stop: None } => {
+            machine.step = machine.step.next();
+            to(AgentState::Thinking { step: machine.step, attempt: 0 })
+        }
+        Input::Steered { stop: Some(ending) } => Ok(Some(end(machine, ending.clone()))),
+        Input::Claimed { .. } => claimed(machine, facts),
+        Input::Interrupted { kind } => Ok(Some(end(machine, Ending::stopped(*kind)))),
+        Input::Failed { error } => Ok(Some(end(machine, Ending::error(error.clone())))),
+        Input::TurnRequested { .. }
+        | Input::Provisioned
+        | Input::ModelCalled { .. }
+        | Input::ModelAnswered { .. }
+        | Input::ModelFailed { .. }
+        | Input::Call { .. }
+        | Input::TimerRang
+        | Input::Parked
+        | Input::TornDown => refuse(),
+    }
+}

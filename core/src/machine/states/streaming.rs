@@ -1,0 +1,68 @@
+//! Streaming: the model answers. Nothing of the answer is durable, so a claim asks it again.
+
+use super::super::call::{Call, CallState};
+use super::super::{AgentState, Batch, Effect, Ending, Facts, Input, Machine, NewCall, SteeringFrom};
+use super::{Lead, end, refuse, to, with};
+use crate::ids::{MessageSeq, StepNumber};
+use crate::tool::ResourceProfile;
+
+pub(super) fn on(
+    machine: &mut Machine,
+    step: StepNumber,
+    attempt: u32,
+    input: &Input,
+    facts: &Facts,
+) -> Lead {
+    match input {
+        Input::ModelAnswered { message, calls, stop, usage } => {
+            machine.turn.steps += 1;
+            machine.usage.add(*usage);
+            if calls.is_empty() {
+                return to(AgentState::Steering { from: SteeringFrom::Answer { stop: *stop } });
+            }
+            let ids = calls.iter().map(|call| call.id.clone()).collect();
+            let calls = calls.iter().map(|new| queued(new, *message)).collect();
+            let batch = Batch { step, message: *message, calls, stopping: None, stop_signal: false };
+            with(AgentState::Executing { batch }, [Effect::Consult(ids)])
+        }
+        Input::ModelFailed { error, retry_at: Some(until) } => {
+            to(AgentState::BackingOff { step, attempt: attempt + 1, until: *until, error: error.clone() })
+        }
+        Input::ModelFailed { error, retry_at: None } => Ok(Some(end(machine, Ending::error(error.clone())))),
+        Input::Claimed { .. } => {
+            machine.turn.claimed_at = facts.now;
+            to(AgentState::Thinking { step, attempt })
+        }
+        Input::Interrupted { kind } => stop_listening(machine, Ending::stopped(*kind)),
+        Input::Failed { error } => stop_listening(machine, Ending::error(error.clone())),
+        Input::TurnRequested { .. }
+        | Input::Provisioned
+        | Input::ModelCalled { .. }
+        | Input::Call { .. }
+        | Input::Steered { .. }
+        | Input::TimerRang
+        | Input::Parked
+        | Input::TornDown => refuse(),
+    }
+}
+
+fn stop_listening(machine: &Machine, ending: Ending) -> Lead {
+    let (state, mut effects) = end(machine, ending);
+    effects.insert(0, Effect::StopModel);
+    with(state, effects)
+}
+
+fn queued(new: &NewCall, message: MessageSeq) -> Call {
+    Call {
+        id: new.id.clone(),
+        tool: new.tool.clone(),
+        effect: new.effect,
+        dangerous: new.dangerous,
+        runs_on: new.runs_on,
+        arguments: message,
+        profile: ResourceProfile::Serial,
+        round: 0,
+        approved: None,
+        state: CallState::Queued,
+    }
+}

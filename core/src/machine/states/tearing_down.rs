@@ -1,0 +1,40 @@
+//! TearingDown: the outcome is fixed; what the turn holds is freed. Nothing changes the outcome any more.
+
+use super::super::{AgentState, Effect, Ending, Facts, Input, Machine, Teardown};
+use super::{Lead, refuse, same, with};
+
+pub(super) fn on(
+    machine: &mut Machine,
+    ending: &Ending,
+    left: Teardown,
+    input: &Input,
+    facts: &Facts,
+) -> Lead {
+    match input {
+        Input::TornDown => {
+            let announce = machine.turn.open;
+            machine.turn.worked_ms = machine.turn.worked_until(facts.now);
+            machine.turn.claimed_at = facts.now;
+            machine.turn.open = false;
+            machine.turn.provisioned = false;
+            let state = AgentState::Done { ending: ending.clone(), usage: machine.usage };
+            let effects = if announce { vec![Effect::AnnounceEnd(ending.clone())] } else { Vec::new() };
+            with(state, effects)
+        }
+        Input::Claimed { .. } => {
+            machine.turn.claimed_at = facts.now;
+            let effects = if left.is_empty() { Vec::new() } else { vec![Effect::TearDown(left)] };
+            with(machine.state.clone(), effects)
+        }
+        Input::Interrupted { .. } | Input::Failed { .. } => same(),
+        Input::TurnRequested { .. }
+        | Input::Provisioned
+        | Input::ModelCalled { .. }
+        | Input::ModelAnswered { .. }
+        | Input::ModelFailed { .. }
+        | Input::Call { .. }
+        | Input::Steered { .. }
+        | Input::TimerRang
+        | Input::Parked => refuse(),
+    }
+}

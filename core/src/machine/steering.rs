@@ -1,0 +1,73 @@
+//! Whether a turn goes on after a step (requirements C37 to C43, A17 to A19).
+
+use super::state::{DoneReason, Ending, SteeringFrom};
+use super::turn::{Turn, Usage};
+use crate::agent::{AgentSpec, Limits, StopCondition};
+use crate::time::Timestamp;
+
+/// What steering looks at.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    /// What led here.
+    pub from: SteeringFrom,
+    /// The turn.
+    pub turn: &'a Turn,
+    /// What the session has used.
+    pub usage: &'a Usage,
+    /// The agent.
+    pub agent: &'a AgentSpec,
+    /// The instant now.
+    pub now: Timestamp,
+    /// Whether messages arrived that the model has not seen.
+    pub messages_wait: bool,
+    /// Tools of which a call of this step was done.
+    pub tools_done: &'a [String],
+    /// What the model said in this step.
+    pub text: &'a str,
+}
+
+/// How the turn ends, or none: the next step.
+///
+/// In this order: a stop signal of a tool or a stop condition; then, only if the turn would go on, the
+/// step limit and the budgets; then the model's own stop, unless messages wait. A stop from outside is
+/// looked at before.
+pub fn decide(view: &View<'_>) -> Option<Ending> {
+    if stop_signal(view) {
+        return Some(Ending::of(DoneReason::ToolStop));
+    }
+    let goes_on = match view.from {
+        SteeringFrom::Answer { .. } => view.messages_wait,
+        SteeringFrom::Calls { .. } | SteeringFrom::Resumed => true,
+    };
+    if !goes_on {
+        return Some(Ending::of(DoneReason::ModelStop));
+    }
+    if view.turn.steps >= view.agent.limits.max_steps {
+        return Some(Ending::of(DoneReason::MaxTurns));
+    }
+    over_budget(view, &view.agent.limits).then(|| Ending::of(DoneReason::BudgetExceeded))
+}
+
+fn stop_signal(view: &View<'_>) -> bool {
+    let by_tool = matches!(view.from, SteeringFrom::Calls { stop_signal: true });
+    by_tool
+        || view.agent.stop_when.iter().any(|condition| match condition {
+            StopCondition::ToolDone(name) => view.tools_done.iter().any(|done| done == name.as_str()),
+            StopCondition::TextContains(text) => view.text.contains(text.as_str()),
+        })
+}
+
+fn over_budget(view: &View<'_>, limits: &Limits) -> bool {
+    let reached = |used: u64, limit: Option<u64>| limit.is_some_and(|limit| used >= limit);
+    reached(view.usage.tokens.total(), limits.max_tokens)
+        || reached(view.usage.cost_microusd, limits.max_cost_microusd)
+        || reached(view.turn.worked_until(view.now), limits.max_run_ms)
+}
+
+/// What the model call cost, in millionths of a dollar.
+pub fn cost_microusd(tokens: &crate::model::TokenUsage, limits: &Limits) -> u64 {
+    let part = |count: u64, price: u64| u128::from(count) * u128::from(price) / 1_000_000;
+    let cost =
+        part(tokens.input, limits.prices.input_microusd) + part(tokens.output, limits.prices.output_microusd);
+    u64::try_from(cost).unwrap_or(u64::MAX)
+}

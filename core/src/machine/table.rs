@@ -1,0 +1,260 @@
+//! The machine as data: every move there is, and what makes the states fit together.
+//!
+//! [`validate`] is run at start-up and refuses to go on with a table that could strand a session.
+
+use std::collections::BTreeSet;
+
+use super::{InputKind, StateKind};
+
+/// One row: in this state, this input leads to one of these states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// The state before.
+    pub from: StateKind,
+    /// What happens.
+    pub on: InputKind,
+    /// Where it may lead; the same state where it may stay.
+    pub to: &'static [StateKind],
+}
+
+/// What kind of state it is, and what keeps it from lasting for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nature {
+    /// Nothing runs, nothing is owed.
+    Rest,
+    /// A run works.
+    Working,
+    /// Nothing runs; this wakes it.
+    Parked {
+        /// The inputs that wake it.
+        woken_by: &'static [InputKind],
+    },
+}
+
+/// What bounds a cycle that passes through a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bound {
+    /// The state.
+    pub state: StateKind,
+    /// What bounds it.
+    pub by: &'static str,
+}
+
+use InputKind as I;
+use StateKind as S;
+
+const fn row(from: StateKind, on: InputKind, to: &'static [StateKind]) -> Row {
+    Row { from, on, to }
+}
+
+const AFTER_CALL: &[StateKind] = &[S::Executing, S::Confirming, S::Steering, S::TearingDown];
+
+/// Every move there is. A pair that is not here is refused.
+pub const ROWS: &[Row] = &[
+    row(S::Idle, I::TurnRequested, &[S::Provisioning]),
+    row(S::Idle, I::Interrupted, &[S::Idle, S::TearingDown]),
+    row(S::Provisioning, I::Provisioned, &[S::Thinking, S::Steering]),
+    row(S::Provisioning, I::Claimed, &[S::Provisioning]),
+    row(S::Provisioning, I::Interrupted, &[S::TearingDown]),
+    row(S::Provisioning, I::Failed, &[S::TearingDown]),
+    row(S::Thinking, I::ModelCalled, &[S::Streaming]),
+    row(S::Thinking, I::Claimed, &[S::Thinking]),
+    row(S::Thinking, I::Interrupted, &[S::TearingDown]),
+    row(S::Thinking, I::Failed, &[S::TearingDown]),
+    row(S::Streaming, I::ModelAnswered, &[S::Executing, S::Steering]),
+    row(S::Streaming, I::ModelFailed, &[S::BackingOff, S::TearingDown]),
+    row(S::Streaming, I::Claimed, &[S::Thinking]),
+    row(S::Streaming, I::Interrupted, &[S::TearingDown]),
+    row(S::Streaming, I::Failed, &[S::TearingDown]),
+    row(S::Executing, I::Call, AFTER_CALL),
+    row(S::Executing, I::Claimed, AFTER_CALL),
+    row(S::Executing, I::Interrupted, &[S::Executing, S::TearingDown]),
+    row(S::Executing, I::Failed, &[S::TearingDown]),
+    row(S::Confirming, I::Call, AFTER_CALL),
+    row(S::Confirming, I::Claimed, AFTER_CALL),
+    row(S::Confirming, I::Parked, &[S::Confirming]),
+    row(S::Confirming, I::Interrupted, &[S::TearingDown]),
+    row(S::Confirming, I::Failed, &[S::TearingDown]),
+    row(S::Steering, I::Steered, &[S::Thinking, S::TearingDown]),
+    row(S::Steering, I::Claimed, &[S::Steering]),
+    row(S::Steering, I::Interrupted, &[S::TearingDown]),
+    row(S::Steering, I::Failed, &[S::TearingDown]),
+    row(S::BackingOff, I::TimerRang, &[S::Thinking]),
+    row(S::BackingOff, I::Claimed, &[S::BackingOff]),
+    row(S::BackingOff, I::Parked, &[S::BackingOff]),
+    row(S::BackingOff, I::Interrupted, &[S::TearingDown]),
+    row(S::BackingOff, I::Failed, &[S::TearingDown]),
+    row(S::TearingDown, I::TornDown, &[S::Done]),
+    row(S::TearingDown, I::Claimed, &[S::TearingDown]),
+    row(S::TearingDown, I::Interrupted, &[S::TearingDown]),
+    row(S::TearingDown, I::Failed, &[S::TearingDown]),
+    row(S::Done, I::TurnRequested, &[S::Provisioning]),
+    row(S::Done, I::Interrupted, &[S::Done, S::TearingDown]),
+    row(S::Done, I::TornDown, &[S::Done]),
+];
+
+/// What kind of state each is.
+pub const NATURES: &[(StateKind, Nature)] = &[
+    (S::Idle, Nature::Rest),
+    (S::Provisioning, Nature::Working),
+    (S::Thinking, Nature::Working),
+    (S::Streaming, Nature::Working),
+    (S::Executing, Nature::Working),
+    (S::Confirming, Nature::Parked { woken_by: &[I::Call, I::Interrupted] }),
+    (S::Steering, Nature::Working),
+    (S::BackingOff, Nature::Parked { woken_by: &[I::TimerRang, I::Interrupted] }),
+    (S::TearingDown, Nature::Working),
+    (S::Done, Nature::Rest),
+];
+
+/// What bounds each cycle: every cycle of moves to another state passes through one of these states or
+/// through rest.
+pub const BOUNDS: &[Bound] = &[
+    Bound { state: S::Steering, by: "limits.max_steps" },
+    Bound { state: S::BackingOff, by: "retry::RETRIES_MAX" },
+    Bound {
+        state: S::Confirming,
+        by: "the deadline of each pending call; each call parks a bounded number of times",
+    },
+    Bound { state: S::Streaming, by: "Claim.attempts: the fifth takeover in a row ends the turn" },
+];
+
+/// A table that could strand a session.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TableError {
+    /// A pair is listed twice.
+    #[error("machine table: {} on {} is listed twice", .0.as_str(), .1.as_str())]
+    Twice(StateKind, InputKind),
+    /// A row leads nowhere, or to a state that the table does not know.
+    #[error("machine table: {} on {} has no known target", .0.as_str(), .1.as_str())]
+    MissingTarget(StateKind, InputKind),
+    /// From here no rest is reached without passing through an error.
+    #[error("machine table: no way from {} to rest without an error", .0.as_str())]
+    DeadEnd(StateKind),
+    /// A working state that a failure cannot leave.
+    #[error("machine table: {} has no failure edge", .0.as_str())]
+    NoFailureEdge(StateKind),
+    /// A parked state that nothing wakes.
+    #[error("machine table: nothing wakes {}", .0.as_str())]
+    NoWakeUp(StateKind),
+    /// A cycle that nothing bounds.
+    #[error("machine table: nothing bounds the cycle through {}", .0.as_str())]
+    UnboundedCycle(StateKind),
+}
+
+/// Checks the table of this version: targets exist, rest is reached without passing through an error,
+/// every working state has a failure edge, every parked state says what wakes it, every cycle is bounded.
+pub fn validate() -> Result<(), TableError> {
+    Table { rows: ROWS, natures: NATURES, bounds: BOUNDS }.validate()
+}
+
+/// A table with what is said of its states.
+#[derive(Debug, Clone, Copy)]
+pub struct Table<'a> {
+    /// Every move.
+    pub rows: &'a [Row],
+    /// What kind of state each is.
+    pub natures: &'a [(StateKind, Nature)],
+    /// What bounds cycles.
+    pub bounds: &'a [Bound],
+}
+
+impl Table<'_> {
+    /// Checks the table; see [`validate`].
+    pub fn validate(&self) -> Result<(), TableError> {
+        let mut pairs = BTreeSet::new();
+        for row in self.rows {
+            if !pairs.insert((row.from, row.on)) {
+                return Err(TableError::Twice(row.from, row.on));
+            }
+            if row.to.is_empty() || row.to.iter().any(|to| self.nature(*to).is_none()) {
+                return Err(TableError::MissingTarget(row.from, row.on));
+            }
+        }
+        for (state, nature) in self.natures {
+            if !self.reaches_rest(*state) {
+                return Err(TableError::DeadEnd(*state));
+            }
+            match nature {
+                Nature::Rest => {}
+                Nature::Working if *state == S::TearingDown => {}
+                Nature::Working => {
+                    if !self.fails(*state) {
+                        return Err(TableError::NoFailureEdge(*state));
+                    }
+                }
+                Nature::Parked { woken_by } => {
+                    let wakes = |on: &InputKind| self.targets(*state, *on).iter().any(|to| to != state);
+                    if woken_by.is_empty() || !woken_by.iter().all(wakes) {
+                        return Err(TableError::NoWakeUp(*state));
+                    }
+                }
+            }
+        }
+        match self.unbounded() {
+            Some(state) => Err(TableError::UnboundedCycle(state)),
+            None => Ok(()),
+        }
+    }
+
+    /// Where `on` may lead from `from`; empty if it is refused.
+    pub fn targets(&self, from: StateKind, on: InputKind) -> &[StateKind] {
+        self.rows.iter().find(|row| row.from == from && row.on == on).map_or(&[], |row| row.to)
+    }
+
+    fn nature(&self, state: StateKind) -> Option<&Nature> {
+        self.natures.iter().find(|(of, _)| *of == state).map(|(_, nature)| nature)
+    }
+
+    /// Teardown is where failures lead: a failure there does not change its course.
+    fn fails(&self, state: StateKind) -> bool {
+        self.targets(state, I::Failed) == [S::TearingDown]
+    }
+
+    fn reaches_rest(&self, from: StateKind) -> bool {
+        let good = |row: &&Row| !matches!(row.on, I::Failed | I::ModelFailed | I::Interrupted);
+        let mut reached = BTreeSet::from([from]);
+        loop {
+            if reached.iter().any(|state| self.nature(*state) == Some(&Nature::Rest)) {
+                return true;
+            }
+            let more: BTreeSet<StateKind> = self
+                .rows
+                .iter()
+                .filter(|row| reached.contains(&row.from))
+                .filter(good)
+                .flat_map(|row| row.to.iter().copied())
+                .filter(|to| !reached.contains(to))
+                .collect();
+            if more.is_empty() {
+                return false;
+            }
+            reached.extend(more);
+        }
+    }
+
+    /// A state on a cycle that passes through no bounded state and no rest.
+    fn unbounded(&self) -> Option<StateKind> {
+        let free = |state: StateKind| {
+            self.nature(state) != Some(&Nature::Rest) && !self.bounds.iter().any(|bound| bound.state == state)
+        };
+        let mut left: BTreeSet<StateKind> =
+            self.natures.iter().map(|(state, _)| *state).filter(|state| free(*state)).collect();
+        // Take away, again and again, what leads to nothing that is left: what remains lies on a cycle.
+        loop {
+            let leaves = left.iter().copied().find(|state| {
+                let mut onward = self
+                    .rows
+                    .iter()
+                    .filter(|row| row.from == *state)
+                    .flat_map(|row| row.to)
+                    .filter(|to| *to != state);
+                !onward.any(|to| left.contains(to))
+            });
+            match leaves {
+                Some(state) => left.remove(&state),
+                None => return left.first().copied(),
+            };
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What a session's machine remembers beside its state.
+
+use serde::{Deserialize, Serialize};
+
+use super::state::AgentState;
+use crate::ids::{StepNumber, TurnNumber};
+use crate::model::TokenUsage;
+use crate::time::Timestamp;
+
+/// All that a session's machine remembers; the bytes of a session's state are this, as JSON.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Where the session stands.
+    #[serde(flatten)]
+    pub state: AgentState,
+    /// The turn that runs, or ran last.
+    pub turn: Turn,
+    /// The newest step.
+    pub step: StepNumber,
+    /// What the whole session has used.
+    pub usage: Usage,
+}
+
+/// A turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// Its number; 0 before the first.
+    pub number: TurnNumber,
+    /// Whether it runs.
+    pub open: bool,
+    /// Finished model calls.
+    pub steps: u32,
+    /// Whether something is provisioned for it, also if only half.
+    pub provisioned: bool,
+    /// How long runs have worked on it, before the one that does now.
+    pub worked_ms: u64,
+    /// Since when a run works on it.
+    pub claimed_at: Timestamp,
+}
+
+impl Turn {
+    /// How long runs have worked on it until `now`, in milliseconds. Time spent suspended does not count.
+    pub fn worked_until(&self, now: Timestamp) -> u64 {
+        let running = self.claimed_at.until(now).as_millis();
+        self.worked_ms.saturating_add(u64::try_from(running).unwrap_or(u64::MAX))
+    }
+}
+
+/// What was used, by kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens.
+    pub tokens: TokenUsage,
+    /// Money, in millionths of a dollar, by the agent's prices.
+    pub cost_microusd: u64,
+    /// Model calls that answered.
+    pub model_calls: u64,
+    /// Tool calls that were asked for.
+    pub tool_calls: u64,
+}
+
+impl Usage {
+    /// Adds another usage.
+    pub fn add(&mut self, other: Self) {
+        self.tokens.add(other.tokens);
+        self.cost_microusd += other.cost_microusd;
+        self.model_calls += other.model_calls;
+        self.tool_calls += other.tool_calls;
+    }
+
+    /// What was used since `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let tokens = TokenUsage {
+            input: self.tokens.input.saturating_sub(before.tokens.input),
+            output: self.tokens.output.saturating_sub(before.tokens.output),
+            cached: self.tokens.cached.saturating_sub(before.tokens.cached),
+            reasoning: self.tokens.reasoning.saturating_sub(before.tokens.reasoning),
+        };
+        Self {
+            tokens,
+            cost_microusd: self.cost_microusd.saturating_sub(before.cost_microusd),
+            model_calls: self.model_calls.saturating_sub(before.model_calls),
+            tool_calls: self.tool_calls.saturating_sub(before.tool_calls),
+        }
+    }
+}

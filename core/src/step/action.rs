@@ -1,0 +1,139 @@
+//! What a runtime is asked to do. Plain values: a test compares whole lists.
+
+use std::sync::Arc;
+
+use super::RunOutcome;
+use crate::gate::GateQuestion;
+use crate::ids::{CallId, InboxSeq, MessageSeq, StepNumber, ToolName, TurnNumber};
+use crate::machine::Teardown;
+use crate::message::Message;
+use crate::store::{Commit, MessageRange, Staging};
+use crate::time::Timestamp;
+
+/// Names an action. Several may be out at once; each is answered once, in any order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ActionId(pub u64);
+
+/// Something a runtime must do now.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Read what the store has. Answer: [`Reply::Read`](super::Reply::Read).
+    Read {
+        /// To be named in the answer.
+        id: ActionId,
+        /// Messages to read; none if empty.
+        messages: Vec<MessageRange>,
+        /// Read the inbox after this item, up to its end.
+        inbox_after: InboxSeq,
+        /// Whether to take the interrupt that waits
+        /// ([`check_interrupt_flag`](crate::store::StateStore::check_interrupt_flag)).
+        interrupt: bool,
+    },
+    /// Make ready what the turn needs; also what is half ready already. Answer:
+    /// [`Reply::Provisioned`](super::Reply::Provisioned).
+    Provision {
+        /// To be named in the answer.
+        id: ActionId,
+        /// Which turn.
+        turn: TurnNumber,
+    },
+    /// Ask the model. Answer: [`Reply::ModelAnswered`](super::Reply::ModelAnswered).
+    CallModel {
+        /// To be named in the answer.
+        id: ActionId,
+        /// With what.
+        call: ModelCall,
+    },
+    /// Stop listening to the model: its answer is wanted no more. No answer.
+    StopModel {
+        /// Which [`Action::CallModel`].
+        of: ActionId,
+    },
+    /// Ask the gate: schema, then policy; five seconds, silence and errors deny. Answer:
+    /// [`Reply::Consulted`](super::Reply::Consulted), with a ruling for every question.
+    Consult {
+        /// To be named in the answer.
+        id: ActionId,
+        /// The calls in question.
+        questions: Vec<GateQuestion>,
+    },
+    /// Send these calls, side by side, if the lease still runs. Answer for each:
+    /// [`Reply::CallEnded`](super::Reply::CallEnded).
+    RunCalls {
+        /// Their intents, marks and `allow`s are durable, where their class asks for it.
+        calls: Vec<CallOut>,
+    },
+    /// Stop these calls and find out whether they acted. Answer for each:
+    /// [`Reply::CallEnded`](super::Reply::CallEnded), as soon as it is known, at the latest at `until`. A
+    /// call that comes back by itself meanwhile is answered with what it brought.
+    StopCalls {
+        /// Which calls.
+        calls: Vec<CallId>,
+        /// Until when to wait for them.
+        until: Timestamp,
+    },
+    /// Make results and start marks durable. Answer: [`Reply::Staged`](super::Reply::Staged).
+    StageResult {
+        /// To be named in the answer.
+        id: ActionId,
+        /// What.
+        staging: Staging,
+    },
+    /// Make progress durable. After an unknown outcome, repeat the same commit until it is answered or the
+    /// lease ends. Answer: [`Reply::Committed`](super::Reply::Committed).
+    Commit {
+        /// To be named in the answer.
+        id: ActionId,
+        /// What.
+        commit: Box<Commit>,
+    },
+    /// Wait until then, at most a second. Answer: [`Reply::Slept`](super::Reply::Slept).
+    Sleep {
+        /// To be named in the answer.
+        id: ActionId,
+        /// Until when.
+        until: Timestamp,
+    },
+    /// Free what the turn holds. Answer: [`Reply::TornDown`](super::Reply::TornDown).
+    TearDown {
+        /// To be named in the answer.
+        id: ActionId,
+        /// What is left to free.
+        left: Teardown,
+    },
+    /// Nothing to start: come back with an answer, with news, or at that instant.
+    Await {
+        /// When to come back at the latest ([`Reply::TimePassed`](super::Reply::TimePassed)).
+        until: Option<Timestamp>,
+    },
+    /// The run is over. Whatever is still out is dropped.
+    Exit(RunOutcome),
+}
+
+/// A model call: what the runtime puts together a [`ModelRequest`](crate::model::ModelRequest) from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelCall {
+    /// Which step of the session.
+    pub step: StepNumber,
+    /// Which attempt at it, from 0.
+    pub attempt: u32,
+    /// What the model sees of the transcript as it was when the run began: read it once, keep it.
+    pub view: Vec<MessageRange>,
+    /// What was added since the run began, committed or not, oldest first.
+    pub added: Vec<(MessageSeq, Arc<Message>)>,
+}
+
+/// A call to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallOut {
+    /// Which call.
+    pub id: CallId,
+    /// Which tool.
+    pub tool: ToolName,
+    /// The arguments, exactly as they were allowed.
+    pub arguments: String,
+    /// The same for every send of this call, and for no other call ever (INV-14).
+    pub idempotency_key: String,
+    /// How long it may take, in milliseconds.
+    pub timeout_ms: u64,
+}

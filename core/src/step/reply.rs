@@ -1,0 +1,118 @@
+//! What a runtime says became of its actions.
+
+use super::ActionId;
+use crate::error::ErrorInfo;
+use crate::ids::CallId;
+use crate::model::{ModelAnswer, ModelError};
+use crate::store::{CommitOutcome, Interrupt, Receipt, StageOutcome, StoredItem, StoredMessage};
+use crate::tool::{ResourceProfile, ToolError, ToolReturn};
+
+/// What became of an action, or what happened meanwhile.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// The answer to [`Action::Read`](super::Action::Read).
+    Read {
+        /// Of which action.
+        id: ActionId,
+        /// The messages that were asked for.
+        messages: Vec<StoredMessage>,
+        /// What the inbox holds after the named item, to its end.
+        items: Vec<StoredItem>,
+        /// The interrupt that waits, if it was asked for.
+        interrupt: Option<Interrupt>,
+    },
+    /// The answer to [`Action::Provision`](super::Action::Provision).
+    Provisioned {
+        /// Of which action.
+        id: ActionId,
+        /// Whether it worked.
+        result: Result<(), ErrorInfo>,
+    },
+    /// The answer to [`Action::CallModel`](super::Action::CallModel): the whole answer, or one error.
+    ModelAnswered {
+        /// Of which action.
+        id: ActionId,
+        /// What came.
+        result: Result<ModelAnswer, ModelError>,
+    },
+    /// The answer to [`Action::Consult`](super::Action::Consult).
+    Consulted {
+        /// Of which action.
+        id: ActionId,
+        /// One for each question.
+        rulings: Vec<(CallId, Ruling)>,
+    },
+    /// A call came back.
+    CallEnded {
+        /// Which.
+        call: CallId,
+        /// With what.
+        result: Result<ToolReturn, ToolError>,
+        /// How long it was out, in milliseconds.
+        duration_ms: u64,
+    },
+    /// The answer to [`Action::StageResult`](super::Action::StageResult).
+    Staged {
+        /// Of which action.
+        id: ActionId,
+        /// What became of it; an error is final.
+        outcome: Result<StageOutcome, ErrorInfo>,
+    },
+    /// The answer to [`Action::Commit`](super::Action::Commit).
+    Committed {
+        /// Of which action.
+        id: ActionId,
+        /// What became of it; an error is final, and nothing was changed.
+        outcome: Result<CommitOutcome, ErrorInfo>,
+    },
+    /// The answer to [`Action::Sleep`](super::Action::Sleep).
+    Slept {
+        /// Of which action.
+        id: ActionId,
+    },
+    /// The answer to [`Action::TearDown`](super::Action::TearDown). A failure is kept, and changes nothing.
+    TornDown {
+        /// Of which action.
+        id: ActionId,
+        /// Whether it worked.
+        result: Result<(), ErrorInfo>,
+    },
+    /// A renewal of the lease brought this.
+    News(Receipt),
+    /// The lease is lost: another run owns the session, or it cannot be told.
+    LeaseLost,
+    /// The instant of an [`Action::Await`](super::Action::Await) has passed.
+    TimePassed,
+}
+
+/// What the chokepoint says of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ruling {
+    /// It may run.
+    Allow {
+        /// What it touches.
+        profile: ResourceProfile,
+    },
+    /// A person must decide.
+    NeedsApproval {
+        /// What the person is told.
+        prompt: Option<String>,
+        /// What it touches.
+        profile: ResourceProfile,
+    },
+    /// The arguments do not fit the tool's schema.
+    Invalid {
+        /// Why.
+        detail: String,
+    },
+    /// The policy refuses it.
+    Deny {
+        /// Why.
+        reason: String,
+    },
+    /// The gate did not answer in time, or failed. A denial.
+    Unavailable {
+        /// Why.
+        detail: String,
+    },
+}
