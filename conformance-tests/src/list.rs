@@ -145,6 +145,7 @@ macro_rules! __each_conformance_case {
                 core items_up_to_inbox_seen_wake_nobody,
                 core wake_on_counts_only_unseen_items,
                 core inbox_seen_never_falls,
+                core inbox_seen_reaches_no_further_than_the_newest_item,
                 core a_turn_end_may_name_an_alarm,
             }
             lease {

@@ -74,6 +74,10 @@ cases! {
         "a commit that names less has seen what was seen before",
         "held items would wake the session again",
         "Commit::inbox_seen: the newest item this run has read; never falls";
+    alarm.inbox_seen_reaches_no_further_than_the_newest_item: Core Sequential,
+        "a commit that claims to have seen what is not there yet has not: the next item wakes the session",
+        "an item that comes later would be taken for seen, and lie there unread",
+        "Commit::inbox_seen: reaches no further than the newest there is";
     alarm.a_turn_end_may_name_an_alarm: Core Time,
         "a session left idle with a deadline is due then",
         "held messages that are left at the end of a turn would never be read",
@@ -320,6 +324,22 @@ async fn inbox_seen_never_falls(t: Bench) -> CaseResult {
     t.commit(&claim.fence, Commit { release: suspended(None, 1), ..commit() }).await?;
     ensure_eq!(t.load(key).await?.inbox_seen, seen, "inbox_seen after a commit that names none");
     ensure_eq!(t.load(key).await?.alarm, None, "alarm");
+    Ok(())
+}
+
+async fn inbox_seen_reaches_no_further_than_the_newest_item(t: Bench) -> CaseResult {
+    let claim = t.running("s").await?;
+    let key = &claim.fence.key;
+    let newest = t.deliver(key, message_that("first", Wake::Quiet)).await?;
+    let ahead = Commit { inbox_seen: Some(InboxSeq(newest.0 + 5)), release: suspended(None, 0), ..commit() };
+    t.commit(&claim.fence, ahead).await?;
+    ensure_eq!(t.load(key).await?.inbox_seen, newest, "inbox_seen");
+    t.deliver(key, message("second")).await?;
+    ensure!(t.is_due(key).await?, "expected the next urgent item to wake it");
+    // Nor later, at the end of the run that it woke but that did not see it.
+    let next = t.claim(key).await?;
+    t.commit(&next.fence, Commit { release: suspended(None, 0), ..commit() }).await?;
+    ensure!(t.is_due(key).await?, "expected the unseen item to wake it again");
     Ok(())
 }
 
