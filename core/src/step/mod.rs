@@ -1,9 +1,11 @@
 //! The engine without its engine room.
 
 mod action;
+mod iterator_stub;
 mod outcome;
 mod reply;
 
+pub use iterator_stub::{StartError, StepIterator};
 pub use action::{Action, ActionId, CallOut, ModelCall};
 pub use outcome::RunOutcome;
 pub use reply::{Reply, Ruling};
