@@ -1,0 +1,16 @@
+//! The clock of the machine.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use holdover_core::time::{Clock, Timestamp};
+
+/// The clock of the machine that this process runs on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp::EPOCH.after(since)
+    }
+}

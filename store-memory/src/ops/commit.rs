@@ -1,0 +1,81 @@
+//! The one atomic write by which a run makes progress.
+
+use holdover_core::ids::Fence;
+use holdover_core::ids::InboxSeq;
+use holdover_core::payload::Payload;
+use holdover_core::store::{Applied, Commit, CommitOutcome, NewMessage, NewPending, PendingCall, RunEnded};
+use holdover_core::time::Timestamp;
+
+use crate::table::{Record, Sessions};
+
+/// Applies a commit wholly or not at all.
+pub(crate) fn commit(
+    sessions: &mut Sessions,
+    fence: &Fence,
+    commit: Commit,
+    now: Timestamp,
+) -> CommitOutcome {
+    let Some(record) = sessions.get_mut(&fence.key) else {
+        return CommitOutcome::StaleFence { applied: Applied::Unknown };
+    };
+    if let Some(answer) = record.row.admit(fence, &commit) {
+        return answer;
+    }
+    let mut row = record.row.clone();
+    match row.apply(&commit, &record.commit_facts(&commit), now) {
+        Err(answer) => answer,
+        Ok(receipt) => {
+            record.row = row;
+            write(record, commit, now);
+            CommitOutcome::Committed(receipt)
+        }
+    }
+}
+
+/// Writes everything that an accepted commit names.
+fn write(record: &mut Record, commit: Commit, now: Timestamp) {
+    if let Some(state) = commit.state {
+        record.state = Some(state.payload);
+        record.starts.clear();
+    }
+    for result in commit.stage {
+        record.staged.entry(result.call).or_insert(result.payload);
+    }
+    let messages: Vec<Payload> = commit
+        .messages
+        .into_iter()
+        .filter_map(|message| match message {
+            NewMessage::Inline(payload) => Some(payload),
+            NewMessage::Promote(call) => record.staged.remove(&call),
+        })
+        .collect();
+    record.append(messages, commit.events, now);
+    record.pending.retain(|pending| !commit.close.contains(&pending.id));
+    for new in commit.open {
+        record.opened.insert(new.id.clone());
+        let opened = opened(record, new, now);
+        record.pending.push(opened);
+    }
+    for seq in commit.consumed {
+        record.inbox.remove(&seq);
+    }
+    if let (Some(end), Some(run)) = (commit.run, record.runs.last_mut()) {
+        run.end.get_or_insert(RunEnded { at: now, outcome: end.outcome, detail: Some(end.detail) });
+    }
+}
+
+fn opened(record: &Record, new: NewPending, now: Timestamp) -> PendingCall {
+    PendingCall {
+        key: record.row.key.clone(),
+        incarnation: record.row.incarnation,
+        id: new.id,
+        call: new.call,
+        kind: new.kind,
+        needed: new.needed,
+        answered: 0,
+        last_answer: InboxSeq(0),
+        deadline: new.deadline,
+        body: new.body,
+        opened_at: now,
+    }
+}

@@ -1,0 +1,103 @@
+//! Creating, reading and deleting a session.
+
+use std::collections::BTreeSet;
+
+use holdover_core::ids::SessionKey;
+use holdover_core::store::rules::SessionRow;
+use holdover_core::store::{
+    CreateOutcome, DeleteMode, DeleteOutcome, InboxItem, NewSession, Session, Start, StoreError,
+};
+use holdover_core::time::Timestamp;
+
+use super::delivery::accept_all;
+use super::ownership::begin_run;
+use crate::limits::Limits;
+use crate::table::{Record, Sessions};
+
+const OPERATION: &str = "create_session";
+
+/// Refuses what cannot be kept.
+pub(crate) fn check_create(new: &NewSession, limits: &Limits) -> Result<(), StoreError> {
+    limits.check_carried(OPERATION, items_of(new))?;
+    limits.check(OPERATION, "definition", &new.definition)?;
+    Limits::check_labels(OPERATION, &new.labels)?;
+    let other_life = |item: &&InboxItem| item.incarnation.is_some_and(|named| named != new.incarnation);
+    match items_of(new).find(other_life) {
+        Some(item) => {
+            Err(StoreError::invalid(OPERATION, format!("items: {} names another incarnation", item.key)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Creates a session with its first items, and its alarm or claim.
+pub(crate) fn create(sessions: &mut Sessions, new: NewSession, now: Timestamp) -> CreateOutcome {
+    if let Some(existing) = sessions.get(&new.key) {
+        return created_before(existing, &new, now);
+    }
+    let mut keys = BTreeSet::new();
+    if let Some(index) = items_of(&new).position(|item| !keys.insert(&item.key)) {
+        return CreateOutcome::ItemConflict { index };
+    }
+    let mut record = Record::new(&new, SessionRow::create(&new, now));
+    if let Err((index, _)) = accept_all(&mut record, items_of(&new), now) {
+        return CreateOutcome::ItemConflict { index };
+    }
+    record.row.set_start(&new.start);
+    let claim = match &new.start {
+        Start::Claimed(claim) => {
+            begin_run(&mut record, claim.run.clone(), claim.worker.clone(), claim.lease, now);
+            record.claim(now).map(Box::new)
+        }
+        Start::WithItems | Start::At(_) => None,
+    };
+    let version = record.row.version;
+    sessions.insert(new.key, record);
+    CreateOutcome::Created { version, claim }
+}
+
+fn created_before(existing: &Record, new: &NewSession, now: Timestamp) -> CreateOutcome {
+    let row = &existing.row;
+    if row.created_by != new.operation {
+        return CreateOutcome::AlreadyExists {
+            incarnation: row.incarnation,
+            status: row.status,
+            version: row.version,
+        };
+    }
+    let first = SessionRow::create(new, now).version;
+    match &new.start {
+        Start::WithItems | Start::At(_) => CreateOutcome::Created { version: first, claim: None },
+        Start::Claimed(claim) => {
+            let alive = row.repeated_claim(&claim.run, now).unwrap_or(false);
+            let claim = existing.claim(now).filter(|_| alive).map(Box::new);
+            CreateOutcome::Created { version: first.next(), claim }
+        }
+    }
+}
+
+/// Reads a session.
+pub(crate) fn load(sessions: &Sessions, key: &SessionKey) -> Option<Session> {
+    sessions.get(key).map(Record::session)
+}
+
+/// Removes a session and everything that belongs to it.
+pub(crate) fn delete(sessions: &mut Sessions, key: &SessionKey, mode: DeleteMode) -> DeleteOutcome {
+    match sessions.get(key) {
+        None => DeleteOutcome::NotFound,
+        Some(record) if !record.row.deletable(mode) => DeleteOutcome::Active,
+        Some(_) => {
+            sessions.remove(key);
+            DeleteOutcome::Deleted
+        }
+    }
+}
+
+/// The first items, then those of the claim.
+fn items_of(new: &NewSession) -> impl Iterator<Item = &InboxItem> {
+    let claimed: &[InboxItem] = match &new.start {
+        Start::Claimed(claim) => &claim.items,
+        Start::WithItems | Start::At(_) => &[],
+    };
+    new.items.iter().chain(claimed)
+}

@@ -1,0 +1,141 @@
+//! Lists, page by page. A cursor names the last row shown, so rows that come and go disturb no walk.
+
+use std::cmp::Reverse;
+
+use holdover_core::ids::{Epoch, PendingId, SessionId, SessionKey};
+use holdover_core::payload::Digest;
+use holdover_core::store::{
+    Page, PageCursor, PageRequest, PendingCall, PendingQuery, RunRecord, SessionQuery, SessionSummary,
+    StoreError, runs_digest,
+};
+use holdover_core::time::Timestamp;
+
+use super::read::find;
+use crate::table::{Record, Sessions};
+
+/// A place in a list, in the order of the list.
+trait Place: Ord + Sized {
+    fn to_bytes(&self) -> Vec<u8>;
+    fn from_bytes(bytes: &[u8]) -> Option<Self>;
+}
+
+/// Sessions of a tenant, newest first, ties by id descending.
+pub(crate) fn list_sessions(
+    sessions: &Sessions,
+    query: &SessionQuery,
+) -> Result<Page<SessionSummary>, StoreError> {
+    let wanted = |record: &&Record| {
+        let row = &record.row;
+        row.key.tenant == query.tenant
+            && (query.status.is_empty() || query.status.contains(&row.status))
+            && query.queue.as_ref().is_none_or(|queue| *queue == row.queue)
+            && record.labels.contains_all(&query.labels)
+    };
+    let rows = sessions.values().filter(wanted).map(|record| {
+        let place = (Reverse(record.row.created_at), Reverse(record.row.key.id.clone()));
+        (place, record.summary())
+    });
+    page("list_sessions", query.digest(), &query.page, rows.collect())
+}
+
+/// Open pending calls of a tenant, soonest deadline first.
+pub(crate) fn list_pending(
+    sessions: &Sessions,
+    query: &PendingQuery,
+) -> Result<Page<PendingCall>, StoreError> {
+    let of_session = |key: &SessionKey| {
+        key.tenant == query.tenant && query.session.as_ref().is_none_or(|id| *id == key.id)
+    };
+    let rows = sessions
+        .values()
+        .filter(|record| of_session(&record.row.key))
+        .flat_map(|record| &record.pending)
+        .filter(|pending| query.kind.is_none_or(|kind| kind == pending.kind))
+        .map(|pending| {
+            let no_deadline = pending.deadline.is_none();
+            let place = (no_deadline, pending.deadline, pending.key.id.clone(), pending.id.clone());
+            (place, pending.clone())
+        });
+    page("list_pending", query.digest(), &query.page, rows.collect())
+}
+
+/// The runs of a session in the order they began.
+pub(crate) fn list_runs(
+    sessions: &Sessions,
+    key: &SessionKey,
+    request: &PageRequest,
+) -> Result<Page<RunRecord>, StoreError> {
+    let record = find(sessions, "list_runs", key)?;
+    let rows = record.runs.iter().map(|run| (run.epoch, run.clone()));
+    page("list_runs", runs_digest(key), request, rows.collect())
+}
+
+fn page<P: Place, T>(
+    operation: &'static str,
+    query: Digest,
+    request: &PageRequest,
+    mut rows: Vec<(P, T)>,
+) -> Result<Page<T>, StoreError> {
+    let after = match &request.after {
+        None => None,
+        Some(cursor) => {
+            let position = cursor.position_in(query);
+            let position = position.map_err(|why| StoreError::invalid(operation, format!("after: {why}")))?;
+            let place = P::from_bytes(&position);
+            Some(place.ok_or_else(|| StoreError::invalid(operation, "after: it names no place"))?)
+        }
+    };
+    rows.retain(|(place, _)| after.as_ref().is_none_or(|after| place > after));
+    rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let limit = request.rows() as usize;
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = rows.last().filter(|_| more).map(|(place, _)| PageCursor::at(query, &place.to_bytes()));
+    Ok(Page { items: rows.into_iter().map(|(_, row)| row).collect(), next })
+}
+
+impl Place for Epoch {
+    fn to_bytes(&self) -> Vec<u8> {
+        self.0.to_be_bytes().to_vec()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        Some(Self(u64::from_be_bytes(bytes.try_into().ok()?)))
+    }
+}
+
+impl Place for (Reverse<Timestamp>, Reverse<SessionId>) {
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = self.0.0.as_ms().to_be_bytes().to_vec();
+        bytes.extend_from_slice(self.1.0.as_str().as_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (at, id) = bytes.split_first_chunk()?;
+        let id = SessionId::new(std::str::from_utf8(id).ok()?).ok()?;
+        Some((Reverse(Timestamp::from_ms(i64::from_be_bytes(*at))), Reverse(id)))
+    }
+}
+
+/// Whether there is no deadline, the deadline, session, pending call.
+impl Place for (bool, Option<Timestamp>, SessionId, PendingId) {
+    fn to_bytes(&self) -> Vec<u8> {
+        let (no_deadline, deadline, session, id) = self;
+        let mut bytes = vec![u8::from(*no_deadline)];
+        bytes.extend_from_slice(&deadline.unwrap_or_default().as_ms().to_be_bytes());
+        // Ids hold no control character, so NUL ends the first.
+        bytes.extend_from_slice(session.as_str().as_bytes());
+        bytes.push(0);
+        bytes.extend_from_slice(id.as_str().as_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (no_deadline, rest) = bytes.split_first()?;
+        let (at, ids) = rest.split_first_chunk()?;
+        let (session, id) = std::str::from_utf8(ids).ok()?.split_once('\0')?;
+        let deadline = (*no_deadline == 0).then(|| Timestamp::from_ms(i64::from_be_bytes(*at)));
+        Some((*no_deadline != 0, deadline, SessionId::new(session).ok()?, PendingId::new(id).ok()?))
+    }
+}

@@ -1,0 +1,114 @@
+//! Claims, leases, moves of status.
+
+use std::time::Duration;
+
+use holdover_core::ids::{Fence, RunId, SessionKey, WorkerId};
+use holdover_core::store::{
+    CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, LeaseOutcome, OutcomeKind, RunEnded, RunRecord,
+    StatusCas,
+};
+use holdover_core::time::Timestamp;
+
+use super::delivery::accept_all;
+use crate::table::{Record, Sessions};
+
+/// Claims one named session.
+pub(crate) fn claim(
+    sessions: &mut Sessions,
+    key: &SessionKey,
+    claim: &ClaimOne,
+    now: Timestamp,
+) -> ClaimOutcome {
+    let Some(record) = sessions.get_mut(key) else {
+        return ClaimOutcome::NotFound;
+    };
+    match record.row.repeated_claim(&claim.run, now) {
+        Some(true) => return claimed(record, now),
+        Some(false) => return ClaimOutcome::LeaseEnded,
+        None => {}
+    }
+    if let Err(answer) = record.row.claimable(claim.expected_version, now) {
+        return answer;
+    }
+    if let Err((index, refusal)) = accept_all(record, &claim.items, now) {
+        return ClaimOutcome::ItemRefused { index, refusal };
+    }
+    begin_run(record, claim.run.clone(), claim.worker.clone(), claim.lease, now);
+    claimed(record, now)
+}
+
+fn claimed(record: &Record, now: Timestamp) -> ClaimOutcome {
+    match record.claim(now) {
+        Some(claim) => ClaimOutcome::Claimed(Box::new(claim)),
+        None => ClaimOutcome::LeaseEnded,
+    }
+}
+
+/// Claims what is due, soonest alarm first, ties by key.
+pub(crate) fn claim_due(sessions: &mut Sessions, claim: ClaimDue, now: Timestamp) -> Vec<Claim> {
+    let tenant = claim.tenant.as_ref();
+    let is_due = |record: &Record| record.row.is_due(&claim.queues, claim.newest_format, tenant, now);
+    let mut due: Vec<_> = sessions
+        .values()
+        .filter(|record| is_due(record))
+        .map(|record| (record.row.alarm, record.row.key.clone()))
+        .collect();
+    due.sort();
+    let mut claims = Vec::new();
+    for ((_, key), run) in due.into_iter().zip(claim.runs) {
+        if let Some(record) = sessions.get_mut(&key) {
+            begin_run(record, run, claim.worker.clone(), claim.lease, now);
+            claims.extend(record.claim(now));
+        }
+    }
+    claims
+}
+
+/// Moves the row to active, closes a run that was left open, opens the new one.
+pub(crate) fn begin_run(record: &mut Record, run: RunId, worker: WorkerId, lease: Duration, now: Timestamp) {
+    let claimed = record.row.claim(run.clone(), worker.clone(), lease, now);
+    let lost = record.runs.iter_mut().filter(|run| Some(run.epoch) == claimed.close_lost);
+    for lost in lost {
+        lost.end.get_or_insert(RunEnded { at: now, outcome: OutcomeKind::Lost, detail: None });
+    }
+    record.runs.push(RunRecord {
+        epoch: record.row.epoch,
+        run,
+        worker,
+        found: record.row.found,
+        parent: claimed.parent,
+        started_at: now,
+        end: None,
+    });
+}
+
+/// Moves the status, with the items that come along.
+pub(crate) fn compare_and_set(
+    sessions: &mut Sessions,
+    key: &SessionKey,
+    cas: &StatusCas,
+    now: Timestamp,
+) -> CasOutcome {
+    let Some(record) = sessions.get_mut(key) else {
+        return CasOutcome::NotFound;
+    };
+    match record.row.clone().compare_and_set(cas, now) {
+        CasOutcome::Moved { .. } => {}
+        refused @ (CasOutcome::VersionConflict { .. }
+        | CasOutcome::NotAllowed { .. }
+        | CasOutcome::ItemRefused { .. }
+        | CasOutcome::NotFound) => return refused,
+    }
+    match accept_all(record, &cas.items, now) {
+        Ok(()) => record.row.compare_and_set(cas, now),
+        Err((index, refusal)) => CasOutcome::ItemRefused { index, refusal },
+    }
+}
+
+/// Lets the lease run on.
+pub(crate) fn renew(sessions: &mut Sessions, fence: &Fence, lease: Duration, now: Timestamp) -> LeaseOutcome {
+    match sessions.get_mut(&fence.key).and_then(|record| record.row.renew(fence, lease, now)) {
+        Some(receipt) => LeaseOutcome::Renewed(receipt),
+        None => LeaseOutcome::StaleFence,
+    }
+}

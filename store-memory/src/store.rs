@@ -1,0 +1,213 @@
+//! The store: each operation under one lock, then a hint to whoever waits.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use holdover_core::ids::{Fence, InboxSeq, SessionKey};
+use holdover_core::store::{
+    Capabilities, CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CommitSurvives,
+    CreateOutcome, DeleteMode, DeleteOutcome, Delivery, EventCursor, EventPage, InboxItem, Interrupt,
+    InterruptCheck, InterruptOutcome, LeaseOutcome, MessageRange, NewSession, Page, PageRequest, PendingCall,
+    PendingQuery, RunRecord, Session, SessionQuery, SessionSummary, SharedBy, StageOutcome, Staging,
+    StateStore, StatusCas, StoreError, StoredItem, StoredMessage, Watch,
+};
+use holdover_core::time::{Clock, Timestamp};
+
+use crate::clock::SystemClock;
+use crate::hints::Hints;
+use crate::limits::Limits;
+use crate::ops;
+use crate::table::Sessions;
+
+/// Sessions in memory. A clone is a peer: another handle on the same data, which lives as long as one
+/// of its handles.
+#[derive(Clone)]
+pub struct MemoryStore {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    sessions: Mutex<Sessions>,
+    clock: Box<dyn Clock>,
+    limits: Limits,
+    hints: Hints,
+}
+
+impl MemoryStore {
+    /// An empty store on the machine's clock.
+    pub fn new() -> Self {
+        Self::with(SystemClock, Limits::default())
+    }
+
+    /// An empty store on `clock`, with these limits.
+    pub fn with(clock: impl Clock, limits: Limits) -> Self {
+        let shared = Shared {
+            sessions: Mutex::new(Sessions::new()),
+            clock: Box::new(clock),
+            limits,
+            hints: Hints::new(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Runs one operation. The clock is read after the wait for the lock.
+    fn run<R>(&self, operation: impl FnOnce(&mut Sessions, Timestamp) -> R) -> R {
+        let mut sessions = self.lock();
+        let now = self.shared.clock.now();
+        operation(&mut sessions, now)
+    }
+
+    /// Runs one operation on `key`, then tells whoever waits for it.
+    fn change<R>(&self, key: &SessionKey, operation: impl FnOnce(&mut Sessions, Timestamp) -> R) -> R {
+        let answer = self.run(operation);
+        self.shared.hints.tell(key);
+        answer
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Sessions> {
+        // Operations write only after everything was decided, so a panic leaves nothing half done.
+        self.shared.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MemoryStore").field("sessions", &self.lock().len()).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl StateStore for MemoryStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            backend: format!("memory {}", env!("CARGO_PKG_VERSION")),
+            commit_survives: CommitSurvives::Nothing,
+            shared_by: SharedBy::Process,
+            change_hints_across_processes: false,
+            payload_bytes_max: self.shared.limits.payload_bytes_max,
+            commit_bytes_max: self.shared.limits.commit_bytes_max,
+            settings: Vec::new(),
+        }
+    }
+
+    async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {
+        ops::check_create(&new, &self.shared.limits)?;
+        let key = new.key.clone();
+        Ok(self.change(&key, |sessions, now| ops::create(sessions, new, now)))
+    }
+
+    async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
+        Ok(self.run(|sessions, _| ops::load(sessions, key)))
+    }
+
+    async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
+        self.run(|sessions, _| ops::list_sessions(sessions, query))
+    }
+
+    async fn delete_session(&self, key: &SessionKey, mode: DeleteMode) -> Result<DeleteOutcome, StoreError> {
+        Ok(self.change(key, |sessions, _| ops::delete(sessions, key, mode)))
+    }
+
+    async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
+        self.shared.limits.check_carried("claim_session", &claim.items)?;
+        Ok(self.change(key, |sessions, now| ops::claim(sessions, key, &claim, now)))
+    }
+
+    async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError> {
+        let claims = self.run(|sessions, now| ops::claim_due(sessions, claim, now));
+        for claim in &claims {
+            self.shared.hints.tell(&claim.fence.key);
+        }
+        Ok(claims)
+    }
+
+    async fn compare_and_set_status(
+        &self,
+        key: &SessionKey,
+        cas: StatusCas,
+    ) -> Result<CasOutcome, StoreError> {
+        self.shared.limits.check_carried("compare_and_set_status", &cas.items)?;
+        Ok(self.change(key, |sessions, now| ops::compare_and_set(sessions, key, &cas, now)))
+    }
+
+    async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError> {
+        Ok(self.run(|sessions, now| ops::renew(sessions, fence, lease, now)))
+    }
+
+    async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {
+        ops::check_staging(&staging, &self.shared.limits)?;
+        Ok(self.change(&fence.key, |sessions, now| ops::stage(sessions, fence, staging, now)))
+    }
+
+    async fn save_state_and_promote_staging(
+        &self,
+        fence: &Fence,
+        commit: Commit,
+    ) -> Result<CommitOutcome, StoreError> {
+        commit.check(&self.capabilities()).map_err(|error| error.on(&fence.key))?;
+        Ok(self.change(&fence.key, |sessions, now| ops::commit(sessions, fence, commit, now)))
+    }
+
+    async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
+        Ok(self.run(|sessions, _| ops::check_interrupt(sessions, fence)))
+    }
+
+    async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {
+        self.shared.limits.check("deliver", "payload", &item.payload).map_err(|error| error.on(key))?;
+        Ok(self.change(key, |sessions, now| ops::deliver(sessions, key, item, now)))
+    }
+
+    async fn request_interrupt(
+        &self,
+        key: &SessionKey,
+        interrupt: Interrupt,
+    ) -> Result<InterruptOutcome, StoreError> {
+        Ok(self.change(key, |sessions, now| ops::interrupt(sessions, key, interrupt, now)))
+    }
+
+    async fn read_messages(
+        &self,
+        key: &SessionKey,
+        ranges: &[MessageRange],
+    ) -> Result<Vec<StoredMessage>, StoreError> {
+        self.run(|sessions, _| ops::read_messages(sessions, key, ranges))
+    }
+
+    async fn read_inbox(
+        &self,
+        key: &SessionKey,
+        after: InboxSeq,
+        limit: u32,
+    ) -> Result<Vec<StoredItem>, StoreError> {
+        self.run(|sessions, _| ops::read_inbox(sessions, key, after, limit))
+    }
+
+    async fn read_events(
+        &self,
+        key: &SessionKey,
+        after: &EventCursor,
+        limit: u32,
+    ) -> Result<EventPage, StoreError> {
+        self.run(|sessions, _| ops::read_events(sessions, key, after, limit))
+    }
+
+    async fn list_runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, StoreError> {
+        self.run(|sessions, _| ops::list_runs(sessions, key, &page))
+    }
+
+    async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError> {
+        self.run(|sessions, _| ops::list_pending(sessions, query))
+    }
+
+    async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
+        self.shared.hints.wait(watch, at_most).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! The data: what is kept of each session.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use holdover_core::ids::{CallId, EventSeq, InboxSeq, ItemKey, MessageSeq, PendingId, SessionKey};
+use holdover_core::payload::{Digest, Payload};
+use holdover_core::store::rules::{CommitFacts, PendingFacts, SessionRow, Unseen};
+use holdover_core::store::{
+    Claim, Commit, INBOX_PAGE, InboxItem, ItemKind, Labels, NewSession, PendingCall, RunRecord, Session,
+    SessionSummary, Staged, StagedResult, StoredEvent, StoredItem, StoredMessage, Wake,
+};
+use holdover_core::time::Timestamp;
+
+/// Every session there is.
+pub(crate) type Sessions = BTreeMap<SessionKey, Record>;
+
+/// Everything kept of one session: the row that decides, and the rows that belong to it.
+pub(crate) struct Record {
+    pub(crate) row: SessionRow,
+    pub(crate) labels: Labels,
+    pub(crate) definition: Payload,
+    pub(crate) state: Option<Payload>,
+    pub(crate) messages: Vec<StoredMessage>,
+    pub(crate) events: Vec<StoredEvent>,
+    pub(crate) runs: Vec<RunRecord>,
+    pub(crate) staged: BTreeMap<CallId, Payload>,
+    pub(crate) starts: BTreeSet<CallId>,
+    /// Open pending calls, in the order they were opened.
+    pub(crate) pending: Vec<PendingCall>,
+    /// The id of every pending call that was ever opened.
+    pub(crate) opened: BTreeSet<PendingId>,
+    /// Items that no commit has consumed, with how they count.
+    pub(crate) inbox: BTreeMap<InboxSeq, (StoredItem, Wake)>,
+    /// The key of every item that was ever accepted, with what it was.
+    pub(crate) keys: BTreeMap<ItemKey, (InboxSeq, Digest)>,
+}
+
+impl Record {
+    pub(crate) fn new(new: &NewSession, row: SessionRow) -> Self {
+        Self {
+            row,
+            labels: new.labels.clone(),
+            definition: new.definition.clone(),
+            state: None,
+            messages: Vec::new(),
+            events: Vec::new(),
+            runs: Vec::new(),
+            staged: BTreeMap::new(),
+            starts: BTreeSet::new(),
+            pending: Vec::new(),
+            opened: BTreeSet::new(),
+            inbox: BTreeMap::new(),
+            keys: BTreeMap::new(),
+        }
+    }
+
+    /// The session as a reader sees it.
+    pub(crate) fn session(&self) -> Session {
+        let row = &self.row;
+        Session {
+            key: row.key.clone(),
+            incarnation: row.incarnation,
+            status: row.status,
+            version: row.version,
+            epoch: row.epoch,
+            queue: row.queue.clone(),
+            labels: self.labels.clone(),
+            definition: self.definition.clone(),
+            format: row.format,
+            state: self.state.clone(),
+            last_message: row.last_message,
+            last_event: row.last_event,
+            last_item: row.last_item,
+            unread: row.unread,
+            inbox_seen: row.inbox_seen,
+            alarm: row.alarm,
+            lease: row.lease.clone(),
+            interrupt: row.interrupt.clone(),
+            attempts: row.attempts,
+            staged: Staged { results: self.staged_results(), starts: self.starts.iter().cloned().collect() },
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        }
+    }
+
+    /// The session as a list shows it.
+    pub(crate) fn summary(&self) -> SessionSummary {
+        let row = &self.row;
+        SessionSummary {
+            key: row.key.clone(),
+            incarnation: row.incarnation,
+            status: row.status,
+            version: row.version,
+            epoch: row.epoch,
+            queue: row.queue.clone(),
+            labels: self.labels.clone(),
+            last_message: row.last_message,
+            unread: row.unread,
+            alarm: row.alarm,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        }
+    }
+
+    /// The claim that the row stands for, with all its news. None if the row was never claimed.
+    pub(crate) fn claim(&self, now: Timestamp) -> Option<Claim> {
+        Some(Claim {
+            fence: self.row.fence(),
+            run: self.row.last_claim.clone()?,
+            found: self.row.found,
+            session: self.session(),
+            pending: self.pending.clone(),
+            inbox: self.unread_after(InboxSeq(0), INBOX_PAGE),
+            now,
+            lease_ends: self.row.lease.as_ref().map_or(now, |lease| lease.ends),
+        })
+    }
+
+    /// Items after `after` that are not consumed, at most `limit`.
+    pub(crate) fn unread_after(&self, after: InboxSeq, limit: u32) -> Vec<StoredItem> {
+        let limit = limit.min(INBOX_PAGE) as usize;
+        self.inbox.range(after.next()..).take(limit).map(|(_, (item, _))| item.clone()).collect()
+    }
+
+    /// What the rules must know of the pending call that `item` answers.
+    pub(crate) fn pending_facts(&self, item: &InboxItem) -> Option<PendingFacts> {
+        match &item.kind {
+            ItemKind::Answer { pending, .. } => {
+                self.pending.iter().find(|open| open.id == *pending).map(PendingFacts::from)
+            }
+            ItemKind::Message { .. } | ItemKind::Signal { .. } => None,
+        }
+    }
+
+    /// What the rules must know for `commit`.
+    pub(crate) fn commit_facts(&self, commit: &Commit) -> CommitFacts {
+        let seen = commit.inbox_seen.unwrap_or(self.row.inbox_seen).max(self.row.inbox_seen);
+        let mut unseen = Unseen::default();
+        for (_, (_, wake)) in self.inbox.range(seen.next()..) {
+            unseen.add(*wake);
+        }
+        let open = self.pending.iter().filter(|pending| commit.close.contains(&pending.id));
+        let reopened = commit.open.iter().filter(|new| self.opened.contains(&new.id));
+        CommitFacts {
+            staged: self.staged_results(),
+            pending: open
+                .map(|pending| (pending.id.clone(), pending.last_answer))
+                .chain(reopened.map(|new| (new.id.clone(), InboxSeq(0))))
+                .collect(),
+            consumable: commit.consumed.iter().copied().filter(|seq| self.inbox.contains_key(seq)).collect(),
+            unseen,
+        }
+    }
+
+    /// Appends messages and events after those that are there.
+    pub(crate) fn append(&mut self, messages: Vec<Payload>, events: Vec<Payload>, now: Timestamp) {
+        for payload in messages {
+            let seq = MessageSeq(self.messages.len() as u64 + 1);
+            self.messages.push(StoredMessage { seq, at: now, payload });
+        }
+        for payload in events {
+            let seq = EventSeq(self.events.len() as u64 + 1);
+            self.events.push(StoredEvent { seq, at: now, payload });
+        }
+    }
+
+    fn staged_results(&self) -> Vec<StagedResult> {
+        let staged = self.staged.iter();
+        staged.map(|(call, payload)| StagedResult { call: call.clone(), payload: payload.clone() }).collect()
+    }
+}
