@@ -5,6 +5,8 @@ mod iterator_stub;
 mod outcome;
 mod reply;
 
+/// Stub.
+pub const STATE_FORMAT: crate::ids::StateFormat = crate::ids::StateFormat(1);
 pub use iterator_stub::{StartError, StepIterator};
 pub use action::{Action, ActionId, CallOut, ModelCall};
 pub use outcome::RunOutcome;
