@@ -61,6 +61,11 @@ pub enum Event {
         /// Why.
         error: ErrorInfo,
     },
+    /// Freeing what the turn held failed. Its outcome stands.
+    TeardownFailed {
+        /// Why.
+        error: ErrorInfo,
+    },
     /// The turn ended. Exactly once a turn (INV-12).
     Done {
         /// Which turn.

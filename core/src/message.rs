@@ -130,6 +130,9 @@ pub struct ToolResult {
     /// How long the call was out, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+    /// Whether it says that the turn should end after this step.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stop: bool,
 }
 
 /// How a call ended, as its result says it.

@@ -87,7 +87,9 @@ pub enum ResourceProfile {
     /// Conflicts with every other call.
     #[default]
     Serial,
-    /// Touches just these keys; an empty list conflicts with nothing but serial calls.
+    /// Touches just these keys; an empty list conflicts with nothing but serial calls. A key that ends
+    /// with `/` stands for the thing so named and all beneath it: `file:/src/` has `file:/src/a.rs` and
+    /// `file:/src` in common with others, not `file:/srcs`.
     Keys(Vec<(String, Access)>),
 }
 
@@ -97,17 +99,26 @@ impl ResourceProfile {
         Self::Keys(vec![(key.into(), access)])
     }
 
-    /// Whether two calls may not be out together: one of them serial, or one key in common with at least
-    /// one write.
+    /// Whether two calls may not be out together: one of them serial, or one key in common (equal, or one
+    /// beneath the other) with at least one write.
     pub fn conflicts_with(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Serial, _) | (_, Self::Serial) => true,
             (Self::Keys(own), Self::Keys(others)) => own.iter().any(|(key, access)| {
-                others
-                    .iter()
-                    .any(|(other, how)| key == other && (*access == Access::Write || *how == Access::Write))
+                others.iter().any(|(other, how)| {
+                    (covers(key, other) || covers(other, key))
+                        && (*access == Access::Write || *how == Access::Write)
+                })
             }),
         }
+    }
+}
+
+/// Whether `key` is `other`, or ends with `/` and `other` lies beneath it.
+fn covers(key: &str, other: &str) -> bool {
+    match key.strip_suffix('/') {
+        Some(stem) => other.strip_prefix(stem).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
+        None => key == other,
     }
 }
 
@@ -206,4 +217,50 @@ pub enum ToolError {
     /// It is not known whether it acted: connection lost, time-out, panic.
     #[error("lost sight of it: {0}")]
     Lost(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(list: &[(&str, Access)]) -> ResourceProfile {
+        ResourceProfile::Keys(list.iter().map(|(key, access)| ((*key).to_owned(), *access)).collect())
+    }
+
+    #[track_caller]
+    fn check(one: &ResourceProfile, other: &ResourceProfile, conflict: bool) {
+        assert_eq!(one.conflicts_with(other), conflict, "{one:?} {other:?}");
+        assert_eq!(other.conflicts_with(one), conflict, "{other:?} {one:?}");
+    }
+
+    #[test]
+    fn calls_conflict_when_serial_or_when_one_writes_what_the_other_touches() {
+        use Access::{Read, Write};
+        check(&ResourceProfile::Serial, &keys(&[]), true);
+        check(&keys(&[]), &keys(&[("a", Write)]), false);
+        check(&keys(&[("a", Read)]), &keys(&[("a", Read)]), false);
+        check(&keys(&[("a", Read)]), &keys(&[("a", Write)]), true);
+        check(&keys(&[("a", Write)]), &keys(&[("b", Write)]), false);
+        check(&keys(&[("b", Read), ("a", Write)]), &keys(&[("c", Read), ("a", Write)]), true);
+    }
+
+    #[test]
+    fn a_key_that_ends_with_a_slash_covers_all_beneath_it_and_nothing_beside_it() {
+        use Access::{Read, Write};
+        for (tree, other, covered) in [
+            ("file:/", "file:/a.txt", true),
+            ("file:/", "file:/src/a.rs", true),
+            ("file:/src/", "file:/src/a.rs", true),
+            ("file:/src/", "file:/src/deep/", true),
+            ("file:/src/", "file:/src/", true),
+            ("file:/src/", "file:/src", true),
+            ("file:/src/", "file:/srcs", false),
+            ("file:/src/", "file:/tests/", false),
+            ("file:/src/", "file:/", true),
+            ("file:/src", "file:/src/a.rs", false),
+        ] {
+            check(&keys(&[(tree, Read)]), &keys(&[(other, Write)]), covered);
+            check(&keys(&[(tree, Read)]), &keys(&[(other, Read)]), false);
+        }
+    }
 }

@@ -1,1 +1,35 @@
-//! Placeholder.
+//! Built-in tools for Holdover agents, and the helper to write your own.
+//!
+//! [`built_in`] gives a tool by its name, so that an agent file can list names; [`BUILT_IN`] is all of
+//! them. The file tools see one folder, the [`Root`], and nothing outside it: every path is resolved
+//! beneath an open handle of that folder, so neither `..`, nor an absolute path, nor a symbolic link, nor
+//! a race leads out.
+//!
+//! | name | does | class |
+//! |---|---|---|
+//! | `list_files` | lists a folder | read_only |
+//! | `read_file` | reads a text file, or some of its lines | read_only |
+//! | `search_files` | finds text or a regular expression | read_only |
+//! | `write_file` | creates or replaces a file, atomically | idempotent |
+//! | `edit_file` | replaces an exact text in a file | at_most_once |
+//! | `run_command` | runs a program or a shell line; dangerous | at_most_once |
+//! | `ask_user` | asks whoever follows the session | read_only, on the client |
+//! | `sleep` | waits durably: nothing runs meanwhile | idempotent |
+//!
+//! A tool of your own is a [`FunctionTool`]: arguments as a type, and an async function of them.
+//!
+//! The tools are made for Unix.
+
+mod ask;
+mod blocking;
+mod command;
+mod files;
+mod function;
+mod set;
+mod sleep;
+#[cfg(test)]
+mod testing;
+
+pub use files::{Root, RootError};
+pub use function::FunctionTool;
+pub use set::{BUILT_IN, ToolSet, built_in};

@@ -143,6 +143,13 @@ pub enum CallInput {
         deadline: Option<Timestamp>,
         /// What it touches.
         profile: ResourceProfile,
+        /// The message that holds the arguments that are shown.
+        arguments: MessageSeq,
+    },
+    /// An answer came that decides nothing; it is asked for again.
+    Reopened {
+        /// The new asking.
+        pending: PendingId,
     },
     /// A client must run it.
     NeedsClient {
@@ -236,6 +243,12 @@ impl CallState {
             }
             (S::Queued | S::Gating, I::Refused) => to(S::Error),
 
+            (S::BlockedOnUser { deadline, .. }, I::Reopened { pending }) => {
+                to(S::BlockedOnUser { pending: pending.clone(), deadline: *deadline })
+            }
+            (S::BlockedOnClient { deadline, .. }, I::Reopened { pending }) => {
+                to(S::BlockedOnClient { pending: pending.clone(), deadline: *deadline })
+            }
             (S::BlockedOnUser { .. }, I::Approved { .. }) => to(S::Queued),
             (S::BlockedOnUser { .. }, I::Rejected) => to(S::RejectedByUser),
             (S::BlockedOnClient { .. }, I::Answered { ok }) => to(ended(*ok)),
@@ -425,11 +438,17 @@ impl Call {
     fn note(&mut self, input: &CallInput) {
         match input {
             CallInput::Allowed { profile } => self.profile = profile.clone(),
-            CallInput::NeedsUser { profile, .. } | CallInput::NeedsClient { profile, .. } => {
+            CallInput::NeedsUser { profile, arguments, .. } => {
                 self.profile = profile.clone();
+                self.arguments = *arguments;
                 self.round += 1;
                 self.approved = None;
             }
+            CallInput::NeedsClient { profile, .. } => {
+                self.profile = profile.clone();
+                self.round += 1;
+            }
+            CallInput::Reopened { .. } => self.round += 1,
             CallInput::Approved { arguments, digest } => {
                 self.arguments = *arguments;
                 self.approved = Some(*digest);

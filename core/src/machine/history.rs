@@ -11,7 +11,7 @@ pub struct HistoryRow {
     /// The state before.
     pub from: StateKind,
     /// What happened.
-    #[serde(flatten)]
+    #[serde(rename = "on")]
     pub input: Input,
     /// When.
     pub at: Timestamp,

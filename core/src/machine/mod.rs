@@ -66,6 +66,8 @@ pub enum Effect {
     Consult(Vec<CallId>),
     /// Tell these calls to stop.
     StopCalls(Vec<CallId>),
+    /// Every call of the step has ended, as the batch says: its results are due, in call order (INV-08).
+    CloseStep(Batch),
     /// Free what the turn holds.
     TearDown(Teardown),
     /// A turn ended: say so, once.

@@ -11,7 +11,6 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// Where the session stands.
-    #[serde(flatten)]
     pub state: AgentState,
     /// The turn that runs, or ran last.
     pub turn: Turn,

@@ -1,13 +1,380 @@
 //! The engine without its engine room.
+//!
+//! [`StepIterator`] is a sans-I/O object: a runtime asks it for the next [`Action`], performs it, and
+//! tells it with a [`Reply`] what became of it. The core decides *when* something must be durable and
+//! *what*, so every runtime has the same guarantees, and a test can stop after the k-th action and start
+//! again from the store.
+//!
+//! Three rules shape it:
+//! - **One write at a time.** A session has at most one commit or staging in flight; what is decided
+//!   meanwhile is drafted and travels with the next.
+//! - **Held commits.** A commit that closes a pending call, releases, or ends a turn is awaited: nothing
+//!   starts while it is on its way, and replies that come meanwhile wait their turn.
+//! - **The state before.** When the store answers that somebody's answer was not read
+//!   ([`AnswerWaiting`](crate::store::CommitOutcome::AnswerWaiting)), everything decided since that state
+//!   is forgotten, the inbox is read, and it is decided again.
 
 mod action;
-mod iterator_stub;
+mod answers;
+mod begin;
+mod calls;
+mod mind;
 mod outcome;
+mod progress;
 mod reply;
+mod results;
+mod writes;
 
-/// Stub.
-pub const STATE_FORMAT: crate::ids::StateFormat = crate::ids::StateFormat(1);
-pub use iterator_stub::{StartError, StepIterator};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
 pub use action::{Action, ActionId, CallOut, ModelCall};
 pub use outcome::RunOutcome;
 pub use reply::{Reply, Ruling};
+
+use mind::Mind;
+use writes::{Wanted, Writing};
+
+use crate::agent::{AgentSpec, Durability};
+use crate::error::ErrorInfo;
+use crate::event::Event;
+use crate::ids::{CallId, Fence, MessageSeq, SessionKey, StateFormat, Version};
+use crate::machine::history::HistoryRow;
+use crate::machine::{AgentState, Effect, Facts, Input, Machine, Usage, transition};
+use crate::message::Message;
+use crate::store::{Receipt, SessionStatus};
+use crate::time::Timestamp;
+
+/// The format of the state bytes that this version writes, and the newest it reads.
+pub const STATE_FORMAT: StateFormat = StateFormat(1);
+
+/// A session is ended as poisoned when its run has died this often in a row without any commit.
+pub const ATTEMPTS_MAX: u32 = 5;
+
+/// A model's answer whose calls are all read-only is committed with their results, or on its own after
+/// this long, in milliseconds.
+pub const ANSWER_HELD_MS_MAX: i64 = 1_000;
+
+/// The largest output that a call may leave to be given later, in bytes: it is kept in the state.
+pub const DEFERRED_OUTPUT_BYTES_MAX: usize = 8 * 1024;
+
+/// A stored record that disagrees with the code. The run stops; nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("session {key}: {what}: {detail}")]
+pub struct StartError {
+    /// Which session.
+    pub key: SessionKey,
+    /// Which part of it.
+    pub what: &'static str,
+    /// Expected and found.
+    pub detail: String,
+}
+
+/// One run of a session, from claim to exit.
+#[derive(Debug)]
+pub struct StepIterator {
+    agent: Option<Arc<AgentSpec>>,
+    fence: Fence,
+    found: SessionStatus,
+    attempts: u32,
+    now: Timestamp,
+    version: Version,
+    usage_before: Usage,
+
+    /// What is decided, and what of it the store has acknowledged.
+    mind: Mind,
+    durable: Mind,
+    /// The state before pending calls were closed by what is drafted, and the replies taken since.
+    before: Option<(Mind, Vec<Reply>)>,
+    /// Messages added since the claim, committed or not.
+    added: Vec<(MessageSeq, Arc<Message>)>,
+    /// What the model may see of the transcript as the claim found it.
+    claimed_messages: MessageSeq,
+
+    actions: VecDeque<Action>,
+    last_id: u64,
+    writing: Option<Writing>,
+    wanted: Option<Wanted>,
+    /// Replies that came while a held commit was on its way.
+    held_back: VecDeque<Reply>,
+    /// Calls whose start mark is acknowledged, to be sent.
+    to_send: Vec<CallId>,
+    /// Whether the machine knows of the claim.
+    begun: bool,
+    /// Calls whose start mark was staged when the session was claimed.
+    claimed_marks: Vec<CallId>,
+    /// The read that is out, and whether the run can begin only after it.
+    reading: Option<ActionId>,
+    loading: bool,
+    news_due: bool,
+    model_call: Option<ActionId>,
+    sleeping: Option<ActionId>,
+    provisioning: Option<ActionId>,
+    tearing_down: Option<ActionId>,
+    operations: u64,
+    /// How the run ends once its last commit is acknowledged.
+    leaving: Option<RunOutcome>,
+    exit: Option<RunOutcome>,
+    /// Set once the run has given up on an error, so that a second one ends it at once.
+    given_up: bool,
+}
+
+impl StepIterator {
+    /// What to do next. [`Action::Await`] when there is nothing to start; [`Action::Exit`] for ever once
+    /// the run is over.
+    pub fn next_action(&mut self) -> Action {
+        if let Some(outcome) = &self.exit {
+            return Action::Exit(outcome.clone());
+        }
+        match self.actions.pop_front() {
+            Some(action) => action,
+            None => Action::Await { until: self.wakes_at() },
+        }
+    }
+
+    /// Takes what became of an action, or what happened meanwhile. A reply that nothing waits for any more
+    /// changes nothing.
+    pub fn apply(&mut self, reply: Reply, facts: Facts) {
+        self.now = self.now.max(facts.now);
+        if self.exit.is_some() {
+            return;
+        }
+        match reply {
+            Reply::LeaseLost => self.exit = Some(RunOutcome::Lost),
+            Reply::Committed { id, outcome } => self.on_committed(id, outcome),
+            Reply::Staged { id, outcome } => self.on_staged(id, outcome),
+            other @ (Reply::Read { .. }
+            | Reply::Provisioned { .. }
+            | Reply::ModelAnswered { .. }
+            | Reply::Consulted { .. }
+            | Reply::CallEnded { .. }
+            | Reply::Slept { .. }
+            | Reply::TornDown { .. }
+            | Reply::News(_)
+            | Reply::TimePassed) => self.held_back.push_back(other),
+        }
+        self.go_on();
+    }
+
+    /// The machine as decided so far; the store may not have acknowledged all of it.
+    pub fn machine(&self) -> &Machine {
+        &self.mind.machine
+    }
+
+    /// Which session, which life of it, which run.
+    pub fn fence(&self) -> &Fence {
+        &self.fence
+    }
+
+    /// Takes one reply after another, as long as no held commit is on its way.
+    fn go_on(&mut self) {
+        self.crank(None);
+        while self.exit.is_none() && !self.is_held() {
+            match self.held_back.pop_front() {
+                Some(reply) => self.crank(Some(reply)),
+                None => return,
+            }
+        }
+        // A read is the one thing that a loading run waits for.
+        if self.loading && self.exit.is_none() {
+            let awaited = self.reading;
+            let read = |reply: &Reply| matches!(reply, Reply::Read { id, .. } if Some(*id) == awaited);
+            if let Some(reply) = self.held_back.iter().position(read).and_then(|at| self.held_back.remove(at))
+            {
+                self.on_loaded(reply);
+                self.go_on();
+            }
+        }
+    }
+
+    /// One turn of the crank: a reply is taken, then everything that follows from it is decided.
+    fn crank(&mut self, reply: Option<Reply>) {
+        if self.is_held() || self.exit.is_some() {
+            return;
+        }
+        if self.before.is_none() && !self.mind.open.is_empty() {
+            self.before = Some((self.mind.clone(), Vec::new()));
+        }
+        if let Some(reply) = reply {
+            if let Some((_, taken)) = &mut self.before {
+                taken.push(reply.clone());
+            }
+            self.take(reply);
+        }
+        while self.exit.is_none() && !self.is_held() && self.progress() {}
+        if self.mind.draft.close.is_empty() && self.writing.as_ref().is_none_or(|writing| !writing.closes) {
+            self.before = None;
+        }
+    }
+
+    fn take(&mut self, reply: Reply) {
+        match reply {
+            Reply::Read { id, items, interrupt, .. } => self.on_read(id, items, interrupt),
+            Reply::Provisioned { id, result } => self.on_provisioned(id, result),
+            Reply::ModelAnswered { id, result } => self.on_model(id, result),
+            Reply::Consulted { rulings, .. } => self.on_rulings(rulings),
+            Reply::CallEnded { call, result, duration_ms } => self.on_call_ended(&call, result, duration_ms),
+            Reply::Slept { id } => {
+                if self.sleeping == Some(id) {
+                    self.sleeping = None;
+                }
+            }
+            Reply::TornDown { id, result } => self.on_torn_down(id, result),
+            Reply::News(receipt) => self.hear(&receipt),
+            Reply::TimePassed => {}
+            // Taken in `apply`.
+            Reply::Committed { .. } | Reply::Staged { .. } | Reply::LeaseLost => {}
+        }
+    }
+
+    /// What cannot be taken back has happened: a decision that the store refuses goes back to here.
+    fn keep_before(&mut self) {
+        if self.mind.draft.close.is_empty() {
+            self.before = (!self.mind.open.is_empty()).then(|| (self.mind.clone(), Vec::new()));
+        }
+    }
+
+    /// Nothing is decided while a held commit waits or is on its way, or before the run has begun.
+    fn is_held(&self) -> bool {
+        self.loading || self.wanted.is_some() || self.writing.as_ref().is_some_and(|writing| writing.held)
+    }
+
+    /// Lets the machine take an input, notes what follows, queues what must be done. False: already there.
+    fn feed(&mut self, input: Input) -> bool {
+        let from = self.mind.machine.state.kind();
+        let moved = match transition(&self.mind.machine, &input, &Facts { now: self.now }) {
+            Ok(moved) => moved,
+            Err(refused) => {
+                self.give_up(ErrorInfo::new("engine.refused", refused.to_string()));
+                return true;
+            }
+        };
+        if !moved.moved {
+            return false;
+        }
+        let before = std::mem::replace(&mut self.mind.machine, moved.next);
+        self.mind.moved = true;
+        self.mind.draft.history.push(HistoryRow { from, input, at: self.now });
+        let closed = moved.effects.iter().find_map(|effect| match effect {
+            Effect::CloseStep(batch) => Some(batch.clone()),
+            Effect::AnnounceTurn
+            | Effect::Provision
+            | Effect::CallModel { .. }
+            | Effect::StopModel
+            | Effect::Consult(_)
+            | Effect::StopCalls(_)
+            | Effect::TearDown(_)
+            | Effect::AnnounceEnd(_) => None,
+        });
+        let after = closed.or_else(|| self.mind.machine.state.batch().cloned());
+        if let (Some(before), Some(after)) = (before.state.batch(), after) {
+            self.note_calls(before, &after);
+        }
+        for effect in moved.effects {
+            self.perform(effect);
+        }
+        true
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::AnnounceTurn => {
+                self.emit(Event::Init { turn: self.mind.machine.turn.number });
+            }
+            Effect::Provision => self.mind.provision_due = true,
+            Effect::CallModel { step, attempt, .. } => {
+                let id = self.next_id();
+                self.model_call = Some(id);
+                let call = ModelCall {
+                    step,
+                    attempt,
+                    view: self.claimed_view(),
+                    added: self.added[..self.mind.added].to_vec(),
+                };
+                self.actions.push_back(Action::CallModel { id, call });
+            }
+            Effect::StopModel => {
+                if let Some(of) = self.model_call.take() {
+                    self.actions.push_back(Action::StopModel { of });
+                }
+            }
+            Effect::Consult(calls) => self.consult(&calls),
+            Effect::StopCalls(calls) => {
+                let grace = self.agent.as_ref().map_or(0, |agent| agent.limits.stop_grace_ms);
+                let until = self.now.after(std::time::Duration::from_millis(grace));
+                self.actions.push_back(Action::StopCalls { calls, until });
+            }
+            Effect::CloseStep(batch) => self.promote(&batch),
+            Effect::TearDown(_) => self.mind.teardown_due = true,
+            Effect::AnnounceEnd(ending) => {
+                let turn = &self.mind.machine.turn;
+                let (number, steps, usage) = (turn.number, turn.steps, self.mind.machine.usage);
+                self.emit(Event::Done { turn: number, ending, usage });
+                self.emit(Event::AgentEnd { turn: number, steps });
+            }
+        }
+    }
+
+    /// Ends the turn on an error that no retry mends; a second one ends the run at once.
+    fn give_up(&mut self, error: ErrorInfo) {
+        if self.given_up {
+            self.exit = Some(RunOutcome::Lost);
+            return;
+        }
+        self.given_up = true;
+        self.actions.retain(|action| {
+            matches!(action, Action::Commit { .. } | Action::StageResult { .. } | Action::Read { .. })
+        });
+        self.feed(Input::Failed { error });
+    }
+
+    fn emit(&mut self, event: Event) {
+        self.mind.draft.events.push(event);
+    }
+
+    fn next_id(&mut self) -> ActionId {
+        self.last_id += 1;
+        ActionId(self.last_id)
+    }
+
+    /// Remembers that a receipt tells of something that was not read.
+    fn hear(&mut self, receipt: &Receipt) {
+        let unread = receipt.last_item > self.mind.inbox_seen;
+        let stop = receipt.interrupt && self.mind.interrupt.is_none();
+        self.news_due = unread || stop;
+    }
+
+    fn is_sync(&self) -> bool {
+        self.agent.as_ref().is_some_and(|agent| agent.durability == Durability::Sync)
+    }
+
+    /// When time alone gives the run something to do.
+    fn wakes_at(&self) -> Option<Timestamp> {
+        if self.is_held() {
+            return None;
+        }
+        let batch = self.mind.machine.state.batch().filter(|batch| batch.stopping.is_none());
+        let calls = batch.and_then(|batch| batch.wakes_at());
+        let held_answer = self
+            .mind
+            .answered_at
+            .filter(|_| self.writing.is_none())
+            .map(|at| Timestamp::from_ms(at.as_ms().saturating_add(ANSWER_HELD_MS_MAX)));
+        let backing_off = match &self.mind.machine.state {
+            AgentState::BackingOff { until, .. } => Some(*until),
+            AgentState::Idle
+            | AgentState::Provisioning { .. }
+            | AgentState::Thinking { .. }
+            | AgentState::Streaming { .. }
+            | AgentState::Executing { .. }
+            | AgentState::Confirming { .. }
+            | AgentState::Steering { .. }
+            | AgentState::TearingDown { .. }
+            | AgentState::Done { .. } => None,
+        };
+        [calls, held_answer, backing_off].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -122,11 +122,14 @@ fn settle(machine: &Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead
             call.state = CallState::Cancelled { reason };
         }
         let (state, more) = end(machine, ending);
+        effects.push(Effect::CloseStep(batch));
         effects.extend(more);
         return with(state, effects);
     }
     let state = if batch.is_over() {
-        AgentState::Steering { from: SteeringFrom::Calls { stop_signal: batch.stop_signal } }
+        let from = SteeringFrom::Calls { stop_signal: batch.stop_signal };
+        effects.push(Effect::CloseStep(batch));
+        AgentState::Steering { from }
     } else if batch.is_parked() {
         AgentState::Confirming { batch }
     } else {

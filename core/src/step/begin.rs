@@ -1,0 +1,370 @@
+//! How a run begins: fresh, resumed or recovered, through the same door.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use super::mind::{Draft, Ended, Mind};
+use super::{ATTEMPTS_MAX, Action, ActionId, Reply, RunOutcome, STATE_FORMAT, StartError, StepIterator};
+use crate::agent::AgentSpec;
+use crate::error::ErrorInfo;
+use crate::event::Event;
+use crate::ids::{CallId, InboxSeq, MessageSeq};
+use crate::machine::{
+    AgentState, Call, CallInput, CallState, DoneReason, Facts, Input, Machine, TurnRequest,
+};
+use crate::message::{Message, ResultStatus, Said, SignalBody, UserMessage};
+use crate::store::{
+    Claim, InterruptKind, ItemKind, MessageRange, Release, SessionStatus, StoredItem, StoredMessage,
+};
+
+impl StepIterator {
+    /// Begins the run that `claim` started: fresh, resumed or recovered, the same door.
+    ///
+    /// Errors: the state was written by a newer version, or is not what this version writes.
+    pub fn start(claim: Claim, agent: Arc<AgentSpec>, facts: Facts) -> Result<Self, StartError> {
+        Self::open(claim, Some(agent), facts)
+    }
+
+    /// Ends a session that an interrupt waits for, without its agent. Gives the claim back if none waits.
+    pub fn end(claim: Claim, facts: Facts) -> Result<Self, StartError> {
+        Self::open(claim, None, facts)
+    }
+
+    fn open(claim: Claim, agent: Option<Arc<AgentSpec>>, facts: Facts) -> Result<Self, StartError> {
+        let machine = read_state(&claim)?;
+        let ended = read_staged(&claim)?;
+        let more_inbox = claim.more_inbox_after();
+        let inbox_seen = claim.inbox.last().map_or(claim.session.inbox_seen, |item| item.seq);
+        let mind = Mind {
+            draft: Draft::default(),
+            last_message: claim.session.last_message,
+            inbox_seen: inbox_seen.max(claim.session.inbox_seen),
+            inbox: claim.inbox,
+            interrupt: claim.session.interrupt.clone(),
+            interrupt_told: false,
+            open: claim.pending.iter().map(|pending| pending.id.clone()).collect::<BTreeSet<_>>(),
+            asked_in: machine.state.batch().map_or(MessageSeq(0), |batch| batch.message),
+            proposed: BTreeMap::new(),
+            edited: BTreeMap::new(),
+            ended,
+            said: String::new(),
+            tools_done: Vec::new(),
+            answered_at: None,
+            provision_due: false,
+            teardown_due: false,
+            added: 0,
+            moved: false,
+            machine,
+        };
+        let mut run = Self {
+            agent,
+            fence: claim.fence,
+            found: claim.found,
+            attempts: claim.session.attempts,
+            now: facts.now.max(claim.now),
+            version: claim.session.version,
+            usage_before: mind.machine.usage,
+            durable: mind.clone(),
+            before: None,
+            added: Vec::new(),
+            claimed_messages: mind.last_message,
+            actions: VecDeque::new(),
+            last_id: 0,
+            writing: None,
+            wanted: None,
+            held_back: VecDeque::new(),
+            reading: None,
+            loading: false,
+            news_due: false,
+            model_call: None,
+            sleeping: None,
+            provisioning: None,
+            tearing_down: None,
+            operations: 0,
+            to_send: Vec::new(),
+            begun: false,
+            claimed_marks: claim.session.staged.starts,
+            leaving: None,
+            exit: None,
+            given_up: false,
+            mind,
+        };
+        let messages = run.needed_messages();
+        if messages.is_empty() && more_inbox.is_none() {
+            run.begin();
+        } else {
+            run.loading = true;
+            let after = more_inbox.unwrap_or(run.mind.inbox_seen);
+            let id = run.read(messages, after, false);
+            run.reading = Some(id);
+        }
+        run.go_on();
+        Ok(run)
+    }
+
+    /// The messages that hold the arguments of the open calls.
+    fn needed_messages(&self) -> Vec<MessageRange> {
+        let Some(batch) = self.mind.machine.state.batch().filter(|_| self.agent.is_some()) else {
+            return Vec::new();
+        };
+        let mut places: BTreeSet<MessageSeq> = BTreeSet::from([batch.message]);
+        places.extend(batch.calls.iter().map(|call| call.arguments));
+        places.into_iter().map(|place| MessageRange::new(place, place)).collect()
+    }
+
+    pub(super) fn read(&mut self, messages: Vec<MessageRange>, after: InboxSeq, interrupt: bool) -> ActionId {
+        let id = self.next_id();
+        self.actions.push_back(Action::Read { id, messages, inbox_after: after, interrupt });
+        id
+    }
+
+    pub(super) fn on_loaded(&mut self, reply: Reply) {
+        let Reply::Read { id, messages, items, interrupt } = reply else { return };
+        if self.reading != Some(id) {
+            return;
+        }
+        self.loading = false;
+        self.on_read(id, items, interrupt);
+        if self.begun {
+            return;
+        }
+        if let Err(error) = self.keep_arguments(&messages) {
+            // A transcript that cannot be read: stop, change nothing.
+            self.begun = true;
+            self.give_up(error);
+            return;
+        }
+        self.begin();
+    }
+
+    fn keep_arguments(&mut self, messages: &[StoredMessage]) -> Result<(), ErrorInfo> {
+        let mut read: BTreeMap<MessageSeq, Message> = BTreeMap::new();
+        for message in messages {
+            let parsed: Message = message.payload.parse().map_err(|error| {
+                ErrorInfo::new("engine.corrupt", format!("message {}: {error}", message.seq))
+            })?;
+            read.insert(message.seq, parsed);
+        }
+        let Some(batch) = self.mind.machine.state.batch() else { return Ok(()) };
+        let missing = |call: &Call, place: MessageSeq| {
+            ErrorInfo::new("engine.corrupt", format!("call {}: message {place} holds no arguments", call.id))
+        };
+        let Some(Message::Assistant(said)) = read.get(&batch.message) else {
+            let detail = format!("message {} is not the model's", batch.message);
+            return Err(ErrorInfo::new("engine.corrupt", detail));
+        };
+        self.mind.said = said.text();
+        for call in &batch.calls {
+            let request = said.calls().find(|request| request.id == call.id);
+            let request = request.ok_or_else(|| missing(call, batch.message))?;
+            self.mind.proposed.insert(call.id.clone(), request.arguments.clone());
+            if call.arguments == batch.message {
+                continue;
+            }
+            let edited = match read.get(&call.arguments) {
+                Some(Message::Decision(record)) => record.decision.arguments.clone(),
+                Some(Message::User(_) | Message::Assistant(_) | Message::Tool(_) | Message::Notice(_))
+                | None => None,
+            };
+            let edited = edited.ok_or_else(|| missing(call, call.arguments))?;
+            self.mind.edited.insert(call.id.clone(), edited);
+        }
+        Ok(())
+    }
+
+    /// Lets the machine know of the claim, once everything it needs has been read.
+    fn begin(&mut self) {
+        self.begun = true;
+        self.emit(Event::RunStarted { run: self.fence.epoch, found: self.found });
+        if !self.mind.machine.turn.open {
+            return;
+        }
+        self.take_marks();
+        self.take_staged();
+        let takeover = self.found == SessionStatus::Active;
+        self.feed(Input::Claimed { takeover });
+        self.mind.draft.decided |= takeover;
+        if self.attempts >= ATTEMPTS_MAX {
+            self.poison();
+        }
+    }
+
+    fn poison(&mut self) {
+        let detail = format!("its run died {} times in a row without any progress", self.attempts);
+        self.give_up(ErrorInfo::new("engine.poisoned", detail));
+    }
+
+    /// Calls whose start mark was staged are out as far as anybody knows.
+    fn take_marks(&mut self) {
+        for call in std::mem::take(&mut self.claimed_marks) {
+            let batch = self.mind.machine.state.batch();
+            let state = batch.and_then(|batch| batch.call(&call)).map(|call| &call.state);
+            if state == Some(&CallState::Approved) {
+                self.feed(Input::Call { call, input: CallInput::Marked });
+            }
+        }
+    }
+
+    /// Results that were staged after the state was written end their calls.
+    pub(super) fn take_staged(&mut self) {
+        let Some(batch) = self.mind.machine.state.batch() else { return };
+        let returned: Vec<(CallId, ResultStatus, bool)> = batch
+            .calls
+            .iter()
+            .filter(|call| !call.state.is_end() && !call.state.is_parked())
+            .filter_map(|call| {
+                let ended = self.mind.ended.get(&call.id).filter(|ended| ended.staged)?;
+                Some((call.id.clone(), ended.result.status, ended.result.stop))
+            })
+            .collect();
+        for (call, status, stop) in returned {
+            if self.call_is(&call, &CallState::Approved) {
+                self.feed(Input::Call { call: call.clone(), input: CallInput::Marked });
+            }
+            let input = match status {
+                ResultStatus::InDoubt => CallInput::Lost,
+                ResultStatus::Done => CallInput::Returned { ok: true, stop },
+                ResultStatus::Error
+                | ResultStatus::Denied
+                | ResultStatus::RejectedByUser
+                | ResultStatus::Cancelled => CallInput::Returned { ok: false, stop: false },
+            };
+            self.feed(Input::Call { call, input });
+        }
+    }
+
+    /// A session at rest in the hands of a run: a turn begins, or there is nothing to do.
+    pub(super) fn at_rest(&mut self) -> bool {
+        if self.stop_at_rest() {
+            return true;
+        }
+        if self.agent.is_none() {
+            self.give_back();
+            return true;
+        }
+        if self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Message { .. })) {
+            self.begin_turn(TurnRequest::Message);
+        } else if self.wants_retry() {
+            self.begin_turn(TurnRequest::Resume);
+        } else {
+            self.consume_rest();
+            self.give_back();
+        }
+        true
+    }
+
+    /// Whether an interrupt was taken that waits for a session at rest.
+    fn stop_at_rest(&mut self) -> bool {
+        let Some(interrupt) = self.mind.interrupt.clone().filter(|_| !self.mind.interrupt_told) else {
+            return false;
+        };
+        self.mind.interrupt_told = true;
+        self.mind.draft.interrupt_confirmed = Some(interrupt.id);
+        match interrupt.kind {
+            InterruptKind::Abort => self.feed(Input::Interrupted { kind: interrupt.kind }),
+            InterruptKind::Soft => false,
+        }
+    }
+
+    fn wants_retry(&self) -> bool {
+        let asked = self.mind.inbox.iter().any(|item| {
+            matches!(item.kind, ItemKind::Signal { .. }) && item.payload.parse::<SignalBody>().is_ok()
+        });
+        let resumable = match &self.mind.machine.state {
+            AgentState::Done { ending, .. } => match ending.reason {
+                DoneReason::Error | DoneReason::UserAbort => true,
+                DoneReason::ModelStop
+                | DoneReason::MaxTurns
+                | DoneReason::BudgetExceeded
+                | DoneReason::ToolStop => false,
+            },
+            AgentState::Idle
+            | AgentState::Provisioning { .. }
+            | AgentState::Thinking { .. }
+            | AgentState::Streaming { .. }
+            | AgentState::Executing { .. }
+            | AgentState::Confirming { .. }
+            | AgentState::Steering { .. }
+            | AgentState::BackingOff { .. }
+            | AgentState::TearingDown { .. } => false,
+        };
+        asked && resumable
+    }
+
+    fn begin_turn(&mut self, request: TurnRequest) {
+        let provisions = self.agent.as_ref().is_some_and(|agent| agent.provisions);
+        self.usage_before = self.mind.machine.usage;
+        self.feed(Input::TurnRequested { request, provisions });
+        self.take_messages();
+        self.consume_rest();
+        self.mind.draft.decided = true;
+        if self.attempts >= ATTEMPTS_MAX {
+            self.poison();
+        }
+    }
+
+    /// Takes every waiting message into the transcript, in order.
+    pub(super) fn take_messages(&mut self) {
+        let (messages, rest): (Vec<StoredItem>, Vec<StoredItem>) = std::mem::take(&mut self.mind.inbox)
+            .into_iter()
+            .partition(|item| matches!(item.kind, ItemKind::Message { .. }));
+        self.mind.inbox = rest;
+        for item in messages {
+            self.mind.draft.consumed.push(item.seq);
+            let text = match item.payload.parse::<Said>() {
+                Ok(said) => said.text,
+                Err(_) => String::from_utf8_lossy(item.payload.bytes()).into_owned(),
+            };
+            self.append(Message::User(UserMessage { text, item: Some(item.seq) }));
+        }
+    }
+
+    /// Takes what no step needs: signals, and answers to calls that are pending no more.
+    pub(super) fn consume_rest(&mut self) {
+        let batch = self.mind.machine.state.batch();
+        let wanted = |item: &StoredItem| match &item.kind {
+            ItemKind::Message { .. } => true,
+            ItemKind::Signal { .. } => false,
+            ItemKind::Answer { pending, .. } => batch
+                .is_some_and(|batch| batch.calls.iter().any(|call| call.state.pending() == Some(pending))),
+        };
+        let (kept, rest): (Vec<StoredItem>, Vec<StoredItem>) =
+            std::mem::take(&mut self.mind.inbox).into_iter().partition(wanted);
+        self.mind.inbox = kept;
+        self.mind.draft.consumed.extend(rest.iter().map(|item| item.seq));
+    }
+
+    fn give_back(&mut self) {
+        self.leave_for(RunOutcome::Released, Release::GiveBack { alarm: None });
+    }
+}
+
+fn read_state(claim: &Claim) -> Result<Machine, StartError> {
+    let refuse = |what, detail: String| StartError { key: claim.fence.key.clone(), what, detail };
+    let Some(state) = &claim.session.state else { return Ok(Machine::default()) };
+    if claim.session.format > STATE_FORMAT {
+        let detail = format!("expected at most {STATE_FORMAT}, found {}", claim.session.format);
+        return Err(refuse("state format", detail));
+    }
+    state.parse().map_err(|error: serde_json::Error| refuse("state", error.to_string()))
+}
+
+fn read_staged(claim: &Claim) -> Result<BTreeMap<CallId, Ended>, StartError> {
+    let mut ended = BTreeMap::new();
+    for staged in &claim.session.staged.results {
+        let refuse = |detail: String| StartError {
+            key: claim.fence.key.clone(),
+            what: "staged result",
+            detail: format!("call {}: {detail}", staged.call),
+        };
+        match staged.payload.parse() {
+            Ok(Message::Tool(result)) => {
+                let payload = staged.payload.clone();
+                ended.insert(staged.call.clone(), Ended { result, payload, staged: true });
+            }
+            Ok(other) => return Err(refuse(format!("expected a tool result, found role {}", other.role()))),
+            Err(error) => return Err(refuse(error.to_string())),
+        }
+    }
+    Ok(ended)
+}

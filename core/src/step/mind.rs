@@ -1,0 +1,95 @@
+//! What a run has decided so far. It is cloned before a decision that the store may refuse, and taken up
+//! again from there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::event::Event;
+use crate::ids::{CallId, InboxSeq, InterruptId, MessageSeq, PendingId};
+use crate::machine::Machine;
+use crate::machine::history::HistoryRow;
+use crate::message::ToolResult;
+use crate::payload::Payload;
+use crate::store::{Interrupt, NewMessage, NewPending, StoredItem};
+use crate::time::Timestamp;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Mind {
+    /// The machine as decided.
+    pub(super) machine: Machine,
+    /// What was decided since the last commit was put together.
+    pub(super) draft: Draft,
+    /// The newest message, with those in the draft.
+    pub(super) last_message: MessageSeq,
+    /// Inbox items that were read and not consumed, in order.
+    pub(super) inbox: Vec<StoredItem>,
+    /// The newest inbox item that was read.
+    pub(super) inbox_seen: InboxSeq,
+    /// The interrupt that was read.
+    pub(super) interrupt: Option<Interrupt>,
+    /// Whether the machine was told of it.
+    pub(super) interrupt_told: bool,
+    /// Pending calls that are open in the store.
+    pub(super) open: BTreeSet<PendingId>,
+    /// The model's message that asked for the calls of the step.
+    pub(super) asked_in: MessageSeq,
+    /// The arguments of the calls of the step, as the model wrote them.
+    pub(super) proposed: BTreeMap<CallId, String>,
+    /// Those that a person edited, as they would run.
+    pub(super) edited: BTreeMap<CallId, String>,
+    /// The results of the calls of the step that have ended.
+    pub(super) ended: BTreeMap<CallId, Ended>,
+    /// What the model said in this step.
+    pub(super) said: String,
+    /// Tools of which a call of this step was done; kept for steering.
+    pub(super) tools_done: Vec<String>,
+    /// When the model's answer came, while it is not durable.
+    pub(super) answered_at: Option<Timestamp>,
+    /// What must be provisioned once the commit that says so is acknowledged.
+    pub(super) provision_due: bool,
+    /// What must be freed once the commit that says so is acknowledged.
+    pub(super) teardown_due: bool,
+    /// How many messages of `StepIterator::added` belong to this mind.
+    pub(super) added: usize,
+    /// Whether anything has moved since the claim: if not, a parking run says nothing new.
+    pub(super) moved: bool,
+}
+
+/// The result of a call that has ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Ended {
+    pub(super) result: ToolResult,
+    pub(super) payload: Payload,
+    /// Whether it is staged in the store.
+    pub(super) staged: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Draft {
+    pub(super) messages: Vec<NewMessage>,
+    pub(super) events: Vec<Event>,
+    pub(super) history: Vec<HistoryRow>,
+    pub(super) open: Vec<NewPending>,
+    pub(super) close: Vec<PendingId>,
+    pub(super) consumed: Vec<InboxSeq>,
+    pub(super) interrupt_confirmed: Option<InterruptId>,
+    /// Whether the state says something that must be durable before an effect rests on it.
+    pub(super) decided: bool,
+}
+
+impl Draft {
+    /// Whether there is anything that somebody else should see soon, or that an effect rests on. Events
+    /// alone can wait for the next commit.
+    pub(super) fn is_due(&self) -> bool {
+        self.decided
+            || !self.messages.is_empty()
+            || !self.open.is_empty()
+            || !self.close.is_empty()
+            || !self.consumed.is_empty()
+    }
+
+    /// Whether there is more than the word that the run began.
+    pub(super) fn is_due_beyond_run_started(&self) -> bool {
+        let tells = self.events.iter().any(|event| !matches!(event, Event::RunStarted { .. }));
+        tells || self.decided || !self.messages.is_empty() || !self.open.is_empty() || !self.close.is_empty()
+    }
+}

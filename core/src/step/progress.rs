@@ -1,0 +1,415 @@
+//! What a run does next, state by state. Each call decides one thing; false means that nothing is left to
+//! decide until a reply comes.
+
+use super::{ANSWER_HELD_MS_MAX, Action, ActionId, RunOutcome, StepIterator};
+use crate::error::ErrorInfo;
+use crate::event::Event;
+use crate::ids::{CallId, MessageSeq};
+use crate::machine::{
+    AgentState, CallInput, CallState, DoneReason, Ending, Input, StateKind, SteeringFrom,
+    classify_suspension, retry, steering,
+};
+use crate::message::{Message, Notice};
+use crate::store::{
+    Interrupt, InterruptKind, ItemKind, MessageRange, OutcomeKind, Release, SessionStatus, Staging,
+    StoredItem,
+};
+use crate::time::Timestamp;
+use crate::tool::EffectClass;
+
+impl StepIterator {
+    pub(super) fn progress(&mut self) -> bool {
+        if self.leaving.is_some() {
+            return false;
+        }
+        self.read_news();
+        let kind = self.mind.machine.state.kind();
+        if matches!(kind, StateKind::Idle | StateKind::Done) {
+            return self.rest();
+        }
+        if self.take_interrupt() {
+            return true;
+        }
+        if kind == StateKind::TearingDown {
+            return self.tear_down();
+        }
+        if self.agent.is_none() {
+            self.leave_for(RunOutcome::Released, Release::GiveBack { alarm: None });
+            return true;
+        }
+        if self.send_marked() {
+            return true;
+        }
+        match &self.mind.machine.state {
+            AgentState::Provisioning { .. } => self.provision(),
+            AgentState::Thinking { .. } => self.think(),
+            AgentState::Streaming { .. } => self.commit_if_due(),
+            AgentState::Executing { .. } => self.execute(),
+            AgentState::Confirming { .. } => self.confirm(),
+            AgentState::Steering { from } => self.steer(*from),
+            AgentState::BackingOff { until, error, .. } => self.back_off(*until, error.clone()),
+            AgentState::Idle | AgentState::Done { .. } | AgentState::TearingDown { .. } => false,
+        }
+    }
+
+    // News
+
+    fn read_news(&mut self) {
+        if self.news_due && self.reading.is_none() {
+            self.news_due = false;
+            let id = self.read(Vec::new(), self.mind.inbox_seen, true);
+            self.reading = Some(id);
+        }
+    }
+
+    /// Whether it is known that nothing has come that was not read.
+    fn is_up_to_date(&self) -> bool {
+        !self.news_due && self.reading.is_none()
+    }
+
+    pub(super) fn on_read(&mut self, id: ActionId, items: Vec<StoredItem>, interrupt: Option<Interrupt>) {
+        if self.reading != Some(id) {
+            return;
+        }
+        self.reading = None;
+        self.keep_items(items);
+        if self.mind.interrupt.is_none() {
+            self.mind.interrupt = interrupt;
+        }
+    }
+
+    pub(super) fn keep_items(&mut self, items: Vec<StoredItem>) {
+        for item in items {
+            if item.seq > self.mind.inbox_seen {
+                self.mind.inbox_seen = item.seq;
+                self.mind.inbox.push(item);
+            }
+        }
+    }
+
+    fn take_interrupt(&mut self) -> bool {
+        let Some(interrupt) = self.mind.interrupt.clone().filter(|_| !self.mind.interrupt_told) else {
+            return false;
+        };
+        self.mind.interrupt_told = true;
+        let moved = self.feed(Input::Interrupted { kind: interrupt.kind });
+        // An abort that comes when the outcome is fixed goes on waiting: the next claim carries it out.
+        if moved || interrupt.kind == InterruptKind::Soft {
+            self.mind.draft.interrupt_confirmed = Some(interrupt.id);
+            self.mind.draft.decided = true;
+        }
+        moved
+    }
+
+    // At rest
+
+    fn rest(&mut self) -> bool {
+        let turn_ended_here = self.mind.draft.events.iter().any(|event| matches!(event, Event::Done { .. }));
+        let AgentState::Done { ending, .. } = &self.mind.machine.state else { return self.at_rest() };
+        if !turn_ended_here && !self.aborts(ending) {
+            return self.at_rest();
+        }
+        let ending = ending.clone();
+        let held = self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Message { .. }));
+        let deadline = held.then_some(self.now);
+        let release = Release::To { status: ending.status(), deadline, wake_on: 0 };
+        self.leave_for(RunOutcome::Ended(ending), release);
+        true
+    }
+
+    /// Whether this run ends a session at rest for ever.
+    fn aborts(&self, ending: &Ending) -> bool {
+        ending.status() == SessionStatus::Aborted && self.mind.moved
+    }
+
+    // Provisioning
+
+    pub(super) fn provision(&mut self) -> bool {
+        if self.provisioning.is_some() {
+            return false;
+        }
+        if !self.mind.machine.turn.provisioned {
+            return self.feed(Input::Provisioned);
+        }
+        if !self.mind.provision_due {
+            return false;
+        }
+        // What is made ready must be known to be freed: the turn is durable first.
+        if self.commit_if_due() || self.writing.is_some() {
+            return false;
+        }
+        self.mind.provision_due = false;
+        let id = self.next_id();
+        self.provisioning = Some(id);
+        let turn = self.mind.machine.turn.number;
+        self.actions.push_back(Action::Provision { id, turn });
+        false
+    }
+
+    pub(super) fn on_provisioned(&mut self, id: ActionId, result: Result<(), ErrorInfo>) {
+        if self.provisioning != Some(id) {
+            return;
+        }
+        self.provisioning = None;
+        if !matches!(self.mind.machine.state, AgentState::Provisioning { .. }) {
+            return;
+        }
+        match result {
+            Ok(()) => self.feed(Input::Provisioned),
+            Err(error) => self.feed(Input::Failed { error }),
+        };
+        self.mind.draft.decided = true;
+    }
+
+    // The model
+
+    fn think(&mut self) -> bool {
+        self.commit_if_due();
+        if self.is_held() || (self.is_sync() && self.writing.is_some()) {
+            return false;
+        }
+        self.feed(Input::ModelCalled { entry: self.mind.last_message.next() })
+    }
+
+    pub(super) fn claimed_view(&self) -> Vec<MessageRange> {
+        if self.claimed_messages == MessageSeq(0) {
+            return Vec::new();
+        }
+        vec![MessageRange::new(MessageSeq(1), self.claimed_messages)]
+    }
+
+    // Calls
+
+    fn execute(&mut self) -> bool {
+        if self.take_answer() || self.take_expiry() {
+            return true;
+        }
+        let Some(batch) = self.mind.machine.state.batch() else { return false };
+        if batch.stopping.is_some() {
+            return false;
+        }
+        let gating = |state: &CallState| matches!(state, CallState::Queued | CallState::Gating);
+        let asking = batch.calls.iter().any(|call| gating(&call.state));
+        let (free, marked): (Vec<CallId>, Vec<CallId>) = batch.startable().into_iter().partition(|id| {
+            batch.call(id).is_some_and(|call| call.effect == EffectClass::ReadOnly && !call.dangerous)
+        });
+        let only_reads = batch.calls.iter().all(|call| {
+            call.state.is_end()
+                || (call.effect == EffectClass::ReadOnly && !call.dangerous && !call.state.is_parked())
+        });
+        if !self.mind.draft.close.is_empty() {
+            // Nothing starts before the commit that closes; it waits for the gate's word.
+            if !asking {
+                self.mark(&marked);
+                self.hold_for_commit(marked);
+            }
+            return false;
+        }
+        let durable = !self.mind.draft.is_due() && self.writing.is_none();
+        if !free.is_empty() && (!self.is_sync() || durable) {
+            self.send(&free);
+            return true;
+        }
+        if self.writing.is_some() || asking {
+            return false;
+        }
+        if !marked.is_empty() {
+            self.mark(&marked);
+            if self.mind.draft.is_due() {
+                self.commit(None, marked);
+            } else {
+                self.stage(marked);
+            }
+            return false;
+        }
+        if self.mind.draft.is_due() {
+            let held_until = self.mind.answered_at.map(|at| at.as_ms().saturating_add(ANSWER_HELD_MS_MAX));
+            let may_wait = only_reads && held_until.is_some_and(|until| self.now.as_ms() < until);
+            if !may_wait || self.is_sync() {
+                self.commit(None, Vec::new());
+            }
+            return false;
+        }
+        if self.has_unstaged() {
+            self.stage(Vec::new());
+        }
+        false
+    }
+
+    fn mark(&mut self, calls: &[CallId]) {
+        for call in calls {
+            self.feed(Input::Call { call: call.clone(), input: CallInput::Marked });
+        }
+    }
+
+    /// Sends calls whose start mark is acknowledged.
+    fn send_marked(&mut self) -> bool {
+        if self.to_send.is_empty() || !self.mind.draft.close.is_empty() {
+            return false;
+        }
+        let calls = std::mem::take(&mut self.to_send);
+        self.send(&calls);
+        true
+    }
+
+    /// Whether a result is worth a write of its own while its siblings are out: reads are run again.
+    fn has_unstaged(&self) -> bool {
+        let Some(batch) = self.mind.machine.state.batch() else { return false };
+        batch.calls.iter().any(|call| {
+            call.effect != EffectClass::ReadOnly
+                && self.mind.ended.get(&call.id).is_some_and(|ended| !ended.staged)
+        })
+    }
+
+    /// All results that are not staged yet, in call order, with the marks of the calls that start next.
+    pub(super) fn staging(&self, starts: Vec<CallId>) -> Staging {
+        let results = self.unstaged();
+        Staging { results, starts }
+    }
+
+    fn confirm(&mut self) -> bool {
+        if self.take_answer() || self.take_expiry() {
+            return true;
+        }
+        if !self.is_up_to_date() {
+            return false;
+        }
+        let Some(batch) = self.mind.machine.state.batch() else { return false };
+        let Some(suspension) = classify_suspension(batch, self.now) else { return false };
+        let short = suspension.kind == OutcomeKind::SuspendedUntil;
+        if let Some(until) = suspension.until.filter(|until| short && self.is_short(*until)) {
+            return self.sleep(until);
+        }
+        let deadline = suspension.until;
+        let (kind, owed) = (suspension.kind, suspension.owed.clone());
+        self.emit(Event::Suspended { kind, until: deadline, owed });
+        self.park(RunOutcome::Suspended(suspension), deadline);
+        true
+    }
+
+    // Steering
+
+    fn steer(&mut self, from: SteeringFrom) -> bool {
+        if !self.is_up_to_date() {
+            return false;
+        }
+        let Some(agent) = self.agent.clone() else { return false };
+        let messages_wait = self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Message { .. }));
+        let stop = steering::decide(&steering::View {
+            from,
+            turn: &self.mind.machine.turn,
+            usage: &self.mind.machine.usage,
+            agent: &agent,
+            now: self.now,
+            messages_wait,
+            tools_done: &self.mind.tools_done,
+            text: &self.mind.said,
+        });
+        self.consume_rest();
+        match &stop {
+            None => self.take_messages(),
+            Some(ending) if ending.reason == DoneReason::MaxTurns => {
+                let steps = self.mind.machine.turn.steps;
+                self.append(Message::Notice(Notice { text: format!("stopped after {steps} steps") }));
+            }
+            Some(_) => {}
+        }
+        self.mind.draft.decided = true;
+        self.feed(Input::Steered { stop })
+    }
+
+    // Waiting
+
+    fn back_off(&mut self, until: Timestamp, error: ErrorInfo) -> bool {
+        if until <= self.now {
+            self.mind.draft.decided = true;
+            return self.feed(Input::TimerRang);
+        }
+        if !self.is_up_to_date() {
+            return false;
+        }
+        if self.is_short(until) {
+            return self.sleep(until);
+        }
+        self.park(RunOutcome::BackingOff { until, error }, Some(until));
+        true
+    }
+
+    fn is_short(&self, until: Timestamp) -> bool {
+        self.now.until(until) <= retry::SLEEP_MAX
+    }
+
+    fn sleep(&mut self, until: Timestamp) -> bool {
+        self.commit_if_due();
+        if self.sleeping.is_none() {
+            let id = self.next_id();
+            self.sleeping = Some(id);
+            self.actions.push_back(Action::Sleep { id, until });
+        }
+        false
+    }
+
+    fn park(&mut self, outcome: RunOutcome, deadline: Option<Timestamp>) {
+        self.feed(Input::Parked);
+        let release = Release::To { status: SessionStatus::Suspended, deadline, wake_on: 0 };
+        self.leave_for(outcome, release);
+    }
+
+    // The end
+
+    fn tear_down(&mut self) -> bool {
+        let AgentState::TearingDown { left, .. } = self.mind.machine.state else { return false };
+        if left.is_empty() {
+            return self.feed(Input::TornDown);
+        }
+        if self.tearing_down.is_some() || !self.mind.teardown_due {
+            return false;
+        }
+        // The outcome is fixed before anything is freed.
+        if self.mind.draft.is_due() {
+            self.hold_for_commit(Vec::new());
+            return false;
+        }
+        if self.writing.is_some() {
+            return false;
+        }
+        self.mind.teardown_due = false;
+        let id = self.next_id();
+        self.tearing_down = Some(id);
+        self.actions.push_back(Action::TearDown { id, left });
+        false
+    }
+
+    pub(super) fn on_torn_down(&mut self, id: ActionId, result: Result<(), ErrorInfo>) {
+        if self.tearing_down != Some(id) {
+            return;
+        }
+        self.tearing_down = None;
+        if let Err(error) = result {
+            self.emit(Event::TeardownFailed { error });
+        }
+        self.feed(Input::TornDown);
+    }
+
+    pub(super) fn leave_for(&mut self, outcome: RunOutcome, release: Release) {
+        self.leaving = Some(outcome);
+        self.want_commit(Some(release));
+    }
+
+    /// Commits the draft if it holds anything that is due and nothing is being written. A draft that
+    /// closes a pending call is awaited.
+    fn commit_if_due(&mut self) -> bool {
+        if !self.mind.draft.is_due() {
+            return false;
+        }
+        if !self.mind.draft.close.is_empty() {
+            self.hold_for_commit(Vec::new());
+            return true;
+        }
+        if self.writing.is_some() {
+            return false;
+        }
+        self.commit(None, Vec::new());
+        true
+    }
+}

@@ -1,0 +1,67 @@
+//! What the model is told of a call that gave no output of its own.
+
+use crate::machine::{Call, CallState, CancelReason};
+use crate::message::{ResultStatus, ToolResult};
+
+/// The result of `call` with these words.
+pub(super) fn result(
+    call: &Call,
+    status: ResultStatus,
+    content: impl Into<String>,
+    edited: Option<String>,
+) -> ToolResult {
+    ToolResult {
+        call: call.id.clone(),
+        tool: call.tool.clone(),
+        status,
+        content: content.into(),
+        edited_arguments: edited,
+        duration_ms: None,
+        stop: false,
+    }
+}
+
+/// The result of a call that the machine itself ended. None: the call has not ended, or its result came
+/// from elsewhere.
+pub(super) fn result_of_end(call: &Call, edited: Option<String>) -> Option<ToolResult> {
+    let (status, content) = match &call.state {
+        CallState::Cancelled { reason } => (ResultStatus::Cancelled, cancelled(*reason)),
+        CallState::InDoubt => (
+            ResultStatus::InDoubt,
+            "in doubt: this call was out when it was lost sight of. It may or may not have acted, and it \
+             is not sent again. Find out before you repeat it."
+                .to_owned(),
+        ),
+        CallState::Error => (ResultStatus::Error, "the call failed".to_owned()),
+        CallState::RejectedByUser => (ResultStatus::RejectedByUser, rejected(None)),
+        CallState::Done => (ResultStatus::Done, String::new()),
+        CallState::Queued
+        | CallState::Gating
+        | CallState::BlockedOnUser { .. }
+        | CallState::BlockedOnClient { .. }
+        | CallState::Waiting { .. }
+        | CallState::Approved
+        | CallState::Preparing
+        | CallState::Executing
+        | CallState::CleaningUp => return None,
+    };
+    Some(result(call, status, content, edited))
+}
+
+pub(super) fn cancelled(reason: CancelReason) -> String {
+    let why = match reason {
+        CancelReason::UserCancelled => "the turn was stopped before it acted",
+        CancelReason::SystemDisposed => "the turn was given up before it acted",
+        CancelReason::SystemSafety => {
+            "it is dangerous and its run died before it started; it was not started again"
+        }
+    };
+    format!("cancelled ({}): {why}", reason.as_str())
+}
+
+pub(super) fn rejected(reason: Option<&str>) -> String {
+    match reason {
+        Some(reason) => format!("Permission denied by user: {reason}"),
+        None => "Permission denied by user. Do not retry without asking.".to_owned(),
+    }
+}

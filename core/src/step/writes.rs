@@ -1,0 +1,305 @@
+//! What travels to the store, and what its answers mean. One write at a time.
+
+use std::collections::BTreeSet;
+
+use super::mind::{Draft, Mind};
+use super::{Action, ActionId, RunOutcome, STATE_FORMAT, StepIterator};
+use crate::error::ErrorInfo;
+use crate::event::Event;
+use crate::ids::{CallId, OperationId, PendingId};
+use crate::message::Message;
+use crate::payload::Payload;
+use crate::store::{
+    Applied, Commit, CommitOutcome, NewMessage, NewState, Receipt, Release, RunEnd, StageOutcome,
+    StagedResult,
+};
+
+/// A write that is on its way.
+#[derive(Debug)]
+pub(super) struct Writing {
+    id: ActionId,
+    /// Nothing is decided until it is answered.
+    pub(super) held: bool,
+    /// It closes pending calls.
+    pub(super) closes: bool,
+    /// Calls to send once it is acknowledged.
+    marks: Vec<CallId>,
+    /// Calls whose results it stages.
+    staged: BTreeSet<CallId>,
+    opened: Vec<PendingId>,
+    closed: Vec<PendingId>,
+    /// What is durable once it is acknowledged; none for a staging.
+    durable: Option<Box<Mind>>,
+}
+
+/// A held commit that waits for the write before it.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    release: Option<Release>,
+    marks: Vec<CallId>,
+}
+
+impl StepIterator {
+    /// Asks for a commit that everything waits for.
+    pub(super) fn want_commit(&mut self, release: Option<Release>) {
+        self.hold(Wanted { release, marks: Vec::new() });
+    }
+
+    /// The same, with the marks of calls to send once it is acknowledged.
+    pub(super) fn hold_for_commit(&mut self, marks: Vec<CallId>) {
+        self.hold(Wanted { release: None, marks });
+    }
+
+    fn hold(&mut self, wanted: Wanted) {
+        if self.writing.is_none() {
+            self.commit_held(wanted);
+        } else {
+            self.wanted = Some(wanted);
+        }
+    }
+
+    fn commit_held(&mut self, wanted: Wanted) {
+        self.commit(wanted.release, wanted.marks);
+        if let Some(writing) = &mut self.writing {
+            writing.held = true;
+        }
+    }
+
+    /// Puts everything that was decided into one commit and sends it.
+    pub(super) fn commit(&mut self, release: Option<Release>, marks: Vec<CallId>) {
+        let commit = match self.build(release) {
+            Ok(commit) => commit,
+            Err(error) => return self.give_up(ErrorInfo::new("engine.encode", error.to_string())),
+        };
+        let id = self.next_id();
+        self.mind.answered_at = None;
+        self.writing = Some(Writing {
+            id,
+            held: commit.release.is_some() || !commit.close.is_empty(),
+            closes: !commit.close.is_empty(),
+            marks,
+            staged: commit.stage.iter().map(|staged| staged.call.clone()).collect(),
+            opened: commit.open.iter().map(|open| open.id.clone()).collect(),
+            closed: commit.close.clone(),
+            durable: Some(Box::new(self.mind.clone())),
+        });
+        if commit.close.is_empty() {
+            self.keep_before();
+        }
+        self.actions.push_back(Action::Commit { id, commit: Box::new(commit) });
+    }
+
+    fn build(&mut self, release: Option<Release>) -> Result<Commit, serde_json::Error> {
+        self.operations += 1;
+        // Unique in the run, and the fence names the run.
+        let operation = format!("c{}.{}", self.fence.epoch, self.operations);
+        let operation = OperationId::new(operation).map_err(serde::ser::Error::custom)?;
+        let run = match &self.leaving {
+            Some(outcome) if release.is_some() => Some(self.run_end(outcome)?),
+            Some(_) | None => None,
+        };
+        let nothing_new = !self.mind.moved && !self.mind.draft.is_due_beyond_run_started();
+        let stage = if self.mind.machine.state.batch().is_some() { self.unstaged() } else { Vec::new() };
+        let draft = std::mem::take(&mut self.mind.draft);
+        let mut events = Vec::with_capacity(draft.events.len() + 1);
+        let mut rows = draft.history;
+        if !(nothing_new && release.is_some()) {
+            for event in &draft.events {
+                events.push(Payload::json(event)?);
+            }
+            if !rows.is_empty() {
+                events.push(Payload::json(&Event::History { rows: std::mem::take(&mut rows) })?);
+            }
+        }
+        let state = NewState { format: STATE_FORMAT, payload: Payload::json(&self.mind.machine)? };
+        Ok(Commit {
+            operation,
+            expected_version: Some(self.version),
+            state: (!nothing_new).then_some(state),
+            messages: draft.messages,
+            stage,
+            events,
+            open: draft.open,
+            close: draft.close,
+            consumed: draft.consumed,
+            inbox_seen: Some(self.mind.inbox_seen),
+            interrupt_confirmed: draft.interrupt_confirmed,
+            run,
+            release,
+        })
+    }
+
+    fn run_end(&self, outcome: &RunOutcome) -> Result<RunEnd, serde_json::Error> {
+        let usage = self.mind.machine.usage.since(&self.usage_before);
+        let detail = Payload::json(&serde_json::json!({ "outcome": outcome, "usage": usage }))?;
+        Ok(RunEnd { outcome: outcome.kind(), detail })
+    }
+
+    /// Results that have ended and are not staged, in call order.
+    pub(super) fn unstaged(&self) -> Vec<StagedResult> {
+        let Some(batch) = self.mind.machine.state.batch() else { return Vec::new() };
+        batch
+            .calls
+            .iter()
+            .filter_map(|call| {
+                let ended = self.mind.ended.get(&call.id).filter(|ended| !ended.staged)?;
+                Some(StagedResult { call: call.id.clone(), payload: ended.payload.clone() })
+            })
+            .collect()
+    }
+
+    /// Stages what has ended, with the marks of the calls that start next.
+    pub(super) fn stage(&mut self, marks: Vec<CallId>) {
+        let staging = self.staging(marks.clone());
+        let id = self.next_id();
+        self.writing = Some(Writing {
+            id,
+            held: false,
+            closes: false,
+            marks,
+            staged: staging.results.iter().map(|staged| staged.call.clone()).collect(),
+            opened: Vec::new(),
+            closed: Vec::new(),
+            durable: None,
+        });
+        self.actions.push_back(Action::StageResult { id, staging });
+    }
+
+    pub(super) fn on_committed(&mut self, id: ActionId, outcome: Result<CommitOutcome, ErrorInfo>) {
+        if self.writing.as_ref().is_none_or(|writing| writing.id != id) {
+            return;
+        }
+        let Some(writing) = self.writing.take() else { return };
+        match outcome {
+            Ok(CommitOutcome::Committed(receipt)) => self.acknowledged(writing, &receipt),
+            Ok(CommitOutcome::StaleFence { applied: Applied::Yes }) if self.is_last(&writing) => {
+                self.exit = self.leaving.take();
+            }
+            Ok(CommitOutcome::StaleFence { .. } | CommitOutcome::VersionConflict { .. }) => {
+                self.exit = Some(RunOutcome::Lost);
+            }
+            Ok(CommitOutcome::AnswerWaiting { .. }) => self.decide_again(),
+            Ok(
+                refused @ (CommitOutcome::NotStaged { .. }
+                | CommitOutcome::StageConflict { .. }
+                | CommitOutcome::PendingConflict { .. }
+                | CommitOutcome::NotInInbox { .. }),
+            ) => {
+                let detail = format!("the store disagrees with the run: {refused:?}");
+                self.fail_from_durable(ErrorInfo::new("engine.store_disagrees", detail));
+            }
+            Err(error) => self.fail_from_durable(error),
+        }
+    }
+
+    fn is_last(&self, writing: &Writing) -> bool {
+        self.leaving.is_some() && self.wanted.is_none() && writing.held
+    }
+
+    fn acknowledged(&mut self, writing: Writing, receipt: &Receipt) {
+        self.version = receipt.version;
+        self.now = self.now.max(receipt.now);
+        if self.is_last(&writing) {
+            self.exit = self.leaving.take();
+            return;
+        }
+        if let Some(durable) = writing.durable {
+            self.durable = *durable;
+        }
+        let before = self.before.as_mut().map(|(mind, _)| mind);
+        for mind in [&mut self.mind, &mut self.durable].into_iter().chain(before) {
+            for call in &writing.staged {
+                if let Some(ended) = mind.ended.get_mut(call) {
+                    ended.staged = true;
+                }
+            }
+            mind.open.extend(writing.opened.iter().cloned());
+            for closed in &writing.closed {
+                mind.open.remove(closed);
+            }
+        }
+        if writing.closes {
+            self.before = None;
+        }
+        // Results drafted inline while their staging was on its way are promoted instead.
+        self.promote_staged(&writing.staged);
+        self.hear(receipt);
+        self.to_send.extend(writing.marks);
+        if let Some(wanted) = self.wanted.take() {
+            self.commit_held(wanted);
+        }
+    }
+
+    fn promote_staged(&mut self, staged: &BTreeSet<CallId>) {
+        if staged.is_empty() {
+            return;
+        }
+        let first = self.mind.last_message.0 + 1 - self.mind.draft.messages.len() as u64;
+        for (at, message) in self.mind.draft.messages.iter_mut().enumerate() {
+            let place = first + at as u64;
+            let tool = self.added[..self.mind.added].iter().rev().find(|(seq, _)| seq.0 == place);
+            if let Some(Message::Tool(result)) = tool.map(|(_, message)| message.as_ref())
+                && staged.contains(&result.call)
+            {
+                *message = NewMessage::Promote(result.call.clone());
+            }
+        }
+    }
+
+    pub(super) fn on_staged(&mut self, id: ActionId, outcome: Result<StageOutcome, ErrorInfo>) {
+        if self.writing.as_ref().is_none_or(|writing| writing.id != id) {
+            return;
+        }
+        let Some(writing) = self.writing.take() else { return };
+        match outcome {
+            Ok(StageOutcome::Staged(receipt)) => self.acknowledged(writing, &receipt),
+            Ok(StageOutcome::StaleFence) => self.exit = Some(RunOutcome::Lost),
+            Ok(StageOutcome::Conflict { call }) => {
+                let detail = format!("call {call} has another staged result");
+                self.fail_from_durable(ErrorInfo::new("engine.store_disagrees", detail));
+            }
+            Err(error) => self.fail_from_durable(error),
+        }
+    }
+
+    /// Somebody's answer was accepted that this run has not read: the state before is taken up again, the
+    /// inbox is read, and what came since is decided again.
+    fn decide_again(&mut self) {
+        let Some((before, replies)) = self.before.take() else {
+            // Only a commit that closes is answered so, and such a commit keeps the state before it.
+            let error = ErrorInfo::new("engine.store_disagrees", "an answer waits for a call that is open");
+            return self.fail_from_durable(error);
+        };
+        self.mind = before;
+        self.leaving = None;
+        self.wanted = None;
+        self.sleeping = None;
+        for reply in replies.into_iter().rev() {
+            self.held_back.push_front(reply);
+        }
+        self.loading = true;
+        let id = self.read(Vec::new(), self.mind.inbox_seen, true);
+        self.reading = Some(id);
+    }
+
+    /// The draft cannot be stored: it is forgotten, and the turn ends on the error from where the store is.
+    fn fail_from_durable(&mut self, error: ErrorInfo) {
+        let staged: Vec<_> = self.mind.ended.iter().filter(|(_, ended)| ended.staged).collect();
+        let staged: Vec<_> = staged.into_iter().map(|(id, ended)| (id.clone(), ended.clone())).collect();
+        let interrupt = (self.mind.interrupt.clone(), self.mind.interrupt_told);
+        self.mind = self.durable.clone();
+        self.mind.draft = Draft { decided: true, ..Draft::default() };
+        self.mind.ended.extend(staged);
+        (self.mind.interrupt, self.mind.interrupt_told) = interrupt;
+        self.wanted = None;
+        self.leaving = None;
+        self.before = None;
+        self.take_staged();
+        if !self.mind.machine.turn.open {
+            // Nothing of the turn is durable, so there is nothing to end: the next run begins it again.
+            self.exit = Some(RunOutcome::Lost);
+            return;
+        }
+        self.give_up(error);
+    }
+}

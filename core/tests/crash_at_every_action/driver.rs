@@ -1,0 +1,573 @@
+//! Drives the scenario, action by action, in an order that the test fixes: each action is performed when
+//! it is given, its answer waits in a queue, and the queue is served when there is nothing to start.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdover_core::event::Event;
+use holdover_core::ids::{
+    CallId, Incarnation, InterruptId, ItemKey, MessageSeq, OperationId, QueueLabel, RunId, SessionId,
+    SessionKey, TenantId, WorkerId,
+};
+use holdover_core::machine::history::{HistoryRow, rebuild};
+use holdover_core::machine::{CallState, DoneReason, Facts, Machine};
+use holdover_core::message::{ClientAnswer, Decision, Message, PendingBody, Said};
+use holdover_core::payload::Payload;
+use holdover_core::step::{Action, CallOut, Reply, Ruling, RunOutcome, STATE_FORMAT, StepIterator};
+use holdover_core::store::{
+    Claim, ClaimDue, Delivery, EventCursor, EventPage, InboxItem, Interrupt, InterruptCheck, InterruptKind,
+    ItemKind, Labels, LeaseOutcome, MessageRange, NewMessage, NewSession, PendingKind, PendingQuery, Queues,
+    Start, StateStore, Wake,
+};
+use holdover_core::time::Clock;
+
+use crate::scenario::{self, End, SAID, Thought, find};
+use crate::world::{Send, VirtualClock, WorldLog};
+
+const LEASE: Duration = Duration::from_secs(30);
+
+/// An action that was performed, as far as the expectations need it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Point {
+    pub(crate) kind: &'static str,
+    /// Calls whose `allow` this write made durable, without a start mark.
+    pub(crate) allowed: Vec<CallId>,
+    /// Calls whose start mark this write made durable.
+    pub(crate) marked: Vec<CallId>,
+    /// Calls whose result, or durable wait, this write made durable.
+    pub(crate) settled: Vec<CallId>,
+    /// The call that was sent, and its tool.
+    pub(crate) sent: Option<(CallId, String)>,
+}
+
+/// A session from its first message to its last turn.
+pub(crate) struct Story {
+    pub(crate) points: Vec<Point>,
+    pub(crate) end: End,
+    pub(crate) sends: Vec<Send>,
+    pub(crate) call_states: Vec<&'static str>,
+    pub(crate) fault_fired: bool,
+    events: Vec<Event>,
+    machine: Machine,
+    transcript: Vec<Message>,
+}
+
+struct Teller<S> {
+    store: Arc<S>,
+    clock: VirtualClock,
+    key: SessionKey,
+    stop_after: Option<usize>,
+    points: Vec<Point>,
+    world: WorldLog,
+    call_states: Vec<&'static str>,
+    fault_fired: bool,
+    runs: usize,
+}
+
+impl Story {
+    pub(crate) async fn tell<S: StateStore>(
+        store: Arc<S>,
+        clock: VirtualClock,
+        stop_after: Option<usize>,
+    ) -> Self {
+        let key = SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap());
+        let mut teller = Teller {
+            store,
+            clock,
+            key,
+            stop_after,
+            points: Vec::new(),
+            world: WorldLog::default(),
+            call_states: Vec::new(),
+            fault_fired: false,
+            runs: 0,
+        };
+        teller.create().await;
+        teller.live().await;
+        teller.finish().await
+    }
+}
+
+impl<S: StateStore> Teller<S> {
+    async fn create(&self) {
+        let new = NewSession {
+            key: self.key.clone(),
+            incarnation: Incarnation(uuid::Uuid::from_u128(7)),
+            operation: OperationId::new("create").unwrap(),
+            queue: QueueLabel::new("mixed").unwrap(),
+            labels: Labels::default(),
+            definition: Payload::new("{}"),
+            format: STATE_FORMAT,
+            items: Vec::new(),
+            start: Start::WithItems,
+        };
+        self.store.create_session(new).await.expect("created");
+    }
+
+    /// People speak and answer, time passes, workers claim, until everything is said and done.
+    async fn live(&mut self) {
+        let mut said = 0;
+        loop {
+            while let Some(claim) = self.claim().await {
+                self.run(claim).await;
+            }
+            if self.answer_pending().await {
+                continue;
+            }
+            let session = self.store.load_session(&self.key).await.unwrap().expect("the session");
+            match session.alarm {
+                Some(alarm) => self.clock.move_to(alarm),
+                None if said < SAID.len() => {
+                    assert!(session.status.at_rest(), "at rest before the next word: {session:?}");
+                    self.say(said).await;
+                    said += 1;
+                }
+                None => return,
+            }
+        }
+    }
+
+    async fn claim(&mut self) -> Option<Claim> {
+        self.runs += 1;
+        assert!(self.runs < 200, "the session does not come to rest");
+        let due = ClaimDue {
+            runs: vec![RunId::new(format!("run-{}", self.runs)).unwrap()],
+            worker: WorkerId::new("w").unwrap(),
+            lease: LEASE,
+            queues: Queues::All,
+            newest_format: STATE_FORMAT,
+            tenant: None,
+        };
+        self.store.claim_due(due).await.expect("claimed").pop()
+    }
+
+    async fn say(&self, at: usize) {
+        let item = InboxItem {
+            key: ItemKey::new(format!("said-{at}")).unwrap(),
+            kind: ItemKind::Message { wake: Wake::Now },
+            incarnation: None,
+            payload: Payload::json(&Said { text: SAID[at].into() }).unwrap(),
+        };
+        assert!(matches!(self.store.deliver(&self.key, item).await.unwrap(), Delivery::Accepted { .. }));
+    }
+
+    async fn answer_pending(&self) -> bool {
+        let query = PendingQuery::all(self.key.tenant.clone());
+        let mut answered = false;
+        for pending in self.store.list_pending(&query).await.unwrap().items {
+            if pending.answered > 0 {
+                continue;
+            }
+            let body: PendingBody = pending.body.parse().unwrap();
+            let payload = match pending.kind {
+                PendingKind::ClientTool => {
+                    Payload::json(&ClientAnswer { is_error: false, content: "42".into() }).unwrap()
+                }
+                PendingKind::Approval => {
+                    let arguments = scenario::decide(body.tool.as_str(), &body.arguments);
+                    let edited = arguments.clone().filter(|arguments| *arguments != body.arguments);
+                    Payload::json(&Decision {
+                        approve: arguments.is_some(),
+                        saw: body.digest,
+                        arguments: edited,
+                        reason: None,
+                        by: Some("ann".into()),
+                    })
+                    .unwrap()
+                }
+            };
+            let item = InboxItem {
+                key: ItemKey::new(format!("answer-{}", pending.id)).unwrap(),
+                kind: ItemKind::Answer { pending: pending.id.clone(), settles: false },
+                incarnation: Some(pending.incarnation),
+                payload,
+            };
+            let delivery = self.store.deliver(&self.key, item).await.unwrap();
+            assert!(matches!(delivery, Delivery::Accepted { .. }), "{delivery:?}");
+            answered = true;
+        }
+        answered
+    }
+
+    async fn run(&mut self, claim: Claim) -> Option<RunOutcome> {
+        let agent = Arc::new(scenario::agent());
+        let mut steps = StepIterator::start(claim, agent, self.facts()).expect("a state that reads");
+        let mut replies: VecDeque<Reply> = VecDeque::new();
+        let mut hanging: Vec<CallOut> = Vec::new();
+        loop {
+            self.note_states(&steps);
+            let action = steps.next_action();
+            let kind = kind_of(&action);
+            match action {
+                Action::Await { until } => {
+                    let reply = match (replies.pop_front(), until) {
+                        (Some(reply), _) => reply,
+                        (None, Some(until)) => {
+                            self.clock.move_to(until);
+                            Reply::TimePassed
+                        }
+                        (None, None) => {
+                            panic!("nothing is out and nothing is awaited: {:?}", steps.machine())
+                        }
+                    };
+                    steps.apply(reply, self.facts());
+                }
+                Action::Exit(outcome) => {
+                    if self.performed(Point { kind, ..Point::default() }) {
+                        return None;
+                    }
+                    return Some(outcome);
+                }
+                Action::RunCalls { calls } => {
+                    for call in calls {
+                        self.send(&call, &mut replies, &mut hanging).await;
+                        let sent = Some((call.id.clone(), call.tool.to_string()));
+                        if self.performed(Point { kind, sent, ..Point::default() }) {
+                            return None;
+                        }
+                    }
+                }
+                other => {
+                    let mut point = Point { kind, ..Point::default() };
+                    self.perform(&mut steps, other, &mut replies, &mut hanging, &mut point).await;
+                    if self.performed(point) {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Notes the action; says whether the run stops here for good.
+    fn performed(&mut self, point: Point) -> bool {
+        self.points.push(point);
+        let stops = self.stop_after == Some(self.points.len());
+        self.fault_fired |= stops;
+        stops
+    }
+
+    async fn perform(
+        &mut self,
+        steps: &mut StepIterator,
+        action: Action,
+        replies: &mut VecDeque<Reply>,
+        hanging: &mut Vec<CallOut>,
+        point: &mut Point,
+    ) {
+        let fence = steps.fence().clone();
+        let reply = match action {
+            Action::Read { id, messages, inbox_after, interrupt } => Reply::Read {
+                id,
+                messages: self.store.read_messages(&self.key, &messages).await.unwrap(),
+                items: self.store.read_inbox(&self.key, inbox_after, 256).await.unwrap(),
+                interrupt: match interrupt {
+                    true => match self.store.check_interrupt_flag(&fence).await.unwrap() {
+                        InterruptCheck::Waiting(interrupt) => Some(interrupt),
+                        InterruptCheck::Clear | InterruptCheck::StaleFence => None,
+                    },
+                    false => None,
+                },
+            },
+            Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(()) },
+            Action::TearDown { id, .. } => Reply::TornDown { id, result: Ok(()) },
+            Action::Sleep { id, until } => {
+                self.clock.move_to(until);
+                Reply::Slept { id }
+            }
+            Action::CallModel { id, call } => {
+                let mut transcript: Vec<Message> =
+                    self.read_transcript(&call.view).await.into_iter().collect();
+                transcript.extend(call.added.iter().map(|(_, message)| message.as_ref().clone()));
+                assert_no_open_call(&transcript);
+                match scenario::think(&transcript, call.attempt) {
+                    Thought::Answers(answer) => Reply::ModelAnswered { id, result: Ok(answer) },
+                    Thought::Fails(error) => Reply::ModelAnswered { id, result: Err(error) },
+                    Thought::Hangs => self.ask_to_stop(&fence).await,
+                }
+            }
+            Action::StopModel { .. } => return,
+            Action::Consult { id, questions } => {
+                let ruling = |question: &holdover_core::gate::GateQuestion| {
+                    let tool = find(question.tool.as_str());
+                    let profile = tool.profile();
+                    if tool.asks && !question.approved {
+                        Ruling::NeedsApproval { prompt: None, profile }
+                    } else {
+                        Ruling::Allow { profile }
+                    }
+                };
+                let rulings =
+                    questions.iter().map(|question| (question.call.clone(), ruling(question))).collect();
+                Reply::Consulted { id, rulings }
+            }
+            Action::StopCalls { calls, .. } => {
+                for call in hanging.extract_if(.., |call| calls.contains(&call.id)) {
+                    let result = Err(find(call.tool.as_str()).stops_with());
+                    replies.push_back(Reply::CallEnded { call: call.id, result, duration_ms: 1 });
+                }
+                return;
+            }
+            Action::StageResult { id, staging } => {
+                point.marked = staging.starts.clone();
+                point.settled = staging.results.iter().map(|result| result.call.clone()).collect();
+                let outcome = self.store.stage_result(&fence, staging).await.expect("staged");
+                Reply::Staged { id, outcome: Ok(outcome) }
+            }
+            Action::Commit { id, commit } => {
+                note_commit(point, &commit);
+                let outcome =
+                    self.store.save_state_and_promote_staging(&fence, *commit).await.expect("committed");
+                Reply::Committed { id, outcome: Ok(outcome) }
+            }
+            Action::RunCalls { .. } | Action::Await { .. } | Action::Exit(_) => return,
+        };
+        replies.push_back(reply);
+    }
+
+    async fn send(&self, call: &CallOut, replies: &mut VecDeque<Reply>, hanging: &mut Vec<CallOut>) {
+        let tool = find(call.tool.as_str());
+        self.world.note(Send {
+            call: call.id.clone(),
+            tool: call.tool.to_string(),
+            effect: tool.effect,
+            key: call.idempotency_key.clone(),
+            arguments: call.arguments.clone(),
+            intent_was_durable: self.intent_is_durable(&call.id).await,
+        });
+        if tool.name == "slow" {
+            let session = self.store.load_session(&self.key).await.unwrap().unwrap();
+            let fence = holdover_core::ids::Fence {
+                key: self.key.clone(),
+                incarnation: session.incarnation,
+                epoch: session.epoch,
+            };
+            replies.push_back(self.ask_to_stop(&fence).await);
+        }
+        match tool.returns() {
+            Some(result) => {
+                let call = call.id.clone();
+                replies.push_back(Reply::CallEnded { call, result, duration_ms: 1 });
+            }
+            None => hanging.push(call.clone()),
+        }
+    }
+
+    /// What the store would tell a successor if this run died now.
+    async fn intent_is_durable(&self, call: &CallId) -> bool {
+        let session = self.store.load_session(&self.key).await.unwrap().unwrap();
+        if session.staged.starts.contains(call) {
+            return true;
+        }
+        let Some(state) = session.state else { return false };
+        let machine: Machine = state.parse().unwrap();
+        machine
+            .state
+            .batch()
+            .and_then(|batch| batch.call(call).map(|call| call.state.clone()))
+            .is_some_and(|state| state == CallState::Preparing)
+    }
+
+    async fn ask_to_stop(&self, fence: &holdover_core::ids::Fence) -> Reply {
+        let interrupt = Interrupt {
+            id: InterruptId::new(format!("stop-{}", fence.epoch)).unwrap(),
+            kind: InterruptKind::Soft,
+            reason: "enough".into(),
+            at: self.clock.now(),
+        };
+        self.store.request_interrupt(&self.key, interrupt).await.unwrap();
+        match self.store.renew_lease(fence, LEASE).await.unwrap() {
+            LeaseOutcome::Renewed(receipt) => Reply::News(receipt),
+            LeaseOutcome::StaleFence => Reply::LeaseLost,
+        }
+    }
+
+    fn note_states(&mut self, steps: &StepIterator) {
+        if let Some(batch) = steps.machine().state.batch() {
+            self.call_states.extend(batch.calls.iter().map(|call| call.state.name()));
+        }
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { now: self.clock.now() }
+    }
+
+    async fn read_transcript(&self, ranges: &[MessageRange]) -> Vec<Message> {
+        let stored = self.store.read_messages(&self.key, ranges).await.unwrap();
+        stored.iter().map(|message| message.payload.parse().expect("a message")).collect()
+    }
+
+    async fn finish(mut self) -> Story {
+        let session = self.store.load_session(&self.key).await.unwrap().unwrap();
+        let whole = [MessageRange::new(MessageSeq(1), session.last_message)];
+        let transcript = self.read_transcript(&whole).await;
+        let results: Vec<_> = transcript
+            .iter()
+            .filter_map(|message| match message {
+                Message::Tool(result) => Some((find(&result.tool).name, result.status)),
+                Message::User(_) | Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) => None,
+            })
+            .collect();
+        let events = self.read_events().await;
+        let turns: Vec<DoneReason> = events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Done { ending, .. } => Some(ending.reason),
+                _ => None,
+            })
+            .collect();
+        let rows = history(&events);
+        for upto in 0..rows.len() {
+            let machine = rebuild(&rows[..upto]).expect("a whole history");
+            if let Some(batch) = machine.state.batch() {
+                self.call_states.extend(batch.calls.iter().map(|call| call.state.name()));
+            }
+        }
+        for event in &events {
+            if let Event::Call { is, .. } = event {
+                self.call_states.extend(CallState::NAMES.iter().filter(|name| *name == is));
+            }
+        }
+        assert_eq!(session.unread, 0, "every accepted item was consumed (INV-26)");
+        assert!(session.staged.results.is_empty(), "nothing is left staged: {:?}", session.staged);
+        assert!(
+            self.store
+                .list_pending(&PendingQuery::all(self.key.tenant.clone()))
+                .await
+                .unwrap()
+                .items
+                .is_empty()
+        );
+        Story {
+            end: End { turns, results, status: session.status },
+            sends: self.world.all(),
+            points: self.points,
+            call_states: self.call_states,
+            fault_fired: self.fault_fired,
+            machine: session.state.expect("a state").parse().expect("a machine"),
+            events,
+            transcript,
+        }
+    }
+
+    async fn read_events(&self) -> Vec<Event> {
+        let (mut all, mut cursor) = (Vec::new(), EventCursor::START);
+        loop {
+            match self.store.read_events(&self.key, &cursor, 100).await.unwrap() {
+                EventPage::Events { events, next, more } => {
+                    all.extend(events.iter().map(|event| event.payload.parse::<Event>().expect("an event")));
+                    cursor = next;
+                    if !more {
+                        return all;
+                    }
+                }
+                EventPage::Gone | EventPage::NotFound => panic!("the session is there"),
+            }
+        }
+    }
+}
+
+impl Story {
+    /// What holds whatever was stopped.
+    pub(crate) fn check_invariants(&self) {
+        // INV-08: each call has exactly one result.
+        assert_no_open_call(&self.transcript);
+        // INV-10: the rows alone rebuild the stored machine.
+        let rows = history(&self.events);
+        assert_eq!(rebuild(&rows).expect("a whole history"), self.machine, "history and state agree");
+        // INV-12: one `done` and one `agent_end` a turn, in this order.
+        let ends: Vec<(&str, u64)> = self
+            .events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Init { turn } => Some(("init", turn.0)),
+                Event::Done { turn, .. } => Some(("done", turn.0)),
+                Event::AgentEnd { turn, .. } => Some(("agent_end", turn.0)),
+                _ => None,
+            })
+            .collect();
+        let expected: Vec<(&str, u64)> =
+            (1..=3).flat_map(|turn| [("init", turn), ("done", turn), ("agent_end", turn)]).collect();
+        assert_eq!(ends, expected);
+        // INV-13, INV-20: nothing with an effect was sent before its intent was durable.
+        for send in &self.sends {
+            let free = send.effect == holdover_core::tool::EffectClass::ReadOnly;
+            assert!(free || send.intent_was_durable, "sent without a durable intent: {send:?}");
+        }
+        // INV-14: all sends of a call carry one key and the same bytes.
+        for send in &self.sends {
+            for other in self.sends.iter().filter(|other| other.call == send.call) {
+                assert_eq!((&send.key, &send.arguments), (&other.key, &other.arguments));
+            }
+        }
+    }
+}
+
+fn history(events: &[Event]) -> Vec<HistoryRow> {
+    let rows = events.iter().filter_map(|event| match event {
+        Event::History { rows } => Some(rows.clone()),
+        _ => None,
+    });
+    rows.flatten().collect()
+}
+
+fn assert_no_open_call(transcript: &[Message]) {
+    let mut open: Vec<CallId> = Vec::new();
+    for message in transcript {
+        match message {
+            Message::Assistant(said) => {
+                assert!(open.is_empty(), "a call was open when the model spoke: {open:?}");
+                open.extend(said.calls().map(|call| call.id.clone()));
+            }
+            Message::Tool(result) => {
+                assert_eq!(open.first(), Some(&result.call), "one result a call, in call order");
+                open.remove(0);
+            }
+            Message::User(_) => assert!(open.is_empty(), "a call was open when somebody spoke: {open:?}"),
+            Message::Decision(_) | Message::Notice(_) => {}
+        }
+    }
+    assert!(open.is_empty(), "a call has no result: {open:?}");
+}
+
+fn note_commit(point: &mut Point, commit: &holdover_core::store::Commit) {
+    if let Some(state) = &commit.state {
+        let machine: Machine = state.payload.parse().expect("a machine");
+        if let Some(batch) = machine.state.batch() {
+            for call in &batch.calls {
+                match call.state {
+                    CallState::Approved => point.allowed.push(call.id.clone()),
+                    CallState::Preparing => point.marked.push(call.id.clone()),
+                    CallState::Waiting { .. } => point.settled.push(call.id.clone()),
+                    _ => {}
+                }
+            }
+        }
+    }
+    point.settled.extend(commit.stage.iter().map(|result| result.call.clone()));
+    for message in &commit.messages {
+        if let NewMessage::Inline(payload) = message
+            && let Ok(Message::Tool(result)) = payload.parse()
+        {
+            point.settled.push(result.call);
+        }
+    }
+}
+
+fn kind_of(action: &Action) -> &'static str {
+    match action {
+        Action::Read { .. } => "read",
+        Action::Provision { .. } => "provision",
+        Action::CallModel { .. } => "call_model",
+        Action::StopModel { .. } => "stop_model",
+        Action::Consult { .. } => "consult",
+        Action::RunCalls { .. } => "run_call",
+        Action::StopCalls { .. } => "stop_calls",
+        Action::StageResult { .. } => "stage_result",
+        Action::Commit { .. } => "commit",
+        Action::Sleep { .. } => "sleep",
+        Action::TearDown { .. } => "tear_down",
+        Action::Await { .. } => "await",
+        Action::Exit(_) => "exit",
+    }
+}

@@ -1,0 +1,162 @@
+//! The scenario: what the model says, what the tools are, what people do.
+
+use std::time::Duration;
+
+use holdover_core::agent::AgentSpec;
+use holdover_core::ids::ToolName;
+use holdover_core::machine::DoneReason;
+use holdover_core::message::{Message, ResultStatus};
+use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, ModelErrorKind, StopReason, TokenUsage};
+use holdover_core::store::SessionStatus;
+use holdover_core::tool::{
+    Access, EffectClass, ResourceProfile, RunsOn, ToolError, ToolOutput, ToolReturn, ToolSpec,
+};
+
+/// What is said to the agent, one turn each.
+pub(crate) const SAID: [&str; 3] = ["go", "stop me in a tool", "stop me in a thought"];
+
+/// A tool: its class, what it touches, what the policy and the world make of it.
+pub(crate) struct Tool {
+    pub(crate) name: &'static str,
+    pub(crate) effect: EffectClass,
+    pub(crate) dangerous: bool,
+    pub(crate) client: bool,
+    pub(crate) key: &'static str,
+    pub(crate) asks: bool,
+}
+
+const fn tool(name: &'static str, effect: EffectClass, key: &'static str) -> Tool {
+    Tool { name, effect, dangerous: false, client: false, key, asks: false }
+}
+
+pub(crate) const TOOLS: &[Tool] = &[
+    tool("look", EffectClass::ReadOnly, "shelf"),
+    tool("put", EffectClass::Idempotent, "k"),
+    tool("pay", EffectClass::AtMostOnce, "k"),
+    tool("note", EffectClass::AtMostOnce, "n"),
+    tool("fail", EffectClass::AtMostOnce, "f"),
+    Tool { asks: true, ..tool("edit", EffectClass::AtMostOnce, "e") },
+    Tool { asks: true, dangerous: true, ..tool("wipe", EffectClass::AtMostOnce, "w") },
+    Tool { asks: true, ..tool("bill", EffectClass::AtMostOnce, "b") },
+    Tool { client: true, ..tool("ask", EffectClass::ReadOnly, "q") },
+    tool("nap", EffectClass::Idempotent, "z"),
+    Tool { dangerous: true, ..tool("drop", EffectClass::AtMostOnce, "k") },
+    tool("slow", EffectClass::AtMostOnce, "s"),
+    tool("gentle", EffectClass::AtMostOnce, "g"),
+    Tool { asks: true, ..tool("held", EffectClass::AtMostOnce, "h") },
+];
+
+pub(crate) fn find(name: &str) -> &'static Tool {
+    TOOLS.iter().find(|tool| tool.name == name).expect("a tool of the scenario")
+}
+
+impl Tool {
+    pub(crate) fn profile(&self) -> ResourceProfile {
+        let access = if self.effect == EffectClass::ReadOnly { Access::Read } else { Access::Write };
+        ResourceProfile::key(self.key, access)
+    }
+
+    /// What the call comes back with; none: it hangs until it is told to stop.
+    pub(crate) fn returns(&self) -> Option<Result<ToolReturn, ToolError>> {
+        match self.name {
+            "slow" | "gentle" => None,
+            "nap" => Some(Ok(ToolReturn::After {
+                delay: Duration::from_secs(60),
+                output: ToolOutput::text("awake"),
+            })),
+            "fail" => Some(Err(ToolError::Failed("it is closed on Sundays".into()))),
+            name => Some(Ok(ToolOutput::text(format!("{name} did it")).into())),
+        }
+    }
+
+    /// What a call that hangs answers when it is told to stop.
+    pub(crate) fn stops_with(&self) -> ToolError {
+        match self.name {
+            "gentle" => ToolError::NotRun("it had not begun".into()),
+            _ => ToolError::Lost("it was on its way".into()),
+        }
+    }
+}
+
+pub(crate) fn agent() -> AgentSpec {
+    let spec = |tool: &Tool| ToolSpec {
+        name: ToolName::new(tool.name).unwrap(),
+        description: String::new(),
+        parameters: serde_json::json!({}),
+        effect: tool.effect,
+        dangerous: tool.dangerous,
+        runs_on: if tool.client { RunsOn::Client } else { RunsOn::Server },
+        timeout_ms: None,
+    };
+    AgentSpec {
+        name: "mixed".into(),
+        instructions: "do as the scenario says".into(),
+        tools: TOOLS.iter().map(spec).collect(),
+        limits: Default::default(),
+        stop_when: Vec::new(),
+        durability: Default::default(),
+        provisions: true,
+    }
+}
+
+/// What the model does: decided from the conversation and the attempt alone.
+pub(crate) enum Thought {
+    Answers(ModelAnswer),
+    Fails(ModelError),
+    Hangs,
+}
+
+pub(crate) fn think(transcript: &[Message], attempt: u32) -> Thought {
+    let last_said = transcript.iter().rposition(|message| matches!(message, Message::User(_)));
+    let at = last_said.expect("somebody said something");
+    let Message::User(said) = &transcript[at] else { unreachable!("found as a user's") };
+    let answered = transcript[at..].iter().filter(|message| matches!(message, Message::Assistant(_))).count();
+    let overloaded = |retry_after: Option<Duration>| {
+        let mut error = ModelError::new(ModelErrorKind::RateLimited, "slow down");
+        error.retry_after = retry_after;
+        Thought::Fails(error)
+    };
+    match (said.text.as_str(), answered, attempt) {
+        ("go", 0, _) => calls(&["look", "look"]),
+        ("go", 1, 0) => overloaded(None),
+        ("go", 1, _) => calls(&["put", "pay", "note", "fail"]),
+        ("go", 2, _) => calls(&["edit", "wipe", "bill", "ask", "nap", "look"]),
+        ("go", 3, 0) => overloaded(Some(Duration::from_millis(400))),
+        ("go", 3, _) => calls(&["put", "drop"]),
+        ("stop me in a tool", 0, _) => calls(&["slow", "gentle", "held"]),
+        ("stop me in a thought", ..) => Thought::Hangs,
+        _ => Thought::Answers(answer(vec![AnswerPart::Text("done".into())], StopReason::EndTurn)),
+    }
+}
+
+fn calls(tools: &[&str]) -> Thought {
+    let part = |(at, tool): (usize, &&str)| AnswerPart::Call {
+        tool: (*tool).to_owned(),
+        arguments: format!("{{\"place\": {at}}}"),
+    };
+    Thought::Answers(answer(tools.iter().enumerate().map(part).collect(), StopReason::ToolUse))
+}
+
+fn answer(parts: Vec<AnswerPart>, stop: StopReason) -> ModelAnswer {
+    ModelAnswer { parts, stop, usage: TokenUsage { input: 10, output: 5, cached: 0, reasoning: 0 } }
+}
+
+/// What a person decides on a call: the arguments it may run with, or none if it may not.
+pub(crate) fn decide(tool: &str, arguments: &str) -> Option<String> {
+    match tool {
+        "edit" => Some("{\"place\": \"edited\"}".to_owned()),
+        "bill" => None,
+        _ => Some(arguments.to_owned()),
+    }
+}
+
+/// How a session ended, as far as the scenario fixes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct End {
+    /// How each turn ended.
+    pub(crate) turns: Vec<DoneReason>,
+    /// The one result of each call, in the order of the transcript.
+    pub(crate) results: Vec<(&'static str, ResultStatus)>,
+    /// The status that the session is left with.
+    pub(crate) status: SessionStatus,
+}

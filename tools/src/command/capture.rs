@@ -1,0 +1,78 @@
+//! What a command prints, bounded: its beginning and its end.
+
+use std::collections::VecDeque;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// How many bytes of the beginning, and how many of the end, of one stream are kept.
+const HALF_BYTES: usize = 32 * 1024;
+const CHUNK_BYTES: usize = 8 * 1024;
+
+/// The beginning and the end of a stream.
+#[derive(Default)]
+pub(super) struct Capture {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    left_out: usize,
+}
+
+impl Capture {
+    /// Reads until the stream ends or fails. Can be dropped at any point: what was read is kept.
+    pub(super) async fn fill(&mut self, mut stream: impl AsyncRead + Unpin) {
+        let mut chunk = [0; CHUNK_BYTES];
+        while let Ok(count @ 1..) = stream.read(&mut chunk).await {
+            self.push(&chunk[..count]);
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        let (head, rest) = bytes.split_at(bytes.len().min(HALF_BYTES - self.head.len()));
+        self.head.extend_from_slice(head);
+        self.tail.extend(rest);
+        let over = self.tail.len().saturating_sub(HALF_BYTES);
+        self.tail.drain(..over);
+        self.left_out += over;
+    }
+
+    /// As text; what is left out is counted between beginning and end.
+    pub(super) fn text(&self) -> String {
+        let (first, second) = self.tail.as_slices();
+        let tail = [first, second].concat();
+        if self.left_out == 0 {
+            return String::from_utf8_lossy(&[self.head.as_slice(), &tail].concat()).into_owned();
+        }
+        format!(
+            "{}\n[{} bytes left out]\n{}",
+            String::from_utf8_lossy(&self.head),
+            self.left_out,
+            String::from_utf8_lossy(&tail)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn beginning_and_end_are_kept() {
+        for extra in [0, 1, CHUNK_BYTES, 10 * HALF_BYTES + 7] {
+            let mut bytes = vec![b'a'; HALF_BYTES];
+            bytes.extend(vec![b'-'; extra]);
+            bytes.extend(vec![b'z'; HALF_BYTES]);
+            let mut capture = Capture::default();
+            capture.fill(bytes.as_slice()).await;
+            let middle = if extra == 0 { String::new() } else { format!("\n[{extra} bytes left out]\n") };
+            let text = format!("{}{middle}{}", "a".repeat(HALF_BYTES), "z".repeat(HALF_BYTES));
+            assert!(capture.text() == text, "{extra} extra bytes");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_character_on_the_seam_stays_whole() {
+        let text = format!("{}ü", "a".repeat(HALF_BYTES - 1));
+        let mut capture = Capture::default();
+        capture.fill(text.as_bytes()).await;
+        assert_eq!(capture.text(), text);
+    }
+}

@@ -1,0 +1,333 @@
+//! The tool itself.
+
+use std::fmt::Write as _;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use holdover_core::ids::ToolName;
+use holdover_core::tool::{EffectClass, ToolError, ToolOutput};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::io::AsyncRead;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use super::capture::Capture;
+use super::group::Group;
+use crate::FunctionTool;
+use crate::files::{RelativePath, Root};
+
+/// How long a command may take if the model says nothing.
+const SECONDS_DEFAULT: u64 = 120;
+/// How long a command may take at most.
+const SECONDS_MAX: u64 = 600;
+/// How much earlier than its call a command is stopped, so that there is time to say so.
+const MARGIN_MAX: Duration = Duration::from_secs(2);
+/// How long to wait for the rest of the output once the command has ended.
+const DRAIN: Duration = Duration::from_millis(500);
+/// The environment that a command sees: nothing that is usually secret.
+const ENVIRONMENT: [&str; 10] =
+    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RunCommand {
+    /// A line for the shell `sh`. Give either this or program.
+    command: Option<String>,
+    /// A program to run without a shell. Give either this or command.
+    program: Option<String>,
+    /// The program's arguments.
+    #[serde(default)]
+    args: Vec<String>,
+    /// The working directory, relative to the root folder. Left out: the root folder.
+    #[serde(default)]
+    folder: String,
+    /// After how many seconds it is stopped. Left out: 120.
+    #[schemars(range(min = 1, max = SECONDS_MAX))]
+    timeout_seconds: Option<u64>,
+}
+
+/// Runs a program or a shell line in the root folder. Its process group is killed when it ends, when its
+/// time is over, and when the call is dropped.
+///
+/// `at_most_once` and dangerous: nobody knows what a command does. It is not held back to the root folder;
+/// the gate decides whether it runs.
+pub(crate) fn run_command(name: ToolName, root: Root, environment: Vec<String>) -> FunctionTool<RunCommand> {
+    FunctionTool::new(
+        name,
+        "Runs a shell line (command) or a program with arguments (program, args) in a folder and waits for its \
+         end. Tells the exit code and what was printed; of long output, the beginning and the end. Nothing can \
+         be typed into it, and what it leaves in the background is stopped.",
+        move |asked: RunCommand, call| {
+            let root = root.clone();
+            let environment = environment.clone();
+            async move {
+                let command = prepare(&asked, &root, &environment)?;
+                let seconds = asked.timeout_seconds.unwrap_or(SECONDS_DEFAULT).clamp(1, SECONDS_MAX);
+                let own = call.timeout.saturating_sub(MARGIN_MAX.min(call.timeout / 4));
+                run(command, own.min(Duration::from_secs(seconds))).await
+            }
+        },
+    )
+    .effect(EffectClass::AtMostOnce)
+    .dangerous()
+    .timeout(Duration::from_secs(SECONDS_MAX) + MARGIN_MAX)
+}
+
+fn prepare(asked: &RunCommand, root: &Root, environment: &[String]) -> Result<Command, ToolError> {
+    let fail = |why: &str| Err(ToolError::Failed(why.to_owned()));
+    let mut command = match (&asked.command, &asked.program) {
+        (Some(line), None) if asked.args.is_empty() => {
+            let mut shell = Command::new("/bin/sh");
+            shell.arg("-c").arg(line);
+            shell
+        }
+        (Some(_), None) => return fail("args go with program, not with command"),
+        (None, Some(program)) if program.is_empty() => return fail("program is empty"),
+        (None, Some(program)) => {
+            let mut command = Command::new(program);
+            command.args(&asked.args);
+            command
+        }
+        (None, None) | (Some(_), Some(_)) => return fail("give either command or program"),
+    };
+    let names = ENVIRONMENT.iter().copied().chain(environment.iter().map(String::as_str));
+    command
+        .current_dir(working_directory(root, &asked.folder)?)
+        .env_clear()
+        .envs(names.filter_map(|name| Some((name, std::env::var_os(name)?))))
+        .env("TERM", "dumb")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    Ok(command)
+}
+
+fn working_directory(root: &Root, folder: &str) -> Result<PathBuf, ToolError> {
+    let folder = RelativePath::parse(folder)?;
+    if folder.is_root() {
+        return Ok(root.path().to_owned());
+    }
+    let directory = root.path().join(root.resolve(&folder)?);
+    if !directory.is_dir() {
+        return Err(ToolError::Failed(format!("folder {folder}: is not a folder")));
+    }
+    Ok(directory)
+}
+
+async fn run(mut command: Command, limit: Duration) -> Result<ToolOutput, ToolError> {
+    let mut child = command.spawn().map_err(|error| {
+        let program = command.as_std().get_program().to_string_lossy().into_owned();
+        ToolError::Failed(format!("{program}: could not be started: {error}"))
+    })?;
+    let mut group = child.id().map(Group::led_by);
+    let streams = (child.stdout.take(), child.stderr.take());
+    let (mut stdout, mut stderr) = (Capture::default(), Capture::default());
+    let ended = {
+        let mut reading = pin!(async {
+            let read_stdout = fill(&mut stdout, streams.0);
+            let read_stderr = fill(&mut stderr, streams.1);
+            tokio::join!(read_stdout, read_stderr)
+        });
+        let mut read_to_end = false;
+        let ended = timeout(limit, async {
+            loop {
+                tokio::select! {
+                    status = child.wait() => break status,
+                    _ = &mut reading, if !read_to_end => read_to_end = true,
+                }
+            }
+        })
+        .await;
+        // The leader may have left others behind: they go too, whatever the end was.
+        if let Some(group) = &mut group {
+            group.kill();
+        }
+        if ended.is_err() {
+            // It was killed; nothing is left but to take note of it.
+            let _ = child.wait().await;
+        }
+        if !read_to_end {
+            // Somebody out of the group's reach may hold the pipes open.
+            let _ = timeout(DRAIN, reading).await;
+        }
+        ended
+    };
+    let printed = printed(&stdout, &stderr);
+    match ended {
+        Ok(Ok(status)) => Ok(ToolOutput::text(format!("{}{printed}", verdict(status)))),
+        Ok(Err(error)) => Err(ToolError::Lost(format!("the command's end was not seen: {error}"))),
+        Err(_) => Err(ToolError::Failed(format!(
+            "stopped after {} s: its time was over; it may have done part of its work{printed}",
+            limit.as_secs_f32()
+        ))),
+    }
+}
+
+async fn fill(capture: &mut Capture, stream: Option<impl AsyncRead + Unpin>) {
+    if let Some(stream) = stream {
+        capture.fill(stream).await;
+    }
+}
+
+fn verdict(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("ended by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+fn printed(stdout: &Capture, stderr: &Capture) -> String {
+    let mut text = String::new();
+    for (name, capture) in [("stdout", stdout), ("stderr", stderr)] {
+        let part = capture.text();
+        if !part.is_empty() {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\n{name}:\n{}", part.trim_end_matches('\n'));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::thread::JoinHandle;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::ToolSet;
+    use crate::testing::{Fixture, call};
+
+    #[tokio::test]
+    async fn a_command_tells_its_exit_code_and_what_it_printed() {
+        let fixture = Fixture::new(&[("sub/a.txt", "")]);
+        for (arguments, told) in [
+            (
+                json!({ "command": "echo out; echo err >&2; exit 3" }),
+                "exit code 3\nstdout:\nout\nstderr:\nerr",
+            ),
+            (json!({ "command": "kill -9 $$" }), "ended by signal 9"),
+            (json!({ "program": "ls", "args": ["-1"], "folder": "sub" }), "exit code 0\nstdout:\na.txt"),
+            (json!({ "program": "echo", "args": ["$HOME; ls"] }), "exit code 0\nstdout:\n$HOME; ls"),
+            (json!({ "command": "cat" }), "exit code 0"),
+        ] {
+            assert_eq!(fixture.run("run_command", arguments.clone()).await.unwrap(), told, "{arguments}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_cannot_run_fails_with_one_line() {
+        let fixture = Fixture::new(&[("file", "")]);
+        for (arguments, why) in [
+            (json!({}), "give either command or program"),
+            (json!({ "command": "ls", "program": "ls" }), "give either command or program"),
+            (json!({ "command": "ls", "args": ["a"] }), "args go with program"),
+            (json!({ "program": "" }), "program is empty"),
+            (json!({ "program": "no-such-program-here" }), "no-such-program-here: could not be started"),
+            (json!({ "command": "ls", "folder": "../" }), "`..`"),
+            (json!({ "command": "ls", "folder": "file" }), "is not a folder"),
+            (json!({ "command": "ls", "folder": "missing" }), "missing: does not exist"),
+        ] {
+            let line = fixture.run("run_command", arguments).await.unwrap_err();
+            assert!(line.contains(why) && !line.contains('\n'), "{line}");
+        }
+    }
+
+    #[tokio::test]
+    async fn only_the_allowed_environment_is_seen() {
+        // Cargo sets these for its tests; no command asked for them.
+        assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+        let fixture = Fixture::new(&[]);
+        let seen = fixture.run("run_command", json!({ "program": "env" })).await.unwrap();
+        assert!(seen.contains("PATH=") && seen.contains("TERM=dumb"), "{seen}");
+        assert!(!seen.contains("CARGO"), "{seen}");
+        let tool =
+            ToolSet::new(fixture.root.clone()).pass_environment(["CARGO_PKG_NAME"]).tool("run_command");
+        let end = tool.unwrap().call(call(json!({ "command": "echo $CARGO_PKG_NAME" }))).await;
+        assert_eq!(end, Ok(ToolOutput::text("exit code 0\nstdout:\nholdover-tools").into()));
+    }
+
+    /// A child in the background that holds a pipe open for as long as it lives, and writes `late` if it is
+    /// not killed. What `sh` does meanwhile is `then`.
+    fn with_child(then: &str, timeout_seconds: u64) -> Value {
+        json!({
+            "command": format!("(exec 3>pipe; echo started >&3; touch seen; sleep 30; touch late) & {then}"),
+            "timeout_seconds": timeout_seconds,
+        })
+    }
+
+    /// Reads the pipe until every process that holds it is gone.
+    fn follow_pipe(fixture: &Fixture) -> (JoinHandle<String>, tokio::sync::oneshot::Receiver<()>) {
+        let pipe = fixture.folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let (started, has_started) = tokio::sync::oneshot::channel();
+        let reader = std::thread::spawn(move || {
+            use std::io::{BufRead, Read};
+            let mut file = std::io::BufReader::new(std::fs::File::open(pipe).unwrap());
+            let mut text = String::new();
+            file.read_line(&mut text).unwrap();
+            let _ = started.send(());
+            file.read_to_string(&mut text).unwrap();
+            text
+        });
+        (reader, has_started)
+    }
+
+    /// The pipe ended, hence all processes that held it are dead; had they ended by themselves, `late`
+    /// would be there.
+    fn check_killed(reader: JoinHandle<String>, folder: &Path) {
+        assert_eq!(reader.join().unwrap(), "started\n");
+        assert!(!folder.join("late").exists());
+    }
+
+    #[tokio::test]
+    async fn a_time_out_kills_the_children_too() {
+        let fixture = Fixture::new(&[]);
+        let (reader, _) = follow_pipe(&fixture);
+        let line = fixture.run("run_command", with_child("echo so far; wait", 3)).await.unwrap_err();
+        assert_eq!(
+            line,
+            "stopped after 3 s: its time was over; it may have done part of its work\nstdout:\nso far"
+        );
+        check_killed(reader, fixture.folder.path());
+    }
+
+    #[tokio::test]
+    async fn what_is_left_in_the_background_is_killed() {
+        let fixture = Fixture::new(&[]);
+        let (reader, _) = follow_pipe(&fixture);
+        // The shell ends while its child is alive and holds the output open.
+        let told =
+            fixture.run("run_command", with_child("while ! test -e seen; do :; done; echo over", 20)).await;
+        assert_eq!(told.unwrap(), "exit code 0\nstdout:\nover");
+        check_killed(reader, fixture.folder.path());
+    }
+
+    #[tokio::test]
+    async fn dropping_the_call_kills_the_children_too() {
+        let fixture = Fixture::new(&[]);
+        let (reader, has_started) = follow_pipe(&fixture);
+        let tool = fixture.tool("run_command");
+        tokio::select! {
+            end = tool.call(call(with_child("wait", 500))) => panic!("it runs until dropped: {end:?}"),
+            started = has_started => started.unwrap(),
+        }
+        check_killed(reader, fixture.folder.path());
+    }
+
+    #[tokio::test]
+    async fn long_output_is_cut_in_the_middle() {
+        let fixture = Fixture::new(&[]);
+        let text = fixture.run("run_command", json!({ "command": "seq 1 100000" })).await.unwrap();
+        assert!(text.starts_with("exit code 0\nstdout:\n1\n2\n") && text.ends_with("\n100000"));
+        assert!(text.contains(" bytes left out]\n") && text.len() < 70_000);
+    }
+}

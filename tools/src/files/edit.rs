@@ -1,0 +1,132 @@
+//! `edit_file`.
+
+use std::io::Read;
+
+use holdover_core::ids::ToolName;
+use holdover_core::tool::{Access, EffectClass, ToolError, ToolOutput};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::path::RelativePath;
+use super::read::to_text;
+use super::root::{Root, failed};
+use super::write::{FILE_BYTES_MAX, write_atomically};
+use crate::FunctionTool;
+use crate::blocking::{Dropped, blocking};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EditFile {
+    /// Which file, relative to the root folder.
+    path: String,
+    /// The text to replace, exactly as it stands in the file, line breaks and spaces too.
+    #[schemars(length(min = 1))]
+    old_text: String,
+    /// What to put in its place.
+    new_text: String,
+    /// Whether to replace every occurrence. Otherwise there must be exactly one.
+    #[serde(default)]
+    replace_all: bool,
+}
+
+/// Replaces an exact text in a file; without `replace_all` it must occur exactly once.
+///
+/// `at_most_once`: done twice it is not the same as once. If the new text contains the old one, a second
+/// run replaces again; if not, a second run fails although the first one worked, and the file itself does
+/// not tell the two apart. In doubt the model reads the file and sees.
+pub(crate) fn edit_file(name: ToolName, root: Root) -> FunctionTool<EditFile> {
+    FunctionTool::new(
+        name,
+        "Replaces an exact text in a text file. old_text must occur exactly once, unless replace_all is set: \
+         give enough of the text around it.",
+        move |asked: EditFile, _| {
+            let root = root.clone();
+            blocking(move |dropped| edit(&root, &asked, dropped))
+        },
+    )
+    .effect(EffectClass::AtMostOnce)
+    .resources(|asked| RelativePath::file(&asked.path, Access::Write))
+}
+
+fn edit(root: &Root, asked: &EditFile, dropped: &Dropped) -> Result<ToolOutput, ToolError> {
+    let path = RelativePath::parse_file(&asked.path)?;
+    let fail = |why: &str| Err(ToolError::Failed(format!("{path}: {why}")));
+    if asked.old_text.is_empty() {
+        return fail("old_text is empty");
+    }
+    if asked.old_text == asked.new_text {
+        return fail("old_text and new_text are the same");
+    }
+    let text = read_whole(root, &path)?;
+    let old = asked.old_text.as_str();
+    let Some(first) = text.find(old) else {
+        return fail("old_text does not occur in it");
+    };
+    let count = text.matches(old).count();
+    // Occurrences that overlap count once but are as ambiguous.
+    if !asked.replace_all && text.rfind(old) != Some(first) {
+        let count = count.max(2);
+        return fail(&format!(
+            "old_text occurs {count} times; give more of the text around it, or set replace_all"
+        ));
+    }
+    let new = text.replace(old, &asked.new_text);
+    write_atomically(root, &path, new.as_bytes(), dropped)?;
+    let line = text[..first].matches('\n').count() + 1;
+    Ok(ToolOutput::text(match count {
+        1 => format!("replaced 1 occurrence in {path}, at line {line}"),
+        _ => format!("replaced {count} occurrences in {path}, the first at line {line}"),
+    }))
+}
+
+fn read_whole(root: &Root, path: &RelativePath) -> Result<String, ToolError> {
+    let (file, _) = root.open_file(path)?;
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(|error| failed(path, &error))?;
+    if bytes.len() > FILE_BYTES_MAX {
+        return Err(ToolError::Failed(format!("{path}: is larger than {FILE_BYTES_MAX} bytes")));
+    }
+    to_text(path, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::testing::Fixture;
+
+    #[tokio::test]
+    async fn one_occurrence_is_replaced_and_more_are_refused() {
+        let fixture = Fixture::new(&[("a", "one\ntwo\ntwo\naaa\n")]);
+        let edit = |old: &str, new: &str| json!({ "path": "a", "old_text": old, "new_text": new });
+        assert_eq!(
+            fixture.run("edit_file", edit("one", "1")).await.unwrap(),
+            "replaced 1 occurrence in a, at line 1"
+        );
+        for (old, new, why) in [
+            ("two", "2", "a: old_text occurs 2 times; give more of the text around it, or set replace_all"),
+            ("aa", "b", "a: old_text occurs 2 times; give more of the text around it, or set replace_all"),
+            ("three", "3", "a: old_text does not occur in it"),
+            ("two", "two", "a: old_text and new_text are the same"),
+        ] {
+            assert_eq!(fixture.run("edit_file", edit(old, new)).await.unwrap_err(), why);
+        }
+        assert_eq!(fixture.read("a"), "1\ntwo\ntwo\naaa\n");
+        assert_eq!(
+            fixture.run("edit_file", edit("two\naaa", "three")).await.unwrap(),
+            "replaced 1 occurrence in a, at line 3"
+        );
+        assert_eq!(fixture.read("a"), "1\ntwo\nthree\n");
+    }
+
+    #[tokio::test]
+    async fn replace_all_replaces_all() {
+        let fixture = Fixture::new(&[("a", "x y\nx x")]);
+        let arguments = json!({ "path": "a", "old_text": "x", "new_text": "xx", "replace_all": true });
+        assert_eq!(
+            fixture.run("edit_file", arguments).await.unwrap(),
+            "replaced 3 occurrences in a, the first at line 1"
+        );
+        assert_eq!(fixture.read("a"), "xx y\nxx xx");
+    }
+}

@@ -1,0 +1,18 @@
+//! The file tools: everything beneath one folder, nothing outside it.
+
+mod edit;
+mod list;
+mod path;
+mod read;
+mod root;
+mod search;
+mod walk;
+mod write;
+
+pub(crate) use edit::edit_file;
+pub(crate) use list::list_files;
+pub(crate) use path::RelativePath;
+pub(crate) use read::read_file;
+pub use root::{Root, RootError};
+pub(crate) use search::search_files;
+pub(crate) use write::write_file;

@@ -1,0 +1,196 @@
+//! `read_file`.
+
+use std::io::{BufRead, BufReader, Read};
+
+use holdover_core::ids::ToolName;
+use holdover_core::tool::{Access, EffectClass, ToolError, ToolOutput};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::path::RelativePath;
+use super::root::{Root, failed};
+use crate::FunctionTool;
+use crate::blocking::{Dropped, blocking};
+
+/// The most bytes of a file that one call shows.
+const READ_BYTES_MAX: usize = 128 * 1024;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReadFile {
+    /// Which file, relative to the root folder.
+    path: String,
+    /// The first line to show, counted from 1. Left out: from the beginning.
+    #[schemars(range(min = 1))]
+    from_line: Option<u64>,
+    /// The last line to show. Left out: to the end.
+    #[schemars(range(min = 1))]
+    to_line: Option<u64>,
+}
+
+/// Reads a text file, or some of its lines: at most [`READ_BYTES_MAX`] bytes, and says where it was cut.
+pub(crate) fn read_file(name: ToolName, root: Root) -> FunctionTool<ReadFile> {
+    FunctionTool::new(
+        name,
+        "Reads a text file, or the lines from_line to to_line of it. At most 128 KiB are shown at once.",
+        move |asked: ReadFile, _| {
+            let root = root.clone();
+            blocking(move |dropped| read(&root, &asked, dropped))
+        },
+    )
+    .effect(EffectClass::ReadOnly)
+    .resources(|asked| RelativePath::file(&asked.path, Access::Read))
+}
+
+fn read(root: &Root, asked: &ReadFile, dropped: &Dropped) -> Result<ToolOutput, ToolError> {
+    let path = RelativePath::parse_file(&asked.path)?;
+    let from = asked.from_line.unwrap_or(1);
+    let to = asked.to_line.unwrap_or(u64::MAX);
+    if from == 0 || to < from {
+        return Err(ToolError::Failed(format!(
+            "lines {from} to {to}: lines count from 1, the first comes first"
+        )));
+    }
+    let (file, _) = root.open_file(&path)?;
+    let mut reader = BufReader::new(file);
+    for before in 1..from {
+        dropped.check()?;
+        if reader.skip_until(b'\n').map_err(|error| failed(&path, &error))? == 0 {
+            let lines = before - 1;
+            return Err(ToolError::Failed(format!("{path}: has {lines} lines, from_line is {from}")));
+        }
+    }
+    let shown = read_lines(&mut reader, from, to, dropped).map_err(|error| match error {
+        LinesError::Tool(error) => error,
+        LinesError::Io(error) => failed(&path, &error),
+    })?;
+    if shown.bytes.is_empty() {
+        return if from > 1 {
+            Err(ToolError::Failed(format!("{path}: has {} lines, from_line is {from}", from - 1)))
+        } else {
+            Ok(ToolOutput::text(format!("[{path} is empty]")))
+        };
+    }
+    let mut text = to_text(&path, shown.bytes)?;
+    if let Some(cut) = shown.cut {
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&match cut {
+            Cut::Before(line) => format!("[cut: the file goes on at line {line}]"),
+            Cut::Inside(line) => format!("[cut inside line {line}, after {READ_BYTES_MAX} bytes]"),
+        });
+    }
+    Ok(ToolOutput::text(text))
+}
+
+struct Shown {
+    bytes: Vec<u8>,
+    cut: Option<Cut>,
+}
+
+enum Cut {
+    Before(u64),
+    Inside(u64),
+}
+
+enum LinesError {
+    Tool(ToolError),
+    Io(std::io::Error),
+}
+
+/// Reads the lines `from..=to`, of which the next is `from`: whole ones, unless already the first is too
+/// long.
+fn read_lines(reader: &mut impl BufRead, from: u64, to: u64, dropped: &Dropped) -> Result<Shown, LinesError> {
+    let mut bytes = Vec::new();
+    let mut line = from;
+    while line <= to {
+        dropped.check().map_err(LinesError::Tool)?;
+        let start = bytes.len();
+        let room = READ_BYTES_MAX - start;
+        let taken =
+            reader.by_ref().take(room as u64 + 1).read_until(b'\n', &mut bytes).map_err(LinesError::Io)?;
+        if taken == 0 {
+            break;
+        }
+        if taken > room {
+            return Ok(if start > 0 {
+                bytes.truncate(start);
+                Shown { bytes, cut: Some(Cut::Before(line)) }
+            } else {
+                bytes.truncate(whole_characters(&bytes, READ_BYTES_MAX));
+                Shown { bytes, cut: Some(Cut::Inside(line)) }
+            });
+        }
+        line = line.saturating_add(1);
+    }
+    Ok(Shown { bytes, cut: None })
+}
+
+/// The longest length up to `at` that splits no UTF-8 character.
+fn whole_characters(bytes: &[u8], at: usize) -> usize {
+    (at.saturating_sub(3)..=at).rev().find(|&at| bytes.get(at).is_none_or(|b| b & 0xc0 != 0x80)).unwrap_or(at)
+}
+
+/// The bytes as text, or why they are none.
+pub(super) fn to_text(path: &RelativePath, bytes: Vec<u8>) -> Result<String, ToolError> {
+    match String::from_utf8(bytes) {
+        Ok(text) if !text.contains('\0') => Ok(text),
+        Ok(_) | Err(_) => Err(ToolError::Failed(format!("{path}: is not a UTF-8 text file"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::Fixture;
+
+    #[tokio::test]
+    async fn a_file_or_some_of_its_lines_is_read() {
+        let fixture = Fixture::new(&[("a.txt", "one\ntwo\nthree\n"), ("empty", ""), ("one", "x")]);
+        for (arguments, shown) in [
+            (json!({ "path": "a.txt" }), "one\ntwo\nthree\n"),
+            (json!({ "path": "a.txt", "from_line": 2 }), "two\nthree\n"),
+            (json!({ "path": "a.txt", "from_line": 2, "to_line": 2 }), "two\n"),
+            (json!({ "path": "a.txt", "to_line": 99 }), "one\ntwo\nthree\n"),
+            (json!({ "path": "empty" }), "[empty is empty]"),
+            (json!({ "path": "one" }), "x"),
+        ] {
+            assert_eq!(fixture.run("read_file", arguments).await.unwrap(), shown);
+        }
+        for (arguments, why) in [
+            (json!({ "path": "a.txt", "from_line": 4 }), "a.txt: has 3 lines, from_line is 4"),
+            (json!({ "path": "a.txt", "from_line": 40 }), "a.txt: has 3 lines, from_line is 40"),
+            (json!({ "path": "a.txt", "from_line": 3, "to_line": 2 }), "lines 3 to 2"),
+            (json!({ "path": "b.txt" }), "b.txt: does not exist"),
+            (json!({ "path": "." }), "names a folder"),
+        ] {
+            let line = fixture.run("read_file", arguments).await.unwrap_err();
+            assert!(line.contains(why), "{line}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_large_file_is_cut_between_lines_and_says_where_it_goes_on() {
+        let line = format!("{}\n", "ü".repeat(500));
+        let fixture = Fixture::new(&[("long", &line.repeat(1000)), ("wide", &"ü".repeat(READ_BYTES_MAX))]);
+        let text = fixture.run("read_file", json!({ "path": "long" })).await.unwrap();
+        let whole = READ_BYTES_MAX / line.len();
+        assert!(text.ends_with(&format!("{line}[cut: the file goes on at line {}]", whole + 1)));
+        assert_eq!(text.lines().count(), whole + 1);
+        let text = fixture.run("read_file", json!({ "path": "wide" })).await.unwrap();
+        assert!(text.ends_with(&format!("ü\n[cut inside line 1, after {READ_BYTES_MAX} bytes]")));
+    }
+
+    #[tokio::test]
+    async fn what_is_not_text_is_refused() {
+        let fixture = Fixture::new(&[("nul", "a\0b")]);
+        std::fs::write(fixture.folder.path().join("latin"), b"caf\xe9").unwrap();
+        for path in ["nul", "latin"] {
+            let line = fixture.run("read_file", json!({ "path": path })).await.unwrap_err();
+            assert_eq!(line, format!("{path}: is not a UTF-8 text file"));
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The folder that the tools see.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cap_fs_ext::OpenOptionsSyncExt;
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+use holdover_core::tool::ToolError;
+
+use super::path::RelativePath;
+
+/// The folder that the tools see. Every path is resolved beneath an open handle of it, by the operating
+/// system where it can do so, else component by component: nothing leads out.
+///
+/// A command that is run in it is not held back by this: it may do whatever its user may.
+#[derive(Clone)]
+pub struct Root(Arc<Inner>);
+
+struct Inner {
+    dir: Dir,
+    path: PathBuf,
+}
+
+/// A folder that cannot be a root.
+#[derive(Debug, thiserror::Error)]
+#[error("root folder {}: {source}", path.display())]
+pub struct RootError {
+    /// The folder.
+    pub path: PathBuf,
+    /// Why not.
+    pub source: io::Error,
+}
+
+impl Root {
+    /// Opens the folder `path`, which must exist.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, RootError> {
+        let path = path.as_ref();
+        let open = || {
+            let absolute = path.canonicalize()?;
+            let dir = Dir::open_ambient_dir(&absolute, ambient_authority())?;
+            Ok(Self(Arc::new(Inner { dir, path: absolute })))
+        };
+        open().map_err(|source| RootError { path: path.to_owned(), source })
+    }
+
+    /// The folder, absolute and without symbolic links.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    pub(crate) fn dir(&self) -> &Dir {
+        &self.0.dir
+    }
+
+    /// Opens a regular file for reading. Never blocks on a pipe or a device.
+    pub(crate) fn open_file(&self, path: &RelativePath) -> Result<(File, Metadata), ToolError> {
+        let mut options = OpenOptions::new();
+        options.read(true).nonblock(true);
+        let open = || {
+            let file = self.dir().open_with(path.as_path(), &options)?;
+            let metadata = file.metadata()?;
+            Ok((file, metadata))
+        };
+        let (file, metadata) = open().map_err(|error| failed(path, &error))?;
+        check_is_file(path, &metadata)?;
+        Ok((file, metadata))
+    }
+
+    /// Where `path` really is, relative to the root and without symbolic links.
+    pub(crate) fn resolve(&self, path: &RelativePath) -> Result<PathBuf, ToolError> {
+        self.dir().canonicalize(path.as_path()).map_err(|error| failed(path, &error))
+    }
+}
+
+impl fmt::Debug for Root {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Root").field(&self.0.path).finish()
+    }
+}
+
+/// Refuses what is not a regular file.
+pub(crate) fn check_is_file(path: &RelativePath, metadata: &Metadata) -> Result<(), ToolError> {
+    if metadata.is_file() {
+        Ok(())
+    } else if metadata.is_dir() {
+        Err(ToolError::Failed(format!("{path}: is a folder")))
+    } else {
+        Err(ToolError::Failed(format!("{path}: is not a regular file")))
+    }
+}
+
+/// What the model is told of an error of the operating system.
+pub(crate) fn failed(path: &RelativePath, error: &io::Error) -> ToolError {
+    // The handle refuses to lead out with an error that no system call gave.
+    let leads_out = error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();
+    let why = if leads_out {
+        "leads out of the root folder".to_owned()
+    } else if error.kind() == io::ErrorKind::NotFound {
+        "does not exist".to_owned()
+    } else if error.kind() == io::ErrorKind::NotADirectory {
+        "is not a folder, or something above it is none".to_owned()
+    } else {
+        error.to_string()
+    };
+    ToolError::Failed(format!("{path}: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::Fixture;
+
+    #[test]
+    fn a_root_must_be_a_folder_that_exists() {
+        let fixture = Fixture::new(&[("a.txt", "a")]);
+        let missing = Root::open(fixture.folder.path().join("missing")).unwrap_err();
+        assert!(missing.to_string().contains("missing: No such file"), "{missing}");
+        assert!(Root::open(fixture.folder.path().join("a.txt")).is_err());
+    }
+
+    /// Tries every file tool on `path`; each must fail and say why in one line.
+    async fn check_refused(fixture: &Fixture, path: &str, why: &str) {
+        for (tool, arguments) in [
+            ("list_files", json!({ "path": path })),
+            ("read_file", json!({ "path": path })),
+            ("search_files", json!({ "text": "secret", "path": path })),
+            ("write_file", json!({ "path": path, "content": "mine" })),
+            ("edit_file", json!({ "path": path, "old_text": "secret", "new_text": "mine" })),
+        ] {
+            let line = fixture.run(tool, arguments).await.expect_err(tool);
+            assert!(line.contains(why) && !line.contains('\n'), "{tool} {path}: {line}");
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_leads_out_of_the_root() {
+        let outside = Fixture::new(&[("secret.txt", "secret"), ("folder/secret.txt", "secret")]);
+        let there = outside.folder.path();
+        let fixture = Fixture::new(&[("inside.txt", "fine"), ("sub/b.txt", "fine")]);
+        let here = fixture.folder.path();
+        symlink(there.join("secret.txt"), here.join("link.txt")).unwrap();
+        symlink(there.join("folder"), here.join("linkdir")).unwrap();
+        symlink("../../..", here.join("sub/up")).unwrap();
+        symlink(here.join("linkdir"), here.join("sub/chain")).unwrap();
+
+        check_refused(&fixture, "../inside.txt", "`..`").await;
+        check_refused(&fixture, "sub/../../x", "`..`").await;
+        check_refused(&fixture, &there.join("secret.txt").to_string_lossy(), "absolute").await;
+        check_refused(&fixture, "link.txt", "leads out").await;
+        check_refused(&fixture, "linkdir/secret.txt", "leads out").await;
+        check_refused(&fixture, "sub/up/etc", "leads out").await;
+        check_refused(&fixture, "sub/chain/secret.txt", "leads out").await;
+        let line = fixture.run("list_files", json!({ "path": "linkdir" })).await.unwrap_err();
+        assert!(line.contains("leads out"), "{line}");
+        let line = fixture
+            .run("write_file", json!({ "path": "linkdir/new/deep.txt", "content": "mine" }))
+            .await
+            .unwrap_err();
+        assert!(line.contains("leads out"), "{line}");
+
+        // Walks do not follow links at all.
+        assert_eq!(
+            fixture.run("search_files", json!({ "text": "secret" })).await.unwrap(),
+            "no matches in 2 files"
+        );
+        assert_eq!(outside.read("secret.txt"), "secret");
+        assert_eq!(outside.read("folder/secret.txt"), "secret");
+        assert!(!there.join("folder/new").exists());
+    }
+
+    #[tokio::test]
+    async fn a_link_that_stays_inside_works_and_is_kept() {
+        let fixture = Fixture::new(&[("real/a.txt", "old")]);
+        let here = fixture.folder.path();
+        symlink("real/a.txt", here.join("link.txt")).unwrap();
+        symlink("real", here.join("dir")).unwrap();
+        assert_eq!(fixture.run("read_file", json!({ "path": "link.txt" })).await.unwrap(), "old");
+        fixture.run("write_file", json!({ "path": "link.txt", "content": "new" })).await.unwrap();
+        assert_eq!(fixture.read("real/a.txt"), "new");
+        assert!(here.join("link.txt").symlink_metadata().unwrap().is_symlink());
+        fixture.run("write_file", json!({ "path": "dir/b.txt", "content": "b" })).await.unwrap();
+        assert_eq!(fixture.read("real/b.txt"), "b");
+    }
+
+    #[tokio::test]
+    async fn a_pipe_is_refused_and_blocks_nobody() {
+        let fixture = Fixture::new(&[]);
+        let made =
+            std::process::Command::new("mkfifo").arg(fixture.folder.path().join("pipe")).status().unwrap();
+        assert!(made.success());
+        let line = fixture.run("read_file", json!({ "path": "pipe" })).await.unwrap_err();
+        assert_eq!(line, "pipe: is not a regular file");
+    }
+}

@@ -1,0 +1,218 @@
+//! `write_file`, and the atomic write that it shares with `edit_file`.
+
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::{Dir, OpenOptions, Permissions};
+use holdover_core::ids::ToolName;
+use holdover_core::tool::{Access, EffectClass, ToolError, ToolOutput};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::path::RelativePath;
+use super::root::{Root, check_is_file, failed};
+use crate::FunctionTool;
+use crate::blocking::{Dropped, blocking};
+
+/// The largest file that is written or edited, in bytes.
+pub(super) const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WriteFile {
+    /// Which file, relative to the root folder. Folders that are missing are made.
+    path: String,
+    /// The whole new content.
+    content: String,
+}
+
+/// Creates or replaces a file: whoever reads it sees the old content or the new, never a part.
+///
+/// `idempotent`: the same bytes again are the same file.
+pub(crate) fn write_file(name: ToolName, root: Root) -> FunctionTool<WriteFile> {
+    FunctionTool::new(
+        name,
+        "Writes a text file: creates it, or replaces all of it. To change a part, use edit_file.",
+        move |asked: WriteFile, _| {
+            let root = root.clone();
+            blocking(move |dropped| {
+                let path = RelativePath::parse_file(&asked.path)?;
+                let made = write_atomically(&root, &path, asked.content.as_bytes(), dropped)?;
+                let how = if made { "created" } else { "replaced" };
+                Ok(ToolOutput::text(format!("{how} {path} ({} bytes)", asked.content.len())))
+            })
+        },
+    )
+    .effect(EffectClass::Idempotent)
+    .resources(|asked| RelativePath::file(&asked.path, Access::Write))
+}
+
+/// Writes `bytes` to `path` by a temporary file beside it and a rename, both synced, so that a result
+/// that is committed afterwards speaks of a file that is there. Tells whether the file is new. A link
+/// that stays inside the root is kept, and so are the permissions of a file that is replaced.
+pub(super) fn write_atomically(
+    root: &Root,
+    path: &RelativePath,
+    bytes: &[u8],
+    dropped: &Dropped,
+) -> Result<bool, ToolError> {
+    if bytes.len() > FILE_BYTES_MAX {
+        return Err(ToolError::Failed(format!(
+            "{path}: {} bytes are too many, at most {FILE_BYTES_MAX} are written",
+            bytes.len()
+        )));
+    }
+    let (target, permissions) = target_of(root, path)?;
+    let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else {
+        return Err(ToolError::Failed(format!("{path}: names no file")));
+    };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let made = permissions.is_none();
+    let fail = |error: io::Error| failed(path, &error);
+    if made && !root.dir().is_dir(folder) {
+        root.dir().create_dir_all(folder).and_then(|()| sync_above(root.dir(), folder)).map_err(fail)?;
+    }
+    // From here on everything happens in this one open folder, wherever it may be moved.
+    let folder = root.dir().open_dir(folder).map_err(fail)?;
+    let temporary = Temporary::create(&folder, bytes, permissions).map_err(fail)?;
+    dropped.check()?;
+    temporary.rename(name).map_err(fail)?;
+    sync(&folder, Path::new("."))
+        .map_err(|error| ToolError::Lost(format!("{path}: written, but perhaps not for good: {error}")))?;
+    Ok(made)
+}
+
+/// Makes new folders last: each folder above `folder` remembers the one beneath it.
+fn sync_above(dir: &Dir, folder: &Path) -> io::Result<()> {
+    for above in folder.ancestors().skip(1) {
+        sync(dir, if above.as_os_str().is_empty() { Path::new(".") } else { above })?;
+    }
+    Ok(())
+}
+
+fn sync(dir: &Dir, folder: &Path) -> io::Result<()> {
+    dir.open(folder)?.sync_all()
+}
+
+/// Where to write, without symbolic links, and what permissions the file there has. None: there is none.
+fn target_of(root: &Root, path: &RelativePath) -> Result<(PathBuf, Option<Permissions>), ToolError> {
+    let link = match root.dir().symlink_metadata(path.as_path()) {
+        Ok(metadata) => metadata.is_symlink(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok((path.as_path().to_owned(), None));
+        }
+        Err(error) => return Err(failed(path, &error)),
+    };
+    let target = if link { root.resolve(path)? } else { path.as_path().to_owned() };
+    let metadata = root.dir().metadata(&target).map_err(|error| failed(path, &error))?;
+    check_is_file(path, &metadata)?;
+    Ok((target, Some(metadata.permissions())))
+}
+
+/// A file that goes away unless it is renamed.
+struct Temporary<'a> {
+    folder: &'a Dir,
+    name: String,
+}
+
+impl<'a> Temporary<'a> {
+    fn create(folder: &'a Dir, bytes: &[u8], permissions: Option<Permissions>) -> io::Result<Self> {
+        // The name is drawn anew each time: a run that lost its session may still be writing its own.
+        let name = format!(".holdover-{}.tmp", Uuid::new_v4().simple());
+        let mut file = folder.open_with(&name, OpenOptions::new().write(true).create_new(true))?;
+        let this = Self { folder, name };
+        file.write_all(bytes)?;
+        if let Some(permissions) = permissions {
+            file.set_permissions(permissions)?;
+        }
+        file.sync_all()?;
+        Ok(this)
+    }
+
+    fn rename(mut self, name: &OsStr) -> io::Result<()> {
+        self.folder.rename(&self.name, self.folder, name)?;
+        self.name.clear();
+        Ok(())
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if !self.name.is_empty() {
+            // Nothing more can be done about it here.
+            let _ = self.folder.remove_file(&self.name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::Fixture;
+
+    fn names(fixture: &Fixture) -> Vec<String> {
+        let mut names: Vec<_> = std::fs::read_dir(fixture.folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[tokio::test]
+    async fn a_file_is_created_with_its_folders_or_replaced() {
+        let fixture = Fixture::new(&[]);
+        let write = |content: &str| json!({ "path": "a/b/c.txt", "content": content });
+        assert_eq!(fixture.run("write_file", write("one")).await.unwrap(), "created a/b/c.txt (3 bytes)");
+        assert_eq!(fixture.run("write_file", write("three")).await.unwrap(), "replaced a/b/c.txt (5 bytes)");
+        assert_eq!(fixture.read("a/b/c.txt"), "three");
+        fixture.run("write_file", json!({ "path": "top", "content": "" })).await.unwrap();
+        assert_eq!(names(&fixture), ["a", "top"], "no temporary file is left");
+    }
+
+    #[tokio::test]
+    async fn permissions_stay() {
+        let fixture = Fixture::new(&[("run.sh", "old")]);
+        let path = fixture.folder.path().join("run.sh");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o750)).unwrap();
+        fixture.run("write_file", json!({ "path": "run.sh", "content": "new" })).await.unwrap();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o750);
+        assert_eq!(fixture.read("run.sh"), "new");
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_a_file_is_refused_and_leaves_nothing() {
+        let fixture = Fixture::new(&[("folder/a", ""), ("file", "")]);
+        symlink("nowhere", fixture.folder.path().join("dangling")).unwrap();
+        for (path, why) in [
+            ("folder", "folder: is a folder"),
+            ("", "names a folder"),
+            ("file/below", "file/below: is not a folder, or something above it is none"),
+            ("dangling", "dangling: does not exist"),
+        ] {
+            let line = fixture.run("write_file", json!({ "path": path, "content": "x" })).await.unwrap_err();
+            assert!(line.contains(why), "{line}");
+        }
+        let large = "x".repeat(FILE_BYTES_MAX + 1);
+        let line = fixture.run("write_file", json!({ "path": "x", "content": large })).await.unwrap_err();
+        assert!(line.contains("too many"), "{line}");
+        assert_eq!(names(&fixture), ["dangling", "file", "folder"]);
+    }
+
+    #[test]
+    fn a_dropped_call_changes_nothing() {
+        let fixture = Fixture::new(&[("a", "old")]);
+        let path = RelativePath::parse_file("a").unwrap();
+        let dropped = Dropped::already();
+        let end = write_atomically(&fixture.root, &path, b"new", &dropped);
+        assert!(matches!(end, Err(ToolError::NotRun(_))), "{end:?}");
+        assert_eq!(fixture.read("a"), "old");
+        assert_eq!(names(&fixture), ["a"]);
+    }
+}

@@ -1,0 +1,229 @@
+//! A tool made of a function with typed arguments.
+
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use holdover_core::ids::ToolName;
+use holdover_core::tool::{
+    EffectClass, ResourceProfile, RunsOn, Tool, ToolCall, ToolError, ToolReturn, ToolSpec,
+};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// A tool made of an async function; its arguments' schema comes from their type.
+///
+/// Without more words it is `at_most_once`, runs beside no other call, and runs here. Put
+/// `#[serde(deny_unknown_fields)]` on the arguments: then a model that invents a field is told so.
+///
+/// ```
+/// use holdover_core::ids::ToolName;
+/// use holdover_core::tool::{Access, EffectClass, ResourceProfile, Tool, ToolError, ToolOutput};
+/// use holdover_tools::FunctionTool;
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// #[serde(deny_unknown_fields)]
+/// struct Stock {
+///     /// The article's number.
+///     article: u32,
+/// }
+///
+/// async fn stock(asked: Stock) -> Result<ToolOutput, ToolError> {
+///     match asked.article {
+///         7 => Ok(ToolOutput::text("12 in stock")),
+///         other => Err(ToolError::Failed(format!("no article {other}"))),
+///     }
+/// }
+///
+/// let name = ToolName::new("stock")?;
+/// let tool = FunctionTool::new(name, "Tells how many of an article are in stock", |asked, _call| stock(asked))
+///     .effect(EffectClass::ReadOnly)
+///     .resources(|asked| ResourceProfile::key(format!("article:{}", asked.article), Access::Read));
+///
+/// assert_eq!(tool.spec().parameters["required"], serde_json::json!(["article"]));
+/// # Ok::<(), holdover_core::ids::InvalidId>(())
+/// ```
+pub struct FunctionTool<A> {
+    spec: ToolSpec,
+    profile: Box<dyn Fn(&A) -> ResourceProfile + Send + Sync>,
+    run: Box<Run<A>>,
+    arguments: PhantomData<fn(A)>,
+}
+
+type Run<A> = dyn Fn(A, ToolCall) -> BoxFuture<'static, Result<ToolReturn, ToolError>> + Send + Sync;
+
+impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
+    /// A tool that runs `run` with the parsed arguments and the call they came with (whose own
+    /// `arguments` are taken out). Arguments that do not fit the type fail the call with one clear line.
+    pub fn new<F, Fut, R>(name: ToolName, description: impl Into<String>, run: F) -> Self
+    where
+        F: Fn(A, ToolCall) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, ToolError>> + Send + 'static,
+        R: Into<ToolReturn>,
+    {
+        Self {
+            spec: ToolSpec {
+                name,
+                description: description.into(),
+                parameters: parameters_of::<A>(),
+                effect: EffectClass::default(),
+                dangerous: false,
+                runs_on: RunsOn::Server,
+                timeout_ms: None,
+            },
+            profile: Box::new(|_| ResourceProfile::Serial),
+            run: Box::new(move |arguments, call| run(arguments, call).map(|end| end.map(Into::into)).boxed()),
+            arguments: PhantomData,
+        }
+    }
+
+    /// A tool that whoever follows the session runs.
+    pub fn on_client(name: ToolName, description: impl Into<String>) -> Self {
+        let mut tool = Self::new(name, description, |_, _| async {
+            Err::<ToolReturn, _>(ToolError::NotRun("this tool runs on the client".to_owned()))
+        });
+        tool.spec.runs_on = RunsOn::Client;
+        tool
+    }
+
+    /// What a crash in the middle of a call means.
+    #[must_use]
+    pub fn effect(mut self, effect: EffectClass) -> Self {
+        self.spec.effect = effect;
+        self
+    }
+
+    /// Marks the tool as dangerous: without a rule a person is asked, and a crash never starts it.
+    #[must_use]
+    pub fn dangerous(mut self) -> Self {
+        self.spec.dangerous = true;
+        self
+    }
+
+    /// How long one call may take.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.spec.timeout_ms = Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+        self
+    }
+
+    /// Which resources a call touches, by its arguments. By these, calls of one step run side by side.
+    #[must_use]
+    pub fn resources(mut self, resources: impl Fn(&A) -> ResourceProfile + Send + Sync + 'static) -> Self {
+        self.profile = Box::new(resources);
+        self
+    }
+}
+
+#[async_trait]
+impl<A: DeserializeOwned + Send + 'static> Tool for FunctionTool<A> {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn profile(&self, arguments: &Value) -> ResourceProfile {
+        match A::deserialize(arguments) {
+            Ok(arguments) => (self.profile)(&arguments),
+            Err(_) => ResourceProfile::Serial,
+        }
+    }
+
+    async fn call(&self, mut call: ToolCall) -> Result<ToolReturn, ToolError> {
+        let arguments = A::deserialize(call.arguments.take())
+            .map_err(|error| ToolError::Failed(format!("arguments of {}: {error}", self.spec.name)))?;
+        (self.run)(arguments, call).await
+    }
+}
+
+impl<A> fmt::Debug for FunctionTool<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FunctionTool").field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+/// The schema of `A` as model providers take it: one object, no references, no title.
+fn parameters_of<A: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = Value::from(settings.into_generator().into_root_schema_for::<A>());
+    if let Some(object) = schema.as_object_mut() {
+        object.remove("title");
+        // Some providers refuse an object schema without this field.
+        object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use holdover_core::tool::{Access, ToolOutput};
+
+    use super::*;
+    use crate::testing::call;
+
+    #[derive(serde::Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Greeting {
+        /// Whom.
+        name: String,
+        #[serde(default)]
+        loud: bool,
+    }
+
+    fn greet() -> FunctionTool<Greeting> {
+        FunctionTool::new(ToolName::new("greet").unwrap(), "Greets", |asked: Greeting, _| async move {
+            Ok(ToolOutput::text(if asked.loud { asked.name.to_uppercase() } else { asked.name }))
+        })
+    }
+
+    #[test]
+    fn the_schema_comes_from_the_type() {
+        assert_eq!(
+            greet().spec().parameters,
+            json!({
+                "type": "object",
+                "properties": {
+                    "name": { "type": "string", "description": "Whom." },
+                    "loud": { "type": "boolean", "default": false },
+                },
+                "required": ["name"],
+                "additionalProperties": false,
+            })
+        );
+    }
+
+    #[test]
+    fn a_tool_is_careful_unless_it_says_more() {
+        let tool = greet();
+        assert_eq!(tool.spec().effect, EffectClass::AtMostOnce);
+        assert_eq!(Tool::profile(&tool, &json!({ "name": "a" })), ResourceProfile::Serial);
+        let tool = tool.resources(|asked| ResourceProfile::key(asked.name.clone(), Access::Read));
+        assert_eq!(Tool::profile(&tool, &json!({ "name": "a" })), ResourceProfile::key("a", Access::Read));
+        assert_eq!(Tool::profile(&tool, &json!({ "nam": "a" })), ResourceProfile::Serial);
+    }
+
+    #[tokio::test]
+    async fn arguments_that_do_not_fit_fail_with_one_line() {
+        let tool = greet();
+        let ToolReturn::Output(output) =
+            tool.call(call(json!({ "name": "ada", "loud": true }))).await.unwrap()
+        else {
+            panic!("an output at once")
+        };
+        assert_eq!(output.content, "ADA");
+        for bad in [json!({}), json!({ "name": 1 }), json!({ "name": "a", "shout": true }), json!(null)] {
+            let ToolError::Failed(line) = tool.call(call(bad)).await.unwrap_err() else { panic!("failed") };
+            assert!(line.starts_with("arguments of greet: ") && !line.contains('\n'), "{line}");
+        }
+    }
+}

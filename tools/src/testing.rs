@@ -1,0 +1,64 @@
+//! What the tests of this crate share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdover_core::ids::{CallId, SessionId, SessionKey, TenantId};
+use holdover_core::tool::{Tool, ToolCall, ToolError, ToolReturn};
+use serde_json::Value;
+
+use crate::{Root, built_in};
+
+/// A call with `arguments`.
+pub(crate) fn call(arguments: Value) -> ToolCall {
+    ToolCall {
+        session: SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap()),
+        id: CallId::new("c1").unwrap(),
+        idempotency_key: "k1".to_owned(),
+        arguments,
+        timeout: Duration::from_secs(60),
+    }
+}
+
+/// A fresh folder and the built-in tools on it.
+pub(crate) struct Fixture {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) root: Root,
+}
+
+impl Fixture {
+    /// A root with these files.
+    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, content) in files {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+        let root = Root::open(folder.path()).unwrap();
+        Self { folder, root }
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> Arc<dyn Tool> {
+        built_in(name, &self.root).unwrap()
+    }
+
+    /// What the tool says: its text, or its failure.
+    pub(crate) async fn run(&self, name: &str, arguments: Value) -> Result<String, String> {
+        let tool = self.tool(name);
+        assert!(
+            jsonschema::is_valid(&tool.spec().parameters, &arguments),
+            "{arguments} does not fit the schema of {name}"
+        );
+        match tool.call(call(arguments)).await {
+            Ok(ToolReturn::Output(output)) => Ok(output.content),
+            Ok(ToolReturn::After { .. }) => panic!("{name} answered later"),
+            Err(ToolError::Failed(line)) => Err(line),
+            Err(error @ (ToolError::NotRun(_) | ToolError::Lost(_))) => panic!("{error}"),
+        }
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join(path)).unwrap()
+    }
+}
