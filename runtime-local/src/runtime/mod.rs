@@ -129,6 +129,13 @@ impl Runtime {
         *self.shared.clock.lock().unwrap_or_else(PoisonError::into_inner) = Some(StoreClock::heard(now));
     }
 
+    /// The store's clock was there already.
+    pub(crate) fn hear_at_least(&self, then: Timestamp) {
+        if self.now() < then {
+            self.hear(then);
+        }
+    }
+
     /// The agent of a session of another's making.
     pub(crate) async fn agent_of(
         &self,
