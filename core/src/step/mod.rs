@@ -376,5 +376,3 @@ impl StepIterator {
     }
 }
 
-#[cfg(test)]
-mod tests;
