@@ -372,7 +372,8 @@ impl StepIterator {
             | AgentState::TearingDown { .. }
             | AgentState::Done { .. } => None,
         };
-        [calls, held_answer, backing_off].into_iter().flatten().min()
+        // What lies behind was decided on with the last reply; if it still waits, then for another one.
+        [calls, held_answer, backing_off].into_iter().flatten().filter(|at| *at > self.now).min()
     }
 }
 
