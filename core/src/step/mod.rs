@@ -376,4 +376,3 @@ impl StepIterator {
         [calls, held_answer, backing_off].into_iter().flatten().filter(|at| *at > self.now).min()
     }
 }
-
