@@ -129,7 +129,7 @@ impl Driver {
     async fn wait(&mut self, until: Option<Timestamp>) -> Result<(), RuntimeError> {
         let instant = until.map(|until| self.clock.instant(until));
         let renew_at = self.renewal.due(self.releasing > 0);
-        self.renewal.listen(&self.store, &self.fence.key);
+        self.renewal.listen(&self.store, &self.fence.key).await;
         tokio::select! {
             biased;
             Some(done) = self.out.next(), if !self.out.is_empty() => {

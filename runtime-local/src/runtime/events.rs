@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use futures::StreamExt;
 use futures::stream::{self, BoxStream};
-use futures::{StreamExt, poll};
 use holdover_core::event::Event;
 use holdover_core::ids::{EventSeq, Incarnation, SessionKey};
 use holdover_core::store::{EventCursor, EventPage, PAGE_ROWS_MAX, Session, SessionStatus, Watch};
@@ -13,6 +13,7 @@ use tokio::time::sleep;
 
 use super::Runtime;
 use crate::error::RuntimeError;
+use crate::hint::Hint;
 
 const POLL: Duration = Duration::from_secs(1);
 const GAP: Duration = Duration::from_millis(5);
@@ -94,8 +95,7 @@ impl Tail {
             let store = self.runtime.store().clone();
             // Listen first, then look; and look at the session before its events, so that a session at
             // rest has no event that is not read.
-            let mut hint = store.wait_for_change(Watch::Session(self.key.clone()), POLL);
-            let _ = poll!(hint.as_mut());
+            let mut hint = Hint::listen(&store, Watch::Session(self.key.clone()), POLL).await;
             let session = self.runtime.existing(&self.key).await?;
             let more = self.read_page(&session).await?;
             if more || !self.read.is_empty() {
@@ -105,10 +105,7 @@ impl Tail {
                 self.over = true;
                 continue;
             }
-            // An error is no hint, and no reason to stop: look again later.
-            if hint.await.is_err() {
-                sleep(POLL).await;
-            }
+            hint.heard().await;
             sleep(GAP).await;
         }
     }

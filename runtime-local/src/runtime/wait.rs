@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use futures::poll;
 use holdover_core::ids::SessionKey;
 use holdover_core::machine::{AgentState, Machine, classify_suspension};
 use holdover_core::step::RunOutcome;
@@ -15,6 +14,7 @@ use super::handle::is_last_word;
 use super::{Backoff, Runtime};
 use crate::drive::{self, Plan};
 use crate::error::RuntimeError;
+use crate::hint::Hint;
 
 /// A store that gives no hints is asked this often.
 const POLL: Duration = Duration::from_secs(1);
@@ -30,29 +30,24 @@ impl Runtime {
         loop {
             let store = &self.shared.store;
             // Listen first, then look: what changes in between is not missed.
-            let mut hint = store.wait_for_change(Watch::Session(key.clone()), POLL);
-            let _ = poll!(hint.as_mut());
+            let mut hint = Hint::listen(store, Watch::Session(key.clone()), POLL).await;
             let session = self.existing(key).await?;
             match look(key, &session, self.now())? {
                 Look::Over(outcome) => return Ok(*outcome),
                 Look::Later(at) => {
                     let in_time = self.now().until(at).min(POLL);
                     tokio::select! {
-                        _ = hint => {}
+                        _ = hint.heard() => {}
                         () = sleep(in_time) => {}
                     }
                     sleep(GAP).await;
                 }
-                Look::Due => {
-                    drop(hint);
-                    match self.run_due(key, &session).await? {
-                        Some(outcome) if is_last_word(&outcome) => return Ok(outcome),
-                        Some(RunOutcome::Released | RunOutcome::Lost) | None => sleep(idle.take()).await,
-                        Some(
-                            RunOutcome::Ended(_) | RunOutcome::Suspended(_) | RunOutcome::BackingOff { .. },
-                        ) => {}
+                Look::Due => match self.run_due(key, &session).await? {
+                    Some(outcome) if is_last_word(&outcome) => return Ok(outcome),
+                    Some(RunOutcome::Released | RunOutcome::Lost) | None => sleep(idle.take()).await,
+                    Some(RunOutcome::Ended(_) | RunOutcome::Suspended(_) | RunOutcome::BackingOff { .. }) => {
                     }
-                }
+                },
             }
         }
     }
