@@ -60,7 +60,8 @@ pub struct Worker {
 
 impl Worker {
     /// A worker of `runtime`.
-    pub fn new(runtime: Runtime, options: WorkerOptions) -> Self {
+    pub fn new(runtime: Runtime, mut options: WorkerOptions) -> Self {
+        options.poll = options.poll.max(GAP_MAX);
         Self { runtime, options }
     }
 

@@ -48,9 +48,9 @@ impl Renewal {
         }
     }
 
-    /// When to renew; never while a renewal is out or the session is being released.
-    pub(super) fn due(&self, releasing: bool) -> Option<Instant> {
-        (!self.out && !releasing).then_some(self.next)
+    /// When to renew; never while a renewal is out.
+    pub(super) fn due(&self) -> Option<Instant> {
+        (!self.out).then_some(self.next)
     }
 
     /// Renews as soon as possible.

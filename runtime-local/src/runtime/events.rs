@@ -11,12 +11,14 @@ use holdover_core::store::{EventCursor, EventPage, PAGE_ROWS_MAX, Session, Sessi
 use holdover_core::time::Timestamp;
 use tokio::time::sleep;
 
-use super::Runtime;
+use super::{Backoff, Runtime};
 use crate::error::RuntimeError;
 use crate::hint::Hint;
 
 const POLL: Duration = Duration::from_secs(1);
-const GAP: Duration = Duration::from_millis(5);
+/// A store that hints all the time is looked at ever more slowly while nothing comes, down to this.
+const GAP: Duration = Duration::from_millis(1);
+const GAP_MAX: Duration = Duration::from_millis(20);
 
 /// An event with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,6 +87,7 @@ struct Tail {
 
 impl Tail {
     async fn next(&mut self) -> Result<Option<EventEntry>, RuntimeError> {
+        let mut gap = Backoff::new(GAP, GAP_MAX);
         loop {
             if let Some(entry) = self.read.pop_front() {
                 return Ok(Some(entry));
@@ -105,8 +108,9 @@ impl Tail {
                 self.over = true;
                 continue;
             }
-            hint.heard().await;
-            sleep(GAP).await;
+            if hint.heard().await {
+                sleep(gap.take()).await;
+            }
         }
     }
 

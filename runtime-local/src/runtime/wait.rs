@@ -12,21 +12,23 @@ use tokio::time::sleep;
 use super::claim::Try;
 use super::handle::is_last_word;
 use super::{Backoff, Runtime};
-use crate::drive::{self, Plan};
+use crate::drive::Plan;
 use crate::error::RuntimeError;
 use crate::hint::Hint;
 
 /// A store that gives no hints is asked this often.
 const POLL: Duration = Duration::from_secs(1);
 
-/// A store that hints all the time is asked no more often than this.
-const GAP: Duration = Duration::from_millis(5);
+/// A store that hints all the time is looked at ever more slowly, down to this.
+const GAP: Duration = Duration::from_millis(1);
+const GAP_MAX: Duration = Duration::from_millis(20);
 
 impl Runtime {
     /// Returns when the turn has ended, or when a person, a client or another session owes something.
     /// Meanwhile takes the session on when it is due and nobody else does, if its agent is found here.
     pub async fn wait(&self, key: &SessionKey) -> Result<RunOutcome, RuntimeError> {
         let mut idle = Backoff::new(Duration::from_millis(20), POLL);
+        let mut gap = Backoff::new(GAP, GAP_MAX);
         loop {
             let store = &self.shared.store;
             // Listen first, then look: what changes in between is not missed.
@@ -40,7 +42,7 @@ impl Runtime {
                         _ = hint.heard() => {}
                         () = sleep(in_time) => {}
                     }
-                    sleep(GAP).await;
+                    sleep(gap.take()).await;
                 }
                 Look::Due => match self.run_due(key, &session).await? {
                     Some(outcome) if is_last_word(&outcome) => return Ok(outcome),
@@ -63,7 +65,7 @@ impl Runtime {
             Err(error) => return Err(error),
         };
         match self.try_claim(key, Vec::new(), Some(session.version)).await {
-            Ok(Try::Ours(claimed)) => drive::run(self.clone(), *claimed, plan).await.map(Some),
+            Ok(Try::Ours(claimed)) => self.drive(*claimed, plan).await.map(Some),
             Ok(Try::Changed | Try::Duplicate)
             | Err(RuntimeError::Held { .. } | RuntimeError::Aborted { .. }) => Ok(None),
             Err(error) => Err(error),
