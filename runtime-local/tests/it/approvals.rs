@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::StreamExt;
+use holdover_core::agent::Limits;
 use holdover_core::gate::{GateError, GateQuestion, PolicyGate, Verdict};
 use holdover_core::message::{ClientAnswer, ResultStatus};
-use holdover_core::store::{Delivery, OutcomeKind, SessionStatus};
-use holdover_runtime_local::{Approval, Denial, RuntimeError};
+use holdover_core::store::{Delivery, EventCursor, OutcomeKind, SessionStatus};
+use holdover_runtime_local::{Approval, Denial, Follow, RuntimeError, WorkerOptions};
 use serde_json::json;
 use tokio::time::Instant;
 
 use crate::bench::{
-    agent, agentless, asking_for, completes, finish, only_pending, only_result, runtime, say, store,
+    agent, agentless, asking_for, completes, finish, only_pending, only_result, runtime, say, store, worker,
 };
 use crate::script::Script;
 use crate::tools::{Fake, spec};
@@ -183,4 +185,28 @@ async fn an_approval_is_seen_at_once_while_a_sibling_runs() {
     second.approve(&key, &call, Approval::default()).await.unwrap();
     completes(run).await;
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_that_nobody_gives_times_out_by_itself() {
+    let tool = Fake::echo("pay");
+    let model = Script::calling(vec![("pay", "{}")]);
+    let limits = Limits { answer_timeout_ms: Some(60_000), ..Limits::default() };
+    let agent = agent(&model).tool(tool.clone()).gate(asking_for("pay")).limits(limits);
+    let agent = Arc::new(agent.build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let (key, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    assert_eq!(outcome.kind(), OutcomeKind::SuspendedClientTool);
+    // Nothing is due: a resume changes nothing.
+    let again = finish(runtime.resume(&key).await.unwrap()).await.1;
+    assert_eq!(again.kind(), OutcomeKind::SuspendedClientTool);
+
+    let _worker = worker(&runtime, WorkerOptions::default());
+    let done = runtime.events(&key, EventCursor::START, Follow::UntilRest);
+    done.for_each(|entry| async move { drop(entry.unwrap()) }).await;
+    let session = runtime.session(&key).await.unwrap().unwrap();
+    assert_eq!(session.status, SessionStatus::Idle);
+    assert_eq!(only_result(&runtime, &key).await.0, ResultStatus::Error);
+    assert_eq!(tool.calls(), []);
 }

@@ -10,9 +10,9 @@ use holdover_core::tool::{EffectClass, ToolOutput};
 use holdover_runtime_local::{RuntimeError, WorkerOptions};
 use tokio::time::Instant;
 
-use crate::bench::{agent, completes, finish, only_result, runtime, say, settle, store, transcript, worker};
+use crate::bench::{agent, completes, only_result, runtime, say, settle, store, transcript, worker};
 use crate::script::{Say, Script};
-use crate::stub_store::Stumbling;
+use crate::stub_store::{LATE, Stumbling};
 use crate::tools::Fake;
 
 /// Comes back from its second call on.
@@ -95,6 +95,9 @@ async fn a_commit_whose_answer_is_lost_is_repeated_and_lands_once() {
     assert_eq!(tool.calls().len(), 1);
 }
 
+/// The commit that carries the intents of a first step; the one before it begins the turn.
+const INTENTS: u32 = 2;
+
 #[tokio::test(start_paused = true)]
 async fn an_effect_is_not_sent_when_the_lease_has_ended_before_it() {
     let tool = Fake::echo("act").effect(EffectClass::AtMostOnce);
@@ -102,36 +105,44 @@ async fn an_effect_is_not_sent_when_the_lease_has_ended_before_it() {
     let agent = Arc::new(agent(&model).tool(tool.clone()).build().unwrap());
     let store = Stumbling::new(store());
     // The intent lands, its answer comes after the lease has ended, and no renewal gets through.
-    store.faults.next_commit_answer_late_ms.store(31_000, Ordering::SeqCst);
-    store.faults.no_renewals.store(true, Ordering::SeqCst);
+    store.faults.late_commit.store(INTENTS, Ordering::SeqCst);
+    *store.faults.no_renewals_until.lock().unwrap() = Some(Instant::now() + 10 * LATE);
     let first = runtime(&store, &agent);
-    let run = first.execute(say(&agent, "go")).await.unwrap();
-    let key = run.key().clone();
-    let mut run = run;
+    let began = Instant::now();
+    let mut run = first.execute(say(&agent, "go")).await.unwrap();
     let outcome = run.first_outcome().await.unwrap().unwrap();
     assert_eq!(outcome.kind(), OutcomeKind::Lost);
+    assert!(began.elapsed() > LATE, "the answer to the commit was heard: {:?}", began.elapsed());
     assert!(store.fired() >= 2);
     assert_eq!(tool.calls(), []);
 
-    store.faults.no_renewals.store(false, Ordering::SeqCst);
     let second = runtime(&store, &agent);
-    assert_eq!(second.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
-    assert_eq!(tool.calls(), [], "its start mark is durable: it is never sent");
-    assert_eq!(only_result(&second, &key).await.0, ResultStatus::InDoubt);
+    assert_eq!(second.wait(run.key()).await.unwrap().kind(), OutcomeKind::Completed);
+    assert_eq!(tool.calls(), [], "its start mark is durable: it is never sent (INV-15)");
+    assert_eq!(only_result(&second, run.key()).await.0, ResultStatus::InDoubt);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_ended_is_renewed_before_an_effect_is_sent() {
-    let tool = Fake::echo("act").effect(EffectClass::AtMostOnce);
+    let sent_at = Arc::new(std::sync::Mutex::new(None));
+    let tool = Fake::new("act", {
+        let sent_at = Arc::clone(&sent_at);
+        move |_| {
+            *sent_at.lock().unwrap() = Some(Instant::now());
+            async { Ok(ToolOutput::text("acted").into()) }
+        }
+    });
     let model = Script::calling(vec![("act", "{}")]);
-    let agent = Arc::new(agent(&model).tool(tool.clone()).build().unwrap());
+    let agent = Arc::new(agent(&model).tool(tool.effect(EffectClass::AtMostOnce)).build().unwrap());
     let store = Stumbling::new(store());
-    store.faults.next_commit_answer_late_ms.store(31_000, Ordering::SeqCst);
+    let renewed_from = Instant::now() + LATE + Duration::from_millis(100);
+    store.faults.late_commit.store(INTENTS, Ordering::SeqCst);
+    *store.faults.no_renewals_until.lock().unwrap() = Some(renewed_from);
     let runtime = runtime(&store, &agent);
-    let (key, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
-    assert_eq!(outcome.kind(), OutcomeKind::Completed);
-    assert_eq!((store.fired(), tool.calls().len()), (1, 1));
-    assert_eq!(only_result(&runtime, &key).await.0, ResultStatus::Done);
+    let key = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    assert!(store.fired() >= 2);
+    assert!(sent_at.lock().unwrap().is_some_and(|sent| sent >= renewed_from));
+    assert_eq!(only_result(&runtime, &key).await, (ResultStatus::Done, "acted".into()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

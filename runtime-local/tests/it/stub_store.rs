@@ -1,7 +1,7 @@
 //! A store that stumbles where a test tells it to.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,7 +14,10 @@ use holdover_core::store::{
     StoreError, StoreErrorKind, StoredItem, StoredMessage, Watch,
 };
 use holdover_store_memory::MemoryStore;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// So late: later than a lease.
+pub(crate) const LATE: Duration = Duration::from_secs(31);
 
 /// A store that stumbles where a test tells it to. Every fault counts how often it fired.
 #[derive(Clone)]
@@ -29,10 +32,11 @@ pub(crate) struct Faults {
     pub(crate) commit_answers_to_lose: AtomicU32,
     /// So many commits are refused for now.
     pub(crate) commits_to_refuse: AtomicU32,
-    /// The next commit's answer comes this late, in milliseconds.
-    pub(crate) next_commit_answer_late_ms: AtomicU32,
-    /// No renewal gets through.
-    pub(crate) no_renewals: AtomicBool,
+    /// The answer to this commit, counted from 1, comes late.
+    pub(crate) late_commit: AtomicU32,
+    /// No renewal gets through before.
+    pub(crate) no_renewals_until: Mutex<Option<Instant>>,
+    commits: AtomicU32,
     pub(crate) fired: AtomicU32,
 }
 
@@ -90,9 +94,10 @@ impl StateStore for Stumbling {
         self.inner.compare_and_set_status(key, cas).await
     }
     async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError> {
-        if self.faults.no_renewals.load(Ordering::SeqCst) {
+        let until = *self.faults.no_renewals_until.lock().unwrap();
+        if let Some(until) = until.filter(|until| Instant::now() < *until) {
             self.faults.fired.fetch_add(1, Ordering::SeqCst);
-            return Err(unavailable("renew_lease", Retry::Later));
+            sleep_until(until).await;
         }
         self.inner.renew_lease(fence, lease).await
     }
@@ -109,10 +114,10 @@ impl StateStore for Stumbling {
             return Err(unavailable(OPERATION, Retry::Later));
         }
         let outcome = self.inner.save_state_and_promote_staging(fence, commit).await;
-        let late = self.faults.next_commit_answer_late_ms.swap(0, Ordering::SeqCst);
-        if late > 0 {
+        let place = self.faults.commits.fetch_add(1, Ordering::SeqCst) + 1;
+        if place == self.faults.late_commit.load(Ordering::SeqCst) {
             self.faults.fired.fetch_add(1, Ordering::SeqCst);
-            sleep(Duration::from_millis(late.into())).await;
+            sleep(LATE).await;
         }
         if self.fires(&self.faults.commit_answers_to_lose) {
             return Err(unavailable(OPERATION, Retry::OutcomeUnknown));
