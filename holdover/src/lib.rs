@@ -1,1 +1,37 @@
-//! Placeholder.
+#![doc = include_str!("docs/lib.md")]
+
+pub use holdover_core as core;
+
+pub use holdover_core::agent::{AgentSpec, Durability, Limits, Prices, StopCondition};
+pub use holdover_core::error::ErrorInfo;
+pub use holdover_core::event::Event;
+pub use holdover_core::gate::{
+    ApprovalRule, GateError, GateQuestion, PolicyGate, RuleAction, RuleGate, Verdict,
+};
+pub use holdover_core::ids::{
+    CallId, InvalidId, ItemKey, QueueLabel, SessionId, SessionKey, TenantId, ToolName, WorkerId,
+};
+pub use holdover_core::machine::{DoneReason, Ending, Owed, OwedKind, Suspension, Usage};
+pub use holdover_core::message::{ClientAnswer, Message, PendingBody};
+pub use holdover_core::model::{
+    AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
+    ModelTool, StopReason, TokenUsage,
+};
+pub use holdover_core::provision::Provisioner;
+pub use holdover_core::step::RunOutcome;
+pub use holdover_core::store::{
+    Capabilities, Delivery, EventCursor, InterruptOutcome, Labels, OutcomeKind, PendingCall, PendingKind,
+    Queues, Session, SessionQuery, SessionStatus, SessionSummary, StateStore, StoreError, StoreErrorKind,
+};
+pub use holdover_core::time::{Clock, Timestamp};
+pub use holdover_core::tool::{
+    Access, EffectClass, ResourceProfile, RunsOn, Stopped, Tool, ToolCall, ToolError, ToolOutput, ToolReturn,
+    ToolSpec,
+};
+pub use holdover_runtime_local::{
+    Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, ClientTool, Definition, Deliver,
+    Delivered, Denial, EventEntry, Execute, Follow, MessageEntry, Provisional, RunHandle, RunObserver,
+    Runtime, RuntimeError, RuntimeOptions, Started, Worker, WorkerOptions,
+};
+#[cfg(feature = "memory")]
+pub use holdover_store_memory::MemoryStore;

@@ -1,1 +1,33 @@
-//! Placeholder.
+//! The runtime of Holdover: drives sessions on tokio, in one process or in many.
+//!
+//! > The core decides, the runtime performs, the store remembers.
+//!
+//! An embedding service builds [`Agent`]s, hands them with a store to a [`Runtime`], and calls
+//! [`Runtime::execute`]; a process that only works runs a [`Worker`]. Both do the same with a session:
+//! claim it, ask core's `StepIterator` for the next action, perform it, tell core what became of it.
+//! This crate is the only one that performs effects.
+//!
+//! While a session is suspended nothing of it is here: no task, no timer. Whoever calls
+//! [`Runtime::wait`] waits in its own task, and its death loses nothing.
+
+mod agent;
+mod clock;
+mod drive;
+mod error;
+mod gate;
+mod guard;
+mod observer;
+mod runtime;
+mod source;
+mod worker;
+
+pub use agent::{Agent, AgentBuilder, AgentError, ClientTool, Definition};
+pub use error::RuntimeError;
+pub use gate::JSON_DEPTH_MAX;
+pub use observer::{Provisional, RunObserver};
+pub use runtime::{
+    Approval, Deliver, Delivered, Denial, EventEntry, Execute, Follow, GIVE_BACK_FOR, MessageEntry,
+    RunHandle, Runtime, RuntimeOptions, Started,
+};
+pub use source::{AgentSource, Agents};
+pub use worker::{Worker, WorkerOptions};

@@ -1,0 +1,179 @@
+//! Tool calls: each out in a task of its own, if the lease still runs; stopped by dropping its future.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdover_core::ids::{CallId, SessionKey};
+use holdover_core::step::{CallOut, Reply};
+use holdover_core::time::Timestamp;
+use holdover_core::tool::{Stopped, Tool, ToolCall, ToolError, ToolReturn};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::Driver;
+use super::done::Done;
+use crate::clock::{Lease, far};
+use crate::gate::parse_arguments;
+use crate::guard::guarded;
+
+/// How long a tool may take to say whether a call that took too long has acted.
+const ASK_STOPPED: Duration = Duration::from_secs(2);
+
+/// The calls that are out, and those that wait for the lease.
+#[derive(Default)]
+pub(super) struct Calls {
+    out: HashMap<CallId, watch::Sender<Option<Instant>>>,
+    held: Vec<CallOut>,
+}
+
+impl Calls {
+    /// Forgets a call that came back; false if it was not out.
+    pub(super) fn over(&mut self, call: &CallId) -> bool {
+        self.out.remove(call).is_some()
+    }
+}
+
+impl Driver {
+    /// Sends calls, if the lease still runs; otherwise they wait until it was renewed.
+    pub(super) fn run_calls(&mut self, calls: Vec<CallOut>) {
+        for call in calls {
+            if self.lease.runs() {
+                self.send_call(call);
+            } else {
+                self.hold(call);
+            }
+        }
+    }
+
+    pub(super) fn hold(&mut self, call: CallOut) {
+        tracing::debug!(run = %self.fence, call = %call.id, "the lease has ended: renewing before it is sent");
+        self.calls.out.remove(&call.id);
+        self.calls.held.push(call);
+        self.renewal.now();
+    }
+
+    pub(super) fn send_held(&mut self) {
+        if self.lease.runs() {
+            let held = std::mem::take(&mut self.calls.held);
+            self.run_calls(held);
+        } else if !self.calls.held.is_empty() {
+            self.renewal.now();
+        }
+    }
+
+    fn send_call(&mut self, call: CallOut) {
+        let sent = Instant::now();
+        let id = call.id.clone();
+        let equipped = self.agent.as_ref().and_then(|agent| agent.tool(&call.tool)).cloned();
+        let (tool, request) = match (equipped, self.request(&call)) {
+            (Some(equipped), Ok(request)) => (equipped.tool, request),
+            (None, _) => return self.not_run(id, format!("there is no tool {}", call.tool)),
+            (_, Err(detail)) => return self.not_run(id, detail),
+        };
+        let (stop, stopping) = watch::channel(None);
+        self.calls.out.insert(id.clone(), stop);
+        let lease = self.lease.clone();
+        let until = far(sent, request.timeout);
+        self.send(async move {
+            let mut bound = until + ASK_STOPPED;
+            let mut told = stopping.clone();
+            let mut task = guarded(out(tool, request, lease, until, stopping));
+            loop {
+                tokio::select! {
+                    biased;
+                    answer = &mut task => return match answer {
+                        Ok(Some(result)) => Done::CallEnded { call: id, result, sent },
+                        Ok(None) => Done::CallHeld(call),
+                        Err(panicked) => {
+                            let lost = ToolError::Lost(format!("it panicked: {}", panicked.0));
+                            Done::CallEnded { call: id, result: Err(lost), sent }
+                        }
+                    },
+                    () = sleep_until(bound) => {
+                        let lost = ToolError::Lost(String::from("it did not stop when told to"));
+                        return Done::CallEnded { call: id, result: Err(lost), sent };
+                    }
+                    Ok(()) = told.changed() => {
+                        if let Some(stop) = *told.borrow_and_update() {
+                            bound = bound.min(stop);
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    fn request(&self, call: &CallOut) -> Result<ToolCall, String> {
+        Ok(ToolCall {
+            session: self.fence.key.clone(),
+            id: call.id.clone(),
+            idempotency_key: call.idempotency_key.clone(),
+            arguments: parse_arguments(&call.arguments)?,
+            timeout: Duration::from_millis(call.timeout_ms),
+        })
+    }
+
+    fn not_run(&mut self, call: CallId, detail: String) {
+        let result = Err(ToolError::NotRun(detail));
+        self.send(async move { Done::Reply(Reply::CallEnded { call, result, duration_ms: 0 }) });
+    }
+
+    /// Stops calls. What comes back before it is stopped wins.
+    pub(super) fn stop_calls(&mut self, calls: &[CallId], until: Timestamp) {
+        let until = self.clock.instant(until);
+        for call in calls {
+            if let Some(at) = self.calls.held.iter().position(|held| held.id == *call) {
+                self.calls.held.remove(at);
+                self.not_run(call.clone(), String::from("it was stopped before it was sent"));
+            } else if let Some(stop) = self.calls.out.get(call) {
+                stop.send_replace(Some(until));
+            }
+        }
+    }
+}
+
+/// One call, from its send to its end. None: the lease had ended, and nothing was sent.
+async fn out(
+    tool: Arc<dyn Tool>,
+    call: ToolCall,
+    lease: Lease,
+    until: Instant,
+    mut stop: watch::Receiver<Option<Instant>>,
+) -> Option<Result<ToolReturn, ToolError>> {
+    // The last look at our own clock before the effect.
+    if !lease.runs() {
+        return None;
+    }
+    let (id, session, timeout) = (call.id.clone(), call.session.clone(), call.timeout);
+    let acting = tool.call(call);
+    let (why, ask_until) = tokio::select! {
+        biased;
+        result = acting => return Some(result),
+        Ok(stopped) = stop.wait_for(Option::is_some) => {
+            (String::from("it was stopped"), stopped.unwrap_or(until))
+        }
+        () = sleep_until(until) => {
+            (format!("no answer within {} ms", timeout.as_millis()), Instant::now() + ASK_STOPPED)
+        }
+    };
+    // Its future is dropped by now.
+    Some(Err(ask_stopped(&*tool, &id, &session, ask_until, why).await))
+}
+
+async fn ask_stopped(
+    tool: &dyn Tool,
+    call: &CallId,
+    session: &SessionKey,
+    until: Instant,
+    why: String,
+) -> ToolError {
+    match timeout_at(until, tool.stopped(call)).await {
+        Ok(Stopped::DidNotAct) => ToolError::NotRun(why),
+        Ok(Stopped::Unknown) => ToolError::Lost(why),
+        Err(_) => {
+            tracing::debug!(%session, %call, "the tool did not say in time whether it acted");
+            ToolError::Lost(why)
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What comes back from something that was out.
+
+use holdover_core::ids::CallId;
+use holdover_core::step::{CallOut, Reply};
+use holdover_core::store::{LeaseOutcome, Receipt, StoreError};
+use holdover_core::tool::{ToolError, ToolReturn};
+use tokio::time::Instant;
+
+use super::Driver;
+use crate::error::RuntimeError;
+
+/// What comes back from something that was out.
+pub(super) enum Done {
+    /// An answer for core.
+    Reply(Reply),
+    /// A write was answered.
+    Written {
+        /// Before the first request.
+        asked: Instant,
+        /// Whether the request was repeated, so that the answer may be an old one.
+        repeated: bool,
+        /// What it brought.
+        receipt: Option<Receipt>,
+        /// Whether it was to release the session.
+        releases: bool,
+        /// For core.
+        reply: Reply,
+    },
+    /// The lease was to be renewed.
+    Renewed {
+        /// Before the request.
+        asked: Instant,
+        /// What became of it.
+        outcome: Result<LeaseOutcome, StoreError>,
+    },
+    /// A call came back.
+    CallEnded {
+        /// Which.
+        call: CallId,
+        /// With what.
+        result: Result<ToolReturn, ToolError>,
+        /// When it was sent.
+        sent: Instant,
+    },
+    /// The lease had ended when a call was about to be sent: it was not.
+    CallHeld(CallOut),
+    /// The lease is lost, or it cannot be told.
+    LeaseLost,
+    /// The run cannot go on.
+    Broken(Box<RuntimeError>),
+}
+
+impl Driver {
+    pub(super) fn take(&mut self, done: Done) -> Result<(), RuntimeError> {
+        match done {
+            Done::Reply(reply) => self.apply(reply),
+            Done::Written { asked, repeated, receipt, releases, reply } => {
+                self.writes_out -= 1;
+                self.releasing -= usize::from(releases);
+                self.renewal.wrote();
+                if let Some(receipt) = receipt {
+                    self.hear(asked, repeated, &receipt);
+                    if !releases {
+                        self.renewal.heard(&receipt);
+                    }
+                }
+                self.apply(reply);
+            }
+            Done::Renewed { asked, outcome } => self.renewed(asked, outcome),
+            Done::CallEnded { call, result, sent } => {
+                if self.calls.over(&call) {
+                    let duration_ms = u64::try_from(sent.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    self.apply(Reply::CallEnded { call, result, duration_ms });
+                }
+            }
+            Done::CallHeld(call) => self.hold(call),
+            Done::LeaseLost => self.apply(Reply::LeaseLost),
+            Done::Broken(error) => return Err(*error),
+        }
+        Ok(())
+    }
+}

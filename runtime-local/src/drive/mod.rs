@@ -1,0 +1,176 @@
+//! The driver of one run: asks core's step iterator for the next action, performs it, tells what became
+//! of it. Everything that is out lives in this future: dropping it drops all of it.
+
+mod calls;
+mod done;
+mod model;
+mod perform;
+mod renewal;
+mod transcript;
+mod writes;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::future::{AbortHandle, Abortable, BoxFuture};
+use futures::stream::FuturesUnordered;
+use holdover_core::error::ErrorInfo;
+use holdover_core::ids::{Fence, QueueLabel};
+use holdover_core::payload::Payload;
+use holdover_core::step::{Action, ActionId, Reply, RunOutcome, StepIterator};
+use holdover_core::store::StateStore;
+use holdover_core::time::Timestamp;
+use tokio::time::{Instant, sleep_until};
+
+use calls::Calls;
+use done::Done;
+use renewal::Renewal;
+use transcript::Transcript;
+
+use crate::agent::Agent;
+use crate::clock::{Lease, StoreClock};
+use crate::error::RuntimeError;
+use crate::runtime::{Claimed, GIVE_BACK_FOR, Runtime};
+
+/// What a claim is for.
+pub(crate) enum Plan {
+    /// To run the session with its agent.
+    Run(Arc<Agent>),
+    /// To end a session that an interrupt waits for, without its agent.
+    End,
+}
+
+/// Drives a claimed session until its run exits.
+pub(crate) async fn run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Result<RunOutcome, RuntimeError> {
+    let clock = StoreClock::heard(claimed.claim.now);
+    let claim = claimed.claim.clone();
+    let (agent, started) = match plan {
+        Plan::Run(agent) => {
+            let spec = Arc::clone(agent.spec());
+            (Some(agent), StepIterator::start(claim, spec, clock.facts()))
+        }
+        Plan::End => (None, StepIterator::end(claim, clock.facts())),
+    };
+    let steps = match started {
+        Ok(steps) => steps,
+        Err(error) => {
+            let why = ErrorInfo::new("runtime.unreadable", error.to_string());
+            runtime.give_back(&claimed, clock.now().after(GIVE_BACK_FOR), &why).await;
+            return Err(RuntimeError::Start(error));
+        }
+    };
+    let Claimed { claim, lease } = claimed;
+    tracing::debug!(run = %claim.fence, found = %claim.found, "run begins");
+    let driver = Driver {
+        store: Arc::clone(runtime.store()),
+        renewal: Renewal::new(runtime.options().lease),
+        runtime,
+        agent,
+        definition: (claim.session.queue, claim.session.definition),
+        fence: claim.fence,
+        steps,
+        clock,
+        lease,
+        transcript: Transcript::default(),
+        out: FuturesUnordered::new(),
+        actions: HashMap::new(),
+        calls: Calls::default(),
+        writes_out: 0,
+        releasing: 0,
+    };
+    let fence = driver.fence.clone();
+    let outcome = driver.drive().await;
+    match &outcome {
+        Ok(outcome) => tracing::debug!(run = %fence, outcome = outcome.kind().as_str(), "run over"),
+        Err(error) => tracing::debug!(run = %fence, %error, "run over"),
+    }
+    outcome
+}
+
+struct Driver {
+    runtime: Runtime,
+    store: Arc<dyn StateStore>,
+    agent: Option<Arc<Agent>>,
+    definition: (QueueLabel, Payload),
+    fence: Fence,
+    steps: StepIterator,
+    clock: StoreClock,
+    lease: Lease,
+    renewal: Renewal,
+    transcript: Transcript,
+    /// Everything that is out.
+    out: FuturesUnordered<Abortable<BoxFuture<'static, Done>>>,
+    /// Actions that may be called off.
+    actions: HashMap<ActionId, AbortHandle>,
+    calls: Calls,
+    /// Commits and stagings on their way.
+    writes_out: usize,
+    /// Commits on their way that release the session: its lease ends with them.
+    releasing: usize,
+}
+
+impl Driver {
+    async fn drive(mut self) -> Result<RunOutcome, RuntimeError> {
+        loop {
+            let action = self.steps.next_action();
+            if let Action::Exit(outcome) = action {
+                return Ok(outcome);
+            }
+            if let Action::Await { until } = action {
+                self.wait(until).await?;
+            } else {
+                self.perform(action);
+            }
+        }
+    }
+
+    /// Waits for whatever comes first: an answer, the instant, the next renewal, a hint.
+    async fn wait(&mut self, until: Option<Timestamp>) -> Result<(), RuntimeError> {
+        let instant = until.map(|until| self.clock.instant(until));
+        let renew_at = self.renewal.due(self.releasing > 0);
+        self.renewal.listen(&self.store, &self.fence.key);
+        tokio::select! {
+            biased;
+            Some(done) = self.out.next(), if !self.out.is_empty() => {
+                // An error: it was called off.
+                if let Ok(done) = done {
+                    self.take(done)?;
+                }
+            }
+            () = at(instant) => self.apply(Reply::TimePassed),
+            () = at(renew_at) => self.renew(),
+            hinted = self.renewal.hint() => self.renewal.hinted(hinted, self.writes_out > 0),
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, reply: Reply) {
+        self.steps.apply(reply, self.clock.facts());
+    }
+
+    /// Lets a future run until it is done or the run is over.
+    fn send(&mut self, future: impl Future<Output = Done> + Send + 'static) -> AbortHandle {
+        let (handle, registration) = AbortHandle::new_pair();
+        self.out.push(Abortable::new(Box::pin(future), registration));
+        handle
+    }
+
+    /// Tells what a renewal or a write brought beside its answer.
+    fn hear(&mut self, asked: Instant, repeated: bool, receipt: &holdover_core::store::Receipt) {
+        self.lease.extend(asked, receipt);
+        // The answer to a repeat is the first one, and old.
+        if !repeated {
+            self.clock = StoreClock::heard(receipt.now);
+            self.runtime.hear(receipt.now);
+        }
+    }
+}
+
+/// Never, if there is no instant.
+async fn at(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,108 @@
+//! One model call: a request is put together, a stream is read to its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use holdover_core::model::{
+    Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
+};
+use holdover_core::step::{ActionId, ModelCall, Reply};
+use tokio::time::timeout;
+
+use super::Driver;
+use super::done::Done;
+use super::transcript::Unread;
+use crate::agent::Agent;
+use crate::guard::guarded;
+use crate::observer::{Provisional, RunObserver};
+
+impl Driver {
+    pub(super) fn call_model(&mut self, id: ActionId, call: ModelCall) {
+        let Some(agent) = self.agent.clone() else {
+            let error = ModelError::new(ModelErrorKind::Configuration, "the session runs without its agent");
+            self.send(async move { Done::Reply(Reply::ModelAnswered { id, result: Err(error) }) });
+            return;
+        };
+        let (store, key) = (Arc::clone(&self.store), self.fence.key.clone());
+        let (transcript, lease) = (self.transcript.clone(), self.lease.clone());
+        let options = self.runtime.options();
+        let (stall, observer) = (options.model_stall, options.observer.clone());
+        let handle = self.send(async move {
+            let messages = match transcript.of(&call, &store, &key, &lease).await {
+                Ok(messages) => messages,
+                Err(Unread::LeaseEnded) => return Done::LeaseLost,
+                Err(Unread::Broken(error)) => return Done::Broken(error),
+            };
+            let of = Provisional { session: key, step: call.step, attempt: call.attempt };
+            let request = request(&agent, &call, messages);
+            let model = Arc::clone(agent.model());
+            let asked = guarded(async move { ask(&*model, request, stall, observer.as_deref(), &of).await });
+            let result = asked.await.unwrap_or_else(|panicked| {
+                Err(ModelError::new(ModelErrorKind::Provider, format!("it panicked: {}", panicked.0)))
+            });
+            Done::Reply(Reply::ModelAnswered { id, result })
+        });
+        self.actions.insert(id, handle);
+    }
+}
+
+fn request(
+    agent: &Agent,
+    call: &ModelCall,
+    messages: Vec<Arc<holdover_core::message::Message>>,
+) -> ModelRequest {
+    let told = agent.told();
+    ModelRequest {
+        system: Arc::clone(&told.system),
+        messages,
+        tools: Arc::clone(&told.tools),
+        max_output_tokens: told.max_output_tokens,
+        step: call.step.0,
+        attempt: call.attempt,
+    }
+}
+
+/// Asks the model and reads its stream until it has finished. Silence for longer than `stall` is an error.
+async fn ask(
+    model: &dyn Model,
+    request: ModelRequest,
+    stall: Duration,
+    observer: Option<&dyn RunObserver>,
+    of: &Provisional,
+) -> Result<ModelAnswer, ModelError> {
+    if let Some(observer) = observer {
+        observer.on_model_call(of);
+    }
+    let stream = timeout(stall, model.stream(request)).await.map_err(|_| stalled(stall))??;
+    read(stream, stall, observer, of).await
+}
+
+async fn read(
+    mut stream: ModelStream,
+    stall: Duration,
+    observer: Option<&dyn RunObserver>,
+    of: &Provisional,
+) -> Result<ModelAnswer, ModelError> {
+    loop {
+        let event = match timeout(stall, stream.next()).await {
+            Err(_) => return Err(stalled(stall)),
+            Ok(None) => {
+                let detail = "the stream ended before the answer was finished";
+                return Err(ModelError::new(ModelErrorKind::Incomplete, detail));
+            }
+            Ok(Some(event)) => event?,
+        };
+        match (event, observer) {
+            (ModelEvent::Finished(answer), _) => return Ok(answer),
+            (ModelEvent::Text(text), Some(observer)) => observer.on_text(of, &text),
+            (ModelEvent::Reasoning(text), Some(observer)) => observer.on_reasoning(of, &text),
+            (ModelEvent::CallStarted { tool, .. }, Some(observer)) => observer.on_call_started(of, &tool),
+            (ModelEvent::Text(_) | ModelEvent::Reasoning(_) | ModelEvent::CallStarted { .. }, None) => {}
+        }
+    }
+}
+
+fn stalled(stall: Duration) -> ModelError {
+    ModelError::new(ModelErrorKind::Stalled, format!("no data for {} s", stall.as_secs()))
+}

@@ -1,0 +1,154 @@
+//! Keeping the lease, and hearing the news with it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use holdover_core::ids::SessionKey;
+use holdover_core::step::Reply;
+use holdover_core::store::{LeaseOutcome, Receipt, StateStore, StoreError, Watch};
+use tokio::time::Instant;
+
+use super::Driver;
+use super::done::Done;
+use crate::runtime::Backoff;
+
+/// A run renews at least this often while anything is out.
+const RENEW_MAX: Duration = Duration::from_secs(5);
+
+/// A hint this soon after a write of our own most likely tells of that write, whose answer brought the news.
+const OWN_ECHO: Duration = Duration::from_millis(100);
+
+/// So late is such a hint followed.
+const ECHO_DELAY: Duration = Duration::from_millis(250);
+
+/// When the lease is renewed next, and what was heard last.
+pub(super) struct Renewal {
+    every: Duration,
+    next: Instant,
+    out: bool,
+    last_write: Option<Instant>,
+    news: Option<(holdover_core::ids::InboxSeq, bool)>,
+    /// Slows down hints that brought nothing.
+    quiet: Backoff,
+    hint: Option<(Instant, BoxFuture<'static, bool>)>,
+}
+
+impl Renewal {
+    pub(super) fn new(lease: Duration) -> Self {
+        let every = RENEW_MAX.min(lease / 3);
+        Self {
+            every,
+            next: Instant::now() + every,
+            out: false,
+            last_write: None,
+            news: None,
+            quiet: quiet(),
+            hint: None,
+        }
+    }
+
+    /// When to renew; never while a renewal is out or the session is being released.
+    pub(super) fn due(&self, releasing: bool) -> Option<Instant> {
+        (!self.out && !releasing).then_some(self.next)
+    }
+
+    /// Renews as soon as possible.
+    pub(super) fn now(&mut self) {
+        self.next = Instant::now();
+    }
+
+    /// Begins to listen for changes of the session, if it does not yet.
+    pub(super) fn listen(&mut self, store: &Arc<dyn StateStore>, key: &SessionKey) {
+        if self.hint.is_some() {
+            return;
+        }
+        let (store, watch, at_most) = (Arc::clone(store), Watch::Session(key.clone()), self.every);
+        let began = Instant::now();
+        let hint = async move {
+            match store.wait_for_change(watch, at_most).await {
+                Ok(()) => began.elapsed() < at_most,
+                Err(_) => {
+                    tokio::time::sleep(at_most).await;
+                    false
+                }
+            }
+        };
+        self.hint = Some((began, hint.boxed()));
+    }
+
+    /// True when something may have changed, false when the time was over.
+    pub(super) async fn hint(&mut self) -> bool {
+        match &mut self.hint {
+            Some((_, hint)) => hint.await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Something may have changed: renew early, since a renewal brings the news.
+    pub(super) fn hinted(&mut self, changed: bool, writing: bool) {
+        self.hint = None;
+        if !changed {
+            return;
+        }
+        let own = writing || self.last_write.is_some_and(|at| at.elapsed() < OWN_ECHO);
+        let delay = if own { ECHO_DELAY } else { self.quiet.take() };
+        self.next = self.next.min(Instant::now() + delay);
+    }
+
+    /// A write of our own was answered.
+    pub(super) fn wrote(&mut self) {
+        self.last_write = Some(Instant::now());
+    }
+
+    /// Something brought the news.
+    pub(super) fn heard(&mut self, receipt: &Receipt) {
+        let news = Some((receipt.last_item, receipt.interrupt));
+        if news != self.news {
+            self.news = news;
+            self.quiet = quiet();
+        }
+    }
+}
+
+/// The first hint is followed at once, further ones that bring nothing ever more slowly.
+fn quiet() -> Backoff {
+    Backoff::new(Duration::from_millis(1), Duration::from_secs(1))
+}
+
+impl Driver {
+    pub(super) fn renew(&mut self) {
+        self.renewal.out = true;
+        let (store, fence) = (Arc::clone(&self.store), self.fence.clone());
+        let lease = self.runtime.options().lease;
+        self.send(async move {
+            let asked = Instant::now();
+            Done::Renewed { asked, outcome: store.renew_lease(&fence, lease).await }
+        });
+    }
+
+    pub(super) fn renewed(&mut self, asked: Instant, outcome: Result<LeaseOutcome, StoreError>) {
+        self.renewal.out = false;
+        self.renewal.next = Instant::now() + self.renewal.every;
+        match outcome {
+            Ok(LeaseOutcome::Renewed(receipt)) => {
+                self.hear(asked, false, &receipt);
+                self.renewal.heard(&receipt);
+                self.send_held();
+                self.apply(Reply::News(receipt));
+            }
+            // Released by a commit of our own whose answer is still on its way.
+            Ok(LeaseOutcome::StaleFence) if self.releasing > 0 => {}
+            Ok(LeaseOutcome::StaleFence) => self.apply(Reply::LeaseLost),
+            Err(error) if self.lease.runs() => {
+                tracing::debug!(run = %self.fence, %error, "the lease was not renewed; trying again");
+                self.renewal.next = Instant::now() + self.renewal.every / 8;
+            }
+            Err(error) => {
+                tracing::warn!(run = %self.fence, %error, "the lease ended and cannot be renewed");
+                self.apply(Reply::LeaseLost);
+            }
+        }
+    }
+}

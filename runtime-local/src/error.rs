@@ -1,0 +1,154 @@
+//! What goes wrong for whoever asks the runtime. Each fits one line and names its path.
+
+use holdover_core::error::ErrorInfo;
+use holdover_core::ids::{Epoch, InvalidId, ItemKey, QueueLabel, SessionKey, ToolName, WorkerId};
+use holdover_core::message::SignalBody;
+use holdover_core::step::StartError;
+use holdover_core::store::{CommitSurvives, PendingKind, SessionStatus, StoreError};
+use holdover_core::time::Timestamp;
+
+/// What goes wrong for whoever asks the runtime.
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeError {
+    /// There is no such session.
+    #[error("session {key}: there is no such session")]
+    NotFound {
+        /// Which.
+        key: SessionKey,
+    },
+    /// The session is aborted, for ever.
+    #[error("session {key}: it is aborted")]
+    Aborted {
+        /// Which.
+        key: SessionKey,
+    },
+    /// Another run holds the session.
+    #[error("session {key}: run {epoch} of worker {worker} holds it until {lease_ends}")]
+    Held {
+        /// Which session.
+        key: SessionKey,
+        /// Who holds it.
+        worker: WorkerId,
+        /// Which run.
+        epoch: Epoch,
+        /// Until when.
+        lease_ends: Timestamp,
+    },
+    /// The idempotency key was used before for something else (INV-27).
+    #[error("session {key}: item {item}: the key was used before for something else")]
+    KeyConflict {
+        /// Which session.
+        key: SessionKey,
+        /// Which key.
+        item: ItemKey,
+    },
+    /// The session belongs to another agent than the one it was asked for with.
+    #[error("session {key}: it belongs to agent {found}, not to {asked}")]
+    OtherAgent {
+        /// Which session.
+        key: SessionKey,
+        /// Whose it is.
+        found: QueueLabel,
+        /// Whose it was taken for.
+        asked: QueueLabel,
+    },
+    /// The agent of the session cannot be found in this process.
+    #[error("session {key}: agent {queue}: {why}")]
+    AgentUnknown {
+        /// Which session.
+        key: SessionKey,
+        /// Under which label.
+        queue: QueueLabel,
+        /// Why.
+        why: ErrorInfo,
+    },
+    /// The agent has a tool with effects that this store cannot protect.
+    #[error(
+        "agent {agent}: tool {tool}: its effects ask for a store whose commits survive a killed process; \
+         {backend} survives {survives:?} (to accept that, name it in RuntimeOptions::effects_override)"
+    )]
+    EffectsRefused {
+        /// Which agent.
+        agent: QueueLabel,
+        /// Which tool.
+        tool: ToolName,
+        /// Which store.
+        backend: String,
+        /// What it survives.
+        survives: CommitSurvives,
+    },
+    /// The session is in no state to be taken up again.
+    #[error("session {key}: it is {status}, so it does not take {signal:?}")]
+    NotResumable {
+        /// Which session.
+        key: SessionKey,
+        /// Its status.
+        status: SessionStatus,
+        /// What it was asked for.
+        signal: SignalBody,
+    },
+    /// The pending call waits for an answer of the other kind.
+    #[error("session {key}: call {call}: waits for {}, not for {}", found.as_str(), asked.as_str())]
+    OtherAnswer {
+        /// Which session.
+        key: SessionKey,
+        /// Which call, as it was named.
+        call: String,
+        /// What it waits for.
+        found: PendingKind,
+        /// What was given.
+        asked: PendingKind,
+    },
+    /// The session changed under our hands, over and over.
+    #[error("session {key}: it changed {tries} times while it was being claimed")]
+    Contended {
+        /// Which session.
+        key: SessionKey,
+        /// How often it was tried.
+        tries: u32,
+    },
+    /// The session was deleted while its events were followed; another may stand in its place.
+    #[error("session {key}: events: the session they belong to was deleted")]
+    Gone {
+        /// Which session.
+        key: SessionKey,
+    },
+    /// What is stored is not what this version writes.
+    #[error("session {key}: {what}: {detail}")]
+    Unreadable {
+        /// Which session.
+        key: SessionKey,
+        /// Which part.
+        what: String,
+        /// Why.
+        detail: String,
+    },
+    /// Core cannot take the session up.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The run broke down by a fault of the engine; another will take the session over.
+    #[error("session {key}: the run panicked: {detail}")]
+    Panicked {
+        /// Which session.
+        key: SessionKey,
+        /// In which words.
+        detail: String,
+    },
+    /// A text that cannot be an id.
+    #[error("{0}")]
+    Id(#[from] InvalidId),
+    /// The store failed.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+}
+
+impl RuntimeError {
+    pub(crate) fn unreadable(
+        key: &SessionKey,
+        what: impl Into<String>,
+        detail: impl std::fmt::Display,
+    ) -> Self {
+        let detail = detail.to_string().replace('\n', " ");
+        Self::Unreadable { key: key.clone(), what: what.into(), detail }
+    }
+}

@@ -1,0 +1,57 @@
+//! Code of others runs in tasks of its own: what panics, blocks or is dropped there hurts nobody else.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures::FutureExt;
+use tokio::task::{JoinError, JoinHandle};
+
+/// A task that ends when this is dropped.
+pub(crate) struct Guarded<T> {
+    task: JoinHandle<T>,
+    detached: bool,
+}
+
+/// The task panicked, with these words.
+#[derive(Debug)]
+pub(crate) struct Panicked(pub(crate) String);
+
+/// Runs `future` in a task of its own.
+pub(crate) fn guarded<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> Guarded<T> {
+    Guarded { task: tokio::spawn(future), detached: false }
+}
+
+impl<T> Guarded<T> {
+    /// Lets the task run on by itself.
+    pub(crate) fn detach(mut self) {
+        self.detached = true;
+    }
+}
+
+impl<T> Future for Guarded<T> {
+    type Output = Result<T, Panicked>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.task.poll_unpin(context).map_err(|error| Panicked(words(error)))
+    }
+}
+
+impl<T> Drop for Guarded<T> {
+    fn drop(&mut self) {
+        if !self.detached {
+            self.task.abort();
+        }
+    }
+}
+
+fn words(error: JoinError) -> String {
+    match error.try_into_panic() {
+        Ok(panic) => match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+            (Some(text), _) => (*text).to_owned(),
+            (None, Some(text)) => text.clone(),
+            (None, None) => String::from("panicked"),
+        },
+        Err(_) => String::from("its task was stopped"),
+    }
+}

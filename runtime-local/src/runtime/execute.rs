@@ -1,0 +1,253 @@
+//! Starting a turn with a message.
+
+use std::sync::Arc;
+
+use holdover_core::ids::{Incarnation, InvalidId, ItemKey, SessionId, SessionKey, TenantId};
+use holdover_core::message::Said;
+use holdover_core::payload::{Digest, Payload};
+use holdover_core::step::STATE_FORMAT;
+use holdover_core::store::{
+    CreateOutcome, Delivery, InboxItem, ItemKind, Labels, NewSession, Session, Start, Wake,
+};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::claim::Try;
+use super::repeat::repeated;
+use super::{Claimed, RunHandle, Runtime, draw_id};
+use crate::agent::Agent;
+use crate::drive::Plan;
+use crate::error::RuntimeError;
+
+/// How often a session that others create, delete or move meanwhile is tried.
+const TRIES_MAX: u32 = 8;
+
+/// A message that starts a turn, in a new session or in one that exists.
+#[derive(Debug, Clone)]
+pub struct Execute {
+    /// Whose session.
+    pub tenant: TenantId,
+    /// Which session. None: a new one, or, with an idempotency key, the one that belongs to the key.
+    pub session: Option<SessionId>,
+    /// Who answers. An existing session stays with the definition it was created with.
+    pub agent: Arc<Agent>,
+    /// What is said.
+    pub message: String,
+    /// Starts at most one turn, however often it comes (INV-27).
+    pub idempotency_key: Option<ItemKey>,
+    /// By what a new session is listed.
+    pub labels: Labels,
+}
+
+impl Execute {
+    /// `message` to `agent`, in a new session of `tenant`.
+    pub fn new(tenant: TenantId, agent: Arc<Agent>, message: impl Into<String>) -> Self {
+        Self {
+            tenant,
+            session: None,
+            agent,
+            message: message.into(),
+            idempotency_key: None,
+            labels: Labels::default(),
+        }
+    }
+
+    /// In this session, which is created if there is none.
+    #[must_use]
+    pub fn in_session(self, session: SessionId) -> Self {
+        Self { session: Some(session), ..self }
+    }
+
+    /// At most once under this key.
+    #[must_use]
+    pub fn once(self, idempotency_key: ItemKey) -> Self {
+        Self { idempotency_key: Some(idempotency_key), ..self }
+    }
+
+    /// A new session is listed by these.
+    #[must_use]
+    pub fn labelled(self, labels: Labels) -> Self {
+        Self { labels, ..self }
+    }
+
+    fn prepare(self) -> Result<Prepared, RuntimeError> {
+        let id = match (self.session, &self.idempotency_key) {
+            (Some(id), _) => (id, false),
+            (None, Some(key)) => (derived_id(&self.tenant, key)?, true),
+            (None, None) => (SessionId::new(Uuid::now_v7().to_string())?, false),
+        };
+        let (id, derived) = id;
+        let payload = Payload::json(&Said { text: self.message });
+        let key = SessionKey::new(self.tenant, id);
+        let item = InboxItem {
+            key: self.idempotency_key.unwrap_or_else(draw_id),
+            kind: ItemKind::Message { wake: Wake::Now },
+            incarnation: None,
+            payload: payload.map_err(|error| RuntimeError::unreadable(&key, "message", error))?,
+        };
+        Ok(Prepared { key, derived, agent: self.agent, item, labels: self.labels })
+    }
+}
+
+/// The id of the session that belongs to an idempotency key: the same in every process, for ever.
+fn derived_id(tenant: &TenantId, key: &ItemKey) -> Result<SessionId, InvalidId> {
+    let text = format!("holdover session\0{}\0{tenant}\0{key}", tenant.as_str().len());
+    let digest = Digest::of(text.as_bytes()).to_string();
+    SessionId::new(format!("k-{}", &digest[..40]))
+}
+
+struct Prepared {
+    key: SessionKey,
+    /// The session belongs to the idempotency key and to nothing else.
+    derived: bool,
+    agent: Arc<Agent>,
+    item: InboxItem,
+    labels: Labels,
+}
+
+impl Prepared {
+    fn new_session(&self, start: Start, items: Vec<InboxItem>) -> NewSession {
+        NewSession {
+            key: self.key.clone(),
+            incarnation: Incarnation(Uuid::new_v4()),
+            operation: draw_id(),
+            queue: self.agent.queue().clone(),
+            labels: self.labels.clone(),
+            definition: self.agent.definition().clone(),
+            format: STATE_FORMAT,
+            items,
+            start,
+        }
+    }
+}
+
+/// What [`Runtime::start`] left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Started {
+    /// Which session.
+    pub key: SessionKey,
+    /// Whether the message had been accepted before under this idempotency key.
+    pub duplicate: bool,
+}
+
+impl Runtime {
+    /// Starts a turn and runs it here. A new session is created claimed; an existing one is claimed with
+    /// the message, or [`RuntimeError::Held`] says who holds it and nothing is delivered.
+    pub async fn execute(&self, request: Execute) -> Result<RunHandle, RuntimeError> {
+        self.check_effects(&request.agent)?;
+        self.remember_own(&request.agent);
+        let prepared = request.prepare()?;
+        for _ in 0..TRIES_MAX {
+            match self.shared.store.load_session(&prepared.key).await? {
+                None => {
+                    if let Some(handle) = self.create_claimed(&prepared).await? {
+                        return Ok(handle);
+                    }
+                }
+                Some(_) if prepared.derived => {
+                    if let Some(handle) = self.join(&prepared).await? {
+                        return Ok(handle);
+                    }
+                }
+                Some(session) => {
+                    if let Some(handle) = self.take_up(&prepared, session).await? {
+                        return Ok(handle);
+                    }
+                }
+            }
+        }
+        Err(RuntimeError::Contended { key: prepared.key, tries: TRIES_MAX })
+    }
+
+    /// Starts a turn and leaves it to the workers: creates the session, or delivers the message to it.
+    pub async fn start(&self, request: Execute) -> Result<Started, RuntimeError> {
+        self.check_effects(&request.agent)?;
+        let prepared = request.prepare()?;
+        for _ in 0..TRIES_MAX {
+            let new = prepared.new_session(Start::WithItems, vec![prepared.item.clone()]);
+            match repeated(|| self.shared.store.create_session(new.clone())).await? {
+                CreateOutcome::Created { .. } => {
+                    return Ok(Started { key: prepared.key, duplicate: false });
+                }
+                CreateOutcome::AlreadyExists { .. } | CreateOutcome::ItemConflict { .. } => {}
+            }
+            if let Some(session) = self.shared.store.load_session(&prepared.key).await? {
+                check_agent(&prepared, &session)?;
+            }
+            match repeated(|| self.shared.store.deliver(&prepared.key, prepared.item.clone())).await? {
+                Delivery::Accepted { .. } => return Ok(Started { key: prepared.key, duplicate: false }),
+                Delivery::Duplicate { .. } => return Ok(Started { key: prepared.key, duplicate: true }),
+                Delivery::Conflict { .. } => return Err(conflict(&prepared)),
+                Delivery::Aborted => return Err(RuntimeError::Aborted { key: prepared.key }),
+                // Deleted since.
+                Delivery::AlreadyAnswered | Delivery::NotPending | Delivery::NotFound => {}
+            }
+        }
+        Err(RuntimeError::Contended { key: prepared.key, tries: TRIES_MAX })
+    }
+
+    /// Creates the session claimed by us. None: somebody else created it meanwhile.
+    async fn create_claimed(&self, prepared: &Prepared) -> Result<Option<RunHandle>, RuntimeError> {
+        let one = self.claim_one(vec![prepared.item.clone()], None);
+        let new = prepared.new_session(Start::Claimed(one), Vec::new());
+        let asked = Instant::now();
+        match repeated(|| self.shared.store.create_session(new.clone())).await? {
+            CreateOutcome::Created { claim: Some(claim), .. } => {
+                self.hear(claim.now);
+                let plan = Plan::Run(Arc::clone(&prepared.agent));
+                Ok(Some(RunHandle::begin(self, Claimed::new(*claim, asked), plan)))
+            }
+            // Created by us, and our lease ended before we heard of it.
+            CreateOutcome::Created { claim: None, .. } => {
+                Ok(Some(RunHandle::of_another(self, prepared.key.clone())))
+            }
+            CreateOutcome::AlreadyExists { .. } | CreateOutcome::ItemConflict { .. } => Ok(None),
+        }
+    }
+
+    /// The session that belongs to the key exists, so the key was used. None: it was deleted since.
+    async fn join(&self, prepared: &Prepared) -> Result<Option<RunHandle>, RuntimeError> {
+        match repeated(|| self.shared.store.deliver(&prepared.key, prepared.item.clone())).await? {
+            Delivery::Accepted { .. } | Delivery::Duplicate { .. } => {
+                Ok(Some(RunHandle::of_another(self, prepared.key.clone())))
+            }
+            Delivery::Conflict { .. } => Err(conflict(prepared)),
+            Delivery::Aborted => Err(RuntimeError::Aborted { key: prepared.key.clone() }),
+            Delivery::AlreadyAnswered | Delivery::NotPending | Delivery::NotFound => Ok(None),
+        }
+    }
+
+    /// Claims a session that exists, with the message. None: it changed meanwhile.
+    async fn take_up(
+        &self,
+        prepared: &Prepared,
+        session: Session,
+    ) -> Result<Option<RunHandle>, RuntimeError> {
+        check_agent(prepared, &session)?;
+        let agent = if session.definition == *prepared.agent.definition() {
+            Arc::clone(&prepared.agent)
+        } else {
+            self.agent_of(&session.key, &session.queue, &session.definition).await?
+        };
+        match self.try_claim(&prepared.key, vec![prepared.item.clone()], None).await? {
+            Try::Ours(claimed) => Ok(Some(RunHandle::begin(self, *claimed, Plan::Run(agent)))),
+            Try::Duplicate => Ok(Some(RunHandle::of_another(self, prepared.key.clone()))),
+            Try::Changed => Ok(None),
+        }
+    }
+}
+
+fn check_agent(prepared: &Prepared, session: &Session) -> Result<(), RuntimeError> {
+    if session.queue == *prepared.agent.queue() {
+        return Ok(());
+    }
+    Err(RuntimeError::OtherAgent {
+        key: session.key.clone(),
+        found: session.queue.clone(),
+        asked: prepared.agent.queue().clone(),
+    })
+}
+
+fn conflict(prepared: &Prepared) -> RuntimeError {
+    RuntimeError::KeyConflict { key: prepared.key.clone(), item: prepared.item.key.clone() }
+}

@@ -1,0 +1,96 @@
+//! A run that was started here.
+
+use holdover_core::ids::{Epoch, SessionKey};
+use holdover_core::step::RunOutcome;
+
+use super::{Claimed, Runtime};
+use crate::drive::{self, Plan};
+use crate::error::RuntimeError;
+use crate::guard::{Guarded, guarded};
+
+/// A run that was started here, and the session it works on. Dropping it stops the run where it is; another
+/// takes the session over when the lease has ended. [`RunHandle::detach`] lets it run on by itself.
+#[must_use = "dropping it stops the run"]
+pub struct RunHandle {
+    runtime: Runtime,
+    key: SessionKey,
+    epoch: Option<Epoch>,
+    run: Option<Guarded<Result<RunOutcome, RuntimeError>>>,
+}
+
+impl RunHandle {
+    /// Drives a claim in a task of its own.
+    pub(super) fn begin(runtime: &Runtime, claimed: Claimed, plan: Plan) -> Self {
+        let key = claimed.claim.fence.key.clone();
+        let epoch = Some(claimed.claim.fence.epoch);
+        let run = Some(guarded(drive::run(runtime.clone(), claimed, plan)));
+        Self { runtime: runtime.clone(), key, epoch, run }
+    }
+
+    /// A session that somebody else works on.
+    pub(super) fn of_another(runtime: &Runtime, key: SessionKey) -> Self {
+        Self { runtime: runtime.clone(), key, epoch: None, run: None }
+    }
+
+    /// Which session.
+    pub fn key(&self) -> &SessionKey {
+        &self.key
+    }
+
+    /// The number of the run; none if it was not started here.
+    pub fn epoch(&self) -> Option<Epoch> {
+        self.epoch
+    }
+
+    /// Whether the message had been accepted before under this idempotency key: nothing was started now.
+    pub fn is_duplicate(&self) -> bool {
+        self.epoch.is_none()
+    }
+
+    /// How the turn ended, or what it waits for. Follows the session through durable timers and back-offs
+    /// as a worker would, and through runs of others.
+    pub async fn outcome(mut self) -> Result<RunOutcome, RuntimeError> {
+        match self.first_outcome().await? {
+            Some(outcome) if is_last_word(&outcome) => Ok(outcome),
+            Some(_) | None => self.runtime.wait(&self.key).await,
+        }
+    }
+
+    /// How this one run ended, whatever comes after it. None if it was not started here, or was asked for
+    /// before.
+    pub async fn first_outcome(&mut self) -> Result<Option<RunOutcome>, RuntimeError> {
+        let Some(run) = self.run.as_mut() else { return Ok(None) };
+        let ended = run.await;
+        self.run = None;
+        match ended {
+            Ok(outcome) => outcome.map(Some),
+            Err(panicked) => Err(RuntimeError::Panicked { key: self.key.clone(), detail: panicked.0 }),
+        }
+    }
+
+    /// Lets the run go on by itself.
+    pub fn detach(self) {
+        if let Some(run) = self.run {
+            run.detach();
+        }
+    }
+}
+
+impl std::fmt::Debug for RunHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunHandle")
+            .field("key", &self.key)
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether nothing more happens by itself: not after a timer, and not in another run.
+pub(super) fn is_last_word(outcome: &RunOutcome) -> bool {
+    match outcome {
+        RunOutcome::Released | RunOutcome::Lost => false,
+        RunOutcome::Ended(_) | RunOutcome::Suspended(_) | RunOutcome::BackingOff { .. } => {
+            outcome.goes_on_at().is_none()
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! What an embedding service asks for: execute, deliver, resume, stop, follow, wait.
+
+mod claim;
+mod deliver;
+mod events;
+mod execute;
+mod handle;
+mod read;
+mod repeat;
+mod resume;
+mod stop;
+mod wait;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use holdover_core::ids::{QueueLabel, RunId, SessionKey, WorkerId};
+use holdover_core::payload::{Digest, Payload};
+use holdover_core::store::{CommitSurvives, StateStore};
+use holdover_core::time::Timestamp;
+use holdover_core::tool::{EffectClass, RunsOn};
+use uuid::Uuid;
+
+pub use claim::GIVE_BACK_FOR;
+pub use deliver::{Approval, Deliver, Delivered, Denial};
+pub use events::{EventEntry, Follow};
+pub use execute::{Execute, Started};
+pub use handle::RunHandle;
+pub use read::MessageEntry;
+
+pub(crate) use claim::Claimed;
+pub(crate) use repeat::{Backoff, GivenUp, until_answered};
+
+use crate::agent::Agent;
+use crate::clock::StoreClock;
+use crate::error::RuntimeError;
+use crate::observer::RunObserver;
+use crate::source::AgentSource;
+
+/// How many agents are remembered by definition, so that their schemas are compiled once.
+const AGENTS_KEPT: usize = 256;
+
+/// How a [`Runtime`] behaves.
+#[derive(Clone)]
+pub struct RuntimeOptions {
+    /// Who we are in leases and run records; drawn if none.
+    pub worker: Option<WorkerId>,
+    /// How long a claim holds before others may try. Renewed while a run lives.
+    pub lease: Duration,
+    /// A model that says nothing for longer is given up ([`Stalled`](holdover_core::model::ModelErrorKind::Stalled)).
+    pub model_stall: Duration,
+    /// Making a turn's surroundings ready, or freeing them, may take this long.
+    pub provision_timeout: Duration,
+    /// The name of a store, as its capabilities say it (`memory`), on which effects are accepted although
+    /// its commits do not survive a killed process. They may then happen twice, or be forgotten.
+    pub effects_override: Option<String>,
+    /// Told of what models say before it is durable.
+    pub observer: Option<Arc<dyn RunObserver>>,
+}
+
+impl Default for RuntimeOptions {
+    fn default() -> Self {
+        Self {
+            worker: None,
+            lease: Duration::from_secs(30),
+            model_stall: Duration::from_secs(120),
+            provision_timeout: Duration::from_secs(600),
+            effects_override: None,
+            observer: None,
+        }
+    }
+}
+
+/// The runtime: a store, a source of agents, and what to do with them. Cheap to clone.
+#[derive(Clone)]
+pub struct Runtime {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    store: Arc<dyn StateStore>,
+    source: Arc<dyn AgentSource>,
+    options: RuntimeOptions,
+    worker: WorkerId,
+    agents: Mutex<HashMap<(QueueLabel, Digest), Arc<Agent>>>,
+    clock: Mutex<Option<StoreClock>>,
+}
+
+impl Runtime {
+    /// A runtime on `store`, with the agents of `source`.
+    pub fn new(store: Arc<dyn StateStore>, source: Arc<dyn AgentSource>, options: RuntimeOptions) -> Self {
+        let worker = options.worker.clone().unwrap_or_else(draw_worker);
+        let shared = Shared {
+            store,
+            source,
+            options,
+            worker,
+            agents: Mutex::new(HashMap::new()),
+            clock: Mutex::new(None),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<dyn StateStore> {
+        &self.shared.store
+    }
+
+    /// Who we are in leases and run records.
+    pub fn worker_id(&self) -> &WorkerId {
+        &self.shared.worker
+    }
+
+    /// How it behaves.
+    pub fn options(&self) -> &RuntimeOptions {
+        &self.shared.options
+    }
+
+    /// The store's clock as far as it is known here; before its first answer, this machine's.
+    pub fn now(&self) -> Timestamp {
+        match *self.shared.clock.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(clock) => clock.now(),
+            None => Timestamp::EPOCH.after(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
+        }
+    }
+
+    pub(crate) fn hear(&self, now: Timestamp) {
+        *self.shared.clock.lock().unwrap_or_else(PoisonError::into_inner) = Some(StoreClock::heard(now));
+    }
+
+    /// The agent of a session of another's making.
+    pub(crate) async fn agent_of(
+        &self,
+        key: &SessionKey,
+        queue: &QueueLabel,
+        definition: &Payload,
+    ) -> Result<Arc<Agent>, RuntimeError> {
+        let known = (queue.clone(), definition.digest());
+        if let Some(agent) = self.agents().get(&known) {
+            return Ok(Arc::clone(agent));
+        }
+        let found = self.shared.source.agent(queue, definition).await;
+        let agent = found.map_err(|why| RuntimeError::AgentUnknown {
+            key: key.clone(),
+            queue: queue.clone(),
+            why,
+        })?;
+        self.remember(known, &agent);
+        Ok(agent)
+    }
+
+    pub(crate) fn remember_own(&self, agent: &Arc<Agent>) {
+        self.remember((agent.queue().clone(), agent.definition().digest()), agent);
+    }
+
+    fn remember(&self, known: (QueueLabel, Digest), agent: &Arc<Agent>) {
+        let mut agents = self.agents();
+        if agents.len() >= AGENTS_KEPT {
+            agents.clear();
+        }
+        agents.insert(known, Arc::clone(agent));
+    }
+
+    fn agents(&self) -> std::sync::MutexGuard<'_, HashMap<(QueueLabel, Digest), Arc<Agent>>> {
+        self.shared.agents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Refuses an agent whose effects this store cannot protect: the start mark of a call must survive the
+    /// death of the process that sends it (INV-15).
+    fn check_effects(&self, agent: &Agent) -> Result<(), RuntimeError> {
+        let capabilities = self.shared.store.capabilities();
+        if capabilities.commit_survives >= CommitSurvives::ProcessKill {
+            return Ok(());
+        }
+        let name = capabilities.backend.split_whitespace().next().unwrap_or_default();
+        if self.shared.options.effects_override.as_deref().is_some_and(|by| by.eq_ignore_ascii_case(name)) {
+            return Ok(());
+        }
+        let acts = |tool: &&holdover_core::tool::ToolSpec| {
+            tool.runs_on == RunsOn::Server && (tool.effect == EffectClass::AtMostOnce || tool.dangerous)
+        };
+        match agent.spec().tools.iter().find(acts) {
+            Some(tool) => Err(RuntimeError::EffectsRefused {
+                agent: agent.queue().clone(),
+                tool: tool.name.clone(),
+                backend: capabilities.backend,
+                survives: capabilities.commit_survives,
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Runtime").field("worker", &self.shared.worker).finish_non_exhaustive()
+    }
+}
+
+fn draw_worker() -> WorkerId {
+    let id = format!("holdover-{}-{}", std::process::id(), &draw()[..8]);
+    WorkerId::new(id).unwrap_or_else(|_| unreachable!("made of letters, digits and dashes"))
+}
+
+/// A random id as text.
+pub(crate) fn draw() -> String {
+    Uuid::new_v4().simple().to_string()
+}
+
+/// A random id of any kind.
+pub(crate) fn draw_id<T: std::str::FromStr<Err = holdover_core::ids::InvalidId>>() -> T {
+    draw().parse().unwrap_or_else(|_| unreachable!("32 hexadecimal digits are an id"))
+}
+
+pub(crate) fn draw_run() -> RunId {
+    draw_id()
+}

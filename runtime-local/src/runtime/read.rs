@@ -1,0 +1,52 @@
+//! Reading a session.
+
+use holdover_core::ids::{MessageSeq, SessionKey};
+use holdover_core::message::Message;
+use holdover_core::store::{MessageRange, Session};
+use holdover_core::time::Timestamp;
+
+use super::Runtime;
+use crate::error::RuntimeError;
+
+/// How many messages are read at once.
+const MESSAGES_AT_ONCE: u64 = 256;
+
+/// A message with its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageEntry {
+    /// Its place.
+    pub seq: MessageSeq,
+    /// When it was appended.
+    pub at: Timestamp,
+    /// The message.
+    pub message: Message,
+}
+
+impl Runtime {
+    /// A session as it stands. None if there is no such session.
+    pub async fn session(&self, key: &SessionKey) -> Result<Option<Session>, RuntimeError> {
+        Ok(self.shared.store.load_session(key).await?)
+    }
+
+    pub(super) async fn existing(&self, key: &SessionKey) -> Result<Session, RuntimeError> {
+        self.session(key).await?.ok_or_else(|| RuntimeError::NotFound { key: key.clone() })
+    }
+
+    /// The whole transcript of a session, oldest first, decisions and notices included.
+    pub async fn messages(&self, key: &SessionKey) -> Result<Vec<MessageEntry>, RuntimeError> {
+        let last = self.existing(key).await?.last_message;
+        let mut messages = Vec::new();
+        let mut from = MessageSeq(1);
+        while from <= last {
+            let to = last.min(MessageSeq(from.0 + MESSAGES_AT_ONCE - 1));
+            for stored in self.shared.store.read_messages(key, &[MessageRange::new(from, to)]).await? {
+                let message = stored.payload.parse().map_err(|error| {
+                    RuntimeError::unreadable(key, format!("message {}", stored.seq), error)
+                })?;
+                messages.push(MessageEntry { seq: stored.seq, at: stored.at, message });
+            }
+            from = to.next();
+        }
+        Ok(messages)
+    }
+}

@@ -1,0 +1,93 @@
+//! Repeating a request to the store: each carries an id of its own, so a repeat changes nothing.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use holdover_core::store::{Retry, StoreError};
+use tokio::time::sleep;
+
+use crate::clock::Lease;
+
+/// How often a request from outside is tried before its error is handed on.
+const TRIES_MAX: u32 = 6;
+
+/// Growing waits between tries.
+#[derive(Debug)]
+pub(crate) struct Backoff {
+    next: Duration,
+    longest: Duration,
+}
+
+impl Backoff {
+    /// Waits from `first`, doubling up to `longest`.
+    pub(crate) fn new(first: Duration, longest: Duration) -> Self {
+        Self { next: first, longest }
+    }
+
+    /// For a store that stumbled.
+    pub(crate) fn store() -> Self {
+        Self::new(Duration::from_millis(20), Duration::from_secs(1))
+    }
+
+    /// How long to wait now.
+    pub(crate) fn take(&mut self) -> Duration {
+        let now = self.next;
+        self.next = (self.next * 2).min(self.longest);
+        now
+    }
+}
+
+/// Repeats `request` a few times while its error says that this makes sense.
+pub(crate) async fn repeated<'a, T>(
+    mut request: impl FnMut() -> BoxFuture<'a, Result<T, StoreError>> + Send,
+) -> Result<T, StoreError> {
+    let mut backoff = Backoff::store();
+    let mut tries = 1;
+    loop {
+        match request().await {
+            Err(error) if error.retry != Retry::Never && tries < TRIES_MAX => {
+                tracing::debug!(%error, "asking the store again");
+                sleep(backoff.take()).await;
+                tries += 1;
+            }
+            answer => return answer,
+        }
+    }
+}
+
+/// Why a request under a fence was given up.
+#[derive(Debug)]
+pub(crate) enum GivenUp {
+    /// The lease has ended, and it cannot be told what became of the request.
+    LeaseEnded,
+    /// The same request fails again; nothing was changed.
+    Final(StoreError),
+}
+
+/// Repeats `request` until it is answered or the lease has ended. The answer says whether it was repeated.
+pub(crate) async fn until_answered<'a, T>(
+    lease: &Lease,
+    mut request: impl FnMut() -> BoxFuture<'a, Result<T, StoreError>> + Send,
+) -> Result<(T, bool), GivenUp> {
+    let mut backoff = Backoff::store();
+    let (mut repeated, mut unknown) = (false, false);
+    loop {
+        let error = match request().await {
+            Ok(answer) => return Ok((answer, repeated)),
+            Err(error) => error,
+        };
+        match error.retry {
+            Retry::Never if unknown => return Err(GivenUp::LeaseEnded),
+            Retry::Never => return Err(GivenUp::Final(error)),
+            Retry::OutcomeUnknown => unknown = true,
+            Retry::Later => {}
+        }
+        if !lease.runs() {
+            tracing::warn!(%error, "the lease ended while the store did not answer");
+            return Err(GivenUp::LeaseEnded);
+        }
+        tracing::debug!(%error, "asking the store again");
+        sleep(backoff.take()).await;
+        repeated = true;
+    }
+}

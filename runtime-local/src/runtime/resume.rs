@@ -1,0 +1,78 @@
+//! Taking a session up again.
+
+use holdover_core::ids::SessionKey;
+use holdover_core::message::SignalBody;
+use holdover_core::payload::Payload;
+use holdover_core::store::{CasOutcome, InboxItem, ItemKind, Session, SessionStatus, StatusCas, Wake};
+
+use super::claim::Try;
+use super::{RunHandle, Runtime, draw_id};
+use crate::drive::Plan;
+use crate::error::RuntimeError;
+
+const TRIES_MAX: u32 = 8;
+
+impl Runtime {
+    /// Takes a session up and runs it here: a suspended one goes on where something has arrived or is due,
+    /// an interrupted or failed one begins a new turn on the transcript as it stands.
+    pub async fn resume(&self, key: &SessionKey) -> Result<RunHandle, RuntimeError> {
+        self.again(key, SignalBody::Resume).await
+    }
+
+    /// Takes up the turn of a failed or interrupted session again, and runs it here.
+    pub async fn retry(&self, key: &SessionKey) -> Result<RunHandle, RuntimeError> {
+        self.again(key, SignalBody::Retry).await
+    }
+
+    async fn again(&self, key: &SessionKey, signal: SignalBody) -> Result<RunHandle, RuntimeError> {
+        for _ in 0..TRIES_MAX {
+            let session = self.existing(key).await?;
+            let items = match (session.status, signal) {
+                (SessionStatus::Failed | SessionStatus::Interrupted, _) => vec![signal_item(key, signal)?],
+                (SessionStatus::Suspended | SessionStatus::Active, SignalBody::Resume) => Vec::new(),
+                (SessionStatus::Idle, SignalBody::Resume) if is_due(self, &session) => Vec::new(),
+                (SessionStatus::Aborted, _) => return Err(RuntimeError::Aborted { key: key.clone() }),
+                (SessionStatus::Suspended | SessionStatus::Active, SignalBody::Retry)
+                | (SessionStatus::Idle, _) => {
+                    let status = session.status;
+                    return Err(RuntimeError::NotResumable { key: key.clone(), status, signal });
+                }
+            };
+            let agent = self.agent_of(key, &session.queue, &session.definition).await?;
+            // Compare-and-set: of two resumes at once exactly one wins, the other learns who did.
+            match self.try_claim(key, items, Some(session.version)).await? {
+                Try::Ours(claimed) => return Ok(RunHandle::begin(self, *claimed, Plan::Run(agent))),
+                Try::Changed | Try::Duplicate => {}
+            }
+        }
+        Err(RuntimeError::Contended { key: key.clone(), tries: TRIES_MAX })
+    }
+
+    /// Hands a failed or interrupted session to the workers, to be taken up again: for a front that has no
+    /// agent to run. False: it moved meanwhile.
+    pub async fn requeue(&self, key: &SessionKey) -> Result<bool, RuntimeError> {
+        let session = self.existing(key).await?;
+        let cas = StatusCas {
+            expected_version: session.version,
+            to: SessionStatus::Suspended,
+            items: vec![signal_item(key, SignalBody::Retry)?],
+        };
+        match self.shared.store.compare_and_set_status(key, cas).await? {
+            CasOutcome::Moved { .. } => Ok(true),
+            CasOutcome::VersionConflict { .. } | CasOutcome::ItemRefused { .. } => Ok(false),
+            CasOutcome::NotAllowed { from, .. } => {
+                Err(RuntimeError::NotResumable { key: key.clone(), status: from, signal: SignalBody::Retry })
+            }
+            CasOutcome::NotFound => Err(RuntimeError::NotFound { key: key.clone() }),
+        }
+    }
+}
+
+fn is_due(runtime: &Runtime, session: &Session) -> bool {
+    session.alarm.is_some_and(|alarm| alarm <= runtime.now())
+}
+
+fn signal_item(key: &SessionKey, signal: SignalBody) -> Result<InboxItem, RuntimeError> {
+    let payload = Payload::json(&signal).map_err(|error| RuntimeError::unreadable(key, "signal", error))?;
+    Ok(InboxItem { key: draw_id(), kind: ItemKind::Signal { wake: Wake::Now }, incarnation: None, payload })
+}

@@ -1,0 +1,76 @@
+//! Stopping a session, from any process.
+
+use holdover_core::error::ErrorInfo;
+use holdover_core::ids::{InterruptId, SessionKey};
+use holdover_core::store::{Interrupt, InterruptKind, InterruptOutcome};
+
+use super::claim::{Try, is_stopped};
+use super::repeat::repeated;
+use super::{Runtime, draw_id};
+use crate::drive::{self, Plan};
+use crate::error::RuntimeError;
+
+impl Runtime {
+    /// Stops the turn of a session; it stays usable. A run that holds it ends it within the grace period;
+    /// when nobody does, it is ended here, without its agent, before this returns.
+    pub async fn interrupt(
+        &self,
+        key: &SessionKey,
+        reason: impl Into<String>,
+    ) -> Result<InterruptOutcome, RuntimeError> {
+        self.stop(key, InterruptKind::Soft, reason.into()).await
+    }
+
+    /// Stops a session for ever, in the same way.
+    pub async fn abort(
+        &self,
+        key: &SessionKey,
+        reason: impl Into<String>,
+    ) -> Result<InterruptOutcome, RuntimeError> {
+        self.stop(key, InterruptKind::Abort, reason.into()).await
+    }
+
+    async fn stop(
+        &self,
+        key: &SessionKey,
+        kind: InterruptKind,
+        reason: String,
+    ) -> Result<InterruptOutcome, RuntimeError> {
+        let id: InterruptId = draw_id();
+        let interrupt = Interrupt { id: id.clone(), kind, reason, at: self.now() };
+        let asked = repeated(|| self.shared.store.request_interrupt(key, interrupt.clone())).await?;
+        let own = matches!(&asked, InterruptOutcome::AlreadyWaiting { id: waiting } if *waiting == id);
+        let outcome = if own { InterruptOutcome::Requested } else { asked };
+        match &outcome {
+            InterruptOutcome::Requested | InterruptOutcome::AlreadyWaiting { .. } => {
+                // The request is durable: whatever goes wrong now, a worker ends the session.
+                if let Err(error) = self.end_unowned(key).await {
+                    tracing::warn!(session = %key, %error, "asked to stop, left to be ended by another");
+                }
+            }
+            InterruptOutcome::AtRest | InterruptOutcome::Aborted | InterruptOutcome::NotFound => {}
+        }
+        Ok(outcome)
+    }
+
+    /// Ends a session that an interrupt waits for, if nobody holds it.
+    async fn end_unowned(&self, key: &SessionKey) -> Result<(), RuntimeError> {
+        match self.try_claim(key, Vec::new(), None).await {
+            Ok(Try::Ours(claimed)) if is_stopped(&claimed.claim) => {
+                drive::run(self.clone(), *claimed, Plan::End).await.map(drop)
+            }
+            Ok(Try::Ours(claimed)) => {
+                // Somebody ended it meanwhile. Due at once, so that whoever serves it sets its alarm right.
+                let why = ErrorInfo::new("runtime.nothing_to_stop", "the interrupt was carried out already");
+                self.give_back(&claimed, claimed.claim.now, &why).await;
+                Ok(())
+            }
+            // Whoever holds it sees the interrupt.
+            Ok(Try::Changed | Try::Duplicate)
+            | Err(RuntimeError::Held { .. } | RuntimeError::Aborted { .. } | RuntimeError::NotFound { .. }) => {
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+}

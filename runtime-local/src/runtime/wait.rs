@@ -1,0 +1,125 @@
+//! Waiting for a session, and taking it on when its time has come: as a worker would.
+
+use std::time::Duration;
+
+use futures::poll;
+use holdover_core::ids::SessionKey;
+use holdover_core::machine::{AgentState, Machine, classify_suspension};
+use holdover_core::step::RunOutcome;
+use holdover_core::store::{Session, SessionStatus, Watch};
+use holdover_core::time::Timestamp;
+use tokio::time::sleep;
+
+use super::claim::Try;
+use super::handle::is_last_word;
+use super::{Backoff, Runtime};
+use crate::drive::{self, Plan};
+use crate::error::RuntimeError;
+
+/// A store that gives no hints is asked this often.
+const POLL: Duration = Duration::from_secs(1);
+
+/// A store that hints all the time is asked no more often than this.
+const GAP: Duration = Duration::from_millis(5);
+
+impl Runtime {
+    /// Returns when the turn has ended, or when a person, a client or another session owes something.
+    /// Meanwhile takes the session on when it is due and nobody else does, if its agent is found here.
+    pub async fn wait(&self, key: &SessionKey) -> Result<RunOutcome, RuntimeError> {
+        let mut idle = Backoff::new(Duration::from_millis(20), POLL);
+        loop {
+            let store = &self.shared.store;
+            // Listen first, then look: what changes in between is not missed.
+            let mut hint = store.wait_for_change(Watch::Session(key.clone()), POLL);
+            let _ = poll!(hint.as_mut());
+            let session = self.existing(key).await?;
+            match look(key, &session, self.now())? {
+                Look::Over(outcome) => return Ok(*outcome),
+                Look::Later(at) => {
+                    let in_time = self.now().until(at).min(POLL);
+                    tokio::select! {
+                        _ = hint => {}
+                        () = sleep(in_time) => {}
+                    }
+                    sleep(GAP).await;
+                }
+                Look::Due => {
+                    drop(hint);
+                    match self.run_due(key, &session).await? {
+                        Some(outcome) if is_last_word(&outcome) => return Ok(outcome),
+                        Some(RunOutcome::Released | RunOutcome::Lost) | None => sleep(idle.take()).await,
+                        Some(
+                            RunOutcome::Ended(_) | RunOutcome::Suspended(_) | RunOutcome::BackingOff { .. },
+                        ) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes on a session that is due. None: somebody else has it, or its agent is not found here.
+    async fn run_due(&self, key: &SessionKey, session: &Session) -> Result<Option<RunOutcome>, RuntimeError> {
+        let plan = match self.agent_of(key, &session.queue, &session.definition).await {
+            Ok(agent) => Plan::Run(agent),
+            Err(RuntimeError::AgentUnknown { queue, why, .. }) => {
+                tracing::debug!(session = %key, %queue, %why, "left to a worker that has its agent");
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        match self.try_claim(key, Vec::new(), Some(session.version)).await {
+            Ok(Try::Ours(claimed)) => drive::run(self.clone(), *claimed, plan).await.map(Some),
+            Ok(Try::Changed | Try::Duplicate)
+            | Err(RuntimeError::Held { .. } | RuntimeError::Aborted { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What there is to do about a session.
+enum Look {
+    /// Nothing goes on by itself.
+    Over(Box<RunOutcome>),
+    /// Somebody works on it, or time must pass: look again then, or when it changes.
+    Later(Timestamp),
+    /// It wants a worker.
+    Due,
+}
+
+fn look(key: &SessionKey, session: &Session, now: Timestamp) -> Result<Look, RuntimeError> {
+    match (session.status, &session.lease, session.alarm) {
+        (SessionStatus::Active, Some(lease), _) if lease.ends > now => return Ok(Look::Later(lease.ends)),
+        (SessionStatus::Active, _, Some(alarm)) if alarm > now => return Ok(Look::Later(alarm)),
+        (SessionStatus::Active, _, _) => return Ok(Look::Due),
+        (SessionStatus::Aborted, _, _) => {}
+        (_, _, Some(alarm)) if alarm <= now => return Ok(Look::Due),
+        (_, _, _) => {}
+    }
+    let outcome = outcome_of(key, session, now)?;
+    match (session.status, session.alarm) {
+        (SessionStatus::Suspended, Some(alarm)) if outcome.goes_on_at().is_some() => Ok(Look::Later(alarm)),
+        // A scheduled start.
+        (SessionStatus::Idle, Some(alarm)) => Ok(Look::Later(alarm)),
+        (_, _) => Ok(Look::Over(Box::new(outcome))),
+    }
+}
+
+/// What the last run left, read from the state: whoever parks or ends writes it so that it says why.
+fn outcome_of(key: &SessionKey, session: &Session, now: Timestamp) -> Result<RunOutcome, RuntimeError> {
+    let Some(state) = &session.state else { return Ok(RunOutcome::Released) };
+    let machine: Machine = state.parse().map_err(|error| RuntimeError::unreadable(key, "state", error))?;
+    match machine.state {
+        AgentState::Done { ending, .. } | AgentState::TearingDown { ending, .. } => {
+            Ok(RunOutcome::Ended(ending))
+        }
+        AgentState::BackingOff { until, error, .. } => Ok(RunOutcome::BackingOff { until, error }),
+        AgentState::Confirming { batch } | AgentState::Executing { batch } => {
+            Ok(classify_suspension(&batch, now).map_or(RunOutcome::Released, RunOutcome::Suspended))
+        }
+        AgentState::Idle
+        | AgentState::Provisioning { .. }
+        | AgentState::Thinking { .. }
+        | AgentState::Streaming { .. }
+        | AgentState::Steering { .. } => Ok(RunOutcome::Released),
+    }
+}

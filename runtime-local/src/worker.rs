@@ -1,0 +1,199 @@
+//! A worker: keeps claiming sessions that are due, and runs each in a task of its own.
+
+use std::future::Future;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use futures::poll;
+use holdover_core::error::ErrorInfo;
+use holdover_core::ids::{StateFormat, TenantId};
+use holdover_core::step::{RunOutcome, STATE_FORMAT};
+use holdover_core::store::{ClaimDue, Queues, StoreError, Watch};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::drive::{self, Plan};
+use crate::error::RuntimeError;
+use crate::runtime::{Backoff, Claimed, GIVE_BACK_FOR, Runtime, draw_run};
+
+/// Hints that bring nothing are followed no more often than this.
+const GAP: Duration = Duration::from_millis(5);
+const GAP_MAX: Duration = Duration::from_millis(100);
+
+/// What a [`Worker`] serves, and how much of it.
+#[derive(Debug, Clone)]
+pub struct WorkerOptions {
+    /// How many sessions run at once.
+    pub max_running: NonZeroUsize,
+    /// Which queues are served: the labels of agents that are found here.
+    pub queues: Queues,
+    /// Sessions whose state has a newer format are left alone.
+    pub newest_format: StateFormat,
+    /// The store is asked this often when it gives no hints. At least a second keeps an idle worker silent.
+    pub poll: Duration,
+    /// Only sessions of this tenant.
+    pub tenant: Option<TenantId>,
+    /// How long runs may go on after the shutdown was asked for. Then they are dropped where they are, and
+    /// other workers take their sessions over once the leases have ended.
+    pub shutdown_grace: Duration,
+}
+
+impl Default for WorkerOptions {
+    fn default() -> Self {
+        Self {
+            max_running: NonZeroUsize::new(16).unwrap_or(NonZeroUsize::MIN),
+            queues: Queues::All,
+            newest_format: STATE_FORMAT,
+            poll: Duration::from_secs(1),
+            tenant: None,
+            shutdown_grace: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Keeps claiming sessions that are due. Any number of them may serve one store.
+#[derive(Debug, Clone)]
+pub struct Worker {
+    runtime: Runtime,
+    options: WorkerOptions,
+}
+
+impl Worker {
+    /// A worker of `runtime`.
+    pub fn new(runtime: Runtime, options: WorkerOptions) -> Self {
+        Self { runtime, options }
+    }
+
+    /// Works until `shutdown` is cancelled, then lets what runs come to its end. Store errors are logged
+    /// and waited out: a worker outlives its store's restarts.
+    pub async fn run(&self, shutdown: CancellationToken) {
+        let mut running = JoinSet::new();
+        let work = self.work(&mut running);
+        tokio::select! {
+            biased;
+            () = shutdown.cancelled() => {}
+            never = work => match never {},
+        }
+        self.finish(running).await;
+    }
+
+    async fn work(&self, running: &mut JoinSet<()>) -> std::convert::Infallible {
+        let mut gap = Backoff::new(GAP, GAP_MAX);
+        let mut stumble = Backoff::store();
+        loop {
+            while let Some(ended) = running.try_join_next() {
+                note(ended);
+            }
+            let free = self.options.max_running.get() - running.len().min(self.options.max_running.get());
+            if free == 0 {
+                if let Some(ended) = running.join_next().await {
+                    note(ended);
+                }
+                continue;
+            }
+            let store = self.runtime.store().clone();
+            // Listen first, then look: what becomes due in between is not missed.
+            let mut hint = store.wait_for_change(Watch::Due, self.options.poll);
+            let _ = poll!(hint.as_mut());
+            let claims = match self.claim(free).await {
+                Ok(claims) => claims,
+                Err(error) => {
+                    tracing::warn!(%error, "worker: nothing claimed");
+                    sleep(stumble.take().max(self.options.poll.min(Duration::from_secs(1)) / 4)).await;
+                    continue;
+                }
+            };
+            stumble = Backoff::store();
+            if claims.is_empty() {
+                idle(hint, self.options.poll, &mut gap).await;
+                continue;
+            }
+            gap = Backoff::new(GAP, GAP_MAX);
+            for claimed in claims {
+                let runtime = self.runtime.clone();
+                running.spawn(async move { serve(runtime, claimed).await });
+            }
+        }
+    }
+
+    async fn claim(&self, free: usize) -> Result<Vec<Claimed>, StoreError> {
+        let due = ClaimDue {
+            runs: (0..free).map(|_| draw_run()).collect(),
+            worker: self.runtime.worker_id().clone(),
+            lease: self.runtime.options().lease,
+            queues: self.options.queues.clone(),
+            newest_format: self.options.newest_format,
+            tenant: self.options.tenant.clone(),
+        };
+        let asked = Instant::now();
+        // A lost answer is not repeated: its leases end.
+        let claims = self.runtime.store().claim_due(due).await?;
+        if let Some(claim) = claims.first() {
+            self.runtime.hear(claim.now);
+        }
+        Ok(claims.into_iter().map(|claim| Claimed::new(claim, asked)).collect())
+    }
+
+    async fn finish(&self, mut running: JoinSet<()>) {
+        let all = async {
+            while let Some(ended) = running.join_next().await {
+                note(ended);
+            }
+        };
+        if timeout(self.options.shutdown_grace, all).await.is_err() {
+            tracing::warn!(runs = running.len(), "worker: dropped at shutdown, to be taken over");
+            running.shutdown().await;
+        }
+    }
+}
+
+/// Waits for a hint or the next poll. Hints that came to nothing are followed ever more slowly.
+async fn idle(hint: impl Future<Output = Result<(), StoreError>>, poll: Duration, gap: &mut Backoff) {
+    let began = Instant::now();
+    let heard = hint.await;
+    if heard.is_err() {
+        sleep(poll).await;
+    } else if began.elapsed() < poll {
+        sleep(gap.take()).await;
+    } else {
+        *gap = Backoff::new(GAP, GAP_MAX);
+    }
+}
+
+/// One claim, from here to its exit.
+async fn serve(runtime: Runtime, claimed: Claimed) {
+    let fence = claimed.claim.fence.clone();
+    let session = &claimed.claim.session;
+    let plan = match runtime.agent_of(&fence.key, &session.queue, &session.definition).await {
+        Ok(agent) => Plan::Run(agent),
+        // No agent is needed to end a session.
+        Err(_) if claimed.claim.interrupt().is_some() => Plan::End,
+        Err(error) => {
+            let alarm = claimed.claim.now.after(GIVE_BACK_FOR);
+            tracing::warn!(
+                session = %fence.key, queue = %session.queue, %error, until = %alarm,
+                "worker: no agent for a session that is due; given back"
+            );
+            let why = ErrorInfo::new("runtime.agent_unknown", error.to_string());
+            return runtime.give_back(&claimed, alarm, &why).await;
+        }
+    };
+    match drive::run(runtime, claimed, plan).await {
+        Ok(RunOutcome::Lost) => tracing::info!(run = %fence, "worker: the session was taken over"),
+        Ok(outcome) => tracing::debug!(run = %fence, outcome = outcome.kind().as_str(), "worker: run over"),
+        Err(RuntimeError::Start(error)) => {
+            tracing::error!(run = %fence, %error, "worker: cannot be taken up")
+        }
+        Err(error) => tracing::error!(run = %fence, %error, "worker: run broke down"),
+    }
+}
+
+/// A panic in one run hurts no other: its session is taken over when the lease has ended.
+fn note(ended: Result<(), JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        tracing::error!(%error, "worker: a run panicked");
+    }
+}
