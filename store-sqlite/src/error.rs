@@ -1,0 +1,123 @@
+//! What goes wrong inside, and the store error it becomes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use holdover_core::ids::SessionKey;
+use holdover_core::store::{Retry, StoreError, StoreErrorKind};
+
+const BUSY: i32 = 5;
+const LOCKED: i32 = 6;
+const NOMEM: i32 = 7;
+const READONLY: i32 = 8;
+const IOERR: i32 = 10;
+const CORRUPT: i32 = 11;
+const FULL: i32 = 13;
+const CANTOPEN: i32 = 14;
+const TOOBIG: i32 = 18;
+const NOTADB: i32 = 26;
+
+/// A failure before the operation and the session it belongs to are known. Cheap to clone: one failed
+/// commit is the failure of every write in its group.
+#[derive(Debug, Clone)]
+pub(crate) enum Fault {
+    /// SQLite or the way to it failed.
+    Sql(SqlError),
+    /// What was read is not what was written.
+    Corrupt(String),
+    /// The caller asked for something without a meaning.
+    Invalid(String),
+    /// The database could not be opened again after a failure.
+    Unreachable(String),
+    /// The task that owns the writer connection has ended.
+    Closed,
+}
+
+/// SQLite's own error, shared.
+#[derive(Debug, Clone)]
+pub(crate) struct SqlError(Arc<sqlx::Error>);
+
+impl fmt::Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_database_error() {
+            Some(error) => write!(f, "{error}"),
+            None => write!(f, "{}", self.0),
+        }
+    }
+}
+
+impl std::error::Error for SqlError {}
+
+impl From<sqlx::Error> for Fault {
+    fn from(error: sqlx::Error) -> Self {
+        if let sqlx::Error::PoolClosed = error {
+            return Self::Closed;
+        }
+        Self::Sql(SqlError(Arc::new(error)))
+    }
+}
+
+impl SqlError {
+    /// SQLite's primary result code, if it was SQLite that failed.
+    fn code(&self) -> Option<i32> {
+        let extended: i32 = self.0.as_database_error()?.code()?.parse().ok()?;
+        Some(extended & 0xff)
+    }
+
+    fn kind(&self) -> StoreErrorKind {
+        match self.code() {
+            Some(BUSY | LOCKED | NOMEM | READONLY | IOERR | CANTOPEN) | None => StoreErrorKind::Unavailable,
+            Some(FULL) => StoreErrorKind::Full,
+            Some(TOOBIG) => StoreErrorKind::TooLarge,
+            Some(CORRUPT | NOTADB) => StoreErrorKind::Corrupt,
+            Some(_) => StoreErrorKind::Backend,
+        }
+    }
+}
+
+impl Fault {
+    /// Whether SQLite answered that somebody else holds a lock.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.code().is_some_and(|code| code == BUSY || code == LOCKED)
+    }
+
+    /// Whether a COMMIT that failed so has certainly changed nothing. Busy: it was never begun. Full: a
+    /// frame could not be written whole, and the frame that makes a commit is the last one written. Any
+    /// other failure (a sync, the shared index) may come after that frame reached the disk.
+    pub(crate) fn leaves_commit_undone(&self) -> bool {
+        self.code().is_some_and(|code| code == BUSY || code == FULL)
+    }
+
+    /// Whether the connection can be trusted no more.
+    pub(crate) fn taints_connection(&self) -> bool {
+        match self {
+            Self::Sql(error) => {
+                !matches!(error.code(), Some(code) if ![NOMEM, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB].contains(&code))
+            }
+            Self::Corrupt(_) | Self::Invalid(_) | Self::Unreachable(_) | Self::Closed => false,
+        }
+    }
+
+    fn code(&self) -> Option<i32> {
+        match self {
+            Self::Sql(error) => error.code(),
+            Self::Corrupt(_) | Self::Invalid(_) | Self::Unreachable(_) | Self::Closed => None,
+        }
+    }
+
+    /// The store error of `operation`, on `key` if it was about one session.
+    pub(crate) fn of(self, operation: &'static str, key: Option<&SessionKey>) -> StoreError {
+        let error = match self {
+            Self::Sql(error) => StoreError::new(error.kind(), operation, "").because(error),
+            Self::Corrupt(detail) => StoreError::new(StoreErrorKind::Corrupt, operation, detail),
+            Self::Invalid(detail) => StoreError::invalid(operation, detail),
+            Self::Unreachable(detail) => StoreError::new(StoreErrorKind::Unavailable, operation, detail),
+            Self::Closed => StoreError::new(StoreErrorKind::Unavailable, operation, "the store was closed")
+                .retry(Retry::Never),
+        };
+        match key {
+            Some(key) => error.on(key),
+            None => error,
+        }
+    }
+}

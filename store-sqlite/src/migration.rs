@@ -1,0 +1,113 @@
+//! The schema, version by version. The version lies in the file's header and changes in the transaction
+//! that changes the schema, so a crash at any statement leaves the old one or the new one (INV-40).
+
+use holdover_core::store::{StoreError, StoreErrorKind};
+use sqlx::SqliteConnection;
+
+use crate::columns::Columns;
+use crate::error::Fault;
+
+/// "Hold": marks the file as ours.
+const APPLICATION_ID: i64 = 0x486f_6c64;
+
+/// Each step leads from the version before it to the next; the first from an empty file to version 1.
+const STEPS: [Step; 1] =
+    [Step { schema: include_str!("../schema/0001.sql"), mark: "PRAGMA user_version = 1" }];
+
+const MARK_AS_OURS: &str = "PRAGMA application_id = 1215261796";
+
+/// Read in one statement each, before anything of the file is changed.
+const READ_APPLICATION: &str = "PRAGMA application_id";
+const READ_VERSION: &str = "PRAGMA user_version";
+const COUNT_TABLES: &str = "SELECT count(*) FROM sqlite_schema";
+
+struct Step {
+    schema: &'static str,
+    mark: &'static str,
+}
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Schema {
+    /// An empty file.
+    Empty,
+    /// Ours, at this version, which this program knows.
+    Known(usize),
+}
+
+/// Says what the file is, or refuses it: not a database, somebody else's, newer than this program.
+pub(crate) async fn inspect(conn: &mut SqliteConnection, file: &str) -> Result<Schema, StoreError> {
+    let (application, version, tables) = async {
+        let application = number(conn, READ_APPLICATION).await?;
+        let version = number(conn, READ_VERSION).await?;
+        Ok((application, version, number(conn, COUNT_TABLES).await?))
+    }
+    .await
+    .map_err(|fault: Fault| {
+        let mut error = fault.of("open", None);
+        error.detail = if error.kind == StoreErrorKind::Corrupt {
+            format!("{file}: is not a sound SQLite database")
+        } else {
+            file.to_owned()
+        };
+        error
+    })?;
+    let newest = STEPS.len();
+    match (application, usize::try_from(version)) {
+        (0, Ok(0)) if tables == 0 => Ok(Schema::Empty),
+        (APPLICATION_ID, Ok(version)) if (1..=newest).contains(&version) => Ok(Schema::Known(version)),
+        (APPLICATION_ID, Ok(version)) if version > newest => {
+            let detail = format!("{file}: has schema {version}, this program knows up to {newest}");
+            Err(StoreError::new(StoreErrorKind::Newer, "open", detail))
+        }
+        _ => {
+            let detail = format!("{file}: is an SQLite database of something else");
+            Err(StoreError::new(StoreErrorKind::Corrupt, "open", detail))
+        }
+    }
+}
+
+/// Whether there is anything to do.
+pub(crate) fn is_newest(schema: Schema) -> bool {
+    schema == Schema::Known(STEPS.len())
+}
+
+/// Brings the file to the newest version. One write transaction; who waited for it looks again, so that of
+/// several processes which open at once one migrates.
+pub(crate) async fn migrate(conn: &mut SqliteConnection, file: &str) -> Result<(), StoreError> {
+    let open = |error: sqlx::Error| {
+        let mut error = Fault::from(error).of("open", None);
+        error.detail = format!("{file}: the schema could not be brought up to date");
+        error
+    };
+    sqlx::query("BEGIN IMMEDIATE").execute(&mut *conn).await.map_err(open)?;
+    let done = match inspect(conn, file).await? {
+        Schema::Empty => 0,
+        Schema::Known(version) => version,
+    };
+    for step in STEPS.iter().skip(done) {
+        sqlx::raw_sql(step.schema).execute(&mut *conn).await.map_err(open)?;
+        sqlx::raw_sql(step.mark).execute(&mut *conn).await.map_err(open)?;
+    }
+    sqlx::raw_sql(MARK_AS_OURS).execute(&mut *conn).await.map_err(open)?;
+    sqlx::query("COMMIT").execute(&mut *conn).await.map_err(open)?;
+    Ok(())
+}
+
+async fn number(conn: &mut SqliteConnection, sql: &'static str) -> Result<i64, Fault> {
+    let row = sqlx::query(sql).fetch_one(conn).await?;
+    Columns::of(&row).int()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_marks_agree_with_the_steps() {
+        assert_eq!(MARK_AS_OURS, format!("PRAGMA application_id = {APPLICATION_ID}"));
+        for (at, step) in STEPS.iter().enumerate() {
+            assert_eq!(step.mark, format!("PRAGMA user_version = {}", at + 1));
+        }
+    }
+}

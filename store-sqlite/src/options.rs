@@ -1,0 +1,190 @@
+//! How a store is opened.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use holdover_core::store::StoreError;
+use holdover_core::time::{Clock, Timestamp};
+
+const MIB: usize = 1024 * 1024;
+
+/// What an acknowledged commit survives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Synchronous {
+    /// Each commit is synced before it is acknowledged: it survives a power cut.
+    #[default]
+    Full,
+    /// Commits are synced at checkpoints only: the last ones may roll back in a power cut. They survive the
+    /// death of the process, and the database is never corrupt.
+    Normal,
+}
+
+impl Synchronous {
+    /// SQLite's name of the setting.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Normal => "normal",
+        }
+    }
+}
+
+/// The clock of the machine, which all processes on one database share.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::EPOCH.after(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+    }
+}
+
+/// Where the database lies and how it is used.
+#[derive(Clone)]
+pub struct SqliteOptions {
+    pub(crate) path: PathBuf,
+    pub(crate) synchronous: Synchronous,
+    pub(crate) busy_timeout: Duration,
+    pub(crate) readers_max: u32,
+    pub(crate) payload_bytes_max: usize,
+    pub(crate) commit_bytes_max: usize,
+    pub(crate) wal_bytes_max: u64,
+    pub(crate) file_bytes_max: Option<u64>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl SqliteOptions {
+    /// The largest single payload, unless a lower limit is set.
+    pub const PAYLOAD_BYTES_MAX: usize = 64 * MIB;
+    /// The largest commit, unless a lower limit is set.
+    pub const COMMIT_BYTES_MAX: usize = 128 * MIB;
+    /// The size of the write-ahead log at which it is written back and truncated.
+    pub const WAL_BYTES_MAX: u64 = 8 * MIB as u64;
+    /// How long a write waits for other processes.
+    pub const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+    /// How many reads run at once.
+    pub const READERS_MAX: u32 = 4;
+
+    /// The database at `path`, with safe settings. The file is created if its folder exists.
+    pub fn new(path: impl AsRef<Path>) -> Self {
+        Self {
+            path: path.as_ref().to_owned(),
+            synchronous: Synchronous::Full,
+            busy_timeout: Self::BUSY_TIMEOUT,
+            readers_max: Self::READERS_MAX,
+            payload_bytes_max: Self::PAYLOAD_BYTES_MAX,
+            commit_bytes_max: Self::COMMIT_BYTES_MAX,
+            wal_bytes_max: Self::WAL_BYTES_MAX,
+            file_bytes_max: None,
+            clock: Arc::new(SystemClock),
+        }
+    }
+
+    /// The database named by `sqlite:path` (or `sqlite://path`), taken as it is written.
+    ///
+    /// # Errors
+    /// Another scheme, an empty path, or options after a `?`: none are known, and none is ignored.
+    pub fn from_url(url: &str) -> Result<Self, StoreError> {
+        let path = url
+            .strip_prefix("sqlite:")
+            .ok_or_else(|| StoreError::invalid("open", "a SQLite URL begins with sqlite:"))?;
+        let path = path.strip_prefix("//").unwrap_or(path);
+        if path.is_empty() {
+            return Err(StoreError::invalid("open", "the SQLite URL names no file"));
+        }
+        if path.contains('?') {
+            return Err(StoreError::invalid("open", format!("{path}: a SQLite URL takes no options")));
+        }
+        Ok(Self::new(path))
+    }
+
+    /// Sets when commits are synced. [`Synchronous::Normal`] lowers what the capabilities promise.
+    #[must_use]
+    pub fn synchronous(mut self, synchronous: Synchronous) -> Self {
+        self.synchronous = synchronous;
+        self
+    }
+
+    /// Sets how long a write waits for other processes before it answers that it may succeed later.
+    #[must_use]
+    pub fn busy_timeout(mut self, busy_timeout: Duration) -> Self {
+        self.busy_timeout = busy_timeout.min(Duration::from_secs(3600));
+        self
+    }
+
+    /// Sets how many reads run at once; at least one.
+    #[must_use]
+    pub fn readers_max(mut self, readers_max: u32) -> Self {
+        self.readers_max = readers_max.max(1);
+        self
+    }
+
+    /// Lowers the largest payload; [`Self::PAYLOAD_BYTES_MAX`] at most.
+    #[must_use]
+    pub fn payload_bytes_max(mut self, bytes: usize) -> Self {
+        self.payload_bytes_max = bytes.min(Self::PAYLOAD_BYTES_MAX);
+        self
+    }
+
+    /// Lowers the largest commit; [`Self::COMMIT_BYTES_MAX`] at most.
+    #[must_use]
+    pub fn commit_bytes_max(mut self, bytes: usize) -> Self {
+        self.commit_bytes_max = bytes.min(Self::COMMIT_BYTES_MAX);
+        self
+    }
+
+    /// Sets the size of the write-ahead log at which it is written back and truncated.
+    #[must_use]
+    pub fn wal_bytes_max(mut self, bytes: u64) -> Self {
+        self.wal_bytes_max = bytes;
+        self
+    }
+
+    /// Bounds the database file. A write that would pass the bound answers
+    /// [`Full`](holdover_core::store::StoreErrorKind::Full).
+    #[must_use]
+    pub fn file_bytes_max(mut self, bytes: u64) -> Self {
+        self.file_bytes_max = Some(bytes);
+        self
+    }
+
+    /// Uses `clock` instead of the machine's. All handles on one database must share one clock.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+}
+
+impl fmt::Debug for SqliteOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteOptions")
+            .field("path", &self.path)
+            .field("synchronous", &self.synchronous)
+            .field("busy_timeout", &self.busy_timeout)
+            .field("readers_max", &self.readers_max)
+            .field("payload_bytes_max", &self.payload_bytes_max)
+            .field("commit_bytes_max", &self.commit_bytes_max)
+            .field("wal_bytes_max", &self.wal_bytes_max)
+            .field("file_bytes_max", &self.file_bytes_max)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_names_a_file_and_nothing_else() {
+        let path = |url: &str| SqliteOptions::from_url(url).map(|options| options.path).ok();
+        assert_eq!(path("sqlite:a%b.db"), Some("a%b.db".into()));
+        assert_eq!(path("sqlite://a.db"), Some("a.db".into()));
+        assert_eq!(path("sqlite:///tmp/a.db"), Some("/tmp/a.db".into()));
+        for bad in ["a.db", "postgres://a", "sqlite:", "sqlite://", "sqlite:a.db?synchronous=off"] {
+            assert_eq!(path(bad), None, "{bad}");
+        }
+    }
+}

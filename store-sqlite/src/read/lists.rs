@@ -1,0 +1,235 @@
+//! Lists, page by page along an index.
+
+use holdover_core::ids::{Epoch, InboxSeq, MessageSeq, RunId, SessionId, SessionKey, TenantId, Version};
+use holdover_core::store::{
+    OutcomeKind, Page, PageRequest, PendingCall, PendingKind, PendingQuery, RunEnded, RunRecord,
+    SessionQuery, SessionStatus, SessionSummary, runs_digest,
+};
+use holdover_core::time::Timestamp;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{QueryBuilder, Sqlite};
+
+use super::{Snapshot, cut};
+use crate::columns::{Columns, int};
+use crate::error::Fault;
+use crate::rows::{self, Sid};
+
+// Each page is one read transaction; a walk sees what is there when it comes by.
+const LIST_SESSIONS: &str = "SELECT sid, tenant, id, incarnation, status, version, epoch, queue, last_message, \
+     unread, alarm, created_at, updated_at FROM session AS s WHERE tenant = ";
+const LIST_PENDING: &str = "SELECT tenant, session, incarnation, id, call, kind, needed, answered, last_answer, \
+     endless, deadline, opened_at, digest, payload FROM pending WHERE tenant = ";
+const LIST_RUNS: &str = "SELECT epoch, run, worker, found, parent, started_at, ended_at, outcome, digest, detail \
+     FROM run WHERE sid = ? AND epoch > ? ORDER BY epoch LIMIT ?";
+
+/// Place bytes that this store did not write, under a checksum that is right: as good as corrupt.
+fn bad_place() -> Fault {
+    Fault::Invalid("after: it is no place in this list".into())
+}
+
+pub(crate) async fn list_sessions(
+    snapshot: &mut Snapshot,
+    query: &SessionQuery,
+    after: Option<Vec<u8>>,
+) -> Result<Page<SessionSummary>, Fault> {
+    let limit = query.page.rows();
+    let mut sql = QueryBuilder::<Sqlite>::new(LIST_SESSIONS);
+    sql.push_bind(query.tenant.as_str().to_owned());
+    if !query.status.is_empty() {
+        sql.push(" AND status IN (");
+        let mut list = sql.separated(", ");
+        for status in &query.status {
+            list.push_bind(status.as_str());
+        }
+        sql.push(")");
+    }
+    if let Some(queue) = &query.queue {
+        sql.push(" AND queue = ").push_bind(queue.as_str().to_owned());
+    }
+    for (name, value) in &query.labels.0 {
+        sql.push(" AND EXISTS (SELECT 1 FROM label WHERE label.sid = s.sid AND name = ")
+            .push_bind(name.clone())
+            .push(" AND value = ")
+            .push_bind(value.clone())
+            .push(")");
+    }
+    if let Some(place) = after {
+        let (created_at, id) = place.split_first_chunk::<8>().ok_or_else(bad_place)?;
+        let id = String::from_utf8(id.to_vec()).map_err(|_| bad_place())?;
+        sql.push(" AND (created_at, id) < (")
+            .push_bind(i64::from_be_bytes(*created_at))
+            .push(", ")
+            .push_bind(id)
+            .push(")");
+    }
+    sql.push(" ORDER BY created_at DESC, id DESC LIMIT ").push_bind(i64::from(limit) + 1);
+    let found = sql.build().persistent(false).fetch_all(snapshot.conn()).await?;
+
+    let summaries = found.iter().map(summary).collect::<Result<Vec<_>, _>>()?;
+    let (mut page, next) = cut(summaries, limit, query.digest(), |(_, last)| {
+        let mut place = last.created_at.as_ms().to_be_bytes().to_vec();
+        place.extend_from_slice(last.key.id.as_str().as_bytes());
+        place
+    });
+    for (sid, summary) in &mut page {
+        summary.labels = rows::read_labels(snapshot.conn(), *sid).await?;
+    }
+    Ok(Page { items: page.into_iter().map(|(_, summary)| summary).collect(), next })
+}
+
+fn summary(row: &SqliteRow) -> Result<(Sid, SessionSummary), Fault> {
+    let mut columns = Columns::of(row);
+    let c = &mut columns;
+    let sid = Sid(c.int()?);
+    let key = SessionKey::new(c.id::<TenantId>()?, c.id::<SessionId>()?);
+    let summary = SessionSummary {
+        key,
+        incarnation: c.incarnation()?,
+        status: c.word(SessionStatus::from_wire)?,
+        version: Version(c.count()?),
+        epoch: Epoch(c.count()?),
+        queue: c.id()?,
+        labels: Default::default(),
+        last_message: MessageSeq(c.count()?),
+        unread: c.count()?,
+        alarm: c.at_or_null()?,
+        created_at: c.at()?,
+        updated_at: c.at()?,
+    };
+    Ok((sid, summary))
+}
+
+pub(crate) async fn list_pending(
+    snapshot: &mut Snapshot,
+    query: &PendingQuery,
+    after: Option<Vec<u8>>,
+) -> Result<Page<PendingCall>, Fault> {
+    let limit = query.page.rows();
+    let mut sql = QueryBuilder::<Sqlite>::new(LIST_PENDING);
+    sql.push_bind(query.tenant.as_str().to_owned());
+    if let Some(session) = &query.session {
+        sql.push(" AND session = ").push_bind(session.as_str().to_owned());
+    }
+    if let Some(kind) = query.kind {
+        sql.push(" AND kind = ").push_bind(kind.as_str());
+    }
+    if let Some(place) = after {
+        let place = PendingPlace::from_bytes(&place).ok_or_else(bad_place)?;
+        sql.push(" AND (endless, deadline, session, id) > (")
+            .push_bind(place.endless)
+            .push(", ")
+            .push_bind(place.deadline)
+            .push(", ")
+            .push_bind(place.session)
+            .push(", ")
+            .push_bind(place.id)
+            .push(")");
+    }
+    sql.push(" ORDER BY endless, deadline, session, id LIMIT ").push_bind(i64::from(limit) + 1);
+    let found = sql.build().persistent(false).fetch_all(snapshot.conn()).await?;
+
+    let pending = found.iter().map(pending_call).collect::<Result<Vec<_>, _>>()?;
+    let (items, next) = cut(pending, limit, query.digest(), |last| PendingPlace::of(last).to_bytes());
+    Ok(Page { items, next })
+}
+
+fn pending_call(row: &SqliteRow) -> Result<PendingCall, Fault> {
+    let mut columns = Columns::of(row);
+    let c = &mut columns;
+    let key = SessionKey::new(c.id::<TenantId>()?, c.id::<SessionId>()?);
+    let (incarnation, id, call, kind) = (c.incarnation()?, c.id()?, c.id()?, c.word(PendingKind::from_wire)?);
+    let (needed, answered, last_answer) = (c.count()?, c.count()?, InboxSeq(c.count()?));
+    let (endless, deadline, opened_at) = (c.flag()?, c.at()?, c.at()?);
+    Ok(PendingCall {
+        key,
+        incarnation,
+        id,
+        call,
+        kind,
+        needed,
+        answered,
+        last_answer,
+        deadline: (!endless).then_some(deadline),
+        body: c.payload()?,
+        opened_at,
+    })
+}
+
+/// Where a page of pending calls ended.
+struct PendingPlace {
+    endless: bool,
+    deadline: i64,
+    session: String,
+    id: String,
+}
+
+impl PendingPlace {
+    fn of(pending: &PendingCall) -> Self {
+        Self {
+            endless: pending.deadline.is_none(),
+            deadline: pending.deadline.unwrap_or_default().as_ms(),
+            session: pending.key.id.as_str().to_owned(),
+            id: pending.id.as_str().to_owned(),
+        }
+    }
+
+    /// Ids hold no NUL, which therefore parts them.
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![u8::from(self.endless)];
+        bytes.extend_from_slice(&self.deadline.to_be_bytes());
+        bytes.extend_from_slice(self.session.as_bytes());
+        bytes.push(0);
+        bytes.extend_from_slice(self.id.as_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (endless, rest) = bytes.split_first()?;
+        let (deadline, ids) = rest.split_first_chunk::<8>()?;
+        let (session, id) = std::str::from_utf8(ids).ok()?.split_once('\0')?;
+        Some(Self {
+            endless: *endless != 0,
+            deadline: i64::from_be_bytes(*deadline),
+            session: session.to_owned(),
+            id: id.to_owned(),
+        })
+    }
+}
+
+pub(crate) async fn list_runs(
+    snapshot: &mut Snapshot,
+    key: &SessionKey,
+    page: &PageRequest,
+    after: Option<Vec<u8>>,
+) -> Result<Option<Page<RunRecord>>, Fault> {
+    let Some(sid) = rows::find_sid(snapshot.conn(), key).await? else { return Ok(None) };
+    let after = match after {
+        Some(place) => i64::from_be_bytes(place.try_into().map_err(|_| bad_place())?),
+        None => 0,
+    };
+    let limit = page.rows();
+    let query = sqlx::query(LIST_RUNS).bind(sid.0).bind(after).bind(i64::from(limit) + 1);
+    let found = query.fetch_all(snapshot.conn()).await?;
+    let runs = found.iter().map(run_record).collect::<Result<Vec<_>, _>>()?;
+    let (items, next) = cut(runs, limit, runs_digest(key), |last| int(last.epoch.0).to_be_bytes().to_vec());
+    Ok(Some(Page { items, next }))
+}
+
+fn run_record(row: &SqliteRow) -> Result<RunRecord, Fault> {
+    let mut columns = Columns::of(row);
+    let c = &mut columns;
+    let (epoch, run, worker) = (Epoch(c.count()?), c.id::<RunId>()?, c.id()?);
+    let (found, parent) = (c.word(SessionStatus::from_wire)?, c.count_or_null()?.map(Epoch));
+    let started_at: Timestamp = c.at()?;
+    let ended_at = c.at_or_null()?;
+    let outcome = c.word_or_null(OutcomeKind::from_wire)?;
+    let detail = c.payload_or_null()?;
+    let end = match (ended_at, outcome) {
+        (Some(at), Some(outcome)) => Some(RunEnded { at, outcome, detail }),
+        (None, None) => None,
+        (Some(_), None) | (None, Some(_)) => {
+            return Err(Fault::Corrupt("run: its end is half there".into()));
+        }
+    };
+    Ok(RunRecord { epoch, run, worker, found, parent, started_at, end })
+}

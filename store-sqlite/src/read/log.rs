@@ -1,0 +1,72 @@
+//! Messages, events, and the inbox of one session. None: there is no such session.
+
+use holdover_core::ids::{EventSeq, InboxSeq, MessageSeq, SessionKey};
+use holdover_core::store::{EventCursor, EventPage, MessageRange, StoredEvent, StoredItem, StoredMessage};
+use sqlx::sqlite::SqliteRow;
+
+use super::Snapshot;
+use crate::columns::{Columns, int};
+use crate::error::Fault;
+use crate::rows;
+
+// All of these run in the read transaction that has found the session.
+const READ_MESSAGES: &str = "SELECT seq, at, digest, payload FROM message \
+     WHERE sid = ? AND seq BETWEEN ? AND ? ORDER BY seq";
+const READ_EVENTS: &str =
+    "SELECT seq, at, digest, payload FROM event WHERE sid = ? AND seq > ? ORDER BY seq LIMIT ?";
+
+pub(crate) async fn read_messages(
+    snapshot: &mut Snapshot,
+    key: &SessionKey,
+    ranges: &[MessageRange],
+) -> Result<Option<Vec<StoredMessage>>, Fault> {
+    let Some(sid) = rows::find_sid(snapshot.conn(), key).await? else { return Ok(None) };
+    let mut messages = Vec::new();
+    for range in ranges {
+        let query = sqlx::query(READ_MESSAGES).bind(sid.0).bind(int(range.from.0)).bind(int(range.to.0));
+        for row in &query.fetch_all(snapshot.conn()).await? {
+            let mut c = Columns::of(row);
+            messages.push(StoredMessage { seq: MessageSeq(c.count()?), at: c.at()?, payload: c.payload()? });
+        }
+    }
+    Ok(Some(messages))
+}
+
+pub(crate) async fn read_inbox(
+    snapshot: &mut Snapshot,
+    key: &SessionKey,
+    after: InboxSeq,
+    limit: u32,
+) -> Result<Option<Vec<StoredItem>>, Fault> {
+    match rows::find_sid(snapshot.conn(), key).await? {
+        Some(sid) => rows::read_inbox(snapshot.conn(), sid, after, limit).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+pub(crate) async fn read_events(
+    snapshot: &mut Snapshot,
+    key: &SessionKey,
+    after: &EventCursor,
+    limit: u32,
+) -> Result<EventPage, Fault> {
+    let Some((sid, session)) = rows::find(snapshot.conn(), key).await? else {
+        return Ok(EventPage::NotFound);
+    };
+    let Some(place) = after.place_in(session.incarnation) else { return Ok(EventPage::Gone) };
+    let query = sqlx::query(READ_EVENTS).bind(sid.0).bind(int(place.0)).bind(i64::from(limit));
+    let event = |row: &SqliteRow| {
+        let mut c = Columns::of(row);
+        Ok(StoredEvent { seq: EventSeq(c.count()?), at: c.at()?, payload: c.payload()? })
+    };
+    let rows = query.fetch_all(snapshot.conn()).await?;
+    let events = rows.iter().map(event).collect::<Result<Vec<_>, Fault>>()?;
+    Ok(match events.last().map(|last| last.seq) {
+        Some(last) => EventPage::Events {
+            events,
+            next: EventCursor::after(session.incarnation, last),
+            more: session.last_event > last,
+        },
+        None => EventPage::Events { events, next: *after, more: false },
+    })
+}

@@ -1,0 +1,336 @@
+//! The store: checks arguments, sends writes to the writer task, reads for itself.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use holdover_core::ids::{Fence, InboxSeq, SessionKey};
+use holdover_core::store::{
+    Capabilities, CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome,
+    DeleteMode, DeleteOutcome, Delivery, EventCursor, EventPage, INBOX_PAGE, InboxItem, Interrupt,
+    InterruptCheck, InterruptOutcome, LeaseOutcome, MessageRange, NewSession, PAGE_ROWS_MAX, Page,
+    PageRequest, PendingCall, PendingQuery, Retry, RunRecord, Session, SessionQuery, SessionSummary,
+    StageOutcome, Staging, StateStore, StatusCas, StoreError, StoreErrorKind, StoredItem, StoredMessage,
+    Watch, runs_digest,
+};
+use holdover_core::time::Clock;
+use sqlx::sqlite::SqlitePool;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::error::Fault;
+use crate::hints::Hints;
+use crate::job::{self, Write};
+use crate::limits::Limits;
+use crate::open::{Connector, Opened};
+use crate::options::SqliteOptions;
+use crate::read::{self, Snapshot};
+use crate::write;
+use crate::writer::{Counters, Message, QUEUE_MAX, Writer};
+
+/// What the writer did since the store was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WriterCounts {
+    /// Writes that were asked for.
+    pub writes: u64,
+    /// Transactions that were begun for them; each costs at most one sync.
+    pub groups: u64,
+    /// Writes of groups that failed as a whole and were repeated one by one.
+    pub repeated: u64,
+    /// Checkpoints that truncated the write-ahead log.
+    pub checkpoints: u64,
+    /// How often the writer connection was opened again after a failure.
+    pub reopened: u64,
+}
+
+/// Sessions in one SQLite file, shared by every process of one machine.
+///
+/// Cheap to clone; clones share one writer connection and one pool of readers. Needs a tokio runtime: the
+/// writer is a task on the runtime that opened the store.
+#[derive(Clone)]
+pub struct SqliteStore {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    writes: mpsc::Sender<Message>,
+    readers: SqlitePool,
+    capabilities: Capabilities,
+    clock: Arc<dyn Clock>,
+    hints: Arc<Hints>,
+    counters: Arc<Counters>,
+}
+
+impl SqliteStore {
+    /// Opens the database, creates it if the file does not exist, and brings its schema up to date. Safe
+    /// when several processes do so at once.
+    ///
+    /// # Errors
+    /// Of operation `open`, in one line that names the file:
+    /// [`Unavailable`](StoreErrorKind::Unavailable) if the folder is missing or lies on a network, or the
+    /// linked library is one that can corrupt data; [`Corrupt`](StoreErrorKind::Corrupt) if the file is no
+    /// SQLite database or another program's; [`Newer`](StoreErrorKind::Newer) if a newer version wrote it.
+    pub async fn open(options: SqliteOptions) -> Result<Self, StoreError> {
+        let (clock, busy_timeout) = (options.clock.clone(), options.busy_timeout);
+        let wal_bytes_max = options.wal_bytes_max;
+        let connector = Connector::new(options)?;
+        let Opened { writer, readers, capabilities } = connector.open().await?;
+        let hints = Hints::of(connector.file());
+        let counters = Arc::new(Counters::default());
+        let (writes, queue) = mpsc::channel(QUEUE_MAX);
+        let writer = Writer {
+            wal_file: connector.wal_file(),
+            connector,
+            conn: Some(writer),
+            clock: clock.clone(),
+            hints: hints.clone(),
+            counters: counters.clone(),
+            busy_timeout,
+            wal_bytes_max,
+            checkpoint_at: wal_bytes_max,
+        };
+        tokio::spawn(writer.serve(queue));
+        Ok(Self { shared: Arc::new(Shared { writes, readers, capabilities, clock, hints, counters }) })
+    }
+
+    /// Opens the database named by `sqlite:path`, with safe settings.
+    ///
+    /// # Errors
+    /// As [`SqliteOptions::from_url`] and [`open`](Self::open).
+    pub async fn open_url(url: &str) -> Result<Self, StoreError> {
+        Self::open(SqliteOptions::from_url(url)?).await
+    }
+
+    /// Ends all writes that were asked for and closes the connections of all clones. Later calls answer
+    /// that the store was closed.
+    pub async fn close(&self) {
+        let (done, closed) = oneshot::channel();
+        if self.shared.writes.send(Message::Close(done)).await.is_ok() {
+            // Fails only if the task has ended already.
+            let _ = closed.await;
+        }
+        self.shared.readers.close().await;
+    }
+
+    /// What the writer did since the store was opened.
+    pub fn writer_counts(&self) -> WriterCounts {
+        let counters = &self.shared.counters;
+        WriterCounts {
+            writes: counters.writes.load(Ordering::Relaxed),
+            groups: counters.groups.load(Ordering::Relaxed),
+            repeated: counters.repeated.load(Ordering::Relaxed),
+            checkpoints: counters.checkpoints.load(Ordering::Relaxed),
+            reopened: counters.reopened.load(Ordering::Relaxed),
+        }
+    }
+
+    fn limits(&self, operation: &'static str) -> Limits<'_> {
+        Limits::of(&self.shared.capabilities, operation)
+    }
+
+    /// Hands a write to the writer task. From the moment it is queued it is applied or refused whether or
+    /// not anybody waits for the answer.
+    async fn write<W: Write>(&self, write: W) -> Result<W::Outcome, StoreError> {
+        let key = write.key().cloned();
+        let (job, answer) = job::job(write);
+        let closed = |fault: Fault| fault.of(W::OPERATION, key.as_ref());
+        if self.shared.writes.send(Message::Write(job)).await.is_err() {
+            return Err(closed(Fault::Closed));
+        }
+        match answer.await {
+            Ok(answer) => answer,
+            // The task died with its runtime, perhaps between the commit and the answer.
+            Err(_) => Err(closed(Fault::Closed).retry(Retry::OutcomeUnknown)),
+        }
+    }
+
+    /// Reads at one instant.
+    async fn read<T>(
+        &self,
+        operation: &'static str,
+        key: Option<&SessionKey>,
+        read: impl AsyncFnOnce(&mut Snapshot) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        let found = async {
+            let mut snapshot = Snapshot::begin(&self.shared.readers).await?;
+            let found = read(&mut snapshot).await;
+            snapshot.end().await?;
+            found
+        };
+        found.await.map_err(|fault| fault.of(operation, key))
+    }
+
+    /// A claim whose lease ended on its way here is no claim any more.
+    fn is_over(&self, claim: &Claim) -> bool {
+        claim.lease_ends <= self.shared.clock.now()
+    }
+}
+
+fn not_found(operation: &'static str, key: &SessionKey) -> StoreError {
+    StoreError::new(StoreErrorKind::NotFound, operation, "there is no such session").on(key)
+}
+
+#[async_trait]
+impl StateStore for SqliteStore {
+    fn capabilities(&self) -> Capabilities {
+        self.shared.capabilities.clone()
+    }
+
+    async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {
+        self.limits("create_session").creation(&new).map_err(|error| error.on(&new.key))?;
+        let mut outcome = self.write(write::CreateSession(new)).await?;
+        if let CreateOutcome::Created { claim, .. } = &mut outcome {
+            *claim = claim.take().filter(|claim| !self.is_over(claim));
+        }
+        Ok(outcome)
+    }
+
+    async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
+        self.read("load_session", Some(key), async |at| read::load(at, key).await).await
+    }
+
+    async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
+        const OPERATION: &str = "list_sessions";
+        let after = read::position(&query.page, query.digest(), OPERATION)?;
+        self.read(OPERATION, None, async |at| read::list_sessions(at, query, after).await).await
+    }
+
+    async fn delete_session(&self, key: &SessionKey, mode: DeleteMode) -> Result<DeleteOutcome, StoreError> {
+        self.write(write::DeleteSession { key: key.clone(), mode }).await
+    }
+
+    async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
+        self.limits("claim_session").items(&claim.items).map_err(|error| error.on(key))?;
+        let outcome = self.write(write::ClaimSession { key: key.clone(), claim }).await?;
+        if let ClaimOutcome::Claimed(claim) = &outcome
+            && self.is_over(claim)
+        {
+            return Ok(ClaimOutcome::LeaseEnded);
+        }
+        Ok(outcome)
+    }
+
+    async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError> {
+        const OPERATION: &str = "claim_due";
+        if claim.runs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let now = self.shared.clock.now();
+        let first_look = async |at: &mut Snapshot| write::due_now(at.conn(), &claim, now, 1).await;
+        if self.read(OPERATION, None, first_look).await?.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut claims = self.write(write::ClaimDueSessions(claim)).await?;
+        claims.retain(|claim| !self.is_over(claim));
+        Ok(claims)
+    }
+
+    async fn compare_and_set_status(
+        &self,
+        key: &SessionKey,
+        cas: StatusCas,
+    ) -> Result<CasOutcome, StoreError> {
+        self.limits("compare_and_set_status").items(&cas.items).map_err(|error| error.on(key))?;
+        self.write(write::CompareAndSet { key: key.clone(), cas }).await
+    }
+
+    async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError> {
+        self.write(write::RenewLease { fence: fence.clone(), lease }).await
+    }
+
+    async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {
+        self.limits("stage_result").staging(&staging).map_err(|error| error.on(&fence.key))?;
+        self.write(write::StageResults { fence: fence.clone(), staging }).await
+    }
+
+    async fn save_state_and_promote_staging(
+        &self,
+        fence: &Fence,
+        commit: Commit,
+    ) -> Result<CommitOutcome, StoreError> {
+        commit.check(&self.shared.capabilities).map_err(|error| error.on(&fence.key))?;
+        self.write(write::SaveState { fence: fence.clone(), commit }).await
+    }
+
+    async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
+        let look = async |at: &mut Snapshot| read::waits_for(at, fence).await;
+        match self.read("check_interrupt_flag", Some(&fence.key), look).await? {
+            Some(answer) => Ok(answer),
+            None => self.write(write::HandInterrupt(fence.clone())).await,
+        }
+    }
+
+    async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {
+        self.limits("deliver").delivery(&item).map_err(|error| error.on(key))?;
+        self.write(write::Deliver { key: key.clone(), item }).await
+    }
+
+    async fn request_interrupt(
+        &self,
+        key: &SessionKey,
+        interrupt: Interrupt,
+    ) -> Result<InterruptOutcome, StoreError> {
+        self.limits("request_interrupt").interrupt(&interrupt).map_err(|error| error.on(key))?;
+        self.write(write::RequestInterrupt { key: key.clone(), interrupt }).await
+    }
+
+    async fn read_messages(
+        &self,
+        key: &SessionKey,
+        ranges: &[MessageRange],
+    ) -> Result<Vec<StoredMessage>, StoreError> {
+        const OPERATION: &str = "read_messages";
+        let read = async |at: &mut Snapshot| read::read_messages(at, key, ranges).await;
+        self.read(OPERATION, Some(key), read).await?.ok_or_else(|| not_found(OPERATION, key))
+    }
+
+    async fn read_inbox(
+        &self,
+        key: &SessionKey,
+        after: InboxSeq,
+        limit: u32,
+    ) -> Result<Vec<StoredItem>, StoreError> {
+        const OPERATION: &str = "read_inbox";
+        let limit = positive(limit, INBOX_PAGE, OPERATION)?;
+        let read = async |at: &mut Snapshot| read::read_inbox(at, key, after, limit).await;
+        self.read(OPERATION, Some(key), read).await?.ok_or_else(|| not_found(OPERATION, key))
+    }
+
+    async fn read_events(
+        &self,
+        key: &SessionKey,
+        after: &EventCursor,
+        limit: u32,
+    ) -> Result<EventPage, StoreError> {
+        const OPERATION: &str = "read_events";
+        let limit = positive(limit, PAGE_ROWS_MAX, OPERATION)?;
+        let read = async |at: &mut Snapshot| read::read_events(at, key, after, limit).await;
+        self.read(OPERATION, Some(key), read).await
+    }
+
+    async fn list_runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, StoreError> {
+        const OPERATION: &str = "list_runs";
+        let after = read::position(&page, runs_digest(key), OPERATION)?;
+        let read = async |at: &mut Snapshot| read::list_runs(at, key, &page, after).await;
+        self.read(OPERATION, Some(key), read).await?.ok_or_else(|| not_found(OPERATION, key))
+    }
+
+    async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError> {
+        const OPERATION: &str = "list_pending";
+        let after = read::position(&query.page, query.digest(), OPERATION)?;
+        self.read(OPERATION, None, async |at| read::list_pending(at, query, after).await).await
+    }
+
+    async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
+        self.shared.hints.wait(&watch, at_most).await;
+        Ok(())
+    }
+}
+
+/// A limit within its bounds; 0 asks for nothing and has no meaning.
+fn positive(limit: u32, most: u32, operation: &'static str) -> Result<u32, StoreError> {
+    match limit {
+        0 => Err(StoreError::invalid(operation, "limit: 0 asks for nothing")),
+        limit => Ok(limit.min(most)),
+    }
+}

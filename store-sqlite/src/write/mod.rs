@@ -1,0 +1,24 @@
+//! The writes: each reads, lets core's rules decide, and then writes what the decision names.
+
+mod claim;
+mod commit;
+mod create;
+mod delete;
+mod deliver;
+mod due;
+mod interrupt;
+mod items;
+mod lease;
+mod stage;
+mod status;
+
+pub(crate) use claim::ClaimSession;
+pub(crate) use commit::SaveState;
+pub(crate) use create::CreateSession;
+pub(crate) use delete::DeleteSession;
+pub(crate) use deliver::Deliver;
+pub(crate) use due::{ClaimDueSessions, due_now};
+pub(crate) use interrupt::{HandInterrupt, RequestInterrupt};
+pub(crate) use lease::RenewLease;
+pub(crate) use stage::StageResults;
+pub(crate) use status::CompareAndSet;

@@ -1,0 +1,101 @@
+//! A record that is not what was written is named, harms nothing else, and is never a panic.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
+
+mod support;
+
+use holdover_core::ids::*;
+use holdover_core::payload::Payload;
+use holdover_core::store::*;
+use holdover_core::time::Timestamp;
+use support::*;
+
+fn corrupt<T: std::fmt::Debug>(result: Result<T, StoreError>, key: &SessionKey, says: &str) {
+    let error = result.expect_err("it is corrupt");
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::Corrupt, Retry::Never), "{error}");
+    assert_eq!(error.key.as_deref(), Some(key), "{error}");
+    assert!(error.to_string().contains(says), "{error}");
+}
+
+#[tokio::test]
+async fn a_corrupt_payload_is_isolated() {
+    let folder = Folder::new();
+    let store = folder.store().await;
+    let (bad, good) = (claimed(&store, "bad").await, claimed(&store, "good").await);
+    for claim in [&bad, &good] {
+        let said = Commit { events: vec![Payload::new("event")], ..saying("c1", "first") };
+        receipt(store.save_state_and_promote_staging(&claim.fence, said).await.unwrap());
+        let said = saying("c2", "second");
+        receipt(store.save_state_and_promote_staging(&claim.fence, said).await.unwrap());
+    }
+    let damage = "UPDATE message SET payload = x'00' WHERE seq = 1 \
+         AND sid = (SELECT sid FROM session WHERE id = 'bad')";
+    assert_eq!(folder.sql(damage).await, 1);
+    let key = &bad.fence.key;
+    let range = |from, to| [MessageRange::new(MessageSeq(from), MessageSeq(to))];
+    corrupt(store.read_messages(key, &range(1, 2)).await, key, "payload");
+    assert_eq!(store.read_messages(key, &range(2, 2)).await.unwrap()[0].payload, Payload::new("second"));
+    assert_eq!(messages(&store, &good.fence.key).await, ["first", "second"]);
+    assert!(store.load_session(key).await.unwrap().is_some());
+    let more = saying("c3", "third");
+    receipt(store.save_state_and_promote_staging(&bad.fence, more).await.unwrap());
+}
+
+#[tokio::test]
+async fn unknown_words_and_broken_records_are_corrupt() {
+    let folder = Folder::new();
+    let store = folder.store().await;
+    let claim = claimed(&store, "s").await;
+    let key = &claim.fence.key;
+    receipt(store.save_state_and_promote_staging(&claim.fence, commit("c")).await.unwrap());
+    for (damage, repair, says) in [
+        ("UPDATE session SET status = 'asleep'", "UPDATE session SET status = 'active'", "status"),
+        ("UPDATE session SET found = ''", "UPDATE session SET found = 'idle'", "found"),
+        (
+            "UPDATE session SET incarnation = x'01'",
+            "UPDATE session SET incarnation = x'00000000000000000000000000000001'",
+            "incarnation",
+        ),
+        ("UPDATE session SET epoch = -1", "UPDATE session SET epoch = 1", "epoch"),
+        (
+            "UPDATE session SET last_claim = 'a' || char(10)",
+            "UPDATE session SET last_claim = 'run-1'",
+            "last_claim",
+        ),
+    ] {
+        assert_eq!(folder.sql(damage).await, 1, "{damage}");
+        corrupt(store.load_session(key).await, key, says);
+        corrupt(store.renew_lease(&claim.fence, LEASE).await, key, says);
+        corrupt(store.claim_session(key, claim_one("r")).await, key, says);
+        assert_eq!(folder.sql(repair).await, 1, "{repair}");
+        assert!(store.load_session(key).await.unwrap().is_some());
+    }
+    folder.sql("UPDATE session SET last_commit = '{'").await;
+    corrupt(store.save_state_and_promote_staging(&claim.fence, commit("c2")).await, key, "last_commit");
+    // It can always be removed.
+    assert_eq!(store.delete_session(key, DeleteMode::Force).await.unwrap(), DeleteOutcome::Deleted);
+}
+
+#[tokio::test]
+async fn a_due_session_that_cannot_be_read_holds_up_nobody() {
+    let folder = Folder::new();
+    let store = folder.store().await;
+    for (n, id) in ["a", "b", "c", "d"].into_iter().enumerate() {
+        let at = Timestamp::from_ms(i64::try_from(n).unwrap());
+        store.create_session(NewSession { start: Start::At(at), ..new_session(&key(id)) }).await.unwrap();
+    }
+    folder.sql("UPDATE session SET found = 'x' WHERE id = 'a'").await;
+    folder
+        .sql("UPDATE definition SET payload = x'00' WHERE sid = (SELECT sid FROM session WHERE id = 'b')")
+        .await;
+    let claims = store.claim_due(claim_due(&["r1", "r2"])).await.unwrap();
+    let ids: Vec<_> = claims.iter().map(|claim| claim.fence.key.id.as_str()).collect();
+    assert_eq!(ids, ["c", "d"]);
+    assert!(store.claim_due(claim_due(&["r3"])).await.unwrap().is_empty());
+    let b = store.list_sessions(&SessionQuery::all(key("b").tenant)).await;
+    assert_eq!(
+        b.unwrap().items.iter().find(|s| s.key.id.as_str() == "b").unwrap().epoch,
+        Epoch(0),
+        "not claimed"
+    );
+}

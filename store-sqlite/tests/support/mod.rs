@@ -1,0 +1,161 @@
+//! What the tests of this crate share: a store in a fresh folder, a clock moved by hand, short values.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use holdover_core::ids::*;
+use holdover_core::payload::Payload;
+use holdover_core::store::*;
+use holdover_core::time::{Clock, Timestamp};
+use holdover_store_sqlite::{SqliteOptions, SqliteStore};
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+pub(crate) const LEASE: Duration = Duration::from_secs(10);
+
+/// A clock that stands still until it is moved.
+#[derive(Default)]
+pub(crate) struct HandClock(AtomicI64);
+
+impl HandClock {
+    pub(crate) fn to(&self, ms: i64) {
+        self.0.store(ms, Ordering::SeqCst);
+    }
+}
+
+impl Clock for HandClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_ms(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// A folder on a disk: `/tmp` may live in memory, which promises less.
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.0.path().join("holdover.db")
+    }
+
+    pub(crate) fn options(&self) -> SqliteOptions {
+        SqliteOptions::new(self.file())
+    }
+
+    pub(crate) async fn store(&self) -> SqliteStore {
+        SqliteStore::open(self.options()).await.unwrap()
+    }
+
+    /// The file as SQL sees it, for damage and for looking behind the store.
+    pub(crate) async fn raw(&self) -> SqliteConnection {
+        sqlx::sqlite::SqliteConnectOptions::new().filename(self.file()).connect().await.unwrap()
+    }
+
+    pub(crate) async fn sql(&self, sql: &'static str) -> u64 {
+        let mut conn = self.raw().await;
+        let rows = sqlx::raw_sql(sql).execute(&mut conn).await.unwrap().rows_affected();
+        conn.close().await.unwrap();
+        rows
+    }
+}
+
+pub(crate) fn hand_clock() -> Arc<HandClock> {
+    Arc::new(HandClock::default())
+}
+
+pub(crate) fn key(id: &str) -> SessionKey {
+    key_of("tenant", id)
+}
+
+pub(crate) fn key_of(tenant: &str, id: &str) -> SessionKey {
+    SessionKey::new(TenantId::new(tenant).unwrap(), SessionId::new(id).unwrap())
+}
+
+pub(crate) fn new_session(key: &SessionKey) -> NewSession {
+    NewSession {
+        key: key.clone(),
+        incarnation: Incarnation(Uuid::from_u128(1)),
+        operation: OperationId::new("create").unwrap(),
+        queue: QueueLabel::new("queue").unwrap(),
+        labels: [("agent", "a")].into_iter().collect(),
+        definition: Payload::new("definition"),
+        format: StateFormat(1),
+        items: vec![],
+        start: Start::WithItems,
+    }
+}
+
+pub(crate) fn message(key: &str, text: &str) -> InboxItem {
+    InboxItem {
+        key: ItemKey::new(key).unwrap(),
+        kind: ItemKind::Message { wake: Wake::Now },
+        incarnation: None,
+        payload: Payload::new(text.to_owned()),
+    }
+}
+
+pub(crate) fn claim_one(run: &str) -> ClaimOne {
+    ClaimOne {
+        run: RunId::new(run).unwrap(),
+        worker: WorkerId::new("worker").unwrap(),
+        lease: LEASE,
+        expected_version: None,
+        items: vec![],
+    }
+}
+
+pub(crate) fn claim_due(runs: &[&str]) -> ClaimDue {
+    ClaimDue {
+        runs: runs.iter().map(|run| RunId::new(run).unwrap()).collect(),
+        worker: WorkerId::new("worker").unwrap(),
+        lease: LEASE,
+        queues: Queues::All,
+        newest_format: StateFormat(1),
+        tenant: None,
+    }
+}
+
+pub(crate) fn commit(operation: &str) -> Commit {
+    Commit::new(OperationId::new(operation).unwrap())
+}
+
+pub(crate) fn saying(operation: &str, text: impl AsRef<[u8]>) -> Commit {
+    let payload = Payload::new(text.as_ref().to_vec());
+    Commit { messages: vec![NewMessage::Inline(payload)], ..commit(operation) }
+}
+
+pub(crate) fn to(status: SessionStatus) -> Option<Release> {
+    Some(Release::To { status, deadline: None, wake_on: 0 })
+}
+
+/// Creates session `id` and claims it.
+pub(crate) async fn claimed(store: &SqliteStore, id: &str) -> Claim {
+    let key = key(id);
+    let created = store.create_session(new_session(&key)).await.unwrap();
+    assert!(matches!(created, CreateOutcome::Created { .. }), "{created:?}");
+    let outcome = store.claim_session(&key, claim_one("run-1")).await.unwrap();
+    let ClaimOutcome::Claimed(claim) = outcome else { panic!("not claimed: {outcome:?}") };
+    *claim
+}
+
+pub(crate) fn receipt(outcome: CommitOutcome) -> Receipt {
+    let CommitOutcome::Committed(receipt) = outcome else { panic!("not committed: {outcome:?}") };
+    receipt
+}
+
+pub(crate) async fn messages(store: &SqliteStore, key: &SessionKey) -> Vec<String> {
+    let all = MessageRange::new(MessageSeq(1), MessageSeq(u64::MAX));
+    let messages = store.read_messages(key, &[all]).await.unwrap();
+    messages.iter().map(|m| String::from_utf8(m.payload.bytes().to_vec()).unwrap()).collect()
+}

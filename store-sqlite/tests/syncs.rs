@@ -1,0 +1,208 @@
+//! What the writer does to the disk, seen from outside: these tests run themselves under `strace`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
+
+mod support;
+
+use std::process::{Command, Output};
+
+use holdover_core::payload::Payload;
+use holdover_core::store::*;
+use holdover_store_sqlite::{SqliteOptions, SqliteStore};
+use support::*;
+
+/// Runs `child` under strace; answers its output and one line per sync.
+fn traced(child: &str, inject: Option<String>) -> (Output, Vec<String>) {
+    let folder = Folder::new();
+    let log = folder.path().join("strace.log");
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-e", "trace=fsync,fdatasync", "-e", "signal=none", "-o"]).arg(&log);
+    if let Some(inject) = inject {
+        strace.args(["-e", &inject]);
+    }
+    let output = strace
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "--ignored", "--nocapture", child])
+        .env("HOLDOVER_TEST_FILE", folder.file())
+        .output()
+        .unwrap_or_else(|error| panic!("this test needs strace, which cannot be started: {error}"));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{child}: {text}\n{errors}");
+    let lines = std::fs::read_to_string(&log).unwrap();
+    let syncs = lines.lines().filter(|line| line.contains("sync(")).map(str::to_owned).collect();
+    (output, syncs)
+}
+
+/// Two claimed sessions, each with a commit behind it, so that the log has its header.
+async fn two_claims() -> (SqliteStore, Claim, Claim) {
+    let file = std::env::var_os("HOLDOVER_TEST_FILE").expect("run by the tests of this file");
+    let store = SqliteStore::open(SqliteOptions::new(file)).await.unwrap();
+    let (a, b) = (claimed(&store, "a").await, claimed(&store, "b").await);
+    for claim in [&a, &b] {
+        receipt(store.save_state_and_promote_staging(&claim.fence, saying("c1", "first")).await.unwrap());
+    }
+    (store, a, b)
+}
+
+#[test]
+fn two_sessions_commits_share_one_sync() {
+    let (_, idle) = traced("child_rests", None);
+    let (_, apart) = traced("child_commits_twice_apart", None);
+    let (_, together) = traced("child_commits_twice_together", None);
+    assert_eq!(apart.len() - idle.len(), 2, "one sync for each commit: {apart:?}");
+    assert_eq!(together.len() - idle.len(), 1, "one sync for both: {together:?}");
+}
+
+#[test]
+fn a_sync_that_fails_leaves_the_outcome_unknown_to_all_and_the_store_usable() {
+    let (_, syncs) = traced("child_commits_twice_together", None);
+    let thread = |line: &String| line.split_whitespace().next().map(str::to_owned);
+    let last = thread(syncs.last().unwrap());
+    let nth = syncs.iter().filter(|line| thread(line) == last).count();
+    // strace counts per thread; the last sync of the writer's thread is the commit's.
+    let inject = format!("inject=fsync,fdatasync:error=EIO:when={nth}");
+    let (_, syncs) = traced("child_meets_a_failing_sync", Some(inject));
+    let injected = syncs.iter().filter(|line| line.contains("INJECTED")).count();
+    assert_eq!(injected, 1, "the fault fired: {syncs:?}");
+}
+
+#[tokio::test]
+#[ignore = "run under strace by the tests above"]
+async fn child_rests() {
+    let _open = two_claims().await;
+    leave();
+}
+
+#[tokio::test]
+#[ignore = "run under strace by the tests above"]
+async fn child_commits_twice_apart() {
+    let (store, a, b) = two_claims().await;
+    for claim in [&a, &b] {
+        receipt(store.save_state_and_promote_staging(&claim.fence, saying("c2", "second")).await.unwrap());
+    }
+    leave();
+}
+
+/// Both are queued in one poll, before the writer task can run.
+async fn together(
+    store: &SqliteStore,
+    a: &Claim,
+    b: &Claim,
+) -> (Result<CommitOutcome, StoreError>, Result<CommitOutcome, StoreError>) {
+    tokio::join!(
+        store.save_state_and_promote_staging(&a.fence, saying("c2", "second")),
+        store.save_state_and_promote_staging(&b.fence, saying("c2", "second")),
+    )
+}
+
+#[tokio::test]
+#[ignore = "run under strace by the tests above"]
+async fn child_commits_twice_together() {
+    let (store, a, b) = two_claims().await;
+    let (first, second) = together(&store, &a, &b).await;
+    receipt(first.unwrap());
+    receipt(second.unwrap());
+    leave();
+}
+
+#[tokio::test]
+#[ignore = "run under strace by the tests above"]
+async fn child_meets_a_failing_sync() {
+    let (store, a, b) = two_claims().await;
+    let (first, second) = together(&store, &a, &b).await;
+    for failed in [first, second] {
+        let error = failed.unwrap_err();
+        assert_eq!(
+            (error.kind, error.retry),
+            (StoreErrorKind::Unavailable, Retry::OutcomeUnknown),
+            "{error}"
+        );
+    }
+    // The owner repeats the same commit until it is answered.
+    let (first, second) = together(&store, &a, &b).await;
+    receipt(first.unwrap());
+    receipt(second.unwrap());
+    assert_eq!(store.writer_counts().reopened, 1);
+    for claim in [&a, &b] {
+        assert_eq!(messages(&store, &claim.fence.key).await, ["first", "second"]);
+    }
+    leave();
+}
+
+/// Says what the harness would, and ends without closing: closing would sync as well.
+fn leave() -> ! {
+    say("1 passed");
+    std::process::exit(0)
+}
+
+#[allow(clippy::print_stdout, reason = "the test that started this process reads it")]
+fn say(line: &str) {
+    println!("{line}");
+}
+
+const COMMITS: u64 = 4;
+
+/// What SQLite changes a file with.
+const WRITES: &str = "pwrite64,fsync,fdatasync,ftruncate,fallocate";
+
+#[test]
+fn a_process_killed_at_any_write_keeps_what_it_acknowledged() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut kills = 0;
+    for nth in 1.. {
+        let folder = Folder::new();
+        let output = Command::new("strace")
+            .args(["-f", "-qq", "-e", &format!("trace={WRITES}"), "-e", "signal=none", "-o", "/dev/null"])
+            .args(["-e", &format!("inject={WRITES}:signal=KILL:when={nth}")])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", "--ignored", "--nocapture", "child_commits_until_it_is_killed"])
+            .env("HOLDOVER_TEST_FILE", folder.file())
+            .output()
+            .unwrap_or_else(|error| panic!("this test needs strace, which cannot be started: {error}"));
+        let text = String::from_utf8_lossy(&output.stdout);
+        let acked = text.lines().filter(|line| line.starts_with("acked")).count() as u64;
+        let finished = text.contains("1 passed");
+        runtime.block_on(async {
+            let store = folder.store().await;
+            match store.load_session(&key("s")).await.unwrap() {
+                None => assert_eq!(acked, 0, "killed at write {nth}: {text}"),
+                Some(session) => {
+                    let (said, told) = (session.last_message.0, session.last_event.0);
+                    assert!(
+                        said == acked || said == acked + 1,
+                        "killed at write {nth}: {said} of {acked} acked"
+                    );
+                    assert_eq!(told, said, "killed at write {nth}");
+                    assert_eq!(
+                        messages(&store, &session.key).await.len() as u64,
+                        said,
+                        "killed at write {nth}"
+                    );
+                }
+            }
+        });
+        if finished {
+            assert_eq!(acked, COMMITS);
+            break;
+        }
+        assert!(!output.status.success(), "{text}");
+        kills += 1;
+    }
+    // One write of the log for each commit is the least there can be.
+    assert!(kills > COMMITS, "{kills} kills");
+}
+
+#[tokio::test]
+#[ignore = "run under strace by the tests above"]
+async fn child_commits_until_it_is_killed() {
+    let file = std::env::var_os("HOLDOVER_TEST_FILE").expect("run by the tests of this file");
+    let store = SqliteStore::open(SqliteOptions::new(file)).await.unwrap();
+    let claim = claimed(&store, "s").await;
+    for n in 1..=COMMITS {
+        let said = Commit { events: vec![Payload::new("event")], ..saying(&format!("c{n}"), "text") };
+        receipt(store.save_state_and_promote_staging(&claim.fence, said).await.unwrap());
+        say(&format!("acked {n}"));
+    }
+    leave();
+}
