@@ -1,1 +1,76 @@
-fn main() {}
+//! The `holdover` command: runs agents from TOML files, and answers, stops and shows their sessions.
+
+mod agent_file;
+mod args;
+mod commands;
+mod exit;
+mod follow;
+mod front;
+mod owed;
+mod print;
+mod source;
+mod standing;
+mod store;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use holdover_core::message::SignalBody;
+use holdover_core::store::InterruptKind;
+use tracing_subscriber::EnvFilter;
+
+use crate::args::{Cli, Command};
+use crate::exit::{Exit, Failure};
+use crate::print::note;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let ended = log(&cli.command).and_then(|()| {
+        let runtime = tokio::runtime::Runtime::new().map_err(|error| Failure::failed(error.to_string()))?;
+        let ended = runtime.block_on(perform(&cli));
+        // A read of standard input that nobody waits for any more must not hold the process.
+        runtime.shutdown_background();
+        ended
+    });
+    match ended {
+        Ok(exit) => exit.into(),
+        Err(Failure { exit, line }) => {
+            note(&format!("error: {line}"));
+            exit.into()
+        }
+    }
+}
+
+async fn perform(cli: &Cli) -> Result<Exit, Failure> {
+    let common = &cli.common;
+    match &cli.command {
+        Command::Run(args) => commands::run::run(common, args).await,
+        Command::Send(args) => commands::run::send(common, args).await,
+        Command::Resume(args) => commands::run::again(common, args, SignalBody::Resume).await,
+        Command::Retry(args) => commands::run::again(common, args, SignalBody::Retry).await,
+        Command::Work(args) => commands::work::work(common, args).await,
+        Command::Approve(args) => commands::answer::approve(common, args).await,
+        Command::Deny(args) => commands::answer::deny(common, args).await,
+        Command::Answer(args) => commands::answer::answer(common, args).await,
+        Command::Interrupt(args) => commands::stop::stop(common, args, InterruptKind::Soft).await,
+        Command::Abort(args) => commands::stop::stop(common, args, InterruptKind::Abort).await,
+        Command::Sessions(what) => commands::sessions::sessions(common, what).await,
+        Command::Machine(args) => Ok(commands::machine::machine(common, args)),
+        Command::Demo(args) => commands::demo::demo(args).await,
+    }
+}
+
+/// Logs to standard error. Quiet unless `HOLDOVER_LOG` says otherwise: what a command has to say, it prints.
+fn log(command: &Command) -> Result<(), Failure> {
+    let default = if matches!(command, Command::Work(_)) { "warn" } else { "error" };
+    let filter = match std::env::var("HOLDOVER_LOG") {
+        Ok(filter) if !filter.trim().is_empty() => filter,
+        Ok(_) | Err(_) => default.to_owned(),
+    };
+    // The provider library logs whole requests.
+    let filter = if filter.contains("genai") { filter } else { format!("{filter},genai=off") };
+    let filter = EnvFilter::try_new(&filter)
+        .map_err(|error| Failure::wrong_use(format!("HOLDOVER_LOG {filter:?}: {error}")))?;
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().init();
+    Ok(())
+}

@@ -1,0 +1,20 @@
+//! `machine`: the table by which every session moves.
+
+use holdover_core::machine::diagram;
+
+use crate::args::{Common, Machine};
+use crate::exit::Exit;
+use crate::print::Out;
+
+/// Prints the machine.
+pub(crate) fn machine(common: &Common, args: &Machine) -> Exit {
+    let out = Out::new(common.json);
+    if common.json {
+        out.object(&diagram::json());
+    } else if args.mermaid {
+        out.plain(&diagram::mermaid());
+    } else {
+        out.plain(&diagram::text());
+    }
+    Exit::Completed
+}

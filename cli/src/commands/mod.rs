@@ -1,0 +1,9 @@
+//! One module for each family of commands.
+
+pub(crate) mod answer;
+pub(crate) mod demo;
+pub(crate) mod machine;
+pub(crate) mod run;
+pub(crate) mod sessions;
+pub(crate) mod stop;
+pub(crate) mod work;

@@ -1,0 +1,162 @@
+//! `run`, `send`, `resume`, `retry`: what sets a session going.
+
+use std::sync::Arc;
+
+use holdover_core::ids::{SessionId, SessionKey};
+use holdover_core::message::SignalBody;
+use holdover_core::store::{Delivery, EventCursor, Labels};
+use holdover_runtime_local::{Deliver, Execute, RunHandle, RuntimeError};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::agent_file::{self, Instead};
+use crate::args::{Again, Common, Drive, Run, Send};
+use crate::exit::{Exit, Failure};
+use crate::follow::follow;
+use crate::front::{Front, end_of, message_of};
+use crate::print::{in_time, instant, note};
+use crate::store::IfMissing;
+
+/// Starts a turn of an agent.
+pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
+    let Run { agent: file, message, session, key, root, detach, drive } = args;
+    let instead = instead_of(drive, root.clone());
+    let blueprint = agent_file::read(file, &instead)?;
+    let message = message_of(message.as_deref())?;
+    let refuse = |why: String| Failure::failed(format!("{}: {why}", file.display()));
+    let agent = Arc::new(blueprint.build().map_err(refuse)?);
+    let mut front = Front::open(common, Some(drive), IfMissing::Create).await?;
+    let mut request = Execute::new(common.tenant.clone(), agent, message)
+        .labelled(Labels::from_iter([("agent", blueprint.name.clone())]));
+    let session = match (session, key) {
+        (Some(session), _) => Some(session.clone()),
+        // The runtime derives it from the key, so that any process finds the same one.
+        (None, Some(_)) => None,
+        (None, None) => Some(new_id()?),
+    };
+    request.session.clone_from(&session);
+    request.idempotency_key.clone_from(key);
+    if *detach {
+        let started = front.runtime.start(request).await?;
+        let word = if started.duplicate { "duplicate" } else { "accepted" };
+        return Ok(left_to_workers(front, &started.key, word).await);
+    }
+    let before = match &session {
+        Some(session) => front.runtime.session(&front.key(session)).await?,
+        None => None,
+    };
+    let cursor = before.as_ref().map_or(EventCursor::START, end_of);
+    let handle = front.runtime.execute(request).await?;
+    let key = handle.key().clone();
+    front.out.line(front.out.dim(&format!("session {}", key.id)));
+    if handle.is_duplicate() {
+        front.out.line("this key was used before: its turn is not started again");
+    }
+    let exit = follow(&mut front, &key, cursor, handle.outcome()).await;
+    front.close().await;
+    exit
+}
+
+/// Says something to a session.
+pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> {
+    let message = message_of(args.message.as_deref())?;
+    let mut front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
+    let session = front.session(&args.session).await?;
+    let mut deliver = Deliver::message(message);
+    if let Some(key) = &args.key {
+        deliver = deliver.once(key.clone());
+    }
+    let word = match front.runtime.deliver(&session.key, deliver).await? {
+        Delivery::Accepted { .. } => "accepted",
+        Delivery::Duplicate { .. } => "duplicate",
+        Delivery::Conflict { .. } => {
+            return Err(refused(&args.session, "the key was used before for something else"));
+        }
+        Delivery::Aborted => return Err(refused(&args.session, "it is aborted")),
+        Delivery::AlreadyAnswered | Delivery::NotPending | Delivery::NotFound => {
+            return Err(Failure::unknown(&args.session));
+        }
+    };
+    if args.detach {
+        return Ok(left_to_workers(front, &session.key, word).await);
+    }
+    front.can_run(&session, "the message is delivered")?;
+    let runtime = front.runtime.clone();
+    let exit = follow(&mut front, &session.key, end_of(&session), runtime.wait(&session.key)).await;
+    front.close().await;
+    exit
+}
+
+/// Takes a session up again.
+pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> Result<Exit, Failure> {
+    let mut front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
+    let session = front.session(&args.session).await?;
+    let key = session.key.clone();
+    if args.detach {
+        let moved = front.runtime.requeue(&key).await?;
+        return if moved {
+            Ok(left_to_workers(front, &key, "accepted").await)
+        } else {
+            Err(refused(&args.session, "it moved meanwhile: look at it again"))
+        };
+    }
+    front.can_run(&session, "nothing was done")?;
+    let taken = match signal {
+        SignalBody::Resume => front.runtime.resume(&key).await,
+        SignalBody::Retry => front.runtime.retry(&key).await,
+    };
+    let runtime = front.runtime.clone();
+    let exit = match taken {
+        Ok(handle) => follow(&mut front, &key, end_of(&session), RunHandle::outcome(handle)).await,
+        Err(RuntimeError::Held { worker, lease_ends, .. }) => {
+            let when = in_time(front.runtime.now(), lease_ends);
+            note(&format!("{worker} holds the session until {} ({when}); waiting", instant(lease_ends)));
+            follow(&mut front, &key, end_of(&session), runtime.wait(&key)).await
+        }
+        Err(error) => Err(error.into()),
+    };
+    front.close().await;
+    exit
+}
+
+/// What the command line says instead of an agent file.
+fn instead_of(drive: &Drive, root: Option<std::path::PathBuf>) -> Instead {
+    Instead { model: drive.model.clone(), base_url: drive.base_url.clone(), root }
+}
+
+/// Says that something was delivered and that a worker must do the rest.
+pub(crate) async fn left_to_workers(front: Front, key: &SessionKey, delivered: &str) -> Exit {
+    front.out.line(format!("session {}: {delivered}; left to a worker (holdover work)", key.id));
+    front.out.object(&json!({ "session": key.id, "delivered": delivered, "outcome": Value::Null }));
+    front.close().await;
+    Exit::Completed
+}
+
+fn refused(session: &SessionId, why: &str) -> Failure {
+    Failure::failed(format!("session {session}: {why}"))
+}
+
+/// A session id that is short, sorts by time, and is like no other: the clock and the random part of a
+/// UUID v7, 80 bits of it in 16 letters and digits.
+fn new_id() -> Result<SessionId, Failure> {
+    const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    let uuid = Uuid::now_v7();
+    let bytes = uuid.as_bytes();
+    let number = bytes[..6].iter().chain(&bytes[12..]).fold(0u128, |sum, byte| sum << 8 | u128::from(*byte));
+    let text: String =
+        (0..16).rev().map(|place| char::from(DIGITS[(number >> (5 * place)) as usize & 31])).collect();
+    SessionId::new(text).map_err(|error| Failure::failed(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_ids_are_short_and_differ() {
+        let ids: std::collections::BTreeSet<String> =
+            (0..100).map(|_| new_id().unwrap().to_string()).collect();
+        assert_eq!(ids.len(), 100);
+        assert!(ids.iter().all(|id| id.len() == 16), "{ids:?}");
+    }
+}

@@ -1,0 +1,69 @@
+//! `interrupt` and `abort`: from any process, without the agent.
+
+use std::time::Duration;
+
+use holdover_core::machine::{DoneReason, Ending};
+use holdover_core::step::RunOutcome;
+use holdover_core::store::{InterruptKind, InterruptOutcome, SessionStatus};
+use serde_json::{Value, json};
+
+use crate::args::{Common, Stop};
+use crate::exit::{Exit, Failure};
+use crate::follow::report;
+use crate::front::Front;
+use crate::standing;
+use crate::store::IfMissing;
+
+/// How often a session that another process holds is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Stops a session, and waits until it has stopped.
+pub(crate) async fn stop(common: &Common, args: &Stop, kind: InterruptKind) -> Result<Exit, Failure> {
+    let front = Front::open(common, None, IfMissing::Refuse).await?;
+    let key = front.key(&args.session);
+    let mut asked = false;
+    loop {
+        // Asking again is harmless, and ends the session here once nobody holds it.
+        let answer = match kind {
+            InterruptKind::Soft => front.runtime.interrupt(&key, &args.reason).await?,
+            InterruptKind::Abort => front.runtime.abort(&key, &args.reason).await?,
+        };
+        match answer {
+            InterruptOutcome::NotFound => return Err(Failure::unknown(&args.session)),
+            InterruptOutcome::AtRest if !asked => {
+                front.out.line(format!("session {}: it is at rest, there is nothing to stop", args.session));
+                break;
+            }
+            InterruptOutcome::AtRest | InterruptOutcome::Aborted => break,
+            InterruptOutcome::Requested | InterruptOutcome::AlreadyWaiting { .. } => {}
+        }
+        asked = true;
+        let session = front.session(&args.session).await?;
+        if session.interrupt.is_none() && session.status != SessionStatus::Active {
+            break;
+        }
+        if args.detach {
+            front.out.line(format!("session {}: asked to stop", args.session));
+            front.out.object(&json!({ "session": args.session, "outcome": Value::Null }));
+            front.close().await;
+            return Ok(Exit::Completed);
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    let session = front.session(&args.session).await?;
+    let stands = standing::outcome(&session, front.runtime.now())?;
+    let outcome = match (session.status, stands) {
+        // A session that is stopped before its first turn has no state that says so.
+        (SessionStatus::Aborted, _) => stopped(InterruptKind::Abort),
+        (SessionStatus::Interrupted, _) => stopped(InterruptKind::Soft),
+        (_, Some(outcome)) => outcome,
+        (_, None) => RunOutcome::Released,
+    };
+    let exit = report(&front, &key, &outcome).await?;
+    front.close().await;
+    Ok(exit)
+}
+
+fn stopped(kind: InterruptKind) -> RunOutcome {
+    RunOutcome::Ended(Ending { reason: DoneReason::UserAbort, error: None, stopped: Some(kind) })
+}

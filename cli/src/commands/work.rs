@@ -1,0 +1,120 @@
+//! `work`: serving the sessions that are due.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use holdover_core::store::{PageRequest, SessionQuery, SessionStatus, StateStore};
+use holdover_runtime_local::{Worker, WorkerOptions};
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::{Common, Work};
+use crate::exit::{Exit, Failure};
+use crate::front::Front;
+use crate::print::note;
+use crate::store::IfMissing;
+
+/// How often it is asked whether anything is left to do.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Serves the sessions that are due.
+pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> {
+    let front = Front::open(common, Some(&args.drive), IfMissing::Create).await?;
+    let worker = Worker::new(
+        front.runtime.clone(),
+        WorkerOptions {
+            max_running: args.max_running,
+            tenant: (!args.all_tenants).then(|| common.tenant.clone()),
+            shutdown_grace: args.grace,
+            // Other processes give no hints on SQLite.
+            poll: Duration::from_millis(250),
+            ..WorkerOptions::default()
+        },
+    );
+    let id = front.runtime.worker_id().clone();
+    let whose =
+        if args.all_tenants { "every tenant".to_owned() } else { format!("tenant {}", common.tenant) };
+    front.out.line(front.out.dim(&format!("worker {id} serves {whose} on {}", common.store)));
+    let stop = CancellationToken::new();
+    let ended = tokio::select! {
+        () = worker.run(stop.clone()) => Ended::Stopped,
+        ended = until_told(&front, args.until_idle, &stop) => ended?,
+    };
+    let (why, exit) = match ended {
+        Ended::Idle => ("idle", Exit::Completed),
+        Ended::Stopped => ("stopped", Exit::Completed),
+        Ended::AtOnce => ("stopped at once", Exit::Killed),
+    };
+    front.out.line(front.out.dim(&format!("worker {id}: {why}")));
+    front.out.object(&json!({ "worker": id, "stopped": why }));
+    front.close().await;
+    Ok(exit)
+}
+
+/// How the work ended.
+enum Ended {
+    /// There is nothing left to do.
+    Idle,
+    /// What ran when the stop was asked for has come to its end.
+    Stopped,
+    /// Told to stop for the second time.
+    AtOnce,
+}
+
+/// Returns when there is nothing left to wait for. Having asked the worker to stop, it returns only when told
+/// again: the worker ends first, once what runs has come to its end.
+async fn until_told(front: &Front, until_idle: bool, stop: &CancellationToken) -> Result<Ended, Failure> {
+    let listen = |kind| signal(kind).map_err(|error| Failure::failed(format!("signals: {error}")));
+    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            idle = idle(front), if until_idle && !stop.is_cancelled() => {
+                idle?;
+                return Ok(Ended::Idle);
+            }
+        }
+        if stop.is_cancelled() {
+            return Ok(Ended::AtOnce);
+        }
+        note("stopping once what runs has come to its end; again stops at once");
+        stop.cancel();
+    }
+}
+
+/// Returns once nothing is due and nobody holds a session. What waits for a later instant, or for
+/// somebody, does not count.
+async fn idle(front: &Front) -> Result<(), Failure> {
+    loop {
+        if !any_active(front).await? && !any_due(front).await? {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+async fn any_active(front: &Front) -> Result<bool, Failure> {
+    let query = SessionQuery {
+        status: vec![SessionStatus::Active],
+        page: PageRequest::first(NonZeroU32::MIN),
+        ..SessionQuery::all(front.common.tenant.clone())
+    };
+    Ok(!front.store.list_sessions(&query).await?.items.is_empty())
+}
+
+async fn any_due(front: &Front) -> Result<bool, Failure> {
+    let mut query = SessionQuery::all(front.common.tenant.clone());
+    loop {
+        let page = front.store.list_sessions(&query).await?;
+        let now = front.runtime.now();
+        if page.items.iter().any(|session| session.alarm.is_some_and(|alarm| alarm <= now)) {
+            return Ok(true);
+        }
+        match page.next {
+            Some(next) => query.page = PageRequest { after: Some(next), limit: None },
+            None => return Ok(false),
+        }
+    }
+}

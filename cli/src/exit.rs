@@ -1,0 +1,122 @@
+//! How the process ends: the code, and what went wrong in one line.
+
+use std::process::ExitCode;
+
+use holdover_core::store::{OutcomeKind, StoreError};
+use holdover_runtime_local::RuntimeError;
+
+use crate::print::{instant, one_line};
+
+/// The exit codes. They say how the session stands, whichever command was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// The turn is completed, or there was nothing to run.
+    Completed,
+    /// The turn, or the command, failed.
+    Failed,
+    /// The command line or the agent file is wrong.
+    WrongUse,
+    /// Suspended, and somebody owes something.
+    Suspended,
+    /// Interrupted or aborted.
+    Stopped,
+    /// The process was told to stop at once.
+    Killed,
+}
+
+impl Exit {
+    /// The number.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Completed => 0,
+            Self::Failed => 1,
+            Self::WrongUse => 2,
+            Self::Suspended => 10,
+            Self::Stopped => 20,
+            Self::Killed => 130,
+        }
+    }
+
+    /// What the outcome of a run means for the process that followed it.
+    pub(crate) fn of(kind: OutcomeKind) -> Self {
+        match kind {
+            OutcomeKind::Completed => Self::Completed,
+            OutcomeKind::SuspendedClientTool
+            | OutcomeKind::SuspendedAwaitingChildren
+            | OutcomeKind::SuspendedStepPartial
+            | OutcomeKind::SuspendedUntil => Self::Suspended,
+            OutcomeKind::Interrupted | OutcomeKind::Aborted => Self::Stopped,
+            OutcomeKind::Failed | OutcomeKind::Lost | OutcomeKind::Released => Self::Failed,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// Why a command could not do what it was asked for, in one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// The code to end with.
+    pub(crate) exit: Exit,
+    /// The line, without `error: `.
+    pub(crate) line: String,
+}
+
+impl Failure {
+    /// Something went wrong.
+    pub(crate) fn failed(line: impl AsRef<str>) -> Self {
+        Self { exit: Exit::Failed, line: one_line(line.as_ref()) }
+    }
+
+    /// The command line or the agent file is wrong.
+    pub(crate) fn wrong_use(line: impl AsRef<str>) -> Self {
+        Self { exit: Exit::WrongUse, line: one_line(line.as_ref()) }
+    }
+}
+
+impl From<RuntimeError> for Failure {
+    fn from(error: RuntimeError) -> Self {
+        match &error {
+            RuntimeError::Held { key, worker, epoch, lease_ends } => Self::failed(format!(
+                "session {}: run {epoch} of {worker} holds it until {}",
+                key.id,
+                instant(*lease_ends)
+            )),
+            RuntimeError::NotFound { key } => Self::unknown(&key.id),
+            RuntimeError::NotResumable { key, status, .. } => Self::failed(format!(
+                "session {}: it is {status}: there is nothing to take up; say something with holdover send",
+                key.id
+            )),
+            RuntimeError::Aborted { .. }
+            | RuntimeError::KeyConflict { .. }
+            | RuntimeError::OtherAgent { .. }
+            | RuntimeError::AgentUnknown { .. }
+            | RuntimeError::EffectsRefused { .. }
+            | RuntimeError::OtherAnswer { .. }
+            | RuntimeError::Contended { .. }
+            | RuntimeError::Gone { .. }
+            | RuntimeError::Unreadable { .. }
+            | RuntimeError::Start(_)
+            | RuntimeError::Panicked { .. }
+            | RuntimeError::Id(_)
+            | RuntimeError::Store(_) => Self::failed(error.to_string()),
+        }
+    }
+}
+
+impl Failure {
+    /// There is no such session.
+    pub(crate) fn unknown(session: &holdover_core::ids::SessionId) -> Self {
+        Self::failed(format!("session {session}: there is no such session"))
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::failed(error.to_string())
+    }
+}

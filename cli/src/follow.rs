@@ -1,0 +1,212 @@
+//! Following a session while it runs here: what happens is printed as it becomes durable, what a model says
+//! already before where a person reads along.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+
+use futures::StreamExt;
+use holdover_core::event::Event;
+use holdover_core::ids::{MessageSeq, SessionKey, StepNumber};
+use holdover_core::message::Message;
+use holdover_core::step::RunOutcome;
+use holdover_core::store::{EventCursor, MessageRange, StateStore};
+use holdover_runtime_local::{EventEntry, Follow, RuntimeError};
+
+use crate::exit::{Exit, Failure};
+use crate::front::{Front, Live};
+use crate::owed;
+use crate::print::human::{self, Detail};
+use crate::print::{clean, json, note};
+
+/// Prints what happens to `key` after `cursor` until `outcome` is there, then how the session stands and
+/// what it waits for. Ctrl-C interrupts the session; a second one leaves it where it is.
+pub(crate) async fn follow(
+    front: &mut Front,
+    key: &SessionKey,
+    cursor: EventCursor,
+    outcome: impl Future<Output = Result<RunOutcome, RuntimeError>>,
+) -> Result<Exit, Failure> {
+    let mut live = front.live.take();
+    let mut reader = Reader::new(front, key, cursor);
+    let mut events = front.runtime.events(key, cursor, Follow::Forever);
+    let mut outcome = pin!(outcome);
+    let mut asked_to_stop = false;
+    let ended = loop {
+        tokio::select! {
+            biased;
+            entry = events.next() => match entry {
+                Some(entry) => reader.event(&entry?).await?,
+                None => break outcome.await,
+            },
+            Some(said) = hear(&mut live) => reader.hear(said),
+            ended = &mut outcome => break ended,
+            pressed = tokio::signal::ctrl_c() => {
+                if asked_to_stop || pressed.is_err() {
+                    note("stopped at once; holdover resume takes the session up again");
+                    return Err(Failure { exit: Exit::Killed, line: format!("session {}: left as it is", key.id) });
+                }
+                asked_to_stop = true;
+                note("interrupting the session; Ctrl-C again leaves it as it is");
+                front.runtime.interrupt(key, "Ctrl-C").await?;
+            }
+        }
+    };
+    let ended = ended?;
+    let mut rest = front.runtime.events(key, reader.cursor, Follow::Available);
+    while let Some(entry) = rest.next().await {
+        reader.event(&entry?).await?;
+    }
+    reader.end_line();
+    report(front, key, &ended).await
+}
+
+/// Prints how a session stands and what it waits for, and says what that means for the process.
+pub(crate) async fn report(front: &Front, key: &SessionKey, outcome: &RunOutcome) -> Result<Exit, Failure> {
+    let debts = match outcome {
+        RunOutcome::Suspended(suspension) => owed::debts(front, key, suspension).await?,
+        RunOutcome::Ended(_) | RunOutcome::BackingOff { .. } | RunOutcome::Released | RunOutcome::Lost => {
+            Vec::new()
+        }
+    };
+    let line = format!("session {}: {}", key.id, human::outcome(outcome));
+    front.out.line(front.out.bold(&line));
+    human::debts(&front.out, &debts, front.runtime.now());
+    front.out.object(&json::last(&key.id, json::outcome(outcome, &debts)));
+    Ok(Exit::of(outcome.kind()))
+}
+
+async fn hear(live: &mut Option<tokio::sync::mpsc::UnboundedReceiver<Live>>) -> Option<Live> {
+    match live {
+        Some(live) => live.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Puts what is durable and what is only said into one order.
+struct Reader<'a> {
+    front: &'a Front,
+    key: &'a SessionKey,
+    cursor: EventCursor,
+    /// Said, but later than something durable that is not printed yet.
+    held: VecDeque<Live>,
+    /// The step whose answer is being shown and is not durable yet.
+    showing: Option<StepNumber>,
+    /// What was shown of it.
+    shown: String,
+    /// Calls whose results are not printed yet.
+    calls_open: usize,
+    /// Whether the cursor of the terminal stands in the middle of a line.
+    mid_line: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(front: &'a Front, key: &'a SessionKey, cursor: EventCursor) -> Self {
+        Self {
+            front,
+            key,
+            cursor,
+            held: VecDeque::new(),
+            showing: None,
+            shown: String::new(),
+            calls_open: 0,
+            mid_line: false,
+        }
+    }
+
+    async fn event(&mut self, entry: &EventEntry) -> Result<(), Failure> {
+        self.cursor = entry.cursor;
+        let message = match &entry.event {
+            Event::Message { seq, .. } => self.message(*seq).await?,
+            Event::Init { .. }
+            | Event::RunStarted { .. }
+            | Event::Call { .. }
+            | Event::Suspended { .. }
+            | Event::BackingOff { .. }
+            | Event::TeardownFailed { .. }
+            | Event::Done { .. }
+            | Event::AgentEnd { .. }
+            | Event::History { .. } => None,
+        };
+        let out = &self.front.out;
+        if out.json() {
+            out.object(&json::event(entry, message.as_ref()));
+            return Ok(());
+        }
+        match &message {
+            Some(message) => self.print(message),
+            None => {
+                if !matches!(entry.event, Event::Message { .. } | Event::History { .. })
+                    && self.showing.is_none()
+                {
+                    self.end_line();
+                }
+                human::passing(out, &entry.event);
+            }
+        }
+        self.release();
+        Ok(())
+    }
+
+    fn print(&mut self, message: &Message) {
+        let mut said = false;
+        match message {
+            Message::Assistant(assistant) => {
+                said = !self.shown.is_empty() && self.shown == assistant.text();
+                self.showing = None;
+                self.shown.clear();
+                self.calls_open = assistant.calls().count();
+            }
+            Message::Tool(_) => self.calls_open = self.calls_open.saturating_sub(1),
+            Message::User(_) | Message::Decision(_) | Message::Notice(_) => {}
+        }
+        self.end_line();
+        human::message(&self.front.out, message, Detail::Passing, said);
+    }
+
+    async fn message(&self, seq: MessageSeq) -> Result<Option<Message>, Failure> {
+        let stored = self.front.store.read_messages(self.key, &[MessageRange::new(seq, seq)]).await?;
+        let Some(stored) = stored.first() else { return Ok(None) };
+        let read = stored.payload.parse();
+        read.map(Some)
+            .map_err(|error| Failure::failed(format!("session {}: message {seq}: {error}", self.key.id)))
+    }
+
+    fn hear(&mut self, said: Live) {
+        self.held.push_back(said);
+        self.release();
+    }
+
+    /// Shows what is said, as far as everything before it is durable and printed.
+    fn release(&mut self) {
+        while let Some(said) = self.held.front() {
+            match said {
+                Live::Asked(step) => {
+                    if self.calls_open > 0 || self.showing.is_some_and(|showing| showing != *step) {
+                        return;
+                    }
+                    self.showing = Some(*step);
+                    if !self.shown.is_empty() {
+                        self.shown.clear();
+                        self.end_line();
+                        self.front.out.line(self.front.out.dim("• cut off; the model is asked again"));
+                    }
+                }
+                // What came after its answer became durable has been printed with it.
+                Live::Text(_) if self.showing.is_none() => {}
+                Live::Text(text) => {
+                    self.shown.push_str(text);
+                    self.mid_line = !text.ends_with('\n');
+                    self.front.out.part(&clean(text));
+                }
+            }
+            self.held.pop_front();
+        }
+    }
+
+    fn end_line(&mut self) {
+        if self.mid_line {
+            self.front.out.line("");
+            self.mid_line = false;
+        }
+    }
+}

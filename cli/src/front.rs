@@ -1,0 +1,142 @@
+//! What every command works with: the store, the runtime on it, the way to the reader.
+
+use std::sync::Arc;
+
+use holdover_core::ids::{SessionId, SessionKey, StepNumber};
+use holdover_core::store::{EventCursor, Session, StateStore};
+use holdover_runtime_local::{Provisional, RunObserver, Runtime, RuntimeOptions};
+use holdover_store_sqlite::SqliteStore;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::agent_file::{absolute_script, current_folder};
+use crate::args::{Common, Drive};
+use crate::exit::Failure;
+use crate::print::{Out, note};
+use crate::source::StoredAgents;
+use crate::store::{self, IfMissing};
+
+/// What every command works with.
+pub(crate) struct Front {
+    /// What was said for every command.
+    pub(crate) common: Common,
+    /// Where sessions are kept.
+    pub(crate) store: SqliteStore,
+    /// What drives them.
+    pub(crate) runtime: Runtime,
+    /// Where their agents come from.
+    pub(crate) agents: StoredAgents,
+    /// The way to the reader.
+    pub(crate) out: Out,
+    /// What models say before it is durable, where a person reads along.
+    pub(crate) live: Option<UnboundedReceiver<Live>>,
+}
+
+impl Front {
+    /// Opens the store. `drive`: how sessions are driven in this process, if they are.
+    pub(crate) async fn open(
+        common: &Common,
+        drive: Option<&Drive>,
+        if_missing: IfMissing,
+    ) -> Result<Self, Failure> {
+        let mut agents = StoredAgents::default();
+        let mut options = RuntimeOptions::default();
+        if let Some(drive) = drive {
+            options.lease = drive.lease;
+            agents.base_url.clone_from(&drive.base_url);
+            if let Some(model) = &drive.model {
+                let folder = current_folder().map_err(Failure::failed)?;
+                agents.model = Some(absolute_script(model.clone(), &folder));
+            }
+        }
+        let store = store::open(&common.store, if_missing).await?;
+        let out = Out::new(common.json);
+        let live = out.live().then(|| {
+            let (said, live) = unbounded_channel();
+            options.observer = Some(Arc::new(Listener { said }));
+            live
+        });
+        let shared: Arc<dyn StateStore> = Arc::new(store.clone());
+        let runtime = Runtime::new(shared, Arc::new(agents.clone()), options);
+        Ok(Self { common: common.clone(), store, runtime, agents, out, live })
+    }
+
+    /// The key of a session of our tenant.
+    pub(crate) fn key(&self, session: &SessionId) -> SessionKey {
+        SessionKey::new(self.common.tenant.clone(), session.clone())
+    }
+
+    /// A session that must be there.
+    pub(crate) async fn session(&self, session: &SessionId) -> Result<Session, Failure> {
+        let found = self.runtime.session(&self.key(session)).await?;
+        found.ok_or_else(|| Failure::unknown(session))
+    }
+
+    /// Refuses to go on with a session whose agent cannot be built here; what was done before is named.
+    pub(crate) fn can_run(&self, session: &Session, done: &str) -> Result<(), Failure> {
+        self.agents.rebuild(&session.definition).map(drop).map_err(|why| {
+            let id = &session.key.id;
+            Failure::failed(format!("session {id}: {done}, but its agent cannot run here: {why}"))
+        })
+    }
+
+    /// Closes the store in good order.
+    pub(crate) async fn close(self) {
+        self.store.close().await;
+    }
+}
+
+/// Where the events of `session` end as it was read.
+pub(crate) fn end_of(session: &Session) -> EventCursor {
+    EventCursor::after(session.incarnation, session.last_event)
+}
+
+/// Something a model said that is not durable yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Live {
+    /// It is asked.
+    Asked(StepNumber),
+    /// More text.
+    Text(String),
+}
+
+struct Listener {
+    said: UnboundedSender<Live>,
+}
+
+impl RunObserver for Listener {
+    fn on_model_call(&self, of: &Provisional) {
+        // Nobody reads along any more.
+        let _ = self.said.send(Live::Asked(of.step));
+    }
+
+    fn on_text(&self, _of: &Provisional, text: &str) {
+        let _ = self.said.send(Live::Text(text.to_owned()));
+    }
+}
+
+/// Reads what is to be said: the word itself, or standard input for `-`.
+pub(crate) fn text_of(word: &str) -> Result<String, Failure> {
+    if word != "-" {
+        return Ok(word.to_owned());
+    }
+    std::io::read_to_string(std::io::stdin())
+        .map(|text| text.trim_end().to_owned())
+        .map_err(|error| Failure::failed(format!("standard input: {error}")))
+}
+
+/// The message of the command line; from standard input if it is left out and comes from no terminal.
+pub(crate) fn message_of(word: Option<&str>) -> Result<String, Failure> {
+    use std::io::IsTerminal;
+    let text = match word {
+        Some(word) => text_of(word)?,
+        None if std::io::stdin().is_terminal() => {
+            note("What do you want to say? (end with Ctrl-D)");
+            text_of("-")?
+        }
+        None => text_of("-")?,
+    };
+    if text.trim().is_empty() {
+        return Err(Failure::wrong_use("the message is empty: give a MESSAGE, or - and standard input"));
+    }
+    Ok(text)
+}

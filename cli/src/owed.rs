@@ -1,0 +1,119 @@
+//! What a suspended session waits for, and the commands that answer it.
+
+use std::collections::BTreeMap;
+
+use holdover_core::ids::{CallId, PendingId, SessionKey};
+use holdover_core::machine::{OwedKind, Suspension};
+use holdover_core::message::PendingBody;
+use holdover_core::time::Timestamp;
+
+use crate::exit::Failure;
+use crate::front::Front;
+
+/// The name by which other programs know this one.
+const PROGRAM: &str = "holdover";
+
+/// One thing that is owed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Debt {
+    /// To which call.
+    pub(crate) call: CallId,
+    /// Of which tool.
+    pub(crate) tool: String,
+    /// By whom.
+    pub(crate) kind: OwedKind,
+    /// When time alone settles it.
+    pub(crate) until: Option<Timestamp>,
+    /// The arguments that would run, exactly.
+    pub(crate) arguments: Option<String>,
+    /// Why the answer is asked for.
+    pub(crate) prompt: Option<String>,
+    /// The commands that answer it, as they are typed here, each by its name.
+    pub(crate) commands: Vec<(&'static str, Vec<String>)>,
+}
+
+impl Debt {
+    /// The command `name` for another program: the plain name of this one, and an answer that is read from
+    /// standard input.
+    pub(crate) fn in_json(&self, name: &str) -> Option<Vec<String>> {
+        let (_, words) = self.commands.iter().find(|(known, _)| *known == name)?;
+        let mut words: Vec<String> = words.clone();
+        words[0] = PROGRAM.to_owned();
+        if let Some(text) = words.iter_mut().find(|word| *word == PLACE_OF_ANSWER) {
+            *text = "-".to_owned();
+        }
+        Some(words)
+    }
+}
+
+/// Where a person puts the answer.
+const PLACE_OF_ANSWER: &str = "YOUR ANSWER";
+
+/// What `suspension` says is owed, in call order.
+pub(crate) async fn debts(
+    front: &Front,
+    key: &SessionKey,
+    suspension: &Suspension,
+) -> Result<Vec<Debt>, Failure> {
+    let mut bodies: BTreeMap<PendingId, PendingBody> = BTreeMap::new();
+    for pending in front.runtime.pending(key).await? {
+        let body = pending.body.parse().map_err(|error| {
+            Failure::failed(format!("session {}: pending call {}: {error}", key.id, pending.call))
+        })?;
+        bodies.insert(pending.id, body);
+    }
+    let debts = suspension.owed.iter().map(|owed| {
+        let body = owed.pending.as_ref().and_then(|pending| bodies.get(pending));
+        Debt {
+            call: owed.call.clone(),
+            tool: owed.tool.clone(),
+            kind: owed.kind,
+            until: owed.until,
+            arguments: body.map(|body| body.arguments.clone()),
+            prompt: body.and_then(|body| body.prompt.clone()),
+            commands: commands(front, key, owed.kind, &owed.call),
+        }
+    });
+    Ok(debts.collect())
+}
+
+fn commands(
+    front: &Front,
+    key: &SessionKey,
+    kind: OwedKind,
+    call: &CallId,
+) -> Vec<(&'static str, Vec<String>)> {
+    let (session, call) = (key.id.as_str(), call.as_str());
+    let names: &[&'static str] = match kind {
+        OwedKind::Approval => &["approve", "deny"],
+        OwedKind::ClientTool => &["answer"],
+        OwedKind::Timer => &[],
+    };
+    let command = |name: &'static str| {
+        let mut words = vec![name, session, call];
+        if name == "answer" {
+            words.push(PLACE_OF_ANSWER);
+        }
+        (name, command(front, &words))
+    };
+    names.iter().copied().map(command).collect()
+}
+
+/// The command line of `words` on the same store and tenant, as it is typed here.
+pub(crate) fn command(front: &Front, words: &[&str]) -> Vec<String> {
+    let common = &front.common;
+    let mut line = vec![program()];
+    line.extend(words.iter().map(|word| (*word).to_owned()));
+    if common.store != crate::store::DEFAULT_STORE {
+        line.extend(["--store".to_owned(), common.store.clone()]);
+    }
+    if common.tenant.as_str() != "default" {
+        line.extend(["--tenant".to_owned(), common.tenant.to_string()]);
+    }
+    line
+}
+
+/// This program as it was called: by its name where the shell found it, else by its path.
+fn program() -> String {
+    std::env::args().next().filter(|program| program.contains('/')).unwrap_or_else(|| PROGRAM.to_owned())
+}

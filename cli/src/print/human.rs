@@ -1,0 +1,219 @@
+//! What people read.
+
+use holdover_core::event::Event;
+use holdover_core::machine::OwedKind;
+use holdover_core::message::{AssistantPart, Message, ResultStatus};
+use holdover_core::step::RunOutcome;
+use holdover_core::time::Timestamp;
+use serde_json::Value;
+
+use super::{Out, clean, cut, in_time, instant, shell};
+use crate::owed::Debt;
+
+/// How much of arguments and results is shown in passing, in characters.
+const PASSING_CHARS: usize = 120;
+
+/// How much of one argument is shown to whoever must decide on it, in characters.
+const SHOWN_CHARS: usize = 4_000;
+
+/// How much of a message is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// What one reads in passing.
+    Passing,
+    /// All of it.
+    Whole,
+}
+
+/// Prints a message. `said`: its text has been shown already.
+pub(crate) fn message(out: &Out, message: &Message, detail: Detail, said: bool) {
+    match message {
+        Message::User(user) => {
+            for line in clean(&user.text).lines() {
+                out.line(out.bold(&format!("> {line}")));
+            }
+        }
+        Message::Assistant(assistant) => {
+            for part in &assistant.parts {
+                match part {
+                    AssistantPart::Text { text } if !said && !text.trim().is_empty() => {
+                        out.line(clean(text).trim_end());
+                    }
+                    AssistantPart::Text { .. } => {}
+                    AssistantPart::Reasoning { text, .. } if detail == Detail::Whole => {
+                        for line in clean(text).lines() {
+                            out.line(out.dim(&format!("~ {line}")));
+                        }
+                    }
+                    AssistantPart::Reasoning { .. } => {}
+                    AssistantPart::Call(call) => {
+                        let arguments = match detail {
+                            Detail::Passing => cut(&call.arguments, PASSING_CHARS),
+                            Detail::Whole => clean(&call.arguments),
+                        };
+                        out.line(out.dim(&format!("→ {} {arguments}  ({})", clean(&call.tool), call.id)));
+                    }
+                }
+            }
+        }
+        Message::Tool(result) => {
+            let head = format!("← {} {}", clean(&result.tool), status(result.status));
+            match detail {
+                Detail::Passing => {
+                    out.line(out.dim(&format!("{head}: {}", cut(&result.content, PASSING_CHARS))));
+                }
+                Detail::Whole => {
+                    out.line(out.dim(&format!("{head}  ({})", result.call)));
+                    for line in clean(&result.content).lines() {
+                        out.line(out.dim(&format!("  {line}")));
+                    }
+                }
+            }
+        }
+        Message::Decision(record) => {
+            let decision = &record.decision;
+            let word = if decision.approve { "approved" } else { "denied" };
+            let by = decision.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+            let why = decision.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            out.line(out.bold(&clean(&format!("• {word}{by}{why}  ({})", record.call))));
+        }
+        Message::Notice(notice) => out.line(out.bold(&format!("! {}", clean(&notice.text)))),
+    }
+}
+
+fn status(status: ResultStatus) -> &'static str {
+    match status {
+        ResultStatus::Done => "done",
+        ResultStatus::Error => "error",
+        ResultStatus::Denied => "denied by the policy",
+        ResultStatus::RejectedByUser => "denied",
+        ResultStatus::Cancelled => "cancelled",
+        ResultStatus::InDoubt => "in doubt",
+    }
+}
+
+/// Prints what one notices of an event while a session runs; its message is printed on its own.
+pub(crate) fn passing(out: &Out, event: &Event) {
+    match event {
+        Event::RunStarted { run, found: holdover_core::store::SessionStatus::Active } => {
+            out.line(out.bold(&format!("• run {run} takes over: the run before it died")));
+        }
+        Event::BackingOff { until, error, .. } => {
+            out.line(out.dim(&format!("• {error}; the model is asked again at {}", instant(*until))));
+        }
+        Event::TeardownFailed { error } => out.line(out.bold(&format!("! {error}"))),
+        Event::Init { .. }
+        | Event::RunStarted { .. }
+        | Event::Message { .. }
+        | Event::Call { .. }
+        | Event::Suspended { .. }
+        | Event::Done { .. }
+        | Event::AgentEnd { .. }
+        | Event::History { .. } => {}
+    }
+}
+
+/// An event on one line, for a list of events.
+pub(crate) fn event(event: &Event) -> String {
+    let line = match event {
+        Event::Init { turn } => format!("turn {turn} begins"),
+        Event::RunStarted { run, found } => format!("run {run} begins, found it {found}"),
+        Event::Message { seq, role } => format!("message {seq} by {role}"),
+        Event::Call { call, tool, is } => format!("call {call} of {tool} is {is}"),
+        Event::Suspended { kind, until, owed } => {
+            let calls: Vec<&str> = owed.iter().map(|owed| owed.call.as_str()).collect();
+            let until = until.map(|at| format!(" until {}", instant(at))).unwrap_or_default();
+            format!("{}{until}: {}", kind.as_str(), calls.join(", "))
+        }
+        Event::BackingOff { until, attempt, error } => {
+            format!("backs off until {}, then attempt {attempt}: {error}", instant(*until))
+        }
+        Event::TeardownFailed { error } => format!("teardown failed: {error}"),
+        Event::Done { turn, ending, usage } => {
+            let tokens = usage.tokens.total();
+            format!("turn {turn} is done: {}; the session has used {tokens} tokens", ending.reason.as_str())
+        }
+        Event::AgentEnd { turn, steps } => format!("turn {turn} is left after {steps} steps"),
+        Event::History { rows } => {
+            let moves: Vec<String> = rows
+                .iter()
+                .map(|row| format!("{} on {}", row.from.as_str(), row.input.kind().as_str()))
+                .collect();
+            format!("history: {}", moves.join(", "))
+        }
+    };
+    clean(&line)
+}
+
+/// How a session stands, in a few words.
+pub(crate) fn outcome(outcome: &RunOutcome) -> String {
+    let kind = outcome.kind().as_str();
+    let line = match outcome {
+        RunOutcome::Ended(ending) => match &ending.error {
+            Some(error) => format!("{kind}: {error}"),
+            None => format!("{kind} ({})", ending.reason.as_str()),
+        },
+        RunOutcome::Suspended(suspension) => match suspension.owed.len() {
+            1 => format!("{kind}: 1 call waits"),
+            calls => format!("{kind}: {calls} calls wait"),
+        },
+        RunOutcome::BackingOff { until, error } => format!("{kind} {}: {error}", instant(*until)),
+        RunOutcome::Released => format!("{kind}: there was nothing to do"),
+        RunOutcome::Lost => format!("{kind}: another run owns the session now"),
+    };
+    clean(&line)
+}
+
+/// Prints what is owed, and the commands that answer it.
+pub(crate) fn debts(out: &Out, debts: &[Debt], now: Timestamp) {
+    for debt in debts {
+        let what = match debt.kind {
+            OwedKind::Approval => "waits for approval",
+            OwedKind::ClientTool => "waits for an answer",
+            OwedKind::Timer => "waits for its time",
+        };
+        let until = match debt.until {
+            Some(at) => format!(", until {} ({})", instant(at), in_time(now, at)),
+            None if debt.kind == OwedKind::Timer => String::new(),
+            None => ", for ever".to_owned(),
+        };
+        out.line("");
+        out.line(format!("  {} {what}{until}", out.bold(&format!("{} ({})", clean(&debt.tool), debt.call))));
+        if let Some(prompt) = &debt.prompt {
+            out.line(format!("    {}", cut(prompt, SHOWN_CHARS)));
+        }
+        if let Some(text) = &debt.arguments {
+            arguments(out, text);
+        }
+        for (word, command) in &debt.commands {
+            out.line(format!("  {word:<8} {}", shell(command)));
+        }
+    }
+}
+
+/// The arguments of a call, one a line; of a long one, the beginning and how much there is.
+fn arguments(out: &Out, text: &str) {
+    let Ok(Value::Object(fields)) = serde_json::from_str(text) else {
+        return out.line(format!("    {}", shown(text)));
+    };
+    for (name, value) in &fields {
+        match value {
+            Value::String(text) if text.contains('\n') => {
+                out.line(format!("    {name}:"));
+                for line in shown(text).lines() {
+                    out.line(format!("      | {line}"));
+                }
+            }
+            Value::String(text) => out.line(format!("    {name}: {}", shown(text))),
+            other => out.line(format!("    {name}: {}", shown(&other.to_string()))),
+        }
+    }
+}
+
+fn shown(text: &str) -> String {
+    let cleaned = clean(text);
+    match cleaned.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}\n… {} bytes in all", &cleaned[..end], text.len()),
+        None => cleaned,
+    }
+}

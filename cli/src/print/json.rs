@@ -1,0 +1,109 @@
+//! What programs read: one object a line.
+
+use holdover_core::ids::{MessageSeq, SessionId};
+use holdover_core::machine::OwedKind;
+use holdover_core::message::Message;
+use holdover_core::step::RunOutcome;
+use holdover_core::store::SessionSummary;
+use holdover_core::time::Timestamp;
+use holdover_runtime_local::{EventEntry, MessageEntry};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::owed::Debt;
+
+/// An event with its place; with the message, if it announces one.
+pub(crate) fn event(entry: &EventEntry, message: Option<&Message>) -> Value {
+    let mut object = Map::new();
+    object.insert("seq".into(), json!(entry.seq));
+    object.insert("cursor".into(), json!(entry.cursor));
+    object.insert("at".into(), json!(entry.at));
+    object.insert("event".into(), value(&entry.event));
+    if let Some(message) = message {
+        object.insert("message".into(), value(message));
+    }
+    Value::Object(object)
+}
+
+/// A message with its place.
+pub(crate) fn message(entry: &MessageEntry) -> Value {
+    place(entry.seq, entry.at, &entry.message)
+}
+
+fn place(seq: MessageSeq, at: Timestamp, message: &Message) -> Value {
+    json!({ "seq": seq, "at": at, "message": value(message) })
+}
+
+/// The last line of a command that drives a session.
+pub(crate) fn last(session: &SessionId, outcome: Value) -> Value {
+    json!({ "session": session, "outcome": outcome })
+}
+
+/// How a session stands.
+pub(crate) fn outcome(outcome: &RunOutcome, debts: &[Debt]) -> Value {
+    let mut object = Map::new();
+    object.insert("kind".into(), json!(outcome.kind().as_str()));
+    match outcome {
+        RunOutcome::Ended(ending) => {
+            object.insert("reason".into(), json!(ending.reason.as_str()));
+            if let Some(error) = &ending.error {
+                object.insert("error".into(), value(error));
+            }
+        }
+        RunOutcome::Suspended(suspension) => {
+            object.insert("until".into(), json!(suspension.until));
+            object.insert("owed".into(), debts.iter().map(debt).collect());
+        }
+        RunOutcome::BackingOff { until, error } => {
+            object.insert("until".into(), json!(until));
+            object.insert("error".into(), value(error));
+        }
+        RunOutcome::Released | RunOutcome::Lost => {}
+    }
+    Value::Object(object)
+}
+
+/// One thing that is owed, with the command that answers it.
+pub(crate) fn debt(debt: &Debt) -> Value {
+    let arguments =
+        debt.arguments.as_ref().map(|text| serde_json::from_str(text).unwrap_or_else(|_| json!(text)));
+    let mut object = Map::new();
+    object.insert("call".into(), json!(debt.call));
+    object.insert("tool".into(), json!(debt.tool));
+    object.insert("kind".into(), value(&debt.kind));
+    object.insert("arguments".into(), json!(arguments));
+    object.insert("prompt".into(), json!(debt.prompt));
+    object.insert("deadline".into(), json!(debt.until));
+    match debt.kind {
+        OwedKind::Approval => {
+            object.insert("answer".into(), json!(debt.in_json("approve")));
+            object.insert("deny".into(), json!(debt.in_json("deny")));
+        }
+        OwedKind::ClientTool => {
+            object.insert("answer".into(), json!(debt.in_json("answer")));
+        }
+        OwedKind::Timer => {}
+    }
+    Value::Object(object)
+}
+
+/// A session in a list.
+pub(crate) fn session(summary: &SessionSummary) -> Value {
+    json!({
+        "session": summary.key.id,
+        "status": summary.status,
+        "agent": summary.queue,
+        "labels": summary.labels,
+        "runs": summary.epoch,
+        "messages": summary.last_message,
+        "unread": summary.unread,
+        "alarm": summary.alarm,
+        "created_at": summary.created_at,
+        "updated_at": summary.updated_at,
+    })
+}
+
+fn value<T: Serialize>(of: &T) -> Value {
+    // Core's types have no keys but text, so this does not fail.
+    serde_json::to_value(of).unwrap_or(Value::Null)
+}

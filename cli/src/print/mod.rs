@@ -1,0 +1,175 @@
+//! Printing. Everything that people or programs read on standard output goes through [`Out`].
+
+pub(crate) mod human;
+pub(crate) mod json;
+
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
+
+use holdover_core::time::Timestamp;
+use serde_json::Value;
+
+/// Standard output. A reader that goes away (`| head`) ends the printing, never the session.
+#[derive(Debug)]
+pub(crate) struct Out {
+    json: bool,
+    terminal: bool,
+    colour: bool,
+    closed: AtomicBool,
+}
+
+impl Out {
+    /// Standard output, for programs or for people.
+    pub(crate) fn new(json: bool) -> Self {
+        let terminal = std::io::stdout().is_terminal();
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+        Self { json, terminal, colour: terminal && !json && !plain, closed: AtomicBool::new(false) }
+    }
+
+    /// Whether JSON was asked for.
+    pub(crate) fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether a person reads along as it is printed.
+    pub(crate) fn live(&self) -> bool {
+        self.terminal && !self.json
+    }
+
+    /// Prints a line for people; nothing when JSON was asked for.
+    pub(crate) fn line(&self, text: impl AsRef<str>) {
+        if !self.json {
+            self.write(&format!("{}\n", text.as_ref()));
+        }
+    }
+
+    /// Prints a part of a line for people.
+    pub(crate) fn part(&self, text: &str) {
+        if !self.json {
+            self.write(text);
+        }
+    }
+
+    /// Prints an object as a line of JSON; nothing when JSON was not asked for.
+    pub(crate) fn object(&self, object: &Value) {
+        if self.json {
+            self.write(&format!("{object}\n"));
+        }
+    }
+
+    /// Prints text as it is, whoever reads.
+    pub(crate) fn plain(&self, text: &str) {
+        self.write(text);
+    }
+
+    /// `text`, set back, where colours are shown.
+    pub(crate) fn dim(&self, text: &str) -> String {
+        self.style("2", text)
+    }
+
+    /// `text`, brought forward, where colours are shown.
+    pub(crate) fn bold(&self, text: &str) -> String {
+        self.style("1", text)
+    }
+
+    fn style(&self, code: &str, text: &str) -> String {
+        if self.colour && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn write(&self, text: &str) {
+        if self.closed.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut stdout = std::io::stdout().lock();
+        if stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+            self.closed.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Prints a line on standard error: what is not part of the answer.
+pub(crate) fn note(line: &str) {
+    // Nobody is left to be told.
+    let _ = writeln!(std::io::stderr(), "{}", clean(line));
+}
+
+/// `text` on one line.
+pub(crate) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// `text` without the control characters by which a model or a tool could drive a person's terminal.
+pub(crate) fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
+/// The first `chars` characters of the first line of `text`.
+pub(crate) fn cut(text: &str, chars: usize) -> String {
+    let text = clean(text);
+    let line = text.trim().lines().next().unwrap_or_default();
+    let mut short: String = line.chars().take(chars).collect();
+    if short.len() < text.trim().len() {
+        short.push_str(" …");
+    }
+    short
+}
+
+/// An instant as people write it: `2024-05-01T12:00:00Z`.
+pub(crate) fn instant(at: Timestamp) -> String {
+    let ms = u64::try_from(at.as_ms()).unwrap_or(0);
+    match UNIX_EPOCH.checked_add(Duration::from_millis(ms)) {
+        Some(at) if ms < 253_402_300_800_000 => humantime::format_rfc3339_seconds(at).to_string(),
+        Some(_) | None => format!("{ms} ms"),
+    }
+}
+
+/// How long it is until `at`, to the second.
+pub(crate) fn in_time(now: Timestamp, at: Timestamp) -> String {
+    let left = Duration::from_secs(now.until(at).as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX));
+    if left.is_zero() { "now".to_owned() } else { format!("in {}", humantime::format_duration(left)) }
+}
+
+/// Words as a shell reads them back.
+pub(crate) fn shell(words: &[String]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| quote(word)).collect();
+    quoted.join(" ")
+}
+
+fn quote(word: &str) -> String {
+    let safe = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(safe) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_words_back() {
+        let words = ["a", "b c", "it's", "", "$x"].map(str::to_owned);
+        assert_eq!(shell(&words), r"a 'b c' 'it'\''s' '' '$x'");
+    }
+
+    #[test]
+    fn nothing_drives_the_terminal() {
+        assert_eq!(clean("a\x1b[2Jb\tc\nd\r"), "a\u{fffd}[2Jb\tc\nd\u{fffd}");
+        assert_eq!(cut("one\ntwo", 80), "one …");
+        assert_eq!(cut("abcdef", 3), "abc …");
+        assert_eq!(cut("abc\n", 3), "abc");
+    }
+
+    #[test]
+    fn instants_are_written_for_people() {
+        assert_eq!(instant(Timestamp::from_ms(1_714_564_800_000)), "2024-05-01T12:00:00Z");
+        assert_eq!(instant(Timestamp::from_ms(i64::MAX)), "9223372036854775807 ms");
+        let now = Timestamp::from_ms(1_000);
+        assert_eq!(in_time(now, Timestamp::from_ms(62_500)), "in 1m 2s");
+        assert_eq!(in_time(now, now), "now");
+    }
+}

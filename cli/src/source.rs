@@ -1,0 +1,129 @@
+//! Agents from what is stored with their sessions: any process that opens the store can go on.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use holdover_core::agent::{Durability, Limits, StopCondition};
+use holdover_core::error::ErrorInfo;
+use holdover_core::gate::{ApprovalRule, RuleGate};
+use holdover_core::ids::QueueLabel;
+use holdover_core::payload::Payload;
+use holdover_models::{ModelRef, connect};
+use holdover_runtime_local::{Agent, AgentSource, Definition};
+use holdover_tools::{Root, ToolSet};
+use serde::{Deserialize, Serialize};
+
+/// Everything an agent is built from.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Blueprint {
+    /// Its name.
+    pub(crate) name: String,
+    /// The system prompt.
+    pub(crate) instructions: String,
+    /// Names of built-in tools.
+    pub(crate) tools: Vec<String>,
+    /// What bounds its turns.
+    pub(crate) limits: Limits,
+    /// After which step a turn ends.
+    pub(crate) stop_when: Vec<StopCondition>,
+    /// When intents are made durable.
+    pub(crate) durability: Durability,
+    /// The rest.
+    pub(crate) recipe: Recipe,
+}
+
+/// What the command line stores with a session beside what core decides by. Paths are absolute. No key is
+/// ever in it: only the name of the environment variable that holds one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Recipe {
+    /// The agent's version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<String>,
+    /// The model it thinks with.
+    pub(crate) model: ModelRef,
+    /// The folder that the file tools see.
+    pub(crate) root: PathBuf,
+    /// The rules of its gate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) approval: Vec<ApprovalRule>,
+    /// Environment variables that commands see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) pass_environment: Vec<String>,
+}
+
+impl Blueprint {
+    /// Reads what was stored with a session.
+    pub(crate) fn stored(definition: &Payload) -> Result<Self, String> {
+        let Definition { spec, source } =
+            Definition::read(definition).map_err(|error| format!("definition: {error}"))?;
+        let source = source.ok_or("definition: another program made this session: no source is stored")?;
+        let recipe = Recipe::deserialize(source).map_err(|error| format!("definition: source: {error}"))?;
+        Ok(Self {
+            name: spec.name,
+            instructions: spec.instructions,
+            tools: spec.tools.iter().map(|tool| tool.name.to_string()).collect(),
+            limits: spec.limits,
+            stop_when: spec.stop_when,
+            durability: spec.durability,
+            recipe,
+        })
+    }
+
+    /// The agent, or what it lacks in this process.
+    pub(crate) fn build(&self) -> Result<Agent, String> {
+        let Recipe { version, model, root, approval, pass_environment } = &self.recipe;
+        let root = Root::open(root).map_err(|error| error.to_string())?;
+        let tools = ToolSet::new(root).pass_environment(pass_environment);
+        let source = serde_json::to_value(&self.recipe).map_err(|error| error.to_string())?;
+        let mut agent = Agent::builder(&self.name)
+            .instructions(&self.instructions)
+            .shared_model(connect(model).map_err(|error| error.detail)?)
+            .gate(RuleGate::new(approval.clone()))
+            .limits(self.limits.clone())
+            .durability(self.durability)
+            .source(source);
+        if let Some(version) = version {
+            agent = agent.version(version);
+        }
+        for name in &self.tools {
+            let tool = tools.tool(name).ok_or_else(|| format!("tool {name}: is not built in"))?;
+            agent = agent.shared_tool(tool);
+        }
+        for condition in &self.stop_when {
+            agent = agent.stop_when(condition.clone());
+        }
+        agent.build().map_err(|error| error.to_string())
+    }
+}
+
+/// The agents that are stored with their sessions.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StoredAgents {
+    /// The model to ask instead of theirs, in this process.
+    pub(crate) model: Option<ModelRef>,
+    /// Where its server is instead.
+    pub(crate) base_url: Option<String>,
+}
+
+impl StoredAgents {
+    /// Builds the agent that `definition` describes.
+    pub(crate) fn rebuild(&self, definition: &Payload) -> Result<Agent, String> {
+        let mut blueprint = Blueprint::stored(definition)?;
+        if let Some(model) = &self.model {
+            blueprint.recipe.model = model.clone();
+        }
+        if let Some(url) = &self.base_url {
+            blueprint.recipe.model.base_url = Some(url.clone());
+        }
+        blueprint.build()
+    }
+}
+
+#[async_trait]
+impl AgentSource for StoredAgents {
+    async fn agent(&self, _queue: &QueueLabel, definition: &Payload) -> Result<Arc<Agent>, ErrorInfo> {
+        self.rebuild(definition).map(Arc::new).map_err(|why| ErrorInfo::new("agent.not_built", why))
+    }
+}
