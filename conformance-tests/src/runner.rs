@@ -96,6 +96,8 @@ pub fn check<H: StoreHarness>(id: &str, harness: H, place: TestPlace) {
         Err(error) => panic!("no runtime for {id}: {error}"),
     };
     let verdict = runtime.block_on(run(case, harness));
+    // What a hanging case left behind is not waited for.
+    runtime.shutdown_background();
     if verdict.status != Status::Passed {
         let TestPlace { package, target } = place;
         let test = id.replace('.', "::");

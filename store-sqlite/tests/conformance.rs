@@ -1,4 +1,5 @@
 //! The SQLite store under the public suite.
+#![allow(clippy::expect_used, reason = "a harness that cannot have its backend panics")]
 
 use std::path::Path;
 use std::sync::Arc;

@@ -247,6 +247,8 @@ async fn reader_never_sees_partial_batch(t: Bench) -> CaseResult {
                 if commits == COMMITS {
                     return Ok(());
                 }
+                // A store that never waits would keep the writer from its turn.
+                tokio::task::yield_now().await;
             }
         })
     })
