@@ -42,3 +42,7 @@ pub use holdover_store_sqlite::{SqliteOptions, SqliteStore, Synchronous};
 pub use holdover_models as models;
 #[cfg(feature = "tools")]
 pub use holdover_tools as tools;
+
+#[cfg(all(doctest, feature = "sqlite", feature = "models", feature = "tools"))]
+#[doc = include_str!("../../README.md")]
+struct ReadMe;
