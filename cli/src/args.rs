@@ -346,12 +346,11 @@ mod tests {
 
     #[test]
     fn an_answer_is_the_last_word() {
-        let parse = |words: &[&str]| match Cli::try_parse_from(words).unwrap().command {
-            Command::Answer(answer) => {
-                let (call, text) = answer.call_and_text();
-                (call.map(str::to_owned), text.to_owned())
-            }
-            other => panic!("{other:?}"),
+        let parse = |words: &[&str]| {
+            let command = Cli::try_parse_from(words).unwrap().command;
+            let Command::Answer(answer) = command else { panic!("{command:?}") };
+            let (call, text) = answer.call_and_text();
+            (call.map(str::to_owned), text.to_owned())
         };
         assert_eq!(parse(&["holdover", "answer", "s", "blue"]), (None, "blue".into()));
         assert_eq!(parse(&["holdover", "answer", "s", "c1-0", "blue"]), (Some("c1-0".into()), "blue".into()));

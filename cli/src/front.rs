@@ -32,14 +32,29 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// Opens the store. `drive`: how sessions are driven in this process, if they are.
+    /// Opens the store. `drive`: how sessions are driven in this process, if they are. What models say is
+    /// shown where a person reads along.
     pub(crate) async fn open(
         common: &Common,
         drive: Option<&Drive>,
         if_missing: IfMissing,
     ) -> Result<Self, Failure> {
+        let (said, live) = unbounded_channel();
+        let live = (drive.is_some() && Out::new(common.json).live()).then_some(live);
+        let observer = live.is_some().then(|| Arc::new(Listener { said }) as Arc<dyn RunObserver>);
+        let front = Self::observed(common, drive, if_missing, observer).await?;
+        Ok(Self { live, ..front })
+    }
+
+    /// The same, with an observer of one's own.
+    pub(crate) async fn observed(
+        common: &Common,
+        drive: Option<&Drive>,
+        if_missing: IfMissing,
+        observer: Option<Arc<dyn RunObserver>>,
+    ) -> Result<Self, Failure> {
         let mut agents = StoredAgents::default();
-        let mut options = RuntimeOptions::default();
+        let mut options = RuntimeOptions { observer, ..RuntimeOptions::default() };
         if let Some(drive) = drive {
             options.lease = drive.lease;
             agents.base_url.clone_from(&drive.base_url);
@@ -50,14 +65,9 @@ impl Front {
         }
         let store = store::open(&common.store, if_missing).await?;
         let out = Out::new(common.json);
-        let live = out.live().then(|| {
-            let (said, live) = unbounded_channel();
-            options.observer = Some(Arc::new(Listener { said }));
-            live
-        });
         let shared: Arc<dyn StateStore> = Arc::new(store.clone());
         let runtime = Runtime::new(shared, Arc::new(agents.clone()), options);
-        Ok(Self { common: common.clone(), store, runtime, agents, out, live })
+        Ok(Self { common: common.clone(), store, runtime, agents, out, live: None })
     }
 
     /// The key of a session of our tenant.

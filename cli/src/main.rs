@@ -12,6 +12,7 @@ mod source;
 mod standing;
 mod store;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -71,6 +72,10 @@ fn log(command: &Command) -> Result<(), Failure> {
     let filter = if filter.contains("genai") { filter } else { format!("{filter},genai=off") };
     let filter = EnvFilter::try_new(&filter)
         .map_err(|error| Failure::wrong_use(format!("HOLDOVER_LOG {filter:?}: {error}")))?;
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
     Ok(())
 }

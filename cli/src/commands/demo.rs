@@ -52,7 +52,7 @@ pub(crate) async fn demo(args: &Demo) -> Result<Exit, Failure> {
         folder.close().map_err(|error| Failure::failed(format!("{}: {error}", place.display())))?;
     }
     played?;
-    out.line(format!("That took {:.1} s. Now yours: holdover run --help", began.elapsed().as_secs_f32()));
+    out.line(format!("\nThat took {:.1} s. Now yours: holdover run --help", began.elapsed().as_secs_f32()));
     Ok(Exit::Completed)
 }
 
@@ -121,7 +121,7 @@ impl Stage {
         let words: Vec<&str> = approve.iter().skip(1).map(String::as_str).chain(["--lease", "2s"]).collect();
         let mut running = self.player.start(&words, &self.out)?;
         let log = self.path("publish.log");
-        let began = || contains(&log, "began");
+        let began = |shown: &str| contains(&log, "began") && shown.contains("run_command");
         running.until("the upload begins", PATIENCE, &began, &self.out).await?;
         let notes = self.file("NOTES.md")?;
         expect("NOTES.md is written", notes.starts_with("# Release 1.0"), &notes)?;
@@ -204,6 +204,7 @@ impl Stage {
         expect("the upload began once", log.matches("began").count() == 1, &log)?;
         expect("the upload finished once", log.matches("finished").count() == 1, &log)?;
         for name in ["CHANGES.md", "NOTES.md", "publish.log"] {
+            self.out.line("");
             self.out.line(format!("   project/{name}"));
             for line in self.file(name)?.lines() {
                 self.out.line(format!("   │ {line}"));
@@ -233,7 +234,6 @@ impl Stage {
     fn title(&self, title: &str) {
         self.out.line("");
         self.out.line(self.out.bold(title));
-        self.out.line("");
     }
 
     fn say(&self, lines: &[&str]) {

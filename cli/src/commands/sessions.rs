@@ -239,7 +239,7 @@ async fn events(front: &Front, args: &Events) -> Result<(), Failure> {
             front.out.object(&print::json::event(&entry, message.as_ref()));
         } else {
             let line = human::event(&entry.event);
-            front.out.line(format!("{:>4}  {}  {line}", entry.seq, instant(entry.at)));
+            front.out.line(format!("{:>4}  {}  {line}", entry.seq.0, instant(entry.at)));
             front.out.line(front.out.dim(&format!("      {}", entry.cursor)));
         }
     }

@@ -1,10 +1,11 @@
 //! `work`: serving the sessions that are due.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::Duration;
 
 use holdover_core::store::{PageRequest, SessionQuery, SessionStatus, StateStore};
-use holdover_runtime_local::{Worker, WorkerOptions};
+use holdover_runtime_local::{Provisional, RunObserver, Worker, WorkerOptions};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -12,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::args::{Common, Work};
 use crate::exit::{Exit, Failure};
 use crate::front::Front;
-use crate::print::note;
+use crate::print::{Out, clean, note};
 use crate::store::IfMissing;
 
 /// How often it is asked whether anything is left to do.
@@ -20,7 +21,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Serves the sessions that are due.
 pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> {
-    let front = Front::open(common, Some(&args.drive), IfMissing::Create).await?;
+    let teller: Arc<dyn RunObserver> = Arc::new(Teller { out: Out::new(common.json) });
+    let front = Front::observed(common, Some(&args.drive), IfMissing::Create, Some(teller)).await?;
     let worker = Worker::new(
         front.runtime.clone(),
         WorkerOptions {
@@ -50,6 +52,21 @@ pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> 
     front.out.object(&json!({ "worker": id, "stopped": why }));
     front.close().await;
     Ok(exit)
+}
+
+/// Tells in passing what is worked on.
+struct Teller {
+    out: Out,
+}
+
+impl RunObserver for Teller {
+    fn on_model_call(&self, of: &Provisional) {
+        self.out.line(format!("session {}: step {}: the model is asked", of.session.id, of.step));
+    }
+
+    fn on_call_started(&self, of: &Provisional, tool: &str) {
+        self.out.line(format!("session {}: step {}: it asks for {}", of.session.id, of.step, clean(tool)));
+    }
 }
 
 /// How the work ended.

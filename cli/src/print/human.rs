@@ -197,15 +197,15 @@ fn arguments(out: &Out, text: &str) {
         return out.line(format!("    {}", shown(text)));
     };
     for (name, value) in &fields {
-        match value {
-            Value::String(text) if text.contains('\n') => {
+        match value.as_str() {
+            Some(text) if text.contains('\n') => {
                 out.line(format!("    {name}:"));
                 for line in shown(text).lines() {
                     out.line(format!("      | {line}"));
                 }
             }
-            Value::String(text) => out.line(format!("    {name}: {}", shown(text))),
-            other => out.line(format!("    {name}: {}", shown(&other.to_string()))),
+            Some(text) => out.line(format!("    {name}: {}", shown(text))),
+            None => out.line(format!("    {name}: {}", shown(&value.to_string()))),
         }
     }
 }

@@ -45,6 +45,7 @@ impl Player {
     pub(super) fn start(&self, words: &[&str], out: &Out) -> Result<Running, Failure> {
         let shown: Vec<String> =
             std::iter::once(&"holdover").chain(words).map(|word| (*word).to_owned()).collect();
+        out.line("");
         out.line(format!("   $ {}", shell(&shown)));
         self.spawn(words)
     }
@@ -117,17 +118,17 @@ impl Running {
         self.output.push('\n');
     }
 
-    /// Shows what it prints until `holds`.
+    /// Shows what it prints until `holds` of it.
     pub(super) async fn until(
         &mut self,
         what: &str,
         patience: Duration,
-        holds: &impl Fn() -> bool,
+        holds: &impl Fn(&str) -> bool,
         out: &Out,
     ) -> Result<(), Failure> {
         let began = Instant::now();
         let mut printed_all = false;
-        while !holds() {
+        while !holds(&self.output) {
             if began.elapsed() > patience || printed_all {
                 return Err(Failure::failed(format!(
                     "demo: the process ended, or {} s passed, before {what}: {}",

@@ -1,0 +1,128 @@
+//! What somebody owes a session: approvals, denials, answers.
+
+mod support;
+
+use support::Fixture;
+
+#[test]
+fn the_printed_command_answers_the_suspension() {
+    let fixture = Fixture::new();
+    let ran = fixture.run(&["run", "agent.toml", "write"]).ends(10);
+    assert!(!fixture.has("files/note.txt"));
+    let ran = ran.says("it writes").says("| it's\n").says("write_file (c1-0) waits for approval, until ");
+    fixture.shell(&ran.command("approve")).ends(0).says("Written.\n");
+    assert_eq!(fixture.read("files/note.txt"), "it's\nwritten\n");
+}
+
+#[test]
+fn the_printed_command_names_store_and_tenant() {
+    let fixture = Fixture::new();
+    let common = ["--store", "sqlite:other place.db", "--tenant", "o'neill"];
+    let ran = fixture.run(&[&["run", "agent.toml", "write"], &common[..]].concat()).ends(10);
+    let command = ran.command("deny");
+    assert!(command.ends_with(r"--store 'sqlite:other place.db' --tenant 'o'\''neill'"), "{command}");
+    fixture.shell(&command).ends(0).says("Not written.\n");
+    assert!(!fixture.has("files/note.txt") && !fixture.has("holdover.db"));
+}
+
+#[test]
+fn json_names_what_is_owed_and_how_it_is_answered() {
+    let fixture = Fixture::new();
+    let ran = fixture.run(&["run", "agent.toml", "--session", "s", "--json", "write"]).ends(10);
+    let last = ran.last();
+    assert_eq!(last["session"], "s");
+    assert_eq!(last["outcome"]["kind"], "suspended_client_tool");
+    let owed = &last["outcome"]["owed"][0];
+    assert_eq!(owed["call"], "c1-0");
+    assert_eq!(owed["tool"], "write_file");
+    assert_eq!(owed["kind"], "approval");
+    assert_eq!(owed["prompt"], "it writes");
+    assert_eq!(owed["arguments"]["path"], "note.txt");
+    assert!(owed["deadline"].is_u64());
+    assert_eq!(owed["answer"], serde_json::json!(["holdover", "approve", "s", "c1-0"]));
+    assert_eq!(owed["deny"], serde_json::json!(["holdover", "deny", "s", "c1-0"]));
+    let done = fixture.run(&["approve", "s", "--by", "Ada", "--json"]).ends(0);
+    assert_eq!(done.last()["outcome"]["kind"], "completed");
+    fixture.run(&["sessions", "messages", "s"]).ends(0).says("• approved by Ada  (c1-0)");
+}
+
+#[test]
+fn a_person_may_change_what_runs() {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
+    fixture.run(&["approve", "s", "--arguments", "{"]).fails(2, &["--arguments"]);
+    let arguments = r#"{"path":"note.txt","content":"otherwise"}"#;
+    fixture.run(&["approve", "s", "--arguments", arguments]).ends(0);
+    assert_eq!(fixture.read("files/note.txt"), "otherwise");
+}
+
+#[test]
+fn a_refusal_reaches_the_model() {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
+    fixture.run(&["deny", "s", "--reason", "not today"]).ends(0).says("Not written.");
+    assert!(!fixture.has("files/note.txt"));
+    fixture.run(&["sessions", "messages", "s"]).ends(0).says("• denied: not today  (c1-0)");
+}
+
+#[test]
+fn a_question_is_answered() {
+    let fixture = Fixture::new();
+    let ran = fixture.run(&["run", "agent.toml", "--session", "s", "ask"]).ends(10);
+    let command = ran.says("Which colour?").command("answer").replace("YOUR ANSWER", "blue, please");
+    fixture.shell(&command).ends(0).says("Blue it is.");
+    fixture.run(&["run", "agent.toml", "--session", "t", "ask"]).ends(10);
+    fixture.run(&["answer", "t", "--error", "nobody knows"]).ends(0).says("No colour then.");
+    let ran = fixture.run(&["run", "agent.toml", "--session", "u", "--json", "ask"]).ends(10);
+    let owed = &ran.last()["outcome"]["owed"][0];
+    assert_eq!(owed["kind"], "client_tool");
+    assert_eq!(owed["answer"], serde_json::json!(["holdover", "answer", "u", "c1-0", "-"]));
+    fixture.run_with(&["answer", "u", "c1-0", "-"], "blue\n").ends(0).says("Blue it is.");
+}
+
+#[test]
+fn one_of_two_calls_must_be_named() {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "s", "two"]).ends(10).says("2 calls wait");
+    fixture.run(&["approve", "s"]).fails(1, &["2 calls wait", "c1-0, c1-1"]);
+    fixture.run(&["approve", "s", "c1-1"]).ends(10).says("c1-0");
+    assert!(fixture.has("files/b.txt") && !fixture.has("files/a.txt"));
+    fixture.run(&["deny", "s"]).ends(0).says("Written.");
+    assert!(!fixture.has("files/a.txt"));
+}
+
+#[test]
+fn an_answer_given_twice_is_said_so_and_another_one_is_refused() {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
+    fixture.run(&["approve", "s", "c1-0", "--detach"]).ends(0).says("left to a worker");
+    // Before anybody has read it.
+    fixture.run(&["approve", "s", "c1-0"]).ends(0).says("approved so already");
+    fixture.run(&["deny", "s", "c1-0"]).fails(1, &["call c1-0", "approved already"]);
+    fixture.run(&["approve", "s"]).fails(1, &["no call waits for approval"]);
+    assert!(!fixture.has("files/note.txt"));
+    fixture.run(&["work", "--until-idle"]).ends(0);
+    assert!(fixture.has("files/note.txt"));
+    // After it was carried out.
+    fixture.run(&["approve", "s", "c1-0"]).ends(0).says("approved so already");
+    fixture.run(&["deny", "s", "c1-0"]).fails(1, &["call c1-0", "approved already"]);
+    fixture.run(&["approve", "s", "c9-9"]).fails(1, &["call c9-9", "is not pending"]);
+
+    fixture.run(&["run", "agent.toml", "--session", "t", "ask"]).ends(10);
+    fixture.run(&["answer", "t", "c1-0", "blue", "--detach"]).ends(0);
+    fixture.run(&["answer", "t", "c1-0", "blue"]).ends(0).says("answered so already");
+    fixture.run(&["answer", "t", "c1-0", "red"]).fails(1, &["answered already"]);
+    fixture.run(&["resume", "t"]).ends(0).says("Blue it is.");
+    fixture.run(&["answer", "t", "c1-0", "blue"]).ends(0).says("answered so already");
+    fixture.run(&["answer", "t", "c1-0", "red"]).fails(1, &["call c1-0", "has its result already"]);
+}
+
+#[test]
+fn an_answer_of_the_wrong_kind_is_refused() {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
+    fixture.run(&["answer", "s", "yes"]).fails(1, &["c1-0 waits for approval"]);
+    fixture.run(&["answer", "s", "c1-0", "yes"]).fails(1, &["c1-0"]);
+    fixture.run(&["run", "agent.toml", "--session", "t", "hello"]).ends(0);
+    fixture.run(&["approve", "t"]).fails(1, &["session t", "no call waits"]);
+}

@@ -1,0 +1,160 @@
+//! Running sessions, and reading them.
+
+mod support;
+
+use serde_json::Value;
+use support::Fixture;
+
+#[test]
+fn a_run_ends_with_the_turn() {
+    let fixture = Fixture::new();
+    let ran = fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);
+    assert_eq!(
+        ran.out, "session s\n> hello\nGood day.\nsession s: completed (model_stop)\n",
+        "plain text when nobody reads along"
+    );
+    assert_eq!(ran.err, "");
+}
+
+#[test]
+fn json_is_one_object_a_line_and_the_last_one_is_the_outcome() {
+    let fixture = Fixture::new();
+    let ran = fixture.run(&["run", "agent.toml", "--json", "hello"]).ends(0);
+    let lines = ran.lines();
+    let (last, events) = lines.split_last().expect("lines");
+    let session = last["session"].as_str().expect("a session");
+    assert_eq!(session.len(), 16);
+    assert_eq!(last["outcome"], serde_json::json!({ "kind": "completed", "reason": "model_stop" }));
+    let places: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().expect("a place")).collect();
+    assert_eq!(places, (1..=places.len() as u64).collect::<Vec<_>>(), "without gap or repeat");
+    assert!(events.iter().all(|event| event["cursor"].is_string() && event["event"]["type"].is_string()));
+    let said = events.iter().rfind(|event| event["event"]["type"] == "message").expect("a message");
+    assert_eq!(said["message"]["parts"][0]["text"], "Good day.");
+
+    let again = fixture.run(&["sessions", "events", session, "--json"]).ends(0);
+    assert_eq!(again.lines(), events, "the same from the store");
+    let after = events[2]["cursor"].as_str().expect("a cursor");
+    let rest = fixture.run(&["sessions", "events", session, "--json", "--after", after]).ends(0);
+    assert_eq!(rest.lines(), &events[3..]);
+}
+
+#[test]
+fn a_message_comes_from_standard_input() {
+    let fixture = Fixture::new();
+    fixture.run_with(&["run", "agent.toml", "-"], "hello\n").ends(0).says("Good day.");
+    fixture.run_with(&["run", "agent.toml"], "hello\n").ends(0).says("Good day.");
+    fixture.run(&["run", "agent.toml"]).fails(2, &["the message is empty"]);
+}
+
+#[test]
+fn a_session_goes_on_with_what_is_sent() {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);
+    let ran = fixture.run(&["send", "s", "hello again"]).ends(0).says("> hello again\nGood day.\n");
+    assert!(!ran.out.contains("> hello\n"), "only what is new: {ran:#?}");
+    fixture
+        .run(&["sessions", "messages", "s"])
+        .ends(0)
+        .says("> hello\nGood day.\n> hello again\nGood day.\n");
+    fixture.run(&["run", "agent.toml", "--session", "s", "hello anew"]).ends(0).says("> hello anew\n");
+}
+
+#[test]
+fn a_key_starts_one_turn() {
+    let fixture = Fixture::new();
+    let first = fixture.run(&["run", "agent.toml", "--key", "k", "--json", "hello"]).ends(0);
+    let second = fixture.run(&["run", "agent.toml", "--key", "k", "--json", "hello"]).ends(0);
+    assert_eq!(first.last(), second.last());
+    let session = first.last()["session"].as_str().expect("a session").to_owned();
+    assert_eq!(fixture.run(&["sessions", "messages", &session, "--json"]).lines().len(), 2);
+    fixture.run(&["run", "agent.toml", "--key", "k", "hello there"]).fails(1, &["used before"]);
+    fixture.run(&["send", &session, "--key", "m", "--detach", "hello"]).ends(0).says("accepted");
+    fixture.run(&["send", &session, "--key", "m", "--detach", "hello"]).ends(0).says("duplicate");
+    fixture.run(&["send", &session, "--key", "m", "--detach", "other"]).fails(1, &["used before"]);
+}
+
+#[test]
+fn a_worker_does_what_is_left_to_it() {
+    let fixture = Fixture::new();
+    for session in ["a", "b", "c"] {
+        let ran =
+            fixture.run(&["run", "agent.toml", "--session", session, "--detach", "--json", "hello"]).ends(0);
+        assert_eq!(ran.last()["outcome"], Value::Null);
+    }
+    // Everything that the agent needs is stored with its sessions, and not where it was written.
+    std::fs::remove_file(fixture.path("agent.toml")).expect("the agent file is removed");
+    fixture.run(&["work", "--until-idle", "--max-running", "2"]).ends(0).says("idle");
+    for session in ["a", "b", "c"] {
+        fixture.run(&["sessions", "messages", session]).ends(0).says("Good day.");
+    }
+    fixture.run(&["work", "--until-idle"]).ends(0);
+}
+
+#[test]
+fn sessions_are_listed_and_shown() {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "done", "hello"]).ends(0);
+    fixture.run(&["run", "agent.toml", "--session", "waits", "write"]).ends(10);
+    let ids = |words: &[&str]| -> Vec<String> {
+        let ran = fixture.run(&[&["sessions", "list", "--json"], words].concat()).ends(0);
+        ran.lines().iter().map(|line| line["session"].as_str().expect("an id").to_owned()).collect()
+    };
+    assert_eq!(ids(&[]), ["waits", "done"]);
+    assert_eq!(ids(&["--limit", "1"]), ["waits"]);
+    assert_eq!(ids(&["--status", "suspended"]), ["waits"]);
+    assert_eq!(ids(&["--agent", "tester", "--status", "idle"]), ["done"]);
+    assert_eq!(ids(&["--agent", "other"]), Vec::<String>::new());
+    assert_eq!(ids(&["--tenant", "other"]), Vec::<String>::new());
+    fixture.run(&["sessions", "list"]).ends(0).says("SESSION").says("suspended");
+    fixture.run(&["sessions", "list", "--status", "asleep"]).ends(2);
+    let shown = fixture.run(&["sessions", "show", "waits", "--json"]).ends(0).last();
+    assert_eq!(shown["status"], "suspended");
+    assert_eq!(shown["outcome"]["kind"], "suspended_client_tool");
+    assert_eq!(shown["outcome"]["owed"][0]["arguments"]["path"], "note.txt");
+    fixture.run(&["sessions", "show", "waits"]).ends(0).says("approve ");
+    fixture.run(&["sessions", "show", "done"]).ends(0).says("completed (model_stop)");
+    fixture.run(&["sessions", "events", "done"]).ends(0).says("turn 1 is done: model_stop");
+}
+
+#[test]
+fn a_turn_that_failed_is_taken_up_again() {
+    let fixture = Fixture::new();
+    let script = fixture.read("script.toml");
+    fixture.write("script.toml", "turns = [{ when = { user_contains = 'nothing' }, say = 'never' }]");
+    let ran = fixture.run(&["run", "agent.toml", "--session", "s", "--json", "hello"]).ends(1);
+    assert_eq!(ran.last()["outcome"]["kind"], "failed");
+    assert_eq!(ran.last()["outcome"]["error"]["code"], "model.configuration");
+    fixture.run(&["retry", "s"]).ends(1).says("no turn fits");
+    fixture.write("better.toml", &script);
+    fixture.run(&["retry", "s", "--model", "scripted:better.toml"]).ends(0).says("Good day.");
+    fixture.run(&["retry", "s"]).fails(1, &["session s", "idle"]);
+}
+
+#[test]
+fn another_agent_does_not_take_a_session_over() {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);
+    fixture.write("other.toml", "model = 'scripted:script.toml'\n");
+    fixture.run(&["run", "other.toml", "--session", "s", "hello"]).fails(1, &["session", "tester", "other"]);
+}
+
+#[test]
+fn the_machine_is_printed() {
+    let fixture = Fixture::new();
+    fixture.run(&["machine"]).ends(0).says("turn_requested");
+    fixture.run(&["machine", "--mermaid"]).ends(0).says("stateDiagram-v2\n");
+    let table = fixture.run(&["machine", "--json"]).ends(0).last();
+    assert!(
+        table.as_array().is_some_and(|rows| rows.len() > 20 && rows.iter().all(|row| row["to"].is_array()))
+    );
+    assert!(!fixture.has("holdover.db"), "no store is opened for it");
+}
+
+#[test]
+fn a_reader_that_goes_away_does_no_harm() {
+    let fixture = Fixture::new();
+    let line = format!("{} run agent.toml --session s hello | head -n 1", support::HOLDOVER);
+    let ran = fixture.shell(&line).ends(0);
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("session s\n", ""));
+    fixture.run(&["sessions", "messages", "s"]).ends(0).says("Good day.");
+}

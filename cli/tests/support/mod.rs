@@ -1,0 +1,264 @@
+//! A folder with an agent, and the binary in it.
+
+#![allow(dead_code, reason = "every test file uses a part of it")]
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The binary under test.
+pub(crate) const HOLDOVER: &str = env!("CARGO_BIN_EXE_holdover");
+
+/// Nothing in a test takes longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An agent that does what its message says.
+const AGENT: &str = r#"
+name = "tester"
+model = "scripted:script.toml"
+root = "files"
+tools = ["read_file", "write_file", "run_command", "ask_user"]
+
+[[approval]]
+tool = "write_file"
+action = "ask"
+reason = "it writes"
+
+[[approval]]
+tool = "run_command"
+action = "allow"
+"#;
+
+const SCRIPT: &str = r#"
+[[turns]]
+when = { user_contains = "hello", nth = 1 }
+say = "Good day."
+
+[[turns]]
+when = { user_contains = "write", nth = 1 }
+say = "I write."
+calls = [{ tool = "write_file", arguments = { path = "note.txt", content = "it's\nwritten\n" } }]
+
+[[turns]]
+when = { result_of = "write_file", result_status = "done" }
+say = "Written."
+
+[[turns]]
+when = { result_of = "write_file", result_status = "rejected_by_user" }
+say = "Not written."
+
+[[turns]]
+when = { user_contains = "two", nth = 1 }
+calls = [
+    { tool = "write_file", arguments = { path = "a.txt", content = "a" } },
+    { tool = "write_file", arguments = { path = "b.txt", content = "b" } },
+]
+
+[[turns]]
+when = { user_contains = "ask", nth = 1 }
+calls = [{ tool = "ask_user", arguments = { question = "Which colour?" } }]
+
+[[turns]]
+when = { result_of = "ask_user", result_contains = "blue", result_status = "done" }
+say = "Blue it is."
+
+[[turns]]
+when = { result_of = "ask_user", result_status = "error" }
+say = "No colour then."
+
+[[turns]]
+when = { user_contains = "linger", nth = 1 }
+calls = [{ tool = "run_command", arguments = { command = "echo begun > marker; while kill -0 $PPID 2>/dev/null; do sleep 0.05; done" } }]
+
+[[turns]]
+when = { result_of = "run_command", result_status = "in_doubt" }
+say = "I look."
+calls = [{ tool = "read_file", arguments = { path = "marker" } }]
+
+[[turns]]
+when = { result_of = "read_file", result_contains = "begun" }
+say = "It had begun."
+"#;
+
+/// A folder with an agent in it.
+pub(crate) struct Fixture {
+    folder: TempDir,
+}
+
+impl Fixture {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let fixture = Self { folder };
+        std::fs::create_dir(fixture.path("files")).expect("a folder");
+        fixture.write("agent.toml", AGENT);
+        fixture.write("script.toml", SCRIPT);
+        fixture
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).expect("a file is written");
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.path(name).exists()
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).expect("a file is read")
+    }
+
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(HOLDOVER);
+        command.args(words).current_dir(self.folder.path()).stdin(Stdio::null());
+        command.env_remove("HOLDOVER_STORE").env_remove("HOLDOVER_LOG");
+        command
+    }
+
+    /// Runs the binary to its end.
+    pub(crate) fn run(&self, words: &[&str]) -> Ran {
+        Ran::of(words, self.command(words).output().expect("it starts"))
+    }
+
+    /// Runs the binary with this on its standard input.
+    pub(crate) fn run_with(&self, words: &[&str], input: &str) -> Ran {
+        let mut command = self.command(words);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");
+        Ran::of(words, child.wait_with_output().expect("it ends"))
+    }
+
+    /// Runs a line as a shell would, in another folder than the agent's unless the line needs this one.
+    pub(crate) fn shell(&self, line: &str) -> Ran {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(line).current_dir(self.folder.path()).stdin(Stdio::null());
+        command.env_remove("HOLDOVER_STORE");
+        Ran::of(&[line], command.output().expect("it starts"))
+    }
+
+    /// Starts the binary in a process group of its own.
+    pub(crate) fn start(&self, words: &[&str]) -> Running {
+        let mut command = self.command(words);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        Running(Some(command.spawn().expect("it starts")))
+    }
+}
+
+/// A process that is killed when the test is over.
+pub(crate) struct Running(Option<Child>);
+
+impl Running {
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let id = self.0.as_ref().expect("it runs").id();
+        let pid = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw).expect("a process id");
+        rustix::process::kill_process(pid, signal).expect("it is there");
+    }
+
+    pub(crate) fn end(mut self) -> Ran {
+        let child = self.0.take().expect("it runs");
+        Ran::of(&["a started process"], child.wait_with_output().expect("it ends"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// What a process left.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) words: String,
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    fn of(words: &[&str], output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+        let (out, err) = (text(output.stdout), text(output.stderr));
+        Self { words: words.join(" "), code: output.status.code(), out, err }
+    }
+
+    /// It must have ended with this code.
+    #[track_caller]
+    pub(crate) fn ends(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+
+    /// It must have failed with this code and one line on standard error that contains these words.
+    #[track_caller]
+    pub(crate) fn fails(self, code: i32, words: &[&str]) -> Self {
+        let ran = self.ends(code);
+        assert!(ran.err.starts_with("error: "), "{ran:#?}");
+        assert_eq!(ran.err.lines().count(), 1, "{ran:#?}");
+        for word in words {
+            assert!(ran.err.contains(word), "{word:?} in {ran:#?}");
+        }
+        ran
+    }
+
+    /// What it printed must contain this.
+    #[track_caller]
+    pub(crate) fn says(self, text: &str) -> Self {
+        assert!(self.out.contains(text), "{text:?} in {self:#?}");
+        self
+    }
+
+    /// Each line as JSON.
+    #[track_caller]
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        self.out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{self:#?}")))
+            .collect()
+    }
+
+    /// The last line as JSON.
+    #[track_caller]
+    pub(crate) fn last(&self) -> Value {
+        self.lines().pop().unwrap_or_else(|| panic!("{self:#?}"))
+    }
+
+    /// The command that was printed under `name`, as it stands there.
+    #[track_caller]
+    pub(crate) fn command(&self, name: &str) -> String {
+        let line = self.out.lines().find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{name} in {self:#?}")).trim().to_owned()
+    }
+}
+
+/// Waits until `holds`.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < PATIENCE, "waited too long until {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whether the file is there and has something in it.
+pub(crate) fn is_written(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.len() > 0)
+}
