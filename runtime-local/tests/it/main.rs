@@ -10,9 +10,11 @@ mod tools;
 
 mod approvals;
 mod effects;
+mod files;
 mod ownership;
 mod starting;
 mod stopping;
+mod storms;
 mod turns;
 mod waiting;
 mod workers;
