@@ -132,7 +132,10 @@ async fn decide(runtime: &Runtime, key: &SessionKey, pending: &PendingCall, who:
             match runtime.deliver(&key, deliver).await.unwrap() {
                 Delivery::Accepted { .. } => Some(word.to_owned()),
                 Delivery::AlreadyAnswered | Delivery::NotPending => None,
-                other => panic!("{key}: {other:?}"),
+                other @ (Delivery::Duplicate { .. }
+                | Delivery::Conflict { .. }
+                | Delivery::Aborted
+                | Delivery::NotFound) => panic!("{key}: {other:?}"),
             }
         });
     }
