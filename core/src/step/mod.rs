@@ -192,7 +192,7 @@ impl StepIterator {
         if self.is_held() || self.exit.is_some() {
             return;
         }
-        if self.before.is_none() && !self.mind.open.is_empty() {
+        if self.before.is_none() && self.somebody_may_answer() {
             self.before = Some((self.mind.clone(), Vec::new()));
         }
         if let Some(reply) = reply {
@@ -230,8 +230,13 @@ impl StepIterator {
     /// What cannot be taken back has happened: a decision that the store refuses goes back to here.
     fn keep_before(&mut self) {
         if self.mind.draft.close.is_empty() {
-            self.before = (!self.mind.open.is_empty()).then(|| (self.mind.clone(), Vec::new()));
+            self.before = self.somebody_may_answer().then(|| (self.mind.clone(), Vec::new()));
         }
+    }
+
+    /// Whether a pending call is open, or will be once the write that is on its way is applied.
+    fn somebody_may_answer(&self) -> bool {
+        !self.mind.open.is_empty() || self.writing.as_ref().is_some_and(Writing::opens)
     }
 
     /// Nothing is decided while a held commit waits or is on its way, or before the run has begun.
@@ -341,7 +346,7 @@ impl StepIterator {
     fn hear(&mut self, receipt: &Receipt) {
         let unread = receipt.last_item > self.mind.inbox_seen;
         let stop = receipt.interrupt && self.mind.interrupt.is_none();
-        self.news_due = unread || stop;
+        self.news_due |= unread || stop;
     }
 
     fn is_sync(&self) -> bool {

@@ -32,6 +32,13 @@ pub(super) struct Writing {
     durable: Option<Box<Mind>>,
 }
 
+impl Writing {
+    /// Whether it opens pending calls.
+    pub(super) fn opens(&self) -> bool {
+        !self.opened.is_empty()
+    }
+}
+
 /// A held commit that waits for the write before it.
 #[derive(Debug)]
 pub(super) struct Wanted {
