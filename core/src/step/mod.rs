@@ -360,10 +360,11 @@ impl StepIterator {
         }
         let batch = self.mind.machine.state.batch().filter(|batch| batch.stopping.is_none());
         let calls = batch.and_then(|batch| batch.wakes_at());
+        // While the gate is asked, its word is waited for: no instant moves the answer before.
         let held_answer = self
             .mind
             .answered_at
-            .filter(|_| self.writing.is_none())
+            .filter(|_| self.writing.is_none() && batch.is_some_and(|batch| !batch.is_asking()))
             .map(|at| Timestamp::from_ms(at.as_ms().saturating_add(ANSWER_HELD_MS_MAX)));
         let backing_off = match &self.mind.machine.state {
             AgentState::BackingOff { until, .. } => Some(*until),
@@ -380,4 +381,3 @@ impl StepIterator {
         [calls, held_answer, backing_off].into_iter().flatten().min()
     }
 }
-

@@ -6,8 +6,8 @@ use crate::error::ErrorInfo;
 use crate::event::Event;
 use crate::ids::{CallId, MessageSeq};
 use crate::machine::{
-    AgentState, CallInput, CallState, DoneReason, Ending, Input, StateKind, SteeringFrom,
-    classify_suspension, retry, steering,
+    AgentState, CallInput, DoneReason, Ending, Input, StateKind, SteeringFrom, classify_suspension, retry,
+    steering,
 };
 use crate::message::{Message, Notice};
 use crate::store::{
@@ -188,8 +188,7 @@ impl StepIterator {
         if batch.stopping.is_some() {
             return false;
         }
-        let gating = |state: &CallState| matches!(state, CallState::Queued | CallState::Gating);
-        let asking = batch.calls.iter().any(|call| gating(&call.state));
+        let asking = batch.is_asking();
         let (free, marked): (Vec<CallId>, Vec<CallId>) = batch.startable().into_iter().partition(|id| {
             batch.call(id).is_some_and(|call| call.effect == EffectClass::ReadOnly && !call.dangerous)
         });
