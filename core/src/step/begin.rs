@@ -14,7 +14,7 @@ use crate::machine::{
 };
 use crate::message::{Message, ResultStatus, Said, SignalBody, UserMessage};
 use crate::store::{
-    Claim, InterruptKind, ItemKind, MessageRange, Release, SessionStatus, StoredItem, StoredMessage,
+    Claim, InterruptKind, ItemKind, MessageRange, Release, SessionStatus, StoredItem, StoredMessage, Wake,
 };
 
 impl StepIterator {
@@ -175,6 +175,9 @@ impl StepIterator {
     /// Lets the machine know of the claim, once everything it needs has been read.
     fn begin(&mut self) {
         self.begun = true;
+        if self.agent.is_none() && self.mind.interrupt.is_none() {
+            return self.pass_on();
+        }
         self.emit(Event::RunStarted { run: self.fence.epoch, found: self.found });
         if !self.mind.machine.turn.open {
             return;
@@ -235,35 +238,58 @@ impl StepIterator {
 
     /// A session at rest in the hands of a run: a turn begins, or there is nothing to do.
     pub(super) fn at_rest(&mut self) -> bool {
-        if self.stop_at_rest() {
-            return true;
-        }
-        if self.agent.is_none() {
-            self.give_back();
-            return true;
-        }
-        if self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Message { .. })) {
-            self.begin_turn(TurnRequest::Message);
-        } else if self.wants_retry() {
-            self.begin_turn(TurnRequest::Resume);
+        let begins = self.what_begins();
+        if let Some(interrupt) = self.mind.interrupt.clone().filter(|_| !self.mind.interrupt_told) {
+            match (interrupt.kind, begins) {
+                // It was asked for when this turn was about to begin: that is the turn it stops.
+                (InterruptKind::Soft, Some(request)) => self.begin_turn(request),
+                (InterruptKind::Soft, None) => self.come_to_rest(),
+                (InterruptKind::Abort, _) => {
+                    self.mind.interrupt_told = true;
+                    self.mind.draft.interrupt_confirmed = Some(interrupt.id);
+                    self.feed(Input::Interrupted { kind: interrupt.kind });
+                }
+            }
+        } else if self.agent.is_none() {
+            self.pass_on();
         } else {
-            self.consume_rest();
-            self.give_back();
+            match begins {
+                Some(request) => self.begin_turn(request),
+                None => self.come_to_rest(),
+            }
         }
         true
     }
 
-    /// Whether an interrupt was taken that waits for a session at rest.
-    fn stop_at_rest(&mut self) -> bool {
-        let Some(interrupt) = self.mind.interrupt.clone().filter(|_| !self.mind.interrupt_told) else {
-            return false;
-        };
-        self.mind.interrupt_told = true;
-        self.mind.draft.interrupt_confirmed = Some(interrupt.id);
-        match interrupt.kind {
-            InterruptKind::Abort => self.feed(Input::Interrupted { kind: interrupt.kind }),
-            InterruptKind::Soft => false,
+    fn what_begins(&self) -> Option<TurnRequest> {
+        if self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Message { .. })) {
+            Some(TurnRequest::Message)
+        } else if self.wants_retry() {
+            Some(TurnRequest::Resume)
+        } else {
+            None
         }
+    }
+
+    /// There is nothing to do: the session is left with the status of its last turn, also if the claim found
+    /// it suspended (moved there to be taken up again) or active (the run before died). A soft stop that
+    /// waits has nothing to stop.
+    fn come_to_rest(&mut self) {
+        self.consume_rest();
+        self.mind.draft.interrupt_confirmed = self.mind.interrupt.as_ref().map(|waiting| waiting.id.clone());
+        let status = match &self.mind.machine.state {
+            AgentState::Done { ending, .. } => ending.status(),
+            AgentState::Idle
+            | AgentState::Provisioning { .. }
+            | AgentState::Thinking { .. }
+            | AgentState::Streaming { .. }
+            | AgentState::Executing { .. }
+            | AgentState::Confirming { .. }
+            | AgentState::Steering { .. }
+            | AgentState::BackingOff { .. }
+            | AgentState::TearingDown { .. } => SessionStatus::Idle,
+        };
+        self.leave_for(RunOutcome::Released, Release::To { status, deadline: None, wake_on: 0 });
     }
 
     fn wants_retry(&self) -> bool {
@@ -292,7 +318,8 @@ impl StepIterator {
     }
 
     fn begin_turn(&mut self, request: TurnRequest) {
-        let provisions = self.agent.as_ref().is_some_and(|agent| agent.provisions);
+        let stopped = self.mind.interrupt.is_some();
+        let provisions = !stopped && self.agent.as_ref().is_some_and(|agent| agent.provisions);
         self.usage_before = self.mind.machine.usage;
         self.feed(Input::TurnRequested { request, provisions });
         self.take_messages();
@@ -334,8 +361,30 @@ impl StepIterator {
         self.mind.draft.consumed.extend(rest.iter().map(|item| item.seq));
     }
 
-    fn give_back(&mut self) {
-        self.leave_for(RunOutcome::Released, Release::GiveBack { alarm: None });
+    /// Gives the claim back: what there is to do needs the agent. Nothing was seen, and the session wants a
+    /// worker when it did before.
+    pub(super) fn pass_on(&mut self) {
+        let wakes = |item: &StoredItem| match &item.kind {
+            ItemKind::Message { wake } | ItemKind::Signal { wake } => *wake != Wake::Quiet,
+            ItemKind::Answer { .. } => false,
+        };
+        let alarm = match &self.mind.machine.state {
+            AgentState::Idle | AgentState::Done { .. } => {
+                let moved = self.found == SessionStatus::Suspended;
+                (moved || self.mind.inbox.iter().any(wakes)).then_some(self.now)
+            }
+            AgentState::Confirming { batch } => batch.wakes_at(),
+            AgentState::BackingOff { until, .. } => Some(*until),
+            AgentState::Provisioning { .. }
+            | AgentState::Thinking { .. }
+            | AgentState::Streaming { .. }
+            | AgentState::Executing { .. }
+            | AgentState::Steering { .. }
+            | AgentState::TearingDown { .. } => Some(self.now),
+        };
+        // A takeover that is given back stays due.
+        let alarm = alarm.filter(|_| self.found != SessionStatus::Active);
+        self.leave_for(RunOutcome::Released, Release::GiveBack { alarm });
     }
 }
 

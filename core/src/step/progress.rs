@@ -34,7 +34,7 @@ impl StepIterator {
             return self.tear_down();
         }
         if self.agent.is_none() {
-            self.leave_for(RunOutcome::Released, Release::GiveBack { alarm: None });
+            self.pass_on();
             return true;
         }
         if self.send_marked() {

@@ -118,6 +118,11 @@ impl StepIterator {
                 events.push(Payload::json(&Event::History { rows: std::mem::take(&mut rows) })?);
             }
         }
+        // Whoever gives the claim back has seen nothing: what woke the session wakes it again.
+        let inbox_seen = match &release {
+            Some(Release::GiveBack { .. }) => None,
+            Some(Release::To { .. }) | None => Some(self.mind.inbox_seen),
+        };
         let state = NewState { format: STATE_FORMAT, payload: Payload::json(&self.mind.machine)? };
         Ok(Commit {
             operation,
@@ -129,7 +134,7 @@ impl StepIterator {
             open: draft.open,
             close: draft.close,
             consumed: draft.consumed,
-            inbox_seen: Some(self.mind.inbox_seen),
+            inbox_seen,
             interrupt_confirmed: draft.interrupt_confirmed,
             run,
             release,
