@@ -306,6 +306,11 @@ impl StepIterator {
         self.wanted = None;
         self.leaving = None;
         self.before = None;
+        self.to_send.clear();
+        // A read that is out begins after items that are unread again.
+        self.reading = None;
+        self.news_due = true;
+        let listening = self.model_call.take();
         self.take_staged();
         if !self.mind.machine.turn.open {
             // Nothing of the turn is durable, so there is nothing to end: the next run begins it again.
@@ -313,5 +318,8 @@ impl StepIterator {
             return;
         }
         self.give_up(error);
+        if let Some(of) = listening {
+            self.actions.push_back(Action::StopModel { of });
+        }
     }
 }
