@@ -184,9 +184,10 @@ impl StepIterator {
         }
         self.take_marks();
         self.take_staged();
+        // That it was taken over is no progress and commits nothing by itself: a run that dies before any
+        // other commit counts towards the fifth.
         let takeover = self.found == SessionStatus::Active;
         self.feed(Input::Claimed { takeover });
-        self.mind.draft.decided |= takeover;
         if self.attempts >= ATTEMPTS_MAX {
             self.poison();
         }
@@ -194,7 +195,15 @@ impl StepIterator {
 
     fn poison(&mut self) {
         let detail = format!("its run died {} times in a row without any progress", self.attempts);
-        self.give_up(ErrorInfo::new("engine.poisoned", detail));
+        let error = ErrorInfo::new("engine.poisoned", detail);
+        if let AgentState::TearingDown { .. } = self.mind.machine.state {
+            // The outcome stands; what kills its run while it is freed is not tried again.
+            self.mind.teardown_due = false;
+            self.emit(Event::TeardownFailed { error });
+            self.feed(Input::TornDown);
+        } else {
+            self.give_up(error);
+        }
     }
 
     /// Calls whose start mark was staged are out as far as anybody knows.
