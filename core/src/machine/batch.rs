@@ -140,6 +140,7 @@ mod tests {
             profile,
             round: 0,
             approved: None,
+            sent_before: false,
             state,
         }
     }

@@ -245,10 +245,11 @@ impl StepIterator {
                 let ok = self.is_done(&call.id);
                 CallInput::Returned { ok, stop: output.stop }
             }
-            Ok(ToolReturn::After { output, .. }) if output.content.len() > DEFERRED_OUTPUT_BYTES_MAX => {
+            Ok(ToolReturn::After { output, .. }) if output.content.len() > self.deferred_bytes_max() => {
                 let text = format!(
-                    "a result to be given later has {} bytes, at most {DEFERRED_OUTPUT_BYTES_MAX} are allowed",
-                    output.content.len()
+                    "a result to be given later has {} bytes, at most {} are allowed",
+                    output.content.len(),
+                    self.deferred_bytes_max()
                 );
                 self.keep_result(result(call, ResultStatus::Error, text, self.edited(call)));
                 CallInput::Returned { ok: false, stop: false }
@@ -265,6 +266,8 @@ impl StepIterator {
                 self.keep_bounded(call, ResultStatus::Error, text);
                 CallInput::Returned { ok: false, stop: false }
             }
+            // It was sent before, by a run that died: that this send did not act does not say enough.
+            Err(ToolError::NotRun(text)) if call.sent_before => self.doubt(call, &text),
             Err(ToolError::NotRun(_)) if stopping => self.cancel(call),
             Err(ToolError::NotRun(text)) => {
                 self.keep_bounded(call, ResultStatus::Error, format!("not run: {text}"));
@@ -276,16 +279,24 @@ impl StepIterator {
                     self.keep_bounded(call, ResultStatus::Error, format!("gave no result: {text}"));
                     CallInput::Returned { ok: false, stop: false }
                 }
-                EffectClass::Idempotent | EffectClass::AtMostOnce => {
-                    let told = format!(
-                        "in doubt: {text}. It may or may not have acted, and it is not sent again. Find \
-                         out before you repeat it."
-                    );
-                    self.keep_result(result(call, ResultStatus::InDoubt, told, self.edited(call)));
-                    CallInput::Lost
-                }
+                EffectClass::Idempotent | EffectClass::AtMostOnce => self.doubt(call, &text),
             },
         }
+    }
+
+    fn doubt(&mut self, call: &Call, text: &str) -> CallInput {
+        let told = format!(
+            "in doubt: {text}. It may or may not have acted, and it is not sent again. Find out before you \
+             repeat it."
+        );
+        self.keep_result(result(call, ResultStatus::InDoubt, told, self.edited(call)));
+        CallInput::Lost
+    }
+
+    /// The largest output that a call may leave to be given later: it is kept in the state.
+    fn deferred_bytes_max(&self) -> usize {
+        let limit = self.agent.as_ref().map_or(usize::MAX, |agent| agent.limits.result_bytes_max);
+        limit.min(DEFERRED_OUTPUT_BYTES_MAX)
     }
 
     fn cancel(&mut self, call: &Call) -> CallInput {
