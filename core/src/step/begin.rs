@@ -49,6 +49,7 @@ impl StepIterator {
             ended,
             said: String::new(),
             tools_done: Vec::new(),
+            consulting: BTreeMap::new(),
             answered_at: None,
             provision_due: false,
             teardown_due: false,

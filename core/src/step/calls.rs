@@ -112,12 +112,18 @@ impl StepIterator {
         }
         if !questions.is_empty() {
             let id = self.next_id();
+            let asked = questions.iter().map(|question| question.call.clone()).collect();
+            self.mind.consulting.insert(id, asked);
             self.actions.push_back(Action::Consult { id, questions });
         }
     }
 
-    pub(super) fn on_rulings(&mut self, rulings: Vec<(CallId, Ruling)>) {
-        for (id, ruling) in rulings {
+    /// Takes the gate's word on the calls that it was asked about. A call that it passes over is denied.
+    pub(super) fn on_rulings(&mut self, id: ActionId, rulings: Vec<(CallId, Ruling)>) {
+        for id in self.mind.consulting.remove(&id).unwrap_or_default() {
+            let ruling = rulings.iter().find(|(call, _)| *call == id).map(|(_, ruling)| ruling.clone());
+            let ruling =
+                ruling.unwrap_or_else(|| Ruling::Unavailable { detail: "it passed over this".into() });
             if let Some(call) = self.call(&id).filter(|call| call.state == CallState::Gating) {
                 self.on_ruling(&call, ruling);
                 self.mind.draft.decided = true;

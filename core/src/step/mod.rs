@@ -212,7 +212,7 @@ impl StepIterator {
             Reply::Read { id, items, interrupt, .. } => self.on_read(id, items, interrupt),
             Reply::Provisioned { id, result } => self.on_provisioned(id, result),
             Reply::ModelAnswered { id, result } => self.on_model(id, result),
-            Reply::Consulted { rulings, .. } => self.on_rulings(rulings),
+            Reply::Consulted { id, rulings } => self.on_rulings(id, rulings),
             Reply::CallEnded { call, result, duration_ms } => self.on_call_ended(&call, result, duration_ms),
             Reply::Slept { id } => {
                 if self.sleeping == Some(id) {
