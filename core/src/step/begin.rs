@@ -103,11 +103,14 @@ impl StepIterator {
         Ok(run)
     }
 
-    /// The messages that hold the arguments of the open calls.
+    /// The messages that hold the arguments of the open calls. To end a session, only those that were edited
+    /// matter: their results say so.
     fn needed_messages(&self) -> Vec<MessageRange> {
-        let Some(batch) = self.mind.machine.state.batch().filter(|_| self.agent.is_some()) else {
+        let Some(batch) = self.mind.machine.state.batch() else { return Vec::new() };
+        let edited = batch.calls.iter().any(|call| call.arguments != batch.message);
+        if self.agent.is_none() && !edited {
             return Vec::new();
-        };
+        }
         let mut places: BTreeSet<MessageSeq> = BTreeSet::from([batch.message]);
         places.extend(batch.calls.iter().map(|call| call.arguments));
         places.into_iter().map(|place| MessageRange::new(place, place)).collect()
@@ -129,13 +132,15 @@ impl StepIterator {
         if self.begun {
             return;
         }
-        if let Err(error) = self.keep_arguments(&messages) {
-            // A transcript that cannot be read: stop, change nothing.
-            self.begun = true;
-            self.give_up(error);
-            return;
-        }
+        let kept = self.keep_arguments(&messages);
         self.begin();
+        if let Err(error) = kept
+            && self.leaving.is_none()
+            && !self.given_up
+        {
+            // A transcript that cannot be read: nothing of it is sent.
+            self.give_up(error);
+        }
     }
 
     fn keep_arguments(&mut self, messages: &[StoredMessage]) -> Result<(), ErrorInfo> {
