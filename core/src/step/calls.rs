@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::results::{cancelled, result, result_of_end};
+use super::results::{cancelled, cancelled_waiting, result, result_of_end};
 use super::{Action, CallOut, DEFERRED_OUTPUT_BYTES_MAX, Ruling, StepIterator};
 use crate::error::ErrorInfo;
 use crate::event::Event;
@@ -355,6 +355,12 @@ impl StepIterator {
         for (was, is) in before.calls.iter().zip(&after.calls) {
             if let Some(pending) = was.state.pending().filter(|open| is.state.pending() != Some(*open)) {
                 self.close(pending.clone());
+            }
+            if let (CallState::Waiting { output, .. }, CallState::Cancelled { reason }) =
+                (&was.state, &is.state)
+            {
+                let content = cancelled_waiting(*reason, output);
+                self.keep_result(result(is, ResultStatus::Cancelled, content, self.edited(is)));
             }
             if is.state != was.state && is_shown(&is.state) {
                 let (call, tool, is) = (is.id.clone(), is.tool.clone(), is.state.name().to_owned());
