@@ -110,6 +110,7 @@ impl StepIterator {
             return self.at_rest();
         }
         let ending = ending.clone();
+        self.consume_rest();
         let held = self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Message { .. }));
         let deadline = held.then_some(self.now);
         let release = Release::To { status: ending.status(), deadline, wake_on: 0 };
