@@ -370,7 +370,8 @@ impl StepIterator {
             self.hold_for_commit(Vec::new());
             return false;
         }
-        if self.writing.is_some() {
+        // What is being made ready is freed once it is there, or is known not to be.
+        if self.writing.is_some() || self.provisioning.is_some() {
             return false;
         }
         self.mind.teardown_due = false;
