@@ -21,7 +21,7 @@ use holdover_core::store::{
     InterruptKind, InterruptOutcome, ItemKind, Labels, MessageRange, NewSession, PendingCall, PendingQuery,
     Queues, RunRecord, Session, SessionStatus, Staging, Start, StateStore, StatusCas, Wake,
 };
-use holdover_core::time::{Clock, Timestamp};
+use holdover_core::time::Clock;
 use holdover_store_memory::{Limits, MemoryStore};
 
 use crate::run::Run;
@@ -282,10 +282,6 @@ impl Bench {
     /// How long until the session wants a worker.
     pub(crate) fn alarm_in(&self) -> Option<Duration> {
         self.session().alarm.map(|alarm| self.clock.now().until(alarm))
-    }
-
-    pub(crate) fn pass_to(&self, at: Timestamp) {
-        self.clock.move_to(at);
     }
 
     /// The machine as it is stored.

@@ -163,6 +163,24 @@ fn an_interrupted_turn_is_taken_up_again_at_its_next_step() {
 }
 
 #[test]
+fn a_turn_that_was_stopped_after_the_last_word_of_the_model_asks_it_nothing_when_taken_up_again() {
+    let bench = Bench::new();
+    bench.say("hi");
+    let mut run = bench.run();
+    run.hold("read");
+    bench.interrupt(InterruptKind::Soft);
+    run.news();
+    run.model(text("hello"));
+    run.let_go("read");
+    assert_eq!(bench.dones(), [DoneReason::UserAbort]);
+    bench.retry();
+    assert!(bench.run().is_over());
+    assert_eq!(bench.dones(), [DoneReason::UserAbort, DoneReason::ModelStop]);
+    assert_eq!(bench.roles(), ["user", "assistant"]);
+    check::at_rest(&bench);
+}
+
+#[test]
 fn a_word_to_retry_a_turn_that_went_well_starts_nothing() {
     let bench = Bench::new();
     bench.say("hi");

@@ -18,4 +18,8 @@ mod world;
 mod answers;
 mod endings;
 mod interrupts;
+mod messages;
+mod random;
 mod recovery;
+mod tools;
+mod writes;

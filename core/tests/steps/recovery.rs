@@ -120,6 +120,20 @@ fn what_was_out_is_in_doubt_or_sent_again_by_its_class() {
 }
 
 #[test]
+fn a_read_that_was_sent_before_its_step_was_durable_shares_its_key_with_no_other_call() {
+    let bench = Bench::new();
+    bench.say("go");
+    let mut run = bench.run();
+    run.model(calls(&["look:{\"at\": 1}"]));
+    bench.crash(run);
+    let mut run = bench.run();
+    run.model(calls(&["look:{\"at\": 2}"]));
+    let keys: Vec<String> = bench.sends.borrow().iter().map(|send| send.idempotency_key.clone()).collect();
+    assert_eq!(keys.len(), 2);
+    assert_ne!(keys[0], keys[1], "the model thought again, and asked for something else (INV-14)");
+}
+
+#[test]
 fn an_idempotent_call_that_was_out_and_is_stopped_before_it_is_sent_again_is_in_doubt() {
     for with_agent in [true, false] {
         let bench = Bench::new();
@@ -237,6 +251,22 @@ fn a_store_that_refuses_ends_the_turn_from_what_it_holds_and_what_was_sent_is_in
 }
 
 #[test]
+fn what_was_staged_is_the_result_although_the_commit_of_its_step_was_refused() {
+    let bench = Bench::new();
+    bench.say("go");
+    let mut run = bench.run();
+    run.model(calls(&["note", "pay"]));
+    run.returns("c1-0", "noted");
+    run.hold("commit");
+    run.returns("c1-1", "paid");
+    run.write_fails();
+    run.let_go("commit");
+    assert_eq!(bench.statuses(), [ResultStatus::Done, ResultStatus::InDoubt]);
+    assert_eq!(bench.dones(), [DoneReason::Error]);
+    check::at_rest(&bench);
+}
+
+#[test]
 fn a_call_whose_mark_the_store_refused_was_never_sent() {
     let bench = Bench::new();
     bench.say("go");
@@ -268,6 +298,24 @@ fn an_answer_of_the_model_that_comes_after_the_store_refused_disturbs_nothing() 
     run.perform("tear_down");
     assert_eq!((bench.dones(), bench.status()), (vec![DoneReason::Error], SessionStatus::Failed));
     assert_eq!(bench.statuses(), [ResultStatus::InDoubt]);
+    check::at_rest(&bench);
+}
+
+#[test]
+fn what_is_still_to_be_freed_is_freed_although_the_store_refused() {
+    let bench = Bench::with(|agent| agent.provisions = true);
+    bench.say("go");
+    let mut run = bench.run();
+    run.perform("provision");
+    run.model(text("done"));
+    bench.interrupt(InterruptKind::Soft);
+    bench.crash(run);
+    let claim = bench.claim().unwrap();
+    let mut run = Run::holding(&bench, claim, &["commit"]);
+    run.write_fails();
+    run.let_go("commit");
+    run.perform("tear_down");
+    assert_eq!(bench.dones(), [DoneReason::ModelStop]);
     check::at_rest(&bench);
 }
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{CallId, MessageSeq};
-use holdover_core::machine::{Facts, StateKind};
+use holdover_core::machine::Facts;
 use holdover_core::model::{ModelAnswer, ModelError};
 use holdover_core::step::{Action, ActionId, ModelCall, Reply, RunOutcome, StepIterator};
 use holdover_core::store::{
@@ -157,7 +157,7 @@ impl<'b> Run<'b> {
         seen
     }
 
-    fn reply_to(&self, action: Action) -> Reply {
+    pub(crate) fn reply_to(&self, action: Action) -> Reply {
         let (bench, fence) = (self.bench, self.steps.fence());
         match action {
             Action::Read { id, messages, inbox_after, interrupt } => Reply::Read {
@@ -266,9 +266,14 @@ impl<'b> Run<'b> {
     }
 
     pub(crate) fn renew(&self) -> Receipt {
+        self.try_renew().expect("the run owns the session")
+    }
+
+    /// None once the run's last commit is applied.
+    pub(crate) fn try_renew(&self) -> Option<Receipt> {
         match now(self.bench.store.renew_lease(self.steps.fence(), LEASE)).unwrap() {
-            LeaseOutcome::Renewed(receipt) => receipt,
-            LeaseOutcome::StaleFence => panic!("the run owns the session"),
+            LeaseOutcome::Renewed(receipt) => Some(receipt),
+            LeaseOutcome::StaleFence => None,
         }
     }
 
@@ -295,10 +300,6 @@ impl<'b> Run<'b> {
     }
 
     // The end
-
-    pub(crate) fn state(&self) -> StateKind {
-        self.steps.machine().state.kind()
-    }
 
     pub(crate) fn is_over(&self) -> bool {
         self.exit.is_some()
