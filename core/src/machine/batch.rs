@@ -49,6 +49,11 @@ impl Batch {
         self.calls.iter().any(|call| call.state.is_out())
     }
 
+    /// Whether the gate has not spoken of every call yet.
+    pub fn is_asking(&self) -> bool {
+        self.calls.iter().any(|call| matches!(call.state, CallState::Queued | CallState::Gating))
+    }
+
     /// Whether nothing goes on by itself: no call is out, being gated or free to start, and at least one
     /// is parked. Then the run exits.
     pub fn is_parked(&self) -> bool {
@@ -135,6 +140,7 @@ mod tests {
             profile,
             round: 0,
             approved: None,
+            sent_before: false,
             state,
         }
     }

@@ -36,6 +36,10 @@ pub struct Call {
     /// The digest of the arguments that a person approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<Digest>,
+    /// Whether a run that died may have sent it, and it is to be sent again. Stopped before that, it is in
+    /// doubt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sent_before: bool,
     /// Where it stands.
     pub state: CallState,
 }
@@ -422,6 +426,16 @@ impl CallState {
 }
 
 impl Call {
+    /// How it ends if it is not sent any more.
+    pub fn ended_unsent(&self, reason: CancelReason) -> CallState {
+        match self.effect {
+            EffectClass::Idempotent | EffectClass::AtMostOnce if self.sent_before => CallState::InDoubt,
+            EffectClass::ReadOnly | EffectClass::Idempotent | EffectClass::AtMostOnce => {
+                CallState::Cancelled { reason }
+            }
+        }
+    }
+
     /// Applies an input that is allowed; says whether the call moved.
     pub fn apply(&mut self, input: &CallInput) -> Result<bool, NotAllowed> {
         match self.state.step(input) {

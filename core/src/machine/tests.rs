@@ -25,6 +25,7 @@ fn call(id: &str, state: CallState) -> Call {
         profile: ResourceProfile::key(id, crate::tool::Access::Write),
         round: 0,
         approved: None,
+        sent_before: false,
         state,
     }
 }

@@ -29,7 +29,8 @@ pub enum Action {
         /// ([`check_interrupt_flag`](crate::store::StateStore::check_interrupt_flag)).
         interrupt: bool,
     },
-    /// Make ready what the turn needs; also what is half ready already. Answer:
+    /// Make ready what the turn needs; also what is half ready already. A turn that is stopped meanwhile
+    /// waits for the answer before it frees anything, so it must come within a bound. Answer:
     /// [`Reply::Provisioned`](super::Reply::Provisioned).
     Provision {
         /// To be named in the answer.

@@ -168,7 +168,7 @@ impl StepIterator {
 
     /// The arguments that ran, if a person edited them.
     pub(super) fn edited(&self, call: &Call) -> Option<String> {
-        (self.mind.asked_in != call.arguments).then(|| self.arguments_of(&call.id))
+        self.mind.edited.get(&call.id).filter(|_| self.mind.asked_in != call.arguments).cloned()
     }
 
     /// Keeps the one result of a call until its step ends.

@@ -14,7 +14,7 @@ use crate::machine::{
 };
 use crate::message::{Message, ResultStatus, Said, SignalBody, UserMessage};
 use crate::store::{
-    Claim, InterruptKind, ItemKind, MessageRange, Release, SessionStatus, StoredItem, StoredMessage,
+    Claim, InterruptKind, ItemKind, MessageRange, Release, SessionStatus, StoredItem, StoredMessage, Wake,
 };
 
 impl StepIterator {
@@ -49,6 +49,7 @@ impl StepIterator {
             ended,
             said: String::new(),
             tools_done: Vec::new(),
+            consulting: BTreeMap::new(),
             answered_at: None,
             provision_due: false,
             teardown_due: false,
@@ -102,11 +103,14 @@ impl StepIterator {
         Ok(run)
     }
 
-    /// The messages that hold the arguments of the open calls.
+    /// The messages that hold the arguments of the open calls. To end a session, only those that were edited
+    /// matter: their results say so.
     fn needed_messages(&self) -> Vec<MessageRange> {
-        let Some(batch) = self.mind.machine.state.batch().filter(|_| self.agent.is_some()) else {
+        let Some(batch) = self.mind.machine.state.batch() else { return Vec::new() };
+        let edited = batch.calls.iter().any(|call| call.arguments != batch.message);
+        if self.agent.is_none() && !edited {
             return Vec::new();
-        };
+        }
         let mut places: BTreeSet<MessageSeq> = BTreeSet::from([batch.message]);
         places.extend(batch.calls.iter().map(|call| call.arguments));
         places.into_iter().map(|place| MessageRange::new(place, place)).collect()
@@ -128,13 +132,15 @@ impl StepIterator {
         if self.begun {
             return;
         }
-        if let Err(error) = self.keep_arguments(&messages) {
-            // A transcript that cannot be read: stop, change nothing.
-            self.begun = true;
-            self.give_up(error);
-            return;
-        }
+        let kept = self.keep_arguments(&messages);
         self.begin();
+        if let Err(error) = kept
+            && self.leaving.is_none()
+            && !self.given_up
+        {
+            // A transcript that cannot be read: nothing of it is sent.
+            self.give_up(error);
+        }
     }
 
     fn keep_arguments(&mut self, messages: &[StoredMessage]) -> Result<(), ErrorInfo> {
@@ -175,15 +181,19 @@ impl StepIterator {
     /// Lets the machine know of the claim, once everything it needs has been read.
     fn begin(&mut self) {
         self.begun = true;
+        if self.agent.is_none() && self.mind.interrupt.is_none() {
+            return self.pass_on();
+        }
         self.emit(Event::RunStarted { run: self.fence.epoch, found: self.found });
         if !self.mind.machine.turn.open {
             return;
         }
         self.take_marks();
         self.take_staged();
+        // That it was taken over is no progress and commits nothing by itself: a run that dies before any
+        // other commit counts towards the fifth.
         let takeover = self.found == SessionStatus::Active;
         self.feed(Input::Claimed { takeover });
-        self.mind.draft.decided |= takeover;
         if self.attempts >= ATTEMPTS_MAX {
             self.poison();
         }
@@ -191,7 +201,15 @@ impl StepIterator {
 
     fn poison(&mut self) {
         let detail = format!("its run died {} times in a row without any progress", self.attempts);
-        self.give_up(ErrorInfo::new("engine.poisoned", detail));
+        let error = ErrorInfo::new("engine.poisoned", detail);
+        if let AgentState::TearingDown { .. } = self.mind.machine.state {
+            // The outcome stands; what kills its run while it is freed is not tried again.
+            self.mind.teardown_due = false;
+            self.emit(Event::TeardownFailed { error });
+            self.feed(Input::TornDown);
+        } else {
+            self.give_up(error);
+        }
     }
 
     /// Calls whose start mark was staged are out as far as anybody knows.
@@ -235,35 +253,58 @@ impl StepIterator {
 
     /// A session at rest in the hands of a run: a turn begins, or there is nothing to do.
     pub(super) fn at_rest(&mut self) -> bool {
-        if self.stop_at_rest() {
-            return true;
-        }
-        if self.agent.is_none() {
-            self.give_back();
-            return true;
-        }
-        if self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Message { .. })) {
-            self.begin_turn(TurnRequest::Message);
-        } else if self.wants_retry() {
-            self.begin_turn(TurnRequest::Resume);
+        let begins = self.what_begins();
+        if let Some(interrupt) = self.mind.interrupt.clone().filter(|_| !self.mind.interrupt_told) {
+            match (interrupt.kind, begins) {
+                // It was asked for when this turn was about to begin: that is the turn it stops.
+                (InterruptKind::Soft, Some(request)) => self.begin_turn(request),
+                (InterruptKind::Soft, None) => self.come_to_rest(),
+                (InterruptKind::Abort, _) => {
+                    self.mind.interrupt_told = true;
+                    self.mind.draft.interrupt_confirmed = Some(interrupt.id);
+                    self.feed(Input::Interrupted { kind: interrupt.kind });
+                }
+            }
+        } else if self.agent.is_none() {
+            self.pass_on();
         } else {
-            self.consume_rest();
-            self.give_back();
+            match begins {
+                Some(request) => self.begin_turn(request),
+                None => self.come_to_rest(),
+            }
         }
         true
     }
 
-    /// Whether an interrupt was taken that waits for a session at rest.
-    fn stop_at_rest(&mut self) -> bool {
-        let Some(interrupt) = self.mind.interrupt.clone().filter(|_| !self.mind.interrupt_told) else {
-            return false;
-        };
-        self.mind.interrupt_told = true;
-        self.mind.draft.interrupt_confirmed = Some(interrupt.id);
-        match interrupt.kind {
-            InterruptKind::Abort => self.feed(Input::Interrupted { kind: interrupt.kind }),
-            InterruptKind::Soft => false,
+    fn what_begins(&self) -> Option<TurnRequest> {
+        if self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Message { .. })) {
+            Some(TurnRequest::Message)
+        } else if self.wants_retry() {
+            Some(TurnRequest::Resume)
+        } else {
+            None
         }
+    }
+
+    /// There is nothing to do: the session is left with the status of its last turn, also if the claim found
+    /// it suspended (moved there to be taken up again) or active (the run before died). A soft stop that
+    /// waits has nothing to stop.
+    fn come_to_rest(&mut self) {
+        self.consume_rest();
+        self.mind.draft.interrupt_confirmed = self.mind.interrupt.as_ref().map(|waiting| waiting.id.clone());
+        let status = match &self.mind.machine.state {
+            AgentState::Done { ending, .. } => ending.status(),
+            AgentState::Idle
+            | AgentState::Provisioning { .. }
+            | AgentState::Thinking { .. }
+            | AgentState::Streaming { .. }
+            | AgentState::Executing { .. }
+            | AgentState::Confirming { .. }
+            | AgentState::Steering { .. }
+            | AgentState::BackingOff { .. }
+            | AgentState::TearingDown { .. } => SessionStatus::Idle,
+        };
+        self.leave_for(RunOutcome::Released, Release::To { status, deadline: None, wake_on: 0 });
     }
 
     fn wants_retry(&self) -> bool {
@@ -292,7 +333,8 @@ impl StepIterator {
     }
 
     fn begin_turn(&mut self, request: TurnRequest) {
-        let provisions = self.agent.as_ref().is_some_and(|agent| agent.provisions);
+        let stopped = self.mind.interrupt.is_some();
+        let provisions = !stopped && self.agent.as_ref().is_some_and(|agent| agent.provisions);
         self.usage_before = self.mind.machine.usage;
         self.feed(Input::TurnRequested { request, provisions });
         self.take_messages();
@@ -334,8 +376,30 @@ impl StepIterator {
         self.mind.draft.consumed.extend(rest.iter().map(|item| item.seq));
     }
 
-    fn give_back(&mut self) {
-        self.leave_for(RunOutcome::Released, Release::GiveBack { alarm: None });
+    /// Gives the claim back: what there is to do needs the agent. Nothing was seen, and the session wants a
+    /// worker when it did before.
+    pub(super) fn pass_on(&mut self) {
+        let wakes = |item: &StoredItem| match &item.kind {
+            ItemKind::Message { wake } | ItemKind::Signal { wake } => *wake != Wake::Quiet,
+            ItemKind::Answer { .. } => false,
+        };
+        let alarm = match &self.mind.machine.state {
+            AgentState::Idle | AgentState::Done { .. } => {
+                let moved = self.found == SessionStatus::Suspended;
+                (moved || self.mind.inbox.iter().any(wakes)).then_some(self.now)
+            }
+            AgentState::Confirming { batch } => batch.wakes_at(),
+            AgentState::BackingOff { until, .. } => Some(*until),
+            AgentState::Provisioning { .. }
+            | AgentState::Thinking { .. }
+            | AgentState::Streaming { .. }
+            | AgentState::Executing { .. }
+            | AgentState::Steering { .. }
+            | AgentState::TearingDown { .. } => Some(self.now),
+        };
+        // A takeover that is given back stays due.
+        let alarm = alarm.filter(|_| self.found != SessionStatus::Active);
+        self.leave_for(RunOutcome::Released, Release::GiveBack { alarm });
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::results::{cancelled, result, result_of_end};
+use super::results::{cancelled, cancelled_waiting, result, result_of_end};
 use super::{Action, CallOut, DEFERRED_OUTPUT_BYTES_MAX, Ruling, StepIterator};
 use crate::error::ErrorInfo;
 use crate::event::Event;
@@ -112,12 +112,18 @@ impl StepIterator {
         }
         if !questions.is_empty() {
             let id = self.next_id();
+            let asked = questions.iter().map(|question| question.call.clone()).collect();
+            self.mind.consulting.insert(id, asked);
             self.actions.push_back(Action::Consult { id, questions });
         }
     }
 
-    pub(super) fn on_rulings(&mut self, rulings: Vec<(CallId, Ruling)>) {
-        for (id, ruling) in rulings {
+    /// Takes the gate's word on the calls that it was asked about. A call that it passes over is denied.
+    pub(super) fn on_rulings(&mut self, id: ActionId, rulings: Vec<(CallId, Ruling)>) {
+        for id in self.mind.consulting.remove(&id).unwrap_or_default() {
+            let ruling = rulings.iter().find(|(call, _)| *call == id).map(|(_, ruling)| ruling.clone());
+            let ruling =
+                ruling.unwrap_or_else(|| Ruling::Unavailable { detail: "it passed over this".into() });
             if let Some(call) = self.call(&id).filter(|call| call.state == CallState::Gating) {
                 self.on_ruling(&call, ruling);
                 self.mind.draft.decided = true;
@@ -245,10 +251,11 @@ impl StepIterator {
                 let ok = self.is_done(&call.id);
                 CallInput::Returned { ok, stop: output.stop }
             }
-            Ok(ToolReturn::After { output, .. }) if output.content.len() > DEFERRED_OUTPUT_BYTES_MAX => {
+            Ok(ToolReturn::After { output, .. }) if output.content.len() > self.deferred_bytes_max() => {
                 let text = format!(
-                    "a result to be given later has {} bytes, at most {DEFERRED_OUTPUT_BYTES_MAX} are allowed",
-                    output.content.len()
+                    "a result to be given later has {} bytes, at most {} are allowed",
+                    output.content.len(),
+                    self.deferred_bytes_max()
                 );
                 self.keep_result(result(call, ResultStatus::Error, text, self.edited(call)));
                 CallInput::Returned { ok: false, stop: false }
@@ -265,6 +272,8 @@ impl StepIterator {
                 self.keep_bounded(call, ResultStatus::Error, text);
                 CallInput::Returned { ok: false, stop: false }
             }
+            // It was sent before, by a run that died: that this send did not act does not say enough.
+            Err(ToolError::NotRun(text)) if call.sent_before => self.doubt(call, &text),
             Err(ToolError::NotRun(_)) if stopping => self.cancel(call),
             Err(ToolError::NotRun(text)) => {
                 self.keep_bounded(call, ResultStatus::Error, format!("not run: {text}"));
@@ -276,16 +285,24 @@ impl StepIterator {
                     self.keep_bounded(call, ResultStatus::Error, format!("gave no result: {text}"));
                     CallInput::Returned { ok: false, stop: false }
                 }
-                EffectClass::Idempotent | EffectClass::AtMostOnce => {
-                    let told = format!(
-                        "in doubt: {text}. It may or may not have acted, and it is not sent again. Find \
-                         out before you repeat it."
-                    );
-                    self.keep_result(result(call, ResultStatus::InDoubt, told, self.edited(call)));
-                    CallInput::Lost
-                }
+                EffectClass::Idempotent | EffectClass::AtMostOnce => self.doubt(call, &text),
             },
         }
+    }
+
+    fn doubt(&mut self, call: &Call, text: &str) -> CallInput {
+        let told = format!(
+            "in doubt: {text}. It may or may not have acted, and it is not sent again. Find out before you \
+             repeat it."
+        );
+        self.keep_result(result(call, ResultStatus::InDoubt, told, self.edited(call)));
+        CallInput::Lost
+    }
+
+    /// The largest output that a call may leave to be given later: it is kept in the state.
+    fn deferred_bytes_max(&self) -> usize {
+        let limit = self.agent.as_ref().map_or(usize::MAX, |agent| agent.limits.result_bytes_max);
+        limit.min(DEFERRED_OUTPUT_BYTES_MAX)
     }
 
     fn cancel(&mut self, call: &Call) -> CallInput {
@@ -338,6 +355,12 @@ impl StepIterator {
         for (was, is) in before.calls.iter().zip(&after.calls) {
             if let Some(pending) = was.state.pending().filter(|open| is.state.pending() != Some(*open)) {
                 self.close(pending.clone());
+            }
+            if let (CallState::Waiting { output, .. }, CallState::Cancelled { reason }) =
+                (&was.state, &is.state)
+            {
+                let content = cancelled_waiting(*reason, output);
+                self.keep_result(result(is, ResultStatus::Cancelled, content, self.edited(is)));
             }
             if is.state != was.state && is_shown(&is.state) {
                 let (call, tool, is) = (is.id.clone(), is.tool.clone(), is.state.name().to_owned());

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::ActionId;
 use crate::event::Event;
 use crate::ids::{CallId, InboxSeq, InterruptId, MessageSeq, PendingId};
 use crate::machine::Machine;
@@ -42,6 +43,8 @@ pub(super) struct Mind {
     pub(super) said: String,
     /// Tools of which a call of this step was done; kept for steering.
     pub(super) tools_done: Vec<String>,
+    /// The calls that the gate is being asked about.
+    pub(super) consulting: BTreeMap<ActionId, Vec<CallId>>,
     /// When the model's answer came, while it is not durable.
     pub(super) answered_at: Option<Timestamp>,
     /// What must be provisioned once the commit that says so is acknowledged.

@@ -192,7 +192,7 @@ impl StepIterator {
         if self.is_held() || self.exit.is_some() {
             return;
         }
-        if self.before.is_none() && !self.mind.open.is_empty() {
+        if self.before.is_none() && self.somebody_may_answer() {
             self.before = Some((self.mind.clone(), Vec::new()));
         }
         if let Some(reply) = reply {
@@ -212,7 +212,7 @@ impl StepIterator {
             Reply::Read { id, items, interrupt, .. } => self.on_read(id, items, interrupt),
             Reply::Provisioned { id, result } => self.on_provisioned(id, result),
             Reply::ModelAnswered { id, result } => self.on_model(id, result),
-            Reply::Consulted { rulings, .. } => self.on_rulings(rulings),
+            Reply::Consulted { id, rulings } => self.on_rulings(id, rulings),
             Reply::CallEnded { call, result, duration_ms } => self.on_call_ended(&call, result, duration_ms),
             Reply::Slept { id } => {
                 if self.sleeping == Some(id) {
@@ -230,8 +230,13 @@ impl StepIterator {
     /// What cannot be taken back has happened: a decision that the store refuses goes back to here.
     fn keep_before(&mut self) {
         if self.mind.draft.close.is_empty() {
-            self.before = (!self.mind.open.is_empty()).then(|| (self.mind.clone(), Vec::new()));
+            self.before = self.somebody_may_answer().then(|| (self.mind.clone(), Vec::new()));
         }
+    }
+
+    /// Whether a pending call is open, or will be once the write that is on its way is applied.
+    fn somebody_may_answer(&self) -> bool {
+        !self.mind.open.is_empty() || self.writing.as_ref().is_some_and(Writing::opens)
     }
 
     /// Nothing is decided while a held commit waits or is on its way, or before the run has begun.
@@ -341,7 +346,7 @@ impl StepIterator {
     fn hear(&mut self, receipt: &Receipt) {
         let unread = receipt.last_item > self.mind.inbox_seen;
         let stop = receipt.interrupt && self.mind.interrupt.is_none();
-        self.news_due = unread || stop;
+        self.news_due |= unread || stop;
     }
 
     fn is_sync(&self) -> bool {
@@ -355,10 +360,11 @@ impl StepIterator {
         }
         let batch = self.mind.machine.state.batch().filter(|batch| batch.stopping.is_none());
         let calls = batch.and_then(|batch| batch.wakes_at());
+        // While the gate is asked, its word is waited for: no instant moves the answer before.
         let held_answer = self
             .mind
             .answered_at
-            .filter(|_| self.writing.is_none())
+            .filter(|_| self.writing.is_none() && batch.is_some_and(|batch| !batch.is_asking()))
             .map(|at| Timestamp::from_ms(at.as_ms().saturating_add(ANSWER_HELD_MS_MAX)));
         let backing_off = match &self.mind.machine.state {
             AgentState::BackingOff { until, .. } => Some(*until),

@@ -6,8 +6,8 @@ use crate::error::ErrorInfo;
 use crate::event::Event;
 use crate::ids::{CallId, MessageSeq};
 use crate::machine::{
-    AgentState, CallInput, CallState, DoneReason, Ending, Input, StateKind, SteeringFrom,
-    classify_suspension, retry, steering,
+    AgentState, CallInput, DoneReason, Ending, Input, StateKind, SteeringFrom, classify_suspension, retry,
+    steering,
 };
 use crate::message::{Message, Notice};
 use crate::store::{
@@ -34,7 +34,7 @@ impl StepIterator {
             return self.tear_down();
         }
         if self.agent.is_none() {
-            self.leave_for(RunOutcome::Released, Release::GiveBack { alarm: None });
+            self.pass_on();
             return true;
         }
         if self.send_marked() {
@@ -110,6 +110,7 @@ impl StepIterator {
             return self.at_rest();
         }
         let ending = ending.clone();
+        self.consume_rest();
         let held = self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Message { .. }));
         let deadline = held.then_some(self.now);
         let release = Release::To { status: ending.status(), deadline, wake_on: 0 };
@@ -188,8 +189,7 @@ impl StepIterator {
         if batch.stopping.is_some() {
             return false;
         }
-        let gating = |state: &CallState| matches!(state, CallState::Queued | CallState::Gating);
-        let asking = batch.calls.iter().any(|call| gating(&call.state));
+        let asking = batch.is_asking();
         let (free, marked): (Vec<CallId>, Vec<CallId>) = batch.startable().into_iter().partition(|id| {
             batch.call(id).is_some_and(|call| call.effect == EffectClass::ReadOnly && !call.dangerous)
         });
@@ -370,7 +370,8 @@ impl StepIterator {
             self.hold_for_commit(Vec::new());
             return false;
         }
-        if self.writing.is_some() {
+        // What is being made ready is freed once it is there, or is known not to be.
+        if self.writing.is_some() || self.provisioning.is_some() {
             return false;
         }
         self.mind.teardown_due = false;

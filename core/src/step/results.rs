@@ -59,6 +59,14 @@ pub(super) fn cancelled(reason: CancelReason) -> String {
     format!("cancelled ({}): {why}", reason.as_str())
 }
 
+/// A call that had come back, and whose result was to be given later.
+pub(super) fn cancelled_waiting(reason: CancelReason, output: &str) -> String {
+    format!(
+        "cancelled ({}): it had come back, and the turn ended before its result was due. It said: {output}",
+        reason.as_str()
+    )
+}
+
 pub(super) fn rejected(reason: Option<&str>) -> String {
     match reason {
         Some(reason) => format!("Permission denied by user: {reason}"),

@@ -32,6 +32,13 @@ pub(super) struct Writing {
     durable: Option<Box<Mind>>,
 }
 
+impl Writing {
+    /// Whether it opens pending calls.
+    pub(super) fn opens(&self) -> bool {
+        !self.opened.is_empty()
+    }
+}
+
 /// A held commit that waits for the write before it.
 #[derive(Debug)]
 pub(super) struct Wanted {
@@ -111,6 +118,11 @@ impl StepIterator {
                 events.push(Payload::json(&Event::History { rows: std::mem::take(&mut rows) })?);
             }
         }
+        // Whoever gives the claim back has seen nothing: what woke the session wakes it again.
+        let inbox_seen = match &release {
+            Some(Release::GiveBack { .. }) => None,
+            Some(Release::To { .. }) | None => Some(self.mind.inbox_seen),
+        };
         let state = NewState { format: STATE_FORMAT, payload: Payload::json(&self.mind.machine)? };
         Ok(Commit {
             operation,
@@ -122,7 +134,7 @@ impl StepIterator {
             open: draft.open,
             close: draft.close,
             consumed: draft.consumed,
-            inbox_seen: Some(self.mind.inbox_seen),
+            inbox_seen,
             interrupt_confirmed: draft.interrupt_confirmed,
             run,
             release,
@@ -294,6 +306,11 @@ impl StepIterator {
         self.wanted = None;
         self.leaving = None;
         self.before = None;
+        self.to_send.clear();
+        // A read that is out begins after items that are unread again.
+        self.reading = None;
+        self.news_due = true;
+        let listening = self.model_call.take();
         self.take_staged();
         if !self.mind.machine.turn.open {
             // Nothing of the turn is durable, so there is nothing to end: the next run begins it again.
@@ -301,5 +318,8 @@ impl StepIterator {
             return;
         }
         self.give_up(error);
+        if let Some(of) = listening {
+            self.actions.push_back(Action::StopModel { of });
+        }
     }
 }

@@ -88,7 +88,7 @@ fn on_stop(machine: &mut Machine, mut batch: Batch, kind: InterruptKind) -> Lead
             CallState::Executing => call.state = CallState::CleaningUp,
             // Its start mark may be written, but this run knows that it was never sent.
             CallState::Preparing => {
-                call.state = CallState::Cancelled { reason: CancelReason::UserCancelled };
+                call.state = call.ended_unsent(CancelReason::UserCancelled);
             }
             CallState::Queued
             | CallState::Gating
@@ -119,7 +119,7 @@ fn settle(machine: &Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead
             None => CancelReason::SystemDisposed,
         };
         for call in batch.calls.iter_mut().filter(|call| !call.state.is_end()) {
-            call.state = CallState::Cancelled { reason };
+            call.state = call.ended_unsent(reason);
         }
         let (state, more) = end(machine, ending);
         effects.push(Effect::CloseStep(batch));
@@ -147,6 +147,7 @@ fn recover(batch: &mut Batch) {
         if call.state.is_end() || parked {
             continue;
         }
+        call.sent_before |= out;
         call.state = match (out, call.dangerous, call.effect) {
             (true, true, _) | (true, false, EffectClass::AtMostOnce) => CallState::InDoubt,
             (true, false, EffectClass::ReadOnly | EffectClass::Idempotent) if stopping => CallState::InDoubt,

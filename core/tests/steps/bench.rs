@@ -1,0 +1,330 @@
+//! A session on the memory store, and the people around it.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use holdover_core::agent::AgentSpec;
+use holdover_core::ids::{
+    CallId, Incarnation, InterruptId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel, RunId,
+    SessionId, SessionKey, TenantId, WorkerId,
+};
+use holdover_core::machine::{DoneReason, Facts, Machine};
+use holdover_core::message::{
+    ClientAnswer, Decision, Message, PendingBody, ResultStatus, Said, SignalBody, ToolResult,
+};
+use holdover_core::payload::Payload;
+use holdover_core::step::{CallOut, STATE_FORMAT, StepIterator};
+use holdover_core::store::{
+    CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, Delivery, InboxItem, Interrupt,
+    InterruptKind, InterruptOutcome, ItemKind, Labels, MessageRange, NewSession, PendingCall, PendingQuery,
+    Queues, RunRecord, Session, SessionStatus, Staging, Start, StateStore, StatusCas, Wake,
+};
+use holdover_core::time::Clock;
+use holdover_store_memory::{Limits, MemoryStore};
+
+use crate::run::Run;
+use crate::world::{VirtualClock, agent};
+
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
+
+/// What the memory store answers. It never waits.
+pub(crate) fn now<T>(future: impl Future<Output = T>) -> T {
+    future.now_or_never().expect("the memory store answers at once")
+}
+
+/// One write that the store was asked for.
+#[derive(Debug, Clone)]
+pub(crate) enum Write {
+    Commit(Box<Commit>),
+    Stage(Staging),
+}
+
+/// A session and the people around it.
+pub(crate) struct Bench {
+    pub(crate) store: MemoryStore,
+    pub(crate) clock: VirtualClock,
+    pub(crate) key: SessionKey,
+    pub(crate) agent: Arc<AgentSpec>,
+    /// Every write that was applied, over all runs.
+    pub(crate) writes: RefCell<Vec<Write>>,
+    /// Every call that was sent, over all runs.
+    pub(crate) sends: RefCell<Vec<CallOut>>,
+    names: Cell<u64>,
+}
+
+impl Bench {
+    /// A new session of the agent of the stories.
+    pub(crate) fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// A new session of that agent, changed.
+    pub(crate) fn with(change: impl FnOnce(&mut AgentSpec)) -> Self {
+        Self::create(change, |_| {})
+    }
+
+    pub(crate) fn create(change: impl FnOnce(&mut AgentSpec), begin: impl FnOnce(&mut NewSession)) -> Self {
+        let clock = VirtualClock::default();
+        let mut spec = agent();
+        change(&mut spec);
+        let bench = Self {
+            store: MemoryStore::with(clock.clone(), Limits::default()),
+            clock,
+            key: SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap()),
+            agent: Arc::new(spec),
+            writes: RefCell::default(),
+            sends: RefCell::default(),
+            names: Cell::new(0),
+        };
+        let mut new = NewSession {
+            key: bench.key.clone(),
+            incarnation: Incarnation(uuid::Uuid::from_u128(7)),
+            operation: OperationId::new("create").unwrap(),
+            queue: QueueLabel::new("q").unwrap(),
+            labels: Labels::default(),
+            definition: Payload::new("{}"),
+            format: STATE_FORMAT,
+            items: Vec::new(),
+            start: Start::WithItems,
+        };
+        begin(&mut new);
+        now(bench.store.create_session(new)).expect("created");
+        bench
+    }
+
+    // Runs
+
+    /// Takes the session up, which must be due.
+    pub(crate) fn run(&self) -> Run<'_> {
+        let claim = self.claim().expect("the session is due");
+        self.start(claim)
+    }
+
+    pub(crate) fn start(&self, claim: Claim) -> Run<'_> {
+        Run::new(self, StepIterator::start(claim, self.agent.clone(), self.facts()).expect("it reads"))
+    }
+
+    /// Takes the session up without its agent.
+    pub(crate) fn end(&self) -> Run<'_> {
+        let claim = self.claim().expect("the session is due");
+        Run::new(self, StepIterator::end(claim, self.facts()).expect("it reads"))
+    }
+
+    /// What a worker gets that looks for work.
+    pub(crate) fn claim(&self) -> Option<Claim> {
+        let due = ClaimDue {
+            runs: vec![RunId::new(self.name("run")).unwrap()],
+            worker: WorkerId::new("w").unwrap(),
+            lease: LEASE,
+            queues: Queues::All,
+            newest_format: STATE_FORMAT,
+            tenant: None,
+        };
+        now(self.store.claim_due(due)).unwrap().pop()
+    }
+
+    /// Claims the session by name, due or not.
+    pub(crate) fn claim_now(&self) -> Claim {
+        let one = self.claim_one(Vec::new());
+        match now(self.store.claim_session(&self.key, one)).unwrap() {
+            ClaimOutcome::Claimed(claim) => *claim,
+            other => panic!("not claimed: {other:?}"),
+        }
+    }
+
+    pub(crate) fn claim_one(&self, items: Vec<InboxItem>) -> ClaimOne {
+        ClaimOne {
+            run: RunId::new(self.name("run")).unwrap(),
+            worker: WorkerId::new("w").unwrap(),
+            lease: LEASE,
+            expected_version: None,
+            items,
+        }
+    }
+
+    /// The run dies: nothing of it is performed any more, and its lease passes.
+    pub(crate) fn crash(&self, run: Run<'_>) {
+        drop(run);
+        self.clock.pass(LEASE);
+    }
+
+    pub(crate) fn facts(&self) -> Facts {
+        Facts { now: self.clock.now() }
+    }
+
+    // People
+
+    pub(crate) fn say(&self, text: &str) {
+        let delivery = self.deliver(ItemKind::Message { wake: Wake::Now }, None, &Said { text: text.into() });
+        assert!(delivery.is_in(), "{delivery:?}");
+    }
+
+    pub(crate) fn retry(&self) {
+        let delivery = self.deliver(ItemKind::Signal { wake: Wake::Now }, None, &SignalBody::Retry);
+        assert!(delivery.is_in(), "{delivery:?}");
+    }
+
+    /// Moves the session to suspended with a word to retry, as a front without an agent does.
+    pub(crate) fn retry_by_status(&self, items: bool) {
+        let item = InboxItem {
+            key: ItemKey::new(self.name("item")).unwrap(),
+            kind: ItemKind::Signal { wake: Wake::Now },
+            incarnation: None,
+            payload: Payload::json(&SignalBody::Retry).unwrap(),
+        };
+        let cas = StatusCas {
+            expected_version: self.session().version,
+            to: SessionStatus::Suspended,
+            items: if items { vec![item] } else { Vec::new() },
+        };
+        let moved = now(self.store.compare_and_set_status(&self.key, cas)).unwrap();
+        assert!(matches!(moved, CasOutcome::Moved { .. }), "{moved:?}");
+    }
+
+    /// What is asked of people and clients, oldest first.
+    pub(crate) fn pending(&self) -> Vec<PendingCall> {
+        now(self.store.list_pending(&PendingQuery::all(self.key.tenant.clone()))).unwrap().items
+    }
+
+    /// The one thing that is asked.
+    pub(crate) fn asked(&self) -> PendingCall {
+        let mut pending = self.pending();
+        assert_eq!(pending.len(), 1, "{pending:?}");
+        pending.pop().unwrap()
+    }
+
+    pub(crate) fn approve(&self, pending: &PendingCall) -> Delivery {
+        self.decide(pending, true, None)
+    }
+
+    pub(crate) fn deny(&self, pending: &PendingCall) -> Delivery {
+        self.decide(pending, false, None)
+    }
+
+    pub(crate) fn edit(&self, pending: &PendingCall, arguments: &str) -> Delivery {
+        self.decide(pending, true, Some(arguments))
+    }
+
+    fn decide(&self, pending: &PendingCall, approve: bool, arguments: Option<&str>) -> Delivery {
+        let body: PendingBody = pending.body.parse().unwrap();
+        let decision = Decision {
+            approve,
+            saw: body.digest,
+            arguments: arguments.map(str::to_owned),
+            reason: None,
+            by: Some("ann".into()),
+        };
+        self.answer_with(&pending.id, Payload::json(&decision).unwrap())
+    }
+
+    /// The client answers.
+    pub(crate) fn answer(&self, pending: &PendingCall, content: &str) -> Delivery {
+        let answer = ClientAnswer { is_error: false, content: content.into() };
+        self.answer_with(&pending.id, Payload::json(&answer).unwrap())
+    }
+
+    pub(crate) fn answer_with(&self, pending: &PendingId, payload: Payload) -> Delivery {
+        let kind = ItemKind::Answer { pending: pending.clone(), settles: false };
+        self.deliver_bytes(kind, Some(self.session().incarnation), payload)
+    }
+
+    fn deliver(
+        &self,
+        kind: ItemKind,
+        incarnation: Option<Incarnation>,
+        body: &impl serde::Serialize,
+    ) -> Delivery {
+        self.deliver_bytes(kind, incarnation, Payload::json(body).unwrap())
+    }
+
+    pub(crate) fn deliver_bytes(
+        &self,
+        kind: ItemKind,
+        incarnation: Option<Incarnation>,
+        payload: Payload,
+    ) -> Delivery {
+        let key = ItemKey::new(self.name("item")).unwrap();
+        now(self.store.deliver(&self.key, InboxItem { key, kind, incarnation, payload })).unwrap()
+    }
+
+    pub(crate) fn interrupt(&self, kind: InterruptKind) -> InterruptOutcome {
+        let interrupt = Interrupt {
+            id: InterruptId::new(self.name("stop")).unwrap(),
+            kind,
+            reason: "enough".into(),
+            at: self.clock.now(),
+        };
+        now(self.store.request_interrupt(&self.key, interrupt)).unwrap()
+    }
+
+    fn name(&self, what: &str) -> String {
+        self.names.set(self.names.get() + 1);
+        format!("{what}-{}", self.names.get())
+    }
+
+    // What is found
+
+    pub(crate) fn session(&self) -> Session {
+        now(self.store.load_session(&self.key)).unwrap().expect("the session")
+    }
+
+    pub(crate) fn status(&self) -> SessionStatus {
+        self.session().status
+    }
+
+    /// Whether a worker that looks for work finds it.
+    pub(crate) fn is_due(&self) -> bool {
+        self.session().alarm.is_some_and(|alarm| alarm <= self.clock.now())
+    }
+
+    /// How long until the session wants a worker.
+    pub(crate) fn alarm_in(&self) -> Option<Duration> {
+        self.session().alarm.map(|alarm| self.clock.now().until(alarm))
+    }
+
+    /// The machine as it is stored.
+    pub(crate) fn machine(&self) -> Machine {
+        self.session().state.map_or_else(Machine::default, |state| state.parse().expect("a machine"))
+    }
+
+    pub(crate) fn transcript(&self) -> Vec<Message> {
+        let whole = MessageRange::new(MessageSeq(1), self.session().last_message);
+        let stored = now(self.store.read_messages(&self.key, &[whole])).unwrap();
+        stored.iter().map(|message| message.payload.parse().expect("a message")).collect()
+    }
+
+    pub(crate) fn results(&self) -> Vec<ToolResult> {
+        let result = |message| match message {
+            Message::Tool(result) => Some(result),
+            Message::User(_) | Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) => None,
+        };
+        self.transcript().into_iter().filter_map(result).collect()
+    }
+
+    /// The statuses of all results, in the order of the transcript.
+    pub(crate) fn statuses(&self) -> Vec<ResultStatus> {
+        self.results().into_iter().map(|result| result.status).collect()
+    }
+
+    /// The roles of all messages.
+    pub(crate) fn roles(&self) -> Vec<&'static str> {
+        self.transcript().iter().map(Message::role).collect()
+    }
+
+    /// How each turn ended.
+    pub(crate) fn dones(&self) -> Vec<DoneReason> {
+        crate::check::dones(&crate::check::events(self))
+    }
+
+    pub(crate) fn runs(&self) -> Vec<RunRecord> {
+        now(self.store.list_runs(&self.key, Default::default())).unwrap().items
+    }
+
+    /// How often a call was sent, over all runs.
+    pub(crate) fn sent(&self, call: &str) -> usize {
+        let call = CallId::new(call).unwrap();
+        self.sends.borrow().iter().filter(|send| send.id == call).count()
+    }
+}

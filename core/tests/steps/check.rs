@@ -1,0 +1,152 @@
+//! What must hold after every commit, read from the store alone.
+
+use holdover_core::event::Event;
+use holdover_core::ids::CallId;
+use holdover_core::machine::history::{HistoryRow, rebuild};
+use holdover_core::machine::{CallState, DoneReason};
+use holdover_core::message::Message;
+use holdover_core::step::CallOut;
+use holdover_core::store::{EventCursor, EventPage, StateStore};
+use holdover_core::tool::EffectClass;
+
+use crate::bench::{Bench, now};
+use crate::world::effect_of;
+
+/// What holds after every commit.
+pub(crate) fn invariants(bench: &Bench) {
+    let events = events(bench);
+    history_rebuilds(bench, &events);
+    turns_end_once(bench, &events);
+    calls_have_one_result(bench);
+}
+
+/// INV-10: the rows alone rebuild the stored machine.
+fn history_rebuilds(bench: &Bench, events: &[Event]) {
+    let rows: Vec<HistoryRow> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::History { rows } => Some(rows.clone()),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    assert_eq!(rebuild(&rows).expect("a whole history"), bench.machine(), "history and state agree");
+}
+
+/// INV-12: one `init`, one `done` and one `agent_end` a turn, in this order.
+fn turns_end_once(bench: &Bench, events: &[Event]) {
+    let marks: Vec<(&str, u64)> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Init { turn } => Some(("init", turn.0)),
+            Event::Done { turn, .. } => Some(("done", turn.0)),
+            Event::AgentEnd { turn, .. } => Some(("agent_end", turn.0)),
+            _ => None,
+        })
+        .collect();
+    let turn = &bench.machine().turn;
+    let mut expected: Vec<(&str, u64)> =
+        (1..=turn.number.0).flat_map(|turn| [("init", turn), ("done", turn), ("agent_end", turn)]).collect();
+    if turn.open {
+        expected.truncate(expected.len() - 2);
+    }
+    assert_eq!(marks, expected);
+}
+
+/// INV-08: each call of a closed step has one result, in call order; an open step is named by the state.
+fn calls_have_one_result(bench: &Bench) {
+    let transcript = bench.transcript();
+    let machine = bench.machine();
+    match machine.state.batch() {
+        None => transcript_is_whole(&transcript),
+        Some(batch) => {
+            let (closed, open) = transcript.split_at(usize::try_from(batch.message.0).unwrap() - 1);
+            transcript_is_whole(closed);
+            let Some((Message::Assistant(said), rest)) = open.split_first() else {
+                panic!("the open step begins with the model's message: {open:?}");
+            };
+            let asked: Vec<CallId> = said.calls().map(|call| call.id.clone()).collect();
+            let named: Vec<CallId> = batch.calls.iter().map(|call| call.id.clone()).collect();
+            assert_eq!(asked, named, "state names the open calls");
+            let decisions = rest.iter().all(|message| matches!(message, Message::Decision(_)));
+            assert!(decisions, "only decisions follow while calls are open: {rest:?}");
+        }
+    }
+}
+
+/// Each call has one result, in call order, and nobody speaks in between.
+pub(crate) fn transcript_is_whole(transcript: &[Message]) {
+    let mut open: Vec<CallId> = Vec::new();
+    let mut spoke_last = false;
+    for message in transcript {
+        match message {
+            Message::Assistant(said) => {
+                assert!(open.is_empty(), "a call was open when the model spoke: {open:?}");
+                assert!(!spoke_last, "the model spoke twice in a row: {transcript:#?}");
+                open.extend(said.calls().map(|call| call.id.clone()));
+                spoke_last = true;
+            }
+            Message::Tool(result) => {
+                assert_eq!(open.first(), Some(&result.call), "one result a call, in call order");
+                open.remove(0);
+                spoke_last = false;
+            }
+            Message::User(_) => {
+                assert!(open.is_empty(), "a call was open when somebody spoke: {open:?}");
+                spoke_last = false;
+            }
+            Message::Decision(_) | Message::Notice(_) => {}
+        }
+    }
+    assert!(open.is_empty(), "a call has no result: {open:?}");
+}
+
+/// INV-13, INV-20: what has an effect is sent after its intent and its `allow` are durable.
+pub(crate) fn intent_is_durable(bench: &Bench, call: &CallOut) {
+    if effect_of(call.tool.as_str()) == EffectClass::ReadOnly {
+        return;
+    }
+    let marked = bench.session().staged.starts.contains(&call.id);
+    let machine = bench.machine();
+    let stored = machine.state.batch().and_then(|batch| batch.call(&call.id));
+    let allowed = stored.is_some_and(|stored| {
+        stored.state == CallState::Preparing
+            || (marked && !stored.state.is_end() && !stored.state.is_parked())
+    });
+    assert!(allowed, "sent without a durable intent: {call:?}, stored as {stored:?}");
+}
+
+/// What holds of a session that rests.
+pub(crate) fn at_rest(bench: &Bench) {
+    let session = bench.session();
+    assert!(session.status != holdover_core::store::SessionStatus::Active, "{session:?}");
+    assert!(!bench.machine().turn.open, "{:?}", bench.machine());
+    assert!(session.staged.results.is_empty() && session.staged.starts.is_empty(), "{:?}", session.staged);
+    assert!(bench.pending().is_empty(), "{:?}", bench.pending());
+    assert!(bench.runs().iter().all(|run| run.end.is_some()), "{:?}", bench.runs());
+    invariants(bench);
+}
+
+pub(crate) fn dones(events: &[Event]) -> Vec<DoneReason> {
+    let done = |event: &Event| match event {
+        Event::Done { ending, .. } => Some(ending.reason),
+        _ => None,
+    };
+    events.iter().filter_map(done).collect()
+}
+
+pub(crate) fn events(bench: &Bench) -> Vec<Event> {
+    let (mut all, mut cursor) = (Vec::new(), EventCursor::START);
+    loop {
+        match now(bench.store.read_events(&bench.key, &cursor, 100)).unwrap() {
+            EventPage::Events { events, next, more } => {
+                all.extend(events.iter().map(|event| event.payload.parse::<Event>().expect("an event")));
+                cursor = next;
+                if !more {
+                    return all;
+                }
+            }
+            EventPage::Gone | EventPage::NotFound => panic!("the session is there"),
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The step iterator on the memory store, with a clock that is moved by hand: short stories of what can
+//! happen to a session, and a property test that makes stories up.
+//!
+//! After every commit of every story the store is read and the invariants of `check` must hold.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test may panic"
+)]
+
+mod bench;
+mod check;
+mod run;
+mod world;
+
+mod answers;
+mod endings;
+mod interrupts;
+mod messages;
+mod random;
+mod recovery;
+mod tools;
+mod writes;

@@ -1,0 +1,431 @@
+//! Stories that nobody wrote: random models, people, clocks and deaths, in random order.
+//!
+//! `HOLDOVER_CASES=20000 cargo test -p holdover-core --test steps random` looks for longer.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use holdover_core::error::ErrorInfo;
+use holdover_core::ids::CallId;
+use holdover_core::message::Message;
+use holdover_core::model::{ModelAnswer, ModelError, ModelErrorKind};
+use holdover_core::payload::{Digest, Payload};
+use holdover_core::step::{Action, Reply};
+use holdover_core::store::{InterruptKind, PendingKind, SessionStatus};
+use holdover_core::tool::{EffectClass, ToolError, ToolOutput, ToolReturn};
+use proptest::prelude::*;
+
+use crate::bench::Bench;
+use crate::check;
+use crate::run::Run;
+use crate::world::{calls, effect_of, overloaded, text};
+
+/// Runs until a session that is left in peace rests.
+const RUNS_MAX: usize = 300;
+/// Actions of one run that is left in peace.
+const ACTIONS_MAX: usize = 2_000;
+
+/// What the model does, one after another; in the end it says that it is done.
+#[derive(Debug, Clone)]
+enum Thought {
+    Calls(Vec<&'static str>),
+    Text,
+    Busy(Option<u64>),
+    Fatal,
+}
+
+/// How a call comes back.
+#[derive(Debug, Clone)]
+enum Return {
+    Output { stop: bool },
+    After(u64),
+    Failed,
+    NotRun,
+    Lost,
+}
+
+/// What happens next.
+#[derive(Debug, Clone)]
+enum Happens {
+    Say,
+    Decide {
+        which: usize,
+        approve: bool,
+        edit: Option<&'static str>,
+    },
+    Garbage {
+        which: usize,
+    },
+    Retry,
+    RetryByStatus,
+    Stop(InterruptKind),
+    /// An action that is out is performed; its answer is on its way.
+    Perform {
+        which: usize,
+        returns: Return,
+    },
+    /// An answer that is on its way arrives.
+    Arrive {
+        which: usize,
+    },
+    /// Both at once, oldest first, so many times.
+    GoOn {
+        actions: usize,
+    },
+    WriteFails,
+    News,
+    Crash,
+    WithoutAgent,
+    Pass {
+        ms: u64,
+    },
+}
+
+fn thought() -> impl Strategy<Value = Thought> {
+    let tools = ["look", "put", "pay", "bill", "peep", "note", "edit", "wipe", "ask", "serial", "fly"];
+    let more = ["edit", "note:bad", "pay:forbidden"];
+    let all: Vec<&'static str> = tools.into_iter().chain(more).collect();
+    prop_oneof![
+        6 => prop::collection::vec(prop::sample::select(all), 1..5).prop_map(Thought::Calls),
+        1 => Just(Thought::Text),
+        1 => prop::option::of(0..3_000_u64).prop_map(Thought::Busy),
+        1 => Just(Thought::Fatal),
+    ]
+}
+
+fn returns() -> impl Strategy<Value = Return> {
+    prop_oneof![
+        6 => Just(Return::Output { stop: false }),
+        1 => Just(Return::Output { stop: true }),
+        2 => (0..3_000_u64).prop_map(Return::After),
+        1 => Just(Return::Failed),
+        1 => Just(Return::NotRun),
+        1 => Just(Return::Lost),
+    ]
+}
+
+fn happens() -> impl Strategy<Value = Happens> {
+    let edit = prop::option::of(prop::sample::select(vec!["{\"place\": \"edited\"}", "bad", "forbidden"]));
+    let stop = prop_oneof![6 => Just(InterruptKind::Soft), 1 => Just(InterruptKind::Abort)];
+    prop_oneof![
+        3 => Just(Happens::Say),
+        6 => (0..4_usize, prop::bool::weighted(0.8), edit)
+            .prop_map(|(which, approve, edit)| Happens::Decide { which, approve, edit }),
+        1 => (0..4_usize).prop_map(|which| Happens::Garbage { which }),
+        1 => Just(Happens::Retry),
+        1 => Just(Happens::RetryByStatus),
+        2 => stop.prop_map(Happens::Stop),
+        12 => (0..4_usize, returns()).prop_map(|(which, returns)| Happens::Perform { which, returns }),
+        12 => (0..4_usize).prop_map(|which| Happens::Arrive { which }),
+        8 => (1..12_usize).prop_map(|actions| Happens::GoOn { actions }),
+        1 => Just(Happens::WriteFails),
+        4 => Just(Happens::News),
+        2 => Just(Happens::Crash),
+        1 => Just(Happens::WithoutAgent),
+        3 => prop_oneof![0..2_000_u64, 2_000..120_000_u64, Just(31 * 60 * 1000)]
+            .prop_map(|ms| Happens::Pass { ms }),
+    ]
+}
+
+/// A session in a world where anything happens.
+struct World<'b> {
+    bench: &'b Bench,
+    thoughts: std::vec::IntoIter<Thought>,
+    run: Option<Run<'b>>,
+    /// Answers that are on their way.
+    replies: Vec<Reply>,
+    said: u64,
+    runs: usize,
+}
+
+impl<'b> World<'b> {
+    fn happen(&mut self, what: &Happens) {
+        match what {
+            Happens::Say if self.bench.status() != SessionStatus::Aborted => {
+                self.said += 1;
+                self.bench.say(&format!("word {}", self.said));
+            }
+            Happens::Decide { which, approve, edit } => self.decide(*which, *approve, *edit),
+            Happens::Garbage { which } => {
+                let pending = self.bench.pending();
+                if !pending.is_empty() {
+                    self.bench.answer_with(&pending[which % pending.len()].id, Payload::new("garbage"));
+                }
+            }
+            Happens::Retry if self.bench.status() != SessionStatus::Aborted => self.bench.retry(),
+            Happens::RetryByStatus
+                if matches!(self.bench.status(), SessionStatus::Failed | SessionStatus::Interrupted) =>
+            {
+                self.bench.retry_by_status(true);
+            }
+            Happens::Stop(kind) => drop(self.bench.interrupt(*kind)),
+            Happens::Perform { which, returns } => self.perform(*which, returns),
+            Happens::Arrive { which } => self.arrive(*which),
+            Happens::GoOn { actions } => {
+                for _ in 0..*actions {
+                    self.perform(0, &Return::Output { stop: false });
+                    self.arrive(0);
+                }
+            }
+            Happens::WriteFails => self.write_fails(),
+            Happens::News => {
+                if let Some(receipt) = self.running().and_then(|run| run.try_renew()) {
+                    self.replies.push(Reply::News(receipt));
+                }
+            }
+            Happens::Crash => {
+                if let Some(run) = self.run.take() {
+                    self.replies.clear();
+                    self.bench.crash(run);
+                }
+            }
+            Happens::WithoutAgent => self.end_without_agent(),
+            Happens::Pass { ms } => {
+                self.bench.clock.pass(Duration::from_millis(*ms));
+                if let Some(run) = self.running() {
+                    run.apply(Reply::TimePassed);
+                }
+            }
+            Happens::Say | Happens::Retry | Happens::RetryByStatus => {}
+        }
+    }
+
+    /// The run that is under way, or a new one if the session is due.
+    fn running(&mut self) -> Option<&mut Run<'b>> {
+        if self.run.as_ref().is_some_and(Run::is_over) {
+            self.run = None;
+            self.replies.clear();
+        }
+        if self.run.is_none() {
+            let claim = self.bench.claim()?;
+            self.runs += 1;
+            self.run = Some(Run::holding(self.bench, claim, &["read", "commit", "stage", "consult"]));
+        }
+        self.run.as_mut().filter(|run| !run.is_over())
+    }
+
+    fn end_without_agent(&mut self) {
+        if self.run.as_ref().is_none_or(Run::is_over)
+            && self.bench.session().interrupt.is_some()
+            && self.bench.is_due()
+        {
+            self.run = None;
+            self.replies.clear();
+            let mut run = self.bench.end();
+            while run.is_out("tear_down") {
+                run.perform("tear_down");
+            }
+            assert!(run.is_over(), "{:?}", run.steps.machine());
+        }
+    }
+
+    fn decide(&mut self, which: usize, approve: bool, edit: Option<&str>) {
+        let pending = self.bench.pending();
+        if pending.is_empty() {
+            return;
+        }
+        let asked = &pending[which % pending.len()];
+        match (asked.kind, approve, edit) {
+            (PendingKind::ClientTool, ..) => self.bench.answer(asked, "42"),
+            (PendingKind::Approval, false, _) => self.bench.deny(asked),
+            (PendingKind::Approval, true, None) => self.bench.approve(asked),
+            (PendingKind::Approval, true, Some(arguments)) => self.bench.edit(asked, arguments),
+        };
+    }
+
+    fn perform(&mut self, which: usize, returns: &Return) {
+        let Some(run) = self.running() else { return };
+        if run.out.is_empty() {
+            return;
+        }
+        let at = which % run.out.len();
+        let action = run.out.remove(at).expect("it is out");
+        let reply = match action {
+            Action::CallModel { id, .. } => {
+                let result = think(self.thoughts.next());
+                Reply::ModelAnswered { id, result }
+            }
+            Action::RunCalls { mut calls } => {
+                let call = calls.remove(0);
+                if !calls.is_empty() {
+                    run.out.push_back(Action::RunCalls { calls });
+                }
+                Reply::CallEnded { call: call.id, result: come_back(returns), duration_ms: 1 }
+            }
+            Action::StopCalls { .. } | Action::StopModel { .. } => return,
+            Action::Sleep { id, until } => {
+                self.bench.clock.move_to(until);
+                Reply::Slept { id }
+            }
+            Action::Provision { id, .. } if matches!(returns, Return::Failed) => {
+                Reply::Provisioned { id, result: Err(ErrorInfo::new("provision.full", "no room")) }
+            }
+            Action::TearDown { id, .. } if matches!(returns, Return::Failed) => {
+                Reply::TornDown { id, result: Err(ErrorInfo::new("provision.stuck", "no way")) }
+            }
+            other => run.reply_to(other),
+        };
+        self.replies.push(reply);
+    }
+
+    fn arrive(&mut self, which: usize) {
+        if self.replies.is_empty() || self.run.as_ref().is_none_or(Run::is_over) {
+            return;
+        }
+        let reply = self.replies.remove(which % self.replies.len());
+        if let Some(run) = &mut self.run {
+            run.apply(reply);
+        }
+    }
+
+    fn write_fails(&mut self) {
+        if let Some(run) = self.running()
+            && (run.is_out("commit") || run.is_out("stage"))
+        {
+            run.write_fails();
+        }
+    }
+
+    /// People answer, time passes, nothing fails any more: the session comes to rest.
+    fn come_to_rest(&mut self) {
+        self.thoughts = Vec::new().into_iter();
+        loop {
+            assert!(self.runs < RUNS_MAX, "no rest: {:?}", self.bench.session());
+            let mut actions = 0;
+            while self.running().is_some() {
+                actions += 1;
+                assert!(actions < ACTIONS_MAX, "no exit: {:?}", self.bench.machine());
+                self.perform(0, &Return::Output { stop: false });
+                if self.replies.is_empty()
+                    && let Some(run) = self.run.as_mut().filter(|run| !run.is_over() && run.out.is_empty())
+                {
+                    run.wait();
+                }
+                self.arrive(0);
+            }
+            let pending = self.bench.pending();
+            let owed = pending.iter().position(|asked| asked.answered == 0);
+            match (owed, self.bench.session().alarm) {
+                (Some(which), _) => self.decide(which, true, None),
+                (None, Some(alarm)) => self.bench.clock.move_to(alarm),
+                (None, None) => return,
+            }
+        }
+    }
+
+    fn check(&self) {
+        let session = self.bench.session();
+        assert!(session.status.at_rest() || session.status == SessionStatus::Aborted, "{session:?}");
+        check::at_rest(self.bench);
+        let transcript = self.bench.transcript();
+        let words: Vec<String> = transcript
+            .iter()
+            .filter_map(|message| match message {
+                Message::User(said) => Some(said.text.clone()),
+                _ => None,
+            })
+            .collect();
+        let mut expected: Vec<String> = (1..=self.said).map(|at| format!("word {at}")).collect();
+        if session.status == SessionStatus::Aborted {
+            expected.truncate(words.len());
+        } else {
+            assert_eq!(session.unread, 0, "what was accepted was consumed (INV-26)");
+        }
+        assert_eq!(words, expected, "each message is taken once, in order");
+        self.check_sends(&transcript);
+    }
+
+    fn check_sends(&self, transcript: &[Message]) {
+        let mut by_key: BTreeMap<String, (String, String)> = BTreeMap::new();
+        let mut by_call: BTreeMap<CallId, Vec<String>> = BTreeMap::new();
+        for send in self.bench.sends.borrow().iter() {
+            let bytes = (send.tool.to_string(), send.arguments.clone());
+            let first = by_key.entry(send.idempotency_key.clone()).or_insert_with(|| bytes.clone());
+            assert_eq!(*first, bytes, "one key, the same bytes (INV-14)");
+            let effect = effect_of(send.tool.as_str());
+            if effect != EffectClass::ReadOnly {
+                let keys = by_call.entry(send.id.clone()).or_default();
+                keys.push(send.idempotency_key.clone());
+                assert_eq!(keys.first(), keys.last(), "one call, one key (INV-14)");
+                let once = effect == EffectClass::AtMostOnce;
+                assert!(!once || keys.len() == 1, "{} was sent twice (INV-15)", send.id);
+            }
+            if ["edit", "wipe"].contains(&send.tool.as_str()) {
+                let approved = transcript.iter().any(|message| match message {
+                    Message::Decision(record) => {
+                        let bytes =
+                            record.decision.arguments.as_ref().map(|text| Digest::of(text.as_bytes()));
+                        record.call == send.id
+                            && record.decision.approve
+                            && bytes.unwrap_or(record.decision.saw) == Digest::of(send.arguments.as_bytes())
+                    }
+                    _ => false,
+                });
+                assert!(approved, "{} ran on bytes that nobody approved (INV-21)", send.id);
+            }
+        }
+    }
+}
+
+fn think(thought: Option<Thought>) -> Result<ModelAnswer, ModelError> {
+    match thought {
+        Some(Thought::Calls(tools)) => Ok(calls(&tools)),
+        Some(Thought::Text) | None => Ok(text("done")),
+        Some(Thought::Busy(after)) => Err(overloaded(after.map(Duration::from_millis))),
+        Some(Thought::Fatal) => Err(ModelError::new(ModelErrorKind::Auth, "the key is wrong")),
+    }
+}
+
+fn come_back(returns: &Return) -> Result<ToolReturn, ToolError> {
+    match returns {
+        Return::Output { stop } => Ok(ToolOutput { content: "done".into(), stop: *stop }.into()),
+        Return::After(ms) => {
+            Ok(ToolReturn::After { delay: Duration::from_millis(*ms), output: ToolOutput::text("later") })
+        }
+        Return::Failed => Err(ToolError::Failed("closed on Sundays".into())),
+        Return::NotRun => Err(ToolError::NotRun("no such host".into())),
+        Return::Lost => Err(ToolError::Lost("connection reset".into())),
+    }
+}
+
+fn cases() -> u32 {
+    std::env::var("HOLDOVER_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(200)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: cases(),
+        max_shrink_iters: 20_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn whatever_happens_every_session_comes_to_rest_and_its_transcript_is_whole(
+        provisions: bool,
+        sync: bool,
+        thoughts in prop::collection::vec(thought(), 0..8),
+        story in prop::collection::vec(happens(), 0..120),
+    ) {
+        let bench = Bench::with(|agent| {
+            agent.provisions = provisions;
+            if sync {
+                agent.durability = holdover_core::agent::Durability::Sync;
+            }
+        });
+        let mut world = World {
+            bench: &bench,
+            thoughts: thoughts.into_iter(),
+            run: None,
+            replies: Vec::new(),
+            said: 0,
+            runs: 0,
+        };
+        world.happen(&Happens::Say);
+        for what in &story {
+            world.happen(what);
+        }
+        world.come_to_rest();
+        world.check();
+    }
+}

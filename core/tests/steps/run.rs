@@ -1,0 +1,329 @@
+//! One run of a session, performed step by step as the story says.
+//!
+//! Reads, writes and the gate are performed as soon as they are asked for, unless the story holds them
+//! back; the model, the tools and the passing of time are the story's.
+
+use std::collections::VecDeque;
+
+use holdover_core::error::ErrorInfo;
+use holdover_core::ids::{CallId, MessageSeq};
+use holdover_core::machine::Facts;
+use holdover_core::model::{ModelAnswer, ModelError};
+use holdover_core::step::{Action, ActionId, ModelCall, Reply, RunOutcome, StepIterator};
+use holdover_core::store::{
+    Claim, CommitOutcome, InterruptCheck, LeaseOutcome, Receipt, StageOutcome, StateStore,
+};
+use holdover_core::time::{Clock, Timestamp};
+use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};
+
+use crate::bench::{Bench, LEASE, Write, now};
+use crate::{check, world};
+
+/// How often in a row a run may ask to be woken at once without doing anything.
+const AWAKENINGS_MAX: usize = 3;
+
+pub(crate) struct Run<'b> {
+    pub(crate) bench: &'b Bench,
+    pub(crate) steps: StepIterator,
+    /// Actions that were asked for and not performed, oldest first.
+    pub(crate) out: VecDeque<Action>,
+    /// Kinds of actions that are not performed by themselves.
+    held: Vec<&'static str>,
+    until: Option<Timestamp>,
+    exit: Option<RunOutcome>,
+}
+
+impl<'b> Run<'b> {
+    pub(crate) fn new(bench: &'b Bench, steps: StepIterator) -> Self {
+        let mut run = Self { bench, steps, out: VecDeque::new(), held: Vec::new(), until: None, exit: None };
+        run.settle();
+        run
+    }
+
+    /// The run of this claim, with actions of these kinds held back from its first moment.
+    pub(crate) fn holding(bench: &'b Bench, claim: Claim, kinds: &[&'static str]) -> Self {
+        let steps = StepIterator::start(claim, bench.agent.clone(), bench.facts()).expect("it reads");
+        let held = kinds.to_vec();
+        let mut run = Self { bench, steps, out: VecDeque::new(), held, until: None, exit: None };
+        run.settle();
+        run
+    }
+
+    // Steering the story
+
+    /// From now on actions of this kind wait until they are performed by name.
+    pub(crate) fn hold(&mut self, kind: &'static str) {
+        self.held.push(kind);
+    }
+
+    /// Performs what was held, and lets it go by itself again.
+    pub(crate) fn let_go(&mut self, kind: &'static str) {
+        self.held.retain(|held| *held != kind);
+        while self.is_out(kind) {
+            self.perform(kind);
+        }
+    }
+
+    /// Performs the oldest action of this kind and takes the answer.
+    pub(crate) fn perform(&mut self, kind: &'static str) {
+        let reply = self.perform_silently(kind);
+        self.apply(reply);
+    }
+
+    /// Performs the oldest action of this kind; the answer is on its way.
+    pub(crate) fn perform_silently(&mut self, kind: &'static str) -> Reply {
+        let action = self.take(kind);
+        self.reply_to(action)
+    }
+
+    pub(crate) fn is_out(&self, kind: &str) -> bool {
+        self.out.iter().any(|action| kind_of(action) == kind)
+    }
+
+    /// Takes the oldest action of this kind without performing it.
+    pub(crate) fn take(&mut self, kind: &str) -> Action {
+        let at = self.out.iter().position(|action| kind_of(action) == kind);
+        let at = at.unwrap_or_else(|| panic!("no {kind} is out: {:?}, {:?}", self.out, self.steps.machine()));
+        self.out.remove(at).unwrap()
+    }
+
+    pub(crate) fn apply(&mut self, reply: Reply) {
+        self.steps.apply(reply, self.facts());
+        self.settle();
+    }
+
+    fn facts(&self) -> Facts {
+        self.bench.facts()
+    }
+
+    /// Performs everything that is not the story's, until there is nothing to start.
+    fn settle(&mut self) {
+        let mut awakenings = 0;
+        loop {
+            match self.steps.next_action() {
+                Action::Exit(outcome) => {
+                    self.exit = Some(outcome);
+                    return;
+                }
+                Action::Await { until } => {
+                    self.until = until;
+                    if until.is_none_or(|until| until > self.bench.clock.now()) {
+                        return;
+                    }
+                    awakenings += 1;
+                    assert!(awakenings <= AWAKENINGS_MAX, "a busy loop in {:?}", self.steps.machine());
+                    self.steps.apply(Reply::TimePassed, self.facts());
+                }
+                action => {
+                    awakenings = 0;
+                    self.note(&action);
+                    let kind = kind_of(&action);
+                    let by_itself = ["read", "commit", "stage", "consult"].contains(&kind);
+                    if by_itself && !self.held.contains(&kind) {
+                        let reply = self.reply_to(action);
+                        self.steps.apply(reply, self.facts());
+                    } else {
+                        self.out.push_back(action);
+                    }
+                }
+            }
+        }
+    }
+
+    fn note(&self, action: &Action) {
+        match action {
+            Action::RunCalls { calls } => {
+                for call in calls {
+                    check::intent_is_durable(self.bench, call);
+                }
+                self.bench.sends.borrow_mut().extend(calls.iter().cloned());
+            }
+            Action::CallModel { call, .. } => {
+                check::transcript_is_whole(&self.seen_by_model(call));
+            }
+            _ => {}
+        }
+    }
+
+    fn seen_by_model(&self, call: &ModelCall) -> Vec<holdover_core::message::Message> {
+        let stored = now(self.bench.store.read_messages(&self.bench.key, &call.view)).unwrap();
+        let mut seen: Vec<_> = stored.iter().map(|message| message.payload.parse().unwrap()).collect();
+        let mut next = MessageSeq(seen.len() as u64);
+        for (seq, message) in &call.added {
+            next = next.next();
+            assert_eq!(*seq, next, "added messages follow the view without a gap");
+            seen.push(message.as_ref().clone());
+        }
+        seen
+    }
+
+    pub(crate) fn reply_to(&self, action: Action) -> Reply {
+        let (bench, fence) = (self.bench, self.steps.fence());
+        match action {
+            Action::Read { id, messages, inbox_after, interrupt } => Reply::Read {
+                id,
+                messages: now(bench.store.read_messages(&bench.key, &messages)).unwrap(),
+                items: now(bench.store.read_inbox(&bench.key, inbox_after, 256)).unwrap(),
+                interrupt: interrupt.then(|| self.interrupt()).flatten(),
+            },
+            Action::Commit { id, commit } => {
+                let copy = commit.clone();
+                let outcome = now(bench.store.save_state_and_promote_staging(fence, *commit)).unwrap();
+                if let CommitOutcome::Committed(_) = outcome {
+                    bench.writes.borrow_mut().push(Write::Commit(copy));
+                }
+                check::invariants(bench);
+                Reply::Committed { id, outcome: Ok(outcome) }
+            }
+            Action::StageResult { id, staging } => {
+                let copy = staging.clone();
+                let outcome = now(bench.store.stage_result(fence, staging)).unwrap();
+                if let StageOutcome::Staged(_) = outcome {
+                    bench.writes.borrow_mut().push(Write::Stage(copy));
+                }
+                Reply::Staged { id, outcome: Ok(outcome) }
+            }
+            Action::Consult { id, questions } => {
+                let rulings = questions.iter().map(|asked| (asked.call.clone(), world::ruling(asked)));
+                Reply::Consulted { id, rulings: rulings.collect() }
+            }
+            Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(()) },
+            Action::TearDown { id, .. } => Reply::TornDown { id, result: Ok(()) },
+            Action::Sleep { id, until } => {
+                bench.clock.move_to(until);
+                Reply::Slept { id }
+            }
+            other => panic!("the story must say what becomes of {other:?}"),
+        }
+    }
+
+    fn interrupt(&self) -> Option<holdover_core::store::Interrupt> {
+        match now(self.bench.store.check_interrupt_flag(self.steps.fence())).unwrap() {
+            InterruptCheck::Waiting(interrupt) => Some(interrupt),
+            InterruptCheck::Clear | InterruptCheck::StaleFence => None,
+        }
+    }
+
+    // The model
+
+    /// The model answers.
+    pub(crate) fn model(&mut self, answer: ModelAnswer) {
+        let id = self.take_model();
+        self.apply(Reply::ModelAnswered { id, result: Ok(answer) });
+    }
+
+    pub(crate) fn model_fails(&mut self, error: ModelError) {
+        let id = self.take_model();
+        self.apply(Reply::ModelAnswered { id, result: Err(error) });
+    }
+
+    fn take_model(&mut self) -> ActionId {
+        match self.take("call_model") {
+            Action::CallModel { id, .. } => id,
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    // Tools
+
+    /// The calls that are out.
+    pub(crate) fn calls_out(&self) -> Vec<String> {
+        let ids = self.out.iter().filter_map(|action| match action {
+            Action::RunCalls { calls } => Some(calls.iter().map(|call| call.id.to_string())),
+            _ => None,
+        });
+        ids.flatten().collect()
+    }
+
+    /// A call comes back with this text.
+    pub(crate) fn returns(&mut self, call: &str, text: &str) {
+        self.comes_back(call, Ok(ToolOutput::text(text).into()));
+    }
+
+    pub(crate) fn comes_back(&mut self, call: &str, result: Result<ToolReturn, ToolError>) {
+        let reply = self.come_back(call, result);
+        self.apply(reply);
+    }
+
+    /// A call has come back; the run is not told yet.
+    pub(crate) fn come_back(&mut self, call: &str, result: Result<ToolReturn, ToolError>) -> Reply {
+        assert!(self.calls_out().contains(&call.to_owned()), "{call} is not out: {:?}", self.calls_out());
+        let call = CallId::new(call).unwrap();
+        for action in &mut self.out {
+            if let Action::RunCalls { calls } = action {
+                calls.retain(|out| out.id != call);
+            }
+        }
+        Reply::CallEnded { call, result, duration_ms: 1 }
+    }
+
+    // What happens meanwhile
+
+    /// A renewal of the lease brings the news.
+    pub(crate) fn news(&mut self) {
+        let receipt = self.renew();
+        self.apply(Reply::News(receipt));
+    }
+
+    pub(crate) fn renew(&self) -> Receipt {
+        self.try_renew().expect("the run owns the session")
+    }
+
+    /// None once the run's last commit is applied.
+    pub(crate) fn try_renew(&self) -> Option<Receipt> {
+        match now(self.bench.store.renew_lease(self.steps.fence(), LEASE)).unwrap() {
+            LeaseOutcome::Renewed(receipt) => Some(receipt),
+            LeaseOutcome::StaleFence => None,
+        }
+    }
+
+    /// Time passes until the run wants to be woken.
+    pub(crate) fn wait(&mut self) {
+        let until = self.until.expect("the run waits for an instant");
+        self.bench.clock.move_to(until);
+        self.apply(Reply::TimePassed);
+    }
+
+    pub(crate) fn until(&self) -> Option<Timestamp> {
+        self.until
+    }
+
+    /// The store answers the oldest write with an error.
+    pub(crate) fn write_fails(&mut self) {
+        let error = ErrorInfo::new("store.broken", "the disk is full");
+        let commit = self.is_out("commit");
+        match self.take(if commit { "commit" } else { "stage" }) {
+            Action::Commit { id, .. } => self.apply(Reply::Committed { id, outcome: Err(error) }),
+            Action::StageResult { id, .. } => self.apply(Reply::Staged { id, outcome: Err(error) }),
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    // The end
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.exit.is_some()
+    }
+
+    pub(crate) fn outcome(&self) -> &RunOutcome {
+        self.exit.as_ref().unwrap_or_else(|| panic!("the run goes on: {:?}", self.steps.machine()))
+    }
+}
+
+pub(crate) fn kind_of(action: &Action) -> &'static str {
+    match action {
+        Action::Read { .. } => "read",
+        Action::Provision { .. } => "provision",
+        Action::CallModel { .. } => "call_model",
+        Action::StopModel { .. } => "stop_model",
+        Action::Consult { .. } => "consult",
+        Action::RunCalls { .. } => "run_calls",
+        Action::StopCalls { .. } => "stop_calls",
+        Action::StageResult { .. } => "stage",
+        Action::Commit { .. } => "commit",
+        Action::Sleep { .. } => "sleep",
+        Action::TearDown { .. } => "tear_down",
+        Action::Await { .. } => "await",
+        Action::Exit(_) => "exit",
+    }
+}

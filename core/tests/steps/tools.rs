@@ -1,0 +1,217 @@
+//! What becomes of calls: order, refusals, sizes, stops, timers.
+
+use std::time::Duration;
+
+use holdover_core::message::ResultStatus;
+use holdover_core::step::{Action, DEFERRED_OUTPUT_BYTES_MAX, Reply};
+use holdover_core::store::{OutcomeKind, SessionStatus};
+use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};
+
+use crate::bench::Bench;
+use crate::check;
+use crate::run::Run;
+use crate::world::{calls, overloaded, text};
+
+fn go(bench: &Bench) -> Run<'_> {
+    bench.say("go");
+    bench.run()
+}
+
+#[test]
+fn a_tool_that_does_not_exist_is_an_error_that_names_those_that_do() {
+    let bench = Bench::new();
+    let mut run = go(&bench);
+    run.model(calls(&["fly", "note"]));
+    run.returns("c1-1", "noted");
+    run.model(calls(&["fly"]));
+    run.model(text("done"));
+    use ResultStatus::{Done, Error};
+    assert_eq!(bench.statuses(), [Error, Done, Error]);
+    assert!(bench.results()[0].content.contains("look, put, pay"), "{}", bench.results()[0].content);
+    check::at_rest(&bench);
+}
+
+#[test]
+fn arguments_that_do_not_fit_and_calls_that_the_policy_denies_never_run() {
+    let bench = Bench::new();
+    let mut run = go(&bench);
+    run.model(calls(&["note:bad", "pay:forbidden", "serial"]));
+    run.returns("c1-2", "done");
+    run.model(text("done"));
+    use ResultStatus::{Denied, Done, Error};
+    assert_eq!(bench.statuses(), [Error, Denied, Done]);
+    assert_eq!((bench.sent("c1-0"), bench.sent("c1-1")), (0, 0));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn a_failure_is_an_observation_and_what_is_lost_is_in_doubt() {
+    let bench = Bench::new();
+    let mut run = go(&bench);
+    run.model(calls(&["note", "pay", "look", "put"]));
+    run.comes_back("c1-0", Err(ToolError::Failed("no paper".into())));
+    run.comes_back("c1-1", Err(ToolError::Lost("connection reset".into())));
+    run.comes_back("c1-2", Err(ToolError::Lost("connection reset".into())));
+    run.comes_back("c1-3", Err(ToolError::NotRun("no such host".into())));
+    run.model(text("done"));
+    use ResultStatus::{Error, InDoubt};
+    assert_eq!(bench.statuses(), [Error, InDoubt, Error, Error]);
+    check::at_rest(&bench);
+}
+
+#[test]
+fn a_result_that_is_too_large_is_an_error_that_says_so_and_its_stop_does_not_count() {
+    let bench = Bench::with(|agent| agent.limits.result_bytes_max = 10);
+    let mut run = go(&bench);
+    run.model(calls(&["note", "pay", "put"]));
+    let large = ToolOutput { content: "x".repeat(11), stop: true };
+    run.comes_back("c1-0", Ok(large.clone().into()));
+    run.comes_back("c1-1", Ok(ToolReturn::After { delay: Duration::from_secs(9), output: large }));
+    run.returns("c1-2", &"x".repeat(10));
+    run.model(text("done"));
+    use ResultStatus::{Done, Error};
+    assert_eq!(bench.statuses(), [Error, Error, Done]);
+    assert!(bench.results()[0].content.contains("11 bytes"));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn a_result_to_be_given_later_is_kept_in_the_state_and_so_is_small() {
+    let bench = Bench::new();
+    let mut run = go(&bench);
+    run.model(calls(&["note"]));
+    let output = ToolOutput::text("x".repeat(DEFERRED_OUTPUT_BYTES_MAX + 1));
+    run.comes_back("c1-0", Ok(ToolReturn::After { delay: Duration::from_secs(9), output }));
+    run.model(text("done"));
+    assert_eq!(bench.statuses(), [ResultStatus::Error]);
+}
+
+#[test]
+fn a_timer_of_up_to_a_second_is_slept_through_and_a_longer_one_suspends() {
+    for (ms, sleeps) in [(300, true), (1_000, true), (1_001, false)] {
+        let bench = Bench::new();
+        let mut run = go(&bench);
+        run.model(calls(&["note"]));
+        let delay = Duration::from_millis(ms);
+        run.comes_back("c1-0", Ok(ToolReturn::After { delay, output: ToolOutput::text("later") }));
+        if sleeps {
+            run.perform("sleep");
+        } else {
+            assert_eq!(run.outcome().kind(), OutcomeKind::SuspendedUntil);
+            assert_eq!((bench.status(), bench.alarm_in()), (SessionStatus::Suspended, Some(delay)));
+            bench.clock.pass(delay);
+            run = bench.run();
+        }
+        run.model(text("done"));
+        assert_eq!((bench.statuses(), bench.sent("c1-0")), (vec![ResultStatus::Done], 1), "{ms} ms");
+        assert_eq!(bench.results()[0].content, "later");
+        check::at_rest(&bench);
+    }
+}
+
+#[test]
+fn a_timer_that_was_slept_through_survives_the_run_that_slept() {
+    let bench = Bench::new();
+    let mut run = go(&bench);
+    run.model(calls(&["note"]));
+    let delay = Duration::from_millis(500);
+    let output = ToolOutput { content: "later".into(), stop: true };
+    run.comes_back("c1-0", Ok(ToolReturn::After { delay, output }));
+    assert!(run.is_out("sleep"));
+    bench.crash(run);
+    assert!(bench.run().is_over());
+    assert_eq!((bench.statuses(), bench.sent("c1-0")), (vec![ResultStatus::Done], 1));
+    assert_eq!(bench.dones(), [holdover_core::machine::DoneReason::ToolStop], "its stop counts now");
+    check::at_rest(&bench);
+}
+
+#[test]
+fn some_done_and_others_owed_by_people_and_by_time_is_a_partial_step() {
+    let bench = Bench::new();
+    let mut run = go(&bench);
+    run.model(calls(&["note", "edit", "put"]));
+    run.returns("c1-0", "noted");
+    let delay = Duration::from_secs(60);
+    run.comes_back("c1-2", Ok(ToolReturn::After { delay, output: ToolOutput::text("later") }));
+    assert_eq!(run.outcome().kind(), OutcomeKind::SuspendedStepPartial);
+    assert_eq!(bench.alarm_in(), Some(delay), "the earliest instant wakes it");
+    bench.clock.pass(delay);
+    assert_eq!(bench.run().outcome().kind(), OutcomeKind::SuspendedClientTool);
+    bench.deny(&bench.asked());
+    bench.run().model(text("done"));
+    use ResultStatus::{Done, RejectedByUser};
+    assert_eq!(bench.statuses(), [Done, RejectedByUser, Done]);
+    check::at_rest(&bench);
+}
+
+#[test]
+fn calls_in_conflict_run_one_after_another_in_call_order() {
+    let bench = Bench::new();
+    let mut run = go(&bench);
+    run.model(calls(&["pay", "note", "bill", "peep", "serial", "note"]));
+    for out in [&["c1-0", "c1-1"][..], &["c1-2"], &["c1-3"], &["c1-4"], &["c1-5"]] {
+        assert_eq!(run.calls_out(), out);
+        for call in out.iter().rev() {
+            run.returns(call, "done");
+        }
+    }
+    run.model(text("done"));
+    assert_eq!(bench.statuses(), [ResultStatus::Done; 6]);
+    check::at_rest(&bench);
+}
+
+#[test]
+fn a_parked_call_holds_back_what_conflicts_with_it_and_nothing_else() {
+    let bench = Bench::new();
+    let mut run = go(&bench);
+    run.model(calls(&["edit", "edit", "note"]));
+    assert_eq!(run.calls_out(), ["c1-2"]);
+    bench.approve(&bench.pending()[1]);
+    run.news();
+    assert_eq!(run.calls_out(), ["c1-2"], "the second edit waits for the first, which is parked");
+    bench.approve(&bench.asked());
+    run.news();
+    assert_eq!(run.calls_out(), ["c1-2", "c1-0"]);
+    run.returns("c1-0", "edited");
+    run.returns("c1-2", "noted");
+    assert_eq!(run.calls_out(), ["c1-1"]);
+    run.returns("c1-1", "edited");
+    run.model(text("done"));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn the_model_is_asked_again_after_5_10_20_40_and_60_seconds_and_then_the_turn_fails() {
+    let bench = Bench::new();
+    let mut run = go(&bench);
+    for seconds in [5, 10, 20, 40, 60] {
+        run.model_fails(overloaded(None));
+        assert_eq!(run.outcome().kind(), OutcomeKind::SuspendedUntil);
+        assert_eq!(bench.alarm_in(), Some(Duration::from_secs(seconds)));
+        bench.clock.pass(Duration::from_secs(seconds));
+        run = bench.run();
+    }
+    run.model_fails(overloaded(None));
+    assert_eq!((bench.status(), bench.dones().len()), (SessionStatus::Failed, 1));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn what_the_provider_asks_for_wins_over_the_schedule() {
+    let bench = Bench::new();
+    let mut run = go(&bench);
+    run.model_fails(overloaded(Some(Duration::from_millis(700))));
+    let Action::Sleep { id, until } = run.take("sleep") else { unreachable!() };
+    assert_eq!(until.as_ms() - bench.facts().now.as_ms(), 700);
+    run.apply(Reply::Slept { id });
+    assert!(!run.is_out("call_model"), "slept too short: the clock decides");
+    run.wait();
+    run.model_fails(overloaded(Some(Duration::from_secs(600))));
+    assert_eq!(bench.alarm_in(), Some(Duration::from_secs(600)));
+    bench.clock.pass(Duration::from_secs(600));
+    run = bench.run();
+    let Some(Action::CallModel { call, .. }) = run.out.front() else { panic!("{:?}", run.out) };
+    assert_eq!((call.step.0, call.attempt), (1, 2));
+    run.model(text("done"));
+    check::at_rest(&bench);
+}

@@ -1,0 +1,128 @@
+//! The agent of the stories: its tools, what the policy says of them, and a clock that is moved by hand.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use holdover_core::agent::AgentSpec;
+use holdover_core::gate::GateQuestion;
+use holdover_core::ids::ToolName;
+use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, ModelErrorKind, StopReason, TokenUsage};
+use holdover_core::step::Ruling;
+use holdover_core::time::{Clock, Timestamp};
+use holdover_core::tool::{Access, EffectClass, ResourceProfile, RunsOn, ToolSpec};
+
+/// A clock that stands still until it is moved.
+#[derive(Debug, Clone)]
+pub(crate) struct VirtualClock(Arc<AtomicI64>);
+
+impl Default for VirtualClock {
+    fn default() -> Self {
+        Self(Arc::new(AtomicI64::new(1_000_000)))
+    }
+}
+
+impl Clock for VirtualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_ms(self.0.load(Ordering::SeqCst))
+    }
+}
+
+impl VirtualClock {
+    /// Moves on to `at`, never back.
+    pub(crate) fn move_to(&self, at: Timestamp) {
+        self.0.fetch_max(at.as_ms(), Ordering::SeqCst);
+    }
+
+    pub(crate) fn pass(&self, time: Duration) {
+        self.move_to(self.now().after(time));
+    }
+}
+
+/// Every tool, what a crash means for it, and what it touches. `edit` and `wipe` ask a person, `ask` is the
+/// client's, `wipe` is dangerous, `serial` conflicts with everything, `pay` and `bill` with each other.
+const TOOLS: &[(&str, EffectClass, &str)] = &[
+    ("look", EffectClass::ReadOnly, "shelf"),
+    ("put", EffectClass::Idempotent, "k"),
+    ("pay", EffectClass::AtMostOnce, "purse"),
+    ("bill", EffectClass::AtMostOnce, "purse"),
+    ("peep", EffectClass::ReadOnly, "purse"),
+    ("note", EffectClass::AtMostOnce, "n"),
+    ("edit", EffectClass::AtMostOnce, "e"),
+    ("wipe", EffectClass::AtMostOnce, "w"),
+    ("ask", EffectClass::ReadOnly, "q"),
+    ("serial", EffectClass::AtMostOnce, ""),
+];
+
+/// The effect class of a tool.
+pub(crate) fn effect_of(tool: &str) -> EffectClass {
+    TOOLS.iter().find(|(name, ..)| *name == tool).map_or(EffectClass::ReadOnly, |(_, effect, _)| *effect)
+}
+
+/// The agent, with default limits.
+pub(crate) fn agent() -> AgentSpec {
+    let spec = |(name, effect, _): &(&str, EffectClass, &str)| ToolSpec {
+        name: ToolName::new(name).unwrap(),
+        description: String::new(),
+        parameters: serde_json::json!({}),
+        effect: *effect,
+        dangerous: *name == "wipe",
+        runs_on: if *name == "ask" { RunsOn::Client } else { RunsOn::Server },
+        timeout_ms: None,
+    };
+    AgentSpec {
+        name: "story".into(),
+        instructions: String::new(),
+        tools: TOOLS.iter().map(spec).collect(),
+        limits: Default::default(),
+        stop_when: Vec::new(),
+        durability: Default::default(),
+        provisions: false,
+    }
+}
+
+/// What the chokepoint says: by the tool's name, and by what the arguments contain.
+pub(crate) fn ruling(question: &GateQuestion) -> Ruling {
+    let name = question.tool.as_str();
+    let (_, effect, key) = TOOLS.iter().find(|(tool, ..)| *tool == name).expect("a tool of the stories");
+    let access = if *effect == EffectClass::ReadOnly { Access::Read } else { Access::Write };
+    let profile = if key.is_empty() { ResourceProfile::Serial } else { ResourceProfile::key(*key, access) };
+    if question.arguments.contains("bad") {
+        return Ruling::Invalid { detail: "it is bad".into() };
+    }
+    if question.arguments.contains("forbidden") {
+        return Ruling::Deny { reason: "it is forbidden".into() };
+    }
+    match name {
+        "edit" | "wipe" if !question.approved => Ruling::NeedsApproval { prompt: None, profile },
+        _ => Ruling::Allow { profile },
+    }
+}
+
+/// The model asks for these tools; `tool:arguments` names arguments too.
+pub(crate) fn calls(tools: &[&str]) -> ModelAnswer {
+    let parts = tools.iter().enumerate().map(|(at, tool)| {
+        let (tool, arguments) = match tool.split_once(':') {
+            Some((tool, arguments)) => (tool, arguments.to_owned()),
+            None => (*tool, format!("{{\"place\": {at}}}")),
+        };
+        AnswerPart::Call { tool: tool.into(), arguments }
+    });
+    answer(parts.collect(), StopReason::ToolUse)
+}
+
+/// The model says this and asks for nothing.
+pub(crate) fn text(text: &str) -> ModelAnswer {
+    answer(vec![AnswerPart::Text(text.into())], StopReason::EndTurn)
+}
+
+fn answer(parts: Vec<AnswerPart>, stop: StopReason) -> ModelAnswer {
+    ModelAnswer { parts, stop, usage: TokenUsage { input: 10, output: 5, cached: 0, reasoning: 0 } }
+}
+
+/// The model fails for now.
+pub(crate) fn overloaded(retry_after: Option<Duration>) -> ModelError {
+    let mut error = ModelError::new(ModelErrorKind::RateLimited, "slow down");
+    error.retry_after = retry_after;
+    error
+}
