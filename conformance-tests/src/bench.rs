@@ -246,6 +246,15 @@ impl Bench {
     }
 }
 
+/// More pages than any case has.
+pub(crate) const PAGES_MAX: usize = 1_000;
+
+/// A walk that does not come to its end.
+#[track_caller]
+pub(crate) fn endless() -> Failure {
+    Failure::new(format!("expected a walk to end\n    found no end after {PAGES_MAX} pages"))
+}
+
 /// Reads a session that exists.
 pub(crate) async fn load(store: &Handle, key: &SessionKey) -> CaseResult<Session> {
     let session = store.load_session(key).await?;
@@ -278,7 +287,7 @@ pub(crate) async fn all_messages(store: &Handle, key: &SessionKey) -> CaseResult
 pub(crate) async fn all_events(store: &Handle, key: &SessionKey) -> CaseResult<Vec<StoredEvent>> {
     let mut all = Vec::new();
     let mut cursor = EventCursor::START;
-    loop {
+    for _ in 0..PAGES_MAX {
         let page = store.read_events(key, &cursor, PAGE_ROWS_MAX).await?;
         let (events, next, more) =
             want!(page, EventPage::Events { events, next, more } => (events, next, more));
@@ -288,11 +297,12 @@ pub(crate) async fn all_events(store: &Handle, key: &SessionKey) -> CaseResult<V
             return Ok(all);
         }
     }
+    Err(endless())
 }
 
 pub(crate) async fn all_items(store: &Handle, key: &SessionKey) -> CaseResult<Vec<StoredItem>> {
     let mut all: Vec<StoredItem> = Vec::new();
-    loop {
+    for _ in 0..PAGES_MAX {
         let after = all.last().map_or(InboxSeq(0), |last| last.seq);
         let page = store.read_inbox(key, after, INBOX_PAGE).await?;
         if page.is_empty() {
@@ -300,12 +310,13 @@ pub(crate) async fn all_items(store: &Handle, key: &SessionKey) -> CaseResult<Ve
         }
         all.extend(page);
     }
+    Err(endless())
 }
 
 pub(crate) async fn all_runs(store: &Handle, key: &SessionKey) -> CaseResult<Vec<RunRecord>> {
     let mut all = Vec::new();
     let mut request = PageRequest::default();
-    loop {
+    for _ in 0..PAGES_MAX {
         let page = store.list_runs(key, request.clone()).await?;
         all.extend(page.items);
         match page.next {
@@ -313,6 +324,7 @@ pub(crate) async fn all_runs(store: &Handle, key: &SessionKey) -> CaseResult<Vec
             None => return Ok(all),
         }
     }
+    Err(endless())
 }
 
 async fn all_pending(store: &Handle, key: &SessionKey) -> CaseResult<Vec<PendingCall>> {
@@ -323,7 +335,7 @@ async fn all_pending(store: &Handle, key: &SessionKey) -> CaseResult<Vec<Pending
 /// Every page of a list of pending calls.
 pub(crate) async fn walk_pending(store: &Handle, mut query: PendingQuery) -> CaseResult<Vec<PendingCall>> {
     let mut all = Vec::new();
-    loop {
+    for _ in 0..PAGES_MAX {
         let page = store.list_pending(&query).await?;
         all.extend(page.items);
         match page.next {
@@ -331,6 +343,7 @@ pub(crate) async fn walk_pending(store: &Handle, mut query: PendingQuery) -> Cas
             None => return Ok(all),
         }
     }
+    Err(endless())
 }
 
 /// Runs a task per handle, all let go at one instant; their answers in the order of the handles.
