@@ -33,6 +33,13 @@ pub struct Bench {
     handles: AtomicU32,
 }
 
+/// Whether a story is told over a restart of the store: some are, once for each level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Restart {
+    Yes,
+    No,
+}
+
 /// All that can be read of one session.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Snapshot {
@@ -77,6 +84,14 @@ impl Bench {
         let Self { store, world, clock, history, .. } = self;
         drop(store);
         Self::new(world.reopen().await, clock, history)
+    }
+
+    /// The same data: closed and opened again, or just as it is.
+    pub(crate) async fn after(self, restart: Restart) -> Self {
+        match restart {
+            Restart::Yes => self.reopen().await,
+            Restart::No => self,
+        }
     }
 
     /// The lease that cases ask for, and the unit in which they tell time.
