@@ -222,6 +222,9 @@ async fn named_version_must_match(t: Bench) -> CaseResult {
     }
     let one = ClaimOne { expected_version: Some(actual), ..t.claim_one() };
     want!(t.store.claim_session(&key, one).await?, ClaimOutcome::Claimed(_));
+    // The right version does not take a session from the run that holds it.
+    let held = ClaimOne { expected_version: Some(actual.next()), ..t.claim_one() };
+    want!(t.store.claim_session(&key, held).await?, ClaimOutcome::Held { .. });
     Ok(())
 }
 
