@@ -33,6 +33,13 @@ pub struct Bench {
     handles: AtomicU32,
 }
 
+/// Whether a story is told over a restart of the store: some are, once for each level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Restart {
+    Yes,
+    No,
+}
+
 /// All that can be read of one session.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Snapshot {
@@ -77,6 +84,14 @@ impl Bench {
         let Self { store, world, clock, history, .. } = self;
         drop(store);
         Self::new(world.reopen().await, clock, history)
+    }
+
+    /// The same data: closed and opened again, or just as it is.
+    pub(crate) async fn after(self, restart: Restart) -> Self {
+        match restart {
+            Restart::Yes => self.reopen().await,
+            Restart::No => self,
+        }
     }
 
     /// The lease that cases ask for, and the unit in which they tell time.
@@ -246,6 +261,15 @@ impl Bench {
     }
 }
 
+/// More pages than any case has.
+pub(crate) const PAGES_MAX: usize = 1_000;
+
+/// A walk that does not come to its end.
+#[track_caller]
+pub(crate) fn endless() -> Failure {
+    Failure::new(format!("expected a walk to end\n    found no end after {PAGES_MAX} pages"))
+}
+
 /// Reads a session that exists.
 pub(crate) async fn load(store: &Handle, key: &SessionKey) -> CaseResult<Session> {
     let session = store.load_session(key).await?;
@@ -278,7 +302,7 @@ pub(crate) async fn all_messages(store: &Handle, key: &SessionKey) -> CaseResult
 pub(crate) async fn all_events(store: &Handle, key: &SessionKey) -> CaseResult<Vec<StoredEvent>> {
     let mut all = Vec::new();
     let mut cursor = EventCursor::START;
-    loop {
+    for _ in 0..PAGES_MAX {
         let page = store.read_events(key, &cursor, PAGE_ROWS_MAX).await?;
         let (events, next, more) =
             want!(page, EventPage::Events { events, next, more } => (events, next, more));
@@ -288,11 +312,12 @@ pub(crate) async fn all_events(store: &Handle, key: &SessionKey) -> CaseResult<V
             return Ok(all);
         }
     }
+    Err(endless())
 }
 
 pub(crate) async fn all_items(store: &Handle, key: &SessionKey) -> CaseResult<Vec<StoredItem>> {
     let mut all: Vec<StoredItem> = Vec::new();
-    loop {
+    for _ in 0..PAGES_MAX {
         let after = all.last().map_or(InboxSeq(0), |last| last.seq);
         let page = store.read_inbox(key, after, INBOX_PAGE).await?;
         if page.is_empty() {
@@ -300,12 +325,13 @@ pub(crate) async fn all_items(store: &Handle, key: &SessionKey) -> CaseResult<Ve
         }
         all.extend(page);
     }
+    Err(endless())
 }
 
 pub(crate) async fn all_runs(store: &Handle, key: &SessionKey) -> CaseResult<Vec<RunRecord>> {
     let mut all = Vec::new();
     let mut request = PageRequest::default();
-    loop {
+    for _ in 0..PAGES_MAX {
         let page = store.list_runs(key, request.clone()).await?;
         all.extend(page.items);
         match page.next {
@@ -313,6 +339,7 @@ pub(crate) async fn all_runs(store: &Handle, key: &SessionKey) -> CaseResult<Vec
             None => return Ok(all),
         }
     }
+    Err(endless())
 }
 
 async fn all_pending(store: &Handle, key: &SessionKey) -> CaseResult<Vec<PendingCall>> {
@@ -323,7 +350,7 @@ async fn all_pending(store: &Handle, key: &SessionKey) -> CaseResult<Vec<Pending
 /// Every page of a list of pending calls.
 pub(crate) async fn walk_pending(store: &Handle, mut query: PendingQuery) -> CaseResult<Vec<PendingCall>> {
     let mut all = Vec::new();
-    loop {
+    for _ in 0..PAGES_MAX {
         let page = store.list_pending(&query).await?;
         all.extend(page.items);
         match page.next {
@@ -331,6 +358,7 @@ pub(crate) async fn walk_pending(store: &Handle, mut query: PendingQuery) -> Cas
             None => return Ok(all),
         }
     }
+    Err(endless())
 }
 
 /// Runs a task per handle, all let go at one instant; their answers in the order of the handles.

@@ -168,6 +168,7 @@ macro_rules! __each_conformance_case {
             }
             fence {
                 distributed old_incarnation_is_stale_after_delete_and_recreate,
+                distributed repeat_under_an_old_fence_says_what_is_known,
                 durable repeat_of_commit_under_old_fence_answers_stale_yes_no_unknown,
                 durable ended_by_release_except_for_the_repeat_of_that_commit,
             }
@@ -183,6 +184,7 @@ macro_rules! __each_conformance_case {
             claim {
                 distributed brings_staged_pending_inbox_interrupt_attempts_now_atomically,
                 distributed what_it_brings_is_of_one_instant,
+                distributed repeat_takes_nothing_anew,
                 durable repeat_with_same_operation_id_answers_the_same_claim,
                 core unknown_session_is_not_found,
                 core named_version_must_match,

@@ -9,7 +9,7 @@ use holdover_core::store::{
     OutcomeKind, Queues, Release, SessionStatus, StateStore, Wake,
 };
 
-use crate::bench::{Bench, all_items, load, nobody, race};
+use crate::bench::{Bench, Restart, all_items, load, nobody, race};
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure, ensure_eq, want};
 use crate::fixture::{
@@ -26,10 +26,14 @@ cases! {
         "a claim beside deliveries shows a count and a page that belong together",
         "an item between the two would be seen by no run",
         "Claim: with all its news, read at one instant";
-    claim.repeat_with_same_operation_id_answers_the_same_claim: Durable Time,
+    claim.repeat_takes_nothing_anew: Distributed Time,
         "a claim repeated under its run id answers the same run while its lease runs, then is refused",
         "after a lost answer the session would wait for the lease's end",
         "ClaimOutcome: a repeat with the same run id answers the same claim while its lease runs; LeaseEnded";
+    claim.repeat_with_same_operation_id_answers_the_same_claim: Durable Time,
+        "the same over a restart of the store",
+        "the answer may be lost because the store went down",
+        "design 4: the row keeps the last claim's operation id";
     claim.unknown_session_is_not_found: Core Sequential,
         "a claim of nobody's session is not found and creates nothing",
         "a session without a creation has no definition",
@@ -160,12 +164,20 @@ async fn what_it_brings_is_of_one_instant(t: Bench) -> CaseResult {
     Ok(())
 }
 
+async fn repeat_takes_nothing_anew(t: Bench) -> CaseResult {
+    repeated_claim(t, Restart::No).await
+}
+
 async fn repeat_with_same_operation_id_answers_the_same_claim(t: Bench) -> CaseResult {
+    repeated_claim(t, Restart::Yes).await
+}
+
+async fn repeated_claim(t: Bench, restart: Restart) -> CaseResult {
     let key = t.create("s").await?;
     let one = ClaimOne { items: vec![message("m")], ..t.claim_one() };
     let first = want!(t.store.claim_session(&key, one.clone()).await?, ClaimOutcome::Claimed(claim) => claim);
     let before = t.snapshot(&key).await?;
-    let t = t.reopen().await;
+    let t = t.after(restart).await;
     let again = want!(t.store.claim_session(&key, one.clone()).await?, ClaimOutcome::Claimed(claim) => claim);
     ensure_eq!((&again.fence, &again.run), (&first.fence, &first.run), "fence and run of the repeat");
     ensure_eq!(
@@ -210,6 +222,9 @@ async fn named_version_must_match(t: Bench) -> CaseResult {
     }
     let one = ClaimOne { expected_version: Some(actual), ..t.claim_one() };
     want!(t.store.claim_session(&key, one).await?, ClaimOutcome::Claimed(_));
+    // The right version does not take a session from the run that holds it.
+    let held = ClaimOne { expected_version: Some(actual.next()), ..t.claim_one() };
+    want!(t.store.claim_session(&key, held).await?, ClaimOutcome::Held { .. });
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use holdover_core::store::{
     LeaseOutcome, Receipt, Release, SessionStatus, StageOutcome, StateStore, StatusCas, StoreErrorKind,
 };
 
-use crate::bench::{Bench, race};
+use crate::bench::{Bench, Restart, race};
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure, ensure_eq, want};
 use crate::fixture::{
@@ -27,10 +27,14 @@ cases! {
         "a fence of the life before is refused although its epoch is the newest",
         "a worker of the deleted session would write into the new one",
         "Fence: the incarnation, so that deleting and creating again revives no old fence";
-    fence.repeat_of_commit_under_old_fence_answers_stale_yes_no_unknown: Durable Time,
+    fence.repeat_under_an_old_fence_says_what_is_known: Distributed Time,
         "a commit repeated after a takeover is told whether it was applied, as long as that is known",
         "without the answer the loser does not know whether what it did is recorded",
         "design 4: a repeat under an old fence answers StaleFence { applied: yes | no | unknown }";
+    fence.repeat_of_commit_under_old_fence_answers_stale_yes_no_unknown: Durable Time,
+        "the same over restarts of the store",
+        "most old fences are those of processes that died",
+        "design 4: the row keeps the last commit's operation id and outcome";
     fence.ended_by_release_except_for_the_repeat_of_that_commit: Durable Sequential,
         "after a release the fence writes nothing, but the release itself may be repeated",
         "a run that goes on after its release writes into a session that nobody holds",
@@ -161,11 +165,19 @@ async fn old_incarnation_is_stale_after_delete_and_recreate(t: Bench) -> CaseRes
     Ok(())
 }
 
+async fn repeat_under_an_old_fence_says_what_is_known(t: Bench) -> CaseResult {
+    yes_no_unknown(t, Restart::No).await
+}
+
 async fn repeat_of_commit_under_old_fence_answers_stale_yes_no_unknown(t: Bench) -> CaseResult {
+    yes_no_unknown(t, Restart::Yes).await
+}
+
+async fn yes_no_unknown(t: Bench, restart: Restart) -> CaseResult {
     let old = t.running("s").await?;
     let (applied, never) = (full(), commit());
     t.commit(&old.fence, applied.clone()).await?;
-    let t = t.reopen().await;
+    let t = t.after(restart).await;
     let new = t.take_over(&old.fence.key).await?;
     let stale = |applied| CommitOutcome::StaleFence { applied };
     let before = t.snapshot(&old.fence.key).await?;
@@ -173,7 +185,7 @@ async fn repeat_of_commit_under_old_fence_answers_stale_yes_no_unknown(t: Bench)
     ensure_eq!(t.try_commit(&old.fence, never.clone()).await?, stale(Applied::No), "what was not");
     ensure_eq!(t.snapshot(&old.fence.key).await?, before, "the session after the repeats");
     t.commit(&new.fence, commit()).await?;
-    let t = t.reopen().await;
+    let t = t.after(restart).await;
     for repeat in [applied, never] {
         let answer = t.try_commit(&old.fence, repeat).await?;
         ensure_eq!(answer, stale(Applied::Unknown), "once the newer run has committed");

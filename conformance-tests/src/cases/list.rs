@@ -7,7 +7,7 @@ use holdover_core::store::{
     SessionStatus, SessionSummary, StateStore, StoreErrorKind,
 };
 
-use crate::bench::{Bench, all_runs, walk_pending};
+use crate::bench::{Bench, PAGES_MAX, all_runs, endless, walk_pending};
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure, ensure_eq, want};
 use crate::fixture::{TENANT, approval, commit, id, inline, key, message, new_session, release_to};
@@ -53,7 +53,7 @@ fn rows(limit: u32) -> Option<NonZeroU32> {
 
 async fn walk(t: &Bench, mut query: SessionQuery) -> CaseResult<Vec<SessionSummary>> {
     let mut all = Vec::new();
-    loop {
+    for _ in 0..PAGES_MAX {
         let page = t.store.list_sessions(&query).await?;
         let most = query.page.rows() as usize;
         ensure!(page.items.len() <= most, "expected at most {most} rows\n    found {}", page.items.len());
@@ -63,6 +63,7 @@ async fn walk(t: &Bench, mut query: SessionQuery) -> CaseResult<Vec<SessionSumma
             None => return Ok(all),
         }
     }
+    Err(endless())
 }
 
 async fn names(t: &Bench, query: SessionQuery) -> CaseResult<Vec<String>> {
@@ -138,8 +139,7 @@ async fn cursor_stable_under_inserts_and_deletes(t: Bench) -> CaseResult {
     }
     let mut query = SessionQuery { page: PageRequest { after: None, limit: rows(3) }, ..all() };
     let mut seen: Vec<String> = Vec::new();
-    let mut page = 0;
-    loop {
+    for page in 0..PAGES_MAX {
         let read = t.store.list_sessions(&query).await?;
         seen.extend(read.items.iter().map(|row| row.key.id.to_string()));
         // One comes in front; one that was shown goes, the last shown among them.
@@ -147,7 +147,6 @@ async fn cursor_stable_under_inserts_and_deletes(t: Bench) -> CaseResult {
         if let Some(last) = read.items.last() {
             t.store.delete_session(&last.key, DeleteMode::Force).await?;
         }
-        page += 1;
         match read.next {
             Some(next) => query.page.after = Some(next),
             None => break,
@@ -255,7 +254,7 @@ async fn may_be_short_with_a_cursor_walk_is_complete(t: Bench) -> CaseResult {
     for limit in 1..=8 {
         let mut walked = Vec::new();
         let mut request = PageRequest { after: None, limit: rows(limit) };
-        loop {
+        for _ in 0..PAGES_MAX {
             let page = t.store.list_runs(&session, request.clone()).await?;
             ensure!(page.items.len() <= limit as usize, "expected at most {limit} rows");
             walked.extend(page.items);
