@@ -7,6 +7,7 @@ use super::{Action, ActionId, RunOutcome, STATE_FORMAT, StepIterator};
 use crate::error::ErrorInfo;
 use crate::event::Event;
 use crate::ids::{CallId, OperationId, PendingId};
+use crate::machine::AgentState;
 use crate::message::Message;
 use crate::payload::Payload;
 use crate::store::{
@@ -326,6 +327,10 @@ impl StepIterator {
             // Nothing of the turn is durable, so there is nothing to end: the next run begins it again.
             self.exit = Some(RunOutcome::Lost);
             return;
+        }
+        if let AgentState::TearingDown { .. } = self.mind.machine.state {
+            // The outcome stands, and what the turn holds is still to be freed.
+            self.mind.teardown_due = self.tearing_down.is_none();
         }
         self.give_up(error);
         if let Some(of) = listening {
