@@ -37,7 +37,9 @@ pub fn decide(view: &View<'_>) -> Option<Ending> {
     }
     let goes_on = match view.from {
         SteeringFrom::Answer { .. } => view.messages_wait,
-        SteeringFrom::Calls { .. } | SteeringFrom::Resumed => true,
+        SteeringFrom::Calls { .. } => true,
+        // The turn was stopped or failed after the model's last word: it is not asked to speak twice.
+        SteeringFrom::Resumed => !view.turn.answered || view.messages_wait,
     };
     if !goes_on {
         return Some(Ending::of(DoneReason::ModelStop));

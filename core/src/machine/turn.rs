@@ -31,6 +31,9 @@ pub struct Turn {
     pub steps: u32,
     /// Whether something is provisioned for it, also if only half.
     pub provisioned: bool,
+    /// Whether the model has said all it wanted and nobody has spoken since: there is nothing to ask it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub answered: bool,
     /// How long runs have worked on it, before the one that does now.
     pub worked_ms: u64,
     /// Since when a run works on it.

@@ -208,11 +208,12 @@ impl StepIterator {
             let Some(spec) = agent.tool(&call.tool).filter(|_| startable) else { continue };
             let Ok(tool) = ToolName::new(&call.tool) else { continue };
             self.feed(Input::Call { call: id.clone(), input: CallInput::Sent });
+            let arguments = self.arguments_of(id);
             out.push(CallOut {
                 id: id.clone(),
+                idempotency_key: self.idempotency_key(id, &tool, &arguments),
                 tool,
-                arguments: self.arguments_of(id),
-                idempotency_key: format!("{}.{id}", self.fence.incarnation),
+                arguments,
                 timeout_ms: spec.timeout_ms.unwrap_or(agent.limits.tool_timeout_ms),
             });
         }
@@ -220,6 +221,13 @@ impl StepIterator {
             self.actions.push_back(Action::RunCalls { calls: out });
             self.keep_before();
         }
+    }
+
+    /// A read may be sent before the answer that asks for it is durable. If its run dies, the model is asked
+    /// again and may ask for something else in the same place: so the key names the bytes too (INV-14).
+    fn idempotency_key(&self, id: &CallId, tool: &ToolName, arguments: &str) -> String {
+        let bytes = Digest::of(format!("{tool}\0{arguments}").as_bytes()).to_string();
+        format!("{}.{id}.{}", self.fence.incarnation, &bytes[..16])
     }
 
     pub(super) fn on_call_ended(

@@ -360,11 +360,14 @@ impl StepIterator {
         }
         let batch = self.mind.machine.state.batch().filter(|batch| batch.stopping.is_none());
         let calls = batch.and_then(|batch| batch.wakes_at());
-        // While the gate is asked, its word is waited for: no instant moves the answer before.
+        // Time moves a held answer only while calls run. While the gate is asked its word is waited for, and
+        // what parks waits for the news.
+        let calls_run = matches!(self.mind.machine.state, AgentState::Executing { .. })
+            && batch.is_some_and(|batch| !batch.is_asking());
         let held_answer = self
             .mind
             .answered_at
-            .filter(|_| self.writing.is_none() && batch.is_some_and(|batch| !batch.is_asking()))
+            .filter(|_| calls_run && self.writing.is_none())
             .map(|at| Timestamp::from_ms(at.as_ms().saturating_add(ANSWER_HELD_MS_MAX)));
         let backing_off = match &self.mind.machine.state {
             AgentState::BackingOff { until, .. } => Some(*until),

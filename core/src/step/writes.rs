@@ -1,12 +1,13 @@
 //! What travels to the store, and what its answers mean. One write at a time.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use super::mind::{Draft, Mind};
+use super::mind::{Draft, Ended, Mind};
 use super::{Action, ActionId, RunOutcome, STATE_FORMAT, StepIterator};
 use crate::error::ErrorInfo;
 use crate::event::Event;
 use crate::ids::{CallId, OperationId, PendingId};
+use crate::machine::AgentState;
 use crate::message::Message;
 use crate::payload::Payload;
 use crate::store::{
@@ -24,8 +25,8 @@ pub(super) struct Writing {
     pub(super) closes: bool,
     /// Calls to send once it is acknowledged.
     marks: Vec<CallId>,
-    /// Calls whose results it stages.
-    staged: BTreeSet<CallId>,
+    /// The results that it stages.
+    staged: BTreeMap<CallId, Ended>,
     opened: Vec<PendingId>,
     closed: Vec<PendingId>,
     /// What is durable once it is acknowledged; none for a staging.
@@ -85,7 +86,7 @@ impl StepIterator {
             held: commit.release.is_some() || !commit.close.is_empty(),
             closes: !commit.close.is_empty(),
             marks,
-            staged: commit.stage.iter().map(|staged| staged.call.clone()).collect(),
+            staged: self.ended_of(&commit.stage),
             opened: commit.open.iter().map(|open| open.id.clone()).collect(),
             closed: commit.close.clone(),
             durable: Some(Box::new(self.mind.clone())),
@@ -160,6 +161,15 @@ impl StepIterator {
             .collect()
     }
 
+    /// These results, as they are kept once they are staged.
+    fn ended_of(&self, results: &[StagedResult]) -> BTreeMap<CallId, Ended> {
+        let kept = |staged: &StagedResult| {
+            let ended = self.mind.ended.get(&staged.call)?.clone();
+            Some((staged.call.clone(), Ended { staged: true, ..ended }))
+        };
+        results.iter().filter_map(kept).collect()
+    }
+
     /// Stages what has ended, with the marks of the calls that start next.
     pub(super) fn stage(&mut self, marks: Vec<CallId>) {
         let staging = self.staging(marks.clone());
@@ -169,7 +179,7 @@ impl StepIterator {
             held: false,
             closes: false,
             marks,
-            staged: staging.results.iter().map(|staged| staged.call.clone()).collect(),
+            staged: self.ended_of(&staging.results),
             opened: Vec::new(),
             closed: Vec::new(),
             durable: None,
@@ -220,7 +230,7 @@ impl StepIterator {
         }
         let before = self.before.as_mut().map(|(mind, _)| mind);
         for mind in [&mut self.mind, &mut self.durable].into_iter().chain(before) {
-            for call in &writing.staged {
+            for call in writing.staged.keys() {
                 if let Some(ended) = mind.ended.get_mut(call) {
                     ended.staged = true;
                 }
@@ -233,6 +243,10 @@ impl StepIterator {
         if writing.closes {
             self.before = None;
         }
+        // What is staged is durable, also if its step has been closed in the draft since (INV-17).
+        for (call, ended) in &writing.staged {
+            self.durable.ended.entry(call.clone()).or_insert_with(|| ended.clone());
+        }
         // Results drafted inline while their staging was on its way are promoted instead.
         self.promote_staged(&writing.staged);
         self.hear(receipt);
@@ -242,7 +256,7 @@ impl StepIterator {
         }
     }
 
-    fn promote_staged(&mut self, staged: &BTreeSet<CallId>) {
+    fn promote_staged(&mut self, staged: &BTreeMap<CallId, Ended>) {
         if staged.is_empty() {
             return;
         }
@@ -251,7 +265,7 @@ impl StepIterator {
             let place = first + at as u64;
             let tool = self.added[..self.mind.added].iter().rev().find(|(seq, _)| seq.0 == place);
             if let Some(Message::Tool(result)) = tool.map(|(_, message)| message.as_ref())
-                && staged.contains(&result.call)
+                && staged.contains_key(&result.call)
             {
                 *message = NewMessage::Promote(result.call.clone());
             }
@@ -296,12 +310,9 @@ impl StepIterator {
 
     /// The draft cannot be stored: it is forgotten, and the turn ends on the error from where the store is.
     fn fail_from_durable(&mut self, error: ErrorInfo) {
-        let staged: Vec<_> = self.mind.ended.iter().filter(|(_, ended)| ended.staged).collect();
-        let staged: Vec<_> = staged.into_iter().map(|(id, ended)| (id.clone(), ended.clone())).collect();
         let interrupt = (self.mind.interrupt.clone(), self.mind.interrupt_told);
         self.mind = self.durable.clone();
         self.mind.draft = Draft { decided: true, ..Draft::default() };
-        self.mind.ended.extend(staged);
         (self.mind.interrupt, self.mind.interrupt_told) = interrupt;
         self.wanted = None;
         self.leaving = None;
@@ -316,6 +327,10 @@ impl StepIterator {
             // Nothing of the turn is durable, so there is nothing to end: the next run begins it again.
             self.exit = Some(RunOutcome::Lost);
             return;
+        }
+        if let AgentState::TearingDown { .. } = self.mind.machine.state {
+            // The outcome stands, and what the turn holds is still to be freed.
+            self.mind.teardown_due = self.tearing_down.is_none();
         }
         self.give_up(error);
         if let Some(of) = listening {

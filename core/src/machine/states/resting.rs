@@ -1,6 +1,6 @@
 //! Idle and Done: at rest, until a turn is requested.
 
-use super::super::{AgentState, Ending, Facts, Input, Machine};
+use super::super::{AgentState, Ending, Facts, Input, Machine, TurnRequest};
 use super::{Lead, end, provisioning_or, refuse, same};
 use crate::store::InterruptKind;
 
@@ -10,6 +10,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.turn.number = machine.turn.number.next();
             machine.turn.open = true;
             machine.turn.steps = 0;
+            machine.turn.answered &= *request == TurnRequest::Resume;
             machine.turn.provisioned = *provisions;
             machine.turn.worked_ms = 0;
             machine.turn.claimed_at = facts.now;

@@ -8,6 +8,7 @@ pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, fact
     match input {
         Input::Steered { stop: None } => {
             machine.step = machine.step.next();
+            machine.turn.answered = false;
             to(AgentState::Thinking { step: machine.step, attempt: 0 })
         }
         Input::Steered { stop: Some(ending) } => Ok(Some(end(machine, ending.clone()))),
