@@ -177,6 +177,8 @@ pub enum ModelErrorKind {
     Refused,
     /// The adapter itself is set up wrongly.
     Configuration,
+    /// What is to be said to the model cannot be read from the store.
+    Transcript,
 }
 
 impl ModelErrorKind {
@@ -189,7 +191,12 @@ impl ModelErrorKind {
             | Self::Incomplete
             | Self::Malformed
             | Self::Stalled => true,
-            Self::Auth | Self::Quota | Self::ContextLimit | Self::Refused | Self::Configuration => false,
+            Self::Auth
+            | Self::Quota
+            | Self::ContextLimit
+            | Self::Refused
+            | Self::Configuration
+            | Self::Transcript => false,
         }
     }
 
@@ -207,6 +214,7 @@ impl ModelErrorKind {
             Self::ContextLimit => "context_limit",
             Self::Refused => "refused",
             Self::Configuration => "configuration",
+            Self::Transcript => "transcript",
         }
     }
 }

@@ -3,6 +3,7 @@
 //! [`validate`] is run at start-up and refuses to go on with a table that could strand a session.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use super::{InputKind, StateKind};
 
@@ -144,8 +145,12 @@ pub enum TableError {
 
 /// Checks the table of this version: targets exist, rest is reached without passing through an error,
 /// every working state has a failure edge, every parked state says what wakes it, every cycle is bounded.
+///
+/// Checked once a process; no session is taken up under a table that does not pass.
 pub fn validate() -> Result<(), TableError> {
-    Table { rows: ROWS, natures: NATURES, bounds: BOUNDS }.validate()
+    static CHECKED: LazyLock<Result<(), TableError>> =
+        LazyLock::new(|| Table { rows: ROWS, natures: NATURES, bounds: BOUNDS }.validate());
+    CHECKED.clone()
 }
 
 /// A table with what is said of its states.

@@ -10,7 +10,7 @@ use crate::error::ErrorInfo;
 use crate::event::Event;
 use crate::ids::{CallId, InboxSeq, MessageSeq};
 use crate::machine::{
-    AgentState, Call, CallInput, CallState, DoneReason, Facts, Input, Machine, TurnRequest,
+    AgentState, Call, CallInput, CallState, DoneReason, Facts, Input, Machine, TurnRequest, table,
 };
 use crate::message::{Message, ResultStatus, Said, SignalBody, UserMessage};
 use crate::store::{
@@ -31,6 +31,11 @@ impl StepIterator {
     }
 
     fn open(claim: Claim, agent: Option<Arc<AgentSpec>>, facts: Facts) -> Result<Self, StartError> {
+        table::validate().map_err(|broken| StartError {
+            key: claim.fence.key.clone(),
+            what: "machine",
+            detail: broken.to_string(),
+        })?;
         let machine = read_state(&claim)?;
         let ended = read_staged(&claim)?;
         let more_inbox = claim.more_inbox_after();
@@ -123,16 +128,19 @@ impl StepIterator {
     }
 
     pub(super) fn on_loaded(&mut self, reply: Reply) {
-        let Reply::Read { id, messages, items, interrupt } = reply else { return };
+        let Reply::Read { id, result } = reply else { return };
         if self.reading != Some(id) {
             return;
         }
         self.loading = false;
-        self.on_read(id, items, interrupt);
         if self.begun {
-            return;
+            return self.on_read(id, result);
         }
-        let kept = self.keep_arguments(&messages);
+        self.reading = None;
+        let kept = result.and_then(|found| {
+            self.keep_items(found.items);
+            self.keep_arguments(&found.messages)
+        });
         self.begin();
         if let Err(error) = kept
             && self.leaving.is_none()

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 pub use action::{Action, ActionId, CallOut, ModelCall};
 pub use outcome::RunOutcome;
-pub use reply::{Reply, Ruling};
+pub use reply::{Found, Reply, Ruling};
 
 use mind::Mind;
 use writes::{Wanted, Writing};
@@ -209,7 +209,7 @@ impl StepIterator {
 
     fn take(&mut self, reply: Reply) {
         match reply {
-            Reply::Read { id, items, interrupt, .. } => self.on_read(id, items, interrupt),
+            Reply::Read { id, result } => self.on_read(id, result),
             Reply::Provisioned { id, result } => self.on_provisioned(id, result),
             Reply::ModelAnswered { id, result } => self.on_model(id, result),
             Reply::Consulted { id, rulings } => self.on_rulings(id, rulings),

@@ -1,7 +1,7 @@
 //! What a run does next, state by state. Each call decides one thing; false means that nothing is left to
 //! decide until a reply comes.
 
-use super::{ANSWER_HELD_MS_MAX, Action, ActionId, RunOutcome, StepIterator};
+use super::{ANSWER_HELD_MS_MAX, Action, ActionId, Found, RunOutcome, StepIterator};
 use crate::error::ErrorInfo;
 use crate::event::Event;
 use crate::ids::{CallId, MessageSeq};
@@ -11,8 +11,7 @@ use crate::machine::{
 };
 use crate::message::{Message, Notice};
 use crate::store::{
-    Interrupt, InterruptKind, ItemKind, MessageRange, OutcomeKind, Release, SessionStatus, Staging,
-    StoredItem,
+    InterruptKind, ItemKind, MessageRange, OutcomeKind, Release, SessionStatus, Staging, StoredItem,
 };
 use crate::time::Timestamp;
 use crate::tool::EffectClass;
@@ -67,14 +66,19 @@ impl StepIterator {
         !self.news_due && self.reading.is_none()
     }
 
-    pub(super) fn on_read(&mut self, id: ActionId, items: Vec<StoredItem>, interrupt: Option<Interrupt>) {
+    pub(super) fn on_read(&mut self, id: ActionId, result: Result<Found, ErrorInfo>) {
         if self.reading != Some(id) {
             return;
         }
         self.reading = None;
-        self.keep_items(items);
-        if self.mind.interrupt.is_none() {
-            self.mind.interrupt = interrupt;
+        match result {
+            Ok(found) => {
+                self.keep_items(found.items);
+                if self.mind.interrupt.is_none() {
+                    self.mind.interrupt = found.interrupt;
+                }
+            }
+            Err(error) => self.give_up(error),
         }
     }
 

@@ -14,12 +14,8 @@ pub enum Reply {
     Read {
         /// Of which action.
         id: ActionId,
-        /// The messages that were asked for.
-        messages: Vec<StoredMessage>,
-        /// What the inbox holds after the named item, to its end.
-        items: Vec<StoredItem>,
-        /// The interrupt that waits, if it was asked for.
-        interrupt: Option<Interrupt>,
+        /// What was there; an error is final: what is stored cannot be read.
+        result: Result<Found, ErrorInfo>,
     },
     /// The answer to [`Action::Provision`](super::Action::Provision).
     Provisioned {
@@ -83,6 +79,17 @@ pub enum Reply {
     LeaseLost,
     /// The instant of an [`Action::Await`](super::Action::Await) has passed.
     TimePassed,
+}
+
+/// What an [`Action::Read`](super::Action::Read) found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Found {
+    /// The messages that were asked for.
+    pub messages: Vec<StoredMessage>,
+    /// What the inbox holds after the named item, to its end.
+    pub items: Vec<StoredItem>,
+    /// The interrupt that waits, if it was asked for.
+    pub interrupt: Option<Interrupt>,
 }
 
 /// What the chokepoint says of a call.

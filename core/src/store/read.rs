@@ -87,7 +87,7 @@ pub struct RunRecord {
     pub worker: WorkerId,
     /// The status it found. [`SessionStatus::Active`] means a recovery.
     pub found: SessionStatus,
-    /// The run before it, if that one left the session anything but at rest with its turn ended.
+    /// The run before it, unless it found the session idle: new, or its turn ended well.
     pub parent: Option<Epoch>,
     /// When it began.
     pub started_at: Timestamp,

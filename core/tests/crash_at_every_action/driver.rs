@@ -14,7 +14,7 @@ use holdover_core::machine::history::{HistoryRow, rebuild};
 use holdover_core::machine::{CallState, DoneReason, Facts, Machine};
 use holdover_core::message::{ClientAnswer, Decision, Message, PendingBody, Said};
 use holdover_core::payload::Payload;
-use holdover_core::step::{Action, CallOut, Reply, Ruling, RunOutcome, STATE_FORMAT, StepIterator};
+use holdover_core::step::{Action, CallOut, Found, Reply, Ruling, RunOutcome, STATE_FORMAT, StepIterator};
 use holdover_core::store::{
     Claim, ClaimDue, Delivery, EventCursor, EventPage, InboxItem, Interrupt, InterruptCheck, InterruptKind,
     ItemKind, Labels, LeaseOutcome, MessageRange, NewMessage, NewSession, PendingKind, PendingQuery, Queues,
@@ -269,18 +269,20 @@ impl<P: Place> Teller<P> {
     ) {
         let fence = steps.fence().clone();
         let reply = match action {
-            Action::Read { id, messages, inbox_after, interrupt } => Reply::Read {
-                id,
-                messages: self.store.read_messages(&self.key, &messages).await.unwrap(),
-                items: self.store.read_inbox(&self.key, inbox_after, 256).await.unwrap(),
-                interrupt: match interrupt {
-                    true => match self.store.check_interrupt_flag(&fence).await.unwrap() {
-                        InterruptCheck::Waiting(interrupt) => Some(interrupt),
-                        InterruptCheck::Clear | InterruptCheck::StaleFence => None,
+            Action::Read { id, messages, inbox_after, interrupt } => {
+                let found = Found {
+                    messages: self.store.read_messages(&self.key, &messages).await.unwrap(),
+                    items: self.store.read_inbox(&self.key, inbox_after, 256).await.unwrap(),
+                    interrupt: match interrupt {
+                        true => match self.store.check_interrupt_flag(&fence).await.unwrap() {
+                            InterruptCheck::Waiting(interrupt) => Some(interrupt),
+                            InterruptCheck::Clear | InterruptCheck::StaleFence => None,
+                        },
+                        false => None,
                     },
-                    false => None,
-                },
-            },
+                };
+                Reply::Read { id, result: Ok(found) }
+            }
             Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(()) },
             Action::TearDown { id, .. } => Reply::TornDown { id, result: Ok(()) },
             Action::Sleep { id, until } => {

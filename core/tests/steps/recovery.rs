@@ -360,9 +360,29 @@ fn a_transcript_that_cannot_be_read_ends_the_turn_and_hides_no_call_that_was_sen
     bench.crash(run);
     let claim = bench.claim().unwrap();
     let mut run = Run::holding(&bench, claim, &["read"]);
-    let Reply::Read { id, mut messages, items, interrupt } = run.perform_silently("read") else { panic!() };
-    messages[0].payload = Payload::new("rot");
-    run.apply(Reply::Read { id, messages, items, interrupt });
+    let Reply::Read { id, result: Ok(mut found) } = run.perform_silently("read") else { panic!() };
+    found.messages[0].payload = Payload::new("rot");
+    run.apply(Reply::Read { id, result: Ok(found) });
+    assert!(run.is_over());
+    assert_eq!(bench.statuses(), [ResultStatus::Done, ResultStatus::InDoubt]);
+    assert_eq!(bench.dones(), [DoneReason::Error]);
+    check::at_rest(&bench);
+}
+
+#[test]
+fn a_row_that_cannot_be_read_ends_the_turn_and_is_not_taken_over_for_ever() {
+    let bench = Bench::new();
+    bench.say("go");
+    let mut run = bench.run();
+    run.model(calls(&["serial", "pay"]));
+    run.returns("c1-0", "done");
+    assert_eq!(run.calls_out(), ["c1-1"], "its mark is staged, the state does not know of it");
+    bench.crash(run);
+    let claim = bench.claim().unwrap();
+    let mut run = Run::holding(&bench, claim, &["read"]);
+    let Reply::Read { id, .. } = run.perform_silently("read") else { panic!() };
+    let error = ErrorInfo::new("store.corrupt", "message 2 is not what was written");
+    run.apply(Reply::Read { id, result: Err(error) });
     assert!(run.is_over());
     assert_eq!(bench.statuses(), [ResultStatus::Done, ResultStatus::InDoubt]);
     assert_eq!(bench.dones(), [DoneReason::Error]);
@@ -453,7 +473,7 @@ fn late_and_double_and_unknown_replies_change_nothing() {
         for reply in [
             Reply::Committed { id, outcome: Err(error()) },
             Reply::Staged { id, outcome: Err(error()) },
-            Reply::Read { id, messages: Vec::new(), items: Vec::new(), interrupt: None },
+            Reply::Read { id, result: Err(error()) },
             Reply::Provisioned { id, result: Err(error()) },
             Reply::ModelAnswered { id, result: Ok(text("again")) },
             Reply::Consulted { id, rulings: Vec::new() },

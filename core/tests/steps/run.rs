@@ -9,7 +9,7 @@ use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{CallId, MessageSeq};
 use holdover_core::machine::Facts;
 use holdover_core::model::{ModelAnswer, ModelError};
-use holdover_core::step::{Action, ActionId, ModelCall, Reply, RunOutcome, StepIterator};
+use holdover_core::step::{Action, ActionId, Found, ModelCall, Reply, RunOutcome, StepIterator};
 use holdover_core::store::{
     Claim, CommitOutcome, InterruptCheck, LeaseOutcome, Receipt, StageOutcome, StateStore,
 };
@@ -160,12 +160,14 @@ impl<'b> Run<'b> {
     pub(crate) fn reply_to(&self, action: Action) -> Reply {
         let (bench, fence) = (self.bench, self.steps.fence());
         match action {
-            Action::Read { id, messages, inbox_after, interrupt } => Reply::Read {
-                id,
-                messages: now(bench.store.read_messages(&bench.key, &messages)).unwrap(),
-                items: now(bench.store.read_inbox(&bench.key, inbox_after, 256)).unwrap(),
-                interrupt: interrupt.then(|| self.interrupt()).flatten(),
-            },
+            Action::Read { id, messages, inbox_after, interrupt } => {
+                let found = Found {
+                    messages: now(bench.store.read_messages(&bench.key, &messages)).unwrap(),
+                    items: now(bench.store.read_inbox(&bench.key, inbox_after, 256)).unwrap(),
+                    interrupt: interrupt.then(|| self.interrupt()).flatten(),
+                };
+                Reply::Read { id, result: Ok(found) }
+            }
             Action::Commit { id, commit } => {
                 let copy = commit.clone();
                 let outcome = now(bench.store.save_state_and_promote_staging(fence, *commit)).unwrap();

@@ -7,7 +7,6 @@ use holdover_core::tool::{ToolError, ToolReturn};
 use tokio::time::Instant;
 
 use super::Driver;
-use crate::error::RuntimeError;
 
 /// What comes back from something that was out.
 pub(super) enum Done {
@@ -46,12 +45,10 @@ pub(super) enum Done {
     CallHeld(CallOut),
     /// The lease is lost, or it cannot be told.
     LeaseLost,
-    /// The run cannot go on.
-    Broken(Box<RuntimeError>),
 }
 
 impl Driver {
-    pub(super) fn take(&mut self, done: Done) -> Result<(), RuntimeError> {
+    pub(super) fn take(&mut self, done: Done) {
         match done {
             Done::Reply(reply) => self.apply(reply),
             Done::Written { asked, repeated, receipt, releases, reply } => {
@@ -75,8 +72,6 @@ impl Driver {
             }
             Done::CallHeld(call) => self.hold(call),
             Done::LeaseLost => self.apply(Reply::LeaseLost),
-            Done::Broken(error) => return Err(*error),
         }
-        Ok(())
     }
 }

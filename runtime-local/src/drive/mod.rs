@@ -80,11 +80,8 @@ pub(crate) async fn run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Resul
     };
     let fence = driver.fence.clone();
     let outcome = driver.drive().await;
-    match &outcome {
-        Ok(outcome) => tracing::debug!(run = %fence, outcome = outcome.kind().as_str(), "run over"),
-        Err(error) => tracing::debug!(run = %fence, %error, "run over"),
-    }
-    outcome
+    tracing::debug!(run = %fence, outcome = outcome.kind().as_str(), "run over");
+    Ok(outcome)
 }
 
 struct Driver {
@@ -110,14 +107,14 @@ struct Driver {
 }
 
 impl Driver {
-    async fn drive(mut self) -> Result<RunOutcome, RuntimeError> {
+    async fn drive(mut self) -> RunOutcome {
         loop {
             let action = self.steps.next_action();
             if let Action::Exit(outcome) = action {
-                return Ok(outcome);
+                return outcome;
             }
             if let Action::Await { until } = action {
-                self.wait(until).await?;
+                self.wait(until).await;
             } else {
                 self.perform(action);
             }
@@ -125,7 +122,7 @@ impl Driver {
     }
 
     /// Waits for whatever comes first: an answer, the instant, the next renewal, a hint.
-    async fn wait(&mut self, until: Option<Timestamp>) -> Result<(), RuntimeError> {
+    async fn wait(&mut self, until: Option<Timestamp>) {
         let instant = until.map(|until| self.clock.instant(until));
         let renew_at = self.renewal.due();
         self.renewal.listen(&self.store, &self.fence.key).await;
@@ -134,14 +131,13 @@ impl Driver {
             Some(done) = self.out.next(), if !self.out.is_empty() => {
                 // An error: it was called off.
                 if let Ok(done) = done {
-                    self.take(done)?;
+                    self.take(done);
                 }
             }
             () = at(renew_at) => self.renew(),
             () = at(instant) => self.apply(Reply::TimePassed),
             hinted = self.renewal.hint() => self.renewal.hinted(hinted, self.writes_out > 0),
         }
-        Ok(())
     }
 
     fn apply(&mut self, reply: Reply) {

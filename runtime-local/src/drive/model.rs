@@ -32,7 +32,10 @@ impl Driver {
             let messages = match transcript.of(&call, &store, &key, &lease).await {
                 Ok(messages) => messages,
                 Err(Unread::LeaseEnded) => return Done::LeaseLost,
-                Err(Unread::Broken(error)) => return Done::Broken(error),
+                Err(Unread::Broken(error)) => {
+                    let error = ModelError::new(ModelErrorKind::Transcript, error.to_string());
+                    return Done::Reply(Reply::ModelAnswered { id, result: Err(error) });
+                }
             };
             let of = Provisional { session: key, step: call.step, attempt: call.attempt };
             let request = request(&agent, &call, messages);

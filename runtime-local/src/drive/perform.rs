@@ -7,15 +7,15 @@ use holdover_core::error::ErrorInfo;
 use holdover_core::gate::GateQuestion;
 use holdover_core::ids::{InboxSeq, SessionKey, TurnNumber};
 use holdover_core::provision::Provisioner;
-use holdover_core::step::{Action, ActionId, Reply, Ruling};
-use holdover_core::store::{INBOX_PAGE, Interrupt, InterruptCheck, MessageRange, StateStore, StoredItem};
+use holdover_core::step::{Action, ActionId, Found, Reply, Ruling};
+use holdover_core::store::{INBOX_PAGE, InterruptCheck, MessageRange, StateStore, StoredItem};
 use holdover_core::time::Timestamp;
 use tokio::time::{sleep_until, timeout};
 
 use super::Driver;
 use super::done::Done;
+use super::transcript::Unread;
 use crate::clock::Lease;
-use crate::error::RuntimeError;
 use crate::gate;
 use crate::guard::guarded;
 use crate::runtime::{GivenUp, Runtime, until_answered};
@@ -46,10 +46,12 @@ impl Driver {
             Reading { store: Arc::clone(&self.store), fence: self.fence.clone(), lease: self.lease.clone() };
         self.send(async move {
             match reading.all(messages, inbox_after, interrupt).await {
-                Ok((messages, items, interrupt)) => {
-                    Done::Reply(Reply::Read { id, messages, items, interrupt })
+                Ok(found) => Done::Reply(Reply::Read { id, result: Ok(found) }),
+                Err(Unread::LeaseEnded) => Done::LeaseLost,
+                Err(Unread::Broken(error)) => {
+                    let error = ErrorInfo::new("store.unreadable", error.to_string());
+                    Done::Reply(Reply::Read { id, result: Err(error) })
                 }
-                Err(done) => done,
             }
         });
     }
@@ -153,15 +155,13 @@ struct Reading {
     lease: Lease,
 }
 
-type Read = (Vec<holdover_core::store::StoredMessage>, Vec<StoredItem>, Option<Interrupt>);
-
 impl Reading {
     async fn all(
         &self,
         ranges: Vec<MessageRange>,
         inbox_after: InboxSeq,
         interrupt: bool,
-    ) -> Result<Read, Done> {
+    ) -> Result<Found, Unread> {
         let key = &self.fence.key;
         let messages = if ranges.is_empty() {
             Vec::new()
@@ -173,16 +173,16 @@ impl Reading {
             match self.answered(|| self.store.check_interrupt_flag(&self.fence)).await? {
                 InterruptCheck::Waiting(interrupt) => Some(interrupt),
                 InterruptCheck::Clear => None,
-                InterruptCheck::StaleFence => return Err(Done::LeaseLost),
+                InterruptCheck::StaleFence => return Err(Unread::LeaseEnded),
             }
         } else {
             None
         };
-        Ok((messages, items, interrupt))
+        Ok(Found { messages, items, interrupt })
     }
 
     /// The inbox to its end, page by page.
-    async fn inbox(&self, mut after: InboxSeq) -> Result<Vec<StoredItem>, Done> {
+    async fn inbox(&self, mut after: InboxSeq) -> Result<Vec<StoredItem>, Unread> {
         let mut items: Vec<StoredItem> = Vec::new();
         loop {
             let page = self.answered(|| self.store.read_inbox(&self.fence.key, after, INBOX_PAGE)).await?;
@@ -198,11 +198,11 @@ impl Reading {
     async fn answered<'a, T>(
         &self,
         request: impl FnMut() -> BoxFuture<'a, Result<T, holdover_core::store::StoreError>> + Send,
-    ) -> Result<T, Done> {
+    ) -> Result<T, Unread> {
         match until_answered(&self.lease, request).await {
             Ok((answer, _)) => Ok(answer),
-            Err(GivenUp::LeaseEnded) => Err(Done::LeaseLost),
-            Err(GivenUp::Final(error)) => Err(Done::Broken(Box::new(RuntimeError::Store(error)))),
+            Err(GivenUp::LeaseEnded) => Err(Unread::LeaseEnded),
+            Err(GivenUp::Final(error)) => Err(Unread::from(error)),
         }
     }
 }

@@ -18,9 +18,10 @@ use crate::script::{Say, Script, results};
 use crate::stub_store::Stumbling;
 use crate::tools::Fake;
 
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 120;
 const SESSIONS: usize = 6;
-const DEATHS: u32 = 12;
+/// Fewer than `ATTEMPTS_MAX`: a session whose run dies five times in a row without progress ends as poisoned.
+const DEATHS: u32 = 4;
 
 /// Numbers that look random and are not.
 struct Dice(u64);

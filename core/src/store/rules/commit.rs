@@ -43,7 +43,8 @@ impl Unseen {
 pub struct CommitFacts {
     /// Staged results with their digest, of the calls that the commit promotes or stages.
     pub staged: Vec<StagedResult>,
-    /// Open pending calls that the commit names, to be opened or closed, with their newest answer.
+    /// Of the pending calls that the commit closes, those that are open, with their newest answer; of those
+    /// that it opens, those whose id was ever used in the session.
     pub pending: Vec<(PendingId, InboxSeq)>,
     /// Which of the items that the commit consumes are there and not consumed.
     pub consumable: Vec<InboxSeq>,
