@@ -20,8 +20,10 @@ pub(crate) enum Exit {
     Suspended,
     /// Interrupted or aborted.
     Stopped,
-    /// The process was told to stop at once.
+    /// Told by Ctrl-C to stop at once.
     Killed,
+    /// Told by SIGTERM or SIGHUP to stop at once.
+    Terminated,
 }
 
 impl Exit {
@@ -34,6 +36,7 @@ impl Exit {
             Self::Suspended => 10,
             Self::Stopped => 20,
             Self::Killed => 130,
+            Self::Terminated => 143,
         }
     }
 
