@@ -35,3 +35,14 @@ pub use holdover_runtime_local::{
 };
 #[cfg(feature = "memory")]
 pub use holdover_store_memory::MemoryStore;
+#[cfg(feature = "sqlite")]
+pub use holdover_store_sqlite::{SqliteOptions, SqliteStore, Synchronous};
+
+#[cfg(feature = "models")]
+pub use holdover_models as models;
+#[cfg(feature = "tools")]
+pub use holdover_tools as tools;
+
+#[cfg(all(doctest, feature = "sqlite", feature = "models", feature = "tools"))]
+#[doc = include_str!("../../README.md")]
+struct ReadMe;

@@ -49,6 +49,7 @@ pub(crate) fn result(call: &str, tool: &str, content: &str) -> Message {
         content: content.to_owned(),
         edited_arguments: None,
         duration_ms: None,
+        stop: false,
     })
 }
 

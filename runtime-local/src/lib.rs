@@ -16,6 +16,7 @@ mod drive;
 mod error;
 mod gate;
 mod guard;
+mod hint;
 mod observer;
 mod runtime;
 mod source;

@@ -1,10 +1,8 @@
 //! A worker: keeps claiming sessions that are due, and runs each in a task of its own.
 
-use std::future::Future;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use futures::poll;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{StateFormat, TenantId};
 use holdover_core::step::{RunOutcome, STATE_FORMAT};
@@ -15,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::drive::{self, Plan};
 use crate::error::RuntimeError;
+use crate::hint::Hint;
 use crate::runtime::{Backoff, Claimed, GIVE_BACK_FOR, Runtime, draw_run};
 
 /// Hints that bring nothing are followed no more often than this.
@@ -61,7 +60,8 @@ pub struct Worker {
 
 impl Worker {
     /// A worker of `runtime`.
-    pub fn new(runtime: Runtime, options: WorkerOptions) -> Self {
+    pub fn new(runtime: Runtime, mut options: WorkerOptions) -> Self {
+        options.poll = options.poll.max(GAP_MAX);
         Self { runtime, options }
     }
 
@@ -94,8 +94,7 @@ impl Worker {
             }
             let store = self.runtime.store().clone();
             // Listen first, then look: what becomes due in between is not missed.
-            let mut hint = store.wait_for_change(Watch::Due, self.options.poll);
-            let _ = poll!(hint.as_mut());
+            let mut hint = Hint::listen(&store, Watch::Due, self.options.poll).await;
             let claims = match self.claim(free).await {
                 Ok(claims) => claims,
                 Err(error) => {
@@ -106,7 +105,12 @@ impl Worker {
             };
             stumble = Backoff::store();
             if claims.is_empty() {
-                idle(hint, self.options.poll, &mut gap).await;
+                // Hints that come to nothing are followed ever more slowly.
+                if hint.heard().await {
+                    sleep(gap.take()).await;
+                } else {
+                    gap = Backoff::new(GAP, GAP_MAX);
+                }
                 continue;
             }
             gap = Backoff::new(GAP, GAP_MAX);
@@ -145,19 +149,6 @@ impl Worker {
             tracing::warn!(runs = running.len(), "worker: dropped at shutdown, to be taken over");
             running.shutdown().await;
         }
-    }
-}
-
-/// Waits for a hint or the next poll. Hints that came to nothing are followed ever more slowly.
-async fn idle(hint: impl Future<Output = Result<(), StoreError>>, poll: Duration, gap: &mut Backoff) {
-    let began = Instant::now();
-    let heard = hint.await;
-    if heard.is_err() {
-        sleep(poll).await;
-    } else if began.elapsed() < poll {
-        sleep(gap.take()).await;
-    } else {
-        *gap = Backoff::new(GAP, GAP_MAX);
     }
 }
 

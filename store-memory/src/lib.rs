@@ -6,7 +6,7 @@
 //!
 //! A clone of a [`MemoryStore`] is a peer: another handle on the same data.
 //!
-//! How it is built: [`Sessions`](table::Sessions) is the data; each operation is one plain function on it
+//! How it is built: `Sessions` is the data; each operation is one plain function on it
 //! (`ops`), given the time, that lets core's rules decide on a copy of the session row and writes only
 //! what they accepted; [`MemoryStore`] runs each operation under one lock that is never held across an
 //! await.

@@ -16,10 +16,10 @@ const STEPS: [Step; 1] =
 
 const MARK_AS_OURS: &str = "PRAGMA application_id = 1215261796";
 
-/// Read in one statement each, before anything of the file is changed.
-const READ_APPLICATION: &str = "PRAGMA application_id";
-const READ_VERSION: &str = "PRAGMA user_version";
-const COUNT_TABLES: &str = "SELECT count(*) FROM sqlite_schema";
+/// Read before anything of the file is changed. One statement, so that it sees one instant: between two,
+/// another process could bring an empty file up to date.
+const READ_MARKS: &str = "SELECT (SELECT application_id FROM pragma_application_id), \
+     (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)";
 
 struct Step {
     schema: &'static str,
@@ -38,9 +38,9 @@ pub(crate) enum Schema {
 /// Says what the file is, or refuses it: not a database, somebody else's, newer than this program.
 pub(crate) async fn inspect(conn: &mut SqliteConnection, file: &str) -> Result<Schema, StoreError> {
     let (application, version, tables) = async {
-        let application = number(conn, READ_APPLICATION).await?;
-        let version = number(conn, READ_VERSION).await?;
-        Ok((application, version, number(conn, COUNT_TABLES).await?))
+        let row = sqlx::query(READ_MARKS).fetch_one(&mut *conn).await?;
+        let mut columns = Columns::of(&row);
+        Ok((columns.int()?, columns.int()?, columns.int()?))
     }
     .await
     .map_err(|fault: Fault| {
@@ -92,11 +92,6 @@ pub(crate) async fn migrate(conn: &mut SqliteConnection, file: &str) -> Result<(
     sqlx::raw_sql(MARK_AS_OURS).execute(&mut *conn).await.map_err(open)?;
     sqlx::query("COMMIT").execute(&mut *conn).await.map_err(open)?;
     Ok(())
-}
-
-async fn number(conn: &mut SqliteConnection, sql: &'static str) -> Result<i64, Fault> {
-    let row = sqlx::query(sql).fetch_one(conn).await?;
-    Columns::of(&row).int()
 }
 
 #[cfg(test)]

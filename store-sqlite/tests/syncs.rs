@@ -6,17 +6,17 @@ mod support;
 
 use std::process::{Command, Output};
 
+use holdover_core::ids::Fence;
 use holdover_core::payload::Payload;
 use holdover_core::store::*;
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use support::*;
 
-/// Runs `child` under strace; answers its output and one line per sync.
-fn traced(child: &str, inject: Option<String>) -> (Output, Vec<String>) {
-    let folder = Folder::new();
+/// Runs `child` on the file of `folder` under strace; answers what it said and one line per sync.
+fn traced_in(folder: &Folder, child: &str, inject: Option<String>) -> (Output, Vec<String>) {
     let log = folder.path().join("strace.log");
     let mut strace = Command::new("strace");
-    strace.args(["-f", "-qq", "-e", "trace=fsync,fdatasync", "-e", "signal=none", "-o"]).arg(&log);
+    strace.args(["-f", "-y", "-qq", "-e", "trace=fsync,fdatasync", "-e", "signal=none", "-o"]).arg(&log);
     if let Some(inject) = inject {
         strace.args(["-e", &inject]);
     }
@@ -26,18 +26,39 @@ fn traced(child: &str, inject: Option<String>) -> (Output, Vec<String>) {
         .env("HOLDOVER_TEST_FILE", folder.file())
         .output()
         .unwrap_or_else(|error| panic!("this test needs strace, which cannot be started: {error}"));
-    let text = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("1 passed"), "{child}: {text}\n{errors}");
     let lines = std::fs::read_to_string(&log).unwrap();
     let syncs = lines.lines().filter(|line| line.contains("sync(")).map(str::to_owned).collect();
     (output, syncs)
 }
 
+/// Runs `child`, which must succeed, on a file of its own.
+fn traced(child: &str, inject: Option<String>) -> Vec<String> {
+    let (output, syncs) = traced_in(&Folder::new(), child, inject);
+    succeeded(child, &output);
+    syncs
+}
+
+fn succeeded(child: &str, output: &Output) {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{child}: {text}\n{errors}");
+}
+
+/// Which sync of its thread the last one is: strace counts per thread, and the last sync of the writer's
+/// thread is the commit's.
+fn place_of_last(syncs: &[String]) -> usize {
+    let thread = |line: &String| line.split_whitespace().next().map(str::to_owned);
+    let last = thread(syncs.last().unwrap());
+    syncs.iter().filter(|line| thread(line) == last).count()
+}
+
+fn file() -> std::ffi::OsString {
+    std::env::var_os("HOLDOVER_TEST_FILE").expect("run by the tests of this file")
+}
+
 /// Two claimed sessions, each with a commit behind it, so that the log has its header.
 async fn two_claims() -> (SqliteStore, Claim, Claim) {
-    let file = std::env::var_os("HOLDOVER_TEST_FILE").expect("run by the tests of this file");
-    let store = SqliteStore::open(SqliteOptions::new(file)).await.unwrap();
+    let store = SqliteStore::open(SqliteOptions::new(file())).await.unwrap();
     let (a, b) = (claimed(&store, "a").await, claimed(&store, "b").await);
     for claim in [&a, &b] {
         receipt(store.save_state_and_promote_staging(&claim.fence, saying("c1", "first")).await.unwrap());
@@ -47,24 +68,32 @@ async fn two_claims() -> (SqliteStore, Claim, Claim) {
 
 #[test]
 fn two_sessions_commits_share_one_sync() {
-    let (_, idle) = traced("child_rests", None);
-    let (_, apart) = traced("child_commits_twice_apart", None);
-    let (_, together) = traced("child_commits_twice_together", None);
+    let idle = traced("child_rests", None);
+    let apart = traced("child_commits_twice_apart", None);
+    let together = traced("child_commits_twice_together", None);
     assert_eq!(apart.len() - idle.len(), 2, "one sync for each commit: {apart:?}");
     assert_eq!(together.len() - idle.len(), 1, "one sync for both: {together:?}");
 }
 
 #[test]
 fn a_sync_that_fails_leaves_the_outcome_unknown_to_all_and_the_store_usable() {
-    let (_, syncs) = traced("child_commits_twice_together", None);
-    let thread = |line: &String| line.split_whitespace().next().map(str::to_owned);
-    let last = thread(syncs.last().unwrap());
-    let nth = syncs.iter().filter(|line| thread(line) == last).count();
-    // strace counts per thread; the last sync of the writer's thread is the commit's.
+    let nth = place_of_last(&traced("child_commits_twice_together", None));
     let inject = format!("inject=fsync,fdatasync:error=EIO:when={nth}");
-    let (_, syncs) = traced("child_meets_a_failing_sync", Some(inject));
+    let syncs = traced("child_meets_a_failing_sync", Some(inject));
     let injected = syncs.iter().filter(|line| line.contains("INJECTED")).count();
     assert_eq!(injected, 1, "the fault fired: {syncs:?}");
+}
+
+#[test]
+fn a_commit_that_was_written_but_not_synced_is_synced_before_its_repeat_is_acknowledged() {
+    let nth = place_of_last(&traced("child_commits_twice_together", None));
+    let folder = Folder::new();
+    let inject = format!("inject=fsync,fdatasync:signal=KILL:when={nth}");
+    let (output, _) = traced_in(&folder, "child_commits_twice_together", Some(inject));
+    assert!(!output.status.success(), "the fault fired: {output:?}");
+    let (output, syncs) = traced_in(&folder, "child_repeats_a_commit", None);
+    succeeded("child_repeats_a_commit", &output);
+    assert!(syncs.iter().any(|line| line.contains("holdover.db-wal")), "{syncs:?}");
 }
 
 #[tokio::test]
@@ -127,6 +156,18 @@ async fn child_meets_a_failing_sync() {
     for claim in [&a, &b] {
         assert_eq!(messages(&store, &claim.fence.key).await, ["first", "second"]);
     }
+    leave();
+}
+
+#[tokio::test]
+#[ignore = "run under strace by the tests above"]
+async fn child_repeats_a_commit() {
+    let store = SqliteStore::open(SqliteOptions::new(file())).await.unwrap();
+    let session = store.load_session(&key("a")).await.unwrap().unwrap();
+    assert_eq!(messages(&store, &session.key).await, ["first", "second"], "it was written");
+    let fence = Fence { key: session.key, incarnation: session.incarnation, epoch: session.epoch };
+    let repeat = store.save_state_and_promote_staging(&fence, saying("c2", "second")).await.unwrap();
+    assert_eq!(receipt(repeat).version, session.version);
     leave();
 }
 
@@ -196,8 +237,7 @@ fn a_process_killed_at_any_write_keeps_what_it_acknowledged() {
 #[tokio::test]
 #[ignore = "run under strace by the tests above"]
 async fn child_commits_until_it_is_killed() {
-    let file = std::env::var_os("HOLDOVER_TEST_FILE").expect("run by the tests of this file");
-    let store = SqliteStore::open(SqliteOptions::new(file)).await.unwrap();
+    let store = SqliteStore::open(SqliteOptions::new(file())).await.unwrap();
     let claim = claimed(&store, "s").await;
     for n in 1..=COMMITS {
         let said = Commit { events: vec![Payload::new("event")], ..saying(&format!("c{n}"), "text") };

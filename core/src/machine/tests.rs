@@ -1,1 +1,513 @@
+//! The table says what `transition` does, pair by pair; the whole matrix is a committed snapshot.
 
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::*;
+use crate::error::ErrorInfo;
+use crate::ids::{CallId, MessageSeq, PendingId, StepNumber};
+use crate::model::StopReason;
+use crate::store::InterruptKind;
+use crate::tool::{EffectClass, ResourceProfile, RunsOn};
+
+fn error() -> ErrorInfo {
+    ErrorInfo::new("test", "it broke")
+}
+
+fn call(id: &str, state: CallState) -> Call {
+    Call {
+        id: CallId::new(id).unwrap(),
+        tool: id.into(),
+        effect: EffectClass::AtMostOnce,
+        dangerous: false,
+        runs_on: RunsOn::Server,
+        arguments: MessageSeq(1),
+        profile: ResourceProfile::key(id, crate::tool::Access::Write),
+        round: 0,
+        approved: None,
+        state,
+    }
+}
+
+fn pending() -> PendingId {
+    PendingId::new("p.1").unwrap()
+}
+
+fn blocked() -> CallState {
+    CallState::BlockedOnUser { pending: pending(), deadline: None }
+}
+
+fn waiting() -> CallState {
+    CallState::Waiting { until: Timestamp::from_ms(9), output: "later".into(), stop: false }
+}
+
+/// Every state that a call may be in.
+fn call_states() -> Vec<CallState> {
+    vec![
+        CallState::Queued,
+        CallState::Gating,
+        blocked(),
+        CallState::BlockedOnClient { pending: pending(), deadline: None },
+        waiting(),
+        CallState::Approved,
+        CallState::Preparing,
+        CallState::Executing,
+        CallState::CleaningUp,
+        CallState::Done,
+        CallState::Error,
+        CallState::RejectedByUser,
+        CallState::Cancelled { reason: CancelReason::UserCancelled },
+        CallState::InDoubt,
+    ]
+}
+
+/// Every input that a call may get, with its name.
+fn call_inputs() -> Vec<(&'static str, CallInput)> {
+    let profile = ResourceProfile::Serial;
+    vec![
+        ("asked", CallInput::Asked),
+        ("allowed", CallInput::Allowed { profile: profile.clone() }),
+        ("refused", CallInput::Refused),
+        (
+            "needs_user",
+            CallInput::NeedsUser {
+                pending: pending(),
+                deadline: None,
+                profile: profile.clone(),
+                arguments: MessageSeq(1),
+            },
+        ),
+        ("reopened", CallInput::Reopened { pending: PendingId::new("p.2").unwrap() }),
+        ("needs_client", CallInput::NeedsClient { pending: pending(), deadline: None, profile }),
+        (
+            "approved",
+            CallInput::Approved { arguments: MessageSeq(2), digest: crate::payload::Digest::of(b"{}") },
+        ),
+        ("rejected", CallInput::Rejected),
+        ("answered", CallInput::Answered { ok: true }),
+        ("expired", CallInput::Expired),
+        ("marked", CallInput::Marked),
+        ("sent", CallInput::Sent),
+        ("returned", CallInput::Returned { ok: true, stop: false }),
+        (
+            "deferred",
+            CallInput::Deferred { until: Timestamp::from_ms(9), output: String::new(), stop: false },
+        ),
+        ("rang", CallInput::Rang),
+        ("stop_asked", CallInput::StopAsked),
+        ("cancelled", CallInput::Cancelled { reason: CancelReason::UserCancelled }),
+        ("lost", CallInput::Lost),
+        ("again", CallInput::Again),
+    ]
+}
+
+fn batch(states: &[CallState]) -> Batch {
+    let calls =
+        states.iter().enumerate().map(|(at, state)| call(&format!("call-{at}"), state.clone())).collect();
+    Batch { step: StepNumber(1), message: MessageSeq(1), calls, stopping: None, stop_signal: false }
+}
+
+/// Samples of every state: enough of them that every move of the table happens.
+fn states() -> Vec<AgentState> {
+    let step = StepNumber(1);
+    let left = |provisioned| AgentState::TearingDown {
+        ending: Ending::of(DoneReason::ModelStop),
+        left: Teardown { provisioned },
+    };
+    let mut states = vec![
+        AgentState::Idle,
+        AgentState::Provisioning { request: TurnRequest::Message },
+        AgentState::Provisioning { request: TurnRequest::Resume },
+        AgentState::Thinking { step, attempt: 0 },
+        AgentState::Streaming { step, attempt: 0, entry: MessageSeq(2) },
+        AgentState::Steering { from: SteeringFrom::Resumed },
+        AgentState::BackingOff { step, attempt: 1, until: Timestamp::from_ms(5), error: error() },
+        left(false),
+        left(true),
+        AgentState::Done { ending: Ending::of(DoneReason::ModelStop), usage: Usage::default() },
+        AgentState::Confirming { batch: batch(&[blocked()]) },
+        AgentState::Confirming { batch: batch(&[waiting()]) },
+        AgentState::Confirming { batch: batch(&[waiting(), blocked()]) },
+        AgentState::Confirming {
+            batch: batch(&[CallState::BlockedOnClient { pending: pending(), deadline: None }]),
+        },
+        // Stopped while one call is out: a claim finds the turn ready to end.
+        AgentState::Executing {
+            batch: Batch {
+                stopping: Some(Ending::stopped(InterruptKind::Soft)),
+                ..batch(&[CallState::CleaningUp])
+            },
+        },
+    ];
+    let working = [
+        CallState::Queued,
+        CallState::Gating,
+        CallState::Approved,
+        CallState::Preparing,
+        CallState::Executing,
+        CallState::CleaningUp,
+    ];
+    for state in working {
+        states.push(AgentState::Executing { batch: batch(std::slice::from_ref(&state)) });
+        states.push(AgentState::Executing { batch: batch(&[state, waiting()]) });
+    }
+    // A dangerous call that was held back behind a parked one, and the parked one's time has come.
+    let mut held = batch(&[waiting(), CallState::Approved]);
+    held.calls[1].profile = held.calls[0].profile.clone();
+    held.calls[1].dangerous = true;
+    states.push(AgentState::Confirming { batch: held });
+    states
+}
+
+/// Samples of every input.
+fn inputs() -> Vec<Input> {
+    let new = NewCall {
+        id: CallId::new("call-0").unwrap(),
+        tool: "t".into(),
+        effect: EffectClass::ReadOnly,
+        dangerous: false,
+        runs_on: RunsOn::Server,
+    };
+    let answered = |calls: Vec<NewCall>| Input::ModelAnswered {
+        message: MessageSeq(2),
+        calls,
+        stop: StopReason::EndTurn,
+        usage: Usage::default(),
+    };
+    let mut inputs = vec![
+        Input::TurnRequested { request: TurnRequest::Message, provisions: false },
+        Input::Claimed { takeover: false },
+        Input::Claimed { takeover: true },
+        Input::Provisioned,
+        Input::ModelCalled { entry: MessageSeq(2) },
+        answered(vec![new]),
+        answered(Vec::new()),
+        Input::ModelFailed { error: error(), retry_at: None },
+        Input::ModelFailed { error: error(), retry_at: Some(Timestamp::from_ms(5)) },
+        Input::Steered { stop: None },
+        Input::Steered { stop: Some(Ending::of(DoneReason::MaxTurns)) },
+        Input::TimerRang,
+        Input::Parked,
+        Input::Interrupted { kind: InterruptKind::Soft },
+        Input::Interrupted { kind: InterruptKind::Abort },
+        Input::Failed { error: error() },
+        Input::TornDown,
+    ];
+    for (_, input) in call_inputs() {
+        inputs.push(Input::Call { call: CallId::new("call-0").unwrap(), input });
+    }
+    inputs
+}
+
+fn at(state: AgentState) -> Machine {
+    let mut machine = Machine { state, step: StepNumber(1), ..Machine::default() };
+    machine.turn.open = !matches!(machine.state, AgentState::Idle | AgentState::Done { .. });
+    machine
+}
+
+const FACTS: Facts = Facts { now: Timestamp::from_ms(7) };
+
+/// Where each pair leads, over all samples.
+fn reached(from: StateKind, on: InputKind) -> BTreeSet<StateKind> {
+    let mut reached = BTreeSet::new();
+    for state in states().into_iter().filter(|state| state.kind() == from) {
+        for input in inputs().into_iter().filter(|input| input.kind() == on) {
+            let machine = at(state.clone());
+            match transition(&machine, &input, &FACTS) {
+                Ok(moved) => drop(reached.insert(moved.next.state.kind())),
+                Err(refused) => assert_eq!((refused.state, refused.input), (from, on)),
+            }
+        }
+    }
+    reached
+}
+
+#[test]
+fn the_table_says_what_transition_does() {
+    let table = table::Table { rows: table::ROWS, natures: table::NATURES, bounds: table::BOUNDS };
+    for from in StateKind::ALL {
+        for on in InputKind::ALL {
+            let said: BTreeSet<StateKind> = table.targets(from, on).iter().copied().collect();
+            let done = reached(from, on);
+            assert_eq!(done, said, "{} on {}", from.as_str(), on.as_str());
+        }
+    }
+}
+
+#[test]
+fn the_whole_matrix() {
+    let mut text = String::new();
+    for from in StateKind::ALL {
+        for on in InputKind::ALL {
+            let to: Vec<&str> = reached(from, on).iter().map(|to| to.as_str()).collect();
+            let to = if to.is_empty() { "refused".to_owned() } else { to.join(" | ") };
+            writeln!(text, "{:<13} {:<15} {to}", from.as_str(), on.as_str()).unwrap();
+        }
+    }
+    insta::assert_snapshot!("machine_matrix", text);
+}
+
+#[test]
+fn the_whole_matrix_of_a_call() {
+    let mut text = String::new();
+    for state in call_states() {
+        for (name, input) in call_inputs() {
+            let became = match state.step(&input) {
+                call::Step::Moved(to) => to.name().to_owned(),
+                call::Step::AlreadyThere => "already there".to_owned(),
+                call::Step::NotAllowed => "not allowed".to_owned(),
+            };
+            writeln!(text, "{:<17} {name:<12} {became}", state.name()).unwrap();
+        }
+    }
+    insta::assert_snapshot!("call_matrix", text);
+}
+
+#[test]
+fn the_diagram_is_generated_from_the_table() {
+    insta::assert_snapshot!("machine_mermaid", diagram::mermaid());
+}
+
+#[test]
+fn an_end_of_a_call_never_changes() {
+    for state in call_states().into_iter().filter(CallState::is_end) {
+        for (name, input) in call_inputs() {
+            let moved = matches!(state.step(&input), call::Step::Moved(_));
+            assert!(!moved, "{} moved on {name}", state.name());
+        }
+    }
+}
+
+#[test]
+fn a_refused_input_changes_nothing_and_says_where() {
+    let machine = at(AgentState::Idle);
+    let refused = transition(&machine, &Input::TornDown, &FACTS).expect_err("nothing to tear down");
+    assert_eq!(refused.to_string(), "a session that is idle does not take torn_down");
+    let unknown = Input::Call { call: CallId::new("other").unwrap(), input: CallInput::Sent };
+    let machine = at(AgentState::Executing { batch: batch(&[CallState::Approved]) });
+    let refused = transition(&machine, &unknown, &FACTS).expect_err("no such call");
+    assert_eq!(
+        refused.to_string(),
+        "a session that is executing does not take call: no call other in this step"
+    );
+}
+
+mod validation {
+    use super::super::table::{BOUNDS, Bound, NATURES, Nature, ROWS, Row, Table, TableError};
+    use super::super::{InputKind as I, StateKind as S};
+
+    fn check(change: impl Fn(&mut Vec<Row>, &mut Vec<(S, Nature)>, &mut Vec<Bound>)) -> TableError {
+        let (mut rows, mut natures, mut bounds) = (ROWS.to_vec(), NATURES.to_vec(), BOUNDS.to_vec());
+        change(&mut rows, &mut natures, &mut bounds);
+        Table { rows: &rows, natures: &natures, bounds: &bounds }.validate().expect_err("a broken table")
+    }
+
+    #[test]
+    fn the_table_of_this_version_is_sound() {
+        super::table::validate().expect("sound");
+    }
+
+    #[test]
+    fn a_missing_target_is_found() {
+        let broken = check(|rows, _, _| rows[0].to = &[]);
+        assert_eq!(broken, TableError::MissingTarget(S::Idle, I::TurnRequested));
+        let broken = check(|_, natures, _| natures.retain(|(state, _)| *state != S::BackingOff));
+        assert_eq!(broken, TableError::MissingTarget(S::Streaming, I::ModelFailed));
+    }
+
+    #[test]
+    fn a_dead_end_is_found_also_when_only_an_error_leads_out() {
+        let broken = check(|rows, _, _| {
+            rows.retain(|row| (row.from, row.on) != (S::BackingOff, I::TimerRang));
+        });
+        assert_eq!(broken, TableError::DeadEnd(S::BackingOff));
+    }
+
+    #[test]
+    fn a_missing_failure_edge_is_found() {
+        let broken = check(|rows, _, _| rows.retain(|row| (row.from, row.on) != (S::Thinking, I::Failed)));
+        assert_eq!(broken, TableError::NoFailureEdge(S::Thinking));
+    }
+
+    #[test]
+    fn a_parked_state_that_nothing_wakes_is_found() {
+        let broken = check(|_, natures, _| {
+            for (state, nature) in natures.iter_mut().filter(|(state, _)| *state == S::Confirming) {
+                assert_eq!(*state, S::Confirming);
+                *nature = Nature::Parked { woken_by: &[] };
+            }
+        });
+        assert_eq!(broken, TableError::NoWakeUp(S::Confirming));
+    }
+
+    #[test]
+    fn a_cycle_that_nothing_bounds_is_found() {
+        let broken = check(|_, _, bounds| {
+            bounds.retain(|bound| bound.state != S::Steering && bound.state != S::Streaming);
+        });
+        assert!(matches!(broken, TableError::UnboundedCycle(_)), "{broken}");
+    }
+
+    #[test]
+    fn a_pair_that_is_listed_twice_is_found() {
+        let broken = check(|rows, _, _| rows.push(rows[0]));
+        assert_eq!(broken, TableError::Twice(S::Idle, I::TurnRequested));
+    }
+}
+
+mod suspending {
+    use super::*;
+    use crate::store::OutcomeKind;
+
+    /// Every batch of up to three calls, each in one of the states that matter: the precedence table,
+    /// exhaustively.
+    #[test]
+    fn every_mix_of_states_is_classified_by_the_table() {
+        let client = CallState::BlockedOnClient { pending: pending(), deadline: None };
+        let due = CallState::Waiting { until: FACTS.now, output: String::new(), stop: false };
+        let kinds =
+            [blocked(), client, waiting(), due, CallState::Done, CallState::Executing, CallState::Approved];
+        let mut mixes: Vec<Vec<CallState>> = vec![Vec::new()];
+        for _ in 0..3 {
+            let longer: Vec<Vec<CallState>> = mixes
+                .iter()
+                .flat_map(|mix| {
+                    kinds.iter().map(move |kind| [mix.as_slice(), std::slice::from_ref(kind)].concat())
+                })
+                .collect();
+            mixes.extend(longer);
+        }
+        let mut seen = BTreeSet::new();
+        for mix in mixes {
+            let has = |holds: &dyn Fn(&CallState) -> bool| mix.iter().any(holds);
+            let goes_on = has(&|state| matches!(state, CallState::Executing | CallState::Approved))
+                || has(&|state| state.wakes_at().is_some_and(|at| at <= FACTS.now));
+            let answers = has(&|state| {
+                matches!(state, CallState::BlockedOnUser { .. } | CallState::BlockedOnClient { .. })
+            });
+            let timers = has(&|state| matches!(state, CallState::Waiting { .. }));
+            let ended = has(&CallState::is_end);
+            let expected = match (goes_on, answers, timers, ended) {
+                (true, ..) | (false, false, false, _) => None,
+                (false, true, true, true) => Some(OutcomeKind::SuspendedStepPartial),
+                (false, true, ..) => Some(OutcomeKind::SuspendedClientTool),
+                (false, false, true, _) => Some(OutcomeKind::SuspendedUntil),
+            };
+            let found = classify_suspension(&batch(&mix), FACTS.now).map(|suspension| suspension.kind);
+            assert_eq!(found, expected, "{mix:?}");
+            seen.insert(found);
+        }
+        assert_eq!(seen.len(), 4, "every class occurred: {seen:?}");
+    }
+
+    #[test]
+    fn the_earliest_instant_wakes_it_and_everything_owed_is_named() {
+        let early = CallState::BlockedOnUser { pending: pending(), deadline: Some(Timestamp::from_ms(8)) };
+        let suspension = classify_suspension(&batch(&[waiting(), early]), FACTS.now).expect("parked");
+        assert_eq!(suspension.until, Some(Timestamp::from_ms(8)));
+        let owed: Vec<OwedKind> = suspension.owed.iter().map(|owed| owed.kind).collect();
+        assert_eq!(owed, [OwedKind::Timer, OwedKind::Approval]);
+    }
+}
+
+mod steering_decides {
+    use super::steering::{View, decide};
+    use super::*;
+    use crate::agent::{AgentSpec, StopCondition};
+    use crate::ids::ToolName;
+    use crate::model::TokenUsage;
+
+    struct Given {
+        from: SteeringFrom,
+        steps: u32,
+        tokens: u64,
+        cost: u64,
+        worked_ms: u64,
+        messages_wait: bool,
+        tools_done: Vec<String>,
+        text: &'static str,
+    }
+
+    const CALLS: SteeringFrom = SteeringFrom::Calls { stop_signal: false };
+    const ANSWER: SteeringFrom = SteeringFrom::Answer { stop: StopReason::EndTurn };
+
+    fn given(from: SteeringFrom) -> Given {
+        Given {
+            from,
+            steps: 1,
+            tokens: 0,
+            cost: 0,
+            worked_ms: 0,
+            messages_wait: false,
+            tools_done: vec![],
+            text: "",
+        }
+    }
+
+    fn check(given: Given, expect: Option<DoneReason>) {
+        let mut agent = AgentSpec {
+            name: "a".into(),
+            instructions: String::new(),
+            tools: vec![],
+            limits: Default::default(),
+            stop_when: vec![
+                StopCondition::ToolDone(ToolName::new("finish").unwrap()),
+                StopCondition::TextContains("THE END".into()),
+            ],
+            durability: Default::default(),
+            provisions: false,
+        };
+        agent.limits.max_steps = 3;
+        agent.limits.max_tokens = Some(100);
+        agent.limits.max_cost_microusd = Some(50);
+        agent.limits.max_run_ms = Some(1_000);
+        let turn =
+            Turn { steps: given.steps, worked_ms: given.worked_ms, claimed_at: FACTS.now, ..Turn::default() };
+        let tokens = TokenUsage { input: given.tokens, ..TokenUsage::default() };
+        let usage = Usage { tokens, cost_microusd: given.cost, ..Usage::default() };
+        let decided = decide(&View {
+            from: given.from,
+            turn: &turn,
+            usage: &usage,
+            agent: &agent,
+            now: FACTS.now,
+            messages_wait: given.messages_wait,
+            tools_done: &given.tools_done,
+            text: given.text,
+        });
+        assert_eq!(decided.map(|ending| ending.reason), expect);
+    }
+
+    #[test]
+    fn an_answer_ends_the_turn_unless_a_message_raced_it() {
+        check(given(ANSWER), Some(DoneReason::ModelStop));
+        check(Given { messages_wait: true, ..given(ANSWER) }, None);
+    }
+
+    #[test]
+    fn n_steps_are_exactly_n_model_calls() {
+        check(Given { steps: 2, ..given(CALLS) }, None);
+        check(Given { steps: 3, ..given(CALLS) }, Some(DoneReason::MaxTurns));
+        // The limit matters only to a turn that would go on.
+        check(Given { steps: 3, ..given(ANSWER) }, Some(DoneReason::ModelStop));
+        check(Given { steps: 3, messages_wait: true, ..given(ANSWER) }, Some(DoneReason::MaxTurns));
+    }
+
+    #[test]
+    fn each_budget_ends_the_turn_after_the_step_limit_was_looked_at() {
+        check(Given { tokens: 99, ..given(CALLS) }, None);
+        check(Given { tokens: 100, ..given(CALLS) }, Some(DoneReason::BudgetExceeded));
+        check(Given { cost: 50, ..given(CALLS) }, Some(DoneReason::BudgetExceeded));
+        check(Given { worked_ms: 1_000, ..given(CALLS) }, Some(DoneReason::BudgetExceeded));
+        check(Given { tokens: 100, steps: 3, ..given(CALLS) }, Some(DoneReason::MaxTurns));
+        check(Given { tokens: 100, ..given(ANSWER) }, Some(DoneReason::ModelStop));
+    }
+
+    #[test]
+    fn a_stop_signal_wins() {
+        let signal = SteeringFrom::Calls { stop_signal: true };
+        check(Given { steps: 3, tokens: 100, ..given(signal) }, Some(DoneReason::ToolStop));
+        check(Given { tools_done: vec!["finish".into()], ..given(CALLS) }, Some(DoneReason::ToolStop));
+        check(Given { text: "and so: THE END.", ..given(CALLS) }, Some(DoneReason::ToolStop));
+    }
+}

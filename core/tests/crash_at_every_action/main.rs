@@ -5,6 +5,13 @@
 //! lease is over, and other runs finish the work. What must then be found, in the transcript and in the
 //! world, is derived from the action that was stopped at and never read off the stopped run.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test may panic"
+)]
+
 mod driver;
 mod expect;
 mod scenario;
@@ -14,10 +21,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use holdover_core::machine::CallState;
-use holdover_core::store::StateStore;
 use holdover_store_memory::{Limits, MemoryStore};
+use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 
-use driver::{Point, Story};
+use driver::{Place, Point, Story};
 use expect::Expected;
 use world::VirtualClock;
 
@@ -41,20 +48,14 @@ const ACTION_KINDS: [&str; 12] = [
     "tear_down",
 ];
 
-async fn sweep<S: StateStore>(open: impl AsyncFn(VirtualClock) -> (Arc<S>, Box<dyn std::any::Any>)) {
-    let clock = VirtualClock::default();
-    let (store, guard) = open(clock.clone()).await;
-    let calm = Story::tell(store, clock, None).await;
-    drop(guard);
+async fn sweep<P: Place>(fresh: impl Fn(VirtualClock) -> P) {
+    let calm = Story::tell(fresh(VirtualClock::default()), None).await;
     let points: Vec<Point> = calm.points.clone();
     assert_covers(&calm);
     assert_eq!(calm.end, Expected::calm().end, "the end without a fault");
     assert_eq!(points.len(), ACTIONS, "number of actions: {:#?}", names(&points));
     for stop in 1..=points.len() {
-        let clock = VirtualClock::default();
-        let (store, guard) = open(clock.clone()).await;
-        let told = Story::tell(store, clock, Some(stop)).await;
-        drop(guard);
+        let told = Story::tell(fresh(VirtualClock::default()), Some(stop)).await;
         let at = &points[stop - 1];
         assert!(told.fault_fired, "stop {stop} ({at:?}): the run was not stopped");
         let expected = Expected::after(&points, stop);
@@ -82,11 +83,44 @@ fn assert_covers(story: &Story) {
     assert_eq!(classes.len(), 3, "effect classes sent: {classes:?}");
 }
 
+/// Memory, which cannot promise that a commit survives its process: here the process goes on and only the
+/// run dies, which is what an operator claims who overrides by name.
+struct Memory(VirtualClock, MemoryStore);
+
+impl Place for Memory {
+    type Store = MemoryStore;
+
+    fn clock(&self) -> &VirtualClock {
+        &self.0
+    }
+
+    async fn open(&self) -> MemoryStore {
+        self.1.clone()
+    }
+}
+
+/// A file, opened anew after the stop; the handle before it is dropped, not closed.
+struct File(VirtualClock, tempfile::TempDir);
+
+impl Place for File {
+    type Store = SqliteStore;
+
+    fn clock(&self) -> &VirtualClock {
+        &self.0
+    }
+
+    async fn open(&self) -> SqliteStore {
+        let options = SqliteOptions::new(self.1.path().join("sessions.db")).clock(Arc::new(self.0.clone()));
+        SqliteStore::open(options).await.expect("opened")
+    }
+}
+
 #[tokio::test(flavor = "current_thread")]
 async fn memory_ends_as_promised_wherever_it_stops() {
-    sweep(async |clock: VirtualClock| {
-        let store: Arc<MemoryStore> = Arc::new(MemoryStore::with(clock, Limits::default()));
-        (store, Box::new(()) as Box<dyn std::any::Any>)
-    })
-    .await;
+    sweep(|clock| Memory(clock.clone(), MemoryStore::with(clock, Limits::default()))).await;
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn sqlite_ends_as_promised_wherever_it_stops() {
+    sweep(|clock| File(clock, tempfile::tempdir().expect("a folder"))).await;
 }

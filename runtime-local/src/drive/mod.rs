@@ -9,7 +9,6 @@ mod renewal;
 mod transcript;
 mod writes;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::StreamExt;
@@ -74,7 +73,7 @@ pub(crate) async fn run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Resul
         lease,
         transcript: Transcript::default(),
         out: FuturesUnordered::new(),
-        actions: HashMap::new(),
+        model: None,
         calls: Calls::default(),
         writes_out: 0,
         releasing: 0,
@@ -101,8 +100,8 @@ struct Driver {
     transcript: Transcript,
     /// Everything that is out.
     out: FuturesUnordered<Abortable<BoxFuture<'static, Done>>>,
-    /// Actions that may be called off.
-    actions: HashMap<ActionId, AbortHandle>,
+    /// The model call that is out.
+    model: Option<(ActionId, AbortHandle)>,
     calls: Calls,
     /// Commits and stagings on their way.
     writes_out: usize,
@@ -128,8 +127,8 @@ impl Driver {
     /// Waits for whatever comes first: an answer, the instant, the next renewal, a hint.
     async fn wait(&mut self, until: Option<Timestamp>) -> Result<(), RuntimeError> {
         let instant = until.map(|until| self.clock.instant(until));
-        let renew_at = self.renewal.due(self.releasing > 0);
-        self.renewal.listen(&self.store, &self.fence.key);
+        let renew_at = self.renewal.due();
+        self.renewal.listen(&self.store, &self.fence.key).await;
         tokio::select! {
             biased;
             Some(done) = self.out.next(), if !self.out.is_empty() => {
@@ -138,8 +137,8 @@ impl Driver {
                     self.take(done)?;
                 }
             }
-            () = at(instant) => self.apply(Reply::TimePassed),
             () = at(renew_at) => self.renew(),
+            () = at(instant) => self.apply(Reply::TimePassed),
             hinted = self.renewal.hint() => self.renewal.hinted(hinted, self.writes_out > 0),
         }
         Ok(())

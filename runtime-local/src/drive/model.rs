@@ -43,7 +43,14 @@ impl Driver {
             });
             Done::Reply(Reply::ModelAnswered { id, result })
         });
-        self.actions.insert(id, handle);
+        self.model = Some((id, handle));
+    }
+
+    /// Drops the stream.
+    pub(super) fn stop_model(&mut self, of: ActionId) {
+        if let Some((_, handle)) = self.model.take_if(|(id, _)| *id == of) {
+            handle.abort();
+        }
     }
 }
 

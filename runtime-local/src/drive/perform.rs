@@ -28,11 +28,7 @@ impl Driver {
             }
             Action::Provision { id, turn } => self.provision(id, turn),
             Action::CallModel { id, call } => self.call_model(id, call),
-            Action::StopModel { of } => {
-                if let Some(handle) = self.actions.remove(&of) {
-                    handle.abort();
-                }
-            }
+            Action::StopModel { of } => self.stop_model(of),
             Action::Consult { id, questions } => self.consult(id, questions),
             Action::RunCalls { calls } => self.run_calls(calls),
             Action::StopCalls { calls, until } => self.stop_calls(&calls, until),

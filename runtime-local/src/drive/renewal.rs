@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use holdover_core::ids::SessionKey;
 use holdover_core::step::Reply;
-use holdover_core::store::{LeaseOutcome, Receipt, StateStore, StoreError, Watch};
-use tokio::time::Instant;
+use holdover_core::store::{LeaseOutcome, Receipt, Retry, StateStore, StoreError, StoreErrorKind, Watch};
+use tokio::time::{Instant, timeout};
 
 use super::Driver;
 use super::done::Done;
+use crate::hint::Hint;
 use crate::runtime::Backoff;
 
 /// A run renews at least this often while anything is out.
@@ -32,7 +31,7 @@ pub(super) struct Renewal {
     news: Option<(holdover_core::ids::InboxSeq, bool)>,
     /// Slows down hints that brought nothing.
     quiet: Backoff,
-    hint: Option<(Instant, BoxFuture<'static, bool>)>,
+    hint: Option<Hint>,
 }
 
 impl Renewal {
@@ -49,9 +48,9 @@ impl Renewal {
         }
     }
 
-    /// When to renew; never while a renewal is out or the session is being released.
-    pub(super) fn due(&self, releasing: bool) -> Option<Instant> {
-        (!self.out && !releasing).then_some(self.next)
+    /// When to renew; never while a renewal is out.
+    pub(super) fn due(&self) -> Option<Instant> {
+        (!self.out).then_some(self.next)
     }
 
     /// Renews as soon as possible.
@@ -60,28 +59,16 @@ impl Renewal {
     }
 
     /// Begins to listen for changes of the session, if it does not yet.
-    pub(super) fn listen(&mut self, store: &Arc<dyn StateStore>, key: &SessionKey) {
-        if self.hint.is_some() {
-            return;
+    pub(super) async fn listen(&mut self, store: &Arc<dyn StateStore>, key: &SessionKey) {
+        if self.hint.is_none() {
+            self.hint = Some(Hint::listen(store, Watch::Session(key.clone()), self.every).await);
         }
-        let (store, watch, at_most) = (Arc::clone(store), Watch::Session(key.clone()), self.every);
-        let began = Instant::now();
-        let hint = async move {
-            match store.wait_for_change(watch, at_most).await {
-                Ok(()) => began.elapsed() < at_most,
-                Err(_) => {
-                    tokio::time::sleep(at_most).await;
-                    false
-                }
-            }
-        };
-        self.hint = Some((began, hint.boxed()));
     }
 
     /// True when something may have changed, false when the time was over.
     pub(super) async fn hint(&mut self) -> bool {
         match &mut self.hint {
-            Some((_, hint)) => hint.await,
+            Some(hint) => hint.heard().await,
             None => std::future::pending().await,
         }
     }
@@ -122,9 +109,18 @@ impl Driver {
         self.renewal.out = true;
         let (store, fence) = (Arc::clone(&self.store), self.fence.clone());
         let lease = self.runtime.options().lease;
+        let at_most = self.renewal.every * 2;
         self.send(async move {
             let asked = Instant::now();
-            Done::Renewed { asked, outcome: store.renew_lease(&fence, lease).await }
+            let outcome = match timeout(at_most, store.renew_lease(&fence, lease)).await {
+                Ok(outcome) => outcome,
+                Err(_) => {
+                    let detail = format!("no answer within {} ms", at_most.as_millis());
+                    let silent = StoreError::new(StoreErrorKind::Unavailable, "renew_lease", detail);
+                    Err(silent.on(&fence.key).retry(Retry::OutcomeUnknown))
+                }
+            };
+            Done::Renewed { asked, outcome }
         });
     }
 

@@ -3,19 +3,22 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use futures::StreamExt;
 use futures::stream::{self, BoxStream};
-use futures::{StreamExt, poll};
 use holdover_core::event::Event;
 use holdover_core::ids::{EventSeq, Incarnation, SessionKey};
 use holdover_core::store::{EventCursor, EventPage, PAGE_ROWS_MAX, Session, SessionStatus, Watch};
 use holdover_core::time::Timestamp;
 use tokio::time::sleep;
 
-use super::Runtime;
+use super::{Backoff, Runtime};
 use crate::error::RuntimeError;
+use crate::hint::Hint;
 
 const POLL: Duration = Duration::from_secs(1);
-const GAP: Duration = Duration::from_millis(5);
+/// A store that hints all the time is looked at ever more slowly while nothing comes, down to this.
+const GAP: Duration = Duration::from_millis(1);
+const GAP_MAX: Duration = Duration::from_millis(20);
 
 /// An event with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +87,7 @@ struct Tail {
 
 impl Tail {
     async fn next(&mut self) -> Result<Option<EventEntry>, RuntimeError> {
+        let mut gap = Backoff::new(GAP, GAP_MAX);
         loop {
             if let Some(entry) = self.read.pop_front() {
                 return Ok(Some(entry));
@@ -94,8 +98,7 @@ impl Tail {
             let store = self.runtime.store().clone();
             // Listen first, then look; and look at the session before its events, so that a session at
             // rest has no event that is not read.
-            let mut hint = store.wait_for_change(Watch::Session(self.key.clone()), POLL);
-            let _ = poll!(hint.as_mut());
+            let mut hint = Hint::listen(&store, Watch::Session(self.key.clone()), POLL).await;
             let session = self.runtime.existing(&self.key).await?;
             let more = self.read_page(&session).await?;
             if more || !self.read.is_empty() {
@@ -105,11 +108,9 @@ impl Tail {
                 self.over = true;
                 continue;
             }
-            // An error is no hint, and no reason to stop: look again later.
-            if hint.await.is_err() {
-                sleep(POLL).await;
+            if hint.heard().await {
+                sleep(gap.take()).await;
             }
-            sleep(GAP).await;
         }
     }
 

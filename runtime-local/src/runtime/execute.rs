@@ -199,7 +199,7 @@ impl Runtime {
             }
             // Created by us, and our lease ended before we heard of it.
             CreateOutcome::Created { claim: None, .. } => {
-                Ok(Some(RunHandle::of_another(self, prepared.key.clone())))
+                Ok(Some(RunHandle::of_another(self, prepared.key.clone(), false)))
             }
             CreateOutcome::AlreadyExists { .. } | CreateOutcome::ItemConflict { .. } => Ok(None),
         }
@@ -208,8 +208,9 @@ impl Runtime {
     /// The session that belongs to the key exists, so the key was used. None: it was deleted since.
     async fn join(&self, prepared: &Prepared) -> Result<Option<RunHandle>, RuntimeError> {
         match repeated(|| self.shared.store.deliver(&prepared.key, prepared.item.clone())).await? {
-            Delivery::Accepted { .. } | Delivery::Duplicate { .. } => {
-                Ok(Some(RunHandle::of_another(self, prepared.key.clone())))
+            joined @ (Delivery::Accepted { .. } | Delivery::Duplicate { .. }) => {
+                let duplicate = matches!(joined, Delivery::Duplicate { .. });
+                Ok(Some(RunHandle::of_another(self, prepared.key.clone(), duplicate)))
             }
             Delivery::Conflict { .. } => Err(conflict(prepared)),
             Delivery::Aborted => Err(RuntimeError::Aborted { key: prepared.key.clone() }),
@@ -229,9 +230,14 @@ impl Runtime {
         } else {
             self.agent_of(&session.key, &session.queue, &session.definition).await?
         };
-        match self.try_claim(&prepared.key, vec![prepared.item.clone()], None).await? {
+        let claimed = match self.try_claim(&prepared.key, vec![prepared.item.clone()], None).await {
+            // Deleted since it was read.
+            Err(RuntimeError::NotFound { .. }) => return Ok(None),
+            claimed => claimed?,
+        };
+        match claimed {
             Try::Ours(claimed) => Ok(Some(RunHandle::begin(self, *claimed, Plan::Run(agent)))),
-            Try::Duplicate => Ok(Some(RunHandle::of_another(self, prepared.key.clone()))),
+            Try::Duplicate => Ok(Some(RunHandle::of_another(self, prepared.key.clone(), true))),
             Try::Changed => Ok(None),
         }
     }

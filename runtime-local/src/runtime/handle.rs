@@ -6,7 +6,7 @@ use holdover_core::step::RunOutcome;
 use super::{Claimed, Runtime};
 use crate::drive::{self, Plan};
 use crate::error::RuntimeError;
-use crate::guard::{Guarded, guarded};
+use crate::guard::{Guarded, Panicked, guarded};
 
 /// A run that was started here, and the session it works on. Dropping it stops the run where it is; another
 /// takes the session over when the lease has ended. [`RunHandle::detach`] lets it run on by itself.
@@ -15,6 +15,7 @@ pub struct RunHandle {
     runtime: Runtime,
     key: SessionKey,
     epoch: Option<Epoch>,
+    duplicate: bool,
     run: Option<Guarded<Result<RunOutcome, RuntimeError>>>,
 }
 
@@ -24,12 +25,12 @@ impl RunHandle {
         let key = claimed.claim.fence.key.clone();
         let epoch = Some(claimed.claim.fence.epoch);
         let run = Some(guarded(drive::run(runtime.clone(), claimed, plan)));
-        Self { runtime: runtime.clone(), key, epoch, run }
+        Self { runtime: runtime.clone(), key, epoch, duplicate: false, run }
     }
 
-    /// A session that somebody else works on.
-    pub(super) fn of_another(runtime: &Runtime, key: SessionKey) -> Self {
-        Self { runtime: runtime.clone(), key, epoch: None, run: None }
+    /// A session that somebody else works on, or will.
+    pub(super) fn of_another(runtime: &Runtime, key: SessionKey, duplicate: bool) -> Self {
+        Self { runtime: runtime.clone(), key, epoch: None, duplicate, run: None }
     }
 
     /// Which session.
@@ -44,7 +45,7 @@ impl RunHandle {
 
     /// Whether the message had been accepted before under this idempotency key: nothing was started now.
     pub fn is_duplicate(&self) -> bool {
-        self.epoch.is_none()
+        self.duplicate
     }
 
     /// How the turn ended, or what it waits for. Follows the session through durable timers and back-offs
@@ -62,10 +63,7 @@ impl RunHandle {
         let Some(run) = self.run.as_mut() else { return Ok(None) };
         let ended = run.await;
         self.run = None;
-        match ended {
-            Ok(outcome) => outcome.map(Some),
-            Err(panicked) => Err(RuntimeError::Panicked { key: self.key.clone(), detail: panicked.0 }),
-        }
+        unless_panicked(&self.key, ended).map(Some)
     }
 
     /// Lets the run go on by itself.
@@ -83,6 +81,21 @@ impl std::fmt::Debug for RunHandle {
             .field("epoch", &self.epoch)
             .finish_non_exhaustive()
     }
+}
+
+impl Runtime {
+    /// Drives a claim to the exit of its run. Dropping the future stops the run.
+    pub(super) async fn drive(&self, claimed: Claimed, plan: Plan) -> Result<RunOutcome, RuntimeError> {
+        let key = claimed.claim.fence.key.clone();
+        unless_panicked(&key, guarded(drive::run(self.clone(), claimed, plan)).await)
+    }
+}
+
+fn unless_panicked(
+    key: &SessionKey,
+    ended: Result<Result<RunOutcome, RuntimeError>, Panicked>,
+) -> Result<RunOutcome, RuntimeError> {
+    ended.unwrap_or_else(|panicked| Err(RuntimeError::Panicked { key: key.clone(), detail: panicked.0 }))
 }
 
 /// Whether nothing more happens by itself: not after a timer, and not in another run.

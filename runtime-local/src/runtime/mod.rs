@@ -38,6 +38,9 @@ use crate::error::RuntimeError;
 use crate::observer::RunObserver;
 use crate::source::AgentSource;
 
+/// A shorter lease would be over before it was granted.
+const LEASE_MIN: Duration = Duration::from_secs(1);
+
 /// How many agents are remembered by definition, so that their schemas are compiled once.
 const AGENTS_KEPT: usize = 256;
 
@@ -46,7 +49,7 @@ const AGENTS_KEPT: usize = 256;
 pub struct RuntimeOptions {
     /// Who we are in leases and run records; drawn if none.
     pub worker: Option<WorkerId>,
-    /// How long a claim holds before others may try. Renewed while a run lives.
+    /// How long a claim holds before others may try; a second at least. Renewed while a run lives.
     pub lease: Duration,
     /// A model that says nothing for longer is given up ([`Stalled`](holdover_core::model::ModelErrorKind::Stalled)).
     pub model_stall: Duration,
@@ -89,7 +92,12 @@ struct Shared {
 
 impl Runtime {
     /// A runtime on `store`, with the agents of `source`.
-    pub fn new(store: Arc<dyn StateStore>, source: Arc<dyn AgentSource>, options: RuntimeOptions) -> Self {
+    pub fn new(
+        store: Arc<dyn StateStore>,
+        source: Arc<dyn AgentSource>,
+        mut options: RuntimeOptions,
+    ) -> Self {
+        options.lease = options.lease.max(LEASE_MIN);
         let worker = options.worker.clone().unwrap_or_else(draw_worker);
         let shared = Shared {
             store,
@@ -127,6 +135,13 @@ impl Runtime {
 
     pub(crate) fn hear(&self, now: Timestamp) {
         *self.shared.clock.lock().unwrap_or_else(PoisonError::into_inner) = Some(StoreClock::heard(now));
+    }
+
+    /// The store's clock was there already.
+    pub(crate) fn hear_at_least(&self, then: Timestamp) {
+        if self.now() < then {
+            self.hear(then);
+        }
     }
 
     /// The agent of a session of another's making.

@@ -29,7 +29,10 @@ impl Runtime {
     }
 
     pub(super) async fn existing(&self, key: &SessionKey) -> Result<Session, RuntimeError> {
-        self.session(key).await?.ok_or_else(|| RuntimeError::NotFound { key: key.clone() })
+        let session = self.session(key).await?;
+        let session = session.ok_or_else(|| RuntimeError::NotFound { key: key.clone() })?;
+        self.hear_at_least(session.updated_at);
+        Ok(session)
     }
 
     /// The whole transcript of a session, oldest first, decisions and notices included.

@@ -7,7 +7,7 @@ use holdover_core::store::{Interrupt, InterruptKind, InterruptOutcome};
 use super::claim::{Try, is_stopped};
 use super::repeat::repeated;
 use super::{Runtime, draw_id};
-use crate::drive::{self, Plan};
+use crate::drive::Plan;
 use crate::error::RuntimeError;
 
 impl Runtime {
@@ -57,7 +57,7 @@ impl Runtime {
     async fn end_unowned(&self, key: &SessionKey) -> Result<(), RuntimeError> {
         match self.try_claim(key, Vec::new(), None).await {
             Ok(Try::Ours(claimed)) if is_stopped(&claimed.claim) => {
-                drive::run(self.clone(), *claimed, Plan::End).await.map(drop)
+                self.drive(*claimed, Plan::End).await.map(drop)
             }
             Ok(Try::Ours(claimed)) => {
                 // Somebody ended it meanwhile. Due at once, so that whoever serves it sets its alarm right.

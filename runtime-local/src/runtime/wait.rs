@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use futures::poll;
 use holdover_core::ids::SessionKey;
 use holdover_core::machine::{AgentState, Machine, classify_suspension};
 use holdover_core::step::RunOutcome;
@@ -13,46 +12,44 @@ use tokio::time::sleep;
 use super::claim::Try;
 use super::handle::is_last_word;
 use super::{Backoff, Runtime};
-use crate::drive::{self, Plan};
+use crate::drive::Plan;
 use crate::error::RuntimeError;
+use crate::hint::Hint;
 
 /// A store that gives no hints is asked this often.
 const POLL: Duration = Duration::from_secs(1);
 
-/// A store that hints all the time is asked no more often than this.
-const GAP: Duration = Duration::from_millis(5);
+/// A store that hints all the time is looked at ever more slowly, down to this.
+const GAP: Duration = Duration::from_millis(1);
+const GAP_MAX: Duration = Duration::from_millis(20);
 
 impl Runtime {
     /// Returns when the turn has ended, or when a person, a client or another session owes something.
     /// Meanwhile takes the session on when it is due and nobody else does, if its agent is found here.
     pub async fn wait(&self, key: &SessionKey) -> Result<RunOutcome, RuntimeError> {
         let mut idle = Backoff::new(Duration::from_millis(20), POLL);
+        let mut gap = Backoff::new(GAP, GAP_MAX);
         loop {
             let store = &self.shared.store;
             // Listen first, then look: what changes in between is not missed.
-            let mut hint = store.wait_for_change(Watch::Session(key.clone()), POLL);
-            let _ = poll!(hint.as_mut());
+            let mut hint = Hint::listen(store, Watch::Session(key.clone()), POLL).await;
             let session = self.existing(key).await?;
             match look(key, &session, self.now())? {
                 Look::Over(outcome) => return Ok(*outcome),
                 Look::Later(at) => {
                     let in_time = self.now().until(at).min(POLL);
                     tokio::select! {
-                        _ = hint => {}
+                        _ = hint.heard() => {}
                         () = sleep(in_time) => {}
                     }
-                    sleep(GAP).await;
+                    sleep(gap.take()).await;
                 }
-                Look::Due => {
-                    drop(hint);
-                    match self.run_due(key, &session).await? {
-                        Some(outcome) if is_last_word(&outcome) => return Ok(outcome),
-                        Some(RunOutcome::Released | RunOutcome::Lost) | None => sleep(idle.take()).await,
-                        Some(
-                            RunOutcome::Ended(_) | RunOutcome::Suspended(_) | RunOutcome::BackingOff { .. },
-                        ) => {}
+                Look::Due => match self.run_due(key, &session).await? {
+                    Some(outcome) if is_last_word(&outcome) => return Ok(outcome),
+                    Some(RunOutcome::Released | RunOutcome::Lost) | None => sleep(idle.take()).await,
+                    Some(RunOutcome::Ended(_) | RunOutcome::Suspended(_) | RunOutcome::BackingOff { .. }) => {
                     }
-                }
+                },
             }
         }
     }
@@ -68,7 +65,7 @@ impl Runtime {
             Err(error) => return Err(error),
         };
         match self.try_claim(key, Vec::new(), Some(session.version)).await {
-            Ok(Try::Ours(claimed)) => drive::run(self.clone(), *claimed, plan).await.map(Some),
+            Ok(Try::Ours(claimed)) => self.drive(*claimed, plan).await.map(Some),
             Ok(Try::Changed | Try::Duplicate)
             | Err(RuntimeError::Held { .. } | RuntimeError::Aborted { .. }) => Ok(None),
             Err(error) => Err(error),

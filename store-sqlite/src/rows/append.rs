@@ -13,7 +13,7 @@ use crate::columns::int;
 use crate::error::Fault;
 use crate::job::Tx;
 
-/// Rows of one statement. SQLite binds at most 32,766 values; the widest table here has 16 columns.
+/// Rows of one statement. SQLite binds at most 32,766 values; the widest statement here has 15 columns.
 const ROWS_MAX: usize = 1000;
 
 /// Statements for up to this many rows are kept prepared.

@@ -115,7 +115,8 @@ impl SessionRow {
     }
 
     fn check_facts(&self, commit: &Commit, facts: &CommitFacts) -> Result<InboxSeq, CommitOutcome> {
-        let seen = commit.inbox_seen.unwrap_or(self.inbox_seen).max(self.inbox_seen);
+        // Nobody has seen what is not there yet: an item that comes later must count.
+        let seen = commit.inbox_seen.unwrap_or_default().min(self.last_item).max(self.inbox_seen);
         let mut staged: Vec<&StagedResult> = facts.staged.iter().collect();
         for result in &commit.stage {
             match staged.iter().find(|staged| staged.call == result.call) {

@@ -67,6 +67,16 @@ fn an_item_that_arrived_during_the_run_wakes_at_release() {
 }
 
 #[test]
+fn what_is_not_there_yet_has_been_seen_by_nobody() {
+    let mut row = claimed(row(), at(0));
+    let park = Commit { inbox_seen: Some(InboxSeq(9)), ..commit(to(SessionStatus::Suspended, 0)) };
+    row.apply(&park, &CommitFacts::default(), at(1)).expect("applied");
+    assert_eq!(row.inbox_seen, InboxSeq(0));
+    row.accept(&message(Wake::Now), None, None, at(5)).expect("accepted");
+    assert_eq!((row.alarm, row.unseen.urgent), (Some(at(5)), true));
+}
+
+#[test]
 fn a_suspended_session_wakes_when_the_count_is_reached() {
     let mut row = claimed(row(), at(0));
     row.apply(&commit(to(SessionStatus::Suspended, 2)), &CommitFacts::default(), at(1)).expect("applied");

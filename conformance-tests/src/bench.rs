@@ -1,0 +1,361 @@
+//! What a case works with: a fresh store, its peers, its clock, and the steps that every story shares.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use futures::future::{BoxFuture, join_all};
+use holdover_core::ids::{Fence, InboxSeq, MessageSeq, RunId, SessionKey, StateFormat};
+use holdover_core::store::{
+    Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, Delivery, EventCursor,
+    EventPage, INBOX_PAGE, InboxItem, Interrupt, InterruptOutcome, MessageRange, NewSession, PAGE_ROWS_MAX,
+    PageRequest, PendingCall, PendingQuery, Queues, Receipt, RunRecord, Session, SessionStatus, StageOutcome,
+    Staging, Start, StateStore, StoredEvent, StoredItem, StoredMessage,
+};
+use holdover_core::time::{Clock, Timestamp};
+use tokio::sync::Barrier;
+
+use crate::clock::ClockControl;
+use crate::failure::{CaseResult, Failure, want};
+use crate::fixture::{self, fresh_id, id, key, new_session, release_to};
+use crate::harness::World;
+use crate::record::{History, Recorded};
+
+/// A handle on the store under test. It keeps what was asked and answered.
+pub(crate) type Handle = Recorded<Arc<dyn StateStore>>;
+
+/// What a case works with: a fresh store, its peers, its clock.
+pub struct Bench {
+    pub(crate) store: Handle,
+    world: Box<dyn World>,
+    clock: ClockControl,
+    history: History,
+    handles: AtomicU32,
+}
+
+/// All that can be read of one session.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Snapshot {
+    pub(crate) session: Option<Session>,
+    pub(crate) messages: Vec<StoredMessage>,
+    pub(crate) events: Vec<StoredEvent>,
+    pub(crate) inbox: Vec<StoredItem>,
+    pub(crate) runs: Vec<RunRecord>,
+    pub(crate) pending: Vec<PendingCall>,
+}
+
+impl Bench {
+    pub(crate) fn new(world: Box<dyn World>, clock: ClockControl, history: History) -> Self {
+        let store = Recorded::new(world.store(), 0, history.clone());
+        Self { store, world, clock, history, handles: AtomicU32::new(1) }
+    }
+
+    // Handles and time
+
+    /// A second handle on the same data.
+    pub(crate) async fn peer(&self) -> Handle {
+        let number = self.handles.fetch_add(1, Ordering::Relaxed);
+        Recorded::new(self.world.peer().await, number, self.history.clone())
+    }
+
+    /// `count` handles on the same data.
+    pub(crate) async fn peers(&self, count: usize) -> Vec<Handle> {
+        let mut peers = Vec::new();
+        for _ in 0..count {
+            peers.push(self.peer().await);
+        }
+        peers
+    }
+
+    /// An empty store of the same kind, on the same clock.
+    pub(crate) async fn another(&self) -> Self {
+        Self::new(self.world.fresh().await, self.clock.clone(), self.history.clone())
+    }
+
+    /// The same data, closed and opened again.
+    pub(crate) async fn reopen(self) -> Self {
+        let Self { store, world, clock, history, .. } = self;
+        drop(store);
+        Self::new(world.reopen().await, clock, history)
+    }
+
+    /// The lease that cases ask for, and the unit in which they tell time.
+    pub(crate) fn lease(&self) -> Duration {
+        self.clock.lease()
+    }
+
+    /// Lets `by` pass on the store's clock.
+    pub(crate) async fn advance(&self, by: Duration) {
+        self.clock.advance(by).await;
+    }
+
+    /// The store's clock.
+    pub(crate) async fn now(&self) -> CaseResult<Timestamp> {
+        match &self.clock {
+            ClockControl::Virtual(clock) => Ok(clock.now()),
+            ClockControl::Real { .. } => self.probe_clock().await,
+        }
+    }
+
+    /// Claims a session of nobody's, because a claim tells the time.
+    async fn probe_clock(&self) -> CaseResult<Timestamp> {
+        let key = SessionKey::new(id("clock-probe"), fresh_id("probe"));
+        let new = NewSession { key: key.clone(), ..new_session("probe") };
+        let claim = self.create_claimed(new).await?;
+        self.store.delete_session(&key, holdover_core::store::DeleteMode::Force).await?;
+        Ok(claim.now)
+    }
+
+    // Steps that must succeed
+
+    /// Creates a resting session.
+    pub(crate) async fn create(&self, name: &str) -> CaseResult<SessionKey> {
+        let new = new_session(name);
+        let key = new.key.clone();
+        want!(self.store.create_session(new).await?, CreateOutcome::Created { .. });
+        Ok(key)
+    }
+
+    /// Creates a session and claims it in the same write.
+    pub(crate) async fn create_claimed(&self, new: NewSession) -> CaseResult<Claim> {
+        let new = NewSession { start: Start::Claimed(self.claim_one()), ..new };
+        let created = self.store.create_session(new).await?;
+        Ok(want!(created, CreateOutcome::Created { claim: Some(claim), .. } => *claim))
+    }
+
+    /// Creates a session that a run holds.
+    pub(crate) async fn running(&self, name: &str) -> CaseResult<Claim> {
+        let key = self.create(name).await?;
+        self.claim(&key).await
+    }
+
+    /// Creates a session that a run has left with `status`.
+    pub(crate) async fn left_as(&self, name: &str, status: SessionStatus) -> CaseResult<SessionKey> {
+        let claim = self.running(name).await?;
+        if status != SessionStatus::Active {
+            self.commit(&claim.fence, Commit { release: Some(release_to(status)), ..fixture::commit() })
+                .await?;
+        }
+        Ok(claim.fence.key)
+    }
+
+    /// What a claim asks for, under a run id of its own.
+    pub(crate) fn claim_one(&self) -> ClaimOne {
+        ClaimOne {
+            run: fresh_id("run"),
+            worker: id("worker"),
+            lease: self.lease(),
+            expected_version: None,
+            items: Vec::new(),
+        }
+    }
+
+    /// Claims a session that can be claimed.
+    pub(crate) async fn claim(&self, key: &SessionKey) -> CaseResult<Claim> {
+        let outcome = self.store.claim_session(key, self.claim_one()).await?;
+        Ok(want!(outcome, ClaimOutcome::Claimed(claim) => *claim))
+    }
+
+    /// Lets the lease of whoever holds the session end, and takes it over.
+    pub(crate) async fn take_over(&self, key: &SessionKey) -> CaseResult<Claim> {
+        self.advance(self.lease()).await;
+        self.claim(key).await
+    }
+
+    /// A claim of at most `count` due sessions of any queue.
+    pub(crate) fn due(&self, count: usize) -> ClaimDue {
+        ClaimDue {
+            runs: (0..count).map(|_| fresh_id::<RunId>("run")).collect(),
+            worker: id("worker"),
+            lease: self.lease(),
+            queues: Queues::All,
+            newest_format: StateFormat(u32::MAX),
+            tenant: None,
+        }
+    }
+
+    /// Claims at most `count` due sessions of any queue.
+    pub(crate) async fn claim_due(&self, count: usize) -> CaseResult<Vec<Claim>> {
+        Ok(self.store.claim_due(self.due(count)).await?)
+    }
+
+    /// The names of the sessions that are due, which are claimed by asking.
+    pub(crate) async fn due_names(&self) -> CaseResult<Vec<String>> {
+        let claims = self.claim_due(100).await?;
+        Ok(claims.iter().map(|claim| claim.fence.key.id.to_string()).collect())
+    }
+
+    /// Makes a commit that must be applied.
+    pub(crate) async fn commit(&self, fence: &Fence, commit: Commit) -> CaseResult<Receipt> {
+        let outcome = self.store.save_state_and_promote_staging(fence, commit).await?;
+        Ok(want!(outcome, CommitOutcome::Committed(receipt) => receipt))
+    }
+
+    /// Makes a commit, whatever comes of it.
+    pub(crate) async fn try_commit(&self, fence: &Fence, commit: Commit) -> CaseResult<CommitOutcome> {
+        Ok(self.store.save_state_and_promote_staging(fence, commit).await?)
+    }
+
+    /// Releases the session with `status`.
+    pub(crate) async fn release(&self, fence: &Fence, status: SessionStatus) -> CaseResult<Receipt> {
+        self.commit(fence, Commit { release: Some(release_to(status)), ..fixture::commit() }).await
+    }
+
+    /// Stages what must be accepted.
+    pub(crate) async fn stage(&self, fence: &Fence, staging: Staging) -> CaseResult<Receipt> {
+        Ok(want!(self.store.stage_result(fence, staging).await?, StageOutcome::Staged(receipt) => receipt))
+    }
+
+    /// Delivers what must be accepted; answers its place.
+    pub(crate) async fn deliver(&self, key: &SessionKey, item: InboxItem) -> CaseResult<InboxSeq> {
+        Ok(want!(self.store.deliver(key, item).await?, Delivery::Accepted { seq } => seq))
+    }
+
+    /// Asks a session to stop, which must be accepted.
+    pub(crate) async fn interrupt(&self, key: &SessionKey, interrupt: Interrupt) -> CaseResult {
+        want!(self.store.request_interrupt(key, interrupt).await?, InterruptOutcome::Requested);
+        Ok(())
+    }
+
+    // Reading
+
+    /// Reads a session that exists.
+    pub(crate) async fn load(&self, key: &SessionKey) -> CaseResult<Session> {
+        load(&self.store, key).await
+    }
+
+    /// Whether the session's alarm has rung.
+    pub(crate) async fn is_due(&self, key: &SessionKey) -> CaseResult<bool> {
+        let now = self.now().await?;
+        Ok(self.load(key).await?.alarm.is_some_and(|alarm| alarm <= now))
+    }
+
+    /// The texts of all messages.
+    pub(crate) async fn messages(&self, key: &SessionKey) -> CaseResult<Vec<String>> {
+        Ok(fixture::texts(all_messages(&self.store, key).await?.iter().map(|message| &message.payload)))
+    }
+
+    /// All that can be read of a session, there or not.
+    pub(crate) async fn snapshot(&self, key: &SessionKey) -> CaseResult<Snapshot> {
+        snapshot(&self.store, key).await
+    }
+
+    /// The open pending calls of a session.
+    pub(crate) async fn pending(&self, key: &SessionKey) -> CaseResult<Vec<PendingCall>> {
+        all_pending(&self.store, key).await
+    }
+}
+
+/// Reads a session that exists.
+pub(crate) async fn load(store: &Handle, key: &SessionKey) -> CaseResult<Session> {
+    let session = store.load_session(key).await?;
+    session.ok_or_else(|| Failure::new(format!("expected the session {key}\n    found none")))
+}
+
+pub(crate) async fn snapshot(store: &Handle, key: &SessionKey) -> CaseResult<Snapshot> {
+    let session = store.load_session(key).await?;
+    let pending = all_pending(store, key).await?;
+    if session.is_none() {
+        let none =
+            Snapshot { session, pending, messages: vec![], events: vec![], inbox: vec![], runs: vec![] };
+        return Ok(none);
+    }
+    Ok(Snapshot {
+        session,
+        messages: all_messages(store, key).await?,
+        events: all_events(store, key).await?,
+        inbox: all_items(store, key).await?,
+        runs: all_runs(store, key).await?,
+        pending,
+    })
+}
+
+pub(crate) async fn all_messages(store: &Handle, key: &SessionKey) -> CaseResult<Vec<StoredMessage>> {
+    let all = MessageRange::new(MessageSeq(1), MessageSeq(1_000_000));
+    Ok(store.read_messages(key, &[all]).await?)
+}
+
+pub(crate) async fn all_events(store: &Handle, key: &SessionKey) -> CaseResult<Vec<StoredEvent>> {
+    let mut all = Vec::new();
+    let mut cursor = EventCursor::START;
+    loop {
+        let page = store.read_events(key, &cursor, PAGE_ROWS_MAX).await?;
+        let (events, next, more) =
+            want!(page, EventPage::Events { events, next, more } => (events, next, more));
+        all.extend(events);
+        cursor = next;
+        if !more {
+            return Ok(all);
+        }
+    }
+}
+
+pub(crate) async fn all_items(store: &Handle, key: &SessionKey) -> CaseResult<Vec<StoredItem>> {
+    let mut all: Vec<StoredItem> = Vec::new();
+    loop {
+        let after = all.last().map_or(InboxSeq(0), |last| last.seq);
+        let page = store.read_inbox(key, after, INBOX_PAGE).await?;
+        if page.is_empty() {
+            return Ok(all);
+        }
+        all.extend(page);
+    }
+}
+
+pub(crate) async fn all_runs(store: &Handle, key: &SessionKey) -> CaseResult<Vec<RunRecord>> {
+    let mut all = Vec::new();
+    let mut request = PageRequest::default();
+    loop {
+        let page = store.list_runs(key, request.clone()).await?;
+        all.extend(page.items);
+        match page.next {
+            Some(next) => request.after = Some(next),
+            None => return Ok(all),
+        }
+    }
+}
+
+async fn all_pending(store: &Handle, key: &SessionKey) -> CaseResult<Vec<PendingCall>> {
+    let query = PendingQuery { session: Some(key.id.clone()), ..PendingQuery::all(key.tenant.clone()) };
+    walk_pending(store, query).await
+}
+
+/// Every page of a list of pending calls.
+pub(crate) async fn walk_pending(store: &Handle, mut query: PendingQuery) -> CaseResult<Vec<PendingCall>> {
+    let mut all = Vec::new();
+    loop {
+        let page = store.list_pending(&query).await?;
+        all.extend(page.items);
+        match page.next {
+            Some(next) => query.page.after = Some(next),
+            None => return Ok(all),
+        }
+    }
+}
+
+/// Runs a task per handle, all let go at one instant; their answers in the order of the handles.
+pub(crate) async fn race<T, F>(handles: Vec<Handle>, task: F) -> CaseResult<Vec<T>>
+where
+    T: Send + 'static,
+    F: Fn(usize, Handle) -> BoxFuture<'static, CaseResult<T>>,
+{
+    let barrier = Arc::new(Barrier::new(handles.len()));
+    let tasks = handles.into_iter().enumerate().map(|(index, handle)| {
+        let (barrier, work) = (Arc::clone(&barrier), task(index, handle));
+        tokio::spawn(async move {
+            barrier.wait().await;
+            work.await
+        })
+    });
+    let ended = join_all(tasks.collect::<Vec<_>>()).await;
+    let joined = ended.into_iter().map(|task| match task {
+        Ok(answer) => answer,
+        Err(panicked) => Err(Failure::new(format!("expected an answer\n    found {panicked}"))),
+    });
+    joined.collect()
+}
+
+/// The key of a session that no case creates.
+pub(crate) fn nobody() -> SessionKey {
+    key("nobody")
+}

@@ -1,0 +1,52 @@
+//! Every case, by what it is about.
+
+mod alarm;
+mod claim;
+mod crash;
+mod data;
+mod delete;
+mod event;
+mod fence;
+mod inbox;
+mod interrupt;
+mod lease;
+mod list;
+mod message;
+mod pending;
+mod race;
+mod run;
+mod session;
+mod staging;
+mod status;
+mod suspend;
+mod tenant;
+
+use crate::case::Case;
+
+const LISTS: [&[Case]; 20] = [
+    session::CASES,
+    status::CASES,
+    run::CASES,
+    message::CASES,
+    staging::CASES,
+    suspend::CASES,
+    pending::CASES,
+    inbox::CASES,
+    interrupt::CASES,
+    lease::CASES,
+    fence::CASES,
+    claim::CASES,
+    alarm::CASES,
+    event::CASES,
+    list::CASES,
+    tenant::CASES,
+    delete::CASES,
+    data::CASES,
+    race::CASES,
+    crash::CASES,
+];
+
+/// Every case of the suite.
+pub fn all() -> impl Iterator<Item = &'static Case> {
+    LISTS.into_iter().flatten()
+}

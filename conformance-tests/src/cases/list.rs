@@ -1,0 +1,273 @@
+//! Lists, page by page.
+
+use std::num::NonZeroU32;
+
+use holdover_core::store::{
+    Commit, DeleteMode, Labels, NewSession, PAGE_ROWS_MAX, PageRequest, PendingQuery, SessionQuery,
+    SessionStatus, SessionSummary, StateStore, StoreErrorKind,
+};
+
+use crate::bench::{Bench, all_runs, walk_pending};
+use crate::case::cases;
+use crate::failure::{CaseResult, ensure, ensure_eq, want};
+use crate::fixture::{TENANT, approval, commit, id, inline, key, message, new_session, release_to};
+
+cases! {
+    list.shows_each_session_as_it_stands: Core Sequential,
+        "a row of a list says the same as the session itself",
+        "a list that lags behind shows people what is not so",
+        "SessionSummary: a session in a list";
+    list.order_is_total_and_stable: Core Time,
+        "sessions are listed newest first, those of one instant by id descending",
+        "without a total order pages overlap",
+        "SessionQuery: newest first, ties by id descending";
+    list.cursor_walk_equals_full_set: Core Property,
+        "a walk by pages of every size shows each session once",
+        "a page that skips a session hides it for good",
+        "Page: it may be short and still have a cursor; a walk to the end is complete";
+    list.cursor_stable_under_inserts_and_deletes: Core Sequential,
+        "sessions that come and go during a walk hide and repeat none of the others",
+        "a cursor that counts rows is off by one after each",
+        "PageCursor: a place in a list";
+    list.filters_compose: Core Property,
+        "status, queue and labels filter together, each by exact match",
+        "a filter that is dropped shows what was not asked for",
+        "SessionQuery: with one of these statuses; in this queue; with all of these labels";
+    list.limit_over_max_is_bounded: Core Sequential,
+        "a page holds at most the maximum, whatever is asked for",
+        "one request would read the whole table",
+        "PAGE_ROWS_MAX: a larger limit is read as this";
+    list.cursor_of_other_filter_or_tenant_rejected: Core Property,
+        "a cursor is refused by any other query",
+        "read under another filter it would skip rows, under another tenant show them",
+        "list_sessions: a cursor of another query is an InvalidArgument";
+    page.may_be_short_with_a_cursor_walk_is_complete: Core Property,
+        "runs and pending calls are walked completely by pages of every size",
+        "a caller that stops at a short page misses the rest",
+        "Page: it may be short and still have a cursor; a walk to the end is complete";
+}
+
+fn rows(limit: u32) -> Option<NonZeroU32> {
+    NonZeroU32::new(limit)
+}
+
+async fn walk(t: &Bench, mut query: SessionQuery) -> CaseResult<Vec<SessionSummary>> {
+    let mut all = Vec::new();
+    loop {
+        let page = t.store.list_sessions(&query).await?;
+        let most = query.page.rows() as usize;
+        ensure!(page.items.len() <= most, "expected at most {most} rows\n    found {}", page.items.len());
+        all.extend(page.items);
+        match page.next {
+            Some(next) => query.page.after = Some(next),
+            None => return Ok(all),
+        }
+    }
+}
+
+async fn names(t: &Bench, query: SessionQuery) -> CaseResult<Vec<String>> {
+    Ok(walk(t, query).await?.into_iter().map(|row| row.key.id.to_string()).collect())
+}
+
+fn all() -> SessionQuery {
+    SessionQuery::all(id(TENANT))
+}
+
+async fn shows_each_session_as_it_stands(t: Bench) -> CaseResult {
+    let new = NewSession { labels: Labels::from_iter([("user", "u")]), ..new_session("s") };
+    t.store.create_session(new.clone()).await?;
+    let claim = t.claim(&new.key).await?;
+    t.deliver(&new.key, message("m")).await?;
+    let release = Some(release_to(SessionStatus::Failed));
+    t.commit(&claim.fence, Commit { messages: inline(["1", "2"]), release, ..commit() }).await?;
+    let session = t.load(&new.key).await?;
+    let expected = SessionSummary {
+        key: session.key,
+        incarnation: session.incarnation,
+        status: session.status,
+        version: session.version,
+        epoch: session.epoch,
+        queue: session.queue,
+        labels: session.labels,
+        last_message: session.last_message,
+        unread: session.unread,
+        alarm: session.alarm,
+        created_at: session.created_at,
+        updated_at: session.updated_at,
+    };
+    ensure_eq!(walk(&t, all()).await?, [expected], "the list");
+    Ok(())
+}
+
+async fn order_is_total_and_stable(t: Bench) -> CaseResult {
+    let mut created = Vec::new();
+    for name in ["m", "a", "B", "z", "b"] {
+        created.push(t.create(name).await?);
+        t.create(&format!("{name}-twin")).await?;
+        t.advance(t.lease() / 5).await;
+    }
+    // What happens to a session later does not move it.
+    let claim = t.claim(&created[0]).await?;
+    t.commit(&claim.fence, commit()).await?;
+    let listed = walk(&t, all()).await?;
+    let places: Vec<_> = listed.iter().map(|row| (row.created_at, row.key.id.clone())).collect();
+    ensure!(places.is_sorted_by(|a, b| a > b), "expected newest first, then by id\n    found {places:?}");
+    ensure_eq!(places.len(), 10, "sessions listed");
+    ensure_eq!(walk(&t, all()).await?, listed, "the list, read again");
+    Ok(())
+}
+
+async fn cursor_walk_equals_full_set(t: Bench) -> CaseResult {
+    for number in 0..9 {
+        t.create(&format!("s{number}")).await?;
+    }
+    let full = names(&t, all()).await?;
+    let expected: Vec<_> = (0..9).rev().map(|number| format!("s{number}")).collect();
+    ensure_eq!(full, expected, "the whole list");
+    for limit in 1..=10 {
+        let query = SessionQuery { page: PageRequest { after: None, limit: rows(limit) }, ..all() };
+        ensure_eq!(names(&t, query).await?, full, "a walk by {limit}");
+    }
+    Ok(())
+}
+
+async fn cursor_stable_under_inserts_and_deletes(t: Bench) -> CaseResult {
+    for number in 0..8 {
+        t.create(&format!("s{number}")).await?;
+        t.advance(t.lease() / 10).await;
+    }
+    let mut query = SessionQuery { page: PageRequest { after: None, limit: rows(3) }, ..all() };
+    let mut seen: Vec<String> = Vec::new();
+    let mut page = 0;
+    loop {
+        let read = t.store.list_sessions(&query).await?;
+        seen.extend(read.items.iter().map(|row| row.key.id.to_string()));
+        // One comes in front; one that was shown goes, the last shown among them.
+        t.create(&format!("new{page}")).await?;
+        if let Some(last) = read.items.last() {
+            t.store.delete_session(&last.key, DeleteMode::Force).await?;
+        }
+        page += 1;
+        match read.next {
+            Some(next) => query.page.after = Some(next),
+            None => break,
+        }
+    }
+    let expected: Vec<_> = (0..8).rev().map(|number| format!("s{number}")).collect();
+    ensure_eq!(seen, expected, "the sessions that were there all along, or were shown before they went");
+    Ok(())
+}
+
+async fn filters_compose(t: Bench) -> CaseResult {
+    let labels = |pairs: &[(&str, &str)]| pairs.iter().copied().collect::<Labels>();
+    let create = async |name: &str, queue: &str, pairs: &[(&str, &str)]| -> CaseResult {
+        let new = NewSession { queue: id(queue), labels: labels(pairs), ..new_session(name) };
+        t.store.create_session(new).await?;
+        Ok(())
+    };
+    create("1", "q", &[("user", "u"), ("tag", "x")]).await?;
+    create("2", "q", &[("user", "u")]).await?;
+    create("3", "Q", &[("user", "u"), ("tag", "x")]).await?;
+    create("4", "q", &[("user", "U"), ("tag", "%")]).await?;
+    create("5", "q", &[]).await?;
+    t.claim(&key("2")).await?;
+    let held = t.claim(&key("1")).await?;
+    t.release(&held.fence, SessionStatus::Suspended).await?;
+
+    let listed = async |query: SessionQuery| -> CaseResult<Vec<String>> {
+        let mut found = names(&t, query).await?;
+        found.sort();
+        Ok(found)
+    };
+    let of = |pairs: &[(&str, &str)]| SessionQuery { labels: labels(pairs), ..all() };
+    ensure_eq!(listed(all()).await?, ["1", "2", "3", "4", "5"], "all");
+    ensure_eq!(listed(of(&[("user", "u")])).await?, ["1", "2", "3"], "user u");
+    ensure_eq!(listed(of(&[("user", "u"), ("tag", "x")])).await?, ["1", "3"], "user u and tag x");
+    ensure_eq!(listed(of(&[("tag", "%")])).await?, ["4"], "tag %");
+    ensure_eq!(listed(of(&[("tag", "u")])).await?, Vec::<String>::new(), "tag u");
+    let queue = SessionQuery { queue: Some(id("q")), ..of(&[("tag", "x")]) };
+    ensure_eq!(listed(queue).await?, ["1"], "queue q and tag x");
+    let status = |status: &[SessionStatus]| SessionQuery { status: status.to_vec(), ..all() };
+    ensure_eq!(listed(status(&[SessionStatus::Idle])).await?, ["3", "4", "5"], "idle");
+    let either = [SessionStatus::Active, SessionStatus::Suspended];
+    ensure_eq!(listed(status(&either)).await?, ["1", "2"], "active or suspended");
+    let every =
+        SessionQuery { queue: Some(id("q")), labels: labels(&[("user", "u")]), ..status(&either[1..]) };
+    ensure_eq!(listed(every).await?, ["1"], "suspended, queue q, user u");
+    // By pages too.
+    let paged = SessionQuery { page: PageRequest { after: None, limit: rows(1) }, ..of(&[("user", "u")]) };
+    ensure_eq!(listed(paged).await?, ["1", "2", "3"], "user u, by one");
+    Ok(())
+}
+
+async fn limit_over_max_is_bounded(t: Bench) -> CaseResult {
+    let total = PAGE_ROWS_MAX + 3;
+    for number in 0..total {
+        t.create(&format!("s{number}")).await?;
+    }
+    let query = SessionQuery { page: PageRequest { after: None, limit: rows(u32::MAX) }, ..all() };
+    ensure_eq!(walk(&t, query).await?.len(), total as usize, "sessions in a walk without bound");
+    Ok(())
+}
+
+async fn cursor_of_other_filter_or_tenant_rejected(t: Bench) -> CaseResult {
+    for number in 0..4 {
+        let new =
+            NewSession { labels: Labels::from_iter([("a", "b")]), ..new_session(&format!("s{number}")) };
+        t.store.create_session(new).await?;
+    }
+    let own = SessionQuery { page: PageRequest { after: None, limit: rows(2) }, ..all() };
+    let cursor = want!(t.store.list_sessions(&own).await?.next, Some(cursor) => cursor);
+    let page = PageRequest { after: Some(cursor), limit: rows(2) };
+    let with = |query: SessionQuery| SessionQuery { page: page.clone(), ..query };
+    let others = [
+        ("another tenant", SessionQuery::all(id("other"))),
+        ("another status", SessionQuery { status: vec![SessionStatus::Idle], ..all() }),
+        ("another queue", SessionQuery { queue: Some(id("queue")), ..all() }),
+        ("other labels", SessionQuery { labels: Labels::from_iter([("a", "b")]), ..all() }),
+    ];
+    for (what, query) in others {
+        let error = want!(t.store.list_sessions(&with(query)).await, Err(error) => error);
+        ensure_eq!(error.kind, StoreErrorKind::InvalidArgument, "{what}");
+    }
+    let pending = PendingQuery { page: page.clone(), ..PendingQuery::all(id(TENANT)) };
+    let error = want!(t.store.list_pending(&pending).await, Err(error) => error);
+    ensure_eq!(error.kind, StoreErrorKind::InvalidArgument, "a list of pending calls");
+    let error = want!(t.store.list_runs(&key("s0"), page.clone()).await, Err(error) => error);
+    ensure_eq!(error.kind, StoreErrorKind::InvalidArgument, "a list of runs");
+    // Its own query takes it, with another limit too.
+    let wider = SessionQuery { page: PageRequest { limit: rows(9), ..page }, ..all() };
+    ensure_eq!(t.store.list_sessions(&wider).await?.items.len(), 2, "rows of its own query's next page");
+    Ok(())
+}
+
+async fn may_be_short_with_a_cursor_walk_is_complete(t: Bench) -> CaseResult {
+    let session = t.create("s").await?;
+    for _ in 0..7 {
+        let claim = t.claim(&session).await?;
+        t.release(&claim.fence, SessionStatus::Idle).await?;
+    }
+    let claim = t.running("asks").await?;
+    let open = (0..7).map(|number| approval(&format!("p{number}"))).collect();
+    t.commit(&claim.fence, Commit { open, ..commit() }).await?;
+    let (all_of_them, query) = (all_runs(&t.store, &session).await?, PendingQuery::all(id(TENANT)));
+    ensure_eq!(all_of_them.len(), 7, "runs");
+    for limit in 1..=8 {
+        let mut walked = Vec::new();
+        let mut request = PageRequest { after: None, limit: rows(limit) };
+        loop {
+            let page = t.store.list_runs(&session, request.clone()).await?;
+            ensure!(page.items.len() <= limit as usize, "expected at most {limit} rows");
+            walked.extend(page.items);
+            match page.next {
+                Some(next) => request.after = Some(next),
+                None => break,
+            }
+        }
+        ensure_eq!(walked, all_of_them, "runs by {limit}");
+        let paged = PendingQuery { page: PageRequest { after: None, limit: rows(limit) }, ..query.clone() };
+        let ids: Vec<_> = walk_pending(&t.store, paged).await?.iter().map(|row| row.id.to_string()).collect();
+        ensure_eq!(ids, ["p0", "p1", "p2", "p3", "p4", "p5", "p6"], "pending calls by {limit}");
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! How a case makes time pass.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use holdover_core::time::{Clock, Timestamp};
+
+/// Where a virtual clock starts: an instant like any other, in 2027.
+const START_MS: i64 = 1_800_000_000_000;
+
+/// A clock that stands still until a case moves it. A clone is the same clock: give one to every handle
+/// on the same data, so that peers share it.
+#[derive(Debug, Clone)]
+pub struct VirtualClock {
+    now_ms: Arc<AtomicI64>,
+}
+
+impl VirtualClock {
+    /// A clock that stands still.
+    pub fn new() -> Self {
+        Self { now_ms: Arc::new(AtomicI64::new(START_MS)) }
+    }
+
+    /// Moves it on.
+    pub fn advance(&self, by: Duration) {
+        let ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
+        self.now_ms.fetch_add(ms, Ordering::SeqCst);
+    }
+}
+
+impl Default for VirtualClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for VirtualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_ms(self.now_ms.load(Ordering::SeqCst))
+    }
+}
+
+/// How time passes for the store under test.
+#[derive(Debug, Clone)]
+pub enum ClockControl {
+    /// As it does: cases wait, with leases of this length. Short, but long enough that no single
+    /// operation of the backend takes half of it.
+    Real {
+        /// The lease that cases ask for.
+        lease: Duration,
+    },
+    /// When a case says so; nothing sleeps.
+    Virtual(VirtualClock),
+}
+
+impl ClockControl {
+    /// How far real time overshoots, so that what should have passed has passed by the store's clock too.
+    const SLACK: Duration = Duration::from_millis(50);
+    /// The lease under a virtual clock.
+    const VIRTUAL_LEASE: Duration = Duration::from_secs(10);
+
+    /// The lease that cases ask for, and the unit in which they tell time.
+    pub fn lease(&self) -> Duration {
+        match self {
+            Self::Real { lease } => *lease,
+            Self::Virtual(_) => Self::VIRTUAL_LEASE,
+        }
+    }
+
+    /// Lets `by` pass.
+    pub async fn advance(&self, by: Duration) {
+        match self {
+            Self::Real { .. } => tokio::time::sleep(by + Self::SLACK).await,
+            Self::Virtual(clock) => clock.advance(by),
+        }
+    }
+}

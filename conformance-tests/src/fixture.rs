@@ -1,0 +1,180 @@
+//! Builders: the plain form of everything a case hands to a store, to be varied by struct update.
+
+use std::fmt::Debug;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use holdover_core::ids::{Fence, InboxSeq, Incarnation, MessageSeq, SessionKey, StateFormat};
+use holdover_core::payload::Payload;
+use holdover_core::store::{
+    Commit, InboxItem, Interrupt, InterruptKind, ItemKind, Labels, MessageRange, NewMessage, NewPending,
+    NewSession, NewState, OutcomeKind, PendingKind, Release, RunEnd, SessionStatus, StagedResult, Staging,
+    Start, Wake,
+};
+use holdover_core::time::Timestamp;
+use uuid::Uuid;
+
+/// The tenant of most cases.
+pub(crate) const TENANT: &str = "acme";
+
+/// The id `text`.
+pub(crate) fn id<T: FromStr<Err: Debug>>(text: &str) -> T {
+    match text.parse() {
+        Ok(id) => id,
+        Err(error) => panic!("the suite's own id {text:?} is none: {error:?}"),
+    }
+}
+
+/// An id that was never used before.
+pub(crate) fn fresh_id<T: FromStr<Err: Debug>>(what: &str) -> T {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    id(&format!("{what}-{}", NEXT.fetch_add(1, Ordering::Relaxed)))
+}
+
+/// An incarnation that was never used before.
+pub(crate) fn fresh_incarnation() -> Incarnation {
+    Incarnation(Uuid::new_v4())
+}
+
+/// The bytes of `text`.
+pub(crate) fn bytes(text: &str) -> Payload {
+    Payload::new(text.to_owned())
+}
+
+/// The texts of payloads.
+pub(crate) fn texts<'a>(payloads: impl IntoIterator<Item = &'a Payload>) -> Vec<String> {
+    payloads.into_iter().map(|payload| String::from_utf8_lossy(payload.bytes()).into_owned()).collect()
+}
+
+/// The session `name` of the tenant of most cases.
+pub(crate) fn key(name: &str) -> SessionKey {
+    key_of(TENANT, name)
+}
+
+/// The session `name` of `tenant`.
+pub(crate) fn key_of(tenant: &str, name: &str) -> SessionKey {
+    SessionKey::new(id(tenant), id(name))
+}
+
+/// A session at rest.
+pub(crate) fn new_session(name: &str) -> NewSession {
+    NewSession {
+        key: key(name),
+        incarnation: fresh_incarnation(),
+        operation: fresh_id("create"),
+        queue: id("queue"),
+        labels: Labels::default(),
+        definition: bytes("definition"),
+        format: StateFormat(1),
+        items: Vec::new(),
+        start: Start::WithItems,
+    }
+}
+
+/// A commit that changes nothing but the version.
+pub(crate) fn commit() -> Commit {
+    Commit::new(fresh_id("commit"))
+}
+
+/// A state in format 1.
+pub(crate) fn state(text: &str) -> Option<NewState> {
+    Some(NewState { format: StateFormat(1), payload: bytes(text) })
+}
+
+/// Messages of these texts.
+pub(crate) fn inline<const N: usize>(texts: [&str; N]) -> Vec<NewMessage> {
+    texts.iter().map(|text| NewMessage::Inline(bytes(text))).collect()
+}
+
+/// Messages that promote the results of these calls.
+pub(crate) fn promote<const N: usize>(calls: [&str; N]) -> Vec<NewMessage> {
+    calls.iter().map(|call| NewMessage::Promote(id(call))).collect()
+}
+
+/// Events of these texts.
+pub(crate) fn events<const N: usize>(texts: [&str; N]) -> Vec<Payload> {
+    texts.iter().map(|text| bytes(text)).collect()
+}
+
+/// Messages `from ..= to`.
+pub(crate) fn range(from: u64, to: u64) -> MessageRange {
+    MessageRange::new(MessageSeq(from), MessageSeq(to))
+}
+
+/// Inbox places.
+pub(crate) fn seqs<const N: usize>(places: [u64; N]) -> Vec<InboxSeq> {
+    places.into_iter().map(InboxSeq).collect()
+}
+
+/// The result of one call.
+pub(crate) fn result(call: &str, text: &str) -> StagedResult {
+    StagedResult { call: id(call), payload: bytes(text) }
+}
+
+/// Results to stage.
+pub(crate) fn staging<const N: usize>(results: [(&str, &str); N]) -> Staging {
+    let results = results.into_iter().map(|(call, text)| result(call, text)).collect();
+    Staging { results, starts: Vec::new() }
+}
+
+/// How a session is left: with `status`, no deadline, woken by urgent items only.
+pub(crate) fn release_to(status: SessionStatus) -> Release {
+    Release::To { status, deadline: None, wake_on: 0 }
+}
+
+/// Parked until `deadline` or until `wake_on` counted items came.
+pub(crate) fn suspended(deadline: Option<Timestamp>, wake_on: u32) -> Option<Release> {
+    Some(Release::To { status: SessionStatus::Suspended, deadline, wake_on })
+}
+
+/// The end of a run.
+pub(crate) fn run_end(outcome: OutcomeKind) -> Option<RunEnd> {
+    Some(RunEnd { outcome, detail: bytes("detail") })
+}
+
+/// An urgent message under `name`.
+pub(crate) fn message(name: &str) -> InboxItem {
+    message_that(name, Wake::Now)
+}
+
+/// A message under `name` that counts as `wake`.
+pub(crate) fn message_that(name: &str, wake: Wake) -> InboxItem {
+    InboxItem { key: id(name), kind: ItemKind::Message { wake }, incarnation: None, payload: bytes(name) }
+}
+
+/// A signal under `name` that counts as `wake`.
+pub(crate) fn signal_that(name: &str, wake: Wake) -> InboxItem {
+    InboxItem { kind: ItemKind::Signal { wake }, ..message(name) }
+}
+
+/// An answer under `name` to the pending call `pending` of the life that `fence` names.
+pub(crate) fn answer(fence: &Fence, pending: &str, name: &str) -> InboxItem {
+    InboxItem {
+        key: id(name),
+        kind: ItemKind::Answer { pending: id(pending), settles: false },
+        incarnation: Some(fence.incarnation),
+        payload: bytes(name),
+    }
+}
+
+/// An approval `name` of the call of the same name, that takes one answer at any time.
+pub(crate) fn approval(name: &str) -> NewPending {
+    NewPending {
+        id: id(name),
+        call: id(name),
+        kind: PendingKind::Approval,
+        needed: 1,
+        deadline: None,
+        body: bytes(name),
+    }
+}
+
+/// A soft stop.
+pub(crate) fn soft(name: &str) -> Interrupt {
+    Interrupt { id: id(name), kind: InterruptKind::Soft, reason: "asked to".into(), at: Timestamp::EPOCH }
+}
+
+/// A hard stop.
+pub(crate) fn abort(name: &str) -> Interrupt {
+    Interrupt { kind: InterruptKind::Abort, ..soft(name) }
+}

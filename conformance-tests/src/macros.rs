@@ -1,0 +1,84 @@
+//! `conformance_tests!`: one test per case.
+
+/// Makes one `#[test]` per case of the suite, in a module per category.
+///
+/// The first argument is an expression that makes a harness, evaluated for every case. `claims` names
+/// the levels and capabilities that the store has; cases of any other are made too, but ignored, with
+/// the reason.
+///
+/// ```ignore
+/// holdover_conformance_tests::conformance_tests!(MyHarness::new(), claims: [core, durable]);
+/// ```
+#[macro_export]
+macro_rules! conformance_tests {
+    ($harness:expr, claims: [$($claim:ident),* $(,)?] $(,)?) => {
+        $crate::__each_conformance_case! { tests [$($claim)*] $harness }
+    };
+}
+
+/// What becomes of the list of cases.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __conformance_cases {
+    // A test for each.
+    (tests $claims:tt $harness:expr; $($category:ident { $($claim:ident $name:ident,)* })*) => {
+        $(mod $category {
+            #[allow(unused_imports, reason = "the harness may be named by a full path")]
+            use super::*;
+            $($crate::__conformance_test! { $claim $claims $harness, $category $name })*
+        })*
+    };
+    // The list as data.
+    (list; $($category:ident { $($claim:ident $name:ident,)* })*) => {
+        [$($((concat!(stringify!($category), ".", stringify!($name)), stringify!($claim)),)*)*]
+    };
+}
+
+/// One test: run if its claim is among those of the store, else ignored.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __conformance_test {
+    (core [core $($rest:ident)*] $($test:tt)*) => { $crate::__conformance_test! { @run $($test)* } };
+    (durable [durable $($rest:ident)*] $($test:tt)*) => { $crate::__conformance_test! { @run $($test)* } };
+    (distributed [distributed $($rest:ident)*] $($test:tt)*) => {
+        $crate::__conformance_test! { @run $($test)* }
+    };
+    (change_hints [change_hints $($rest:ident)*] $($test:tt)*) => {
+        $crate::__conformance_test! { @run $($test)* }
+    };
+    ($claim:ident [$other:ident $($rest:ident)*] $($test:tt)*) => {
+        $crate::__conformance_test! { $claim [$($rest)*] $($test)* }
+    };
+    (core [] $($test:tt)*) => {
+        $crate::__conformance_test! { @ignore "core is not claimed", $($test)* }
+    };
+    (durable [] $($test:tt)*) => {
+        $crate::__conformance_test! { @ignore "durable is not claimed", $($test)* }
+    };
+    (distributed [] $($test:tt)*) => {
+        $crate::__conformance_test! { @ignore "distributed is not claimed", $($test)* }
+    };
+    (change_hints [] $($test:tt)*) => {
+        $crate::__conformance_test! { @ignore "change_hints is not claimed", $($test)* }
+    };
+    (@run $harness:expr, $category:ident $name:ident) => {
+        #[test]
+        fn $name() {
+            $crate::__conformance_test! { @body $harness, $category $name }
+        }
+    };
+    (@ignore $reason:literal, $harness:expr, $category:ident $name:ident) => {
+        #[test]
+        #[ignore = $reason]
+        fn $name() {
+            $crate::__conformance_test! { @body $harness, $category $name }
+        }
+    };
+    (@body $harness:expr, $category:ident $name:ident) => {
+        $crate::check(
+            concat!(stringify!($category), ".", stringify!($name)),
+            $harness,
+            $crate::TestPlace { package: env!("CARGO_PKG_NAME"), target: env!("CARGO_CRATE_NAME") },
+        )
+    };
+}

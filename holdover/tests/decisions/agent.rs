@@ -1,0 +1,73 @@
+//! An agent that pays a bill once a person lets it, and a world that counts the payments.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use holdover::tools::FunctionTool;
+use holdover::{
+    Agent, AnswerPart, ApprovalRule, Message, Model, ModelAnswer, ModelError, ModelEvent, ModelRequest,
+    ModelStream, RuleAction, RuleGate, SessionKey, StopReason, TokenUsage, ToolCall, ToolError, ToolName,
+    ToolOutput,
+};
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Bill {
+    amount: u32,
+}
+
+/// Asks for one payment, then says what became of it.
+struct Payer;
+
+#[async_trait]
+impl Model for Payer {
+    fn name(&self) -> &str {
+        "scripted:payer"
+    }
+
+    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+        let part = match request.messages.last().map(AsRef::as_ref) {
+            Some(Message::Tool(result)) => AnswerPart::Text(format!("it ended: {:?}", result.status)),
+            _ => AnswerPart::Call { tool: "pay".into(), arguments: "{\"amount\": 12}".into() },
+        };
+        let stop = match part {
+            AnswerPart::Call { .. } => StopReason::ToolUse,
+            AnswerPart::Text(_) | AnswerPart::Reasoning { .. } => StopReason::EndTurn,
+        };
+        let answer = ModelAnswer { parts: vec![part], stop, usage: TokenUsage::default() };
+        Ok(Box::pin(futures::stream::iter([Ok(ModelEvent::Finished(answer))])))
+    }
+}
+
+pub(crate) fn agent(folder: &Path) -> Arc<Agent> {
+    let payments = payments(folder);
+    let pay =
+        FunctionTool::new(ToolName::new("pay").unwrap(), "Pays a bill", move |bill: Bill, call: ToolCall| {
+            let payments = payments.clone();
+            async move {
+                // One write of one line: appended whole, also when two processes append at once.
+                let line = format!("{} {}\n", call.session.id, bill.amount);
+                let mut file = OpenOptions::new().create(true).append(true).open(&payments);
+                match file.as_mut().map(|file| file.write_all(line.as_bytes())) {
+                    Ok(Ok(())) => Ok(ToolOutput::text("paid")),
+                    Ok(Err(error)) => Err(ToolError::Lost(error.to_string())),
+                    Err(error) => Err(ToolError::NotRun(error.to_string())),
+                }
+            }
+        });
+    let ask = ApprovalRule { tool: "pay".into(), action: RuleAction::Ask, reason: None };
+    let agent = Agent::builder("payer").model(Payer).tool(pay).gate(RuleGate::new(vec![ask]));
+    Arc::new(agent.build().unwrap())
+}
+
+fn payments(folder: &Path) -> PathBuf {
+    folder.join("payments.txt")
+}
+
+pub(crate) fn times_paid(folder: &Path, session: &SessionKey) -> usize {
+    let text = std::fs::read_to_string(payments(folder)).unwrap_or_default();
+    text.lines().filter(|line| line.split(' ').next() == Some(session.id.as_str())).count()
+}

@@ -1,0 +1,40 @@
+//! Listening for changes without missing one: listen first, then look, then wait.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::{BoxFuture, FutureExt, MaybeDone, maybe_done};
+use futures::poll;
+use holdover_core::store::{StateStore, Watch};
+use tokio::time::{Instant, sleep};
+
+/// A waiter that listens already.
+pub(crate) struct Hint {
+    news: Pin<Box<MaybeDone<BoxFuture<'static, bool>>>>,
+}
+
+impl Hint {
+    /// Begins to listen. What changes from now on is heard, at the latest after `at_most`.
+    pub(crate) async fn listen(store: &Arc<dyn StateStore>, watch: Watch, at_most: Duration) -> Self {
+        let store = Arc::clone(store);
+        let news = async move {
+            let began = Instant::now();
+            if store.wait_for_change(watch, at_most).await.is_err() {
+                // A store that cannot hint is polled.
+                sleep(at_most).await;
+            }
+            began.elapsed() < at_most
+        };
+        let mut news = Box::pin(maybe_done(news.boxed()));
+        // Whether it is ready is seen when it is waited for.
+        let _ = poll!(news.as_mut());
+        Self { news }
+    }
+
+    /// True once something may have changed, false when the time was over. May be dropped and called again.
+    pub(crate) async fn heard(&mut self) -> bool {
+        self.news.as_mut().await;
+        self.news.as_mut().take_output().unwrap_or(false)
+    }
+}

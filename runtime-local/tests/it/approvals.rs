@@ -1,0 +1,212 @@
+//! Calls that wait for a person or a client.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use holdover_core::agent::Limits;
+use holdover_core::gate::{GateError, GateQuestion, PolicyGate, Verdict};
+use holdover_core::message::{ClientAnswer, ResultStatus};
+use holdover_core::store::{Delivery, EventCursor, OutcomeKind, SessionStatus};
+use holdover_runtime_local::{Approval, Denial, Follow, RuntimeError, WorkerOptions};
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::bench::{
+    agent, agentless, asking_for, completes, finish, only_pending, only_result, runtime, say, store, worker,
+};
+use crate::script::Script;
+use crate::tools::{Fake, spec};
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_from_another_process_lets_the_call_run_once() {
+    let tool = Fake::echo("pay");
+    let model = Script::calling(vec![("pay", r#"{"n":7}"#)]);
+    let agent = Arc::new(agent(&model).tool(tool.clone()).gate(asking_for("pay")).build().unwrap());
+    let store = store();
+    let (first, second) = (runtime(&store, &agent), runtime(&store, &agent));
+
+    let (key, outcome) = finish(first.execute(say(&agent, "go")).await.unwrap()).await;
+    assert_eq!(outcome.kind(), OutcomeKind::SuspendedClientTool);
+    assert_eq!(tool.calls(), []);
+    let session = first.session(&key).await.unwrap().unwrap();
+    assert_eq!((session.status, session.lease), (SessionStatus::Suspended, None));
+
+    let call = only_pending(&second, &key).await;
+    let approval = Approval { by: Some("ada".into()), ..Approval::default() };
+    let delivered = second.approve(&key, &call, approval.clone()).await.unwrap();
+    assert!(matches!(delivered, Delivery::Accepted { .. }), "{delivered:?}");
+    assert_eq!(second.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+    assert_eq!(tool.calls().len(), 1);
+    assert_eq!(only_result(&second, &key).await, (ResultStatus::Done, r#"{"n":7}"#.into()));
+    assert_eq!(second.approve(&key, &call, approval).await.unwrap(), Delivery::NotPending);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_runs_with_the_edited_arguments() {
+    let tool = Fake::echo("pay");
+    let model = Script::calling(vec![("pay", r#"{"n":7}"#)]);
+    let agent = Arc::new(agent(&model).tool(tool.clone()).gate(asking_for("pay")).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let call = only_pending(&runtime, &key).await;
+    let edit = Approval { arguments: Some(r#"{"n":5}"#.into()), ..Approval::default() };
+    runtime.approve(&key, &call, edit).await.unwrap();
+    assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+    let sent: Vec<_> = tool.calls().into_iter().map(|call| call.arguments).collect();
+    assert_eq!(sent, [json!({ "n": 5 })]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_denied_call_never_runs_and_the_model_is_told() {
+    let tool = Fake::echo("pay");
+    let model = Script::calling(vec![("pay", r#"{"n":7}"#)]);
+    let agent = Arc::new(agent(&model).tool(tool.clone()).gate(asking_for("pay")).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let call = only_pending(&runtime, &key).await;
+    // No agent is needed to deny.
+    let denial = Denial { reason: Some("too much".into()), by: None };
+    let delivered = agentless(&store).deny(&key, &call, denial).await.unwrap();
+    assert!(matches!(delivered, Delivery::Accepted { .. }), "{delivered:?}");
+    runtime.wait(&key).await.unwrap();
+    let (status, told) = only_result(&runtime, &key).await;
+    assert_eq!(status, ResultStatus::RejectedByUser);
+    assert!(told.contains("too much"), "{told}");
+    assert_eq!(tool.calls(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_tool_is_answered_from_outside() {
+    let model = Script::calling(vec![("ask_user", r#"{"n":1}"#)]);
+    let agent = Arc::new(agent(&model).client_tool(spec("ask_user")).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let (key, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    assert_eq!(outcome.kind(), OutcomeKind::SuspendedClientTool);
+    let call = only_pending(&runtime, &key).await;
+    let wrong = runtime.approve(&key, &call, Approval::default()).await;
+    assert!(matches!(wrong, Err(RuntimeError::OtherAnswer { .. })), "{wrong:?}");
+    let answer = ClientAnswer { is_error: false, content: "blue".into() };
+    runtime.answer(&key, &call, answer).await.unwrap();
+    assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+    assert_eq!(only_result(&runtime, &key).await, (ResultStatus::Done, "blue".into()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_64_deciders_one_decides_and_the_call_runs_once() {
+    let tool = Fake::echo("pay");
+    let model = Script::calling(vec![("pay", r#"{"n":7}"#)]);
+    let agent = Arc::new(agent(&model).tool(tool.clone()).gate(asking_for("pay")).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let call = only_pending(&runtime, &key).await;
+    let deciders = (0..64).map(|_| {
+        let (runtime, key, call) = (runtime.clone(), key.clone(), call.clone());
+        tokio::spawn(async move {
+            let delivered = runtime.approve(&key, &call, Approval::default()).await.unwrap();
+            let outcome = runtime.wait(&key).await.unwrap();
+            assert_eq!(outcome.kind(), OutcomeKind::Completed);
+            delivered
+        })
+    });
+    let delivered: Vec<_> =
+        futures::future::join_all(deciders).await.into_iter().map(|answer| answer.unwrap()).collect();
+    let accepted = delivered.iter().filter(|answer| matches!(answer, Delivery::Accepted { .. })).count();
+    assert_eq!(accepted, 1, "{delivered:?}");
+    assert_eq!(tool.calls().len(), 1);
+}
+
+/// A gate that never answers, fails, or panics.
+#[derive(Clone, Copy, Debug)]
+enum Broken {
+    Silent,
+    Failing,
+    Panicking,
+}
+
+#[async_trait]
+impl PolicyGate for Broken {
+    async fn consult(&self, _question: &GateQuestion) -> Result<Verdict, GateError> {
+        match self {
+            Self::Silent => futures::future::pending().await,
+            Self::Failing => Err(GateError("no connection".into())),
+            Self::Panicking => panic!("gate"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gate_that_cannot_say_yes_says_no() {
+    for broken in [Broken::Silent, Broken::Failing, Broken::Panicking] {
+        let tool = Fake::echo("pay");
+        let model = Script::calling(vec![("pay", "{}")]);
+        let agent = Arc::new(agent(&model).tool(tool.clone()).gate(broken).build().unwrap());
+        let store = store();
+        let runtime = runtime(&store, &agent);
+        let began = Instant::now();
+        let key = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+        assert!(began.elapsed() < Duration::from_secs(6), "{broken:?}");
+        assert_eq!(only_result(&runtime, &key).await.0, ResultStatus::Denied, "{broken:?}");
+        assert_eq!(tool.calls(), [], "{broken:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_is_seen_at_once_while_a_sibling_runs() {
+    // The sibling ends only when the approved call runs: the run must see the approval while it waits.
+    let met = Arc::new(tokio::sync::Barrier::new(2));
+    let meeting = |name: &str| {
+        let met = Arc::clone(&met);
+        Fake::new(name, move |_| {
+            let met = Arc::clone(&met);
+            async move {
+                met.wait().await;
+                Ok(holdover_core::tool::ToolOutput::text("met").into())
+            }
+        })
+    };
+    let model = Script::calling(vec![("pay", "{}"), ("other", "{}")]);
+    let agent = agent(&model).tool(meeting("pay")).tool(meeting("other")).gate(asking_for("pay"));
+    let agent = Arc::new(agent.build().unwrap());
+    let store = store();
+    let (first, second) = (runtime(&store, &agent), agentless(&store));
+    let run = first.execute(say(&agent, "go")).await.unwrap();
+    let key = run.key().clone();
+    let began = Instant::now();
+    while second.pending(&key).await.unwrap().is_empty() {
+        crate::bench::settle().await;
+    }
+    let call = only_pending(&second, &key).await;
+    second.approve(&key, &call, Approval::default()).await.unwrap();
+    completes(run).await;
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_that_nobody_gives_times_out_by_itself() {
+    let tool = Fake::echo("pay");
+    let model = Script::calling(vec![("pay", "{}")]);
+    let limits = Limits { answer_timeout_ms: Some(60_000), ..Limits::default() };
+    let agent = agent(&model).tool(tool.clone()).gate(asking_for("pay")).limits(limits);
+    let agent = Arc::new(agent.build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let (key, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    assert_eq!(outcome.kind(), OutcomeKind::SuspendedClientTool);
+    // Nothing is due: a resume changes nothing.
+    let again = finish(runtime.resume(&key).await.unwrap()).await.1;
+    assert_eq!(again.kind(), OutcomeKind::SuspendedClientTool);
+
+    let _worker = worker(&runtime, WorkerOptions::default());
+    let done = runtime.events(&key, EventCursor::START, Follow::UntilRest);
+    done.for_each(|entry| async move { drop(entry.unwrap()) }).await;
+    let session = runtime.session(&key).await.unwrap().unwrap();
+    assert_eq!(session.status, SessionStatus::Idle);
+    assert_eq!(only_result(&runtime, &key).await.0, ResultStatus::Error);
+    assert_eq!(tool.calls(), []);
+}

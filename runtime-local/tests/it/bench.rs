@@ -1,0 +1,117 @@
+//! A store on virtual time, and runtimes on it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdover_core::gate::{ApprovalRule, RuleAction, RuleGate};
+use holdover_core::ids::{SessionKey, TenantId};
+use holdover_core::message::{Message, ResultStatus, ToolResult};
+use holdover_core::step::RunOutcome;
+use holdover_core::store::{OutcomeKind, StateStore};
+use holdover_core::time::{Clock, Timestamp};
+use holdover_runtime_local::{
+    Agent, AgentBuilder, Agents, Execute, RunHandle, Runtime, RuntimeOptions, Worker, WorkerOptions,
+};
+use holdover_store_memory::{Limits, MemoryStore};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::script::Script;
+
+/// The store's clock is tokio's, so that paused time moves both.
+struct Virtual(Instant);
+
+impl Clock for Virtual {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_ms(1_000_000).after(self.0.elapsed())
+    }
+}
+
+pub(crate) fn store() -> MemoryStore {
+    MemoryStore::with(Virtual(Instant::now()), Limits::default())
+}
+
+pub(crate) fn options() -> RuntimeOptions {
+    RuntimeOptions { effects_override: Some("memory".into()), ..RuntimeOptions::default() }
+}
+
+/// A runtime that finds this agent.
+pub(crate) fn runtime(store: &(impl StateStore + Clone), agent: &Arc<Agent>) -> Runtime {
+    let agents = Agents::new().with(Arc::clone(agent));
+    Runtime::new(Arc::new(store.clone()), Arc::new(agents), options())
+}
+
+/// A runtime that finds no agent.
+pub(crate) fn agentless(store: &(impl StateStore + Clone)) -> Runtime {
+    Runtime::new(Arc::new(store.clone()), Arc::new(Agents::new()), options())
+}
+
+pub(crate) fn agent(model: &Script) -> AgentBuilder {
+    Agent::builder("tester").instructions("Test.").model(model.clone())
+}
+
+pub(crate) fn asking_for(tool: &str) -> RuleGate {
+    RuleGate::new(vec![ApprovalRule { tool: tool.into(), action: RuleAction::Ask, reason: None }])
+}
+
+pub(crate) fn tenant() -> TenantId {
+    TenantId::new("acme").unwrap()
+}
+
+pub(crate) fn say(agent: &Arc<Agent>, text: &str) -> Execute {
+    Execute::new(tenant(), Arc::clone(agent), text)
+}
+
+/// Runs to the end of what goes by itself.
+pub(crate) async fn finish(run: RunHandle) -> (SessionKey, RunOutcome) {
+    let key = run.key().clone();
+    (key, run.outcome().await.unwrap())
+}
+
+pub(crate) async fn completes(run: RunHandle) -> SessionKey {
+    let (key, outcome) = finish(run).await;
+    assert_eq!(outcome.kind(), OutcomeKind::Completed, "{outcome:?}");
+    key
+}
+
+pub(crate) async fn transcript(runtime: &Runtime, key: &SessionKey) -> Vec<Message> {
+    runtime.messages(key).await.unwrap().into_iter().map(|entry| entry.message).collect()
+}
+
+pub(crate) async fn tool_results(runtime: &Runtime, key: &SessionKey) -> Vec<ToolResult> {
+    let results = transcript(runtime, key).await.into_iter().filter_map(|message| match message {
+        Message::Tool(result) => Some(result),
+        Message::User(_) | Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) => None,
+    });
+    results.collect()
+}
+
+pub(crate) async fn only_result(runtime: &Runtime, key: &SessionKey) -> (ResultStatus, String) {
+    let mut results = tool_results(runtime, key).await;
+    assert_eq!(results.len(), 1, "{results:?}");
+    let result = results.remove(0);
+    (result.status, result.content)
+}
+
+/// The id of the one call that waits.
+pub(crate) async fn only_pending(runtime: &Runtime, key: &SessionKey) -> String {
+    let pending = runtime.pending(key).await.unwrap();
+    assert_eq!(pending.len(), 1, "{pending:?}");
+    pending[0].call.to_string()
+}
+
+/// A worker in a task of its own, until the token is dropped.
+pub(crate) fn worker(runtime: &Runtime, options: WorkerOptions) -> tokio_util::sync::DropGuard {
+    let stop = CancellationToken::new();
+    let worker = Worker::new(runtime.clone(), options);
+    tokio::spawn({
+        let stop = stop.clone();
+        async move { worker.run(stop).await }
+    });
+    stop.drop_guard()
+}
+
+/// Lets everything happen that needs no time.
+pub(crate) async fn settle() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}

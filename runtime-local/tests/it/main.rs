@@ -1,0 +1,20 @@
+//! The runtime against the reference store, on virtual time: nothing here waits for a real second.
+
+// A helper of a test may panic like the test itself.
+#![allow(clippy::unwrap_used)]
+
+mod bench;
+mod script;
+mod stub_store;
+mod tools;
+
+mod approvals;
+mod effects;
+mod files;
+mod ownership;
+mod starting;
+mod stopping;
+mod storms;
+mod turns;
+mod waiting;
+mod workers;

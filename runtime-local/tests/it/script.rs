@@ -1,0 +1,91 @@
+//! A model that says what a test tells it to.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use holdover_core::message::Message;
+use holdover_core::model::{
+    AnswerPart, Model, ModelAnswer, ModelError, ModelEvent, ModelRequest, ModelStream, StopReason, TokenUsage,
+};
+
+/// What a model does when it is asked.
+pub(crate) enum Say {
+    /// Ends the turn with this text.
+    Text(&'static str),
+    /// Asks for these tools.
+    Calls(Vec<(&'static str, &'static str)>),
+    /// Fails.
+    Fail(ModelError),
+    /// Never says anything.
+    Nothing,
+    /// Ends the stream in the middle.
+    Cut,
+}
+
+type Speech = dyn Fn(&ModelRequest) -> Say + Send + Sync;
+
+/// A model that says what a function tells it to, and remembers what it was asked.
+#[derive(Clone)]
+pub(crate) struct Script {
+    say: Arc<Speech>,
+    asked: Arc<Mutex<Vec<ModelRequest>>>,
+}
+
+impl Script {
+    pub(crate) fn new(say: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Self {
+        Self { say: Arc::new(say), asked: Arc::default() }
+    }
+
+    /// Asks for these tools first, and ends the turn once it has their results.
+    pub(crate) fn calling(calls: Vec<(&'static str, &'static str)>) -> Self {
+        Self::new(move |request| match results(request).is_empty() {
+            true => Say::Calls(calls.clone()),
+            false => Say::Text("done"),
+        })
+    }
+
+    pub(crate) fn asked(&self) -> Vec<ModelRequest> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+/// The results that the model is shown.
+pub(crate) fn results(request: &ModelRequest) -> Vec<String> {
+    let results = request.messages.iter().filter_map(|message| match &**message {
+        Message::Tool(result) => Some(result.content.clone()),
+        Message::User(_) | Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) => None,
+    });
+    results.collect()
+}
+
+#[async_trait]
+impl Model for Script {
+    fn name(&self) -> &str {
+        "test:script"
+    }
+
+    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+        let say = (self.say)(&request);
+        self.asked.lock().unwrap().push(request);
+        let usage = TokenUsage { input: 1, output: 1, ..TokenUsage::default() };
+        let finished = |parts, stop| Ok(ModelEvent::Finished(ModelAnswer { parts, stop, usage }));
+        let events = match say {
+            Say::Text(text) => {
+                let whole = finished(vec![AnswerPart::Text(text.into())], StopReason::EndTurn);
+                vec![Ok(ModelEvent::Text(text.into())), whole]
+            }
+            Say::Calls(calls) => {
+                let part = |(tool, arguments): (&str, &str)| AnswerPart::Call {
+                    tool: tool.into(),
+                    arguments: arguments.into(),
+                };
+                vec![finished(calls.into_iter().map(part).collect(), StopReason::ToolUse)]
+            }
+            Say::Fail(error) => vec![Err(error)],
+            Say::Nothing => return Ok(futures::stream::pending().boxed()),
+            Say::Cut => vec![Ok(ModelEvent::Text("so f".into()))],
+        };
+        Ok(futures::stream::iter(events).boxed())
+    }
+}

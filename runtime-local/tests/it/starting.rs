@@ -1,0 +1,112 @@
+//! Idempotency keys, agents that do not fit, effects that a store cannot protect.
+
+use std::sync::Arc;
+
+use holdover_core::ids::{ItemKey, SessionId};
+use holdover_core::store::{Labels, OutcomeKind, SessionQuery, StateStore};
+use holdover_core::tool::EffectClass;
+use holdover_runtime_local::{Agent, AgentError, Agents, Runtime, RuntimeError, RuntimeOptions};
+
+use crate::bench::{agent, completes, runtime, say, store, tenant, transcript};
+use crate::script::{Say, Script};
+use crate::tools::Fake;
+
+fn key() -> ItemKey {
+    ItemKey::new("order-17").unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_starts_at_most_one_turn() {
+    let model = Script::new(|_| Say::Text("ok"));
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = store();
+    let (first, second) = (runtime(&store, &agent), runtime(&store, &agent));
+    let runs = futures::future::join_all([&first, &second, &first, &second].map(|runtime| {
+        let request = say(&agent, "go").once(key());
+        async move { completes(runtime.execute(request).await.unwrap()).await }
+    }));
+    let keys = runs.await;
+    assert!(keys.iter().all(|key| *key == keys[0]));
+    assert_eq!(transcript(&first, &keys[0]).await.len(), 2);
+    assert_eq!(model.asked().len(), 1);
+
+    let later = second.execute(say(&agent, "go").once(key())).await.unwrap();
+    assert!(later.is_duplicate());
+    completes(later).await;
+    let other = first.execute(say(&agent, "something else").once(key())).await;
+    assert!(matches!(other, Err(RuntimeError::KeyConflict { .. })), "{other:?}");
+    assert_eq!(model.asked().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_in_a_named_session_starts_at_most_one_turn() {
+    let model = Script::new(|_| Say::Text("ok"));
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let id = SessionId::new("mine").unwrap();
+    let request = say(&agent, "go").in_session(id.clone()).once(key());
+    let session = completes(runtime.execute(request.clone()).await.unwrap()).await;
+    let again = runtime.execute(request.clone()).await.unwrap();
+    assert!(again.is_duplicate());
+    completes(again).await;
+    assert!(runtime.start(request).await.unwrap().duplicate);
+    assert_eq!(transcript(&runtime, &session).await.len(), 2);
+    let other = say(&agent, "else").in_session(id).once(key());
+    assert!(matches!(runtime.execute(other).await, Err(RuntimeError::KeyConflict { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_listed_by_its_labels_and_stays_with_its_agent() {
+    let model = Script::new(|_| Say::Text("ok"));
+    let agent = Arc::new(agent(&model).version("2").build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let labels: Labels = [("user", "ada")].into_iter().collect();
+    let key = completes(runtime.execute(say(&agent, "go").labelled(labels.clone())).await.unwrap()).await;
+    let query = SessionQuery { labels, ..SessionQuery::all(tenant()) };
+    let listed = store.list_sessions(&query).await.unwrap().items;
+    assert_eq!(listed.len(), 1);
+    assert_eq!((&listed[0].key, listed[0].queue.as_str()), (&key, "tester@2"));
+
+    let other = Arc::new(Agent::builder("other").model(model).build().unwrap());
+    let refused = runtime.execute(say(&other, "go").in_session(key.id)).await;
+    assert!(matches!(refused, Err(RuntimeError::OtherAgent { .. })), "{refused:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn effects_are_refused_on_a_store_that_forgets_unless_overridden_by_name() {
+    let model = Script::calling(vec![("pay", "{}")]);
+    let build = |tool: Fake| Arc::new(agent(&model).tool(tool).build().unwrap());
+    let store = store();
+    let strict = |over: Option<&str>| {
+        let options =
+            RuntimeOptions { effects_override: over.map(str::to_owned), ..RuntimeOptions::default() };
+        Runtime::new(Arc::new(store.clone()), Arc::new(Agents::new()), options)
+    };
+    let once = build(Fake::echo("pay").effect(EffectClass::AtMostOnce));
+    let dangerous = build(Fake::echo("pay").dangerous());
+    for agent in [&once, &dangerous] {
+        for over in [None, Some("sqlite")] {
+            let refused = strict(over).execute(say(agent, "go")).await;
+            assert!(matches!(refused, Err(RuntimeError::EffectsRefused { .. })), "{refused:?}");
+        }
+    }
+    let idempotent = build(Fake::echo("pay"));
+    completes(strict(None).execute(say(&idempotent, "go")).await.unwrap()).await;
+    let accepted = strict(Some("memory")).execute(say(&once, "go")).await.unwrap();
+    assert_eq!(accepted.outcome().await.unwrap().kind(), OutcomeKind::Completed);
+}
+
+#[test]
+fn an_agent_that_cannot_work_is_not_built() {
+    let model = || Script::new(|_| Say::Nothing);
+    let twice = Agent::builder("a").model(model()).tool(Fake::echo("t")).tool(Fake::echo("t")).build();
+    assert!(matches!(twice, Err(AgentError::DuplicateTool { .. })));
+    assert!(matches!(Agent::builder("a").build(), Err(AgentError::NoModel { .. })));
+    assert!(matches!(Agent::builder("").model(model()).build(), Err(AgentError::Name { .. })));
+    let mut spec = crate::tools::spec("t");
+    spec.parameters = serde_json::json!({ "type": 7 });
+    let schema = Agent::builder("a").model(model()).client_tool(spec).build();
+    assert!(matches!(schema, Err(AgentError::Schema { .. })));
+}

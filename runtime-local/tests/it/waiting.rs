@@ -1,0 +1,81 @@
+//! Timers and back-offs that are followed through.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdover_core::model::{ModelError, ModelErrorKind};
+use holdover_core::store::{OutcomeKind, SessionStatus};
+use holdover_core::tool::{ToolOutput, ToolReturn};
+use holdover_runtime_local::WorkerOptions;
+use tokio::time::Instant;
+
+use crate::bench::{agent, agentless, completes, only_result, runtime, say, store, worker};
+use crate::script::{Say, Script};
+use crate::tools::Fake;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn sleeper() -> Fake {
+    Fake::new("sleep", |_| async { Ok(ToolReturn::After { delay: HOUR, output: ToolOutput::text("slept") }) })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_durable_sleep_is_followed_through_while_nothing_runs() {
+    let tool = sleeper();
+    let model = Script::calling(vec![("sleep", "{}")]);
+    let agent = Arc::new(agent(&model).tool(tool.clone()).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let began = Instant::now();
+    let mut run = runtime.execute(say(&agent, "go")).await.unwrap();
+    let first = run.first_outcome().await.unwrap().unwrap();
+    assert_eq!(first.kind(), OutcomeKind::SuspendedUntil);
+    let session = runtime.session(run.key()).await.unwrap().unwrap();
+    assert_eq!((session.status, session.lease), (SessionStatus::Suspended, None));
+    let key = completes(run).await;
+    assert!(began.elapsed() >= HOUR && began.elapsed() < HOUR + Duration::from_secs(2));
+    assert_eq!(only_result(&runtime, &key).await.1, "slept");
+    assert_eq!(tool.calls().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_wakes_a_sleeper_for_a_front_without_agents() {
+    let model = Script::calling(vec![("sleep", "{}")]);
+    let agent = Arc::new(agent(&model).tool(sleeper()).build().unwrap());
+    let store = store();
+    let front = agentless(&store);
+    let started = front.start(say(&agent, "go")).await.unwrap();
+    let _worker = worker(&runtime(&store, &agent), WorkerOptions::default());
+    let began = Instant::now();
+    assert_eq!(front.wait(&started.key).await.unwrap().kind(), OutcomeKind::Completed);
+    assert!(began.elapsed() >= HOUR && began.elapsed() < HOUR + Duration::from_secs(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn back_offs_are_followed_through_until_the_model_answers() {
+    let model = Script::new(|request| match request.attempt {
+        0 => Say::Fail(ModelError::new(ModelErrorKind::RateLimited, "slow down")),
+        1 => Say::Cut,
+        _ => Say::Text("at last"),
+    });
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let began = Instant::now();
+    completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let waited = Duration::from_secs(5 + 10);
+    assert!(began.elapsed() >= waited && began.elapsed() < waited + Duration::from_secs(3));
+    let attempts: Vec<_> = model.asked().iter().map(|request| request.attempt).collect();
+    assert_eq!(attempts, [0, 1, 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_falls_silent_is_given_up_and_asked_again() {
+    let model = Script::new(|request| if request.attempt == 0 { Say::Nothing } else { Say::Text("back") });
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let began = Instant::now();
+    completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    assert!(began.elapsed() >= Duration::from_secs(125));
+}
