@@ -43,13 +43,14 @@ impl Exit {
     /// What the outcome of a run means for the process that followed it.
     pub(crate) fn of(kind: OutcomeKind) -> Self {
         match kind {
-            OutcomeKind::Completed => Self::Completed,
+            // Released: there was nothing to do.
+            OutcomeKind::Completed | OutcomeKind::Released => Self::Completed,
             OutcomeKind::SuspendedClientTool
             | OutcomeKind::SuspendedAwaitingChildren
             | OutcomeKind::SuspendedStepPartial
             | OutcomeKind::SuspendedUntil => Self::Suspended,
             OutcomeKind::Interrupted | OutcomeKind::Aborted => Self::Stopped,
-            OutcomeKind::Failed | OutcomeKind::Lost | OutcomeKind::Released => Self::Failed,
+            OutcomeKind::Failed | OutcomeKind::Lost => Self::Failed,
         }
     }
 }
