@@ -20,8 +20,10 @@ pub(crate) enum Exit {
     Suspended,
     /// Interrupted or aborted.
     Stopped,
-    /// The process was told to stop at once.
+    /// Told by Ctrl-C to stop at once.
     Killed,
+    /// Told by SIGTERM or SIGHUP to stop at once.
+    Terminated,
 }
 
 impl Exit {
@@ -34,19 +36,21 @@ impl Exit {
             Self::Suspended => 10,
             Self::Stopped => 20,
             Self::Killed => 130,
+            Self::Terminated => 143,
         }
     }
 
     /// What the outcome of a run means for the process that followed it.
     pub(crate) fn of(kind: OutcomeKind) -> Self {
         match kind {
-            OutcomeKind::Completed => Self::Completed,
+            // Released: there was nothing to do.
+            OutcomeKind::Completed | OutcomeKind::Released => Self::Completed,
             OutcomeKind::SuspendedClientTool
             | OutcomeKind::SuspendedAwaitingChildren
             | OutcomeKind::SuspendedStepPartial
             | OutcomeKind::SuspendedUntil => Self::Suspended,
             OutcomeKind::Interrupted | OutcomeKind::Aborted => Self::Stopped,
-            OutcomeKind::Failed | OutcomeKind::Lost | OutcomeKind::Released => Self::Failed,
+            OutcomeKind::Failed | OutcomeKind::Lost => Self::Failed,
         }
     }
 }

@@ -17,9 +17,10 @@ use crate::front::{Front, Live};
 use crate::owed;
 use crate::print::human::{self, Detail};
 use crate::print::{clean, json, note};
+use crate::signals::{Signals, Told};
 
 /// Prints what happens to `key` after `cursor` until `outcome` is there, then how the session stands and
-/// what it waits for. Ctrl-C interrupts the session; a second one leaves it where it is.
+/// what it waits for. Ctrl-C interrupts the session; a second one leaves it where it is, as SIGTERM does.
 pub(crate) async fn follow(
     front: &mut Front,
     key: &SessionKey,
@@ -27,6 +28,7 @@ pub(crate) async fn follow(
     outcome: impl Future<Output = Result<RunOutcome, RuntimeError>>,
 ) -> Result<Exit, Failure> {
     let mut live = front.live.take();
+    let mut signals = Signals::listen()?;
     let mut reader = Reader::new(front, key, cursor);
     let mut events = front.runtime.events(key, cursor, Follow::Forever);
     let mut outcome = pin!(outcome);
@@ -40,14 +42,16 @@ pub(crate) async fn follow(
             },
             Some(said) = hear(&mut live) => reader.hear(said),
             ended = &mut outcome => break ended,
-            pressed = tokio::signal::ctrl_c() => {
-                if asked_to_stop || pressed.is_err() {
-                    note("stopped at once; holdover resume takes the session up again");
-                    return Err(Failure { exit: Exit::Killed, line: format!("session {}: left as it is", key.id) });
+            told = signals.next() => {
+                if asked_to_stop || told == Told::Terminate {
+                    let line = format!("session {}: left where it is; holdover resume takes it up again", key.id);
+                    return Err(Failure { exit: told.exit(), line });
                 }
                 asked_to_stop = true;
                 note("interrupting the session; Ctrl-C again leaves it as it is");
-                front.runtime.interrupt(key, "Ctrl-C").await?;
+                if let Err(error) = front.runtime.interrupt(key, "Ctrl-C").await {
+                    note(&format!("the session could not be interrupted: {error}"));
+                }
             }
         }
     };
@@ -132,16 +136,14 @@ impl<'a> Reader<'a> {
             out.object(&json::event(entry, message.as_ref()));
             return Ok(());
         }
-        match &message {
-            Some(message) => self.print(message),
-            None => {
-                if !matches!(entry.event, Event::Message { .. } | Event::History { .. })
-                    && self.showing.is_none()
-                {
-                    self.end_line();
-                }
-                human::passing(out, &entry.event);
-            }
+        if let Some(message) = &message {
+            self.print(message);
+        } else if let Some(line) = human::passing(out, &entry.event) {
+            // What was said before it will not become durable.
+            self.end_line();
+            self.showing = None;
+            self.shown.clear();
+            out.line(line);
         }
         self.release();
         Ok(())

@@ -8,12 +8,14 @@ mod follow;
 mod front;
 mod owed;
 mod print;
+mod signals;
 mod source;
 mod standing;
 mod store;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use holdover_core::message::SignalBody;
@@ -24,13 +26,16 @@ use crate::args::{Cli, Command};
 use crate::exit::{Exit, Failure};
 use crate::print::note;
 
+/// How long to wait for what cannot be dropped, a read of a file for example.
+const SHUTDOWN: Duration = Duration::from_secs(1);
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let ended = log(&cli.command).and_then(|()| {
         let runtime = tokio::runtime::Runtime::new().map_err(|error| Failure::failed(error.to_string()))?;
         let ended = runtime.block_on(perform(&cli));
-        // A read of standard input that nobody waits for any more must not hold the process.
-        runtime.shutdown_background();
+        // What is still out is dropped, so that commands do not outlive this process.
+        runtime.shutdown_timeout(SHUTDOWN);
         ended
     });
     match ended {

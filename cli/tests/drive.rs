@@ -131,6 +131,14 @@ fn a_turn_that_failed_is_taken_up_again() {
 }
 
 #[test]
+fn a_durable_timer_is_followed() {
+    let fixture = Fixture::new();
+    let ran = fixture.run(&["run", "agent.toml", "--json", "rest"]).ends(0);
+    let suspended = ran.lines().iter().any(|line| line["event"]["kind"] == "suspended_until");
+    assert!(suspended && ran.out.contains("Rested."), "{ran:#?}");
+}
+
+#[test]
 fn another_agent_does_not_take_a_session_over() {
     let fixture = Fixture::new();
     fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);

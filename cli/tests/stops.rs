@@ -54,6 +54,17 @@ fn ctrl_c_interrupts() {
 }
 
 #[test]
+fn a_run_that_is_terminated_leaves_its_session_and_no_command() {
+    let fixture = Fixture::new();
+    let running = fixture.start(&["run", "agent.toml", "--session", "s", "--lease", "1s", "linger"]);
+    wait_until("the command runs", || is_written(&fixture.path("files/marker")));
+    running.signal(Signal::TERM);
+    running.end().fails(143, &["session s", "holdover resume"]);
+    fixture.run(&["resume", "s"]).ends(0).says("It had begun.");
+    assert!(!fixture.has("files/survived"), "the command was stopped before its parent ended");
+}
+
+#[test]
 fn a_worker_that_is_told_to_stop_ends_in_good_order() {
     let fixture = Fixture::new();
     let worker = fixture.start(&["work"]);
@@ -71,6 +82,7 @@ fn a_killed_run_is_recovered_by_a_worker() {
     wait_until("the command runs", || is_written(&fixture.path("files/marker")));
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, None, "it was killed");
+    wait_until("the command sees that its parent is gone", || fixture.has("files/survived"));
     fixture.run(&["work", "--until-idle"]).ends(0);
     let told = fixture.run(&["sessions", "messages", "s"]).ends(0).says("It had begun.");
     assert_eq!(told.out.matches("← run_command in doubt").count(), 1, "{told:#?}");

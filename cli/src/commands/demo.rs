@@ -4,7 +4,7 @@
 mod process;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
@@ -78,8 +78,8 @@ impl Stage {
     async fn play(&self) -> Result<(), Failure> {
         self.introduce();
         let approve = self.begin().await?;
-        self.approve_and_kill(&approve).await?;
-        self.recover().await?;
+        let written_at = self.approve_and_kill(&approve).await?;
+        self.recover(written_at).await?;
         self.end().await
     }
 
@@ -110,13 +110,14 @@ impl Stage {
             "It read, it edited CHANGES.md, and it asked before it wrote: NOTES.md does not exist. Then the",
             "process ended with exit code 10. Nothing runs now.",
             "Durable: the conversation, the edit with its result, the exact bytes of the call that waits, and",
-            "its deadline. A person may take a day; a restart of the machine changes nothing.",
+            "its deadline. A person may take a day: no process has to live for that.",
         ]);
         Ok(approve)
     }
 
-    /// The second process: approves, goes on, and is killed in the middle of a command.
-    async fn approve_and_kill(&self, approve: &[String]) -> Result<(), Failure> {
+    /// The second process: approves, goes on, and is killed in the middle of a command. Answers when NOTES.md
+    /// was written.
+    async fn approve_and_kill(&self, approve: &[String]) -> Result<SystemTime, Failure> {
         self.title("2. A second process approves, and goes on");
         let words: Vec<&str> = approve.iter().skip(1).map(String::as_str).chain(["--lease", "2s"]).collect();
         let mut running = self.player.start(&words, &self.out)?;
@@ -125,6 +126,7 @@ impl Stage {
         running.until("the upload begins", PATIENCE, &began, &self.out).await?;
         let notes = self.file("NOTES.md")?;
         expect("NOTES.md is written", notes.starts_with("# Release 1.0"), &notes)?;
+        let written_at = self.written_at("NOTES.md")?;
         self.say(&[
             "The approval was durable before the file was written, and bound to the bytes that were shown.",
             "Durable: NOTES.md is written and its result kept; the mark that publish.sh was started.",
@@ -145,17 +147,19 @@ impl Stage {
             "that from here, so it will not be guessed. The dead process holds the session until its lease of",
             "two seconds ends.",
         ]);
-        Ok(())
+        Ok(written_at)
     }
 
     /// The third process: a worker that finds the session by its alarm.
-    async fn recover(&self) -> Result<(), Failure> {
+    async fn recover(&self, written_at: SystemTime) -> Result<(), Failure> {
         self.title("4. A worker finds the session, and recovers it");
         let worked = self.player.run(&["work", "--until-idle"], &self.out).await?;
         expect("the worker ends with exit code 0", worked.code == Some(0), &worked)?;
         let events = self.player.ask(&["sessions", "events", SESSION, "--json"]).await?;
         expect("a run took the session over", events.output.contains(r#""found":"active""#), &events.output)?;
         self.check_results().await?;
+        let now_written_at = self.written_at("NOTES.md")?;
+        expect("NOTES.md was not written again", now_written_at == written_at, &now_written_at)?;
         let told = self.player.ask(&["sessions", "messages", SESSION]).await?;
         self.out.line("");
         self.out.line(format!("   $ holdover sessions messages {SESSION}"));
@@ -173,16 +177,20 @@ impl Stage {
         Ok(())
     }
 
-    /// Every call has exactly one result, and the one that was out when the process died is in doubt.
+    /// Every call has exactly one result, the one that was out when the process died is in doubt, and nobody
+    /// said anything twice.
     async fn check_results(&self) -> Result<(), Failure> {
         let told = self.player.ask(&["sessions", "messages", SESSION, "--json"]).await?;
         let (mut calls, mut results, mut in_doubt) = (Vec::new(), Vec::new(), Vec::new());
+        let mut said = Vec::new();
         for line in told.output.lines() {
             let entry: Value = serde_json::from_str(line)
                 .map_err(|error| Failure::failed(format!("demo: sessions messages: {error}")))?;
             let message = &entry["message"];
             let parts = message["parts"].as_array().cloned().unwrap_or_default();
             calls.extend(parts.iter().filter(|part| part["type"] == "call").map(|part| part["id"].clone()));
+            let texts = parts.iter().filter(|part| part["type"] == "text").map(|part| part["text"].clone());
+            said.extend(texts.chain(message["text"].is_string().then(|| message["text"].clone())));
             if message["role"] == "tool" {
                 results.push(message["call"].clone());
                 if message["status"] == "in_doubt" {
@@ -192,6 +200,10 @@ impl Stage {
         }
         expect("there are calls", !calls.is_empty(), &told.output)?;
         expect("every call has exactly one result, in order", calls == results, &told.output)?;
+        // The message, and the seven turns of the script.
+        let said_once =
+            said.len() == 8 && said.iter().enumerate().all(|(at, text)| !said[..at].contains(text));
+        expect("everything was said once", said_once, &said)?;
         expect("the killed command alone is in doubt", in_doubt == ["run_command"], &told.output)
     }
 
@@ -229,6 +241,12 @@ impl Stage {
     fn file(&self, name: &str) -> Result<String, Failure> {
         let path = self.path(name);
         std::fs::read_to_string(&path).map_err(|error| in_file(&path, &error))
+    }
+
+    fn written_at(&self, name: &str) -> Result<SystemTime, Failure> {
+        let path = self.path(name);
+        let found = std::fs::metadata(&path).and_then(|found| found.modified());
+        found.map_err(|error| in_file(&path, &error))
     }
 
     fn title(&self, title: &str) {

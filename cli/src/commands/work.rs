@@ -7,13 +7,13 @@ use std::time::Duration;
 use holdover_core::store::{PageRequest, SessionQuery, SessionStatus, StateStore};
 use holdover_runtime_local::{Provisional, RunObserver, Worker, WorkerOptions};
 use serde_json::json;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{Common, Work};
 use crate::exit::{Exit, Failure};
 use crate::front::Front;
 use crate::print::{Out, clean, note};
+use crate::signals::{Signals, Told};
 use crate::store::IfMissing;
 
 /// How often it is asked whether anything is left to do.
@@ -46,7 +46,7 @@ pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> 
     let (why, exit) = match ended {
         Ended::Idle => ("idle", Exit::Completed),
         Ended::Stopped => ("stopped", Exit::Completed),
-        Ended::AtOnce => ("stopped at once", Exit::Killed),
+        Ended::AtOnce(told) => ("stopped at once", told.exit()),
     };
     front.out.line(front.out.dim(&format!("worker {id}: {why}")));
     front.out.object(&json!({ "worker": id, "stopped": why }));
@@ -76,25 +76,23 @@ enum Ended {
     /// What ran when the stop was asked for has come to its end.
     Stopped,
     /// Told to stop for the second time.
-    AtOnce,
+    AtOnce(Told),
 }
 
 /// Returns when there is nothing left to wait for. Having asked the worker to stop, it returns only when told
 /// again: the worker ends first, once what runs has come to its end.
 async fn until_told(front: &Front, until_idle: bool, stop: &CancellationToken) -> Result<Ended, Failure> {
-    let listen = |kind| signal(kind).map_err(|error| Failure::failed(format!("signals: {error}")));
-    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    let mut signals = Signals::listen()?;
     loop {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+        let told = tokio::select! {
+            told = signals.next() => told,
             idle = idle(front), if until_idle && !stop.is_cancelled() => {
                 idle?;
                 return Ok(Ended::Idle);
             }
-        }
+        };
         if stop.is_cancelled() {
-            return Ok(Ended::AtOnce);
+            return Ok(Ended::AtOnce(told));
         }
         note("stopping once what runs has come to its end; again stops at once");
         stop.cancel();

@@ -92,16 +92,17 @@ fn status(status: ResultStatus) -> &'static str {
     }
 }
 
-/// Prints what one notices of an event while a session runs; its message is printed on its own.
-pub(crate) fn passing(out: &Out, event: &Event) {
+/// What one notices of an event while a session runs. Messages are printed on their own.
+pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
     match event {
         Event::RunStarted { run, found: holdover_core::store::SessionStatus::Active } => {
-            out.line(out.bold(&format!("• run {run} takes over: the run before it died")));
+            Some(out.bold(&format!("• run {run} takes over: the run before it died")))
         }
         Event::BackingOff { until, error, .. } => {
-            out.line(out.dim(&format!("• {error}; the model is asked again at {}", instant(*until))));
+            let at = instant(*until);
+            Some(out.dim(&clean(&format!("• {error}; the model is asked again at {at}"))))
         }
-        Event::TeardownFailed { error } => out.line(out.bold(&format!("! {error}"))),
+        Event::TeardownFailed { error } => Some(out.bold(&clean(&format!("! {error}")))),
         Event::Init { .. }
         | Event::RunStarted { .. }
         | Event::Message { .. }
@@ -109,7 +110,7 @@ pub(crate) fn passing(out: &Out, event: &Event) {
         | Event::Suspended { .. }
         | Event::Done { .. }
         | Event::AgentEnd { .. }
-        | Event::History { .. } => {}
+        | Event::History { .. } => None,
     }
 }
 

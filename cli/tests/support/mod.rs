@@ -23,7 +23,7 @@ const AGENT: &str = r#"
 name = "tester"
 model = "scripted:script.toml"
 root = "files"
-tools = ["read_file", "write_file", "run_command", "ask_user"]
+tools = ["read_file", "write_file", "run_command", "ask_user", "sleep"]
 
 [[approval]]
 tool = "write_file"
@@ -73,8 +73,16 @@ when = { result_of = "ask_user", result_status = "error" }
 say = "No colour then."
 
 [[turns]]
+when = { user_contains = "rest", nth = 1 }
+calls = [{ tool = "sleep", arguments = { seconds = 2 } }]
+
+[[turns]]
+when = { result_of = "sleep" }
+say = "Rested."
+
+[[turns]]
 when = { user_contains = "linger", nth = 1 }
-calls = [{ tool = "run_command", arguments = { command = "echo begun > marker; while kill -0 $PPID 2>/dev/null; do sleep 0.05; done" } }]
+calls = [{ tool = "run_command", arguments = { command = "echo begun > marker; while kill -0 $PPID 2>/dev/null; do sleep 0.05; done; echo > survived" } }]
 
 [[turns]]
 when = { result_of = "run_command", result_status = "in_doubt" }
