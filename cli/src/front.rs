@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use holdover_core::ids::{SessionId, SessionKey, StepNumber};
-use holdover_core::store::{EventCursor, Session, StateStore};
+use holdover_core::ids::{MessageSeq, SessionId, SessionKey};
+use holdover_core::store::{Session, StateStore};
 use holdover_runtime_local::{Provisional, RunObserver, Runtime, RuntimeOptions};
 use holdover_store_sqlite::SqliteStore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -95,16 +95,11 @@ impl Front {
     }
 }
 
-/// Where the events of `session` end as it was read.
-pub(crate) fn end_of(session: &Session) -> EventCursor {
-    EventCursor::after(session.incarnation, session.last_event)
-}
-
 /// Something a model said that is not durable yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Live {
-    /// It is asked.
-    Asked(StepNumber),
+    /// It is asked, and shown what is said up to this message.
+    Asked(MessageSeq),
     /// More text.
     Text(String),
 }
@@ -116,7 +111,7 @@ struct Listener {
 impl RunObserver for Listener {
     fn on_model_call(&self, of: &Provisional) {
         // Nobody reads along any more.
-        let _ = self.said.send(Live::Asked(of.step));
+        let _ = self.said.send(Live::Asked(of.after));
     }
 
     fn on_text(&self, _of: &Provisional, text: &str) {

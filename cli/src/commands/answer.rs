@@ -10,7 +10,7 @@ use super::run::left_to_workers;
 use crate::args::{Answer, Approve, Common, Deny, Drive};
 use crate::exit::{Exit, Failure};
 use crate::follow::follow;
-use crate::front::{Front, end_of, text_of};
+use crate::front::{Front, text_of};
 use crate::print::one_line;
 use crate::store::IfMissing;
 
@@ -118,7 +118,7 @@ async fn give(
     }
     front.can_run(&stored, &format!("call {call} is {}", word.done()))?;
     let runtime = front.runtime.clone();
-    let exit = follow(&mut front, &key, end_of(&stored), runtime.wait(&key)).await;
+    let exit = follow(&mut front, &key, Some(&stored), runtime.wait(&key)).await;
     front.close().await;
     exit
 }

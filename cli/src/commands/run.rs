@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use holdover_core::ids::{SessionId, SessionKey};
 use holdover_core::message::SignalBody;
-use holdover_core::store::{Delivery, EventCursor, Labels};
+use holdover_core::store::{Delivery, Labels};
 use holdover_runtime_local::{Deliver, Execute, RunHandle, RuntimeError};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -13,7 +13,7 @@ use crate::agent_file::{self, Instead};
 use crate::args::{Again, Common, Drive, Run, Send};
 use crate::exit::{Exit, Failure};
 use crate::follow::follow;
-use crate::front::{Front, end_of, message_of};
+use crate::front::{Front, message_of};
 use crate::print::{in_time, instant, note};
 use crate::store::IfMissing;
 
@@ -45,14 +45,13 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
         Some(session) => front.runtime.session(&front.key(session)).await?,
         None => None,
     };
-    let cursor = before.as_ref().map_or(EventCursor::START, end_of);
     let handle = front.runtime.execute(request).await?;
     let key = handle.key().clone();
     front.out.line(front.out.dim(&format!("session {}", key.id)));
     if handle.is_duplicate() {
         front.out.line("this key was used before: its turn is not started again");
     }
-    let exit = follow(&mut front, &key, cursor, handle.outcome()).await;
+    let exit = follow(&mut front, &key, before.as_ref(), handle.outcome()).await;
     front.close().await;
     exit
 }
@@ -82,7 +81,7 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
     }
     front.can_run(&session, "the message is delivered")?;
     let runtime = front.runtime.clone();
-    let exit = follow(&mut front, &session.key, end_of(&session), runtime.wait(&session.key)).await;
+    let exit = follow(&mut front, &session.key, Some(&session), runtime.wait(&session.key)).await;
     front.close().await;
     exit
 }
@@ -107,11 +106,11 @@ pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> 
     };
     let runtime = front.runtime.clone();
     let exit = match taken {
-        Ok(handle) => follow(&mut front, &key, end_of(&session), RunHandle::outcome(handle)).await,
+        Ok(handle) => follow(&mut front, &key, Some(&session), RunHandle::outcome(handle)).await,
         Err(RuntimeError::Held { worker, lease_ends, .. }) => {
             let when = in_time(front.runtime.now(), lease_ends);
             note(&format!("{worker} holds the session until {} ({when}); waiting", instant(lease_ends)));
-            follow(&mut front, &key, end_of(&session), runtime.wait(&key)).await
+            follow(&mut front, &key, Some(&session), runtime.wait(&key)).await
         }
         Err(error) => Err(error.into()),
     };

@@ -79,8 +79,12 @@ pub(crate) async fn run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Resul
         releasing: 0,
     };
     let fence = driver.fence.clone();
+    let observer = driver.runtime.options().observer.clone();
     let outcome = driver.drive().await;
     tracing::debug!(run = %fence, outcome = outcome.kind().as_str(), "run over");
+    if let Some(observer) = observer {
+        observer.on_run_over(&fence.key, &outcome);
+    }
     Ok(outcome)
 }
 
