@@ -2,7 +2,7 @@
 
 mod support;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::Fixture;
 
 #[test]
@@ -83,11 +83,16 @@ fn a_worker_does_what_is_left_to_it() {
     }
     // Everything that the agent needs is stored with its sessions, and not where it was written.
     std::fs::remove_file(fixture.path("agent.toml")).expect("the agent file is removed");
-    fixture.run(&["work", "--until-idle", "--max-running", "2"]).ends(0).says("idle");
+    let worked = fixture.run(&["work", "--until-idle", "--max-running", "2"]).ends(0).says("idle");
+    for session in ["a", "b", "c"] {
+        assert!(worked.out.contains(&format!("session {session}: completed")), "{worked:#?}");
+    }
     for session in ["a", "b", "c"] {
         fixture.run(&["sessions", "messages", session]).ends(0).says("Good day.");
     }
-    fixture.run(&["work", "--until-idle"]).ends(0);
+    fixture.run(&["send", "a", "--detach", "nonsense"]).ends(0);
+    let lines = fixture.run(&["work", "--until-idle", "--json"]).ends(0).lines();
+    assert_eq!(lines[0], json!({ "session": "a", "outcome": { "kind": "failed" } }), "{lines:#?}");
 }
 
 #[test]
