@@ -198,6 +198,7 @@ fn arguments(out: &Out, text: &str) {
         return out.line(format!("    {}", shown(text)));
     };
     for (name, value) in &fields {
+        let name = clean(name);
         match value.as_str() {
             Some(text) if text.contains('\n') => {
                 out.line(format!("    {name}:"));
