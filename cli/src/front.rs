@@ -1,5 +1,6 @@
 //! What every command works with: the store, the runtime on it, the way to the reader.
 
+use std::io::Read;
 use std::sync::Arc;
 
 use holdover_core::ids::{MessageSeq, SessionId, SessionKey};
@@ -14,6 +15,9 @@ use crate::exit::Failure;
 use crate::print::{Out, note};
 use crate::source::StoredAgents;
 use crate::store::{self, IfMissing};
+
+/// The most that is read from standard input.
+const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// What every command works with.
 pub(crate) struct Front {
@@ -124,9 +128,18 @@ pub(crate) fn text_of(word: &str) -> Result<String, Failure> {
     if word != "-" {
         return Ok(word.to_owned());
     }
-    std::io::read_to_string(std::io::stdin())
-        .map(|text| text.trim_end().to_owned())
-        .map_err(|error| Failure::failed(format!("standard input: {error}")))
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(INPUT_BYTES_MAX + 1).read_to_string(&mut text);
+    match read {
+        Ok(bytes) if bytes as u64 > INPUT_BYTES_MAX => {
+            Err(Failure::wrong_use(format!("standard input: more than {INPUT_BYTES_MAX} bytes")))
+        }
+        Ok(_) => Ok(text.trim_end().to_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            Err(Failure::wrong_use("standard input: is no UTF-8 text"))
+        }
+        Err(error) => Err(Failure::failed(format!("standard input: {error}"))),
+    }
 }
 
 /// The message of the command line; from standard input if it is left out and comes from no terminal.

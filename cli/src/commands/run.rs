@@ -23,7 +23,7 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     let instead = instead_of(drive, root.clone());
     let blueprint = agent_file::read(file, &instead)?;
     let message = message_of(message.as_deref())?;
-    let refuse = |why: String| Failure::failed(format!("{}: {why}", file.display()));
+    let refuse = |why: String| Failure::wrong_use(format!("{}: {why}", file.display()));
     let agent = Arc::new(blueprint.build().map_err(refuse)?);
     let mut front = Front::open(common, Some(drive), IfMissing::Create).await?;
     let mut request = Execute::new(common.tenant.clone(), agent, message)
