@@ -44,7 +44,8 @@ pub(crate) async fn follow(
             ended = &mut outcome => break ended,
             told = signals.next() => {
                 if asked_to_stop || told == Told::Terminate {
-                    let line = format!("session {}: left where it is; holdover resume takes it up again", key.id);
+                    let next = if asked_to_stop { "the next run ends the turn" } else { "holdover resume takes it up again" };
+                    let line = format!("session {}: left where it is; {next}", key.id);
                     return Err(Failure { exit: told.exit(), line });
                 }
                 asked_to_stop = true;

@@ -106,6 +106,8 @@ fn sessions_are_listed_and_shown() {
     };
     assert_eq!(ids(&[]), ["waits", "done"]);
     assert_eq!(ids(&["--limit", "1"]), ["waits"]);
+    let said = |limit: &str| fixture.run(&["sessions", "list", "--limit", limit]).ends(0).err;
+    assert!(said("1").contains("there are more sessions") && said("2").is_empty());
     assert_eq!(ids(&["--status", "suspended"]), ["waits"]);
     assert_eq!(ids(&["--agent", "tester", "--status", "idle"]), ["done"]);
     assert_eq!(ids(&["--agent", "other"]), Vec::<String>::new());

@@ -18,7 +18,7 @@ use crate::exit::{Exit, Failure};
 use crate::front::Front;
 use crate::owed::{self, Debt};
 use crate::print::human::{self, Detail};
-use crate::print::{in_time, instant};
+use crate::print::{clean, in_time, instant, note};
 use crate::source::Blueprint;
 use crate::store::IfMissing;
 use crate::{print, standing};
@@ -54,6 +54,9 @@ async fn list(front: &Front, args: &List) -> Result<(), Failure> {
             Some(next) => query.page = PageRequest { after: Some(next), limit: None },
             None => break,
         }
+        if left == 0 {
+            note(&format!("there are more sessions: --limit shows more than {}", args.limit));
+        }
     }
     if found.is_empty() {
         front.out.line(front.out.dim("no sessions"));
@@ -71,9 +74,9 @@ async fn list(front: &Front, args: &List) -> Result<(), Failure> {
         front.out.object(&print::json::session(session));
         front.out.line(format!(
             "{:<id$}  {:<11}  {:<agent$}  {:>8}  {}",
-            session.key.id.as_str(),
+            clean(session.key.id.as_str()),
             session.status.as_str(),
-            session.queue.as_str(),
+            clean(session.queue.as_str()),
             session.last_message.0,
             instant(session.updated_at),
         ));
@@ -94,7 +97,7 @@ async fn show(front: &Front, args: &One) -> Result<(), Failure> {
         front.out.object(&as_json(&session, outcome.as_ref(), &debts, &runs)?);
         return Ok(());
     }
-    let row = |name: &str, value: &str| front.out.line(format!("{name:<9} {}", print::clean(value)));
+    let row = |name: &str, value: &str| front.out.line(format!("{name:<9} {}", clean(value)));
     row("session", session.key.id.as_str());
     row("status", session.status.as_str());
     if let Some(outcome) = &outcome {
