@@ -131,6 +131,18 @@ fn a_printed_command_survives_any_id() {
 }
 
 #[test]
+fn where_the_rest_of_long_arguments_is_shown_is_said() {
+    let fixture = Fixture::new();
+    let content = "x".repeat(5_000);
+    let call = format!("{{ tool = 'write_file', arguments = {{ path = 'long', content = '{content}' }} }}");
+    fixture.write("script.toml", &format!("turns = [{{ calls = [{call}] }}]"));
+    let ran = fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
+    let ran = ran.says("5000 bytes in all: holdover sessions messages");
+    assert!(!ran.out.contains(&content));
+    fixture.run(&["sessions", "messages", "s"]).ends(0).says(&content);
+}
+
+#[test]
 fn a_deadline_that_passed_is_named() {
     let fixture = Fixture::new();
     let agent = fixture.read("agent.toml");

@@ -215,7 +215,10 @@ fn arguments(out: &Out, text: &str) {
 fn shown(text: &str) -> String {
     let cleaned = clean(text);
     match cleaned.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => format!("{}\n… {} bytes in all", &cleaned[..end], text.len()),
+        Some((end, _)) => {
+            let bytes = text.len();
+            format!("{}\n… {bytes} bytes in all: holdover sessions messages shows them", &cleaned[..end])
+        }
         None => cleaned,
     }
 }
