@@ -146,6 +146,19 @@ fn a_durable_timer_is_followed() {
 }
 
 #[test]
+fn a_session_keeps_its_agent_and_says_so() {
+    let fixture = Fixture::new();
+    let run = || fixture.run(&["run", "agent.toml", "--session", "s", "write"]);
+    fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);
+    let agent = fixture.read("agent.toml");
+    fixture.write("agent.toml", &agent.replace(r#""ask""#, r#""allow""#));
+    let ran = run().ends(10);
+    assert!(ran.err.contains("session s keeps the agent it was created with"), "{ran:#?}");
+    fixture.write("agent.toml", &agent);
+    assert_eq!(run().err, "");
+}
+
+#[test]
 fn another_agent_does_not_take_a_session_over() {
     let fixture = Fixture::new();
     fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use holdover_core::ids::{SessionId, SessionKey};
 use holdover_core::message::SignalBody;
-use holdover_core::store::{Delivery, Labels};
-use holdover_runtime_local::{Deliver, Execute, RunHandle, RuntimeError};
+use holdover_core::store::{Delivery, Labels, Session};
+use holdover_runtime_local::{Agent, Deliver, Execute, RunHandle, RuntimeError};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -36,15 +36,18 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     };
     request.session.clone_from(&session);
     request.idempotency_key.clone_from(key);
+    let before = match &session {
+        Some(session) => front.runtime.session(&front.key(session)).await?,
+        None => None,
+    };
+    if let Some(before) = &before {
+        tell_of_changes(before, &request.agent, args);
+    }
     if *detach {
         let started = front.runtime.start(request).await?;
         let word = if started.duplicate { "duplicate" } else { "accepted" };
         return Ok(left_to_workers(front, &started.key, word).await);
     }
-    let before = match &session {
-        Some(session) => front.runtime.session(&front.key(session)).await?,
-        None => None,
-    };
     let handle = front.runtime.execute(request).await?;
     let key = handle.key().clone();
     front.out.line(front.out.dim(&format!("session {}", key.id)));
@@ -54,6 +57,15 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     let exit = follow(&mut front, &key, before.as_ref(), handle.outcome()).await;
     front.close().await;
     exit
+}
+
+/// A session goes on with the agent it was created with, whatever its file has come to say.
+fn tell_of_changes(before: &Session, agent: &Agent, args: &Run) {
+    let instead = args.drive.model.is_some() || args.drive.base_url.is_some();
+    if !instead && before.queue == *agent.queue() && before.definition != *agent.definition() {
+        let (id, file) = (&before.key.id, args.agent.display());
+        note(&format!("session {id} keeps the agent it was created with; {file} says something else by now"));
+    }
 }
 
 /// Says something to a session.
