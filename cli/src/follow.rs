@@ -9,7 +9,7 @@ use holdover_core::event::Event;
 use holdover_core::ids::{MessageSeq, SessionKey};
 use holdover_core::message::Message;
 use holdover_core::step::RunOutcome;
-use holdover_core::store::{EventCursor, MessageRange, Session, StateStore};
+use holdover_core::store::{EventCursor, Session};
 use holdover_runtime_local::{EventEntry, Follow, RuntimeError};
 
 use crate::exit::{Exit, Failure};
@@ -122,21 +122,10 @@ impl<'a> Reader<'a> {
 
     async fn event(&mut self, entry: &EventEntry) -> Result<(), Failure> {
         self.cursor = entry.cursor;
-        let message = match &entry.event {
-            Event::Message { seq, .. } => {
-                self.printed = *seq;
-                self.message(*seq).await?
-            }
-            Event::Init { .. }
-            | Event::RunStarted { .. }
-            | Event::Call { .. }
-            | Event::Suspended { .. }
-            | Event::BackingOff { .. }
-            | Event::TeardownFailed { .. }
-            | Event::Done { .. }
-            | Event::AgentEnd { .. }
-            | Event::History { .. } => None,
-        };
+        let message = self.front.message_of_event(self.key, &entry.event).await?;
+        if let Event::Message { seq, .. } = &entry.event {
+            self.printed = *seq;
+        }
         let out = &self.front.out;
         if out.json() {
             out.object(&json::event(entry, message.as_ref()));
@@ -164,14 +153,6 @@ impl<'a> Reader<'a> {
         }
         self.end_line();
         human::message(&self.front.out, message, Detail::Passing, said);
-    }
-
-    async fn message(&self, seq: MessageSeq) -> Result<Option<Message>, Failure> {
-        let stored = self.front.store.read_messages(self.key, &[MessageRange::new(seq, seq)]).await?;
-        let Some(stored) = stored.first() else { return Ok(None) };
-        let read = stored.payload.parse();
-        read.map(Some)
-            .map_err(|error| Failure::failed(format!("session {}: message {seq}: {error}", self.key.id)))
     }
 
     fn hear(&mut self, said: Live) {

@@ -3,8 +3,10 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use holdover_core::event::Event;
 use holdover_core::ids::{MessageSeq, SessionId, SessionKey};
-use holdover_core::store::{Session, StateStore};
+use holdover_core::message::Message;
+use holdover_core::store::{MessageRange, Session, StateStore};
 use holdover_runtime_local::{Provisional, RunObserver, Runtime, RuntimeOptions};
 use holdover_store_sqlite::SqliteStore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -83,6 +85,18 @@ impl Front {
     pub(crate) async fn session(&self, session: &SessionId) -> Result<Session, Failure> {
         let found = self.runtime.session(&self.key(session)).await?;
         found.ok_or_else(|| Failure::unknown(session))
+    }
+
+    /// The message that `event` announces, if it announces one.
+    pub(crate) async fn message_of_event(
+        &self,
+        key: &SessionKey,
+        event: &Event,
+    ) -> Result<Option<Message>, Failure> {
+        let Event::Message { seq, .. } = event else { return Ok(None) };
+        let stored = self.store.read_messages(key, &[MessageRange::new(*seq, *seq)]).await?;
+        let read = stored.first().map(|stored| stored.payload.parse()).transpose();
+        read.map_err(|error| Failure::failed(format!("session {}: message {seq}: {error}", key.id)))
     }
 
     /// Refuses to go on with a session whose agent cannot be built here; what was done before is named.

@@ -3,12 +3,11 @@
 use std::num::NonZeroU32;
 
 use futures::StreamExt;
-use holdover_core::event::Event;
 use holdover_core::ids::SessionKey;
 use holdover_core::step::RunOutcome;
 use holdover_core::store::{
-    EventCursor, Labels, MessageRange, PAGE_ROWS_MAX, PageRequest, RunRecord, Session, SessionQuery,
-    SessionSummary, StateStore,
+    EventCursor, Labels, PAGE_ROWS_MAX, PageRequest, RunRecord, Session, SessionQuery, SessionSummary,
+    StateStore,
 };
 use holdover_runtime_local::Follow;
 use serde_json::{Value, json};
@@ -224,21 +223,7 @@ async fn events(front: &Front, args: &Events) -> Result<(), Failure> {
         };
         let Some(entry) = entry.transpose()? else { return Ok(()) };
         if front.common.json {
-            let message = match &entry.event {
-                Event::Message { seq, .. } => {
-                    let stored = front.store.read_messages(&key, &[MessageRange::new(*seq, *seq)]).await?;
-                    stored.first().and_then(|stored| stored.payload.parse().ok())
-                }
-                Event::Init { .. }
-                | Event::RunStarted { .. }
-                | Event::Call { .. }
-                | Event::Suspended { .. }
-                | Event::BackingOff { .. }
-                | Event::TeardownFailed { .. }
-                | Event::Done { .. }
-                | Event::AgentEnd { .. }
-                | Event::History { .. } => None,
-            };
+            let message = front.message_of_event(&key, &entry.event).await?;
             front.out.object(&print::json::event(&entry, message.as_ref()));
         } else {
             let line = human::event(&entry.event);
