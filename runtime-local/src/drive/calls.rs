@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::Driver;
 use super::done::Done;
+use crate::arguments::parse_arguments;
 use crate::clock::{Lease, far};
-use crate::gate::parse_arguments;
 use crate::guard::guarded;
 
 /// How long a tool may take to say whether a call that took too long has acted.
