@@ -20,6 +20,8 @@ use crate::guard::guarded;
 /// How long a tool may take to say whether a call that took too long has acted.
 const ASK_STOPPED: Duration = Duration::from_secs(2);
 
+const STOPPED_UNSENT: &str = "it was stopped before it was sent";
+
 /// The calls that are out, and those that wait for the lease.
 #[derive(Default)]
 pub(super) struct Calls {
@@ -31,6 +33,11 @@ impl Calls {
     /// Forgets a call that came back; false if it was not out.
     pub(super) fn over(&mut self, call: &CallId) -> bool {
         self.out.remove(call).is_some()
+    }
+
+    /// Forgets a call that was not sent after all; true if it was told to stop meanwhile.
+    fn unsent(&mut self, call: &CallId) -> bool {
+        self.out.remove(call).is_some_and(|stop| stop.borrow().is_some())
     }
 }
 
@@ -46,9 +53,17 @@ impl Driver {
         }
     }
 
-    pub(super) fn hold(&mut self, call: CallOut) {
+    /// A call whose task found that the lease had ended. One that was told to stop meanwhile is never sent.
+    pub(super) fn came_back_unsent(&mut self, call: CallOut) {
+        if self.calls.unsent(&call.id) {
+            self.not_run(call.id, String::from(STOPPED_UNSENT));
+        } else {
+            self.hold(call);
+        }
+    }
+
+    fn hold(&mut self, call: CallOut) {
         tracing::debug!(run = %self.fence, call = %call.id, "the lease has ended: renewing before it is sent");
-        self.calls.out.remove(&call.id);
         self.calls.held.push(call);
         self.renewal.now();
     }
@@ -125,7 +140,7 @@ impl Driver {
         for call in calls {
             if let Some(at) = self.calls.held.iter().position(|held| held.id == *call) {
                 self.calls.held.remove(at);
-                self.not_run(call.clone(), String::from("it was stopped before it was sent"));
+                self.not_run(call.clone(), String::from(STOPPED_UNSENT));
             } else if let Some(stop) = self.calls.out.get(call) {
                 stop.send_replace(Some(until));
             }
@@ -174,6 +189,26 @@ async fn ask_stopped(
         Err(_) => {
             tracing::debug!(%session, %call, "the tool did not say in time whether it acted");
             ToolError::Lost(why)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_was_told_to_stop_before_it_was_sent_is_not_sent_later() {
+        let id = CallId::new("call").unwrap();
+        let mut calls = Calls::default();
+        for stopped in [false, true] {
+            let (stop, _stopping) = watch::channel(None);
+            if stopped {
+                stop.send_replace(Some(Instant::now()));
+            }
+            calls.out.insert(id.clone(), stop);
+            assert_eq!(calls.unsent(&id), stopped);
+            assert!(!calls.over(&id));
         }
     }
 }
