@@ -188,3 +188,17 @@ async fn nothing_is_made_ready_when_the_lease_has_ended_before_it() {
     assert_eq!(runtime(&store, &agent).wait(run.key()).await.unwrap().kind(), OutcomeKind::Completed);
     assert_eq!(*rooms.0.lock().unwrap(), [("made", 1), ("freed", 1)]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_run_whose_last_commit_is_answered_late_is_not_lost_although_its_fence_has_ended() {
+    let model = Script::new(|_| Say::Text("ok"));
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = Stumbling::new(store());
+    // The commit after the one that begins the turn ends it and releases the session.
+    store.faults.late_commit.store(BEGINNING + 1, Ordering::SeqCst);
+    let began = Instant::now();
+    let mut run = runtime(&store, &agent).execute(say(&agent, "go")).await.unwrap();
+    let outcome = run.first_outcome().await.unwrap().unwrap();
+    assert_eq!(outcome.kind(), OutcomeKind::Completed);
+    assert!(store.fired() == 1 && began.elapsed() >= LATE, "it was renewed in vain meanwhile");
+}
