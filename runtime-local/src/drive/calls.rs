@@ -42,14 +42,11 @@ impl Calls {
 }
 
 impl Driver {
-    /// Sends calls, if the lease still runs; otherwise they wait until it was renewed.
+    /// Sends calls. Each looks at the lease itself, last before its effect; one that comes too late comes
+    /// back, and waits until the lease was renewed.
     pub(super) fn run_calls(&mut self, calls: Vec<CallOut>) {
         for call in calls {
-            if self.lease.runs() {
-                self.send_call(call);
-            } else {
-                self.hold(call);
-            }
+            self.send_call(call);
         }
     }
 
