@@ -32,7 +32,7 @@ pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> 
             tenant: (!args.all_tenants).then(|| common.tenant.clone()),
             shutdown_grace: args.grace,
             // Other processes give no hints on SQLite.
-            poll: Duration::from_millis(250),
+            poll: Duration::from_secs(1),
             ..WorkerOptions::default()
         },
     );
