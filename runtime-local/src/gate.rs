@@ -10,7 +10,7 @@ use holdover_core::gate::{GATE_TIMEOUT, GateQuestion, Verdict};
 use holdover_core::ids::CallId;
 use holdover_core::step::Ruling;
 use holdover_core::tool::ResourceProfile;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::agent::{Agent, EquippedTool};
 use crate::arguments::parse_arguments;
@@ -23,7 +23,12 @@ pub(crate) async fn consult(agent: Arc<Agent>, questions: Vec<GateQuestion>) -> 
         async move {
             let call = question.call.clone();
             let asked = guarded(rule(agent, question));
+            let began = Instant::now();
             let ruling = match timeout(GATE_TIMEOUT, asked).await {
+                // A gate that held its thread is heard late, and its word counts no more.
+                Ok(_) if began.elapsed() > GATE_TIMEOUT => {
+                    unavailable(format!("it answered after more than {} s", GATE_TIMEOUT.as_secs()))
+                }
                 Ok(Ok(ruling)) => ruling,
                 Ok(Err(panicked)) => unavailable(format!("it panicked: {}", panicked.0)),
                 Err(_) => unavailable(format!("it was silent for {} s", GATE_TIMEOUT.as_secs())),
