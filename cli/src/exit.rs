@@ -91,12 +91,12 @@ impl From<RuntimeError> for Failure {
                 instant(*lease_ends)
             )),
             RuntimeError::NotFound { key } => Self::unknown(&key.id),
+            RuntimeError::Aborted { key } => Self::failed(format!("session {}: it is aborted", key.id)),
             RuntimeError::NotResumable { key, status, .. } => Self::failed(format!(
                 "session {}: it is {status}: there is nothing to take up; say something with holdover send",
                 key.id
             )),
-            RuntimeError::Aborted { .. }
-            | RuntimeError::KeyConflict { .. }
+            RuntimeError::KeyConflict { .. }
             | RuntimeError::OtherAgent { .. }
             | RuntimeError::AgentUnknown { .. }
             | RuntimeError::EffectsRefused { .. }

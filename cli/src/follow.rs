@@ -6,10 +6,10 @@ use std::pin::pin;
 
 use futures::StreamExt;
 use holdover_core::event::Event;
-use holdover_core::ids::{MessageSeq, SessionKey, StepNumber};
+use holdover_core::ids::{MessageSeq, SessionKey};
 use holdover_core::message::Message;
 use holdover_core::step::RunOutcome;
-use holdover_core::store::{EventCursor, MessageRange, StateStore};
+use holdover_core::store::{EventCursor, Session};
 use holdover_runtime_local::{EventEntry, Follow, RuntimeError};
 
 use crate::exit::{Exit, Failure};
@@ -19,18 +19,18 @@ use crate::print::human::{self, Detail};
 use crate::print::{clean, json, note};
 use crate::signals::{Signals, Told};
 
-/// Prints what happens to `key` after `cursor` until `outcome` is there, then how the session stands and
-/// what it waits for. Ctrl-C interrupts the session; a second one leaves it where it is, as SIGTERM does.
+/// Prints what happens to `key` since it was `known` so until `outcome` is there, then how the session stands
+/// and what it waits for. Ctrl-C interrupts the session; a second one leaves it where it is, as SIGTERM does.
 pub(crate) async fn follow(
     front: &mut Front,
     key: &SessionKey,
-    cursor: EventCursor,
+    known: Option<&Session>,
     outcome: impl Future<Output = Result<RunOutcome, RuntimeError>>,
 ) -> Result<Exit, Failure> {
     let mut live = front.live.take();
     let mut signals = Signals::listen()?;
-    let mut reader = Reader::new(front, key, cursor);
-    let mut events = front.runtime.events(key, cursor, Follow::Forever);
+    let mut reader = Reader::new(front, key, known);
+    let mut events = front.runtime.events(key, reader.cursor, Follow::Forever);
     let mut outcome = pin!(outcome);
     let mut asked_to_stop = false;
     let ended = loop {
@@ -44,7 +44,8 @@ pub(crate) async fn follow(
             ended = &mut outcome => break ended,
             told = signals.next() => {
                 if asked_to_stop || told == Told::Terminate {
-                    let line = format!("session {}: left where it is; holdover resume takes it up again", key.id);
+                    let next = if asked_to_stop { "the next run ends the turn" } else { "holdover resume takes it up again" };
+                    let line = format!("session {}: left where it is; {next}", key.id);
                     return Err(Failure { exit: told.exit(), line });
                 }
                 asked_to_stop = true;
@@ -93,44 +94,38 @@ struct Reader<'a> {
     cursor: EventCursor,
     /// Said, but later than something durable that is not printed yet.
     held: VecDeque<Live>,
-    /// The step whose answer is being shown and is not durable yet.
-    showing: Option<StepNumber>,
+    /// The newest message that is printed.
+    printed: MessageSeq,
+    /// Whether an answer is being shown that is not durable yet.
+    showing: bool,
     /// What was shown of it.
     shown: String,
-    /// Calls whose results are not printed yet.
-    calls_open: usize,
     /// Whether the cursor of the terminal stands in the middle of a line.
     mid_line: bool,
 }
 
 impl<'a> Reader<'a> {
-    fn new(front: &'a Front, key: &'a SessionKey, cursor: EventCursor) -> Self {
+    fn new(front: &'a Front, key: &'a SessionKey, known: Option<&Session>) -> Self {
         Self {
             front,
             key,
-            cursor,
+            cursor: known.map_or(EventCursor::START, |session| {
+                EventCursor::after(session.incarnation, session.last_event)
+            }),
             held: VecDeque::new(),
-            showing: None,
+            printed: known.map_or(MessageSeq(0), |session| session.last_message),
+            showing: false,
             shown: String::new(),
-            calls_open: 0,
             mid_line: false,
         }
     }
 
     async fn event(&mut self, entry: &EventEntry) -> Result<(), Failure> {
         self.cursor = entry.cursor;
-        let message = match &entry.event {
-            Event::Message { seq, .. } => self.message(*seq).await?,
-            Event::Init { .. }
-            | Event::RunStarted { .. }
-            | Event::Call { .. }
-            | Event::Suspended { .. }
-            | Event::BackingOff { .. }
-            | Event::TeardownFailed { .. }
-            | Event::Done { .. }
-            | Event::AgentEnd { .. }
-            | Event::History { .. } => None,
-        };
+        let message = self.front.message_of_event(self.key, &entry.event).await?;
+        if let Event::Message { seq, .. } = &entry.event {
+            self.printed = *seq;
+        }
         let out = &self.front.out;
         if out.json() {
             out.object(&json::event(entry, message.as_ref()));
@@ -141,7 +136,7 @@ impl<'a> Reader<'a> {
         } else if let Some(line) = human::passing(out, &entry.event) {
             // What was said before it will not become durable.
             self.end_line();
-            self.showing = None;
+            self.showing = false;
             self.shown.clear();
             out.line(line);
         }
@@ -151,26 +146,13 @@ impl<'a> Reader<'a> {
 
     fn print(&mut self, message: &Message) {
         let mut said = false;
-        match message {
-            Message::Assistant(assistant) => {
-                said = !self.shown.is_empty() && self.shown == assistant.text();
-                self.showing = None;
-                self.shown.clear();
-                self.calls_open = assistant.calls().count();
-            }
-            Message::Tool(_) => self.calls_open = self.calls_open.saturating_sub(1),
-            Message::User(_) | Message::Decision(_) | Message::Notice(_) => {}
+        if let Message::Assistant(assistant) = message {
+            said = !self.shown.is_empty() && self.shown == assistant.text();
+            self.showing = false;
+            self.shown.clear();
         }
         self.end_line();
         human::message(&self.front.out, message, Detail::Passing, said);
-    }
-
-    async fn message(&self, seq: MessageSeq) -> Result<Option<Message>, Failure> {
-        let stored = self.front.store.read_messages(self.key, &[MessageRange::new(seq, seq)]).await?;
-        let Some(stored) = stored.first() else { return Ok(None) };
-        let read = stored.payload.parse();
-        read.map(Some)
-            .map_err(|error| Failure::failed(format!("session {}: message {seq}: {error}", self.key.id)))
     }
 
     fn hear(&mut self, said: Live) {
@@ -182,19 +164,19 @@ impl<'a> Reader<'a> {
     fn release(&mut self) {
         while let Some(said) = self.held.front() {
             match said {
-                Live::Asked(step) => {
-                    if self.calls_open > 0 || self.showing.is_some_and(|showing| showing != *step) {
+                Live::Asked(after) => {
+                    if self.printed < *after {
                         return;
                     }
-                    self.showing = Some(*step);
-                    if !self.shown.is_empty() {
+                    // What it said is printed, if more than it was shown is.
+                    self.showing = self.printed == *after;
+                    if self.showing && !self.shown.is_empty() {
                         self.shown.clear();
                         self.end_line();
                         self.front.out.line(self.front.out.dim("• cut off; the model is asked again"));
                     }
                 }
-                // What came after its answer became durable has been printed with it.
-                Live::Text(_) if self.showing.is_none() => {}
+                Live::Text(_) if !self.showing => {}
                 Live::Text(text) => {
                     self.shown.push_str(text);
                     self.mid_line = !text.ends_with('\n');

@@ -1,9 +1,12 @@
 //! What every command works with: the store, the runtime on it, the way to the reader.
 
+use std::io::Read;
 use std::sync::Arc;
 
-use holdover_core::ids::{SessionId, SessionKey, StepNumber};
-use holdover_core::store::{EventCursor, Session, StateStore};
+use holdover_core::event::Event;
+use holdover_core::ids::{MessageSeq, SessionId, SessionKey};
+use holdover_core::message::Message;
+use holdover_core::store::{MessageRange, Session, StateStore};
 use holdover_runtime_local::{Provisional, RunObserver, Runtime, RuntimeOptions};
 use holdover_store_sqlite::SqliteStore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -14,6 +17,9 @@ use crate::exit::Failure;
 use crate::print::{Out, note};
 use crate::source::StoredAgents;
 use crate::store::{self, IfMissing};
+
+/// The most that is read from standard input.
+const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// What every command works with.
 pub(crate) struct Front {
@@ -81,6 +87,18 @@ impl Front {
         found.ok_or_else(|| Failure::unknown(session))
     }
 
+    /// The message that `event` announces, if it announces one.
+    pub(crate) async fn message_of_event(
+        &self,
+        key: &SessionKey,
+        event: &Event,
+    ) -> Result<Option<Message>, Failure> {
+        let Event::Message { seq, .. } = event else { return Ok(None) };
+        let stored = self.store.read_messages(key, &[MessageRange::new(*seq, *seq)]).await?;
+        let read = stored.first().map(|stored| stored.payload.parse()).transpose();
+        read.map_err(|error| Failure::failed(format!("session {}: message {seq}: {error}", key.id)))
+    }
+
     /// Refuses to go on with a session whose agent cannot be built here; what was done before is named.
     pub(crate) fn can_run(&self, session: &Session, done: &str) -> Result<(), Failure> {
         self.agents.rebuild(&session.definition).map(drop).map_err(|why| {
@@ -95,16 +113,11 @@ impl Front {
     }
 }
 
-/// Where the events of `session` end as it was read.
-pub(crate) fn end_of(session: &Session) -> EventCursor {
-    EventCursor::after(session.incarnation, session.last_event)
-}
-
 /// Something a model said that is not durable yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Live {
-    /// It is asked.
-    Asked(StepNumber),
+    /// It is asked, and shown what is said up to this message.
+    Asked(MessageSeq),
     /// More text.
     Text(String),
 }
@@ -116,7 +129,7 @@ struct Listener {
 impl RunObserver for Listener {
     fn on_model_call(&self, of: &Provisional) {
         // Nobody reads along any more.
-        let _ = self.said.send(Live::Asked(of.step));
+        let _ = self.said.send(Live::Asked(of.after));
     }
 
     fn on_text(&self, _of: &Provisional, text: &str) {
@@ -129,9 +142,18 @@ pub(crate) fn text_of(word: &str) -> Result<String, Failure> {
     if word != "-" {
         return Ok(word.to_owned());
     }
-    std::io::read_to_string(std::io::stdin())
-        .map(|text| text.trim_end().to_owned())
-        .map_err(|error| Failure::failed(format!("standard input: {error}")))
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(INPUT_BYTES_MAX + 1).read_to_string(&mut text);
+    match read {
+        Ok(bytes) if bytes as u64 > INPUT_BYTES_MAX => {
+            Err(Failure::wrong_use(format!("standard input: more than {INPUT_BYTES_MAX} bytes")))
+        }
+        Ok(_) => Ok(text.trim_end().to_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            Err(Failure::wrong_use("standard input: is no UTF-8 text"))
+        }
+        Err(error) => Err(Failure::failed(format!("standard input: {error}"))),
+    }
 }
 
 /// The message of the command line; from standard input if it is left out and comes from no terminal.

@@ -102,13 +102,26 @@ fn commands(
 /// The command line of `words` on the same store and tenant, as it is typed here.
 pub(crate) fn command(front: &Front, words: &[&str]) -> Vec<String> {
     let common = &front.common;
-    let mut line = vec![program()];
-    line.extend(words.iter().map(|word| (*word).to_owned()));
+    let mut options = Vec::new();
     if common.store != crate::store::DEFAULT_STORE {
-        line.extend(["--store".to_owned(), common.store.clone()]);
+        options.extend(["--store".to_owned(), common.store.clone()]);
     }
-    if common.tenant.as_str() != "default" {
-        line.extend(["--tenant".to_owned(), common.tenant.to_string()]);
+    match common.tenant.as_str() {
+        "default" => {}
+        tenant if tenant.starts_with('-') => options.push(format!("--tenant={tenant}")),
+        tenant => options.extend(["--tenant".to_owned(), tenant.to_owned()]),
+    }
+    let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    let mut line = vec![program()];
+    if words.iter().any(|word| word.starts_with('-')) {
+        // An id that looks like an option.
+        line.push(words.remove(0));
+        line.extend(options);
+        line.push("--".to_owned());
+        line.extend(words);
+    } else {
+        line.extend(words);
+        line.extend(options);
     }
     line
 }

@@ -2,7 +2,9 @@
 
 mod support;
 
-use support::Fixture;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use support::{Fixture, wait_until};
 
 #[test]
 fn the_printed_command_answers_the_suspension() {
@@ -115,6 +117,42 @@ fn an_answer_given_twice_is_said_so_and_another_one_is_refused() {
     fixture.run(&["resume", "t"]).ends(0).says("Blue it is.");
     fixture.run(&["answer", "t", "c1-0", "blue"]).ends(0).says("answered so already");
     fixture.run(&["answer", "t", "c1-0", "red"]).fails(1, &["call c1-0", "has its result already"]);
+}
+
+#[test]
+fn a_printed_command_survives_any_id() {
+    let fixture = Fixture::new();
+    for id in ["-x", "--help", "it's $HOME", "../a;b", "%", "#`x`"] {
+        let session = format!("--session={id}");
+        let ran = fixture.run(&["run", "agent.toml", &session, "--tenant=-t", "ask"]).ends(10);
+        let command = ran.command("answer").replace("YOUR ANSWER", "blue");
+        fixture.shell(&command).ends(0).says("Blue it is.");
+    }
+}
+
+#[test]
+fn where_the_rest_of_long_arguments_is_shown_is_said() {
+    let fixture = Fixture::new();
+    let content = "x".repeat(5_000);
+    let call = format!("{{ tool = 'write_file', arguments = {{ path = 'long', content = '{content}' }} }}");
+    fixture.write("script.toml", &format!("turns = [{{ calls = [{call}] }}]"));
+    let ran = fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
+    let ran = ran.says("5000 bytes in all: holdover sessions messages");
+    assert!(!ran.out.contains(&content));
+    fixture.run(&["sessions", "messages", "s"]).ends(0).says(&content);
+}
+
+#[test]
+fn a_deadline_that_passed_is_named() {
+    let fixture = Fixture::new();
+    let agent = fixture.read("agent.toml");
+    fixture.write("agent.toml", &format!("{agent}\n[limits]\nanswer_timeout_ms = 2_000\n"));
+    let ran = fixture.run(&["run", "agent.toml", "--session", "s", "--json", "ask"]).ends(10);
+    let deadline = ran.last()["outcome"]["owed"][0]["deadline"].as_u64().expect("a deadline");
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis();
+    wait_until("the deadline has passed", || now() > u128::from(deadline));
+    fixture.run(&["answer", "s", "c1-0", "blue"]).fails(1, &["call c1-0", "its deadline passed at"]);
+    fixture.run(&["resume", "s"]).ends(0).says("No colour then.");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod support;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::Fixture;
 
 #[test]
@@ -83,11 +83,16 @@ fn a_worker_does_what_is_left_to_it() {
     }
     // Everything that the agent needs is stored with its sessions, and not where it was written.
     std::fs::remove_file(fixture.path("agent.toml")).expect("the agent file is removed");
-    fixture.run(&["work", "--until-idle", "--max-running", "2"]).ends(0).says("idle");
+    let worked = fixture.run(&["work", "--until-idle", "--max-running", "2"]).ends(0).says("idle");
+    for session in ["a", "b", "c"] {
+        assert!(worked.out.contains(&format!("session {session}: completed")), "{worked:#?}");
+    }
     for session in ["a", "b", "c"] {
         fixture.run(&["sessions", "messages", session]).ends(0).says("Good day.");
     }
-    fixture.run(&["work", "--until-idle"]).ends(0);
+    fixture.run(&["send", "a", "--detach", "nonsense"]).ends(0);
+    let lines = fixture.run(&["work", "--until-idle", "--json"]).ends(0).lines();
+    assert_eq!(lines[0], json!({ "session": "a", "outcome": { "kind": "failed" } }), "{lines:#?}");
 }
 
 #[test]
@@ -101,6 +106,8 @@ fn sessions_are_listed_and_shown() {
     };
     assert_eq!(ids(&[]), ["waits", "done"]);
     assert_eq!(ids(&["--limit", "1"]), ["waits"]);
+    let said = |limit: &str| fixture.run(&["sessions", "list", "--limit", limit]).ends(0).err;
+    assert!(said("1").contains("there are more sessions") && said("2").is_empty());
     assert_eq!(ids(&["--status", "suspended"]), ["waits"]);
     assert_eq!(ids(&["--agent", "tester", "--status", "idle"]), ["done"]);
     assert_eq!(ids(&["--agent", "other"]), Vec::<String>::new());
@@ -136,6 +143,19 @@ fn a_durable_timer_is_followed() {
     let ran = fixture.run(&["run", "agent.toml", "--json", "rest"]).ends(0);
     let suspended = ran.lines().iter().any(|line| line["event"]["kind"] == "suspended_until");
     assert!(suspended && ran.out.contains("Rested."), "{ran:#?}");
+}
+
+#[test]
+fn a_session_keeps_its_agent_and_says_so() {
+    let fixture = Fixture::new();
+    let run = || fixture.run(&["run", "agent.toml", "--session", "s", "write"]);
+    fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);
+    let agent = fixture.read("agent.toml");
+    fixture.write("agent.toml", &agent.replace(r#""ask""#, r#""allow""#));
+    let ran = run().ends(10);
+    assert!(ran.err.contains("session s keeps the agent it was created with"), "{ran:#?}");
+    fixture.write("agent.toml", &agent);
+    assert_eq!(run().err, "");
 }
 
 #[test]

@@ -28,12 +28,14 @@ fn an_agent_that_cannot_be_built_says_why() {
     let fixture = Fixture::new();
     fixture.run(&["run", "no-such.toml", "hello"]).fails(2, &["no-such.toml"]);
     fixture.write("bad.toml", "model = 'scripted:no-such-script.toml'\n");
-    fixture.run(&["run", "bad.toml", "hello"]).fails(1, &["bad.toml", "no-such-script.toml"]);
+    fixture.run(&["run", "bad.toml", "hello"]).fails(2, &["bad.toml", "no-such-script.toml"]);
+    fixture.write("bad.toml", "model = 'scripted:script.toml'\n[limits]\nmax_steps = 0\n");
+    fixture.run(&["run", "bad.toml", "hello"]).fails(2, &["bad.toml", "max_steps"]);
     fixture.write(
         "bad.toml",
         "[model]\nprovider = 'openai'\nname = 'm'\napi_key_env = 'HOLDOVER_NO_SUCH_KEY'\n",
     );
-    fixture.run(&["run", "bad.toml", "hello"]).fails(1, &["HOLDOVER_NO_SUCH_KEY"]);
+    fixture.run(&["run", "bad.toml", "hello"]).fails(2, &["HOLDOVER_NO_SUCH_KEY"]);
     fixture.run(&["run", "agent.toml", "--model", "gpt-5", "hello"]).ends(2);
     fixture.run(&["run", "agent.toml", "--root", "no-such-folder", "hello"]).fails(2, &["no-such-folder"]);
 }
@@ -83,6 +85,23 @@ fn the_store_comes_from_the_environment_too() {
     assert!(fixture.has("from-env.db"));
     let said = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(said.contains("--store sqlite:from-env.db"), "{said}");
+}
+
+#[test]
+fn standard_input_is_bounded_and_is_text() {
+    let fixture = Fixture::new();
+    let file = std::fs::File::create_new(fixture.path("large")).expect("a file");
+    file.set_len(65 * 1024 * 1024).expect("it grows");
+    std::fs::write(fixture.path("latin"), b"caf\xe9").expect("a file is written");
+    for (name, why) in [("large", "more than 67108864 bytes"), ("latin", "no UTF-8 text")] {
+        let input = std::fs::File::open(fixture.path(name)).expect("a file");
+        let mut command = fixture.command(&["run", "agent.toml", "-"]);
+        let output = command.stdin(input).output().expect("it starts");
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.starts_with("error: standard input: ") && said.contains(why), "{said}");
+    }
+    assert!(!fixture.has("holdover.db"), "nothing was begun");
 }
 
 #[test]

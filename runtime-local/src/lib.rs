@@ -11,6 +11,7 @@
 //! [`Runtime::wait`] waits in its own task, and its death loses nothing.
 
 mod agent;
+mod arguments;
 mod clock;
 mod drive;
 mod error;
@@ -23,8 +24,8 @@ mod source;
 mod worker;
 
 pub use agent::{Agent, AgentBuilder, AgentError, ClientTool, Definition};
+pub use arguments::JSON_DEPTH_MAX;
 pub use error::RuntimeError;
-pub use gate::JSON_DEPTH_MAX;
 pub use observer::{Provisional, RunObserver};
 pub use runtime::{
     Approval, Deliver, Delivered, Denial, EventEntry, Execute, Follow, GIVE_BACK_FOR, MessageEntry,

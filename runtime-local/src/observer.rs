@@ -1,6 +1,7 @@
-//! Looking on while a model answers.
+//! Looking on while sessions run here.
 
-use holdover_core::ids::{SessionKey, StepNumber};
+use holdover_core::ids::{MessageSeq, SessionKey, StepNumber};
+use holdover_core::step::RunOutcome;
 
 /// Which model call something provisional comes from. Only the commit of the message makes it true: the
 /// next attempt may say something else.
@@ -12,10 +13,12 @@ pub struct Provisional {
     pub step: StepNumber,
     /// Which attempt at it, from 0.
     pub attempt: u32,
+    /// The newest message that the model is shown; 0 for none. What it says comes after that one.
+    pub after: MessageSeq,
 }
 
-/// Told of what models say before it is durable, so that a person may read along. Called in the middle of
-/// the stream: it must return at once.
+/// Told of what happens in this process: what models say before it is durable, so that a person may read
+/// along, and how runs end. It must return at once: whoever calls it waits.
 pub trait RunObserver: Send + Sync + 'static {
     /// A model call begins.
     fn on_model_call(&self, _of: &Provisional) {}
@@ -28,4 +31,7 @@ pub trait RunObserver: Send + Sync + 'static {
 
     /// The model began to ask for a tool.
     fn on_call_started(&self, _of: &Provisional, _tool: &str) {}
+
+    /// A run is over; what it left is durable.
+    fn on_run_over(&self, _session: &SessionKey, _outcome: &RunOutcome) {}
 }

@@ -20,6 +20,9 @@ use crate::runtime::{Backoff, Claimed, GIVE_BACK_FOR, Runtime, draw_run};
 const GAP: Duration = Duration::from_millis(5);
 const GAP_MAX: Duration = Duration::from_millis(100);
 
+/// How long a claim that is on its way at shutdown is waited for.
+const LAST_ANSWER: Duration = Duration::from_secs(2);
+
 /// What a [`Worker`] serves, and how much of it.
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
@@ -69,25 +72,20 @@ impl Worker {
     /// and waited out: a worker outlives its store's restarts.
     pub async fn run(&self, shutdown: CancellationToken) {
         let mut running = JoinSet::new();
-        let work = self.work(&mut running);
-        tokio::select! {
-            biased;
-            () = shutdown.cancelled() => {}
-            never = work => match never {},
-        }
+        self.work(&mut running, &shutdown).await;
         self.finish(running).await;
     }
 
-    async fn work(&self, running: &mut JoinSet<()>) -> std::convert::Infallible {
+    async fn work(&self, running: &mut JoinSet<()>, shutdown: &CancellationToken) {
         let mut gap = Backoff::new(GAP, GAP_MAX);
         let mut stumble = Backoff::store();
-        loop {
+        while !shutdown.is_cancelled() {
             while let Some(ended) = running.try_join_next() {
                 note(ended);
             }
             let free = self.options.max_running.get() - running.len().min(self.options.max_running.get());
             if free == 0 {
-                if let Some(ended) = running.join_next().await {
+                if let Some(Some(ended)) = shutdown.run_until_cancelled(running.join_next()).await {
                     note(ended);
                 }
                 continue;
@@ -95,21 +93,26 @@ impl Worker {
             let store = self.runtime.store().clone();
             // Listen first, then look: what becomes due in between is not missed.
             let mut hint = Hint::listen(&store, Watch::Due, self.options.poll).await;
-            let claims = match self.claim(free).await {
+            let claims = tokio::select! {
+                claims = self.claim(free) => claims,
+                () = last_answer_is_late(shutdown) => return,
+            };
+            let claims = match claims {
                 Ok(claims) => claims,
                 Err(error) => {
                     tracing::warn!(%error, "worker: nothing claimed");
-                    sleep(stumble.take().max(self.options.poll.min(Duration::from_secs(1)) / 4)).await;
+                    let pause = stumble.take().max(self.options.poll.min(Duration::from_secs(1)) / 4);
+                    shutdown.run_until_cancelled(sleep(pause)).await;
                     continue;
                 }
             };
             stumble = Backoff::store();
             if claims.is_empty() {
                 // Hints that come to nothing are followed ever more slowly.
-                if hint.heard().await {
-                    sleep(gap.take()).await;
-                } else {
-                    gap = Backoff::new(GAP, GAP_MAX);
+                match shutdown.run_until_cancelled(hint.heard()).await {
+                    Some(true) => sleep(gap.take()).await,
+                    Some(false) => gap = Backoff::new(GAP, GAP_MAX),
+                    None => {}
                 }
                 continue;
             }
@@ -152,11 +155,18 @@ impl Worker {
     }
 }
 
+/// What was claimed when the shutdown came is run: dropped, it would lie still until its lease has ended. A
+/// store that does not answer is not waited for.
+async fn last_answer_is_late(shutdown: &CancellationToken) {
+    shutdown.cancelled().await;
+    sleep(LAST_ANSWER).await;
+}
+
 /// One claim, from here to its exit.
 async fn serve(runtime: Runtime, claimed: Claimed) {
     let fence = claimed.claim.fence.clone();
     let session = &claimed.claim.session;
-    let plan = match runtime.agent_of(&fence.key, &session.queue, &session.definition).await {
+    let plan = match runtime.agent_to_run(&fence.key, &session.queue, &session.definition).await {
         Ok(agent) => Plan::Run(agent),
         // No agent is needed to end a session.
         Err(_) if claimed.claim.interrupt().is_some() => Plan::End,
@@ -164,7 +174,7 @@ async fn serve(runtime: Runtime, claimed: Claimed) {
             let alarm = claimed.claim.now.after(GIVE_BACK_FOR);
             tracing::warn!(
                 session = %fence.key, queue = %session.queue, %error, until = %alarm,
-                "worker: no agent for a session that is due; given back"
+                "worker: a session that is due cannot be run here; given back"
             );
             let why = ErrorInfo::new("runtime.agent_unknown", error.to_string());
             return runtime.give_back(&claimed, alarm, &why).await;

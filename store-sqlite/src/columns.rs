@@ -74,6 +74,11 @@ impl<'r> Columns<'r> {
         self.take()
     }
 
+    /// The bytes of a text, whether or not they are a text.
+    pub(crate) fn text_bytes(&mut self) -> Result<Vec<u8>, Fault> {
+        self.take()
+    }
+
     /// An id, checked again as it was when it came in.
     pub(crate) fn id<T: TryFrom<String, Error: Display>>(&mut self) -> Result<T, Fault> {
         let text = self.text()?;

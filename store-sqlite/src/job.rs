@@ -146,3 +146,43 @@ impl<W: Write> Job for Queued<W> {
         self.answer(Err(fault), Some(Retry::OutcomeUnknown));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use sqlx::Connection;
+
+    use super::*;
+    use crate::options::SystemClock;
+
+    /// Finds something that cannot be read, before it writes or after.
+    struct Stumbles {
+        writes_first: bool,
+    }
+
+    #[async_trait]
+    impl Write for Stumbles {
+        type Outcome = ();
+        const OPERATION: &'static str = "stumble";
+
+        fn key(&self) -> Option<&SessionKey> {
+            None
+        }
+
+        async fn apply(&self, tx: &mut Tx<'_>) -> Result<(), Fault> {
+            if self.writes_first {
+                tx.write(sqlx::query("CREATE TABLE half (a)")).await?;
+            }
+            Err(Fault::Corrupt("it cannot be read".into()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_job_that_has_written_fails_with_its_group_and_one_that_has_not_fails_alone() {
+        let mut conn = SqliteConnection::connect("sqlite::memory:").await.expect("opens");
+        let mut tx = Tx::new(&mut conn, &SystemClock);
+        for writes_first in [true, false] {
+            let (mut job, _answer) = job(Stumbles { writes_first });
+            assert_eq!(job.run(&mut tx).await.is_err(), writes_first);
+        }
+    }
+}

@@ -99,3 +99,17 @@ async fn a_due_session_that_cannot_be_read_holds_up_nobody() {
         "not claimed"
     );
 }
+
+#[tokio::test]
+async fn a_name_that_is_no_text_holds_up_nobody() {
+    let folder = Folder::new();
+    let store = folder.store().await;
+    for (n, id) in ["a", "b", "c"].into_iter().enumerate() {
+        let at = Timestamp::from_ms(i64::try_from(n).unwrap());
+        store.create_session(NewSession { start: Start::At(at), ..new_session(&key(id)) }).await.unwrap();
+    }
+    assert_eq!(folder.sql("UPDATE session SET id = CAST(x'ff' AS TEXT) WHERE id = 'a'").await, 1);
+    assert_eq!(folder.sql("UPDATE session SET queue = CAST(x'ff' AS TEXT) WHERE id = 'b'").await, 1);
+    let claims = store.claim_due(claim_due(&["r1"])).await.unwrap();
+    assert_eq!(claims.iter().map(|claim| claim.fence.key.id.as_str()).collect::<Vec<_>>(), ["c"]);
+}

@@ -10,8 +10,8 @@ use super::run::left_to_workers;
 use crate::args::{Answer, Approve, Common, Deny, Drive};
 use crate::exit::{Exit, Failure};
 use crate::follow::follow;
-use crate::front::{Front, end_of, text_of};
-use crate::print::one_line;
+use crate::front::{Front, text_of};
+use crate::print::{instant, one_line};
 use crate::store::IfMissing;
 
 /// Lets a call run.
@@ -118,7 +118,7 @@ async fn give(
     }
     front.can_run(&stored, &format!("call {call} is {}", word.done()))?;
     let runtime = front.runtime.clone();
-    let exit = follow(&mut front, &key, end_of(&stored), runtime.wait(&key)).await;
+    let exit = follow(&mut front, &key, Some(&stored), runtime.wait(&key)).await;
     front.close().await;
     exit
 }
@@ -200,8 +200,23 @@ async fn answered_before(
             let content: String = one_line(&result.content).chars().take(80).collect();
             Before::Otherwise(format!("is not pending: it has ended ({content})"))
         }
-        (None, _) => Before::Otherwise("is not pending".to_owned()),
+        (None, _) => Before::Otherwise(expired(front, key, call).await?),
     })
+}
+
+/// Why a call without a result takes no answer.
+async fn expired(front: &Front, key: &SessionKey, call: &str) -> Result<String, Failure> {
+    let open = front.runtime.pending(key).await?;
+    let deadline = open.iter().find(|pending| names(pending, call)).and_then(|pending| pending.deadline);
+    Ok(match deadline {
+        Some(at) => format!("is not pending: its deadline passed at {}", instant(at)),
+        None => "is not pending".to_owned(),
+    })
+}
+
+/// Whether `call` names what waits, by the call or by the question.
+fn names(pending: &PendingCall, call: &str) -> bool {
+    pending.call.as_str() == call || pending.id.as_str() == call
 }
 
 /// An answer that lies in the inbox and has not been read yet.
@@ -212,8 +227,7 @@ async fn in_inbox(
     word: &Word,
 ) -> Result<Option<Before>, Failure> {
     let open = front.runtime.pending(key).await?;
-    let named = |pending: &&PendingCall| pending.call.as_str() == call || pending.id.as_str() == call;
-    let Some(asked) = open.iter().find(named) else { return Ok(None) };
+    let Some(asked) = open.iter().find(|pending| names(pending, call)) else { return Ok(None) };
     let mut after = InboxSeq(0);
     loop {
         let page = front.store.read_inbox(key, after, INBOX_PAGE).await?;

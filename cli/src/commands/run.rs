@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use holdover_core::ids::{SessionId, SessionKey};
 use holdover_core::message::SignalBody;
-use holdover_core::store::{Delivery, EventCursor, Labels};
-use holdover_runtime_local::{Deliver, Execute, RunHandle, RuntimeError};
+use holdover_core::store::{Delivery, Labels, Session};
+use holdover_runtime_local::{Agent, Deliver, Execute, RunHandle, RuntimeError};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -13,7 +13,7 @@ use crate::agent_file::{self, Instead};
 use crate::args::{Again, Common, Drive, Run, Send};
 use crate::exit::{Exit, Failure};
 use crate::follow::follow;
-use crate::front::{Front, end_of, message_of};
+use crate::front::{Front, message_of};
 use crate::print::{in_time, instant, note};
 use crate::store::IfMissing;
 
@@ -23,7 +23,7 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     let instead = instead_of(drive, root.clone());
     let blueprint = agent_file::read(file, &instead)?;
     let message = message_of(message.as_deref())?;
-    let refuse = |why: String| Failure::failed(format!("{}: {why}", file.display()));
+    let refuse = |why: String| Failure::wrong_use(format!("{}: {why}", file.display()));
     let agent = Arc::new(blueprint.build().map_err(refuse)?);
     let mut front = Front::open(common, Some(drive), IfMissing::Create).await?;
     let mut request = Execute::new(common.tenant.clone(), agent, message)
@@ -36,25 +36,36 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     };
     request.session.clone_from(&session);
     request.idempotency_key.clone_from(key);
+    let before = match &session {
+        Some(session) => front.runtime.session(&front.key(session)).await?,
+        None => None,
+    };
+    if let Some(before) = &before {
+        tell_of_changes(before, &request.agent, args);
+    }
     if *detach {
         let started = front.runtime.start(request).await?;
         let word = if started.duplicate { "duplicate" } else { "accepted" };
         return Ok(left_to_workers(front, &started.key, word).await);
     }
-    let before = match &session {
-        Some(session) => front.runtime.session(&front.key(session)).await?,
-        None => None,
-    };
-    let cursor = before.as_ref().map_or(EventCursor::START, end_of);
     let handle = front.runtime.execute(request).await?;
     let key = handle.key().clone();
     front.out.line(front.out.dim(&format!("session {}", key.id)));
     if handle.is_duplicate() {
         front.out.line("this key was used before: its turn is not started again");
     }
-    let exit = follow(&mut front, &key, cursor, handle.outcome()).await;
+    let exit = follow(&mut front, &key, before.as_ref(), handle.outcome()).await;
     front.close().await;
     exit
+}
+
+/// A session goes on with the agent it was created with, whatever its file has come to say.
+fn tell_of_changes(before: &Session, agent: &Agent, args: &Run) {
+    let instead = args.drive.model.is_some() || args.drive.base_url.is_some();
+    if !instead && before.queue == *agent.queue() && before.definition != *agent.definition() {
+        let (id, file) = (&before.key.id, args.agent.display());
+        note(&format!("session {id} keeps the agent it was created with; {file} says something else by now"));
+    }
 }
 
 /// Says something to a session.
@@ -82,7 +93,7 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
     }
     front.can_run(&session, "the message is delivered")?;
     let runtime = front.runtime.clone();
-    let exit = follow(&mut front, &session.key, end_of(&session), runtime.wait(&session.key)).await;
+    let exit = follow(&mut front, &session.key, Some(&session), runtime.wait(&session.key)).await;
     front.close().await;
     exit
 }
@@ -107,11 +118,11 @@ pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> 
     };
     let runtime = front.runtime.clone();
     let exit = match taken {
-        Ok(handle) => follow(&mut front, &key, end_of(&session), RunHandle::outcome(handle)).await,
+        Ok(handle) => follow(&mut front, &key, Some(&session), RunHandle::outcome(handle)).await,
         Err(RuntimeError::Held { worker, lease_ends, .. }) => {
             let when = in_time(front.runtime.now(), lease_ends);
             note(&format!("{worker} holds the session until {} ({when}); waiting", instant(lease_ends)));
-            follow(&mut front, &key, end_of(&session), runtime.wait(&key)).await
+            follow(&mut front, &key, Some(&session), runtime.wait(&key)).await
         }
         Err(error) => Err(error.into()),
     };

@@ -3,12 +3,11 @@
 use std::num::NonZeroU32;
 
 use futures::StreamExt;
-use holdover_core::event::Event;
 use holdover_core::ids::SessionKey;
 use holdover_core::step::RunOutcome;
 use holdover_core::store::{
-    EventCursor, Labels, MessageRange, PAGE_ROWS_MAX, PageRequest, RunRecord, Session, SessionQuery,
-    SessionSummary, StateStore,
+    EventCursor, Labels, PAGE_ROWS_MAX, PageRequest, RunRecord, Session, SessionQuery, SessionSummary,
+    StateStore,
 };
 use holdover_runtime_local::Follow;
 use serde_json::{Value, json};
@@ -18,7 +17,7 @@ use crate::exit::{Exit, Failure};
 use crate::front::Front;
 use crate::owed::{self, Debt};
 use crate::print::human::{self, Detail};
-use crate::print::{in_time, instant};
+use crate::print::{clean, in_time, instant, note};
 use crate::source::Blueprint;
 use crate::store::IfMissing;
 use crate::{print, standing};
@@ -54,6 +53,9 @@ async fn list(front: &Front, args: &List) -> Result<(), Failure> {
             Some(next) => query.page = PageRequest { after: Some(next), limit: None },
             None => break,
         }
+        if left == 0 {
+            note(&format!("there are more sessions: --limit shows more than {}", args.limit));
+        }
     }
     if found.is_empty() {
         front.out.line(front.out.dim("no sessions"));
@@ -71,9 +73,9 @@ async fn list(front: &Front, args: &List) -> Result<(), Failure> {
         front.out.object(&print::json::session(session));
         front.out.line(format!(
             "{:<id$}  {:<11}  {:<agent$}  {:>8}  {}",
-            session.key.id.as_str(),
+            clean(session.key.id.as_str()),
             session.status.as_str(),
-            session.queue.as_str(),
+            clean(session.queue.as_str()),
             session.last_message.0,
             instant(session.updated_at),
         ));
@@ -94,7 +96,7 @@ async fn show(front: &Front, args: &One) -> Result<(), Failure> {
         front.out.object(&as_json(&session, outcome.as_ref(), &debts, &runs)?);
         return Ok(());
     }
-    let row = |name: &str, value: &str| front.out.line(format!("{name:<9} {}", print::clean(value)));
+    let row = |name: &str, value: &str| front.out.line(format!("{name:<9} {}", clean(value)));
     row("session", session.key.id.as_str());
     row("status", session.status.as_str());
     if let Some(outcome) = &outcome {
@@ -221,21 +223,7 @@ async fn events(front: &Front, args: &Events) -> Result<(), Failure> {
         };
         let Some(entry) = entry.transpose()? else { return Ok(()) };
         if front.common.json {
-            let message = match &entry.event {
-                Event::Message { seq, .. } => {
-                    let stored = front.store.read_messages(&key, &[MessageRange::new(*seq, *seq)]).await?;
-                    stored.first().and_then(|stored| stored.payload.parse().ok())
-                }
-                Event::Init { .. }
-                | Event::RunStarted { .. }
-                | Event::Call { .. }
-                | Event::Suspended { .. }
-                | Event::BackingOff { .. }
-                | Event::TeardownFailed { .. }
-                | Event::Done { .. }
-                | Event::AgentEnd { .. }
-                | Event::History { .. } => None,
-            };
+            let message = front.message_of_event(&key, &entry.event).await?;
             front.out.object(&print::json::event(&entry, message.as_ref()));
         } else {
             let line = human::event(&entry.event);

@@ -4,6 +4,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use holdover_core::ids::SessionKey;
+use holdover_core::step::RunOutcome;
 use holdover_core::store::{PageRequest, SessionQuery, SessionStatus, StateStore};
 use holdover_runtime_local::{Provisional, RunObserver, Worker, WorkerOptions};
 use serde_json::json;
@@ -12,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::args::{Common, Work};
 use crate::exit::{Exit, Failure};
 use crate::front::Front;
-use crate::print::{Out, clean, note};
+use crate::print::{Out, clean, human, json, note};
 use crate::signals::{Signals, Told};
 use crate::store::IfMissing;
 
@@ -30,7 +32,7 @@ pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> 
             tenant: (!args.all_tenants).then(|| common.tenant.clone()),
             shutdown_grace: args.grace,
             // Other processes give no hints on SQLite.
-            poll: Duration::from_millis(250),
+            poll: Duration::from_secs(1),
             ..WorkerOptions::default()
         },
     );
@@ -66,6 +68,11 @@ impl RunObserver for Teller {
 
     fn on_call_started(&self, of: &Provisional, tool: &str) {
         self.out.line(format!("session {}: step {}: it asks for {}", of.session.id, of.step, clean(tool)));
+    }
+
+    fn on_run_over(&self, session: &SessionKey, outcome: &RunOutcome) {
+        self.out.line(format!("session {}: {}", session.id, human::outcome(outcome)));
+        self.out.object(&json::last(&session.id, json!({ "kind": outcome.kind().as_str() })));
     }
 }
 

@@ -198,6 +198,7 @@ fn arguments(out: &Out, text: &str) {
         return out.line(format!("    {}", shown(text)));
     };
     for (name, value) in &fields {
+        let name = clean(name);
         match value.as_str() {
             Some(text) if text.contains('\n') => {
                 out.line(format!("    {name}:"));
@@ -214,7 +215,10 @@ fn arguments(out: &Out, text: &str) {
 fn shown(text: &str) -> String {
     let cleaned = clean(text);
     match cleaned.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => format!("{}\n… {} bytes in all", &cleaned[..end], text.len()),
+        Some((end, _)) => {
+            let bytes = text.len();
+            format!("{}\n… {bytes} bytes in all: holdover sessions messages shows them", &cleaned[..end])
+        }
         None => cleaned,
     }
 }

@@ -100,9 +100,17 @@ pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// `text` without the control characters by which a model or a tool could drive a person's terminal.
+/// `text` without the characters by which a model or a tool could drive a person's terminal, or show words in
+/// another order than they stand in.
 pub(crate) fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if is_control(c) && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
+fn is_control(c: char) -> bool {
+    // Marks that turn the direction of writing, and separators that terminals take for line ends.
+    let turns =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 /// The first `chars` characters of the first line of `text`.
@@ -159,6 +167,10 @@ mod tests {
     #[test]
     fn nothing_drives_the_terminal() {
         assert_eq!(clean("a\x1b[2Jb\tc\nd\r"), "a\u{fffd}[2Jb\tc\nd\u{fffd}");
+        assert_eq!(
+            clean("a\u{202e}b\u{2066}c\u{2028}d é 👩\u{200d}🚀"),
+            "a\u{fffd}b\u{fffd}c\u{fffd}d é 👩\u{200d}🚀"
+        );
         assert_eq!(cut("one\ntwo", 80), "one …");
         assert_eq!(cut("abcdef", 3), "abc …");
         assert_eq!(cut("abc\n", 3), "abc");

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "every test file uses a part of it")]
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -156,6 +156,27 @@ impl Fixture {
         command.arg("-c").arg(line).current_dir(self.folder.path()).stdin(Stdio::null());
         command.env_remove("HOLDOVER_STORE");
         Ran::of(&[line], command.output().expect("it starts"))
+    }
+
+    /// Runs the binary with a terminal as its standard output. What it printed there is the answer.
+    pub(crate) fn run_on_terminal(&self, words: &[&str]) -> Ran {
+        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        grantpt(&ours).expect("it may be used");
+        unlockpt(&ours).expect("it may be opened");
+        let name = ptsname(&ours, Vec::new()).expect("it has a name").into_string().expect("UTF-8");
+        let theirs = std::fs::OpenOptions::new().write(true).open(name).expect("its other end");
+        let mut command = self.command(words);
+        command.env("TERM", "xterm").env_remove("NO_COLOR");
+        let child = command.stdout(theirs).stderr(Stdio::piped()).spawn().expect("it starts");
+        // Our copy of its end goes with it: then reading ends when the process does.
+        drop(command);
+        let mut shown = Vec::new();
+        // Linux reports the end as an error.
+        let _ = std::fs::File::from(ours).read_to_end(&mut shown);
+        let mut output = child.wait_with_output().expect("it ends");
+        output.stdout = shown;
+        Ran::of(words, output)
     }
 
     /// Starts the binary in a process group of its own.

@@ -72,7 +72,8 @@ pub const ROWS: &[Row] = &[
     row(S::Executing, I::Interrupted, &[S::Executing, S::TearingDown]),
     row(S::Executing, I::Failed, &[S::TearingDown]),
     row(S::Confirming, I::Call, &[S::Executing, S::Confirming, S::Steering]),
-    row(S::Confirming, I::Claimed, &[S::Confirming]),
+    // A dangerous call that is cancelled on recovery may have held others back.
+    row(S::Confirming, I::Claimed, &[S::Executing, S::Confirming]),
     row(S::Confirming, I::Parked, &[S::Confirming]),
     row(S::Confirming, I::Interrupted, &[S::TearingDown]),
     row(S::Confirming, I::Failed, &[S::TearingDown]),

@@ -157,6 +157,18 @@ fn states() -> Vec<AgentState> {
     held.calls[1].profile = held.calls[0].profile.clone();
     held.calls[1].dangerous = true;
     states.push(AgentState::Confirming { batch: held });
+    // The same, and the dangerous call itself holds another back.
+    let keys = |names: &[&str]| {
+        ResourceProfile::Keys(
+            names.iter().map(|name| ((*name).to_owned(), crate::tool::Access::Write)).collect(),
+        )
+    };
+    let mut chain = batch(&[waiting(), CallState::Approved, CallState::Approved]);
+    for (call, touched) in chain.calls.iter_mut().zip([&["a"][..], &["a", "b"], &["b"]]) {
+        call.profile = keys(touched);
+    }
+    chain.calls[1].dangerous = true;
+    states.push(AgentState::Confirming { batch: chain });
     states
 }
 

@@ -4,18 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::mind::{Draft, Ended, Mind};
-use super::{ATTEMPTS_MAX, Action, ActionId, Reply, RunOutcome, STATE_FORMAT, StartError, StepIterator};
+use super::{ATTEMPTS_MAX, Action, ActionId, Reply, STATE_FORMAT, StartError, StepIterator};
 use crate::agent::AgentSpec;
 use crate::error::ErrorInfo;
 use crate::event::Event;
 use crate::ids::{CallId, InboxSeq, MessageSeq};
-use crate::machine::{
-    AgentState, Call, CallInput, CallState, DoneReason, Facts, Input, Machine, TurnRequest, table,
-};
-use crate::message::{Message, ResultStatus, Said, SignalBody, UserMessage};
-use crate::store::{
-    Claim, InterruptKind, ItemKind, MessageRange, Release, SessionStatus, StoredItem, StoredMessage, Wake,
-};
+use crate::machine::{AgentState, Call, CallInput, CallState, Facts, Input, Machine, table};
+use crate::message::{Message, ResultStatus};
+use crate::store::{Claim, MessageRange, SessionStatus, StoredMessage};
 
 impl StepIterator {
     /// Begins the run that `claim` started: fresh, resumed or recovered, the same door.
@@ -207,7 +203,7 @@ impl StepIterator {
         }
     }
 
-    fn poison(&mut self) {
+    pub(super) fn poison(&mut self) {
         let detail = format!("its run died {} times in a row without any progress", self.attempts);
         let error = ErrorInfo::new("engine.poisoned", detail);
         if let AgentState::TearingDown { .. } = self.mind.machine.state {
@@ -257,157 +253,6 @@ impl StepIterator {
             };
             self.feed(Input::Call { call, input });
         }
-    }
-
-    /// A session at rest in the hands of a run: a turn begins, or there is nothing to do.
-    pub(super) fn at_rest(&mut self) -> bool {
-        let begins = self.what_begins();
-        if let Some(interrupt) = self.mind.interrupt.clone().filter(|_| !self.mind.interrupt_told) {
-            match (interrupt.kind, begins) {
-                // It was asked for when this turn was about to begin: that is the turn it stops.
-                (InterruptKind::Soft, Some(request)) => self.begin_turn(request),
-                (InterruptKind::Soft, None) => self.come_to_rest(),
-                (InterruptKind::Abort, _) => {
-                    self.mind.interrupt_told = true;
-                    self.mind.draft.interrupt_confirmed = Some(interrupt.id);
-                    self.feed(Input::Interrupted { kind: interrupt.kind });
-                }
-            }
-        } else if self.agent.is_none() {
-            self.pass_on();
-        } else {
-            match begins {
-                Some(request) => self.begin_turn(request),
-                None => self.come_to_rest(),
-            }
-        }
-        true
-    }
-
-    fn what_begins(&self) -> Option<TurnRequest> {
-        if self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Message { .. })) {
-            Some(TurnRequest::Message)
-        } else if self.wants_retry() {
-            Some(TurnRequest::Resume)
-        } else {
-            None
-        }
-    }
-
-    /// There is nothing to do: the session is left with the status of its last turn, also if the claim found
-    /// it suspended (moved there to be taken up again) or active (the run before died). A soft stop that
-    /// waits has nothing to stop.
-    fn come_to_rest(&mut self) {
-        self.consume_rest();
-        self.mind.draft.interrupt_confirmed = self.mind.interrupt.as_ref().map(|waiting| waiting.id.clone());
-        let status = match &self.mind.machine.state {
-            AgentState::Done { ending, .. } => ending.status(),
-            AgentState::Idle
-            | AgentState::Provisioning { .. }
-            | AgentState::Thinking { .. }
-            | AgentState::Streaming { .. }
-            | AgentState::Executing { .. }
-            | AgentState::Confirming { .. }
-            | AgentState::Steering { .. }
-            | AgentState::BackingOff { .. }
-            | AgentState::TearingDown { .. } => SessionStatus::Idle,
-        };
-        self.leave_for(RunOutcome::Released, Release::To { status, deadline: None, wake_on: 0 });
-    }
-
-    fn wants_retry(&self) -> bool {
-        let asked = self.mind.inbox.iter().any(|item| {
-            matches!(item.kind, ItemKind::Signal { .. }) && item.payload.parse::<SignalBody>().is_ok()
-        });
-        let resumable = match &self.mind.machine.state {
-            AgentState::Done { ending, .. } => match ending.reason {
-                DoneReason::Error | DoneReason::UserAbort => true,
-                DoneReason::ModelStop
-                | DoneReason::MaxTurns
-                | DoneReason::BudgetExceeded
-                | DoneReason::ToolStop => false,
-            },
-            AgentState::Idle
-            | AgentState::Provisioning { .. }
-            | AgentState::Thinking { .. }
-            | AgentState::Streaming { .. }
-            | AgentState::Executing { .. }
-            | AgentState::Confirming { .. }
-            | AgentState::Steering { .. }
-            | AgentState::BackingOff { .. }
-            | AgentState::TearingDown { .. } => false,
-        };
-        asked && resumable
-    }
-
-    fn begin_turn(&mut self, request: TurnRequest) {
-        let stopped = self.mind.interrupt.is_some();
-        let provisions = !stopped && self.agent.as_ref().is_some_and(|agent| agent.provisions);
-        self.usage_before = self.mind.machine.usage;
-        self.feed(Input::TurnRequested { request, provisions });
-        self.take_messages();
-        self.consume_rest();
-        self.mind.draft.decided = true;
-        if self.attempts >= ATTEMPTS_MAX {
-            self.poison();
-        }
-    }
-
-    /// Takes every waiting message into the transcript, in order.
-    pub(super) fn take_messages(&mut self) {
-        let (messages, rest): (Vec<StoredItem>, Vec<StoredItem>) = std::mem::take(&mut self.mind.inbox)
-            .into_iter()
-            .partition(|item| matches!(item.kind, ItemKind::Message { .. }));
-        self.mind.inbox = rest;
-        for item in messages {
-            self.mind.draft.consumed.push(item.seq);
-            let text = match item.payload.parse::<Said>() {
-                Ok(said) => said.text,
-                Err(_) => String::from_utf8_lossy(item.payload.bytes()).into_owned(),
-            };
-            self.append(Message::User(UserMessage { text, item: Some(item.seq) }));
-        }
-    }
-
-    /// Takes what no step needs: signals, and answers to calls that are pending no more.
-    pub(super) fn consume_rest(&mut self) {
-        let batch = self.mind.machine.state.batch();
-        let wanted = |item: &StoredItem| match &item.kind {
-            ItemKind::Message { .. } => true,
-            ItemKind::Signal { .. } => false,
-            ItemKind::Answer { pending, .. } => batch
-                .is_some_and(|batch| batch.calls.iter().any(|call| call.state.pending() == Some(pending))),
-        };
-        let (kept, rest): (Vec<StoredItem>, Vec<StoredItem>) =
-            std::mem::take(&mut self.mind.inbox).into_iter().partition(wanted);
-        self.mind.inbox = kept;
-        self.mind.draft.consumed.extend(rest.iter().map(|item| item.seq));
-    }
-
-    /// Gives the claim back: what there is to do needs the agent. Nothing was seen, and the session wants a
-    /// worker when it did before.
-    pub(super) fn pass_on(&mut self) {
-        let wakes = |item: &StoredItem| match &item.kind {
-            ItemKind::Message { wake } | ItemKind::Signal { wake } => *wake != Wake::Quiet,
-            ItemKind::Answer { .. } => false,
-        };
-        let alarm = match &self.mind.machine.state {
-            AgentState::Idle | AgentState::Done { .. } => {
-                let moved = self.found == SessionStatus::Suspended;
-                (moved || self.mind.inbox.iter().any(wakes)).then_some(self.now)
-            }
-            AgentState::Confirming { batch } => batch.wakes_at(),
-            AgentState::BackingOff { until, .. } => Some(*until),
-            AgentState::Provisioning { .. }
-            | AgentState::Thinking { .. }
-            | AgentState::Streaming { .. }
-            | AgentState::Executing { .. }
-            | AgentState::Steering { .. }
-            | AgentState::TearingDown { .. } => Some(self.now),
-        };
-        // A takeover that is given back stays due.
-        let alarm = alarm.filter(|_| self.found != SessionStatus::Active);
-        self.leave_for(RunOutcome::Released, Release::GiveBack { alarm });
     }
 }
 

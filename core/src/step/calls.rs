@@ -1,203 +1,15 @@
-//! The calls of a step: the gate is asked, they start, they come back.
+//! The calls of a step: they start, they come back, they are told of.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use super::results::{cancelled, cancelled_waiting, result, result_of_end};
-use super::{Action, CallOut, DEFERRED_OUTPUT_BYTES_MAX, Ruling, StepIterator};
-use crate::error::ErrorInfo;
+use super::results::{cancelled, cancelled_waiting, result};
+use super::{Action, CallOut, DEFERRED_OUTPUT_BYTES_MAX, StepIterator};
 use crate::event::Event;
-use crate::gate::GateQuestion;
-use crate::ids::{CallId, MessageSeq, PendingId, ToolName};
-use crate::machine::{
-    AgentState, Batch, Call, CallInput, CallState, CancelReason, Input, NewCall, Usage, retry, steering,
-};
-use crate::message::{AssistantMessage, AssistantPart, CallRequest, Message, ResultStatus};
-use crate::model::{AnswerPart, ModelAnswer, ModelError};
+use crate::ids::{CallId, PendingId, ToolName};
+use crate::machine::{Batch, Call, CallInput, CallState, CancelReason, Input};
+use crate::message::{Message, ResultStatus};
 use crate::payload::Digest;
-use crate::step::ActionId;
-use crate::store::NewMessage;
-use crate::time::Timestamp;
-use crate::tool::{EffectClass, ResourceProfile, RunsOn, ToolError, ToolReturn};
+use crate::tool::{EffectClass, ToolError, ToolReturn};
 
 impl StepIterator {
-    pub(super) fn on_model(&mut self, id: ActionId, result: Result<ModelAnswer, ModelError>) {
-        if self.model_call != Some(id) {
-            return;
-        }
-        self.model_call = None;
-        match result {
-            Ok(answer) => self.on_answer(answer),
-            Err(error) => {
-                let AgentState::Streaming { attempt, .. } = self.mind.machine.state else { return };
-                let retry_at = retry::delay_after(&error, attempt).map(|wait| self.now.after(wait));
-                let error = ErrorInfo::from(&error);
-                if let Some(until) = retry_at {
-                    self.emit(Event::BackingOff { until, attempt: attempt + 1, error: error.clone() });
-                }
-                self.feed(Input::ModelFailed { error, retry_at });
-                self.mind.draft.decided = true;
-            }
-        }
-    }
-
-    fn on_answer(&mut self, answer: ModelAnswer) {
-        let step = self.mind.machine.step;
-        let mut parts = Vec::with_capacity(answer.parts.len());
-        let mut calls = Vec::new();
-        self.mind.proposed.clear();
-        self.mind.edited.clear();
-        for part in answer.parts {
-            parts.push(match part {
-                AnswerPart::Text(text) => AssistantPart::Text { text },
-                AnswerPart::Reasoning { text, signature } => AssistantPart::Reasoning { text, signature },
-                AnswerPart::Call { tool, arguments } => {
-                    let id = match CallId::new(format!("c{step}-{}", calls.len())) {
-                        Ok(id) => id,
-                        Err(error) => {
-                            return self.give_up(ErrorInfo::new("engine.call_id", error.to_string()));
-                        }
-                    };
-                    let spec = self.agent.as_ref().and_then(|agent| agent.tool(&tool));
-                    calls.push(NewCall {
-                        id: id.clone(),
-                        tool: tool.clone(),
-                        effect: spec.map_or(EffectClass::ReadOnly, |spec| spec.effect),
-                        dangerous: spec.is_some_and(|spec| spec.dangerous),
-                        runs_on: spec.map_or(RunsOn::Server, |spec| spec.runs_on),
-                    });
-                    self.mind.proposed.insert(id.clone(), arguments.clone());
-                    AssistantPart::Call(CallRequest { id, tool, arguments })
-                }
-            });
-        }
-        let said = AssistantMessage { parts };
-        self.mind.said = said.text();
-        let message = self.append(Message::Assistant(said));
-        self.mind.asked_in = message;
-        let cost_microusd =
-            self.agent.as_ref().map_or(0, |agent| steering::cost_microusd(&answer.usage, &agent.limits));
-        let usage = Usage { tokens: answer.usage, cost_microusd, model_calls: 1, tool_calls: 0 };
-        self.mind.answered_at = (!calls.is_empty()).then_some(self.now);
-        self.mind.draft.decided = true;
-        self.feed(Input::ModelAnswered { message, calls, stop: answer.stop, usage });
-    }
-
-    /// Asks the gate; a tool that does not exist needs no gate.
-    pub(super) fn consult(&mut self, calls: &[CallId]) {
-        let Some(agent) = self.agent.clone() else { return };
-        let mut questions = Vec::new();
-        for id in calls {
-            let Some(call) = self.call(id) else { continue };
-            let Some(spec) = agent.tool(&call.tool) else {
-                let names: Vec<&str> = agent.tools.iter().map(|tool| tool.name.as_str()).collect();
-                let text = format!("there is no tool {:?}; there are: {}", call.tool, names.join(", "));
-                self.keep_result(result(&call, ResultStatus::Error, text, None));
-                self.feed(Input::Call { call: id.clone(), input: CallInput::Refused });
-                continue;
-            };
-            let arguments = self.arguments_of(id);
-            let digest = Digest::of(arguments.as_bytes());
-            questions.push(GateQuestion {
-                session: self.fence.key.clone(),
-                call: id.clone(),
-                tool: spec.name.clone(),
-                arguments,
-                digest,
-                effect: call.effect,
-                dangerous: call.dangerous,
-                approved: call.approved == Some(digest),
-            });
-            self.feed(Input::Call { call: id.clone(), input: CallInput::Asked });
-        }
-        if !questions.is_empty() {
-            let id = self.next_id();
-            let asked = questions.iter().map(|question| question.call.clone()).collect();
-            self.mind.consulting.insert(id, asked);
-            self.actions.push_back(Action::Consult { id, questions });
-        }
-    }
-
-    /// Takes the gate's word on the calls that it was asked about. A call that it passes over is denied.
-    pub(super) fn on_rulings(&mut self, id: ActionId, rulings: Vec<(CallId, Ruling)>) {
-        for id in self.mind.consulting.remove(&id).unwrap_or_default() {
-            let ruling = rulings.iter().find(|(call, _)| *call == id).map(|(_, ruling)| ruling.clone());
-            let ruling =
-                ruling.unwrap_or_else(|| Ruling::Unavailable { detail: "it passed over this".into() });
-            if let Some(call) = self.call(&id).filter(|call| call.state == CallState::Gating) {
-                self.on_ruling(&call, ruling);
-                self.mind.draft.decided = true;
-            }
-        }
-    }
-
-    fn on_ruling(&mut self, call: &Call, ruling: Ruling) {
-        let digest = Digest::of(self.arguments_of(&call.id).as_bytes());
-        let approved = call.approved == Some(digest);
-        let input = match ruling {
-            Ruling::Allow { profile } if call.runs_on == RunsOn::Client => self.ask_client(call, profile),
-            Ruling::Allow { profile } => Some(CallInput::Allowed { profile }),
-            Ruling::NeedsApproval { .. } if call.runs_on == RunsOn::Client => {
-                self.refuse(call, ResultStatus::Denied, "a tool that a client runs cannot ask for approval")
-            }
-            Ruling::NeedsApproval { profile, .. } if approved => Some(CallInput::Allowed { profile }),
-            Ruling::NeedsApproval { prompt, profile } => {
-                self.ask_person(call, call.arguments, prompt, profile)
-            }
-            // An edit that must be refused asks again, with the arguments of the model.
-            Ruling::Invalid { detail } if self.edited(call).is_some() => self.ask_again(call, &detail),
-            Ruling::Invalid { detail } => {
-                self.refuse(call, ResultStatus::Error, &format!("the arguments do not fit: {detail}"))
-            }
-            Ruling::Deny { reason } => self.refuse(call, ResultStatus::Denied, &format!("denied: {reason}")),
-            Ruling::Unavailable { detail } => {
-                let text = format!("denied: the gate is unavailable: {detail}");
-                self.refuse(call, ResultStatus::Denied, &text)
-            }
-        };
-        if let Some(input) = input {
-            self.feed(Input::Call { call: call.id.clone(), input });
-        }
-    }
-
-    fn refuse(&mut self, call: &Call, status: ResultStatus, text: &str) -> Option<CallInput> {
-        self.keep_result(result(call, status, text, self.edited(call)));
-        Some(CallInput::Refused)
-    }
-
-    fn ask_client(&mut self, call: &Call, profile: ResourceProfile) -> Option<CallInput> {
-        let pending = self.next_pending(call)?;
-        let deadline = self.answer_deadline(&call.tool);
-        self.open_pending(call, pending.clone(), deadline, None);
-        Some(CallInput::NeedsClient { pending, deadline, profile })
-    }
-
-    fn ask_person(
-        &mut self,
-        call: &Call,
-        arguments: MessageSeq,
-        prompt: Option<String>,
-        profile: ResourceProfile,
-    ) -> Option<CallInput> {
-        let pending: PendingId = self.next_pending(call)?;
-        let deadline = self.answer_deadline("");
-        self.open_pending(call, pending.clone(), deadline, prompt);
-        Some(CallInput::NeedsUser { pending, deadline, profile, arguments })
-    }
-
-    fn ask_again(&mut self, call: &Call, detail: &str) -> Option<CallInput> {
-        self.mind.edited.remove(&call.id);
-        let prompt = Some(format!("the edited arguments do not fit: {detail}"));
-        self.ask_person(call, self.mind.asked_in, prompt, call.profile.clone())
-    }
-
-    fn answer_deadline(&self, tool: &str) -> Option<Timestamp> {
-        let agent = self.agent.as_ref()?;
-        let own = agent.tool(tool).and_then(|spec| spec.timeout_ms);
-        let wait = own.or(agent.limits.answer_timeout_ms)?;
-        Some(self.now.after(Duration::from_millis(wait)))
-    }
-
     /// Sends calls whose intents, marks and `allow`s are durable, as far as their class asks for it.
     pub(super) fn send(&mut self, calls: &[CallId]) {
         let Some(agent) = self.agent.clone() else { return };
@@ -336,28 +148,6 @@ impl StepIterator {
             .is_some_and(|call| call.state == *state)
     }
 
-    /// Appends a message to the transcript as drafted, and says where it stands.
-    pub(super) fn append(&mut self, message: Message) -> MessageSeq {
-        match message.to_payload() {
-            Ok(payload) => self.append_as(message, NewMessage::Inline(payload)),
-            Err(error) => {
-                self.give_up(ErrorInfo::new("engine.encode", error.to_string()));
-                self.mind.last_message
-            }
-        }
-    }
-
-    fn append_as(&mut self, message: Message, stored: NewMessage) -> MessageSeq {
-        self.mind.last_message = self.mind.last_message.next();
-        let seq = self.mind.last_message;
-        self.emit(Event::Message { seq, role: message.role().to_owned() });
-        self.mind.draft.messages.push(stored);
-        self.added.truncate(self.mind.added);
-        self.added.push((seq, Arc::new(message)));
-        self.mind.added = self.added.len();
-        seq
-    }
-
     /// What a transition means for calls: events, and pending calls to close.
     pub(super) fn note_calls(&mut self, before: &Batch, after: &Batch) {
         for (was, is) in before.calls.iter().zip(&after.calls) {
@@ -384,30 +174,6 @@ impl StepIterator {
             Some(at) => drop(self.mind.draft.open.remove(at)),
             None => self.mind.draft.close.push(pending),
         }
-    }
-
-    /// Every call has its one result now, in call order (INV-08).
-    pub(super) fn promote(&mut self, batch: &Batch) {
-        self.mind.tools_done.clear();
-        for call in &batch.calls {
-            if let Some(result) = result_of_end(call, self.edited(call)) {
-                self.keep_result(result);
-            }
-            let Some(ended) = self.mind.ended.remove(&call.id) else { continue };
-            if ended.result.status == ResultStatus::Done {
-                self.mind.tools_done.push(ended.result.tool.clone());
-            }
-            let stored = if ended.staged {
-                NewMessage::Promote(call.id.clone())
-            } else {
-                NewMessage::Inline(ended.payload)
-            };
-            self.append_as(Message::Tool(ended.result), stored);
-        }
-        self.mind.proposed.clear();
-        self.mind.edited.clear();
-        self.mind.answered_at = None;
-        self.mind.draft.decided = true;
     }
 }
 

@@ -18,11 +18,16 @@ mod action;
 mod answers;
 mod begin;
 mod calls;
+mod gating;
 mod mind;
 mod outcome;
 mod progress;
 mod reply;
+mod rest;
 mod results;
+mod surroundings;
+mod thinking;
+mod transcript;
 mod writes;
 
 use std::collections::VecDeque;

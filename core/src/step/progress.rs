@@ -4,15 +4,12 @@
 use super::{ANSWER_HELD_MS_MAX, Action, ActionId, Found, RunOutcome, StepIterator};
 use crate::error::ErrorInfo;
 use crate::event::Event;
-use crate::ids::{CallId, MessageSeq};
+use crate::ids::CallId;
 use crate::machine::{
-    AgentState, CallInput, DoneReason, Ending, Input, StateKind, SteeringFrom, classify_suspension, retry,
-    steering,
+    AgentState, CallInput, DoneReason, Input, StateKind, SteeringFrom, classify_suspension, retry, steering,
 };
 use crate::message::{Message, Notice};
-use crate::store::{
-    InterruptKind, ItemKind, MessageRange, OutcomeKind, Release, SessionStatus, Staging, StoredItem,
-};
+use crate::store::{InterruptKind, ItemKind, OutcomeKind, Release, SessionStatus, Staging, StoredItem};
 use crate::time::Timestamp;
 use crate::tool::EffectClass;
 
@@ -105,83 +102,7 @@ impl StepIterator {
         moved
     }
 
-    // At rest
-
-    fn rest(&mut self) -> bool {
-        let turn_ended_here = self.mind.draft.events.iter().any(|event| matches!(event, Event::Done { .. }));
-        let AgentState::Done { ending, .. } = &self.mind.machine.state else { return self.at_rest() };
-        if !turn_ended_here && !self.aborts(ending) {
-            return self.at_rest();
-        }
-        let ending = ending.clone();
-        self.consume_rest();
-        let held = self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Message { .. }));
-        let deadline = held.then_some(self.now);
-        let release = Release::To { status: ending.status(), deadline, wake_on: 0 };
-        self.leave_for(RunOutcome::Ended(ending), release);
-        true
-    }
-
-    /// Whether this run ends a session at rest for ever.
-    fn aborts(&self, ending: &Ending) -> bool {
-        ending.status() == SessionStatus::Aborted && self.mind.moved
-    }
-
     // Provisioning
-
-    pub(super) fn provision(&mut self) -> bool {
-        if self.provisioning.is_some() {
-            return false;
-        }
-        if !self.mind.machine.turn.provisioned {
-            return self.feed(Input::Provisioned);
-        }
-        if !self.mind.provision_due {
-            return false;
-        }
-        // What is made ready must be known to be freed: the turn is durable first.
-        if self.commit_if_due() || self.writing.is_some() {
-            return false;
-        }
-        self.mind.provision_due = false;
-        let id = self.next_id();
-        self.provisioning = Some(id);
-        let turn = self.mind.machine.turn.number;
-        self.actions.push_back(Action::Provision { id, turn });
-        false
-    }
-
-    pub(super) fn on_provisioned(&mut self, id: ActionId, result: Result<(), ErrorInfo>) {
-        if self.provisioning != Some(id) {
-            return;
-        }
-        self.provisioning = None;
-        if !matches!(self.mind.machine.state, AgentState::Provisioning { .. }) {
-            return;
-        }
-        match result {
-            Ok(()) => self.feed(Input::Provisioned),
-            Err(error) => self.feed(Input::Failed { error }),
-        };
-        self.mind.draft.decided = true;
-    }
-
-    // The model
-
-    fn think(&mut self) -> bool {
-        self.commit_if_due();
-        if self.is_held() || (self.is_sync() && self.writing.is_some()) {
-            return false;
-        }
-        self.feed(Input::ModelCalled { entry: self.mind.last_message.next() })
-    }
-
-    pub(super) fn claimed_view(&self) -> Vec<MessageRange> {
-        if self.claimed_messages == MessageSeq(0) {
-            return Vec::new();
-        }
-        vec![MessageRange::new(MessageSeq(1), self.claimed_messages)]
-    }
 
     // Calls
 
@@ -359,43 +280,6 @@ impl StepIterator {
         self.leave_for(outcome, release);
     }
 
-    // The end
-
-    fn tear_down(&mut self) -> bool {
-        let AgentState::TearingDown { left, .. } = self.mind.machine.state else { return false };
-        if left.is_empty() {
-            return self.feed(Input::TornDown);
-        }
-        if self.tearing_down.is_some() || !self.mind.teardown_due {
-            return false;
-        }
-        // The outcome is fixed before anything is freed.
-        if self.mind.draft.is_due() {
-            self.hold_for_commit(Vec::new());
-            return false;
-        }
-        // What is being made ready is freed once it is there, or is known not to be.
-        if self.writing.is_some() || self.provisioning.is_some() {
-            return false;
-        }
-        self.mind.teardown_due = false;
-        let id = self.next_id();
-        self.tearing_down = Some(id);
-        self.actions.push_back(Action::TearDown { id, left });
-        false
-    }
-
-    pub(super) fn on_torn_down(&mut self, id: ActionId, result: Result<(), ErrorInfo>) {
-        if self.tearing_down != Some(id) {
-            return;
-        }
-        self.tearing_down = None;
-        if let Err(error) = result {
-            self.emit(Event::TeardownFailed { error });
-        }
-        self.feed(Input::TornDown);
-    }
-
     pub(super) fn leave_for(&mut self, outcome: RunOutcome, release: Release) {
         self.leaving = Some(outcome);
         self.want_commit(Some(release));
@@ -403,7 +287,7 @@ impl StepIterator {
 
     /// Commits the draft if it holds anything that is due and nothing is being written. A draft that
     /// closes a pending call is awaited.
-    fn commit_if_due(&mut self) -> bool {
+    pub(super) fn commit_if_due(&mut self) -> bool {
         if !self.mind.draft.is_due() {
             return false;
         }

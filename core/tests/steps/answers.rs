@@ -6,7 +6,7 @@ use holdover_core::machine::{CallState, DoneReason};
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::payload::{Digest, Payload};
 use holdover_core::step::{Action, RunOutcome};
-use holdover_core::store::{Delivery, InterruptKind, OutcomeKind, SessionStatus};
+use holdover_core::store::{Delivery, InterruptKind, OutcomeKind, PendingKind, SessionStatus};
 
 use crate::bench::Bench;
 use crate::check;
@@ -108,6 +108,31 @@ fn a_result_that_came_before_the_store_refused_is_kept() {
     run.model(text("done"));
     assert_eq!(bench.statuses(), [ResultStatus::Done; 2]);
     assert_eq!((bench.sent("c1-0"), bench.sent("c1-1")), (1, 1));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn what_came_since_the_state_before_is_taken_again_when_the_store_refuses() {
+    let bench = Bench::with(|agent| agent.limits.answer_timeout_ms = Some(5_000));
+    bench.say("edit it, ask, and note it");
+    let mut run = bench.run();
+    run.model(calls(&["edit", "ask", "note"]));
+    let pending = bench.pending();
+    let asked = |kind| pending.iter().find(|pending| pending.kind == kind).unwrap();
+    // The approval is read; while the gate thinks about it, the note comes back.
+    bench.approve(asked(PendingKind::Approval));
+    run.hold("consult");
+    run.news();
+    run.returns("c1-2", "noted");
+    // The client answers in time, the run does not hear of it, and the deadline passes.
+    bench.answer(asked(PendingKind::ClientTool), "42");
+    run.wait();
+    run.let_go("consult");
+    assert_eq!(run.calls_out(), ["c1-0"]);
+    run.returns("c1-0", "edited");
+    run.model(text("done"));
+    let texts: Vec<String> = bench.results().into_iter().map(|result| result.content).collect();
+    assert_eq!(texts, ["edited", "42", "noted"]);
     check::at_rest(&bench);
 }
 

@@ -112,6 +112,20 @@ fn an_abort_ends_the_session_at_every_moment_for_ever() {
 }
 
 #[test]
+fn the_commit_that_fixes_the_outcome_names_the_interrupt() {
+    for kind in [InterruptKind::Soft, InterruptKind::Abort] {
+        let bench = Bench::with(|agent| agent.provisions = true);
+        let mut run = at(&bench, "streaming");
+        bench.interrupt(kind);
+        run.news();
+        assert!(run.is_out("tear_down"));
+        assert_eq!(bench.session().interrupt, None, "it is carried out: nobody needs to hear of it again");
+        run.perform("tear_down");
+        check::at_rest(&bench);
+    }
+}
+
+#[test]
 fn a_parked_session_is_ended_at_once_without_its_agent() {
     for kind in [InterruptKind::Soft, InterruptKind::Abort] {
         for parked in ["approval", "client", "timer", "back-off"] {

@@ -395,7 +395,7 @@ fn cases() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: cases(),
-        max_shrink_iters: 20_000,
+        max_shrink_iters: 2_000,
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

@@ -22,6 +22,9 @@ use crate::{check, world};
 /// How often in a row a run may ask to be woken at once without doing anything.
 const AWAKENINGS_MAX: usize = 3;
 
+/// How many actions may follow from one reply.
+const ACTIONS_MAX: usize = 1_000;
+
 pub(crate) struct Run<'b> {
     pub(crate) bench: &'b Bench,
     pub(crate) steps: StepIterator,
@@ -99,7 +102,7 @@ impl<'b> Run<'b> {
     /// Performs everything that is not the story's, until there is nothing to start.
     fn settle(&mut self) {
         let mut awakenings = 0;
-        loop {
+        for _ in 0..ACTIONS_MAX {
             match self.steps.next_action() {
                 Action::Exit(outcome) => {
                     self.exit = Some(outcome);
@@ -128,6 +131,7 @@ impl<'b> Run<'b> {
                 }
             }
         }
+        panic!("actions without end in {:?}", self.steps.machine());
     }
 
     fn note(&self, action: &Action) {

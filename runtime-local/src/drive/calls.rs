@@ -13,12 +13,14 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::Driver;
 use super::done::Done;
+use crate::arguments::parse_arguments;
 use crate::clock::{Lease, far};
-use crate::gate::parse_arguments;
 use crate::guard::guarded;
 
 /// How long a tool may take to say whether a call that took too long has acted.
 const ASK_STOPPED: Duration = Duration::from_secs(2);
+
+const STOPPED_UNSENT: &str = "it was stopped before it was sent";
 
 /// The calls that are out, and those that wait for the lease.
 #[derive(Default)]
@@ -32,23 +34,33 @@ impl Calls {
     pub(super) fn over(&mut self, call: &CallId) -> bool {
         self.out.remove(call).is_some()
     }
+
+    /// Forgets a call that was not sent after all; true if it was told to stop meanwhile.
+    fn unsent(&mut self, call: &CallId) -> bool {
+        self.out.remove(call).is_some_and(|stop| stop.borrow().is_some())
+    }
 }
 
 impl Driver {
-    /// Sends calls, if the lease still runs; otherwise they wait until it was renewed.
+    /// Sends calls. Each looks at the lease itself, last before its effect; one that comes too late comes
+    /// back, and waits until the lease was renewed.
     pub(super) fn run_calls(&mut self, calls: Vec<CallOut>) {
         for call in calls {
-            if self.lease.runs() {
-                self.send_call(call);
-            } else {
-                self.hold(call);
-            }
+            self.send_call(call);
         }
     }
 
-    pub(super) fn hold(&mut self, call: CallOut) {
+    /// A call whose task found that the lease had ended. One that was told to stop meanwhile is never sent.
+    pub(super) fn came_back_unsent(&mut self, call: CallOut) {
+        if self.calls.unsent(&call.id) {
+            self.not_run(call.id, String::from(STOPPED_UNSENT));
+        } else {
+            self.hold(call);
+        }
+    }
+
+    fn hold(&mut self, call: CallOut) {
         tracing::debug!(run = %self.fence, call = %call.id, "the lease has ended: renewing before it is sent");
-        self.calls.out.remove(&call.id);
         self.calls.held.push(call);
         self.renewal.now();
     }
@@ -125,7 +137,7 @@ impl Driver {
         for call in calls {
             if let Some(at) = self.calls.held.iter().position(|held| held.id == *call) {
                 self.calls.held.remove(at);
-                self.not_run(call.clone(), String::from("it was stopped before it was sent"));
+                self.not_run(call.clone(), String::from(STOPPED_UNSENT));
             } else if let Some(stop) = self.calls.out.get(call) {
                 stop.send_replace(Some(until));
             }
@@ -174,6 +186,26 @@ async fn ask_stopped(
         Err(_) => {
             tracing::debug!(%session, %call, "the tool did not say in time whether it acted");
             ToolError::Lost(why)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_was_told_to_stop_before_it_was_sent_is_not_sent_later() {
+        let id = CallId::new("call").unwrap();
+        let mut calls = Calls::default();
+        for stopped in [false, true] {
+            let (stop, _stopping) = watch::channel(None);
+            if stopped {
+                stop.send_replace(Some(Instant::now()));
+            }
+            calls.out.insert(id.clone(), stop);
+            assert_eq!(calls.unsent(&id), stopped);
+            assert!(!calls.over(&id));
         }
     }
 }

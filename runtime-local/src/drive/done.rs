@@ -70,7 +70,7 @@ impl Driver {
                     self.apply(Reply::CallEnded { call, result, duration_ms });
                 }
             }
-            Done::CallHeld(call) => self.hold(call),
+            Done::CallHeld(call) => self.came_back_unsent(call),
             Done::LeaseLost => self.apply(Reply::LeaseLost),
         }
     }

@@ -54,8 +54,12 @@ pub(crate) async fn run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Resul
     let steps = match started {
         Ok(steps) => steps,
         Err(error) => {
-            let why = ErrorInfo::new("runtime.unreadable", error.to_string());
-            runtime.give_back(&claimed, clock.now().after(GIVE_BACK_FOR), &why).await;
+            // With an interrupt waiting, a session that is given back is due again at once: it is kept until
+            // the lease has ended instead, so that it is tried now and then and not over and over.
+            if claimed.claim.interrupt().is_none() {
+                let why = ErrorInfo::new("runtime.unreadable", error.to_string());
+                runtime.give_back(&claimed, clock.now().after(GIVE_BACK_FOR), &why).await;
+            }
             return Err(RuntimeError::Start(error));
         }
     };
@@ -79,8 +83,12 @@ pub(crate) async fn run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Resul
         releasing: 0,
     };
     let fence = driver.fence.clone();
+    let observer = driver.runtime.options().observer.clone();
     let outcome = driver.drive().await;
     tracing::debug!(run = %fence, outcome = outcome.kind().as_str(), "run over");
+    if let Some(observer) = observer {
+        observer.on_run_over(&fence.key, &outcome);
+    }
     Ok(outcome)
 }
 

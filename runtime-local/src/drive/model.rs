@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use holdover_core::ids::MessageSeq;
 use holdover_core::model::{
     Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
 };
@@ -37,7 +38,8 @@ impl Driver {
                     return Done::Reply(Reply::ModelAnswered { id, result: Err(error) });
                 }
             };
-            let of = Provisional { session: key, step: call.step, attempt: call.attempt };
+            let after = newest_shown(&call);
+            let of = Provisional { session: key, step: call.step, attempt: call.attempt, after };
             let request = request(&agent, &call, messages);
             let model = Arc::clone(agent.model());
             let asked = guarded(async move { ask(&*model, request, stall, observer.as_deref(), &of).await });
@@ -71,6 +73,11 @@ fn request(
         step: call.step.0,
         attempt: call.attempt,
     }
+}
+
+fn newest_shown(call: &ModelCall) -> MessageSeq {
+    let added = call.added.last().map(|(seq, _)| *seq);
+    added.or(call.view.last().map(|range| range.to)).unwrap_or(MessageSeq(0))
 }
 
 /// Asks the model and reads its stream until it has finished. Silence for longer than `stall` is an error.

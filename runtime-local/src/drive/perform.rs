@@ -83,8 +83,12 @@ impl Driver {
 
     fn provision(&mut self, id: ActionId, turn: TurnNumber) {
         let provisioner = self.agent.as_ref().and_then(|agent| agent.provisioner()).cloned();
-        let (key, runtime) = (self.fence.key.clone(), self.runtime.clone());
+        let (key, runtime, lease) = (self.fence.key.clone(), self.runtime.clone(), self.lease.clone());
         self.send(async move {
+            // Making something ready is an effect: another run may have the session, and its surroundings.
+            if !lease.runs() {
+                return Done::LeaseLost;
+            }
             let result = match provisioner {
                 Some(provisioner) => {
                     in_time(&runtime, "provision", async move { provisioner.provision(&key, turn).await })
@@ -100,6 +104,7 @@ impl Driver {
         let (key, turn) = (self.fence.key.clone(), self.steps.machine().turn.number);
         let (agent, definition, runtime) =
             (self.agent.clone(), self.definition.clone(), self.runtime.clone());
+        let lease = self.lease.clone();
         self.send(async move {
             if !provisioned {
                 return Done::Reply(Reply::TornDown { id, result: Ok(()) });
@@ -109,6 +114,9 @@ impl Driver {
                 Some(agent) => Ok(agent),
                 None => runtime.agent_of(&key, &definition.0, &definition.1).await,
             };
+            if !lease.runs() {
+                return Done::LeaseLost;
+            }
             let result = match agent {
                 Ok(agent) => free(&runtime, agent.provisioner().cloned(), key, turn).await,
                 Err(error) => Err(ErrorInfo::new("runtime.agent_unknown", error.to_string())),

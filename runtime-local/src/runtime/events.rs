@@ -135,6 +135,10 @@ impl Tail {
                 session.incarnation
             }
         };
+        // A session that has no newer event is not asked for them: who waits asks once a second.
+        if self.cursor.place_in(incarnation).is_some_and(|place| place >= session.last_event) {
+            return Ok(false);
+        }
         match self.runtime.store().read_events(&self.key, &self.cursor, PAGE_ROWS_MAX).await? {
             EventPage::Events { events, next, more } => {
                 for stored in events {

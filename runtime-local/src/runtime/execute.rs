@@ -144,7 +144,8 @@ impl Runtime {
                         return Ok(handle);
                     }
                 }
-                Some(_) if prepared.derived => {
+                Some(session) if prepared.derived => {
+                    check_agent(&prepared, &session)?;
                     if let Some(handle) = self.join(&prepared).await? {
                         return Ok(handle);
                     }
@@ -228,7 +229,7 @@ impl Runtime {
         let agent = if session.definition == *prepared.agent.definition() {
             Arc::clone(&prepared.agent)
         } else {
-            self.agent_of(&session.key, &session.queue, &session.definition).await?
+            self.agent_to_run(&session.key, &session.queue, &session.definition).await?
         };
         let claimed = match self.try_claim(&prepared.key, vec![prepared.item.clone()], None).await {
             // Deleted since it was read.

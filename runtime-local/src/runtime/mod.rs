@@ -165,6 +165,18 @@ impl Runtime {
         Ok(agent)
     }
 
+    /// The agent of a session of another's making, if this store can protect its effects.
+    pub(crate) async fn agent_to_run(
+        &self,
+        key: &SessionKey,
+        queue: &QueueLabel,
+        definition: &Payload,
+    ) -> Result<Arc<Agent>, RuntimeError> {
+        let agent = self.agent_of(key, queue, definition).await?;
+        self.check_effects(&agent)?;
+        Ok(agent)
+    }
+
     pub(crate) fn remember_own(&self, agent: &Arc<Agent>) {
         self.remember((agent.queue().clone(), agent.definition().digest()), agent);
     }

@@ -91,3 +91,34 @@ pub(crate) async fn until_answered<'a, T>(
         repeated = true;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use holdover_core::store::StoreErrorKind;
+    use holdover_core::time::Timestamp;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    /// What a request comes to whose errors say this, one after the other.
+    async fn ends_with(said: &[Retry]) -> GivenUp {
+        let now = Timestamp::from_ms(0);
+        let lease = Lease::granted(Instant::now(), now, now.after(Duration::from_secs(30)));
+        let mut said = said.iter();
+        let ended = until_answered::<()>(&lease, || {
+            let retry = *said.next().expect("it is not asked again");
+            let error = StoreError::new(StoreErrorKind::Unavailable, "test", "").retry(retry);
+            async move { Err(error) }.boxed()
+        });
+        ended.await.expect_err("nothing was answered")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_says_what_became_of_a_request_only_if_no_answer_was_lost_before() {
+        let refused = ends_with(&[Retry::Later, Retry::Never]).await;
+        assert!(matches!(refused, GivenUp::Final(_)), "{refused:?}");
+        let unknown = ends_with(&[Retry::OutcomeUnknown, Retry::Later, Retry::Never]).await;
+        assert!(matches!(unknown, GivenUp::LeaseEnded), "{unknown:?}");
+    }
+}

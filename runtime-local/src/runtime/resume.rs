@@ -38,7 +38,7 @@ impl Runtime {
                     return Err(RuntimeError::NotResumable { key: key.clone(), status, signal });
                 }
             };
-            let agent = self.agent_of(key, &session.queue, &session.definition).await?;
+            let agent = self.agent_to_run(key, &session.queue, &session.definition).await?;
             // Compare-and-set: of two resumes at once exactly one wins, the other learns who did.
             match self.try_claim(key, items, Some(session.version)).await? {
                 Try::Ours(claimed) => return Ok(RunHandle::begin(self, *claimed, Plan::Run(agent))),

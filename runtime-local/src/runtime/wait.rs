@@ -56,7 +56,7 @@ impl Runtime {
 
     /// Takes on a session that is due. None: somebody else has it, or its agent is not found here.
     async fn run_due(&self, key: &SessionKey, session: &Session) -> Result<Option<RunOutcome>, RuntimeError> {
-        let plan = match self.agent_of(key, &session.queue, &session.definition).await {
+        let plan = match self.agent_to_run(key, &session.queue, &session.definition).await {
             Ok(agent) => Plan::Run(agent),
             Err(RuntimeError::AgentUnknown { queue, why, .. }) => {
                 tracing::debug!(session = %key, %queue, %why, "left to a worker that has its agent");

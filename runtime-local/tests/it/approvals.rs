@@ -210,3 +210,17 @@ async fn an_approval_that_nobody_gives_times_out_by_itself() {
     assert_eq!(only_result(&runtime, &key).await.0, ResultStatus::Error);
     assert_eq!(tool.calls(), []);
 }
+
+#[tokio::test(start_paused = true)]
+async fn arguments_that_two_readers_could_take_differently_are_shown_to_nobody_and_never_run() {
+    let tool = Fake::echo("pay");
+    let model = Script::calling(vec![("pay", r#"{"n":1,"n":1000}"#)]);
+    let agent = Arc::new(agent(&model).tool(tool.clone()).gate(asking_for("pay")).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let key = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let (status, said) = only_result(&runtime, &key).await;
+    assert_eq!(status, ResultStatus::Error);
+    assert!(said.contains("named twice"), "{said}");
+    assert_eq!(tool.calls(), []);
+}

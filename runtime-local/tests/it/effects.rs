@@ -2,31 +2,53 @@
 
 use std::sync::{Arc, Mutex};
 
+use holdover_core::ids::SessionKey;
 use holdover_core::message::Message;
+use holdover_core::step::RunOutcome;
+use holdover_core::store::OutcomeKind;
 use holdover_runtime_local::{Agents, Provisional, RunObserver, Runtime, RuntimeOptions};
 
-use crate::bench::{agent, asking_for, completes, finish, only_pending, options, runtime, say, store};
-use crate::script::{Say, Script, results};
+use crate::bench::{agent, asking_for, finish, only_pending, options, runtime, say, store};
+use crate::script::{Script, results};
 use crate::tools::Fake;
 
 #[derive(Default)]
-struct Reader(Mutex<String>);
+struct Reader {
+    text: Mutex<String>,
+    after: Mutex<Vec<u64>>,
+    ends: Mutex<Vec<OutcomeKind>>,
+}
 
 impl RunObserver for Reader {
     fn on_text(&self, _of: &Provisional, text: &str) {
-        self.0.lock().unwrap().push_str(text);
+        self.text.lock().unwrap().push_str(text);
+    }
+
+    fn on_model_call(&self, of: &Provisional) {
+        self.after.lock().unwrap().push(of.after.0);
+    }
+
+    fn on_run_over(&self, _session: &SessionKey, outcome: &RunOutcome) {
+        self.ends.lock().unwrap().push(outcome.kind());
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_observer_reads_along() {
-    let model = Script::new(|_| Say::Text("hello"));
-    let agent = Arc::new(agent(&model).build().unwrap());
+    let model = Script::calling(vec![("echo", "{}")]);
+    let agent = Arc::new(agent(&model).tool(Fake::echo("echo")).gate(asking_for("echo")).build().unwrap());
     let reader = Arc::new(Reader::default());
     let options = RuntimeOptions { observer: Some(reader.clone()), ..options() };
-    let runtime = Runtime::new(Arc::new(store()), Arc::new(Agents::new()), options);
-    completes(runtime.execute(say(&agent, "hi")).await.unwrap()).await;
-    assert_eq!(*reader.0.lock().unwrap(), "hello");
+    let agents = Agents::new().with(Arc::clone(&agent));
+    let runtime = Runtime::new(Arc::new(store()), Arc::new(agents), options);
+    let (key, _) = finish(runtime.execute(say(&agent, "hi")).await.unwrap()).await;
+    let call = only_pending(&runtime, &key).await;
+    runtime.approve(&key, &call, holdover_runtime_local::Approval::default()).await.unwrap();
+    runtime.wait(&key).await.unwrap();
+    assert_eq!(*reader.text.lock().unwrap(), "done");
+    // The message; then the call, the decision and the result.
+    assert_eq!(*reader.after.lock().unwrap(), [1, 4]);
+    assert_eq!(*reader.ends.lock().unwrap(), [OutcomeKind::SuspendedClientTool, OutcomeKind::Completed]);
 }
 
 #[tokio::test(start_paused = true)]

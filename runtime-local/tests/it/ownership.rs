@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::bench::{agent, completes, only_result, runtime, say, settle, store, transcript, worker};
 use crate::script::{Say, Script};
+use crate::stopping::Rooms;
 use crate::stub_store::{LATE, Stumbling};
 use crate::tools::Fake;
 
@@ -166,4 +167,38 @@ async fn a_message_that_races_the_end_of_a_turn_is_never_lost() {
         assert_eq!(users, 2);
         assert_eq!(runtime.session(&key).await.unwrap().unwrap().unread, 0);
     }
+}
+
+/// The commit that begins a turn.
+const BEGINNING: u32 = 1;
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_made_ready_when_the_lease_has_ended_before_it() {
+    let rooms = Arc::new(Rooms::default());
+    let model = Script::new(|_| Say::Text("ok"));
+    let agent = Arc::new(agent(&model).provisioner(rooms.clone()).build().unwrap());
+    let store = Stumbling::new(store());
+    store.faults.late_commit.store(BEGINNING, Ordering::SeqCst);
+    *store.faults.no_renewals_until.lock().unwrap() = Some(Instant::now() + 10 * LATE);
+    let first = runtime(&store, &agent);
+    let mut run = first.execute(say(&agent, "go")).await.unwrap();
+    assert_eq!(run.first_outcome().await.unwrap().unwrap().kind(), OutcomeKind::Lost);
+    assert!(store.fired() >= 2);
+    assert_eq!(*rooms.0.lock().unwrap(), []);
+    assert_eq!(runtime(&store, &agent).wait(run.key()).await.unwrap().kind(), OutcomeKind::Completed);
+    assert_eq!(*rooms.0.lock().unwrap(), [("made", 1), ("freed", 1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_whose_last_commit_is_answered_late_is_not_lost_although_its_fence_has_ended() {
+    let model = Script::new(|_| Say::Text("ok"));
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = Stumbling::new(store());
+    // The commit after the one that begins the turn ends it and releases the session.
+    store.faults.late_commit.store(BEGINNING + 1, Ordering::SeqCst);
+    let began = Instant::now();
+    let mut run = runtime(&store, &agent).execute(say(&agent, "go")).await.unwrap();
+    let outcome = run.first_outcome().await.unwrap().unwrap();
+    assert_eq!(outcome.kind(), OutcomeKind::Completed);
+    assert!(store.fired() == 1 && began.elapsed() >= LATE, "it was renewed in vain meanwhile");
 }

@@ -1,13 +1,16 @@
 //! Idempotency keys, agents that do not fit, effects that a store cannot protect.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use holdover_core::ids::{ItemKey, SessionId};
 use holdover_core::store::{Labels, OutcomeKind, SessionQuery, StateStore};
 use holdover_core::tool::EffectClass;
-use holdover_runtime_local::{Agent, AgentError, Agents, Runtime, RuntimeError, RuntimeOptions};
+use holdover_runtime_local::{
+    Agent, AgentError, Agents, Runtime, RuntimeError, RuntimeOptions, WorkerOptions,
+};
 
-use crate::bench::{agent, completes, runtime, say, store, tenant, transcript};
+use crate::bench::{agent, completes, runtime, say, store, tenant, transcript, worker};
 use crate::script::{Say, Script};
 use crate::tools::Fake;
 
@@ -35,6 +38,9 @@ async fn a_key_starts_at_most_one_turn() {
     completes(later).await;
     let other = first.execute(say(&agent, "something else").once(key())).await;
     assert!(matches!(other, Err(RuntimeError::KeyConflict { .. })), "{other:?}");
+    let stranger = Arc::new(Agent::builder("other").model(model.clone()).build().unwrap());
+    let other = first.execute(say(&stranger, "go").once(key())).await;
+    assert!(matches!(other, Err(RuntimeError::OtherAgent { .. })), "{other:?}");
     assert_eq!(model.asked().len(), 1);
 }
 
@@ -92,6 +98,23 @@ async fn effects_are_refused_on_a_store_that_forgets_unless_overridden_by_name()
             assert!(matches!(refused, Err(RuntimeError::EffectsRefused { .. })), "{refused:?}");
         }
     }
+    // Also when the session is another process's, which accepted them.
+    let agents = Agents::new().with(Arc::clone(&once));
+    let strictly = Runtime::new(Arc::new(store.clone()), Arc::new(agents), RuntimeOptions::default());
+    let left = strict(Some("memory")).start(say(&once, "go")).await.unwrap().key;
+    let refusals = [
+        strictly.wait(&left).await.map(drop),
+        strictly.resume(&left).await.map(drop),
+        strictly.execute(say(&build(Fake::echo("pay")), "go").in_session(left.id.clone())).await.map(drop),
+    ];
+    for refused in refusals {
+        assert!(matches!(refused, Err(RuntimeError::EffectsRefused { .. })), "{refused:?}");
+    }
+    let _worker = worker(&strictly, WorkerOptions::default());
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(strict(None).session(&left).await.unwrap().unwrap().epoch.0, 1, "given back");
+    assert_eq!(model.asked().len(), 0);
+
     let idempotent = build(Fake::echo("pay"));
     completes(strict(None).execute(say(&idempotent, "go")).await.unwrap()).await;
     let accepted = strict(Some("memory")).execute(say(&once, "go")).await.unwrap();

@@ -153,7 +153,7 @@ async fn of_two_resumes_one_wins_and_the_other_learns_who_did() {
 
 /// Notes what is made ready and freed.
 #[derive(Default)]
-struct Rooms(Mutex<Vec<(&'static str, u64)>>);
+pub(crate) struct Rooms(pub(crate) Mutex<Vec<(&'static str, u64)>>);
 
 #[async_trait]
 impl Provisioner for Rooms {

@@ -34,6 +34,10 @@ pub(crate) struct Faults {
     pub(crate) commits_to_refuse: AtomicU32,
     /// The answer to this commit, counted from 1, comes late.
     pub(crate) late_commit: AtomicU32,
+    /// Answers to claims of what is due come so much later.
+    pub(crate) late_claims: Mutex<Duration>,
+    /// How often the store was read, in whatever way.
+    pub(crate) reads: AtomicU32,
     /// No renewal gets through before.
     pub(crate) no_renewals_until: Mutex<Option<Instant>>,
     commits: AtomicU32,
@@ -72,6 +76,7 @@ impl StateStore for Stumbling {
         self.inner.create_session(new).await
     }
     async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
+        self.faults.reads.fetch_add(1, Ordering::SeqCst);
         self.inner.load_session(key).await
     }
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
@@ -84,7 +89,13 @@ impl StateStore for Stumbling {
         self.inner.claim_session(key, claim).await
     }
     async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError> {
-        self.inner.claim_due(claim).await
+        let claims = self.inner.claim_due(claim).await;
+        let late = *self.faults.late_claims.lock().unwrap();
+        if !late.is_zero() {
+            self.faults.fired.fetch_add(1, Ordering::SeqCst);
+            sleep(late).await;
+        }
+        claims
     }
     async fn compare_and_set_status(
         &self,
@@ -158,6 +169,7 @@ impl StateStore for Stumbling {
         after: &EventCursor,
         limit: u32,
     ) -> Result<EventPage, StoreError> {
+        self.faults.reads.fetch_add(1, Ordering::SeqCst);
         self.inner.read_events(key, after, limit).await
     }
     async fn list_runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, StoreError> {

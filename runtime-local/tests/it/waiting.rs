@@ -1,16 +1,19 @@
 //! Timers and back-offs that are followed through.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures::StreamExt;
 use holdover_core::model::{ModelError, ModelErrorKind};
-use holdover_core::store::{OutcomeKind, SessionStatus};
+use holdover_core::store::{EventCursor, OutcomeKind, SessionStatus};
 use holdover_core::tool::{ToolOutput, ToolReturn};
-use holdover_runtime_local::WorkerOptions;
+use holdover_runtime_local::{Follow, WorkerOptions};
 use tokio::time::Instant;
 
 use crate::bench::{agent, agentless, completes, only_result, runtime, say, store, worker};
 use crate::script::{Say, Script};
+use crate::stub_store::Stumbling;
 use crate::tools::Fake;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -78,4 +81,22 @@ async fn a_model_that_falls_silent_is_given_up_and_asked_again() {
     let began = Instant::now();
     completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     assert!(began.elapsed() >= Duration::from_secs(125));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_follows_a_session_at_rest_asks_once_a_second() {
+    let model = Script::new(|_| Say::Text("ok"));
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = Stumbling::new(store());
+    let runtime = runtime(&store, &agent);
+    let key = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let mut events = runtime.events(&key, EventCursor::START, Follow::Forever);
+    let all = runtime.session(&key).await.unwrap().unwrap().last_event.0;
+    for _ in 0..all {
+        events.next().await.unwrap().unwrap();
+    }
+    let before = store.faults.reads.load(Ordering::SeqCst);
+    assert!(tokio::time::timeout(Duration::from_secs(60), events.next()).await.is_err());
+    let asked = store.faults.reads.load(Ordering::SeqCst) - before;
+    assert!((55..=62).contains(&asked), "{asked} queries in a minute");
 }

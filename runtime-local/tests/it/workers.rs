@@ -5,13 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use holdover_core::store::{OutcomeKind, SessionStatus};
+use holdover_core::ids::{OperationId, RunId, StateFormat, WorkerId};
+use holdover_core::payload::Payload;
+use holdover_core::store::{
+    ClaimOne, ClaimOutcome, Commit, CommitOutcome, InterruptOutcome, NewState, OutcomeKind, Release,
+    SessionStatus, StateStore,
+};
 use holdover_core::tool::ToolOutput;
 use holdover_runtime_local::{Worker, WorkerOptions};
 use tokio_util::sync::CancellationToken;
 
 use crate::bench::{agent, agentless, runtime, say, settle, store, worker};
 use crate::script::{Say, Script};
+use crate::stub_store::Stumbling;
 use crate::tools::Fake;
 
 #[tokio::test(start_paused = true)]
@@ -94,4 +100,75 @@ async fn a_worker_finishes_what_runs_before_it_stops() {
     working.await.unwrap();
     assert_eq!(runtime.session(&key).await.unwrap().unwrap().status, SessionStatus::Idle);
     assert_eq!(tool.calls().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_claimed_when_the_shutdown_came_is_run() {
+    let model = Script::new(|_| Say::Text("ok"));
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = Stumbling::new(store());
+    *store.faults.late_claims.lock().unwrap() = Duration::from_millis(500);
+    let runtime = runtime(&store, &agent);
+    let key = runtime.start(say(&agent, "go")).await.unwrap().key;
+    let stop = CancellationToken::new();
+    let working = tokio::spawn({
+        let (worker, stop) = (Worker::new(runtime.clone(), WorkerOptions::default()), stop.clone());
+        async move { worker.run(stop).await }
+    });
+    while store.inner.load_session(&key).await.unwrap().unwrap().status != SessionStatus::Active {
+        settle().await;
+    }
+    stop.cancel();
+    working.await.unwrap();
+    assert!(store.fired() > 0);
+    let session = runtime.session(&key).await.unwrap().unwrap();
+    assert_eq!((session.status, session.epoch.0, model.asked().len()), (SessionStatus::Idle, 1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_does_not_answer_holds_up_no_shutdown() {
+    let model = Script::new(|_| Say::Text("ok"));
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = Stumbling::new(store());
+    *store.faults.late_claims.lock().unwrap() = Duration::from_secs(3600);
+    let stop = CancellationToken::new();
+    let worker = Worker::new(runtime(&store, &agent), WorkerOptions::default());
+    let began = tokio::time::Instant::now();
+    let cancel = async {
+        settle().await;
+        stop.cancel();
+    };
+    futures::future::join(worker.run(stop.clone()), cancel).await;
+    assert!(store.fired() > 0);
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_cannot_be_read_is_not_claimed_over_and_over_while_an_interrupt_waits() {
+    let model = Script::new(|_| Say::Text("ok"));
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let key = runtime.start(say(&agent, "go")).await.unwrap().key;
+    let one = ClaimOne {
+        run: RunId::new("newer").unwrap(),
+        worker: WorkerId::new("newer").unwrap(),
+        lease: Duration::from_secs(30),
+        expected_version: None,
+        items: Vec::new(),
+    };
+    let ClaimOutcome::Claimed(claim) = store.claim_session(&key, one).await.unwrap() else { panic!() };
+    let mut commit = Commit::new(OperationId::new("park").unwrap());
+    commit.state = Some(NewState { format: StateFormat(u32::MAX), payload: Payload::new("?") });
+    commit.inbox_seen = Some(claim.session.last_item);
+    commit.release = Some(Release::To { status: SessionStatus::Suspended, deadline: None, wake_on: 0 });
+    let parked = store.save_state_and_promote_staging(&claim.fence, commit).await.unwrap();
+    assert!(matches!(parked, CommitOutcome::Committed(_)), "{parked:?}");
+
+    let _worker = worker(&runtime, WorkerOptions::default());
+    assert_eq!(runtime.interrupt(&key, "stop").await.unwrap(), InterruptOutcome::Requested);
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    let session = runtime.session(&key).await.unwrap().unwrap();
+    assert!(session.interrupt.is_some(), "whoever can read it still ends it");
+    assert!((2..=8).contains(&session.epoch.0), "tried now and then: {}", session.epoch);
 }

@@ -23,7 +23,11 @@ impl Write for CreateSession {
     }
 
     fn bytes(&self) -> usize {
-        let items: usize = self.0.items.iter().map(|item| item.payload.len()).sum();
+        let claimed = match &self.0.start {
+            Start::Claimed(claim) => claim.items.as_slice(),
+            Start::WithItems | Start::At(_) => &[],
+        };
+        let items: usize = self.0.items.iter().chain(claimed).map(|item| item.payload.len()).sum();
         self.0.definition.len() + items
     }
 
@@ -95,4 +99,45 @@ async fn existing(
 async fn reread(tx: &mut Tx<'_>, sid: Sid, row: SessionRow, now: Timestamp) -> Result<Box<Claim>, Fault> {
     let extras = Extras::read(tx.conn(), sid, &row).await?;
     extras.into_claim(row, now).map(Box::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use holdover_core::ids::*;
+    use holdover_core::payload::Payload;
+    use holdover_core::store::{ClaimOne, InboxItem, ItemKind, Labels, Wake};
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn what_a_claim_brings_counts_towards_the_size_of_a_group() {
+        let item = InboxItem {
+            key: ItemKey::new("item").expect("an id"),
+            kind: ItemKind::Message { wake: Wake::Now },
+            incarnation: None,
+            payload: Payload::new("0123456789"),
+        };
+        let claim = ClaimOne {
+            run: RunId::new("run").expect("an id"),
+            worker: WorkerId::new("worker").expect("an id"),
+            lease: Duration::from_secs(30),
+            expected_version: None,
+            items: vec![item],
+        };
+        let new = NewSession {
+            key: SessionKey::new(TenantId::new("acme").expect("an id"), SessionId::new("s").expect("an id")),
+            incarnation: Incarnation(Uuid::nil()),
+            operation: OperationId::new("create").expect("an id"),
+            queue: QueueLabel::new("q").expect("an id"),
+            labels: Labels::default(),
+            definition: Payload::new("{}"),
+            format: StateFormat(1),
+            items: Vec::new(),
+            start: Start::Claimed(claim),
+        };
+        assert_eq!(CreateSession(new).bytes(), 12);
+    }
 }

@@ -99,8 +99,8 @@ impl ClaimDueSessions {
             Ok(None) => return Ok(None),
             Err(Fault::Corrupt(detail)) => {
                 tracing::error!(
-                    tenant = due.tenant,
-                    session = due.id,
+                    tenant = %String::from_utf8_lossy(&due.tenant),
+                    session = %String::from_utf8_lossy(&due.id),
                     detail,
                     "a due session cannot be read"
                 );
@@ -122,8 +122,9 @@ impl ClaimDueSessions {
 pub(crate) struct Due {
     sid: Sid,
     alarm: Timestamp,
-    tenant: String,
-    id: String,
+    /// As they are stored: one that cannot be read must not hide the sessions behind it.
+    tenant: Vec<u8>,
+    id: Vec<u8>,
 }
 
 /// At most `limit` sessions that are due, soonest alarm first, ties by key.
@@ -166,12 +167,18 @@ pub(crate) async fn due_now(
 
 async fn queues_with_alarms(conn: &mut SqliteConnection) -> Result<Vec<String>, Fault> {
     let rows = sqlx::query(QUEUES_WITH_ALARMS).fetch_all(conn).await?;
-    rows.iter().map(|row| Columns::of(row).text()).collect()
+    // A label that cannot be read is no queue that anybody serves.
+    Ok(rows.iter().filter_map(|row| Columns::of(row).text().ok()).collect())
 }
 
 fn decode(row: &SqliteRow) -> Result<Due, Fault> {
     let mut columns = Columns::of(row);
-    Ok(Due { sid: Sid(columns.int()?), alarm: columns.at()?, tenant: columns.text()?, id: columns.text()? })
+    Ok(Due {
+        sid: Sid(columns.int()?),
+        alarm: columns.at()?,
+        tenant: columns.text_bytes()?,
+        id: columns.text_bytes()?,
+    })
 }
 
 #[cfg(test)]

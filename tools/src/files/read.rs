@@ -54,16 +54,12 @@ fn read(root: &Root, asked: &ReadFile, dropped: &Dropped) -> Result<ToolOutput, 
     let (file, _) = root.open_file(&path)?;
     let mut reader = BufReader::new(file);
     for before in 1..from {
-        dropped.check()?;
-        if reader.skip_until(b'\n').map_err(|error| failed(&path, &error))? == 0 {
+        if !skip_line(&mut reader, dropped).map_err(|error| error.told(&path))? {
             let lines = before - 1;
             return Err(ToolError::Failed(format!("{path}: has {lines} lines, from_line is {from}")));
         }
     }
-    let shown = read_lines(&mut reader, from, to, dropped).map_err(|error| match error {
-        LinesError::Tool(error) => error,
-        LinesError::Io(error) => failed(&path, &error),
-    })?;
+    let shown = read_lines(&mut reader, from, to, dropped).map_err(|error| error.told(&path))?;
     if shown.bytes.is_empty() {
         return if from > 1 {
             Err(ToolError::Failed(format!("{path}: has {} lines, from_line is {from}", from - 1)))
@@ -97,6 +93,34 @@ enum Cut {
 enum LinesError {
     Tool(ToolError),
     Io(std::io::Error),
+}
+
+impl LinesError {
+    fn told(self, path: &RelativePath) -> ToolError {
+        match self {
+            Self::Tool(error) => error,
+            Self::Io(error) => failed(path, &error),
+        }
+    }
+}
+
+/// Skips a line, however long; false: there is none.
+fn skip_line(reader: &mut impl BufRead, dropped: &Dropped) -> Result<bool, LinesError> {
+    let mut any = false;
+    loop {
+        dropped.check().map_err(LinesError::Tool)?;
+        let bytes = reader.fill_buf().map_err(LinesError::Io)?;
+        let end = bytes.iter().position(|&byte| byte == b'\n');
+        let taken = end.map_or(bytes.len(), |end| end + 1);
+        if taken == 0 {
+            return Ok(any);
+        }
+        reader.consume(taken);
+        any = true;
+        if end.is_some() {
+            return Ok(true);
+        }
+    }
 }
 
 /// Reads the lines `from..=to`, of which the next is `from`: whole ones, unless already the first is too
@@ -182,6 +206,12 @@ mod tests {
         assert_eq!(text.lines().count(), whole + 1);
         let text = fixture.run("read_file", json!({ "path": "wide" })).await.unwrap();
         assert!(text.ends_with(&format!("ü\n[cut inside line 1, after {READ_BYTES_MAX} bytes]")));
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_left_once_the_call_was_dropped() {
+        let mut endless = BufReader::new(std::io::repeat(b'x'));
+        assert!(matches!(skip_line(&mut endless, &Dropped::already()), Err(LinesError::Tool(_))));
     }
 
     #[tokio::test]

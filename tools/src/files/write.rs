@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use cap_std::fs::{Dir, OpenOptions, Permissions};
+use cap_std::fs::{Dir, OpenOptions, Permissions, PermissionsExt};
 use holdover_core::ids::ToolName;
 use holdover_core::tool::{Access, EffectClass, ToolError, ToolOutput};
 use schemars::JsonSchema;
@@ -51,7 +51,7 @@ pub(crate) fn write_file(name: ToolName, root: Root) -> FunctionTool<WriteFile> 
 
 /// Writes `bytes` to `path` by a temporary file beside it and a rename, both synced, so that a result
 /// that is committed afterwards speaks of a file that is there. Tells whether the file is new. A link
-/// that stays inside the root is kept, and so are the permissions of a file that is replaced.
+/// that stays inside the root is kept, and so is who may read, write and run a file that is replaced.
 pub(super) fn write_atomically(
     root: &Root,
     path: &RelativePath,
@@ -69,6 +69,7 @@ pub(super) fn write_atomically(
         return Err(ToolError::Failed(format!("{path}: names no file")));
     };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    refuse_repository(root, path, &target)?;
     let made = permissions.is_none();
     let fail = |error: io::Error| failed(path, &error);
     if made && !root.dir().is_dir(folder) {
@@ -82,6 +83,17 @@ pub(super) fn write_atomically(
     sync(&folder, Path::new("."))
         .map_err(|error| ToolError::Lost(format!("{path}: written, but perhaps not for good: {error}")))?;
     Ok(made)
+}
+
+/// Refuses what belongs to a repository itself: its hooks and settings are run by whoever uses it next, and no
+/// gate is asked then.
+fn refuse_repository(root: &Root, path: &RelativePath, target: &Path) -> Result<(), ToolError> {
+    let real = target.ancestors().skip(1).find_map(|above| root.dir().canonicalize(above).ok());
+    let lies_in = |place: &Path| place.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"));
+    if lies_in(target) || real.is_some_and(|real| lies_in(&real)) {
+        return Err(ToolError::Failed(format!("{path}: nothing is written to `.git`")));
+    }
+    Ok(())
 }
 
 /// Makes new folders last: each folder above `folder` remembers the one beneath it.
@@ -108,7 +120,8 @@ fn target_of(root: &Root, path: &RelativePath) -> Result<(PathBuf, Option<Permis
     let target = if link { root.resolve(path)? } else { path.as_path().to_owned() };
     let metadata = root.dir().metadata(&target).map_err(|error| failed(path, &error))?;
     check_is_file(path, &metadata)?;
-    Ok((target, Some(metadata.permissions())))
+    // Not whose rights it runs with: the new file belongs to us.
+    Ok((target, Some(Permissions::from_mode(metadata.permissions().mode() & 0o777))))
 }
 
 /// A file that goes away unless it is renamed.
@@ -180,10 +193,34 @@ mod tests {
     async fn permissions_stay() {
         let fixture = Fixture::new(&[("run.sh", "old")]);
         let path = fixture.folder.path().join("run.sh");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o750)).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o4750)).unwrap();
         fixture.run("write_file", json!({ "path": "run.sh", "content": "new" })).await.unwrap();
-        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o750);
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o7777, 0o750);
         assert_eq!(fixture.read("run.sh"), "new");
+    }
+
+    #[tokio::test]
+    async fn nothing_is_written_into_a_repository_itself() {
+        let fixture = Fixture::new(&[(".git/config", "old"), ("sub/.git", "gitdir: x"), (".gitignore", "a")]);
+        symlink(".git", fixture.folder.path().join("link")).unwrap();
+        for path in [
+            ".git/config",
+            ".git/hooks/pre-commit",
+            "link/config",
+            "link/new",
+            "link/hooks/a",
+            "sub/.git",
+            ".GIT/a",
+        ] {
+            let arguments = json!({ "path": path, "content": "mine" });
+            let line = fixture.run("write_file", arguments).await.unwrap_err();
+            assert!(line.ends_with("nothing is written to `.git`"), "{line}");
+        }
+        let arguments = json!({ "path": "link/config", "old_text": "old", "new_text": "mine" });
+        assert!(fixture.run("edit_file", arguments).await.is_err());
+        assert_eq!(fixture.read(".git/config"), "old");
+        assert!(!fixture.folder.path().join(".git/hooks").exists());
+        fixture.run("write_file", json!({ "path": ".gitignore", "content": "b" })).await.unwrap();
     }
 
     #[tokio::test]

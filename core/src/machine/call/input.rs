@@ -1,0 +1,100 @@
+//! What happens to a call.
+
+use serde::{Deserialize, Serialize};
+
+use super::CancelReason;
+use crate::ids::{MessageSeq, PendingId};
+use crate::payload::Digest;
+use crate::time::Timestamp;
+use crate::tool::ResourceProfile;
+
+/// What happens to a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum CallInput {
+    /// The gate is asked.
+    Asked,
+    /// The gate let it through.
+    Allowed {
+        /// What it touches.
+        profile: ResourceProfile,
+    },
+    /// It ends without running: denied, invalid, unknown tool.
+    Refused,
+    /// The gate wants a person's decision.
+    NeedsUser {
+        /// The asking.
+        pending: PendingId,
+        /// When it expires.
+        deadline: Option<Timestamp>,
+        /// What it touches.
+        profile: ResourceProfile,
+        /// The message that holds the arguments that are shown.
+        arguments: MessageSeq,
+    },
+    /// An answer came that decides nothing; it is asked for again.
+    Reopened {
+        /// The new asking.
+        pending: PendingId,
+    },
+    /// A client must run it.
+    NeedsClient {
+        /// The asking.
+        pending: PendingId,
+        /// When it expires.
+        deadline: Option<Timestamp>,
+        /// What it touches.
+        profile: ResourceProfile,
+    },
+    /// A person approved it; the gate is asked again.
+    Approved {
+        /// The message that holds the arguments that were approved.
+        arguments: MessageSeq,
+        /// Their digest.
+        digest: Digest,
+    },
+    /// A person refused it.
+    Rejected,
+    /// The client answered.
+    Answered {
+        /// Whether it could do it.
+        ok: bool,
+    },
+    /// Nobody answered in time.
+    Expired,
+    /// Its start mark travels.
+    Marked,
+    /// It is out.
+    Sent,
+    /// It came back.
+    Returned {
+        /// Whether it did what it was asked for.
+        ok: bool,
+        /// Whether the turn ends after this step.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        stop: bool,
+    },
+    /// It came back and its result is due later.
+    Deferred {
+        /// When.
+        until: Timestamp,
+        /// What the model is told then.
+        output: String,
+        /// Whether the turn ends after this step.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        stop: bool,
+    },
+    /// Its timer rang.
+    Rang,
+    /// It is told to stop.
+    StopAsked,
+    /// It did not act and will not.
+    Cancelled {
+        /// Why.
+        reason: CancelReason,
+    },
+    /// It was lost sight of.
+    Lost,
+    /// The run that had it out died, and it may be sent again.
+    Again,
+}

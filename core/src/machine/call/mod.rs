@@ -1,0 +1,123 @@
+//! The machine of one tool call.
+//!
+//! Three answers differ: the call *moved*, it was *already there* (redelivery is everyday life), the input
+//! is *not allowed*. An end never changes (INV-17).
+
+mod input;
+mod state;
+mod step;
+
+use serde::{Deserialize, Serialize};
+
+pub use input::CallInput;
+pub use state::{CallState, CancelReason};
+pub use step::Step;
+
+use crate::ids::{CallId, MessageSeq};
+use crate::payload::Digest;
+use crate::tool::{EffectClass, ResourceProfile, RunsOn};
+
+/// A call of the step that is being executed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// Which call.
+    pub id: CallId,
+    /// Which tool, as the model named it.
+    pub tool: String,
+    /// What a crash in the middle of it means. Kept here so that a session can be ended without its agent.
+    pub effect: EffectClass,
+    /// Whether it is never started again on its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dangerous: bool,
+    /// Who runs it.
+    #[serde(default)]
+    pub runs_on: RunsOn,
+    /// The message that holds the arguments: the model's, or the decision that edited them.
+    pub arguments: MessageSeq,
+    /// What it touches; serial until the gate has looked at it.
+    #[serde(default)]
+    pub profile: ResourceProfile,
+    /// How often an answer was asked for. Part of the pending id, so each asking has its own.
+    #[serde(default)]
+    pub round: u32,
+    /// The digest of the arguments that a person approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<Digest>,
+    /// Whether a run that died may have sent it, and it is to be sent again. Stopped before that, it is in
+    /// doubt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sent_before: bool,
+    /// Where it stands.
+    pub state: CallState,
+}
+
+impl Call {
+    /// How it ends if it is not sent any more.
+    pub fn ended_unsent(&self, reason: CancelReason) -> CallState {
+        match self.effect {
+            EffectClass::Idempotent | EffectClass::AtMostOnce if self.sent_before => CallState::InDoubt,
+            EffectClass::ReadOnly | EffectClass::Idempotent | EffectClass::AtMostOnce => {
+                CallState::Cancelled { reason }
+            }
+        }
+    }
+
+    /// Applies an input that is allowed; says whether the call moved.
+    pub fn apply(&mut self, input: &CallInput) -> Result<bool, NotAllowed> {
+        match self.state.step(input) {
+            Step::AlreadyThere => Ok(false),
+            Step::NotAllowed => Err(NotAllowed { call: self.id.clone(), state: self.state.name() }),
+            Step::Moved(state) => {
+                self.note(input);
+                self.state = state;
+                Ok(true)
+            }
+        }
+    }
+
+    fn note(&mut self, input: &CallInput) {
+        match input {
+            CallInput::Allowed { profile } => self.profile = profile.clone(),
+            CallInput::NeedsUser { profile, arguments, .. } => {
+                self.profile = profile.clone();
+                self.arguments = *arguments;
+                self.round += 1;
+                self.approved = None;
+            }
+            CallInput::NeedsClient { profile, .. } => {
+                self.profile = profile.clone();
+                self.round += 1;
+            }
+            CallInput::Reopened { .. } => self.round += 1,
+            CallInput::Approved { arguments, digest } => {
+                self.arguments = *arguments;
+                self.approved = Some(*digest);
+            }
+            // A call that never runs holds nobody back.
+            CallInput::Refused => self.profile = ResourceProfile::Keys(Vec::new()),
+            CallInput::Asked
+            | CallInput::Rejected
+            | CallInput::Answered { .. }
+            | CallInput::Expired
+            | CallInput::Marked
+            | CallInput::Sent
+            | CallInput::Returned { .. }
+            | CallInput::Deferred { .. }
+            | CallInput::Rang
+            | CallInput::StopAsked
+            | CallInput::Cancelled { .. }
+            | CallInput::Lost
+            | CallInput::Again => {}
+        }
+    }
+}
+
+/// An input that a call does not take where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("call {call} is {state} and does not take this")]
+pub struct NotAllowed {
+    /// Which call.
+    pub call: CallId,
+    /// Where it stands.
+    pub state: &'static str,
+}

@@ -1,0 +1,113 @@
+//! What follows from what: every pair of state and input.
+
+use super::{CallInput, CallState};
+
+/// What became of an input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// The call is in another state now.
+    Moved(CallState),
+    /// The call was there already.
+    AlreadyThere,
+    /// There is no such move.
+    NotAllowed,
+}
+
+impl CallState {
+    /// What follows from `input`. Performs nothing.
+    pub fn step(&self, input: &CallInput) -> Step {
+        use CallInput as I;
+        use CallState as S;
+        let to = Step::Moved;
+        match (self, input) {
+            (S::Queued, I::Asked) => to(S::Gating),
+            (S::Gating, I::Asked) => Step::AlreadyThere,
+
+            (S::Gating, I::Allowed { .. }) => to(S::Approved),
+            (S::Gating, I::NeedsUser { pending, deadline, .. }) => {
+                to(S::BlockedOnUser { pending: pending.clone(), deadline: *deadline })
+            }
+            (S::Gating, I::NeedsClient { pending, deadline, .. }) => {
+                to(S::BlockedOnClient { pending: pending.clone(), deadline: *deadline })
+            }
+            (S::Queued | S::Gating, I::Refused) => to(S::Error),
+
+            (S::BlockedOnUser { deadline, .. }, I::Reopened { pending }) => {
+                to(S::BlockedOnUser { pending: pending.clone(), deadline: *deadline })
+            }
+            (S::BlockedOnClient { deadline, .. }, I::Reopened { pending }) => {
+                to(S::BlockedOnClient { pending: pending.clone(), deadline: *deadline })
+            }
+            (S::BlockedOnUser { .. }, I::Approved { .. }) => to(S::Queued),
+            (S::BlockedOnUser { .. }, I::Rejected) => to(S::RejectedByUser),
+            (S::BlockedOnClient { .. }, I::Answered { ok }) => to(ended(*ok)),
+            (S::BlockedOnUser { .. } | S::BlockedOnClient { .. }, I::Expired) => to(S::Error),
+
+            (S::Approved, I::Marked) => to(S::Preparing),
+            (S::Preparing, I::Marked) => Step::AlreadyThere,
+            (S::Approved | S::Preparing, I::Sent) => to(S::Executing),
+            (S::Executing, I::Sent) => Step::AlreadyThere,
+
+            (S::Preparing | S::Executing | S::CleaningUp, I::Returned { ok, .. }) => to(ended(*ok)),
+            (S::Executing | S::CleaningUp, I::Deferred { until, output, stop }) => {
+                to(S::Waiting { until: *until, output: output.clone(), stop: *stop })
+            }
+            (S::Waiting { .. }, I::Rang) => to(S::Done),
+
+            (S::Executing, I::StopAsked) => to(S::CleaningUp),
+            (S::CleaningUp, I::StopAsked) => Step::AlreadyThere,
+            (
+                S::Queued
+                | S::Gating
+                | S::BlockedOnUser { .. }
+                | S::BlockedOnClient { .. }
+                | S::Waiting { .. }
+                | S::Approved
+                | S::Preparing
+                | S::Executing
+                | S::CleaningUp,
+                I::Cancelled { reason },
+            ) => to(S::Cancelled { reason: *reason }),
+            (S::Preparing | S::Executing | S::CleaningUp, I::Lost) => to(S::InDoubt),
+
+            (S::Preparing | S::Executing | S::CleaningUp, I::Again) => to(S::Approved),
+            (S::Gating, I::Again) => to(S::Queued),
+            (S::Queued | S::Approved, I::Again) => Step::AlreadyThere,
+
+            (
+                S::Done | S::Error | S::RejectedByUser | S::Cancelled { .. } | S::InDoubt,
+                I::Returned { .. }
+                | I::Answered { .. }
+                | I::Expired
+                | I::Rang
+                | I::Cancelled { .. }
+                | I::Lost
+                | I::StopAsked
+                | I::Refused
+                | I::Rejected,
+            ) => Step::AlreadyThere,
+
+            (
+                S::Queued
+                | S::Gating
+                | S::BlockedOnUser { .. }
+                | S::BlockedOnClient { .. }
+                | S::Waiting { .. }
+                | S::Approved
+                | S::Preparing
+                | S::Executing
+                | S::CleaningUp
+                | S::Done
+                | S::Error
+                | S::RejectedByUser
+                | S::Cancelled { .. }
+                | S::InDoubt,
+                _,
+            ) => Step::NotAllowed,
+        }
+    }
+}
+
+fn ended(ok: bool) -> CallState {
+    if ok { CallState::Done } else { CallState::Error }
+}

@@ -1,0 +1,130 @@
+//! The gate: what it is asked about a call, and what its word means.
+
+use std::time::Duration;
+
+use super::results::result;
+use super::{Action, ActionId, Ruling, StepIterator};
+use crate::gate::GateQuestion;
+use crate::ids::{CallId, MessageSeq, PendingId};
+use crate::machine::{Call, CallInput, CallState, Input};
+use crate::message::ResultStatus;
+use crate::payload::Digest;
+use crate::time::Timestamp;
+use crate::tool::{ResourceProfile, RunsOn};
+
+impl StepIterator {
+    /// Asks the gate; a tool that does not exist needs no gate.
+    pub(super) fn consult(&mut self, calls: &[CallId]) {
+        let Some(agent) = self.agent.clone() else { return };
+        let mut questions = Vec::new();
+        for id in calls {
+            let Some(call) = self.call(id) else { continue };
+            let Some(spec) = agent.tool(&call.tool) else {
+                let names: Vec<&str> = agent.tools.iter().map(|tool| tool.name.as_str()).collect();
+                let text = format!("there is no tool {:?}; there are: {}", call.tool, names.join(", "));
+                self.keep_result(result(&call, ResultStatus::Error, text, None));
+                self.feed(Input::Call { call: id.clone(), input: CallInput::Refused });
+                continue;
+            };
+            let arguments = self.arguments_of(id);
+            let digest = Digest::of(arguments.as_bytes());
+            questions.push(GateQuestion {
+                session: self.fence.key.clone(),
+                call: id.clone(),
+                tool: spec.name.clone(),
+                arguments,
+                digest,
+                effect: call.effect,
+                dangerous: call.dangerous,
+                approved: call.approved == Some(digest),
+            });
+            self.feed(Input::Call { call: id.clone(), input: CallInput::Asked });
+        }
+        if !questions.is_empty() {
+            let id = self.next_id();
+            let asked = questions.iter().map(|question| question.call.clone()).collect();
+            self.mind.consulting.insert(id, asked);
+            self.actions.push_back(Action::Consult { id, questions });
+        }
+    }
+
+    /// Takes the gate's word on the calls that it was asked about. A call that it passes over is denied.
+    pub(super) fn on_rulings(&mut self, id: ActionId, rulings: Vec<(CallId, Ruling)>) {
+        for id in self.mind.consulting.remove(&id).unwrap_or_default() {
+            let ruling = rulings.iter().find(|(call, _)| *call == id).map(|(_, ruling)| ruling.clone());
+            let ruling =
+                ruling.unwrap_or_else(|| Ruling::Unavailable { detail: "it passed over this".into() });
+            if let Some(call) = self.call(&id).filter(|call| call.state == CallState::Gating) {
+                self.on_ruling(&call, ruling);
+                self.mind.draft.decided = true;
+            }
+        }
+    }
+
+    fn on_ruling(&mut self, call: &Call, ruling: Ruling) {
+        let digest = Digest::of(self.arguments_of(&call.id).as_bytes());
+        let approved = call.approved == Some(digest);
+        let input = match ruling {
+            Ruling::Allow { profile } if call.runs_on == RunsOn::Client => self.ask_client(call, profile),
+            Ruling::Allow { profile } => Some(CallInput::Allowed { profile }),
+            Ruling::NeedsApproval { .. } if call.runs_on == RunsOn::Client => {
+                self.refuse(call, ResultStatus::Denied, "a tool that a client runs cannot ask for approval")
+            }
+            Ruling::NeedsApproval { profile, .. } if approved => Some(CallInput::Allowed { profile }),
+            Ruling::NeedsApproval { prompt, profile } => {
+                self.ask_person(call, call.arguments, prompt, profile)
+            }
+            // An edit that must be refused asks again, with the arguments of the model.
+            Ruling::Invalid { detail } if self.edited(call).is_some() => self.ask_again(call, &detail),
+            Ruling::Invalid { detail } => {
+                self.refuse(call, ResultStatus::Error, &format!("the arguments do not fit: {detail}"))
+            }
+            Ruling::Deny { reason } => self.refuse(call, ResultStatus::Denied, &format!("denied: {reason}")),
+            Ruling::Unavailable { detail } => {
+                let text = format!("denied: the gate is unavailable: {detail}");
+                self.refuse(call, ResultStatus::Denied, &text)
+            }
+        };
+        if let Some(input) = input {
+            self.feed(Input::Call { call: call.id.clone(), input });
+        }
+    }
+
+    pub(super) fn refuse(&mut self, call: &Call, status: ResultStatus, text: &str) -> Option<CallInput> {
+        self.keep_result(result(call, status, text, self.edited(call)));
+        Some(CallInput::Refused)
+    }
+
+    fn ask_client(&mut self, call: &Call, profile: ResourceProfile) -> Option<CallInput> {
+        let pending = self.next_pending(call)?;
+        let deadline = self.answer_deadline(&call.tool);
+        self.open_pending(call, pending.clone(), deadline, None);
+        Some(CallInput::NeedsClient { pending, deadline, profile })
+    }
+
+    fn ask_person(
+        &mut self,
+        call: &Call,
+        arguments: MessageSeq,
+        prompt: Option<String>,
+        profile: ResourceProfile,
+    ) -> Option<CallInput> {
+        let pending: PendingId = self.next_pending(call)?;
+        let deadline = self.answer_deadline("");
+        self.open_pending(call, pending.clone(), deadline, prompt);
+        Some(CallInput::NeedsUser { pending, deadline, profile, arguments })
+    }
+
+    fn ask_again(&mut self, call: &Call, detail: &str) -> Option<CallInput> {
+        self.mind.edited.remove(&call.id);
+        let prompt = Some(format!("the edited arguments do not fit: {detail}"));
+        self.ask_person(call, self.mind.asked_in, prompt, call.profile.clone())
+    }
+
+    fn answer_deadline(&self, tool: &str) -> Option<Timestamp> {
+        let agent = self.agent.as_ref()?;
+        let own = agent.tool(tool).and_then(|spec| spec.timeout_ms);
+        let wait = own.or(agent.limits.answer_timeout_ms)?;
+        Some(self.now.after(Duration::from_millis(wait)))
+    }
+}

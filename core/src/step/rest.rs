@@ -1,0 +1,190 @@
+//! A session at rest: what begins a turn, and how one is left.
+
+use super::{ATTEMPTS_MAX, RunOutcome, StepIterator};
+use crate::event::Event;
+use crate::machine::{AgentState, DoneReason, Ending, Input, TurnRequest};
+use crate::message::{Message, Said, SignalBody, UserMessage};
+use crate::store::{InterruptKind, ItemKind, Release, SessionStatus, StoredItem, Wake};
+
+/// Beyond this many bytes, further messages wait for the next commit.
+const TAKEN_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+impl StepIterator {
+    pub(super) fn rest(&mut self) -> bool {
+        let turn_ended_here = self.mind.draft.events.iter().any(|event| matches!(event, Event::Done { .. }));
+        let AgentState::Done { ending, .. } = &self.mind.machine.state else { return self.at_rest() };
+        if !turn_ended_here && !self.aborts(ending) {
+            return self.at_rest();
+        }
+        let ending = ending.clone();
+        self.consume_rest();
+        let held = self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Message { .. }));
+        let deadline = held.then_some(self.now);
+        let release = Release::To { status: ending.status(), deadline, wake_on: 0 };
+        self.leave_for(RunOutcome::Ended(ending), release);
+        true
+    }
+
+    /// Whether this run ends a session at rest for ever.
+    fn aborts(&self, ending: &Ending) -> bool {
+        ending.status() == SessionStatus::Aborted && self.mind.moved
+    }
+
+    /// A session at rest in the hands of a run: a turn begins, or there is nothing to do.
+    fn at_rest(&mut self) -> bool {
+        let begins = self.what_begins();
+        if let Some(interrupt) = self.mind.interrupt.clone().filter(|_| !self.mind.interrupt_told) {
+            match (interrupt.kind, begins) {
+                // It was asked for when this turn was about to begin: that is the turn it stops.
+                (InterruptKind::Soft, Some(request)) => self.begin_turn(request),
+                (InterruptKind::Soft, None) => self.come_to_rest(),
+                (InterruptKind::Abort, _) => {
+                    self.mind.interrupt_told = true;
+                    self.mind.draft.interrupt_confirmed = Some(interrupt.id);
+                    self.feed(Input::Interrupted { kind: interrupt.kind });
+                }
+            }
+        } else if self.agent.is_none() {
+            self.pass_on();
+        } else {
+            match begins {
+                Some(request) => self.begin_turn(request),
+                None => self.come_to_rest(),
+            }
+        }
+        true
+    }
+
+    fn what_begins(&self) -> Option<TurnRequest> {
+        if self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Message { .. })) {
+            Some(TurnRequest::Message)
+        } else if self.wants_retry() {
+            Some(TurnRequest::Resume)
+        } else {
+            None
+        }
+    }
+
+    /// There is nothing to do: the session is left with the status of its last turn, also if the claim found
+    /// it suspended (moved there to be taken up again) or active (the run before died). A soft stop that
+    /// waits has nothing to stop.
+    fn come_to_rest(&mut self) {
+        self.consume_rest();
+        self.mind.draft.interrupt_confirmed = self.mind.interrupt.as_ref().map(|waiting| waiting.id.clone());
+        let status = match &self.mind.machine.state {
+            AgentState::Done { ending, .. } => ending.status(),
+            AgentState::Idle
+            | AgentState::Provisioning { .. }
+            | AgentState::Thinking { .. }
+            | AgentState::Streaming { .. }
+            | AgentState::Executing { .. }
+            | AgentState::Confirming { .. }
+            | AgentState::Steering { .. }
+            | AgentState::BackingOff { .. }
+            | AgentState::TearingDown { .. } => SessionStatus::Idle,
+        };
+        self.leave_for(RunOutcome::Released, Release::To { status, deadline: None, wake_on: 0 });
+    }
+
+    fn wants_retry(&self) -> bool {
+        let asked = self.mind.inbox.iter().any(|item| {
+            matches!(item.kind, ItemKind::Signal { .. }) && item.payload.parse::<SignalBody>().is_ok()
+        });
+        let resumable = match &self.mind.machine.state {
+            AgentState::Done { ending, .. } => match ending.reason {
+                DoneReason::Error | DoneReason::UserAbort => true,
+                DoneReason::ModelStop
+                | DoneReason::MaxTurns
+                | DoneReason::BudgetExceeded
+                | DoneReason::ToolStop => false,
+            },
+            AgentState::Idle
+            | AgentState::Provisioning { .. }
+            | AgentState::Thinking { .. }
+            | AgentState::Streaming { .. }
+            | AgentState::Executing { .. }
+            | AgentState::Confirming { .. }
+            | AgentState::Steering { .. }
+            | AgentState::BackingOff { .. }
+            | AgentState::TearingDown { .. } => false,
+        };
+        asked && resumable
+    }
+
+    fn begin_turn(&mut self, request: TurnRequest) {
+        let stopped = self.mind.interrupt.is_some();
+        let provisions = !stopped && self.agent.as_ref().is_some_and(|agent| agent.provisions);
+        self.usage_before = self.mind.machine.usage;
+        self.feed(Input::TurnRequested { request, provisions });
+        self.take_messages();
+        self.consume_rest();
+        self.mind.draft.decided = true;
+        if self.attempts >= ATTEMPTS_MAX {
+            self.poison();
+        }
+    }
+
+    /// Takes the waiting messages into the transcript, in order: all, or as many as one commit should carry.
+    /// The rest follow at the next steering.
+    pub(super) fn take_messages(&mut self) {
+        let mut bytes = 0;
+        let mut fits = |item: &StoredItem| {
+            let first = bytes == 0;
+            bytes += item.payload.len().max(1);
+            first || bytes <= TAKEN_BYTES_MAX
+        };
+        let (messages, rest): (Vec<StoredItem>, Vec<StoredItem>) = std::mem::take(&mut self.mind.inbox)
+            .into_iter()
+            .partition(|item| matches!(item.kind, ItemKind::Message { .. }) && fits(item));
+        self.mind.inbox = rest;
+        for item in messages {
+            self.mind.draft.consumed.push(item.seq);
+            let text = match item.payload.parse::<Said>() {
+                Ok(said) => said.text,
+                Err(_) => String::from_utf8_lossy(item.payload.bytes()).into_owned(),
+            };
+            self.append(Message::User(UserMessage { text, item: Some(item.seq) }));
+        }
+    }
+
+    /// Takes what no step needs: signals, and answers to calls that are pending no more.
+    pub(super) fn consume_rest(&mut self) {
+        let batch = self.mind.machine.state.batch();
+        let wanted = |item: &StoredItem| match &item.kind {
+            ItemKind::Message { .. } => true,
+            ItemKind::Signal { .. } => false,
+            ItemKind::Answer { pending, .. } => batch
+                .is_some_and(|batch| batch.calls.iter().any(|call| call.state.pending() == Some(pending))),
+        };
+        let (kept, rest): (Vec<StoredItem>, Vec<StoredItem>) =
+            std::mem::take(&mut self.mind.inbox).into_iter().partition(wanted);
+        self.mind.inbox = kept;
+        self.mind.draft.consumed.extend(rest.iter().map(|item| item.seq));
+    }
+
+    /// Gives the claim back: what there is to do needs the agent. Nothing was seen, and the session wants a
+    /// worker when it did before.
+    pub(super) fn pass_on(&mut self) {
+        let wakes = |item: &StoredItem| match &item.kind {
+            ItemKind::Message { wake } | ItemKind::Signal { wake } => *wake != Wake::Quiet,
+            ItemKind::Answer { .. } => false,
+        };
+        let alarm = match &self.mind.machine.state {
+            AgentState::Idle | AgentState::Done { .. } => {
+                let moved = self.found == SessionStatus::Suspended;
+                (moved || self.mind.inbox.iter().any(wakes)).then_some(self.now)
+            }
+            AgentState::Confirming { batch } => batch.wakes_at(),
+            AgentState::BackingOff { until, .. } => Some(*until),
+            AgentState::Provisioning { .. }
+            | AgentState::Thinking { .. }
+            | AgentState::Streaming { .. }
+            | AgentState::Executing { .. }
+            | AgentState::Steering { .. }
+            | AgentState::TearingDown { .. } => Some(self.now),
+        };
+        // A takeover that is given back stays due.
+        let alarm = alarm.filter(|_| self.found != SessionStatus::Active);
+        self.leave_for(RunOutcome::Released, Release::GiveBack { alarm });
+    }
+}

@@ -1,0 +1,90 @@
+//! The model: when it is asked, and what its answer means.
+
+use super::{ActionId, StepIterator};
+use crate::error::ErrorInfo;
+use crate::event::Event;
+use crate::ids::{CallId, MessageSeq};
+use crate::machine::{AgentState, Input, NewCall, Usage, retry, steering};
+use crate::message::{AssistantMessage, AssistantPart, CallRequest, Message};
+use crate::model::{AnswerPart, ModelAnswer, ModelError};
+use crate::store::MessageRange;
+use crate::tool::{EffectClass, RunsOn};
+
+impl StepIterator {
+    pub(super) fn think(&mut self) -> bool {
+        self.commit_if_due();
+        if self.is_held() || (self.is_sync() && self.writing.is_some()) {
+            return false;
+        }
+        self.feed(Input::ModelCalled { entry: self.mind.last_message.next() })
+    }
+
+    pub(super) fn claimed_view(&self) -> Vec<MessageRange> {
+        if self.claimed_messages == MessageSeq(0) {
+            return Vec::new();
+        }
+        vec![MessageRange::new(MessageSeq(1), self.claimed_messages)]
+    }
+
+    pub(super) fn on_model(&mut self, id: ActionId, result: Result<ModelAnswer, ModelError>) {
+        if self.model_call != Some(id) {
+            return;
+        }
+        self.model_call = None;
+        match result {
+            Ok(answer) => self.on_answer(answer),
+            Err(error) => {
+                let AgentState::Streaming { attempt, .. } = self.mind.machine.state else { return };
+                let retry_at = retry::delay_after(&error, attempt).map(|wait| self.now.after(wait));
+                let error = ErrorInfo::from(&error);
+                if let Some(until) = retry_at {
+                    self.emit(Event::BackingOff { until, attempt: attempt + 1, error: error.clone() });
+                }
+                self.feed(Input::ModelFailed { error, retry_at });
+                self.mind.draft.decided = true;
+            }
+        }
+    }
+
+    fn on_answer(&mut self, answer: ModelAnswer) {
+        let step = self.mind.machine.step;
+        let mut parts = Vec::with_capacity(answer.parts.len());
+        let mut calls = Vec::new();
+        self.mind.proposed.clear();
+        self.mind.edited.clear();
+        for part in answer.parts {
+            parts.push(match part {
+                AnswerPart::Text(text) => AssistantPart::Text { text },
+                AnswerPart::Reasoning { text, signature } => AssistantPart::Reasoning { text, signature },
+                AnswerPart::Call { tool, arguments } => {
+                    let id = match CallId::new(format!("c{step}-{}", calls.len())) {
+                        Ok(id) => id,
+                        Err(error) => {
+                            return self.give_up(ErrorInfo::new("engine.call_id", error.to_string()));
+                        }
+                    };
+                    let spec = self.agent.as_ref().and_then(|agent| agent.tool(&tool));
+                    calls.push(NewCall {
+                        id: id.clone(),
+                        tool: tool.clone(),
+                        effect: spec.map_or(EffectClass::ReadOnly, |spec| spec.effect),
+                        dangerous: spec.is_some_and(|spec| spec.dangerous),
+                        runs_on: spec.map_or(RunsOn::Server, |spec| spec.runs_on),
+                    });
+                    self.mind.proposed.insert(id.clone(), arguments.clone());
+                    AssistantPart::Call(CallRequest { id, tool, arguments })
+                }
+            });
+        }
+        let said = AssistantMessage { parts };
+        self.mind.said = said.text();
+        let message = self.append(Message::Assistant(said));
+        self.mind.asked_in = message;
+        let cost_microusd =
+            self.agent.as_ref().map_or(0, |agent| steering::cost_microusd(&answer.usage, &agent.limits));
+        let usage = Usage { tokens: answer.usage, cost_microusd, model_calls: 1, tool_calls: 0 };
+        self.mind.answered_at = (!calls.is_empty()).then_some(self.now);
+        self.mind.draft.decided = true;
+        self.feed(Input::ModelAnswered { message, calls, stop: answer.stop, usage });
+    }
+}

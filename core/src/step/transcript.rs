@@ -1,0 +1,60 @@
+//! What enters the transcript: messages as drafted, and the results of a step in call order.
+
+use std::sync::Arc;
+
+use super::StepIterator;
+use super::results::result_of_end;
+use crate::error::ErrorInfo;
+use crate::event::Event;
+use crate::ids::MessageSeq;
+use crate::machine::Batch;
+use crate::message::{Message, ResultStatus};
+use crate::store::NewMessage;
+
+impl StepIterator {
+    /// Appends a message to the transcript as drafted, and says where it stands.
+    pub(super) fn append(&mut self, message: Message) -> MessageSeq {
+        match message.to_payload() {
+            Ok(payload) => self.append_as(message, NewMessage::Inline(payload)),
+            Err(error) => {
+                self.give_up(ErrorInfo::new("engine.encode", error.to_string()));
+                self.mind.last_message
+            }
+        }
+    }
+
+    fn append_as(&mut self, message: Message, stored: NewMessage) -> MessageSeq {
+        self.mind.last_message = self.mind.last_message.next();
+        let seq = self.mind.last_message;
+        self.emit(Event::Message { seq, role: message.role().to_owned() });
+        self.mind.draft.messages.push(stored);
+        self.added.truncate(self.mind.added);
+        self.added.push((seq, Arc::new(message)));
+        self.mind.added = self.added.len();
+        seq
+    }
+
+    /// Every call has its one result now, in call order (INV-08).
+    pub(super) fn promote(&mut self, batch: &Batch) {
+        self.mind.tools_done.clear();
+        for call in &batch.calls {
+            if let Some(result) = result_of_end(call, self.edited(call)) {
+                self.keep_result(result);
+            }
+            let Some(ended) = self.mind.ended.remove(&call.id) else { continue };
+            if ended.result.status == ResultStatus::Done {
+                self.mind.tools_done.push(ended.result.tool.clone());
+            }
+            let stored = if ended.staged {
+                NewMessage::Promote(call.id.clone())
+            } else {
+                NewMessage::Inline(ended.payload)
+            };
+            self.append_as(Message::Tool(ended.result), stored);
+        }
+        self.mind.proposed.clear();
+        self.mind.edited.clear();
+        self.mind.answered_at = None;
+        self.mind.draft.decided = true;
+    }
+}
