@@ -74,6 +74,18 @@ impl Bench {
         peers
     }
 
+    /// Lets time pass to just before `by` from now, where time stands still until it is moved. Real time
+    /// overshoots: there nothing passes, and false is answered.
+    pub(crate) async fn advance_to_just_before(&self, by: Duration) -> bool {
+        match &self.clock {
+            ClockControl::Virtual(clock) => {
+                clock.advance(by.saturating_sub(Duration::from_millis(1)));
+                true
+            }
+            ClockControl::Real { .. } => false,
+        }
+    }
+
     /// An empty store of the same kind, on the same clock.
     pub(crate) async fn another(&self) -> Self {
         Self::new(self.world.fresh().await, self.clock.clone(), self.history.clone())

@@ -14,8 +14,12 @@
 mod clock;
 mod hints;
 mod limits;
+#[cfg_attr(not(feature = "parts"), allow(unreachable_pub, reason = "`parts` makes them reachable"))]
 mod ops;
+#[cfg(feature = "parts")]
+pub mod parts;
 mod store;
+#[cfg_attr(not(feature = "parts"), allow(unreachable_pub, reason = "`parts` makes them reachable"))]
 mod table;
 
 pub use clock::SystemClock;

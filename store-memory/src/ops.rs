@@ -10,10 +10,10 @@ mod ownership;
 mod read;
 mod staging;
 
-pub(crate) use commit::commit;
-pub(crate) use delivery::{check_interrupt, deliver, interrupt};
-pub(crate) use lifecycle::{check_create, create, delete, load};
-pub(crate) use list::{list_pending, list_runs, list_sessions};
-pub(crate) use ownership::{claim, claim_due, compare_and_set, renew};
-pub(crate) use read::{read_events, read_inbox, read_messages};
-pub(crate) use staging::{check_staging, stage};
+pub use commit::commit;
+pub use delivery::{check_interrupt, deliver, interrupt};
+pub use lifecycle::{check_create, create, delete, load};
+pub use list::{list_pending, list_runs, list_sessions};
+pub use ownership::{claim, claim_due, compare_and_set, renew};
+pub use read::{read_events, read_inbox, read_messages};
+pub use staging::{check_staging, stage};

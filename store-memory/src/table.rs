@@ -12,31 +12,42 @@ use holdover_core::store::{
 use holdover_core::time::Timestamp;
 
 /// Every session there is.
-pub(crate) type Sessions = BTreeMap<SessionKey, Record>;
+pub type Sessions = BTreeMap<SessionKey, Record>;
 
 /// Everything kept of one session: the row that decides, and the rows that belong to it.
-pub(crate) struct Record {
-    pub(crate) row: SessionRow,
-    pub(crate) labels: Labels,
-    pub(crate) definition: Payload,
-    pub(crate) state: Option<Payload>,
-    pub(crate) messages: Vec<StoredMessage>,
-    pub(crate) events: Vec<StoredEvent>,
-    pub(crate) runs: Vec<RunRecord>,
-    pub(crate) staged: BTreeMap<CallId, Payload>,
-    pub(crate) starts: BTreeSet<CallId>,
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// What writes decide on.
+    pub row: SessionRow,
+    /// By what it is listed.
+    pub labels: Labels,
+    /// As given at creation.
+    pub definition: Payload,
+    /// The newest state.
+    pub state: Option<Payload>,
+    /// In order, without gaps.
+    pub messages: Vec<StoredMessage>,
+    /// In order, without gaps.
+    pub events: Vec<StoredEvent>,
+    /// In the order they began.
+    pub runs: Vec<RunRecord>,
+    /// Results that no commit has promoted.
+    pub staged: BTreeMap<CallId, Payload>,
+    /// Start marks since the newest state.
+    pub starts: BTreeSet<CallId>,
     /// Open pending calls, in the order they were opened.
-    pub(crate) pending: Vec<PendingCall>,
+    pub pending: Vec<PendingCall>,
     /// The id of every pending call that was ever opened.
-    pub(crate) opened: BTreeSet<PendingId>,
+    pub opened: BTreeSet<PendingId>,
     /// Items that no commit has consumed, with how they count.
-    pub(crate) inbox: BTreeMap<InboxSeq, (StoredItem, Wake)>,
+    pub inbox: BTreeMap<InboxSeq, (StoredItem, Wake)>,
     /// The key of every item that was ever accepted, with what it was.
-    pub(crate) keys: BTreeMap<ItemKey, (InboxSeq, Digest)>,
+    pub keys: BTreeMap<ItemKey, (InboxSeq, Digest)>,
 }
 
 impl Record {
-    pub(crate) fn new(new: &NewSession, row: SessionRow) -> Self {
+    /// Of a session that has nothing yet but its row.
+    pub fn new(new: &NewSession, row: SessionRow) -> Self {
         Self {
             row,
             labels: new.labels.clone(),
@@ -55,7 +66,7 @@ impl Record {
     }
 
     /// The session as a reader sees it.
-    pub(crate) fn session(&self) -> Session {
+    pub fn session(&self) -> Session {
         let row = &self.row;
         Session {
             key: row.key.clone(),
@@ -84,7 +95,7 @@ impl Record {
     }
 
     /// The session as a list shows it.
-    pub(crate) fn summary(&self) -> SessionSummary {
+    pub fn summary(&self) -> SessionSummary {
         let row = &self.row;
         SessionSummary {
             key: row.key.clone(),
@@ -103,7 +114,7 @@ impl Record {
     }
 
     /// The claim that the row stands for, with all its news. None if the row was never claimed.
-    pub(crate) fn claim(&self, now: Timestamp) -> Option<Claim> {
+    pub fn claim(&self, now: Timestamp) -> Option<Claim> {
         Some(Claim {
             fence: self.row.fence(),
             run: self.row.last_claim.clone()?,
@@ -117,13 +128,13 @@ impl Record {
     }
 
     /// Items after `after` that are not consumed, at most `limit`.
-    pub(crate) fn unread_after(&self, after: InboxSeq, limit: u32) -> Vec<StoredItem> {
+    pub fn unread_after(&self, after: InboxSeq, limit: u32) -> Vec<StoredItem> {
         let limit = limit.min(INBOX_PAGE) as usize;
         self.inbox.range(after.next()..).take(limit).map(|(_, (item, _))| item.clone()).collect()
     }
 
     /// What the rules must know of the pending call that `item` answers.
-    pub(crate) fn pending_facts(&self, item: &InboxItem) -> Option<PendingFacts> {
+    pub fn pending_facts(&self, item: &InboxItem) -> Option<PendingFacts> {
         match &item.kind {
             ItemKind::Answer { pending, .. } => {
                 self.pending.iter().find(|open| open.id == *pending).map(PendingFacts::from)
@@ -133,7 +144,7 @@ impl Record {
     }
 
     /// What the rules must know for `commit`.
-    pub(crate) fn commit_facts(&self, commit: &Commit) -> CommitFacts {
+    pub fn commit_facts(&self, commit: &Commit) -> CommitFacts {
         let seen = commit.inbox_seen.unwrap_or(self.row.inbox_seen).max(self.row.inbox_seen);
         let mut unseen = Unseen::default();
         for (_, (_, wake)) in self.inbox.range(seen.next()..) {
@@ -153,7 +164,7 @@ impl Record {
     }
 
     /// Appends messages and events after those that are there.
-    pub(crate) fn append(&mut self, messages: Vec<Payload>, events: Vec<Payload>, now: Timestamp) {
+    pub fn append(&mut self, messages: Vec<Payload>, events: Vec<Payload>, now: Timestamp) {
         for payload in messages {
             let seq = MessageSeq(self.messages.len() as u64 + 1);
             self.messages.push(StoredMessage { seq, at: now, payload });

@@ -96,6 +96,9 @@ async fn not_claimable_before_due(t: Bench) -> CaseResult {
     parked(&t, "later", Some(now.after(t.lease() * 4))).await?;
     parked(&t, "sooner", Some(now.after(t.lease()))).await?;
     ensure_eq!(t.due_names().await?, Vec::<String>::new(), "what is due at first");
+    if t.advance_to_just_before(t.lease()).await {
+        ensure_eq!(t.due_names().await?, Vec::<String>::new(), "what is due a millisecond before");
+    }
     t.advance(t.lease()).await;
     ensure_eq!(t.due_names().await?, ["sooner"], "what is due after one lease");
     Ok(())

@@ -142,8 +142,9 @@ async fn cursor_stable_under_inserts_and_deletes(t: Bench) -> CaseResult {
     for page in 0..PAGES_MAX {
         let read = t.store.list_sessions(&query).await?;
         seen.extend(read.items.iter().map(|row| row.key.id.to_string()));
-        // One comes in front; one that was shown goes, the last shown among them.
+        // Two come in front; one that was shown goes, the last shown: nobody keeps its number.
         t.create(&format!("new{page}")).await?;
+        t.create(&format!("newer{page}")).await?;
         if let Some(last) = read.items.last() {
             t.store.delete_session(&last.key, DeleteMode::Force).await?;
         }
@@ -169,6 +170,7 @@ async fn filters_compose(t: Bench) -> CaseResult {
     create("3", "Q", &[("user", "u"), ("tag", "x")]).await?;
     create("4", "q", &[("user", "U"), ("tag", "%")]).await?;
     create("5", "q", &[]).await?;
+    create("6", "q", &[("user", "U"), ("tag", "x")]).await?;
     t.claim(&key("2")).await?;
     let held = t.claim(&key("1")).await?;
     t.release(&held.fence, SessionStatus::Suspended).await?;
@@ -179,15 +181,15 @@ async fn filters_compose(t: Bench) -> CaseResult {
         Ok(found)
     };
     let of = |pairs: &[(&str, &str)]| SessionQuery { labels: labels(pairs), ..all() };
-    ensure_eq!(listed(all()).await?, ["1", "2", "3", "4", "5"], "all");
+    ensure_eq!(listed(all()).await?, ["1", "2", "3", "4", "5", "6"], "all");
     ensure_eq!(listed(of(&[("user", "u")])).await?, ["1", "2", "3"], "user u");
     ensure_eq!(listed(of(&[("user", "u"), ("tag", "x")])).await?, ["1", "3"], "user u and tag x");
     ensure_eq!(listed(of(&[("tag", "%")])).await?, ["4"], "tag %");
     ensure_eq!(listed(of(&[("tag", "u")])).await?, Vec::<String>::new(), "tag u");
     let queue = SessionQuery { queue: Some(id("q")), ..of(&[("tag", "x")]) };
-    ensure_eq!(listed(queue).await?, ["1"], "queue q and tag x");
+    ensure_eq!(listed(queue).await?, ["1", "6"], "queue q and tag x");
     let status = |status: &[SessionStatus]| SessionQuery { status: status.to_vec(), ..all() };
-    ensure_eq!(listed(status(&[SessionStatus::Idle])).await?, ["3", "4", "5"], "idle");
+    ensure_eq!(listed(status(&[SessionStatus::Idle])).await?, ["3", "4", "5", "6"], "idle");
     let either = [SessionStatus::Active, SessionStatus::Suspended];
     ensure_eq!(listed(status(&either)).await?, ["1", "2"], "active or suspended");
     let every =

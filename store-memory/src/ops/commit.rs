@@ -9,12 +9,7 @@ use holdover_core::time::Timestamp;
 use crate::table::{Record, Sessions};
 
 /// Applies a commit wholly or not at all.
-pub(crate) fn commit(
-    sessions: &mut Sessions,
-    fence: &Fence,
-    commit: Commit,
-    now: Timestamp,
-) -> CommitOutcome {
+pub fn commit(sessions: &mut Sessions, fence: &Fence, commit: Commit, now: Timestamp) -> CommitOutcome {
     let Some(record) = sessions.get_mut(&fence.key) else {
         return CommitOutcome::StaleFence { applied: Applied::Unknown };
     };

@@ -10,12 +10,7 @@ use holdover_core::time::Timestamp;
 use crate::table::{Record, Sessions};
 
 /// Puts an item into the inbox, once per key.
-pub(crate) fn deliver(
-    sessions: &mut Sessions,
-    key: &SessionKey,
-    item: InboxItem,
-    now: Timestamp,
-) -> Delivery {
+pub fn deliver(sessions: &mut Sessions, key: &SessionKey, item: InboxItem, now: Timestamp) -> Delivery {
     match sessions.get_mut(key) {
         None => Delivery::NotFound,
         Some(record) => match accept_all(record, [&item], now) {
@@ -26,7 +21,7 @@ pub(crate) fn deliver(
 }
 
 /// Accepts all of `items` or none. `Err`: the place of the first that was refused, and why.
-pub(crate) fn accept_all<'a>(
+pub(super) fn accept_all<'a>(
     record: &mut Record,
     items: impl IntoIterator<Item = &'a InboxItem>,
     now: Timestamp,
@@ -60,7 +55,7 @@ pub(crate) fn accept_all<'a>(
 }
 
 /// Asks the session to stop.
-pub(crate) fn interrupt(
+pub fn interrupt(
     sessions: &mut Sessions,
     key: &SessionKey,
     interrupt: Interrupt,
@@ -73,7 +68,7 @@ pub(crate) fn interrupt(
 }
 
 /// Hands the waiting interrupt to the run that asks.
-pub(crate) fn check_interrupt(sessions: &mut Sessions, fence: &Fence) -> InterruptCheck {
+pub fn check_interrupt(sessions: &mut Sessions, fence: &Fence) -> InterruptCheck {
     match sessions.get_mut(&fence.key) {
         None => InterruptCheck::StaleFence,
         Some(record) => record.row.hand_interrupt(fence),

@@ -17,7 +17,7 @@ use crate::table::{Record, Sessions};
 const OPERATION: &str = "create_session";
 
 /// Refuses what cannot be kept.
-pub(crate) fn check_create(new: &NewSession, limits: &Limits) -> Result<(), StoreError> {
+pub fn check_create(new: &NewSession, limits: &Limits) -> Result<(), StoreError> {
     limits.check_carried(OPERATION, items_of(new))?;
     limits.check(OPERATION, "definition", &new.definition)?;
     Limits::check_labels(OPERATION, &new.labels)?;
@@ -31,7 +31,7 @@ pub(crate) fn check_create(new: &NewSession, limits: &Limits) -> Result<(), Stor
 }
 
 /// Creates a session with its first items, and its alarm or claim.
-pub(crate) fn create(sessions: &mut Sessions, new: NewSession, now: Timestamp) -> CreateOutcome {
+pub fn create(sessions: &mut Sessions, new: NewSession, now: Timestamp) -> CreateOutcome {
     if let Some(existing) = sessions.get(&new.key) {
         return created_before(existing, &new, now);
     }
@@ -77,12 +77,12 @@ fn created_before(existing: &Record, new: &NewSession, now: Timestamp) -> Create
 }
 
 /// Reads a session.
-pub(crate) fn load(sessions: &Sessions, key: &SessionKey) -> Option<Session> {
+pub fn load(sessions: &Sessions, key: &SessionKey) -> Option<Session> {
     sessions.get(key).map(Record::session)
 }
 
 /// Removes a session and everything that belongs to it.
-pub(crate) fn delete(sessions: &mut Sessions, key: &SessionKey, mode: DeleteMode) -> DeleteOutcome {
+pub fn delete(sessions: &mut Sessions, key: &SessionKey, mode: DeleteMode) -> DeleteOutcome {
     match sessions.get(key) {
         None => DeleteOutcome::NotFound,
         Some(record) if !record.row.deletable(mode) => DeleteOutcome::Active,

@@ -20,10 +20,7 @@ trait Place: Ord + Sized {
 }
 
 /// Sessions of a tenant, newest first, ties by id descending.
-pub(crate) fn list_sessions(
-    sessions: &Sessions,
-    query: &SessionQuery,
-) -> Result<Page<SessionSummary>, StoreError> {
+pub fn list_sessions(sessions: &Sessions, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
     let wanted = |record: &&Record| {
         let row = &record.row;
         row.key.tenant == query.tenant
@@ -39,10 +36,7 @@ pub(crate) fn list_sessions(
 }
 
 /// Open pending calls of a tenant, soonest deadline first.
-pub(crate) fn list_pending(
-    sessions: &Sessions,
-    query: &PendingQuery,
-) -> Result<Page<PendingCall>, StoreError> {
+pub fn list_pending(sessions: &Sessions, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError> {
     let of_session = |key: &SessionKey| {
         key.tenant == query.tenant && query.session.as_ref().is_none_or(|id| *id == key.id)
     };
@@ -60,7 +54,7 @@ pub(crate) fn list_pending(
 }
 
 /// The runs of a session in the order they began.
-pub(crate) fn list_runs(
+pub fn list_runs(
     sessions: &Sessions,
     key: &SessionKey,
     request: &PageRequest,

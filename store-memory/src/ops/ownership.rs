@@ -13,12 +13,7 @@ use super::delivery::accept_all;
 use crate::table::{Record, Sessions};
 
 /// Claims one named session.
-pub(crate) fn claim(
-    sessions: &mut Sessions,
-    key: &SessionKey,
-    claim: &ClaimOne,
-    now: Timestamp,
-) -> ClaimOutcome {
+pub fn claim(sessions: &mut Sessions, key: &SessionKey, claim: &ClaimOne, now: Timestamp) -> ClaimOutcome {
     let Some(record) = sessions.get_mut(key) else {
         return ClaimOutcome::NotFound;
     };
@@ -45,7 +40,7 @@ fn claimed(record: &Record, now: Timestamp) -> ClaimOutcome {
 }
 
 /// Claims what is due, soonest alarm first, ties by key.
-pub(crate) fn claim_due(sessions: &mut Sessions, claim: ClaimDue, now: Timestamp) -> Vec<Claim> {
+pub fn claim_due(sessions: &mut Sessions, claim: ClaimDue, now: Timestamp) -> Vec<Claim> {
     let tenant = claim.tenant.as_ref();
     let is_due = |record: &Record| record.row.is_due(&claim.queues, claim.newest_format, tenant, now);
     let mut due: Vec<_> = sessions
@@ -65,7 +60,7 @@ pub(crate) fn claim_due(sessions: &mut Sessions, claim: ClaimDue, now: Timestamp
 }
 
 /// Moves the row to active, closes a run that was left open, opens the new one.
-pub(crate) fn begin_run(record: &mut Record, run: RunId, worker: WorkerId, lease: Duration, now: Timestamp) {
+pub(super) fn begin_run(record: &mut Record, run: RunId, worker: WorkerId, lease: Duration, now: Timestamp) {
     let claimed = record.row.claim(run.clone(), worker.clone(), lease, now);
     let lost = record.runs.iter_mut().filter(|run| Some(run.epoch) == claimed.close_lost);
     for lost in lost {
@@ -83,7 +78,7 @@ pub(crate) fn begin_run(record: &mut Record, run: RunId, worker: WorkerId, lease
 }
 
 /// Moves the status, with the items that come along.
-pub(crate) fn compare_and_set(
+pub fn compare_and_set(
     sessions: &mut Sessions,
     key: &SessionKey,
     cas: &StatusCas,
@@ -106,7 +101,7 @@ pub(crate) fn compare_and_set(
 }
 
 /// Lets the lease run on.
-pub(crate) fn renew(sessions: &mut Sessions, fence: &Fence, lease: Duration, now: Timestamp) -> LeaseOutcome {
+pub fn renew(sessions: &mut Sessions, fence: &Fence, lease: Duration, now: Timestamp) -> LeaseOutcome {
     match sessions.get_mut(&fence.key).and_then(|record| record.row.renew(fence, lease, now)) {
         Some(receipt) => LeaseOutcome::Renewed(receipt),
         None => LeaseOutcome::StaleFence,

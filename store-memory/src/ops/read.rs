@@ -23,7 +23,7 @@ fn check_limit(operation: &'static str, limit: u32) -> Result<(), StoreError> {
 }
 
 /// Messages by ranges, in the order of the ranges.
-pub(crate) fn read_messages(
+pub fn read_messages(
     sessions: &Sessions,
     key: &SessionKey,
     ranges: &[MessageRange],
@@ -38,7 +38,7 @@ pub(crate) fn read_messages(
 }
 
 /// Items that are not consumed.
-pub(crate) fn read_inbox(
+pub fn read_inbox(
     sessions: &Sessions,
     key: &SessionKey,
     after: InboxSeq,
@@ -49,7 +49,7 @@ pub(crate) fn read_inbox(
 }
 
 /// Events after a cursor.
-pub(crate) fn read_events(
+pub fn read_events(
     sessions: &Sessions,
     key: &SessionKey,
     after: &EventCursor,

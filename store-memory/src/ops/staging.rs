@@ -11,18 +11,13 @@ use crate::limits::Limits;
 use crate::table::{Record, Sessions};
 
 /// Refuses what cannot be kept.
-pub(crate) fn check_staging(staging: &Staging, limits: &Limits) -> Result<(), StoreError> {
+pub fn check_staging(staging: &Staging, limits: &Limits) -> Result<(), StoreError> {
     let mut results = staging.results.iter();
     results.try_for_each(|result| limits.check("stage_result", "results", &result.payload))
 }
 
 /// Stages results and start marks, wholly or not at all.
-pub(crate) fn stage(
-    sessions: &mut Sessions,
-    fence: &Fence,
-    staging: Staging,
-    now: Timestamp,
-) -> StageOutcome {
+pub fn stage(sessions: &mut Sessions, fence: &Fence, staging: Staging, now: Timestamp) -> StageOutcome {
     let Some(record) = sessions.get_mut(&fence.key).filter(|record| record.row.admits(fence)) else {
         return StageOutcome::StaleFence;
     };

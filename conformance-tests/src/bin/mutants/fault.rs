@@ -1,0 +1,150 @@
+//! What can be wrong with a store: one function for each operation, of which a fault replaces one or two.
+
+use std::time::Duration;
+
+use holdover_core::ids::{Fence, InboxSeq, SessionKey};
+use holdover_core::store::rules::SessionRow;
+use holdover_core::store::{
+    CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteMode,
+    DeleteOutcome, Delivery, EventCursor, EventPage, InboxItem, Interrupt, InterruptCheck, InterruptOutcome,
+    LeaseOutcome, MessageRange, NewSession, Page, PageRequest, PendingCall, PendingQuery, RunRecord, Session,
+    SessionQuery, SessionSummary, StageOutcome, Staging, StatusCas, StoreError, StoredItem, StoredMessage,
+};
+use holdover_core::time::Timestamp;
+use holdover_store_memory::parts::{Record, Sessions};
+
+use crate::sound;
+
+/// A store that is the reference but for one thing.
+pub(crate) struct Mutant {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// What is broken.
+    pub(crate) broken: &'static str,
+    /// How.
+    pub(crate) fault: Fault,
+}
+
+/// A later transaction of the same operation.
+pub(crate) type Later = Box<dyn FnOnce(&mut Tx<'_>) + Send>;
+
+/// One transaction: the data, locked, and the time.
+pub(crate) struct Tx<'a> {
+    /// Every session there is.
+    pub(crate) sessions: &'a mut Sessions,
+    /// Sessions that were deleted, for faults that remember them.
+    pub(crate) graves: &'a mut Sessions,
+    /// What this handle alone remembers.
+    pub(crate) cache: &'a mut Sessions,
+    /// The store's clock.
+    pub(crate) now: Timestamp,
+    /// What is written in another transaction, before the operation answers.
+    pub(crate) later: Option<Later>,
+}
+
+impl Tx<'_> {
+    pub(crate) fn record(&mut self, key: &SessionKey) -> Option<&mut Record> {
+        self.sessions.get_mut(key)
+    }
+
+    /// Changes the session, if there is one.
+    pub(crate) fn with(&mut self, key: &SessionKey, change: impl FnOnce(&mut Record)) {
+        if let Some(record) = self.sessions.get_mut(key) {
+            change(record);
+        }
+    }
+
+    /// Changes the session's row, if there is one.
+    pub(crate) fn row(&mut self, key: &SessionKey, change: impl FnOnce(&mut SessionRow)) {
+        self.with(key, |record| change(&mut record.row));
+    }
+
+    /// A copy of the session's row.
+    pub(crate) fn row_of(&self, key: &SessionKey) -> Option<SessionRow> {
+        self.sessions.get(key).map(|record| record.row.clone())
+    }
+
+    /// Does the rest in another transaction.
+    pub(crate) fn then(&mut self, later: impl FnOnce(&mut Tx<'_>) + Send + 'static) {
+        self.later = Some(Box::new(later));
+    }
+
+    /// Decides on what is there now, and writes the session in another transaction.
+    pub(crate) fn read_then_write<R>(
+        &mut self,
+        key: &SessionKey,
+        operation: impl FnOnce(&mut Self) -> R,
+    ) -> R {
+        let before = self.sessions.get(key).cloned();
+        let answer = operation(self);
+        let after = self.sessions.remove(key);
+        if let Some(before) = before {
+            self.sessions.insert(key.clone(), before);
+        }
+        if let Some(after) = after {
+            let key = key.clone();
+            self.then(move |tx| {
+                tx.sessions.insert(key, after);
+            });
+        }
+        answer
+    }
+}
+
+type Answer<T> = Result<T, StoreError>;
+
+/// One function for each operation.
+pub(crate) struct Fault {
+    pub(crate) check_create: fn(&NewSession) -> Answer<()>,
+    pub(crate) check_commit: fn(&Commit) -> Answer<()>,
+    pub(crate) check_payload: fn(&InboxItem) -> Answer<()>,
+    pub(crate) create: fn(&mut Tx<'_>, NewSession) -> CreateOutcome,
+    pub(crate) load: fn(&mut Tx<'_>, &SessionKey) -> Option<Session>,
+    pub(crate) list_sessions: fn(&mut Tx<'_>, &SessionQuery) -> Answer<Page<SessionSummary>>,
+    pub(crate) delete: fn(&mut Tx<'_>, &SessionKey, DeleteMode) -> DeleteOutcome,
+    pub(crate) claim: fn(&mut Tx<'_>, &SessionKey, ClaimOne) -> ClaimOutcome,
+    pub(crate) claim_due: fn(&mut Tx<'_>, ClaimDue) -> Vec<Claim>,
+    pub(crate) cas: fn(&mut Tx<'_>, &SessionKey, StatusCas) -> CasOutcome,
+    pub(crate) renew: fn(&mut Tx<'_>, &Fence, Duration) -> LeaseOutcome,
+    pub(crate) stage: fn(&mut Tx<'_>, &Fence, Staging) -> StageOutcome,
+    pub(crate) commit: fn(&mut Tx<'_>, &Fence, Commit) -> CommitOutcome,
+    pub(crate) check_interrupt: fn(&mut Tx<'_>, &Fence) -> InterruptCheck,
+    pub(crate) deliver: fn(&mut Tx<'_>, &SessionKey, InboxItem) -> Delivery,
+    pub(crate) interrupt: fn(&mut Tx<'_>, &SessionKey, Interrupt) -> InterruptOutcome,
+    pub(crate) read_messages: fn(&mut Tx<'_>, &SessionKey, &[MessageRange]) -> Answer<Vec<StoredMessage>>,
+    pub(crate) read_inbox: fn(&mut Tx<'_>, &SessionKey, InboxSeq, u32) -> Answer<Vec<StoredItem>>,
+    pub(crate) read_events: fn(&mut Tx<'_>, &SessionKey, &EventCursor, u32) -> Answer<EventPage>,
+    pub(crate) list_runs: fn(&mut Tx<'_>, &SessionKey, &PageRequest) -> Answer<Page<RunRecord>>,
+    pub(crate) list_pending: fn(&mut Tx<'_>, &PendingQuery) -> Answer<Page<PendingCall>>,
+    /// What happens to the data when it is closed and opened again.
+    pub(crate) reopen: fn(&mut Sessions),
+    /// Whether waiters are told of changes.
+    pub(crate) hints: bool,
+}
+
+/// Nothing is wrong: the reference itself.
+pub(crate) const SOUND: Fault = Fault {
+    check_create: sound::check_create,
+    check_commit: sound::check_commit,
+    check_payload: sound::check_payload,
+    create: sound::create,
+    load: sound::load,
+    list_sessions: sound::list_sessions,
+    delete: sound::delete,
+    claim: sound::claim,
+    claim_due: sound::claim_due,
+    cas: sound::cas,
+    renew: sound::renew,
+    stage: sound::stage,
+    commit: sound::commit,
+    check_interrupt: sound::check_interrupt,
+    deliver: sound::deliver,
+    interrupt: sound::interrupt,
+    read_messages: sound::read_messages,
+    read_inbox: sound::read_inbox,
+    read_events: sound::read_events,
+    list_runs: sound::list_runs,
+    list_pending: sound::list_pending,
+    reopen: |_| {},
+    hints: true,
+};

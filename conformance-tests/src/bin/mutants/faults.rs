@@ -1,0 +1,49 @@
+//! The broken stores, by what is broken.
+
+mod claim;
+mod commit;
+mod data;
+mod inbox;
+mod interrupt;
+mod lease;
+mod list;
+mod log;
+mod pending;
+mod race;
+mod release;
+mod run;
+mod session;
+mod staging;
+mod tenant;
+
+use holdover_core::store::CommitOutcome;
+
+use crate::fault::Mutant;
+
+static LISTS: [&[Mutant]; 15] = [
+    session::MUTANTS,
+    run::MUTANTS,
+    claim::MUTANTS,
+    lease::MUTANTS,
+    commit::MUTANTS,
+    release::MUTANTS,
+    staging::MUTANTS,
+    pending::MUTANTS,
+    inbox::MUTANTS,
+    interrupt::MUTANTS,
+    log::MUTANTS,
+    list::MUTANTS,
+    tenant::MUTANTS,
+    data::MUTANTS,
+    race::MUTANTS,
+];
+
+/// Every broken store.
+pub(crate) fn all() -> impl Iterator<Item = &'static Mutant> {
+    LISTS.into_iter().flatten()
+}
+
+/// Whether a commit was applied, or was before.
+fn committed(answer: &CommitOutcome) -> bool {
+    matches!(answer, CommitOutcome::Committed(_))
+}

@@ -1,0 +1,208 @@
+//! Asking a session to stop.
+
+use holdover_core::store::{Commit, InterruptCheck, InterruptKind, InterruptOutcome, Release, SessionStatus};
+
+use super::committed;
+use crate::fault::{Fault, Mutant, SOUND};
+use crate::sound;
+
+/// Whether the commit ends the turn.
+fn ends_turn(commit: &Commit) -> bool {
+    matches!(commit.release, Some(Release::To { status, .. }) if status.at_rest())
+}
+
+pub(super) static MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "interrupt-read-then-cleared",
+        broken: "an interrupt is cleared when it is handed out, so a crash loses it",
+        fault: Fault {
+            check_interrupt: |tx, fence| {
+                let answer = sound::check_interrupt(tx, fence);
+                if let InterruptCheck::Waiting(_) = answer {
+                    tx.row(&fence.key, |row| row.interrupt = None);
+                }
+                answer
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "interrupt-newest-wins",
+        broken: "a later interrupt replaces one that waits",
+        fault: Fault {
+            interrupt: |tx, key, interrupt| {
+                tx.row(key, |row| row.interrupt = None);
+                sound::interrupt(tx, key, interrupt)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "interrupt-first-wins-always",
+        broken: "an abort does not replace a soft stop that waits",
+        fault: Fault {
+            interrupt: |tx, key, interrupt| match tx
+                .row_of(key)
+                .filter(|row| row.status != SessionStatus::Aborted)
+                .and_then(|row| row.interrupt)
+            {
+                Some(waiting) => InterruptOutcome::AlreadyWaiting { id: waiting.id },
+                None => sound::interrupt(tx, key, interrupt),
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "interrupt-of-idle-waits",
+        broken: "a soft stop of a session at rest waits for its next run",
+        fault: Fault {
+            interrupt: |tx, key, interrupt| match sound::interrupt(tx, key, interrupt.clone()) {
+                InterruptOutcome::AtRest => {
+                    tx.row(key, |row| row.interrupt = Some(interrupt));
+                    InterruptOutcome::Requested
+                }
+                answer => answer,
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "interrupt-wakes-nobody",
+        broken: "an interrupt does not wake a suspended session",
+        fault: Fault {
+            interrupt: |tx, key, interrupt| {
+                let alarm = tx.row_of(key).and_then(|row| row.alarm);
+                let answer = sound::interrupt(tx, key, interrupt);
+                tx.row(key, |row| row.alarm = alarm);
+                answer
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "interrupt-loses-its-reason",
+        broken: "the reason of an interrupt is not kept",
+        fault: Fault {
+            interrupt: |tx, key, mut interrupt| {
+                interrupt.reason.clear();
+                sound::interrupt(tx, key, interrupt)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "interrupt-of-aborted-waits",
+        broken: "an aborted session takes interrupts",
+        fault: Fault {
+            interrupt: |tx, key, interrupt| match sound::interrupt(tx, key, interrupt) {
+                InterruptOutcome::Aborted => InterruptOutcome::Requested,
+                answer => answer,
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "abort-dropped-at-turn-end",
+        broken: "the end of a turn drops an abort that waits",
+        fault: Fault {
+            commit: |tx, fence, commit| {
+                let ends = ends_turn(&commit);
+                let answer = sound::commit(tx, fence, commit);
+                if ends && committed(&answer) {
+                    tx.row(&fence.key, |row| {
+                        if row.interrupt.take().is_some() {
+                            row.alarm = None;
+                        }
+                    });
+                }
+                answer
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "soft-stop-survives-turn-end",
+        broken: "a soft stop that waits at the end of a turn ends the next one",
+        fault: Fault {
+            commit: |tx, fence, commit| {
+                let ends = ends_turn(&commit) && commit.interrupt_confirmed.is_none();
+                let waiting = tx.row_of(&fence.key).and_then(|row| row.interrupt);
+                let waiting = waiting.filter(|waiting| ends && waiting.kind == InterruptKind::Soft);
+                let answer = sound::commit(tx, fence, commit);
+                if let (Some(waiting), true) = (waiting, committed(&answer)) {
+                    tx.row(&fence.key, |row| row.interrupt = Some(waiting));
+                }
+                answer
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "confirmation-clears-any",
+        broken: "a commit that names one interrupt clears another",
+        fault: Fault {
+            commit: |tx, fence, mut commit| {
+                if commit.interrupt_confirmed.is_some() {
+                    let waiting = tx.row_of(&fence.key).and_then(|row| row.interrupt);
+                    commit.interrupt_confirmed = waiting.map(|waiting| waiting.id);
+                }
+                sound::commit(tx, fence, commit)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "confirmation-clears-nothing",
+        broken: "an interrupt that was carried out goes on waiting",
+        fault: Fault {
+            commit: |tx, fence, commit| {
+                sound::commit(tx, fence, Commit { interrupt_confirmed: None, ..commit })
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "any-commit-clears-interrupt",
+        broken: "every commit clears the interrupt that waits, whether it carried it out or not",
+        fault: Fault {
+            commit: |tx, fence, commit| {
+                let kept = commit.release.is_some();
+                let answer = sound::commit(tx, fence, commit);
+                if !kept && committed(&answer) {
+                    tx.row(&fence.key, |row| row.interrupt = None);
+                }
+                answer
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "interrupt-lost-at-reopen",
+        broken: "an interrupt waits in memory only",
+        fault: Fault {
+            reopen: |sessions| sessions.values_mut().for_each(|record| record.row.interrupt = None),
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "interrupt-asked-twice-granted-twice",
+        broken: "of several askers each is told that its interrupt waits",
+        fault: Fault {
+            interrupt: |tx, key, interrupt| match sound::interrupt(tx, key, interrupt) {
+                InterruptOutcome::AlreadyWaiting { .. } => InterruptOutcome::Requested,
+                answer => answer,
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "interrupt-read-then-written",
+        broken: "what an interrupt finds is read before the wait, and the row written after it",
+        fault: Fault {
+            interrupt: |tx, key, interrupt| {
+                tx.read_then_write(key, |tx| sound::interrupt(tx, key, interrupt))
+            },
+            ..SOUND
+        },
+    },
+];

@@ -1,0 +1,277 @@
+//! Leases and fences.
+
+use std::time::Duration;
+
+use holdover_core::ids::{Epoch, Fence};
+use holdover_core::store::{Applied, CommitOutcome, LeaseOutcome, SessionStatus, StageOutcome};
+
+use crate::fault::{Fault, Mutant, SOUND, Tx};
+use crate::sound;
+
+/// The fence with whatever epoch is the newest.
+fn any_epoch(tx: &Tx<'_>, fence: &Fence) -> Fence {
+    let epoch = tx.row_of(&fence.key).map_or(Epoch(0), |row| row.epoch);
+    Fence { epoch, ..fence.clone() }
+}
+
+/// The fence with whatever life the session lives.
+fn any_life(tx: &Tx<'_>, fence: &Fence) -> Fence {
+    let incarnation = tx.row_of(&fence.key).map_or(fence.incarnation, |row| row.incarnation);
+    Fence { incarnation, ..fence.clone() }
+}
+
+/// Whether the lease of whoever holds the session is over.
+fn over(tx: &Tx<'_>, fence: &Fence) -> bool {
+    let now = tx.now;
+    tx.row_of(&fence.key).and_then(|row| row.lease).is_some_and(|lease| lease.ends <= now)
+}
+
+pub(super) static MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "epoch-not-checked-by-commit",
+        broken: "a commit of an old run is applied",
+        fault: Fault {
+            commit: |tx, fence, commit| {
+                let fence = any_epoch(tx, fence);
+                sound::commit(tx, &fence, commit)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "epoch-not-checked-by-stage",
+        broken: "an old run may stage",
+        fault: Fault {
+            stage: |tx, fence, staging| {
+                let fence = any_epoch(tx, fence);
+                sound::stage(tx, &fence, staging)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "epoch-not-checked-by-renew",
+        broken: "an old run may renew the lease of the new one",
+        fault: Fault {
+            renew: |tx, fence, lease| {
+                let fence = any_epoch(tx, fence);
+                sound::renew(tx, &fence, lease)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "epoch-not-checked-by-interrupt",
+        broken: "an old run is handed the interrupt of the new one",
+        fault: Fault {
+            check_interrupt: |tx, fence| {
+                let fence = any_epoch(tx, fence);
+                sound::check_interrupt(tx, &fence)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "incarnation-not-checked",
+        broken: "a run of a deleted session may write into the one that has its name now",
+        fault: Fault {
+            commit: |tx, fence, commit| {
+                let fence = any_life(tx, fence);
+                sound::commit(tx, &fence, commit)
+            },
+            stage: |tx, fence, staging| {
+                let fence = any_life(tx, fence);
+                sound::stage(tx, &fence, staging)
+            },
+            renew: |tx, fence, lease| {
+                let fence = any_life(tx, fence);
+                sound::renew(tx, &fence, lease)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "renew-revives",
+        broken: "renewing a lease that was released brings it back",
+        fault: Fault {
+            renew: |tx, fence, lease| {
+                let worker =
+                    tx.record(&fence.key).and_then(|record| record.runs.last()).map(|run| run.worker.clone());
+                let now = tx.now;
+                tx.row(&fence.key, |row| {
+                    if let (None, Some(worker), true) = (&row.lease, worker, row.epoch == fence.epoch) {
+                        row.status = SessionStatus::Active;
+                        row.lease = Some(holdover_core::store::Lease { worker, ends: now, granted_ms: 0 });
+                    }
+                });
+                sound::renew(tx, fence, lease)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "renew-shortens",
+        broken: "a renewal for less time than is left shortens the lease",
+        fault: Fault {
+            renew: |tx, fence, lease| {
+                let now = tx.now;
+                tx.row(&fence.key, |row| {
+                    if let (true, Some(held)) = (row.admits(fence), row.lease.as_mut()) {
+                        held.ends = now;
+                    }
+                });
+                sound::renew(tx, fence, lease)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "renew-refused-after-the-end",
+        broken: "a renewal after the lease has ended is refused though nobody took the session over",
+        fault: Fault {
+            renew: |tx, fence, lease| {
+                if over(tx, fence) { LeaseOutcome::StaleFence } else { sound::renew(tx, fence, lease) }
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "renew-from-the-old-end",
+        broken: "a renewal counts from the end of the lease, not from now",
+        fault: Fault {
+            renew: |tx, fence, lease| {
+                let left =
+                    tx.row_of(&fence.key).and_then(|row| row.lease).map(|held| tx.now.until(held.ends));
+                sound::renew(tx, fence, lease + left.unwrap_or_default())
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "commit-refused-after-the-end",
+        broken: "a commit after the lease has ended is refused though nobody took the session over",
+        fault: Fault {
+            commit: |tx, fence, commit| {
+                if over(tx, fence) {
+                    return CommitOutcome::StaleFence { applied: Applied::No };
+                }
+                sound::commit(tx, fence, commit)
+            },
+            stage: |tx, fence, staging| {
+                if over(tx, fence) { StageOutcome::StaleFence } else { sound::stage(tx, fence, staging) }
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "commit-never-extends",
+        broken: "a commit never extends the lease",
+        fault: Fault {
+            commit: |tx, fence, commit| {
+                let (alarm, lease) =
+                    tx.row_of(&fence.key).map(|row| (row.alarm, row.lease)).unwrap_or_default();
+                let answer = sound::commit(tx, fence, commit);
+                tx.row(&fence.key, |row| {
+                    if row.lease.is_some() {
+                        row.lease = lease;
+                        row.alarm = alarm;
+                    }
+                });
+                answer
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "commit-always-extends",
+        broken: "every commit extends the lease, also when most of it is left",
+        fault: Fault {
+            commit: |tx, fence, commit| {
+                let now = tx.now;
+                let answer = sound::commit(tx, fence, commit);
+                tx.row(&fence.key, |row| {
+                    if let Some(held) = &mut row.lease {
+                        held.ends = now.after(Duration::from_millis(held.granted_ms));
+                        row.alarm = Some(held.ends);
+                    }
+                });
+                answer
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "lease-counted-from-before-the-wait",
+        broken: "the lease counts from when the claim was asked for, not from when it was granted",
+        fault: Fault {
+            claim: |tx, key, claim| {
+                let mut answer = sound::claim(tx, key, claim);
+                if let holdover_core::store::ClaimOutcome::Claimed(claim) = &mut answer {
+                    let now = tx.now;
+                    claim.lease_ends = now;
+                    tx.row(key, |row| {
+                        if let Some(lease) = &mut row.lease {
+                            lease.ends = now;
+                            row.alarm = Some(now);
+                        }
+                    });
+                }
+                answer
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "commit-repeat-not-recognised",
+        broken: "the repeat of a commit is refused as stale, or applied again",
+        fault: Fault {
+            commit: |tx, fence, commit| {
+                tx.row(&fence.key, |row| row.last_commit = None);
+                sound::commit(tx, fence, commit)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "commit-repeat-answers-the-news",
+        broken: "the repeat of a commit answers how things stand, not what it answered first",
+        fault: Fault {
+            commit: |tx, fence, commit| {
+                let repeat = tx
+                    .row_of(&fence.key)
+                    .and_then(|row| row.last_commit)
+                    .is_some_and(|last| last.operation == commit.operation);
+                let now = tx.now;
+                match sound::commit(tx, fence, commit) {
+                    CommitOutcome::Committed(receipt) if repeat => CommitOutcome::Committed(
+                        tx.row_of(&fence.key).map_or(receipt, |row| row.receipt(now)),
+                    ),
+                    answer => answer,
+                }
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "stale-commit-was-always-applied",
+        broken: "a stale fence is told that its commit was applied, whether or not it was",
+        fault: Fault {
+            commit: |tx, fence, commit| match sound::commit(tx, fence, commit) {
+                CommitOutcome::StaleFence { .. } => CommitOutcome::StaleFence { applied: Applied::Yes },
+                answer => answer,
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "stale-commit-was-never-applied",
+        broken: "a stale fence is told that its commit was not applied, whether or not it was",
+        fault: Fault {
+            commit: |tx, fence, commit| match sound::commit(tx, fence, commit) {
+                CommitOutcome::StaleFence { .. } => CommitOutcome::StaleFence { applied: Applied::No },
+                answer => answer,
+            },
+            ..SOUND
+        },
+    },
+];

@@ -1,0 +1,220 @@
+//! Lists, page by page.
+
+use holdover_core::payload::Digest;
+use holdover_core::store::{
+    Labels, Page, PageCursor, PageRequest, PendingQuery, SessionQuery, StoreErrorKind,
+};
+
+use crate::fault::{Fault, Mutant, SOUND};
+use crate::sound;
+
+/// A page whose cursor belongs to the query that it answers, not to the one that was asked in its stead.
+fn bound<T>(page: Page<T>, of: Digest, to: Digest) -> Page<T> {
+    let rebound = |cursor: PageCursor| cursor.position_in(of).ok().map(|place| PageCursor::at(to, &place));
+    Page { next: page.next.and_then(rebound), ..page }
+}
+
+/// The page request, with its cursor for the query that is asked in the other's stead.
+fn rebound(page: &PageRequest, of: Digest, to: Digest) -> PageRequest {
+    let place = page.after.as_ref().and_then(|cursor| cursor.position_in(of).ok());
+    PageRequest { after: place.map(|place| PageCursor::at(to, &place)), ..page.clone() }
+}
+
+/// Lists sessions by another query than was asked.
+macro_rules! sessions_by {
+    (|$query:ident| $change:expr) => {
+        Fault {
+            list_sessions: |tx, asked| {
+                // A cursor that is none is refused as ever.
+                sound::list_sessions(tx, asked)?;
+                let mut $query: SessionQuery = asked.clone();
+                $change;
+                $query.page = rebound(&asked.page, asked.digest(), $query.digest());
+                let page = sound::list_sessions(tx, &$query)?;
+                Ok(bound(page, $query.digest(), asked.digest()))
+            },
+            ..SOUND
+        }
+    };
+}
+
+/// Lists pending calls by another query than was asked.
+macro_rules! pending_by {
+    (|$query:ident| $change:expr) => {
+        Fault {
+            list_pending: |tx, asked| {
+                sound::list_pending(tx, asked)?;
+                let mut $query: PendingQuery = asked.clone();
+                $change;
+                $query.page = rebound(&asked.page, asked.digest(), $query.digest());
+                let page = sound::list_pending(tx, &$query)?;
+                Ok(bound(page, $query.digest(), asked.digest()))
+            },
+            ..SOUND
+        }
+    };
+}
+
+pub(super) static MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "list-ignores-status",
+        broken: "a list of sessions does not look at the status",
+        fault: sessions_by!(|query| query.status.clear()),
+    },
+    Mutant {
+        name: "list-ignores-queue",
+        broken: "a list of sessions does not look at the queue",
+        fault: sessions_by!(|query| query.queue = None),
+    },
+    Mutant {
+        name: "list-ignores-labels",
+        broken: "a list of sessions does not look at the labels",
+        fault: sessions_by!(|query| query.labels = Labels::default()),
+    },
+    Mutant {
+        name: "list-any-of-the-labels",
+        broken: "a list of sessions takes those that have the first of the labels",
+        fault: sessions_by!(|query| {
+            let first = query.labels.0.pop_first();
+            query.labels = first.into_iter().collect();
+        }),
+    },
+    Mutant {
+        name: "pending-ignores-kind",
+        broken: "a list of open calls does not look at the kind",
+        fault: pending_by!(|query| query.kind = None),
+    },
+    Mutant {
+        name: "list-oldest-first",
+        broken: "a page of sessions is listed oldest first",
+        fault: Fault {
+            list_sessions: |tx, query| {
+                let mut page = sound::list_sessions(tx, query)?;
+                page.items.reverse();
+                Ok(page)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "list-ties-by-id-ascending",
+        broken: "sessions of one instant are listed by id ascending",
+        fault: Fault {
+            list_sessions: |tx, query| {
+                let mut page = sound::list_sessions(tx, query)?;
+                page.items
+                    .sort_by(|a, b| b.created_at.cmp(&a.created_at).then_with(|| a.key.id.cmp(&b.key.id)));
+                Ok(page)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "page-drops-a-row",
+        broken: "the last row of a page is dropped between two pages",
+        fault: Fault {
+            list_sessions: |tx, query| {
+                let mut page = sound::list_sessions(tx, query)?;
+                if page.next.is_some() {
+                    page.items.pop();
+                }
+                Ok(page)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "page-ends-early",
+        broken: "a page that is full is taken for the last",
+        fault: Fault {
+            list_sessions: |tx, query| {
+                let page = sound::list_sessions(tx, query)?;
+                Ok(Page { next: None, ..page })
+            },
+            list_pending: |tx, query| {
+                let page = sound::list_pending(tx, query)?;
+                Ok(Page { next: None, ..page })
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "cursor-is-an-offset",
+        broken: "a page begins at a number of rows, so rows that come and go shift it",
+        fault: Fault {
+            list_sessions: |tx, query| {
+                let digest = query.digest();
+                let mut offset = 0;
+                if let Some(cursor) = &query.page.after {
+                    match cursor.position_in(digest) {
+                        Ok(place) => {
+                            offset = place.into_iter().fold(0, |sum, byte| sum * 256 + usize::from(byte))
+                        }
+                        Err(_) => return sound::list_sessions(tx, query),
+                    }
+                }
+                let mut all = SessionQuery { page: PageRequest::default(), ..query.clone() };
+                let mut rows = Vec::new();
+                loop {
+                    let page = sound::list_sessions(tx, &all)?;
+                    rows.extend(page.items);
+                    match page.next {
+                        Some(next) => all.page.after = Some(next),
+                        None => break,
+                    }
+                }
+                let end = offset + query.page.rows() as usize;
+                let next = (rows.len() > end).then(|| PageCursor::at(digest, &(end as u32).to_be_bytes()));
+                let items = rows.into_iter().take(end).skip(offset).collect();
+                Ok(Page { items, next })
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "page-without-bound",
+        broken: "a limit beyond the largest page is served",
+        fault: Fault {
+            list_sessions: |tx, query| {
+                let mut page = sound::list_sessions(tx, query)?;
+                let wanted = query.page.limit.map_or(0, std::num::NonZeroU32::get) as usize;
+                while let (true, Some(next)) = (page.items.len() < wanted, page.next.take()) {
+                    let request = PageRequest { after: Some(next), ..query.page.clone() };
+                    let more = sound::list_sessions(tx, &SessionQuery { page: request, ..query.clone() })?;
+                    page.items.extend(more.items);
+                    page.next = more.next;
+                }
+                Ok(page)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "cursor-of-any-query",
+        broken: "a cursor of another query begins from the start instead of being refused",
+        fault: Fault {
+            list_sessions: |tx, query| match sound::list_sessions(tx, query) {
+                Err(error) if error.kind == StoreErrorKind::InvalidArgument => {
+                    let page = PageRequest { after: None, ..query.page.clone() };
+                    sound::list_sessions(tx, &SessionQuery { page, ..query.clone() })
+                }
+                answer => answer,
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "list-shows-the-creation",
+        broken: "a list shows sessions as they were created",
+        fault: Fault {
+            list_sessions: |tx, query| {
+                let mut page = sound::list_sessions(tx, query)?;
+                for row in &mut page.items {
+                    row.version = holdover_core::ids::Version(1);
+                }
+                Ok(page)
+            },
+            ..SOUND
+        },
+    },
+];

@@ -1,0 +1,198 @@
+//! Messages and events as they are read.
+
+use holdover_core::ids::EventSeq;
+use holdover_core::store::{EventCursor, EventPage, MessageRange, StoreError};
+
+use crate::fault::{Fault, Mutant, SOUND};
+use crate::sound;
+
+pub(super) static MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "range-half-open",
+        broken: "a range of messages leaves its last one out",
+        fault: Fault {
+            read_messages: |tx, key, ranges| {
+                let mut ranges = ranges.to_vec();
+                ranges
+                    .iter_mut()
+                    .filter(|range| range.to.0 < 1_000)
+                    .for_each(|range| range.to.0 = range.to.0.saturating_sub(1));
+                sound::read_messages(tx, key, &ranges)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "ranges-sorted",
+        broken: "messages are read in their own order, not in that of the ranges",
+        fault: Fault {
+            read_messages: |tx, key, ranges| {
+                let mut messages = sound::read_messages(tx, key, ranges)?;
+                messages.sort_by_key(|message| message.seq);
+                Ok(messages)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "range-past-end-is-an-error",
+        broken: "a range that begins past the end is refused",
+        fault: Fault {
+            read_messages: |tx, key, ranges: &[MessageRange]| {
+                let last = tx.record(key).map_or(0, |record| record.messages.len() as u64);
+                if ranges.iter().any(|range| range.from.0 > last + 1) {
+                    return Err(StoreError::invalid("read_messages", "ranges: past the end"));
+                }
+                sound::read_messages(tx, key, ranges)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "read-stops-at-a-thousand",
+        broken: "a read answers at most a thousand messages and does not say so",
+        fault: Fault {
+            read_messages: |tx, key, ranges| {
+                let mut messages = sound::read_messages(tx, key, ranges)?;
+                messages.truncate(1_000);
+                Ok(messages)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "handle-keeps-what-it-read",
+        broken: "a handle that has read messages once goes on answering those",
+        fault: Fault {
+            read_messages: |tx, key, ranges| {
+                let read = sound::read_messages(tx, key, ranges)?;
+                match tx.cache.get(key) {
+                    Some(record) => {
+                        let known = |seq| ranges.iter().any(|range| range.contains(seq));
+                        Ok(record.messages.iter().filter(|message| known(message.seq)).cloned().collect())
+                    }
+                    None => {
+                        let record = tx.record(key).cloned();
+                        tx.cache.extend(record.map(|record| (key.clone(), record)));
+                        Ok(read)
+                    }
+                }
+            },
+            commit: |tx, fence, commit| {
+                tx.cache.remove(&fence.key);
+                sound::commit(tx, fence, commit)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "cursor-skips-one",
+        broken: "a read of events after a cursor begins one too late",
+        fault: Fault {
+            read_events: |tx, key, after, limit| {
+                let life = tx.row_of(key).map(|row| row.incarnation);
+                let place = life.and_then(|life| Some((life, after.place_in(life)?)));
+                match place {
+                    Some((life, EventSeq(place))) if place > 0 => {
+                        sound::read_events(tx, key, &EventCursor::after(life, EventSeq(place + 1)), limit)
+                    }
+                    Some(_) | None => sound::read_events(tx, key, after, limit),
+                }
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "cursor-repeats-one",
+        broken: "a read of events after a cursor answers the last one again",
+        fault: Fault {
+            read_events: |tx, key, after, limit| {
+                let life = tx.row_of(key).map(|row| row.incarnation);
+                let last = tx.row_of(key).map_or(0, |row| row.last_event.0);
+                let place = life.and_then(|life| Some((life, after.place_in(life)?)));
+                match place {
+                    Some((life, EventSeq(place))) if place > 0 && place < last => sound::read_events(
+                        tx,
+                        key,
+                        &EventCursor::after(life, EventSeq(place - 1)),
+                        limit.saturating_add(1),
+                    ),
+                    Some(_) | None => sound::read_events(tx, key, after, limit),
+                }
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "cursor-starts-over-at-the-end",
+        broken: "an empty page of events hands out the cursor of the beginning",
+        fault: Fault {
+            read_events: |tx, key, after, limit| {
+                let mut page = sound::read_events(tx, key, after, limit)?;
+                if let EventPage::Events { events, next, .. } = &mut page
+                    && events.is_empty()
+                {
+                    *next = EventCursor::START;
+                }
+                Ok(page)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "cursor-of-a-deleted-life",
+        broken: "a cursor of a session that was deleted reads on in the one that has its name now",
+        fault: Fault {
+            read_events: |tx, key, after, limit| match sound::read_events(tx, key, after, limit)? {
+                EventPage::Gone => sound::read_events(tx, key, &EventCursor::START, limit),
+                page => Ok(page),
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "events-never-more",
+        broken: "a page of events never says that the log goes on",
+        fault: Fault {
+            read_events: |tx, key, after, limit| {
+                let mut page = sound::read_events(tx, key, after, limit)?;
+                if let EventPage::Events { more, .. } = &mut page {
+                    *more = false;
+                }
+                Ok(page)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "events-by-content",
+        broken: "the events of one commit are ordered by their bytes",
+        fault: Fault {
+            commit: |tx, fence, mut commit| {
+                commit.events.sort_by(|a, b| b.bytes().cmp(a.bytes()));
+                sound::commit(tx, fence, commit)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "events-of-refused-commits",
+        broken: "the events of a refused commit are kept",
+        fault: Fault {
+            commit: |tx, fence, commit| {
+                let (events, now) = (commit.events.clone(), tx.now);
+                let answer = sound::commit(tx, fence, commit);
+                if !super::committed(&answer) {
+                    tx.with(&fence.key, |record| record.append(Vec::new(), events, now));
+                }
+                answer
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "waiters-are-not-told",
+        broken: "whoever waits for a change is not told",
+        fault: Fault { hints: false, ..SOUND },
+    },
+];

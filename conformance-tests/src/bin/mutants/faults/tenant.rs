@@ -1,0 +1,153 @@
+//! Tenants and names.
+
+use holdover_core::ids::SessionKey;
+use holdover_core::store::{ClaimDue, DeleteOutcome, Page, PendingQuery, SessionQuery};
+
+use crate::fault::{Fault, Mutant, SOUND, Tx};
+use crate::sound;
+
+/// The key of a session with this id, of this tenant or else of any.
+fn of_any_tenant(tx: &Tx<'_>, key: &SessionKey) -> SessionKey {
+    let mut keys = tx.sessions.keys();
+    let mut other = || keys.find(|other| other.id == key.id).cloned();
+    if tx.sessions.contains_key(key) { key.clone() } else { other().unwrap_or_else(|| key.clone()) }
+}
+
+/// The key of a session whose name is the same but for `fold`.
+fn folded(tx: &Tx<'_>, key: &SessionKey, fold: fn(&SessionKey) -> String) -> SessionKey {
+    tx.sessions.keys().find(|other| fold(other) == fold(key)).unwrap_or(key).clone()
+}
+
+/// Creates and reads as if names that fold to the same were the same.
+macro_rules! folding {
+    ($fold:expr) => {
+        Fault {
+            create: |tx, mut new| {
+                new.key = folded(tx, &new.key, $fold);
+                sound::create(tx, new)
+            },
+            load: |tx, key| {
+                let key = folded(tx, key, $fold);
+                sound::load(tx, &key)
+            },
+            ..SOUND
+        }
+    };
+}
+
+pub(super) static MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "tenant-missing-in-load",
+        broken: "a session is read by its id alone",
+        fault: Fault {
+            load: |tx, key| {
+                let key = of_any_tenant(tx, key);
+                sound::load(tx, &key)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "tenant-missing-in-read-messages",
+        broken: "messages are read by the session's id alone",
+        fault: Fault {
+            read_messages: |tx, key, ranges| {
+                let key = of_any_tenant(tx, key);
+                sound::read_messages(tx, &key, ranges)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "tenant-missing-in-deliver",
+        broken: "an item is delivered by the session's id alone",
+        fault: Fault {
+            deliver: |tx, key, item| {
+                let key = of_any_tenant(tx, key);
+                sound::deliver(tx, &key, item)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "tenant-missing-in-delete",
+        broken: "deleting a session deletes those of other tenants with its id",
+        fault: Fault {
+            delete: |tx, key, mode| {
+                let answer = sound::delete(tx, key, mode);
+                if answer == DeleteOutcome::Deleted {
+                    tx.sessions.retain(|other, _| other.id != key.id);
+                }
+                answer
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "tenant-missing-in-list",
+        broken: "sessions of every tenant are listed",
+        fault: Fault {
+            list_sessions: |tx, query| {
+                let mut page = sound::list_sessions(tx, query)?;
+                if page.next.is_none() && query.page.after.is_none() {
+                    page.items.extend(others(tx, query.tenant.as_str()).flat_map(|tenant| {
+                        let query = SessionQuery { tenant, ..query.clone() };
+                        sound::list_sessions(tx, &query)
+                            .map_or_else(|_| Vec::new(), |page: Page<_>| page.items)
+                    }));
+                }
+                Ok(page)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "tenant-missing-in-list-pending",
+        broken: "open calls of every tenant are listed",
+        fault: Fault {
+            list_pending: |tx, query| {
+                let mut page = sound::list_pending(tx, query)?;
+                if page.next.is_none() && query.page.after.is_none() {
+                    page.items.extend(others(tx, query.tenant.as_str()).flat_map(|tenant| {
+                        let query = PendingQuery { tenant, ..query.clone() };
+                        sound::list_pending(tx, &query)
+                            .map_or_else(|_| Vec::new(), |page: Page<_>| page.items)
+                    }));
+                }
+                Ok(page)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "tenant-missing-in-claim-due",
+        broken: "a worker of one tenant is given sessions of others",
+        fault: Fault {
+            claim_due: |tx, claim| sound::claim_due(tx, ClaimDue { tenant: None, ..claim }),
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "ids-ignore-case",
+        broken: "ids that differ in case are the same",
+        fault: folding!(|key| key.to_string().to_lowercase()),
+    },
+    Mutant {
+        name: "ids-trimmed",
+        broken: "ids that differ in trailing spaces are the same",
+        fault: folding!(|key| key.to_string().trim_end().to_owned()),
+    },
+    Mutant {
+        name: "tenant-and-id-run-together",
+        broken: "tenant and id are joined without a mark between them",
+        fault: folding!(|key| format!("{}{}", key.tenant, key.id)),
+    },
+];
+
+/// The tenants but this one.
+fn others(tx: &Tx<'_>, but: &str) -> impl Iterator<Item = holdover_core::ids::TenantId> + use<> {
+    let mut tenants: Vec<_> = tx.sessions.keys().map(|key| key.tenant.clone()).collect();
+    tenants.dedup();
+    tenants.retain(|tenant| tenant.as_str() != but);
+    tenants.into_iter()
+}

@@ -1,0 +1,71 @@
+//! Proves that the suite can fail: runs every case against stores that are broken in one way each.
+//!
+//! `mutants` runs them all and says which cases killed which; the last line is `mutants: K/N killed`. It
+//! fails unless every broken store is killed, none by more than a third of the cases (then it is too coarse
+//! to count), and every case of the levels core and distributed kills one or says why it cannot.
+//! `--write` writes the matrix to `docs/kill-matrix.md`. Names of broken stores run only those, for a
+//! closer look, without a verdict.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "what it finds is printed")]
+
+mod fault;
+#[allow(clippy::wildcard_enum_match_arm, reason = "a fault changes one answer and hands on every other")]
+mod faults;
+mod matrix;
+mod reasons;
+mod report;
+mod sound;
+mod store;
+
+use std::process::ExitCode;
+
+use crate::fault::{Mutant, SOUND};
+use crate::matrix::Matrix;
+
+/// Where the matrix is kept.
+const MATRIX: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/kill-matrix.md");
+
+/// Nothing is broken: no case may kill it, else the others prove nothing.
+static REFERENCE: Mutant = Mutant { name: "reference", broken: "nothing", fault: SOUND };
+
+fn main() -> ExitCode {
+    let (flags, names): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
+    let write = match flags.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => false,
+        ["--write"] if names.is_empty() => true,
+        _ => {
+            eprintln!("usage: mutants [--write | NAME ...]");
+            return ExitCode::from(2);
+        }
+    };
+    let all: Vec<&'static Mutant> = faults::all().collect();
+    if let Some(unknown) = names.iter().find(|name| !all.iter().any(|mutant| mutant.name == **name)) {
+        eprintln!("error: no broken store is called {unknown}");
+        return ExitCode::from(2);
+    }
+    // Panics are verdicts here: they are caught, and shown by the case that they belong to.
+    std::panic::set_hook(Box::new(|_| {}));
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("error: no runtime: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let chosen = all.into_iter().filter(|mutant| names.is_empty() || names.iter().any(|n| n == mutant.name));
+    let matrix = runtime.block_on(Matrix::of(&REFERENCE, chosen.collect()));
+    // What a hanging case left behind is not waited for.
+    runtime.shutdown_background();
+    print!("{}", report::console(&matrix));
+    if !names.is_empty() {
+        println!("a part of the broken stores: no verdict");
+        return ExitCode::FAILURE;
+    }
+    if write && let Err(error) = std::fs::write(MATRIX, report::markdown(&matrix)) {
+        eprintln!("error: {MATRIX}: {error}");
+        return ExitCode::FAILURE;
+    }
+    let killed = matrix.rows.iter().filter(|row| row.counts(matrix.cases.len())).count();
+    println!("mutants: {killed}/{} killed", matrix.rows.len());
+    if matrix.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

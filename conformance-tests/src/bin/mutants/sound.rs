@@ -1,0 +1,119 @@
+//! The operations as the reference store has them.
+
+use std::time::Duration;
+
+use holdover_core::ids::{Fence, InboxSeq, SessionKey};
+use holdover_core::store::{
+    CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteMode,
+    DeleteOutcome, Delivery, EventCursor, EventPage, InboxItem, Interrupt, InterruptCheck, InterruptOutcome,
+    LeaseOutcome, MessageRange, NewSession, Page, PageRequest, PendingCall, PendingQuery, RunRecord, Session,
+    SessionQuery, SessionSummary, StageOutcome, Staging, StatusCas, StoreError, StoredItem, StoredMessage,
+};
+use holdover_store_memory::Limits;
+use holdover_store_memory::parts as ops;
+
+use crate::fault::Tx;
+use crate::store::capabilities;
+
+type Answer<T> = Result<T, StoreError>;
+
+/// Limits that a test reaches quickly, and large enough for every case.
+pub(crate) const LIMITS: Limits = Limits { payload_bytes_max: 2 << 20, commit_bytes_max: 8 << 20 };
+
+pub(crate) fn check_create(new: &NewSession) -> Answer<()> {
+    ops::check_create(new, &LIMITS)
+}
+
+pub(crate) fn check_commit(commit: &Commit) -> Answer<()> {
+    commit.check(&capabilities())
+}
+
+pub(crate) fn check_payload(item: &InboxItem) -> Answer<()> {
+    ops::check_payload(&LIMITS, "deliver", "payload", &item.payload)
+}
+
+pub(crate) fn create(tx: &mut Tx<'_>, new: NewSession) -> CreateOutcome {
+    ops::create(tx.sessions, new, tx.now)
+}
+
+pub(crate) fn load(tx: &mut Tx<'_>, key: &SessionKey) -> Option<Session> {
+    ops::load(tx.sessions, key)
+}
+
+pub(crate) fn list_sessions(tx: &mut Tx<'_>, query: &SessionQuery) -> Answer<Page<SessionSummary>> {
+    ops::list_sessions(tx.sessions, query)
+}
+
+pub(crate) fn delete(tx: &mut Tx<'_>, key: &SessionKey, mode: DeleteMode) -> DeleteOutcome {
+    ops::delete(tx.sessions, key, mode)
+}
+
+pub(crate) fn claim(tx: &mut Tx<'_>, key: &SessionKey, claim: ClaimOne) -> ClaimOutcome {
+    ops::claim(tx.sessions, key, &claim, tx.now)
+}
+
+pub(crate) fn claim_due(tx: &mut Tx<'_>, claim: ClaimDue) -> Vec<Claim> {
+    ops::claim_due(tx.sessions, claim, tx.now)
+}
+
+pub(crate) fn cas(tx: &mut Tx<'_>, key: &SessionKey, cas: StatusCas) -> CasOutcome {
+    ops::compare_and_set(tx.sessions, key, &cas, tx.now)
+}
+
+pub(crate) fn renew(tx: &mut Tx<'_>, fence: &Fence, lease: Duration) -> LeaseOutcome {
+    ops::renew(tx.sessions, fence, lease, tx.now)
+}
+
+pub(crate) fn stage(tx: &mut Tx<'_>, fence: &Fence, staging: Staging) -> StageOutcome {
+    ops::stage(tx.sessions, fence, staging, tx.now)
+}
+
+pub(crate) fn commit(tx: &mut Tx<'_>, fence: &Fence, commit: Commit) -> CommitOutcome {
+    ops::commit(tx.sessions, fence, commit, tx.now)
+}
+
+pub(crate) fn check_interrupt(tx: &mut Tx<'_>, fence: &Fence) -> InterruptCheck {
+    ops::check_interrupt(tx.sessions, fence)
+}
+
+pub(crate) fn deliver(tx: &mut Tx<'_>, key: &SessionKey, item: InboxItem) -> Delivery {
+    ops::deliver(tx.sessions, key, item, tx.now)
+}
+
+pub(crate) fn interrupt(tx: &mut Tx<'_>, key: &SessionKey, interrupt: Interrupt) -> InterruptOutcome {
+    ops::interrupt(tx.sessions, key, interrupt, tx.now)
+}
+
+pub(crate) fn read_messages(
+    tx: &mut Tx<'_>,
+    key: &SessionKey,
+    ranges: &[MessageRange],
+) -> Answer<Vec<StoredMessage>> {
+    ops::read_messages(tx.sessions, key, ranges)
+}
+
+pub(crate) fn read_inbox(
+    tx: &mut Tx<'_>,
+    key: &SessionKey,
+    after: InboxSeq,
+    limit: u32,
+) -> Answer<Vec<StoredItem>> {
+    ops::read_inbox(tx.sessions, key, after, limit)
+}
+
+pub(crate) fn read_events(
+    tx: &mut Tx<'_>,
+    key: &SessionKey,
+    after: &EventCursor,
+    limit: u32,
+) -> Answer<EventPage> {
+    ops::read_events(tx.sessions, key, after, limit)
+}
+
+pub(crate) fn list_runs(tx: &mut Tx<'_>, key: &SessionKey, page: &PageRequest) -> Answer<Page<RunRecord>> {
+    ops::list_runs(tx.sessions, key, page)
+}
+
+pub(crate) fn list_pending(tx: &mut Tx<'_>, query: &PendingQuery) -> Answer<Page<PendingCall>> {
+    ops::list_pending(tx.sessions, query)
+}

@@ -1,0 +1,260 @@
+//! The store under test: the reference's operations under one lock, as a fault has them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use holdover_conformance_tests::{ClockControl, Instance, StoreHarness, StoreInfo, VirtualClock};
+use holdover_core::ids::{Fence, InboxSeq, SessionKey};
+use holdover_core::store::{
+    Capabilities, CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CommitSurvives,
+    CreateOutcome, DeleteMode, DeleteOutcome, Delivery, EventCursor, EventPage, InboxItem, Interrupt,
+    InterruptCheck, InterruptOutcome, LeaseOutcome, MessageRange, NewSession, Page, PageRequest, PendingCall,
+    PendingQuery, RunRecord, Session, SessionQuery, SessionSummary, SharedBy, StageOutcome, Staging,
+    StateStore, StatusCas, StoreError, StoredItem, StoredMessage, Watch,
+};
+use holdover_core::time::Clock;
+use holdover_store_memory::parts::{self, Sessions};
+use tokio::sync::Notify;
+
+use crate::fault::{Fault, Mutant, Tx};
+use crate::sound::LIMITS;
+
+/// How often other tasks may go first between two transactions of one operation.
+const YIELDS: usize = 3;
+
+/// One handle on a broken store.
+pub(crate) struct Broken {
+    shared: Arc<Shared>,
+    cache: Mutex<Sessions>,
+}
+
+struct Shared {
+    data: Mutex<Data>,
+    changed: Notify,
+    clock: VirtualClock,
+    fault: &'static Fault,
+}
+
+#[derive(Default)]
+struct Data {
+    sessions: Sessions,
+    graves: Sessions,
+}
+
+/// What it promises: that data outlives its handles, so that the cases of the level durable apply.
+pub(crate) fn capabilities() -> Capabilities {
+    Capabilities {
+        backend: "broken".into(),
+        commit_survives: CommitSurvives::ProcessKill,
+        shared_by: SharedBy::Process,
+        change_hints_across_processes: false,
+        payload_bytes_max: LIMITS.payload_bytes_max,
+        commit_bytes_max: LIMITS.commit_bytes_max,
+        settings: Vec::new(),
+    }
+}
+
+impl Broken {
+    fn peer(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), cache: Mutex::default() }
+    }
+
+    /// Runs one transaction.
+    fn once<R>(&self, operation: impl FnOnce(&mut Tx<'_>) -> R) -> (R, Option<crate::fault::Later>) {
+        let mut cache = lock(&self.cache);
+        let mut data = lock(&self.shared.data);
+        let Data { sessions, graves } = &mut *data;
+        let now = self.shared.clock.now();
+        let mut tx = Tx { sessions, graves, cache: &mut cache, now, later: None };
+        let answer = operation(&mut tx);
+        (answer, tx.later)
+    }
+
+    /// Runs one operation, in as many transactions as it takes.
+    async fn run<R>(&self, operation: impl FnOnce(&mut Tx<'_>) -> R + Send) -> R
+    where
+        R: Send,
+    {
+        let (answer, mut rest) = self.once(operation);
+        while let Some(later) = rest {
+            for _ in 0..YIELDS {
+                tokio::task::yield_now().await;
+            }
+            rest = self.once(later).1;
+        }
+        if self.shared.fault.hints {
+            self.shared.changed.notify_waiters();
+        }
+        answer
+    }
+
+    fn fault(&self) -> &'static Fault {
+        self.shared.fault
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How the suite gets at a broken store.
+pub(crate) struct Harness {
+    mutant: &'static Mutant,
+    clock: VirtualClock,
+}
+
+impl Harness {
+    pub(crate) fn new(mutant: &'static Mutant) -> Self {
+        Self { mutant, clock: VirtualClock::new() }
+    }
+}
+
+#[async_trait]
+impl StoreHarness for Harness {
+    type Store = Broken;
+
+    fn info(&self) -> StoreInfo {
+        StoreInfo { name: self.mutant.name.into(), version: env!("CARGO_PKG_VERSION").into() }
+    }
+
+    async fn fresh(&self) -> Instance<Broken> {
+        let shared = Shared {
+            data: Mutex::default(),
+            changed: Notify::new(),
+            clock: self.clock.clone(),
+            fault: &self.mutant.fault,
+        };
+        Instance::new(Broken { shared: Arc::new(shared), cache: Mutex::default() })
+    }
+
+    async fn peer(&self, of: &Instance<Broken>) -> Broken {
+        of.store().peer()
+    }
+
+    async fn reopen(&self, of: Instance<Broken>) -> Instance<Broken> {
+        (self.mutant.fault.reopen)(&mut lock(&of.store().shared.data).sessions);
+        Instance::new(of.store().peer())
+    }
+
+    fn clock(&self) -> ClockControl {
+        ClockControl::Virtual(self.clock.clone())
+    }
+}
+
+#[async_trait]
+impl StateStore for Broken {
+    fn capabilities(&self) -> Capabilities {
+        capabilities()
+    }
+
+    async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {
+        (self.fault().check_create)(&new)?;
+        Ok(self.run(|tx| (self.fault().create)(tx, new)).await)
+    }
+
+    async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
+        Ok(self.run(|tx| (self.fault().load)(tx, key)).await)
+    }
+
+    async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
+        self.run(|tx| (self.fault().list_sessions)(tx, query)).await
+    }
+
+    async fn delete_session(&self, key: &SessionKey, mode: DeleteMode) -> Result<DeleteOutcome, StoreError> {
+        Ok(self.run(|tx| (self.fault().delete)(tx, key, mode)).await)
+    }
+
+    async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
+        parts::check_carried(&LIMITS, "claim_session", &claim.items)?;
+        Ok(self.run(|tx| (self.fault().claim)(tx, key, claim)).await)
+    }
+
+    async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError> {
+        Ok(self.run(|tx| (self.fault().claim_due)(tx, claim)).await)
+    }
+
+    async fn compare_and_set_status(
+        &self,
+        key: &SessionKey,
+        cas: StatusCas,
+    ) -> Result<CasOutcome, StoreError> {
+        parts::check_carried(&LIMITS, "compare_and_set_status", &cas.items)?;
+        Ok(self.run(|tx| (self.fault().cas)(tx, key, cas)).await)
+    }
+
+    async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError> {
+        Ok(self.run(|tx| (self.fault().renew)(tx, fence, lease)).await)
+    }
+
+    async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {
+        parts::check_staging(&staging, &LIMITS)?;
+        Ok(self.run(|tx| (self.fault().stage)(tx, fence, staging)).await)
+    }
+
+    async fn save_state_and_promote_staging(
+        &self,
+        fence: &Fence,
+        commit: Commit,
+    ) -> Result<CommitOutcome, StoreError> {
+        (self.fault().check_commit)(&commit)?;
+        Ok(self.run(|tx| (self.fault().commit)(tx, fence, commit)).await)
+    }
+
+    async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
+        Ok(self.run(|tx| (self.fault().check_interrupt)(tx, fence)).await)
+    }
+
+    async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {
+        (self.fault().check_payload)(&item)?;
+        Ok(self.run(|tx| (self.fault().deliver)(tx, key, item)).await)
+    }
+
+    async fn request_interrupt(
+        &self,
+        key: &SessionKey,
+        interrupt: Interrupt,
+    ) -> Result<InterruptOutcome, StoreError> {
+        Ok(self.run(|tx| (self.fault().interrupt)(tx, key, interrupt)).await)
+    }
+
+    async fn read_messages(
+        &self,
+        key: &SessionKey,
+        ranges: &[MessageRange],
+    ) -> Result<Vec<StoredMessage>, StoreError> {
+        self.run(|tx| (self.fault().read_messages)(tx, key, ranges)).await
+    }
+
+    async fn read_inbox(
+        &self,
+        key: &SessionKey,
+        after: InboxSeq,
+        limit: u32,
+    ) -> Result<Vec<StoredItem>, StoreError> {
+        self.run(|tx| (self.fault().read_inbox)(tx, key, after, limit)).await
+    }
+
+    async fn read_events(
+        &self,
+        key: &SessionKey,
+        after: &EventCursor,
+        limit: u32,
+    ) -> Result<EventPage, StoreError> {
+        self.run(|tx| (self.fault().read_events)(tx, key, after, limit)).await
+    }
+
+    async fn list_runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, StoreError> {
+        self.run(|tx| (self.fault().list_runs)(tx, key, &page)).await
+    }
+
+    async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError> {
+        self.run(|tx| (self.fault().list_pending)(tx, query)).await
+    }
+
+    async fn wait_for_change(&self, _: Watch, at_most: Duration) -> Result<(), StoreError> {
+        // Running out of time is an answer like any other.
+        let _ = tokio::time::timeout(at_most, self.shared.changed.notified()).await;
+        Ok(())
+    }
+}
