@@ -186,3 +186,20 @@ fn news_that_is_old_hides_no_news() {
     assert_eq!((said(&bench).len(), bench.dones().len()), (4, 1));
     check::at_rest(&bench);
 }
+
+#[test]
+fn messages_that_are_too_much_for_one_commit_follow_at_the_next_steering_in_order() {
+    let bench = Bench::new();
+    let large = |mark: &str| mark.repeat(3 * 1024 * 1024);
+    bench.say(&large("a"));
+    bench.say(&large("b"));
+    bench.say("c");
+    let mut run = bench.run();
+    assert_eq!(said(&bench), [large("a")]);
+    run.model(text("read"));
+    assert!(!run.is_over(), "two messages wait");
+    run.model(text("read them too"));
+    assert_eq!(said(&bench), [large("a"), large("b"), "c".to_owned()]);
+    assert_eq!(bench.dones(), [DoneReason::ModelStop]);
+    check::at_rest(&bench);
+}

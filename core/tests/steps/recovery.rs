@@ -6,7 +6,7 @@ use holdover_core::error::ErrorInfo;
 use holdover_core::machine::DoneReason;
 use holdover_core::message::ResultStatus;
 use holdover_core::payload::Payload;
-use holdover_core::step::{ATTEMPTS_MAX, Reply, RunOutcome};
+use holdover_core::step::{ATTEMPTS_MAX, Found, Reply, RunOutcome};
 use holdover_core::store::{
     Applied, CommitOutcome, InterruptKind, NewSession, OutcomeKind, SessionStatus, Start,
 };
@@ -349,8 +349,8 @@ fn a_message_that_was_read_before_the_store_refused_starts_the_next_turn() {
     check::at_rest(&bench);
 }
 
-#[test]
-fn a_transcript_that_cannot_be_read_ends_the_turn_and_hides_no_call_that_was_sent() {
+/// A run dies with a call out; the next one reads what `spoil` made of the transcript.
+fn check_unreadable(spoil: impl FnOnce(&mut Result<Found, ErrorInfo>)) {
     let bench = Bench::new();
     bench.say("go");
     let mut run = bench.run();
@@ -360,9 +360,9 @@ fn a_transcript_that_cannot_be_read_ends_the_turn_and_hides_no_call_that_was_sen
     bench.crash(run);
     let claim = bench.claim().unwrap();
     let mut run = Run::holding(&bench, claim, &["read"]);
-    let Reply::Read { id, result: Ok(mut found) } = run.perform_silently("read") else { panic!() };
-    found.messages[0].payload = Payload::new("rot");
-    run.apply(Reply::Read { id, result: Ok(found) });
+    let Reply::Read { id, mut result } = run.perform_silently("read") else { panic!() };
+    spoil(&mut result);
+    run.apply(Reply::Read { id, result });
     assert!(run.is_over());
     assert_eq!(bench.statuses(), [ResultStatus::Done, ResultStatus::InDoubt]);
     assert_eq!(bench.dones(), [DoneReason::Error]);
@@ -370,23 +370,15 @@ fn a_transcript_that_cannot_be_read_ends_the_turn_and_hides_no_call_that_was_sen
 }
 
 #[test]
+fn a_transcript_that_cannot_be_read_ends_the_turn_and_hides_no_call_that_was_sent() {
+    check_unreadable(|result| result.as_mut().unwrap().messages[0].payload = Payload::new("rot"));
+}
+
+#[test]
 fn a_row_that_cannot_be_read_ends_the_turn_and_is_not_taken_over_for_ever() {
-    let bench = Bench::new();
-    bench.say("go");
-    let mut run = bench.run();
-    run.model(calls(&["serial", "pay"]));
-    run.returns("c1-0", "done");
-    assert_eq!(run.calls_out(), ["c1-1"], "its mark is staged, the state does not know of it");
-    bench.crash(run);
-    let claim = bench.claim().unwrap();
-    let mut run = Run::holding(&bench, claim, &["read"]);
-    let Reply::Read { id, .. } = run.perform_silently("read") else { panic!() };
-    let error = ErrorInfo::new("store.corrupt", "message 2 is not what was written");
-    run.apply(Reply::Read { id, result: Err(error) });
-    assert!(run.is_over());
-    assert_eq!(bench.statuses(), [ResultStatus::Done, ResultStatus::InDoubt]);
-    assert_eq!(bench.dones(), [DoneReason::Error]);
-    check::at_rest(&bench);
+    check_unreadable(|result| {
+        *result = Err(ErrorInfo::new("store.corrupt", "message 2 is not what was written"));
+    });
 }
 
 #[test]
