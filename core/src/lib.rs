@@ -8,6 +8,7 @@
 pub mod agent;
 pub mod error;
 pub mod event;
+pub mod fork;
 pub mod gate;
 pub mod ids;
 pub mod machine;

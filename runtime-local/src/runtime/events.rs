@@ -130,17 +130,17 @@ impl Tail {
             Some(incarnation) => incarnation,
             None => {
                 let place = self.cursor.place_in(session.incarnation).ok_or_else(|| self.gone())?;
-                self.cursor = EventCursor::after(session.incarnation, place);
+                self.cursor = EventCursor::after(session.incarnation, place.after);
                 self.incarnation = Some(session.incarnation);
                 session.incarnation
             }
         };
         // A session that has no newer event is not asked for them: who waits asks once a second.
-        if self.cursor.place_in(incarnation).is_some_and(|place| place >= session.last_event) {
+        if self.cursor.place_in(incarnation).is_some_and(|place| place.after >= session.last_event) {
             return Ok(false);
         }
         match self.runtime.store().read_events(&self.key, &self.cursor, PAGE_ROWS_MAX).await? {
-            EventPage::Events { events, next, more } => {
+            EventPage::Events { events, next, more, .. } => {
                 for stored in events {
                     let event = stored.payload.parse().map_err(|error| {
                         RuntimeError::unreadable(&self.key, format!("event {}", stored.seq), error)
