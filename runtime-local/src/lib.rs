@@ -28,8 +28,8 @@ pub use arguments::JSON_DEPTH_MAX;
 pub use error::RuntimeError;
 pub use observer::{Provisional, RunObserver};
 pub use runtime::{
-    Approval, Deliver, Delivered, Denial, EventEntry, Execute, Follow, GIVE_BACK_FOR, MessageEntry,
-    RunHandle, Runtime, RuntimeOptions, Started,
+    Approval, CheckpointEntry, Deliver, Delivered, DeltaEntry, Denial, EventEntry, Execute, Follow, Fork,
+    Forked, GIVE_BACK_FOR, MessageEntry, RunHandle, Runtime, RuntimeOptions, Shown, Started,
 };
 pub use source::{AgentSource, Agents};
 pub use worker::{Worker, WorkerOptions};
