@@ -29,7 +29,7 @@ pub use error::RuntimeError;
 pub use observer::{Provisional, RunObserver};
 pub use runtime::{
     Approval, CheckpointEntry, Deliver, Delivered, DeltaEntry, Denial, EventEntry, Execute, Follow, Fork,
-    Forked, GIVE_BACK_FOR, MessageEntry, RunHandle, Runtime, RuntimeOptions, Shown, Started,
+    Forked, GIVE_BACK_FOR, MessageEntry, Retention, RunHandle, Runtime, RuntimeOptions, Shown, Started,
 };
 pub use source::{AgentSource, Agents};
 pub use worker::{Worker, WorkerOptions};

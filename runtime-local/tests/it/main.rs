@@ -9,8 +9,10 @@ mod stub_store;
 mod tools;
 
 mod approvals;
+mod dice;
 mod effects;
 mod files;
+mod following;
 mod ownership;
 mod starting;
 mod stopping;
