@@ -13,6 +13,7 @@ mod dice;
 mod effects;
 mod files;
 mod following;
+mod forks;
 mod ownership;
 mod starting;
 mod stopping;
