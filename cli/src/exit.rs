@@ -107,6 +107,9 @@ impl From<RuntimeError> for Failure {
             | RuntimeError::Start(_)
             | RuntimeError::Panicked { .. }
             | RuntimeError::Id(_)
+            | RuntimeError::Exists { .. }
+            | RuntimeError::NoCheckpoint { .. }
+            | RuntimeError::Fork(_)
             | RuntimeError::Store(_) => Self::failed(error.to_string()),
         }
     }
