@@ -9,12 +9,13 @@ use holdover_core::model::{
 };
 use serde_json::{Value, json};
 
-use super::server::{Reply, Seen, Then, serve};
-use super::{ApiKey, OpenAi, OpenAiSettings};
+use super::OpenAi;
+use crate::testing::server::{Reply, Seen, Then, serve};
 use crate::testing::{ask, assistant, request, result, user};
+use crate::wire::{ApiKey, ServerSettings};
 
 fn model(base_url: &str) -> OpenAi {
-    let mut settings = OpenAiSettings::new("test-model");
+    let mut settings = ServerSettings::openai("test-model");
     settings.base_url = base_url.to_owned();
     OpenAi::new(settings).unwrap()
 }
@@ -158,9 +159,8 @@ async fn a_cut_stream_is_never_an_answer() {
     check_fails(begun(), &[text("Good ")], Incomplete).await;
     check_fails(begun().done(), &[text("Good ")], Incomplete).await;
     check_fails(begun().then(Then::Cut), &[text("Good ")], Incomplete).await;
-    let mut ended = Reply::sse(&[delta(json!({ "content": "Good " })), finish("stop")]);
-    ended.then = Then::Cut;
-    check_fails(ended, &[text("Good ")], Incomplete).await;
+    let ended = Reply::sse(&[delta(json!({ "content": "Good " })), finish("stop")]);
+    check_fails(ended.then(Then::Cut), &[text("Good ")], Incomplete).await;
     check_fails(Reply::sse(&[]), &[], Incomplete).await;
     check_fails(Reply::sse(&[finish("")]).done(), &[], Incomplete).await;
 }
@@ -209,7 +209,7 @@ async fn a_server_that_is_not_there_is_a_network_error_without_its_url() {
 async fn silence_is_a_stall() {
     for begun in [Reply::sse(&[]), Reply::sse(&[delta(json!({ "content": "Good " }))])] {
         let (base_url, _serving) = serve(begun.then(Then::Hang)).await;
-        let mut settings = OpenAiSettings::new("m");
+        let mut settings = ServerSettings::openai("m");
         settings.base_url = base_url;
         settings.stall_timeout = Duration::from_millis(100);
         let mut events = ask(&OpenAi::new(settings).unwrap(), request(vec![user("Hello")])).await;
@@ -233,7 +233,7 @@ async fn dropping_the_stream_stops_the_call() {
 async fn the_key_is_sent_and_shown_nowhere() {
     let refusal = json!({ "error": { "message": "Incorrect API key provided: sk-secret-1" } });
     let (base_url, serving) = serve(Reply::error(401, &refusal)).await;
-    let mut settings = OpenAiSettings::new("qwen-max");
+    let mut settings = ServerSettings::openai("qwen-max");
     settings.base_url = base_url;
     settings.api_key = Some(ApiKey::new("sk-secret-1"));
     assert!(!format!("{settings:?}").contains("secret"));

@@ -1,5 +1,7 @@
 //! What the tests of this crate share.
 
+pub(crate) mod server;
+
 use std::sync::Arc;
 
 use futures::StreamExt;
