@@ -1,5 +1,6 @@
 //! What the tests of this crate share.
 
+pub(crate) mod faults;
 pub(crate) mod server;
 
 use std::sync::Arc;
@@ -9,7 +10,10 @@ use holdover_core::ids::CallId;
 use holdover_core::message::{
     AssistantMessage, AssistantPart, CallRequest, Message, ResultStatus, ToolResult, UserMessage,
 };
-use holdover_core::model::{Model, ModelError, ModelEvent, ModelRequest};
+use holdover_core::model::{Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest};
+
+use self::server::{Reply, Seen, serve};
+use crate::wire::ServerSettings;
 
 /// A request with this transcript.
 pub(crate) fn request(messages: Vec<Message>) -> ModelRequest {
@@ -61,4 +65,54 @@ pub(crate) async fn ask(model: &dyn Model, request: ModelRequest) -> Vec<Result<
         Ok(stream) => stream.collect().await,
         Err(error) => vec![Err(error)],
     }
+}
+
+/// Makes the adapter that is tested.
+pub(crate) type Open = fn(ServerSettings) -> Arc<dyn Model>;
+
+/// Settings of a model `test-model` at `base_url`.
+pub(crate) fn settings(base_url: &str) -> ServerSettings {
+    let mut settings = ServerSettings::openai("test-model");
+    settings.base_url = base_url.to_owned();
+    settings
+}
+
+/// What comes of `reply` to a plain question, and what the server saw.
+pub(crate) async fn exchange(open: Open, reply: Reply) -> (Vec<Result<ModelEvent, ModelError>>, Seen) {
+    let (base_url, serving) = serve(reply).await;
+    let events = ask(&*open(settings(&base_url)), request(vec![user("Hello")])).await;
+    (events, serving.await.unwrap())
+}
+
+/// The answer that `reply` must end in.
+pub(crate) async fn answer(open: Open, reply: Reply) -> ModelAnswer {
+    let (mut events, _) = exchange(open, reply).await;
+    match events.pop() {
+        Some(Ok(ModelEvent::Finished(answer))) => answer,
+        other => panic!("an answer, not {other:?}"),
+    }
+}
+
+/// The reply must end in one error of `kind`, in one line, after these events.
+pub(crate) async fn check_fails(
+    open: Open,
+    reply: Reply,
+    before: &[ModelEvent],
+    kind: ModelErrorKind,
+) -> ModelError {
+    let (events, _) = exchange(open, reply).await;
+    one_error(events, before, kind)
+}
+
+pub(crate) fn one_error(
+    mut events: Vec<Result<ModelEvent, ModelError>>,
+    before: &[ModelEvent],
+    kind: ModelErrorKind,
+) -> ModelError {
+    let error = events.pop().expect("something comes").expect_err("an error ends it");
+    let events: Vec<_> = events.into_iter().map(|event| event.expect("one error only")).collect();
+    assert_eq!(events, before);
+    assert_eq!(error.kind, kind, "{error}");
+    assert!(!error.detail.contains('\n'), "{error}");
+    error
 }

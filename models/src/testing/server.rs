@@ -71,12 +71,17 @@ impl Reply {
     }
 
     pub(crate) fn error(status: u16, body: &Value) -> Self {
-        Self { status, ..Self::page("application/json", &body.to_string()) }
+        Self::page("application/json", &body.to_string()).status(status)
     }
 
     /// A whole body, no stream.
     pub(crate) fn page(kind: &str, body: &str) -> Self {
         Self { headers: vec![("content-type", kind.to_owned())], ..Self::stream([body]) }
+    }
+
+    pub(crate) fn status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
     }
 
     pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
