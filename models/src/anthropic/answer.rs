@@ -1,7 +1,6 @@
 //! An answer, put together from the events of its stream.
 
 use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, ModelEvent, StopReason, TokenUsage};
-use serde_json::Value;
 
 use super::event::{BlockDelta, BlockStart, Event, UsageReport};
 use crate::wire::bounds::{ARGUMENTS_BYTES_MAX, CALLS_MAX, TEXT_BYTES_MAX};
@@ -35,7 +34,7 @@ enum Block {
     Call {
         tool: String,
         arguments: String,
-        given: Value,
+        given: Option<String>,
     },
     /// Of a kind that was not asked for.
     Unknown,
@@ -101,9 +100,11 @@ impl Answer {
                 if self.calls == CALLS_MAX {
                     return Err(malformed(format!("more than {CALLS_MAX} tool calls in one answer")));
                 }
+                let given = input.as_object().filter(|fields| !fields.is_empty()).map(|_| input.to_string());
+                self.count_arguments(given.as_deref().unwrap_or_default())?;
                 let event = ModelEvent::CallStarted { index: self.calls, tool: name.clone() };
                 self.calls += 1;
-                (Block::Call { tool: name, arguments: String::new(), given: input }, Some(event))
+                (Block::Call { tool: name, arguments: String::new(), given }, Some(event))
             }
             BlockStart::Unknown => (Block::Unknown, None),
         };
@@ -116,13 +117,7 @@ impl Answer {
             BlockDelta::TextDelta { text: piece }
             | BlockDelta::ThinkingDelta { thinking: piece }
             | BlockDelta::SignatureDelta { signature: piece } => self.count_text(piece)?,
-            BlockDelta::InputJsonDelta { partial_json } => {
-                self.argument_bytes += partial_json.len();
-                if self.argument_bytes > ARGUMENTS_BYTES_MAX {
-                    let why = format!("tool calls with more than {ARGUMENTS_BYTES_MAX} bytes of arguments");
-                    return Err(malformed(why));
-                }
-            }
+            BlockDelta::InputJsonDelta { partial_json } => self.count_arguments(partial_json)?,
             BlockDelta::Unknown => {}
         }
         let Some((_, block)) = self.blocks.iter_mut().rev().find(|(known, _)| *known == index) else {
@@ -164,6 +159,15 @@ impl Answer {
         Ok(())
     }
 
+    fn count_arguments(&mut self, piece: &str) -> Result<(), ModelError> {
+        self.argument_bytes += piece.len();
+        if self.argument_bytes > ARGUMENTS_BYTES_MAX {
+            let why = format!("tool calls with more than {ARGUMENTS_BYTES_MAX} bytes of arguments");
+            return Err(malformed(why));
+        }
+        Ok(())
+    }
+
     fn finish(&mut self) -> Result<ModelAnswer, ModelError> {
         let Some(stop) = self.stop.take().filter(|stop| !stop.trim().is_empty()) else {
             return Err(incomplete("the stream ended without a reason to stop"));
@@ -194,13 +198,12 @@ impl Block {
                 signature: Some(format!("{REDACTED}{data}")),
             }),
             Self::Call { tool, arguments, given } => {
+                let written = !arguments.trim().is_empty();
                 let arguments = match given {
-                    Value::Object(fields) if arguments.trim().is_empty() && !fields.is_empty() => {
-                        Value::Object(fields).to_string()
-                    }
+                    Some(given) if !written => given,
                     // Nothing is written for a tool without arguments; nor for one that was cut off.
-                    _ if arguments.trim().is_empty() && !cut => "{}".to_owned(),
-                    _ => arguments,
+                    None if !written && !cut => "{}".to_owned(),
+                    Some(_) | None => arguments,
                 };
                 Some(AnswerPart::Call { tool, arguments })
             }

@@ -69,7 +69,6 @@ pub(super) enum BlockStart {
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(clippy::enum_variant_names, reason = "the names of the wire")]
 pub(super) enum BlockDelta {
     TextDelta {
         text: String,

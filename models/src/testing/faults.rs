@@ -45,9 +45,9 @@ async fn silence(open: Open, wire: &Wire) {
     for (what, reply, begun) in [
         ("no head", nothing().then(Then::Never), false),
         ("no byte after the head", nothing().then(Then::Hang), false),
-        ("comments only", nothing().then(Then::Repeat(": wait\n\n")), false),
+        ("comments only", nothing().then(Then::Repeat(": wait\n\n".to_owned())), false),
         ("silence in the middle", begun().then(Then::Hang), true),
-        ("comments in the middle", begun().then(Then::Repeat(": wait\n\n")), true),
+        ("comments in the middle", begun().then(Then::Repeat(": wait\n\n".to_owned())), true),
         ("half a frame", Reply::stream([&wire.begun, &wire.frame[..9]]).then(Then::Hang), true),
     ] {
         let (base_url, serving) = serve(reply).await;

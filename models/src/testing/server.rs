@@ -25,8 +25,8 @@ pub(crate) enum Then {
     Reset,
     /// Sends nothing more and waits for the client to go.
     Hang,
-    /// Sends this over and over until the client goes.
-    Repeat(&'static str),
+    /// Sends this over and over, every 5 ms, until the client goes.
+    Repeat(String),
     /// Waits for the client to go, without even a head.
     Never,
 }
