@@ -10,7 +10,7 @@ use super::{Open, answer, ask, check_fails, one_error, request, settings, user};
 /// A short silence. What must take longer than this takes far longer.
 const STALL: Duration = Duration::from_millis(150);
 /// By then every silence has been noticed, on a slow machine too.
-const NOTICED: Duration = Duration::from_secs(20);
+pub(crate) const NOTICED: Duration = Duration::from_secs(20);
 
 /// A whole answer in the words of one wire.
 pub(crate) struct Wire {
@@ -55,7 +55,8 @@ async fn silence(open: Open, wire: &Wire) {
         settings.stall_timeout = STALL;
         let model = open(settings);
         let began = Instant::now();
-        let mut events = ask(&*model, request(vec![user("Hello")])).await;
+        let asked = ask(&*model, request(vec![user("Hello")]));
+        let mut events = tokio::time::timeout(NOTICED, asked).await.expect(what);
         let error = events.pop().unwrap().unwrap_err();
         assert_eq!(error.kind, ModelErrorKind::Stalled, "{what}: {error}");
         let before = if begun { vec![Ok(heard())] } else { Vec::new() };

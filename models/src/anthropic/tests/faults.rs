@@ -37,7 +37,9 @@ async fn a_ping_is_no_sign_of_life() {
     let (base_url, serving) = serve(pings).await;
     let mut settings = settings(&base_url);
     settings.stall_timeout = Duration::from_millis(150);
-    let events = ask(&*open(settings), request(vec![user("Hello")])).await;
+    let model = open(settings);
+    let asked = ask(&*model, request(vec![user("Hello")]));
+    let events = tokio::time::timeout(faults::NOTICED, asked).await.expect("the silence is noticed");
     testing::one_error(events, &[text("Good ")], ModelErrorKind::Stalled);
     serving.await.unwrap();
 }
@@ -76,7 +78,11 @@ async fn a_redirect_is_not_followed() {
     let elsewhere = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let there = format!("http://{}/v1/messages", elsewhere.local_addr().unwrap());
     let reply = Reply::page("text/plain", "moved").status(307).header("location", &there);
-    check_fails(reply, &[], ModelErrorKind::Refused).await;
+    let (base_url, _serving) = serve(reply).await;
+    let mut settings = settings(&base_url);
+    settings.stall_timeout = Duration::from_secs(5);
+    let events = ask(&*open(settings), request(vec![user("Hello")])).await;
+    testing::one_error(events, &[], ModelErrorKind::Refused);
     let asked = tokio::time::timeout(Duration::ZERO, elsewhere.accept()).await;
     assert!(asked.is_err(), "the key would have gone there");
 }
