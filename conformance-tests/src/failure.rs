@@ -28,6 +28,16 @@ impl Failure {
         self.not_implemented
     }
 
+    /// What was expected and what was found.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The line of the suite that looked.
+    pub(crate) fn place(&self) -> String {
+        self.at.to_string()
+    }
+
     /// Says in which part of a table it happened.
     #[must_use]
     pub fn within(mut self, part: impl fmt::Display) -> Self {
