@@ -5,6 +5,8 @@ mod console;
 mod json;
 mod junit;
 mod markdown;
+#[cfg(test)]
+mod tests;
 mod verdict;
 
 use std::fmt;
