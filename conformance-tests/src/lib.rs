@@ -4,6 +4,7 @@ mod bench;
 mod case;
 mod cases;
 mod clock;
+mod difference;
 mod failure;
 mod fixture;
 mod gap;

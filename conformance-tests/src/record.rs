@@ -21,7 +21,8 @@ use crate::shown::shown;
 /// How many operations are kept.
 const OPERATIONS_MAX: usize = 30;
 
-/// The newest operations on a store, over all its handles, in the order in which they were asked.
+/// The newest operations on a store, over all its handles, in the order in which they were asked. Reads go
+/// first, since they change nothing, and one that was answered before in the same way is only counted.
 #[derive(Clone, Default)]
 pub(crate) struct History {
     kept: Arc<Mutex<Kept>>,
@@ -36,26 +37,41 @@ struct Kept {
 
 struct Operation {
     number: u64,
+    reads: bool,
     asked: String,
     answer: Option<String>,
+    times: u32,
 }
 
 impl History {
-    fn asked(&self, text: String) -> u64 {
+    fn asked(&self, asked: String, reads: bool) -> u64 {
         let mut kept = self.lock();
         kept.asked += 1;
         let number = kept.asked;
         if kept.operations.len() == OPERATIONS_MAX {
-            kept.operations.pop_front();
+            let oldest_read = kept.operations.iter().position(|operation| operation.reads);
+            kept.operations.remove(oldest_read.unwrap_or_default());
         }
-        kept.operations.push_back(Operation { number, asked: text, answer: None });
+        kept.operations.push_back(Operation { number, reads, asked, answer: None, times: 1 });
         number
     }
 
     fn answered(&self, number: u64, answer: String) {
         let mut kept = self.lock();
-        if let Some(operation) = kept.operations.iter_mut().find(|operation| operation.number == number) {
-            operation.answer = Some(answer);
+        let Some(at) = kept.operations.iter().position(|operation| operation.number == number) else {
+            return;
+        };
+        let same = kept.same_read_before(at, &answer);
+        match same.and_then(|same| kept.operations.get_mut(same)) {
+            Some(same) => {
+                same.times += 1;
+                kept.operations.remove(at);
+            }
+            None => {
+                if let Some(operation) = kept.operations.get_mut(at) {
+                    operation.answer = Some(answer);
+                }
+            }
         }
     }
 
@@ -64,7 +80,9 @@ impl History {
         let kept = self.lock();
         let text = |operation: &Operation| {
             let answer = operation.answer.as_deref().unwrap_or("no answer yet");
-            format!("{}\n   → {answer}", operation.asked)
+            let times =
+                if operation.times > 1 { format!(" ({} times)", operation.times) } else { String::new() };
+            format!("{}{times}\n   → {answer}", operation.asked)
         };
         kept.operations.iter().map(text).collect()
     }
@@ -76,6 +94,17 @@ impl History {
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    /// Where the same was read before, with the same answer and no write since.
+    fn same_read_before(&self, at: usize, answer: &str) -> Option<usize> {
+        let this = self.operations.get(at)?;
+        let before = self.operations.iter().enumerate().take(at).rev();
+        let mut reads = before.take_while(|(_, operation)| this.reads && operation.reads);
+        let same = |one: &Operation| one.asked == this.asked && one.answer.as_deref() == Some(answer);
+        reads.find(|(_, operation)| same(operation)).map(|(index, _)| index)
     }
 }
 
@@ -93,7 +122,8 @@ impl<S> Recorded<S> {
     }
 
     fn asked(&self, operation: &'static str, arguments: &str) -> Asked {
-        let number = self.history.asked(format!("#{} {operation} {arguments}", self.handle));
+        let reads = ["load_", "list_", "read_"].iter().any(|prefix| operation.starts_with(prefix));
+        let number = self.history.asked(format!("#{} {operation} {arguments}", self.handle), reads);
         Asked { history: self.history.clone(), operation, number, began: Instant::now() }
     }
 }
