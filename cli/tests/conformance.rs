@@ -1,5 +1,7 @@
 //! `holdover conformance`: what it prints, what it leaves behind, how it ends.
 
+#![allow(clippy::expect_used, reason = "a test may panic")]
+
 mod support;
 
 use serde_json::Value;

@@ -179,15 +179,9 @@ impl<H: StoreHarness> Suite<H> {
             run_apart(case, move || make(), self.seed, self.case_time_max)
         };
         let first = attempt();
-        let status = match first.status() {
-            // The only way to know whether it fails always.
-            Status::Failed if attempt().result.is_ok() => Status::Flaky,
-            status @ (Status::Passed
-            | Status::Failed
-            | Status::Flaky
-            | Status::Skipped
-            | Status::NotImplemented) => status,
-        };
+        // The only way to know whether it fails always.
+        let passes_now = first.status() == Status::Failed && attempt().result.is_ok();
+        let status = if passes_now { Status::Flaky } else { first.status() };
         let (id, seed) = (case.id, self.seed);
         let again = match &self.again {
             Some(command) => format!("{command} --filter {id} --seed {seed}"),

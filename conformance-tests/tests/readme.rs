@@ -25,8 +25,7 @@ fn steady(text: &str) -> String {
             Some((file, _)) => format!("{file}.rs"),
             None => line.to_owned(),
         };
-        let mut words = line.split_inclusive(|c: char| !c.is_ascii_alphanumeric()).peekable();
-        while let Some(word) = words.next() {
+        for word in line.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
             let (text, end) = match word.char_indices().last() {
                 Some((at, c)) if !c.is_ascii_alphanumeric() => word.split_at(at),
                 Some(_) | None => (word, ""),
