@@ -62,6 +62,7 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
         Command::Abort(args) => commands::stop::stop(common, args, InterruptKind::Abort).await,
         Command::Sessions(what) => commands::sessions::sessions(common, what).await,
         Command::Machine(args) => Ok(commands::machine::machine(common, args)),
+        Command::Conformance(args) => commands::conformance::conformance(common, args).await,
         Command::Demo(args) => commands::demo::demo(args).await,
     }
 }

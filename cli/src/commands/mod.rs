@@ -1,6 +1,7 @@
 //! One module for each family of commands.
 
 pub(crate) mod answer;
+pub(crate) mod conformance;
 pub(crate) mod demo;
 pub(crate) mod machine;
 pub(crate) mod run;
