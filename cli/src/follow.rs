@@ -131,6 +131,9 @@ impl<'a> Reader<'a> {
             out.object(&json::event(entry, message.as_ref()));
             return Ok(());
         }
+        if out.quiet() {
+            return Ok(());
+        }
         if let Some(message) = &message {
             self.print(message);
         } else if let Some(line) = human::passing(out, &entry.event) {

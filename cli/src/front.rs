@@ -1,6 +1,5 @@
 //! What every command works with: the store, the runtime on it, the way to the reader.
 
-use std::io::Read;
 use std::sync::Arc;
 
 use holdover_core::event::Event;
@@ -14,12 +13,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::agent_file::{absolute_script, current_folder};
 use crate::args::{Common, Drive};
 use crate::exit::Failure;
-use crate::print::{Out, note};
+use crate::print::Out;
 use crate::source::StoredAgents;
 use crate::store::{self, IfMissing};
-
-/// The most that is read from standard input.
-const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// What every command works with.
 pub(crate) struct Front {
@@ -46,7 +42,7 @@ impl Front {
         if_missing: IfMissing,
     ) -> Result<Self, Failure> {
         let (said, live) = unbounded_channel();
-        let live = (drive.is_some() && Out::new(common.json).live()).then_some(live);
+        let live = (drive.is_some() && Out::new(common).live()).then_some(live);
         let observer = live.is_some().then(|| Arc::new(Listener { said }) as Arc<dyn RunObserver>);
         let front = Self::observed(common, drive, if_missing, observer).await?;
         Ok(Self { live, ..front })
@@ -70,7 +66,7 @@ impl Front {
             }
         }
         let store = store::open(&common.store, if_missing).await?;
-        let out = Out::new(common.json);
+        let out = Out::new(common);
         let shared: Arc<dyn StateStore> = Arc::new(store.clone());
         let runtime = Runtime::new(shared, Arc::new(agents.clone()), options);
         Ok(Self { common: common.clone(), store, runtime, agents, out, live: None })
@@ -135,40 +131,4 @@ impl RunObserver for Listener {
     fn on_text(&self, _of: &Provisional, text: &str) {
         let _ = self.said.send(Live::Text(text.to_owned()));
     }
-}
-
-/// Reads what is to be said: the word itself, or standard input for `-`.
-pub(crate) fn text_of(word: &str) -> Result<String, Failure> {
-    if word != "-" {
-        return Ok(word.to_owned());
-    }
-    let mut text = String::new();
-    let read = std::io::stdin().lock().take(INPUT_BYTES_MAX + 1).read_to_string(&mut text);
-    match read {
-        Ok(bytes) if bytes as u64 > INPUT_BYTES_MAX => {
-            Err(Failure::wrong_use(format!("standard input: more than {INPUT_BYTES_MAX} bytes")))
-        }
-        Ok(_) => Ok(text.trim_end().to_owned()),
-        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
-            Err(Failure::wrong_use("standard input: is no UTF-8 text"))
-        }
-        Err(error) => Err(Failure::failed(format!("standard input: {error}"))),
-    }
-}
-
-/// The message of the command line; from standard input if it is left out and comes from no terminal.
-pub(crate) fn message_of(word: Option<&str>) -> Result<String, Failure> {
-    use std::io::IsTerminal;
-    let text = match word {
-        Some(word) => text_of(word)?,
-        None if std::io::stdin().is_terminal() => {
-            note("What do you want to say? (end with Ctrl-D)");
-            text_of("-")?
-        }
-        None => text_of("-")?,
-    };
-    if text.trim().is_empty() {
-        return Err(Failure::wrong_use("the message is empty: give a MESSAGE, or - and standard input"));
-    }
-    Ok(text)
 }

@@ -6,18 +6,17 @@ mod commands;
 mod exit;
 mod follow;
 mod front;
+mod input;
 mod owed;
 mod print;
 mod signals;
 mod source;
-mod standing;
 mod store;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
 use holdover_core::message::SignalBody;
 use holdover_core::store::InterruptKind;
 use tracing_subscriber::EnvFilter;
@@ -30,7 +29,7 @@ use crate::print::note;
 const SHUTDOWN: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::read();
     let ended = log(&cli.command).and_then(|()| {
         let runtime = tokio::runtime::Runtime::new().map_err(|error| Failure::failed(error.to_string()))?;
         let ended = runtime.block_on(perform(&cli));
@@ -61,8 +60,10 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
         Command::Interrupt(args) => commands::stop::stop(common, args, InterruptKind::Soft).await,
         Command::Abort(args) => commands::stop::stop(common, args, InterruptKind::Abort).await,
         Command::Sessions(what) => commands::sessions::sessions(common, what).await,
-        Command::Machine(args) => Ok(commands::machine::machine(common, args)),
+        Command::Events(args) => commands::events::events(common, args).await,
         Command::Demo(args) => commands::demo::demo(args).await,
+        Command::Machine(args) => Ok(commands::machine::machine(common, args)),
+        Command::Completions(args) => Ok(commands::completions::completions(common, args)),
     }
 }
 

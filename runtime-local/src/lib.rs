@@ -24,12 +24,12 @@ mod source;
 mod worker;
 
 pub use agent::{Agent, AgentBuilder, AgentError, ClientTool, Definition};
-pub use arguments::JSON_DEPTH_MAX;
+pub use arguments::{JSON_DEPTH_MAX, check_arguments};
 pub use error::RuntimeError;
 pub use observer::{Provisional, RunObserver};
 pub use runtime::{
     Approval, Deliver, Delivered, Denial, EventEntry, Execute, Follow, GIVE_BACK_FOR, MessageEntry,
-    RunHandle, Runtime, RuntimeOptions, Started,
+    RunHandle, Runtime, RuntimeOptions, Started, machine_of, outcome_of,
 };
 pub use source::{AgentSource, Agents};
 pub use worker::{Worker, WorkerOptions};

@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Serves the sessions that are due.
 pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> {
-    let teller: Arc<dyn RunObserver> = Arc::new(Teller { out: Out::new(common.json) });
+    let teller: Arc<dyn RunObserver> = Arc::new(Teller { out: Out::new(common) });
     let front = Front::observed(common, Some(&args.drive), IfMissing::Create, Some(teller)).await?;
     let worker = Worker::new(
         front.runtime.clone(),
@@ -39,7 +39,7 @@ pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> 
     let id = front.runtime.worker_id().clone();
     let whose =
         if args.all_tenants { "every tenant".to_owned() } else { format!("tenant {}", common.tenant) };
-    front.out.line(front.out.dim(&format!("worker {id} serves {whose} on {}", common.store)));
+    front.out.passing(front.out.dim(&format!("worker {id} serves {whose} on {}", common.store)));
     let stop = CancellationToken::new();
     let ended = tokio::select! {
         () = worker.run(stop.clone()) => Ended::Stopped,
@@ -50,7 +50,7 @@ pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> 
         Ended::Stopped => ("stopped", Exit::Completed),
         Ended::AtOnce(told) => ("stopped at once", told.exit()),
     };
-    front.out.line(front.out.dim(&format!("worker {id}: {why}")));
+    front.out.passing(front.out.dim(&format!("worker {id}: {why}")));
     front.out.object(&json!({ "worker": id, "stopped": why }));
     front.close().await;
     Ok(exit)
@@ -63,15 +63,15 @@ struct Teller {
 
 impl RunObserver for Teller {
     fn on_model_call(&self, of: &Provisional) {
-        self.out.line(format!("session {}: step {}: the model is asked", of.session.id, of.step));
+        self.out.passing(format!("session {}: step {}: the model is asked", of.session.id, of.step));
     }
 
     fn on_call_started(&self, of: &Provisional, tool: &str) {
-        self.out.line(format!("session {}: step {}: it asks for {}", of.session.id, of.step, clean(tool)));
+        self.out.passing(format!("session {}: step {}: it asks for {}", of.session.id, of.step, clean(tool)));
     }
 
     fn on_run_over(&self, session: &SessionKey, outcome: &RunOutcome) {
-        self.out.line(format!("session {}: {}", session.id, human::outcome(outcome)));
+        self.out.passing(format!("session {}: {}", session.id, human::outcome(outcome)));
         self.out.object(&json::last(&session.id, json!({ "kind": outcome.kind().as_str() })));
     }
 }

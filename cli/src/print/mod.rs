@@ -10,10 +10,13 @@ use std::time::{Duration, UNIX_EPOCH};
 use holdover_core::time::Timestamp;
 use serde_json::Value;
 
+use crate::args::Common;
+
 /// Standard output. A reader that goes away (`| head`) ends the printing, never the session.
 #[derive(Debug)]
 pub(crate) struct Out {
     json: bool,
+    quiet: bool,
     terminal: bool,
     colour: bool,
     closed: AtomicBool,
@@ -21,11 +24,20 @@ pub(crate) struct Out {
 
 impl Out {
     /// Standard output, for programs or for people.
-    pub(crate) fn new(json: bool) -> Self {
+    pub(crate) fn new(common: &Common) -> Self {
+        Self::that(common.json, common.quiet)
+    }
+
+    /// Standard output for people who read along.
+    pub(crate) fn for_people() -> Self {
+        Self::that(false, false)
+    }
+
+    fn that(json: bool, quiet: bool) -> Self {
         let terminal = std::io::stdout().is_terminal();
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-        Self { json, terminal, colour: terminal && !json && !plain, closed: AtomicBool::new(false) }
+        Self { json, quiet, terminal, colour: terminal && !json && !plain, closed: AtomicBool::new(false) }
     }
 
     /// Whether JSON was asked for.
@@ -35,7 +47,19 @@ impl Out {
 
     /// Whether a person reads along as it is printed.
     pub(crate) fn live(&self) -> bool {
-        self.terminal && !self.json
+        self.terminal && !self.json && !self.quiet
+    }
+
+    /// Whether nothing is to be said in passing.
+    pub(crate) fn quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Prints a line that one reads in passing, unless there is to be quiet.
+    pub(crate) fn passing(&self, text: impl AsRef<str>) {
+        if !self.quiet {
+            self.line(text);
+        }
     }
 
     /// Prints a line for people; nothing when JSON was asked for.

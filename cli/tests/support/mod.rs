@@ -7,6 +7,8 @@ use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -183,29 +185,50 @@ impl Fixture {
     pub(crate) fn start(&self, words: &[&str]) -> Running {
         let mut command = self.command(words);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        Running(Some(command.spawn().expect("it starts")))
+        let mut child = command.spawn().expect("it starts");
+        let out = Arc::new(Mutex::new(Vec::new()));
+        let (mut pipe, read) = (child.stdout.take().expect("a pipe"), Arc::clone(&out));
+        let reader = std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = pipe.read(&mut bytes) {
+                read.lock().expect("unpoisoned").extend_from_slice(&bytes[..count]);
+            }
+        });
+        Running { child: Some(child), out, reader: Some(reader) }
     }
 }
 
-/// A process that is killed when the test is over.
-pub(crate) struct Running(Option<Child>);
+/// A process that is killed when the test is over. What it prints is read as it comes.
+pub(crate) struct Running {
+    child: Option<Child>,
+    out: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
+}
 
 impl Running {
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
-        let id = self.0.as_ref().expect("it runs").id();
+        let id = self.child.as_ref().expect("it runs").id();
         let pid = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw).expect("a process id");
         rustix::process::kill_process(pid, signal).expect("it is there");
     }
 
     pub(crate) fn end(mut self) -> Ran {
-        let child = self.0.take().expect("it runs");
-        Ran::of(&["a started process"], child.wait_with_output().expect("it ends"))
+        let child = self.child.take().expect("it runs");
+        let mut output = child.wait_with_output().expect("it ends");
+        self.reader.take().expect("it is read").join().expect("it is read to its end");
+        output.stdout = std::mem::take(&mut self.out.lock().expect("unpoisoned"));
+        Ran::of(&["a started process"], output)
+    }
+
+    /// How many lines it has printed.
+    pub(crate) fn lines_so_far(&self) -> usize {
+        self.out.lock().expect("unpoisoned").iter().filter(|byte| **byte == b'\n').count()
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(mut child) = self.0.take() {
+        if let Some(mut child) = self.child.take() {
             let _ = child.kill();
             let _ = child.wait();
         }

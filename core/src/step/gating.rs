@@ -71,7 +71,9 @@ impl StepIterator {
             Ruling::NeedsApproval { .. } if call.runs_on == RunsOn::Client => {
                 self.refuse(call, ResultStatus::Denied, "a tool that a client runs cannot ask for approval")
             }
-            Ruling::NeedsApproval { profile, .. } if approved || standing => Some(CallInput::Allowed { profile }),
+            Ruling::NeedsApproval { profile, .. } if approved || standing => {
+                Some(CallInput::Allowed { profile })
+            }
             Ruling::NeedsApproval { prompt, profile } => {
                 self.ask_person(call, call.arguments, prompt, profile)
             }

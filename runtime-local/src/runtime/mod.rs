@@ -8,6 +8,7 @@ mod handle;
 mod read;
 mod repeat;
 mod resume;
+mod standing;
 mod stop;
 mod wait;
 
@@ -28,6 +29,7 @@ pub use events::{EventEntry, Follow};
 pub use execute::{Execute, Started};
 pub use handle::RunHandle;
 pub use read::MessageEntry;
+pub use standing::{machine_of, outcome_of};
 
 pub(crate) use claim::Claimed;
 pub(crate) use repeat::{Backoff, GivenUp, until_answered};
