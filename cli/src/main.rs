@@ -61,6 +61,7 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
         Command::Abort(args) => commands::stop::stop(common, args, InterruptKind::Abort).await,
         Command::Sessions(what) => commands::sessions::sessions(common, what).await,
         Command::Events(args) => commands::events::events(common, args).await,
+        Command::Doctor(args) => commands::doctor::doctor(common, args).await,
         Command::Demo(args) => commands::demo::demo(args).await,
         Command::Machine(args) => Ok(commands::machine::machine(common, args)),
         Command::Completions(args) => Ok(commands::completions::completions(common, args)),

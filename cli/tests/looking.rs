@@ -1,5 +1,7 @@
 //! Looking at a session from every side, and deleting it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
 mod support;
 
 use serde_json::Value;

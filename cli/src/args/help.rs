@@ -7,7 +7,7 @@ use clap::Command;
 /// The end of the top-level help.
 pub(super) const AFTER: &str = "\
 Examples:
-  holdover demo                                    see a crash and its recovery, with no model and no key
+  holdover demo                                    see a crash and its recovery; needs no key
   holdover run agent.toml \"Tidy up the notes\"      start a session and run it here
   holdover sessions pending                        who waits for an answer?
   holdover approve 01kaw3v9x2c4q8mn                let the one call run that waits, and go on
@@ -62,7 +62,7 @@ Examples:
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Run", &["run", "send", "resume", "retry", "work"]),
     ("Answer and stop", &["approve", "deny", "answer", "interrupt", "abort"]),
-    ("Look", &["sessions", "events"]),
+    ("Look", &["sessions", "events", "doctor"]),
     ("Learn and set up", &["demo", "machine", "completions", "help"]),
 ];
 

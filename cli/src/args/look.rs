@@ -1,5 +1,7 @@
 //! The commands that look.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
 use clap_complete::Shell;
 use holdover_core::ids::SessionId;
@@ -93,6 +95,20 @@ pub(crate) struct Events {
     /// Go on as events come, until Ctrl-C
     #[arg(long)]
     pub(crate) follow: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Says what the store promises, how many sessions it holds, and which of them are stuck: each with a reason and
+the commands that help. Changes nothing. Exit code 1 if something is stuck.
+
+Examples:
+  holdover doctor
+  holdover doctor --store sqlite:/var/lib/clerk/sessions.db --patience 10m --json")]
+pub(crate) struct Doctor {
+    /// How long something may be overdue before it counts as stuck
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = humantime::parse_duration)]
+    pub(crate) patience: Duration,
 }
 
 #[derive(Debug, Args)]

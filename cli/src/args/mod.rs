@@ -10,7 +10,7 @@ use holdover_core::ids::TenantId;
 
 pub(crate) use answers::{Answer, Approve, Decide, Deny, Stop};
 pub(crate) use drive::{Again, Drive, Run, Send, Work};
-pub(crate) use look::{Completions, Delete, Demo, Events, List, Machine, One, Pending, Sessions};
+pub(crate) use look::{Completions, Delete, Demo, Doctor, Events, List, Machine, One, Pending, Sessions};
 
 use crate::store::DEFAULT_STORE;
 
@@ -42,16 +42,16 @@ impl Cli {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Common {
     /// Where sessions are kept: sqlite:PATH
-    #[arg(long, global = true, value_name = "URL", env = "HOLDOVER_STORE", default_value = DEFAULT_STORE)]
+    #[arg(long, global = true, value_name = "URL", env = "HOLDOVER_STORE", default_value = DEFAULT_STORE, display_order = 900)]
     pub(crate) store: String,
     /// Whose sessions
-    #[arg(long, global = true, value_name = "NAME", default_value = "default")]
+    #[arg(long, global = true, value_name = "NAME", default_value = "default", display_order = 901)]
     pub(crate) tenant: TenantId,
     /// Print JSON, one object a line
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 902)]
     pub(crate) json: bool,
     /// Print nothing in passing: only the answer, or how it ended
-    #[arg(long, short, global = true, conflicts_with = "json")]
+    #[arg(long, short, global = true, conflicts_with = "json", display_order = 903)]
     pub(crate) quiet: bool,
 }
 
@@ -86,6 +86,8 @@ pub(crate) enum Command {
     Sessions(Sessions),
     /// Print the events of a session, each with the cursor to go on after it
     Events(Events),
+    /// Examine a store: what it promises, what it holds, and what is stuck in it
+    Doctor(Doctor),
     /// Play a session through approval, kill -9 and recovery, in a temporary folder
     Demo(Demo),
     /// Show the machine by which every session moves

@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod completions;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod machine;
 pub(crate) mod run;
