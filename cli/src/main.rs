@@ -37,6 +37,10 @@ fn main() -> ExitCode {
         runtime.shutdown_timeout(SHUTDOWN);
         ended
     });
+    let ended = match (ended, print::lost()) {
+        (Ok(Exit::Completed), Some(why)) => Err(Failure::failed(format!("standard output: {why}"))),
+        (ended, _) => ended.map_err(|failure| failure.on_store(&cli.common.store)),
+    };
     match ended {
         Ok(exit) => exit.into(),
         Err(Failure { exit, line }) => {

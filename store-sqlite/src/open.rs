@@ -79,7 +79,9 @@ impl Connector {
             migration::migrate(&mut writer, &name).await?;
         }
         self.bound_file(&mut writer).await?;
-        self.sync_recovered(&mut writer).await?;
+        if !self.options.as_it_is {
+            self.sync_recovered(&mut writer).await?;
+        }
         let mut settings = self.read_settings(&mut writer, &library).await?;
         settings.push(("schema".into(), migration::NEWEST.to_string()));
         let readers = SqlitePoolOptions::new()

@@ -152,7 +152,8 @@ impl SqliteOptions {
         self
     }
 
-    /// Opens only a database that is there and up to date: nothing is created, no schema is changed.
+    /// Opens only a database that is there and up to date, to look at it: nothing is created, no schema is
+    /// changed, and what the log holds is not written back, which a full disk would refuse.
     #[must_use]
     pub fn as_it_is(mut self) -> Self {
         self.as_it_is = true;

@@ -4,6 +4,7 @@ pub(crate) mod human;
 pub(crate) mod json;
 
 use std::io::{IsTerminal, Write};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -107,10 +108,22 @@ impl Out {
             return;
         }
         let mut stdout = std::io::stdout().lock();
-        if stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+        if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
             self.closed.store(true, Ordering::Relaxed);
+            if error.kind() != std::io::ErrorKind::BrokenPipe {
+                // The first reason is kept.
+                let _ = LOST.set(error.to_string());
+            }
         }
     }
+}
+
+/// Why something that was printed did not reach its reader, who is still there.
+static LOST: OnceLock<String> = OnceLock::new();
+
+/// Why something of standard output was lost; a full disk, for example. A reader who went away lost nothing.
+pub(crate) fn lost() -> Option<&'static str> {
+    LOST.get().map(String::as_str)
 }
 
 /// Prints a line on standard error: what is not part of the answer.

@@ -227,9 +227,14 @@ impl Running {
         Ran::of(&["a started process"], output)
     }
 
+    /// What it has printed.
+    pub(crate) fn text_so_far(&self) -> String {
+        String::from_utf8_lossy(&self.out.lock().expect("unpoisoned")).into_owned()
+    }
+
     /// How many lines it has printed.
     pub(crate) fn lines_so_far(&self) -> usize {
-        self.out.lock().expect("unpoisoned").iter().filter(|byte| **byte == b'\n').count()
+        self.text_so_far().matches('\n').count()
     }
 }
 

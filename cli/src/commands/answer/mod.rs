@@ -5,7 +5,7 @@ mod which;
 
 use holdover_core::ids::SessionKey;
 use holdover_core::message::{ClientAnswer, Decision};
-use holdover_core::store::{Delivery, PendingKind, Session};
+use holdover_core::store::{Delivery, PendingCall, PendingKind, Session};
 use holdover_runtime_local::{Approval, Denial, check_arguments};
 use serde_json::{Value, json};
 
@@ -113,7 +113,13 @@ async fn give(
 ) -> Result<Exit, Failure> {
     let mut front = Front::open(common, Some(drive), IfMissing::Refuse).await?;
     let mut to_follow: Vec<Session> = Vec::new();
-    for Asked { session, call } in asked(&front, which, word.kind()).await? {
+    let asked = asked(&front, which, word.kind()).await?;
+    if asked.len() > 1 {
+        for Asked { session, call } in &asked {
+            check(&front, &session.key, call, word).await?;
+        }
+    }
+    for Asked { session, call } in asked {
         match deliver(&front, &session.key, &call, word).await? {
             Said::Before => say_again(&front, &session.key, &call, word),
             Said::Now => {
@@ -140,6 +146,22 @@ async fn give(
     }
     front.close().await;
     Ok(exit)
+}
+
+/// Refuses a call that would not take `word`, before anything is said about any.
+async fn check(front: &Front, key: &SessionKey, call: &str, word: &Word) -> Result<(), Failure> {
+    let open = front.runtime.pending(key).await?;
+    let waits = |pending: &PendingCall| {
+        let named = pending.call.as_str() == call || pending.id.as_str() == call;
+        named && pending.kind == word.kind() && pending.answered < pending.needed
+    };
+    if open.iter().any(waits) {
+        return Ok(());
+    }
+    match answered_before(front, key, call, word).await? {
+        Before::Same => Ok(()),
+        Before::Otherwise(how) => Err(Failure::failed(format!("session {}: call {call}: {how}", key.id))),
+    }
 }
 
 /// Whether a word was taken now, or had been said before.
