@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use holdover_core::event::Event;
-use holdover_core::ids::{MessageSeq, SessionId, SessionKey};
+use holdover_core::ids::{CallId, MessageSeq, SessionId, SessionKey, StepNumber, ToolName};
 use holdover_core::message::Message;
+use holdover_core::model::TokenUsage;
 use holdover_core::store::{MessageRange, Session, StateStore};
 use holdover_runtime_local::{Provisional, RunObserver, Runtime, RuntimeOptions};
 use holdover_store_sqlite::SqliteStore;
@@ -109,26 +110,62 @@ impl Front {
     }
 }
 
-/// Something a model said that is not durable yet.
+/// Something that happens and is not durable yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Live {
-    /// It is asked, and shown what is said up to this message.
-    Asked(MessageSeq),
+    /// It is asked, and shown what is said up to `after`.
+    Asked {
+        /// The newest message that it is shown.
+        after: MessageSeq,
+        /// Which step.
+        step: StepNumber,
+        /// Which attempt at it, from 0.
+        attempt: u32,
+    },
     /// More text.
     Text(String),
+    /// It has answered.
+    Answered,
+    /// A tool call is out.
+    Sent {
+        /// Which.
+        call: CallId,
+        /// Of which tool.
+        tool: ToolName,
+    },
+    /// A tool call is back.
+    Back(CallId),
 }
 
 struct Listener {
     said: UnboundedSender<Live>,
 }
 
+impl Listener {
+    fn tell(&self, live: Live) {
+        // It fails when nobody reads along any more.
+        let _ = self.said.send(live);
+    }
+}
+
 impl RunObserver for Listener {
     fn on_model_call(&self, of: &Provisional) {
-        // Nobody reads along any more.
-        let _ = self.said.send(Live::Asked(of.after));
+        self.tell(Live::Asked { after: of.after, step: of.step, attempt: of.attempt });
     }
 
     fn on_text(&self, _of: &Provisional, text: &str) {
-        let _ = self.said.send(Live::Text(text.to_owned()));
+        self.tell(Live::Text(text.to_owned()));
+    }
+
+    fn on_model_answered(&self, _of: &Provisional, _used: TokenUsage) {
+        self.tell(Live::Answered);
+    }
+
+    fn on_call_sent(&self, _session: &SessionKey, call: &CallId, tool: &ToolName) {
+        self.tell(Live::Sent { call: call.clone(), tool: tool.clone() });
+    }
+
+    fn on_call_over(&self, _session: &SessionKey, call: &CallId) {
+        self.tell(Live::Back(call.clone()));
     }
 }

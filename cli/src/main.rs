@@ -33,6 +33,7 @@ fn main() -> ExitCode {
     let ended = log(&cli.command).and_then(|()| {
         let runtime = tokio::runtime::Runtime::new().map_err(|error| Failure::failed(error.to_string()))?;
         let ended = runtime.block_on(perform(&cli));
+        print::screen::clear();
         // What is still out is dropped, so that commands do not outlive this process.
         runtime.shutdown_timeout(SHUTDOWN);
         ended
@@ -85,7 +86,7 @@ fn log(command: &Command) -> Result<(), Failure> {
         .map_err(|error| Failure::wrong_use(format!("HOLDOVER_LOG {filter:?}: {error}")))?;
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| print::screen::Log)
         .with_ansi(std::io::stderr().is_terminal())
         .init();
     Ok(())

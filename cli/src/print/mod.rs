@@ -2,6 +2,8 @@
 
 pub(crate) mod human;
 pub(crate) mod json;
+pub(crate) mod screen;
+pub(crate) mod view;
 
 use std::io::{IsTerminal, Write};
 use std::sync::OnceLock;
@@ -19,6 +21,7 @@ pub(crate) struct Out {
     json: bool,
     quiet: bool,
     terminal: bool,
+    dumb: bool,
     colour: bool,
     closed: AtomicBool,
 }
@@ -36,9 +39,10 @@ impl Out {
 
     fn that(json: bool, quiet: bool) -> Self {
         let terminal = std::io::stdout().is_terminal();
-        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-            || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-        Self { json, quiet, terminal, colour: terminal && !json && !plain, closed: AtomicBool::new(false) }
+        let dumb = std::env::var_os("TERM").is_none_or(|value| value == "dumb");
+        let plain = dumb || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let colour = terminal && !json && !plain;
+        Self { json, quiet, terminal, dumb, colour, closed: AtomicBool::new(false) }
     }
 
     /// Whether JSON was asked for.
@@ -49,6 +53,18 @@ impl Out {
     /// Whether a person reads along as it is printed.
     pub(crate) fn live(&self) -> bool {
         self.terminal && !self.json && !self.quiet
+    }
+
+    /// Whether something is drawn beneath what is printed: on a terminal that can.
+    pub(crate) fn draws(&self) -> bool {
+        self.live() && !self.dumb
+    }
+
+    /// Draws `lines` beneath what is printed, where that is done.
+    pub(crate) fn draw(&self, lines: &[String]) {
+        if self.draws() {
+            screen::draw(lines.iter().map(|line| self.dim(line)).collect());
+        }
     }
 
     /// Whether nothing is to be said in passing.
@@ -107,8 +123,7 @@ impl Out {
         if self.closed.load(Ordering::Relaxed) {
             return;
         }
-        let mut stdout = std::io::stdout().lock();
-        if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        if let Err(error) = screen::write(text) {
             self.closed.store(true, Ordering::Relaxed);
             if error.kind() != std::io::ErrorKind::BrokenPipe {
                 // The first reason is kept.
@@ -128,8 +143,10 @@ pub(crate) fn lost() -> Option<&'static str> {
 
 /// Prints a line on standard error: what is not part of the answer.
 pub(crate) fn note(line: &str) {
-    // Nobody is left to be told.
-    let _ = writeln!(std::io::stderr(), "{}", clean(line));
+    screen::cleared(|| {
+        // It fails when nobody is left to be told.
+        let _ = writeln!(std::io::stderr(), "{}", clean(line));
+    });
 }
 
 /// `text` on one line.

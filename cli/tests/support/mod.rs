@@ -169,6 +169,16 @@ impl Fixture {
 
     /// Runs the binary with a terminal as its standard output. What it printed there is the answer.
     pub(crate) fn run_on_terminal(&self, words: &[&str]) -> Ran {
+        self.watch_on_terminal(words, &[], |_, _| {})
+    }
+
+    /// The same, with more in its environment. `seen` is told whenever more was shown, and may signal.
+    pub(crate) fn watch_on_terminal(
+        &self,
+        words: &[&str],
+        environment: &[(&str, &str)],
+        mut seen: impl FnMut(&str, rustix::process::Pid),
+    ) -> Ran {
         use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&ours).expect("it may be used");
@@ -176,13 +186,18 @@ impl Fixture {
         let name = ptsname(&ours, Vec::new()).expect("it has a name").into_string().expect("UTF-8");
         let theirs = std::fs::OpenOptions::new().write(true).open(name).expect("its other end");
         let mut command = self.command(words);
-        command.env("TERM", "xterm").env_remove("NO_COLOR");
+        command.env("TERM", "xterm").env_remove("NO_COLOR").envs(environment.iter().copied());
         let child = command.stdout(theirs).stderr(Stdio::piped()).spawn().expect("it starts");
+        let pid =
+            i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw).expect("a process id");
         // Our copy of its end goes with it: then reading ends when the process does.
         drop(command);
-        let mut shown = Vec::new();
+        let (mut terminal, mut shown, mut bytes) = (std::fs::File::from(ours), Vec::new(), [0; 4096]);
         // Linux reports the end as an error.
-        let _ = std::fs::File::from(ours).read_to_end(&mut shown);
+        while let Ok(count @ 1..) = terminal.read(&mut bytes) {
+            shown.extend_from_slice(&bytes[..count]);
+            seen(&String::from_utf8_lossy(&shown), pid);
+        }
         let mut output = child.wait_with_output().expect("it ends");
         output.stdout = shown;
         Ran::of(words, output)

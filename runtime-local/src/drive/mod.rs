@@ -30,6 +30,7 @@ use transcript::Transcript;
 use crate::agent::Agent;
 use crate::clock::{Lease, StoreClock};
 use crate::error::RuntimeError;
+use crate::observer::RunObserver;
 use crate::runtime::{Claimed, GIVE_BACK_FOR, Runtime};
 
 /// What a claim is for.
@@ -112,6 +113,12 @@ struct Driver {
     writes_out: usize,
     /// Commits on their way that release the session: its lease ends with them.
     releasing: usize,
+}
+
+impl Driver {
+    fn observer(&self) -> Option<&dyn RunObserver> {
+        self.runtime.options().observer.as_deref()
+    }
 }
 
 impl Driver {

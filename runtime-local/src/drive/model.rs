@@ -111,7 +111,12 @@ async fn read(
             Ok(Some(event)) => event?,
         };
         match (event, observer) {
-            (ModelEvent::Finished(answer), _) => return Ok(answer),
+            (ModelEvent::Finished(answer), observer) => {
+                if let Some(observer) = observer {
+                    observer.on_model_answered(of, answer.usage);
+                }
+                return Ok(answer);
+            }
             (ModelEvent::Text(text), Some(observer)) => observer.on_text(of, &text),
             (ModelEvent::Reasoning(text), Some(observer)) => observer.on_reasoning(of, &text),
             (ModelEvent::CallStarted { tool, .. }, Some(observer)) => observer.on_call_started(of, &tool),
