@@ -125,6 +125,10 @@ fn a_worker_draws_what_it_runs() {
     let screen = screen(&ran.out);
     assert_eq!(screen.len(), 3, "{screen:#?}");
     assert_eq!(screen[1], "session s: completed (model_stop)");
+    // Where nothing can be drawn it is told.
+    fixture.run(&["send", "s", "--detach", "hello"]).ends(0);
+    let ran = fixture.watch_on_terminal(&["work", "--until-idle"], &[("TERM", "dumb")], |_, _| {});
+    ran.ends(0).says("session s: step 3: the model is asked");
 }
 
 #[test]

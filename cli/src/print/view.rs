@@ -68,12 +68,10 @@ impl Followed {
 
     /// The lines, none of them longer than `columns`.
     pub(crate) fn lines(&self, now: Duration, columns: usize) -> Vec<String> {
-        let doing = match self.doing {
-            Doing::Working | Doing::Asking { .. } if !self.calls.is_empty() => match self.calls.len() {
-                1 => "1 call is out".to_owned(),
-                calls => format!("{calls} calls are out"),
-            },
-            doing => format!("{} {}", in_words(doing), took(now.saturating_sub(self.since))),
+        let doing = match self.calls.len() {
+            0 => format!("{} {}", in_words(self.doing), took(now.saturating_sub(self.since))),
+            1 => "1 call is out".to_owned(),
+            calls => format!("{calls} calls are out"),
         };
         let mut first = vec![doing];
         let tokens = self.usage.tokens.total();
