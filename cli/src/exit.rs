@@ -114,6 +114,9 @@ impl From<RuntimeError> for Failure {
             | RuntimeError::Unreadable { .. }
             | RuntimeError::Start(_)
             | RuntimeError::Panicked { .. }
+            | RuntimeError::Exists { .. }
+            | RuntimeError::NoCheckpoint { .. }
+            | RuntimeError::Fork(_)
             | RuntimeError::Id(_)
             | RuntimeError::Store(_) => Self::failed(error.to_string()),
         }

@@ -5,12 +5,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
-use holdover_core::ids::{Fence, InboxSeq, MessageSeq, RunId, SessionKey, StateFormat};
+use holdover_core::ids::{Fence, InboxSeq, RunId, SessionKey, StateFormat};
 use holdover_core::store::{
-    Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, Delivery, EventCursor,
-    EventPage, INBOX_PAGE, InboxItem, Interrupt, InterruptOutcome, MessageRange, NewSession, PAGE_ROWS_MAX,
-    PageRequest, PendingCall, PendingQuery, Queues, Receipt, RunRecord, Session, SessionStatus, StageOutcome,
-    Staging, Start, StateStore, StoredEvent, StoredItem, StoredMessage,
+    Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, Delivery, InboxItem,
+    Interrupt, InterruptOutcome, NewSession, PendingCall, Queues, Receipt, Session, SessionStatus,
+    StageOutcome, Staging, Start, StateStore,
 };
 use holdover_core::time::{Clock, Timestamp};
 use tokio::sync::Barrier;
@@ -20,6 +19,7 @@ use crate::failure::{CaseResult, Failure, want};
 use crate::fixture::{self, fresh_id, id, key, new_session, release_to};
 use crate::harness::World;
 use crate::record::{History, Recorded};
+use crate::snapshot::{Snapshot, all_messages, all_pending, load, snapshot};
 
 /// A handle on the store under test. It keeps what was asked and answered.
 pub(crate) type Handle = Recorded<Arc<dyn StateStore>>;
@@ -38,17 +38,6 @@ pub struct Bench {
 pub(crate) enum Restart {
     Yes,
     No,
-}
-
-/// All that can be read of one session.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Snapshot {
-    pub(crate) session: Option<Session>,
-    pub(crate) messages: Vec<StoredMessage>,
-    pub(crate) events: Vec<StoredEvent>,
-    pub(crate) inbox: Vec<StoredItem>,
-    pub(crate) runs: Vec<RunRecord>,
-    pub(crate) pending: Vec<PendingCall>,
 }
 
 impl Bench {
@@ -271,106 +260,6 @@ impl Bench {
     pub(crate) async fn pending(&self, key: &SessionKey) -> CaseResult<Vec<PendingCall>> {
         all_pending(&self.store, key).await
     }
-}
-
-/// More pages than any case has.
-pub(crate) const PAGES_MAX: usize = 1_000;
-
-/// A walk that does not come to its end.
-#[track_caller]
-pub(crate) fn endless() -> Failure {
-    Failure::new(format!("expected a walk to end\n    found no end after {PAGES_MAX} pages"))
-}
-
-/// Reads a session that exists.
-pub(crate) async fn load(store: &Handle, key: &SessionKey) -> CaseResult<Session> {
-    let session = store.load_session(key).await?;
-    session.ok_or_else(|| Failure::new(format!("expected the session {key}\n    found none")))
-}
-
-pub(crate) async fn snapshot(store: &Handle, key: &SessionKey) -> CaseResult<Snapshot> {
-    let session = store.load_session(key).await?;
-    let pending = all_pending(store, key).await?;
-    if session.is_none() {
-        let none =
-            Snapshot { session, pending, messages: vec![], events: vec![], inbox: vec![], runs: vec![] };
-        return Ok(none);
-    }
-    Ok(Snapshot {
-        session,
-        messages: all_messages(store, key).await?,
-        events: all_events(store, key).await?,
-        inbox: all_items(store, key).await?,
-        runs: all_runs(store, key).await?,
-        pending,
-    })
-}
-
-pub(crate) async fn all_messages(store: &Handle, key: &SessionKey) -> CaseResult<Vec<StoredMessage>> {
-    let all = MessageRange::new(MessageSeq(1), MessageSeq(1_000_000));
-    Ok(store.read_messages(key, &[all]).await?)
-}
-
-pub(crate) async fn all_events(store: &Handle, key: &SessionKey) -> CaseResult<Vec<StoredEvent>> {
-    let mut all = Vec::new();
-    let mut cursor = EventCursor::START;
-    for _ in 0..PAGES_MAX {
-        let page = store.read_events(key, &cursor, PAGE_ROWS_MAX).await?;
-        let (events, next, more) =
-            want!(page, EventPage::Events { events, next, more } => (events, next, more));
-        all.extend(events);
-        cursor = next;
-        if !more {
-            return Ok(all);
-        }
-    }
-    Err(endless())
-}
-
-pub(crate) async fn all_items(store: &Handle, key: &SessionKey) -> CaseResult<Vec<StoredItem>> {
-    let mut all: Vec<StoredItem> = Vec::new();
-    for _ in 0..PAGES_MAX {
-        let after = all.last().map_or(InboxSeq(0), |last| last.seq);
-        let page = store.read_inbox(key, after, INBOX_PAGE).await?;
-        if page.is_empty() {
-            return Ok(all);
-        }
-        all.extend(page);
-    }
-    Err(endless())
-}
-
-pub(crate) async fn all_runs(store: &Handle, key: &SessionKey) -> CaseResult<Vec<RunRecord>> {
-    let mut all = Vec::new();
-    let mut request = PageRequest::default();
-    for _ in 0..PAGES_MAX {
-        let page = store.list_runs(key, request.clone()).await?;
-        all.extend(page.items);
-        match page.next {
-            Some(next) => request.after = Some(next),
-            None => return Ok(all),
-        }
-    }
-    Err(endless())
-}
-
-async fn all_pending(store: &Handle, key: &SessionKey) -> CaseResult<Vec<PendingCall>> {
-    let query = PendingQuery { session: Some(key.id.clone()), ..PendingQuery::all(key.tenant.clone()) };
-    walk_pending(store, query).await
-}
-
-/// Every page of a list of pending calls.
-pub(crate) async fn walk_pending(store: &Handle, mut query: PendingQuery) -> CaseResult<Vec<PendingCall>> {
-    let mut all = Vec::new();
-    for _ in 0..PAGES_MAX {
-        let page = store.list_pending(&query).await?;
-        all.extend(page.items);
-        match page.next {
-            Some(next) => query.page.after = Some(next),
-            None => return Ok(all),
-        }
-    }
-    Err(endless())
 }
 
 /// Runs a task per handle, all let go at one instant; their answers in the order of the handles.

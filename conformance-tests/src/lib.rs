@@ -12,6 +12,7 @@ mod macros;
 mod ops;
 mod record;
 mod runner;
+mod snapshot;
 
 pub use bench::Bench;
 pub use case::{Capability, Case, CaseFuture, Kind, Level};

@@ -10,12 +10,13 @@ use holdover_core::store::{
 };
 use uuid::Uuid;
 
-use crate::bench::{Bench, Handle, snapshot};
+use crate::bench::{Bench, Handle};
 use crate::failure::CaseResult;
 use crate::fixture::{
     answer, approval, commit, events, id, inline, key, message, new_session, promote, release_to, soft,
     staging, state,
 };
+use crate::snapshot::snapshot;
 
 /// A mutating operation of the trait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

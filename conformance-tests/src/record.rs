@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::ids::{Fence, InboxSeq, SessionKey};
+use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::{
-    Capabilities, CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome,
-    DeleteMode, DeleteOutcome, Delivery, EventCursor, EventPage, InboxItem, Interrupt, InterruptCheck,
-    InterruptOutcome, LeaseOutcome, MessageRange, NewSession, Page, PageRequest, PendingCall, PendingQuery,
-    RunRecord, Session, SessionQuery, SessionSummary, StageOutcome, Staging, StateStore, StatusCas,
-    StoreError, StoredItem, StoredMessage, Watch,
+    Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
+    CommitOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
+    EventPage, ForkOutcome, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome,
+    MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall, PendingQuery, PurgeReport,
+    RetentionRule, RunRecord, Session, SessionQuery, SessionSummary, StageOutcome, Staging, StateStore,
+    StatusCas, StoreError, StoredItem, StoredMessage, Watch,
 };
 
 /// How many operations are kept.
@@ -208,5 +209,30 @@ impl<S: StateStore> StateStore for Recorded<S> {
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
         let asked = asked!(&watch, at_most);
         self.note("wait_for_change", &asked, self.inner.wait_for_change(watch, at_most).await)
+    }
+
+    async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError> {
+        let asked = asked!(fence, &batch);
+        self.note("append_deltas", &asked, self.inner.append_deltas(fence, batch).await)
+    }
+
+    async fn list_checkpoints(&self, query: &CheckpointQuery) -> Result<Page<Checkpoint>, StoreError> {
+        let asked = asked!(query);
+        self.note("list_checkpoints", &asked, self.inner.list_checkpoints(query).await)
+    }
+
+    async fn fork_session(
+        &self,
+        from: &SessionKey,
+        at: CheckpointId,
+        to: NewFork,
+    ) -> Result<ForkOutcome, StoreError> {
+        let asked = asked!(from, at, &to);
+        self.note("fork_session", &asked, self.inner.fork_session(from, at, to).await)
+    }
+
+    async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError> {
+        let asked = asked!(rule);
+        self.note("purge", &asked, self.inner.purge(rule).await)
     }
 }

@@ -5,10 +5,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::ErrorInfo;
-use crate::ids::{CallId, Epoch, MessageSeq, TurnNumber};
+use crate::ids::{CallId, CheckpointId, Epoch, MessageSeq, SessionKey, TurnNumber};
 use crate::machine::history::HistoryRow;
 use crate::machine::{Ending, Owed, Usage};
-use crate::store::{OutcomeKind, SessionStatus};
+use crate::store::{OutcomeKind, SessionStatus, StreamId};
 use crate::time::Timestamp;
 
 /// One event. JSON with a `type`.
@@ -33,6 +33,9 @@ pub enum Event {
         seq: MessageSeq,
         /// Whose it is.
         role: String,
+        /// The stream that it ends, if a model said it: the deltas of that stream are void.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stream: Option<StreamId>,
     },
     /// A call is in a new state.
     Call {
@@ -60,6 +63,13 @@ pub enum Event {
         attempt: u32,
         /// Why.
         error: ErrorInfo,
+    },
+    /// The session began as a fork. What stands before is a copy.
+    Forked {
+        /// Of which session.
+        from: SessionKey,
+        /// From which of its checkpoints.
+        at: CheckpointId,
     },
     /// Freeing what the turn held failed. Its outcome stands.
     TeardownFailed {

@@ -187,6 +187,9 @@ number!(
     /// The number of a turn in its session: 1, 2, 3, …
     TurnNumber, u64);
 number!(
+    /// The id of a checkpoint, rising along a session and its forks: the version that its commit made.
+    CheckpointId, u64);
+number!(
     /// The format of a session's state bytes. Workers name the newest they read.
     StateFormat, u32);
 

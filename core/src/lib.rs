@@ -6,8 +6,10 @@
 //! come in as facts; what must be done goes out as actions.
 
 pub mod agent;
+pub mod delta;
 pub mod error;
 pub mod event;
+pub mod fork;
 pub mod gate;
 pub mod ids;
 pub mod machine;

@@ -3,6 +3,7 @@
 pub use holdover_core as core;
 
 pub use holdover_core::agent::{AgentSpec, Durability, Limits, Prices, StopCondition};
+pub use holdover_core::delta::Delta;
 pub use holdover_core::error::ErrorInfo;
 pub use holdover_core::event::Event;
 pub use holdover_core::gate::{
@@ -20,8 +21,9 @@ pub use holdover_core::model::{
 pub use holdover_core::provision::Provisioner;
 pub use holdover_core::step::RunOutcome;
 pub use holdover_core::store::{
-    Capabilities, Delivery, EventCursor, InterruptOutcome, Labels, OutcomeKind, PendingCall, PendingKind,
-    Queues, Session, SessionQuery, SessionStatus, SessionSummary, StateStore, StoreError, StoreErrorKind,
+    Capabilities, Checkpoint, Delivery, EventCursor, InterruptOutcome, Labels, OutcomeKind, Page,
+    PageRequest, PendingCall, PendingKind, PurgeReport, Queues, Remove, Session, SessionQuery, SessionStatus,
+    SessionSummary, StateStore, StoreError, StoreErrorKind, StreamId,
 };
 pub use holdover_core::time::{Clock, Timestamp};
 pub use holdover_core::tool::{
@@ -29,9 +31,10 @@ pub use holdover_core::tool::{
     ToolSpec,
 };
 pub use holdover_runtime_local::{
-    Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, ClientTool, Definition, Deliver,
-    Delivered, Denial, EventEntry, Execute, Follow, MessageEntry, Provisional, RunHandle, RunObserver,
-    Runtime, RuntimeError, RuntimeOptions, Started, Worker, WorkerOptions,
+    Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, CheckpointEntry, ClientTool, Definition,
+    Deliver, Delivered, DeltaEntry, Denial, EventEntry, Execute, Follow, Fork, Forked, MessageEntry,
+    Provisional, Retention, RunHandle, RunObserver, Runtime, RuntimeError, RuntimeOptions, Shown, Started,
+    Worker, WorkerOptions,
 };
 #[cfg(feature = "memory")]
 pub use holdover_store_memory::MemoryStore;

@@ -1,7 +1,10 @@
 //! What goes wrong for whoever asks the runtime. Each fits one line and names its path.
 
 use holdover_core::error::ErrorInfo;
-use holdover_core::ids::{Epoch, InvalidId, ItemKey, QueueLabel, SessionKey, ToolName, WorkerId};
+use holdover_core::fork::ForkError;
+use holdover_core::ids::{
+    CheckpointId, Epoch, InvalidId, ItemKey, QueueLabel, SessionKey, ToolName, WorkerId,
+};
 use holdover_core::message::SignalBody;
 use holdover_core::step::StartError;
 use holdover_core::store::{CommitSurvives, PendingKind, SessionStatus, StoreError};
@@ -87,6 +90,25 @@ pub enum RuntimeError {
         /// What it was asked for.
         signal: SignalBody,
     },
+    /// A session of that name exists already; it was not touched.
+    #[error("session {key}: it exists already and is {status}")]
+    Exists {
+        /// Which.
+        key: SessionKey,
+        /// Its status.
+        status: SessionStatus,
+    },
+    /// The session has no such checkpoint, or none at all.
+    #[error("session {key}: there is no checkpoint{}", at.map(|at| format!(" {at}")).unwrap_or_default())]
+    NoCheckpoint {
+        /// Which session.
+        key: SessionKey,
+        /// Which was asked for; the newest if none.
+        at: Option<CheckpointId>,
+    },
+    /// No fork can begin from the checkpoint.
+    #[error(transparent)]
+    Fork(#[from] ForkError),
     /// The pending call waits for an answer of the other kind.
     #[error("session {key}: call {call}: waits for {}, not for {}", found.as_str(), asked.as_str())]
     OtherAnswer {

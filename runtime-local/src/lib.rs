@@ -28,8 +28,9 @@ pub use arguments::{JSON_DEPTH_MAX, check_arguments};
 pub use error::RuntimeError;
 pub use observer::{Provisional, RunObserver};
 pub use runtime::{
-    Approval, Deliver, Delivered, Denial, EventEntry, Execute, Follow, GIVE_BACK_FOR, MessageEntry,
-    RunHandle, Runtime, RuntimeOptions, Started, machine_of, outcome_of,
+    Approval, CheckpointEntry, Deliver, Delivered, DeltaEntry, Denial, EventEntry, Execute, Follow, Fork,
+    Forked, GIVE_BACK_FOR, MessageEntry, Retention, RunHandle, Runtime, RuntimeOptions, Shown, Started,
+    machine_of, outcome_of,
 };
 pub use source::{AgentSource, Agents};
 pub use worker::{Worker, WorkerOptions};

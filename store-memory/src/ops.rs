@@ -4,16 +4,22 @@
 
 mod commit;
 mod delivery;
+mod delta;
+mod fork;
 mod lifecycle;
 mod list;
 mod ownership;
 mod read;
+mod retention;
 mod staging;
 
 pub use commit::commit;
 pub use delivery::{check_interrupt, deliver, interrupt};
+pub use delta::append_deltas;
+pub use fork::{check_fork, fork};
 pub use lifecycle::{check_create, create, delete, load};
-pub use list::{list_pending, list_runs, list_sessions};
+pub use list::{list_checkpoints, list_pending, list_runs, list_sessions};
 pub use ownership::{claim, claim_due, compare_and_set, renew};
 pub use read::{read_events, read_inbox, read_messages};
+pub use retention::purge;
 pub use staging::{check_staging, stage};

@@ -4,13 +4,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::ids::{Fence, InboxSeq, SessionKey};
+use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::{
-    Capabilities, CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CommitSurvives,
-    CreateOutcome, DeleteMode, DeleteOutcome, Delivery, EventCursor, EventPage, InboxItem, Interrupt,
-    InterruptCheck, InterruptOutcome, LeaseOutcome, MessageRange, NewSession, Page, PageRequest, PendingCall,
-    PendingQuery, RunRecord, Session, SessionQuery, SessionSummary, SharedBy, StageOutcome, Staging,
-    StateStore, StatusCas, StoreError, StoredItem, StoredMessage, Watch,
+    Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
+    CommitOutcome, CommitSurvives, CreateOutcome, DeleteMode, DeleteOutcome, Delivery, DeltaBatch,
+    DeltaOutcome, EventCursor, EventPage, ForkOutcome, InboxItem, Interrupt, InterruptCheck,
+    InterruptOutcome, LeaseOutcome, MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall,
+    PendingQuery, PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary, SharedBy,
+    StageOutcome, Staging, StateStore, StatusCas, StoreError, StoredItem, StoredMessage, Watch,
 };
 use holdover_core::time::{Clock, Timestamp};
 
@@ -91,6 +92,8 @@ impl StateStore for MemoryStore {
             commit_survives: CommitSurvives::Nothing,
             shared_by: SharedBy::Process,
             change_hints_across_processes: false,
+            forks: true,
+            retention: true,
             payload_bytes_max: self.shared.limits.payload_bytes_max,
             commit_bytes_max: self.shared.limits.commit_bytes_max,
             settings: Vec::new(),
@@ -155,6 +158,11 @@ impl StateStore for MemoryStore {
         Ok(self.change(&fence.key, |sessions, now| ops::commit(sessions, fence, commit, now)))
     }
 
+    async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError> {
+        batch.check(&self.capabilities()).map_err(|error| error.on(&fence.key))?;
+        Ok(self.change(&fence.key, |sessions, now| ops::append_deltas(sessions, fence, batch, now)))
+    }
+
     async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
         Ok(self.run(|sessions, _| ops::check_interrupt(sessions, fence)))
     }
@@ -206,8 +214,28 @@ impl StateStore for MemoryStore {
         self.run(|sessions, _| ops::list_pending(sessions, query))
     }
 
+    async fn list_checkpoints(&self, query: &CheckpointQuery) -> Result<Page<Checkpoint>, StoreError> {
+        self.run(|sessions, _| ops::list_checkpoints(sessions, query))
+    }
+
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
         self.shared.hints.wait(watch, at_most).await;
         Ok(())
+    }
+
+    async fn fork_session(
+        &self,
+        from: &SessionKey,
+        at: CheckpointId,
+        to: NewFork,
+    ) -> Result<ForkOutcome, StoreError> {
+        ops::check_fork(from, &to, &self.shared.limits).map_err(|error| error.on(from))?;
+        let key = to.key.clone();
+        Ok(self.change(&key, |sessions, now| ops::fork(sessions, from, at, to, now)))
+    }
+
+    async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError> {
+        rule.check()?;
+        Ok(self.run(|sessions, _| ops::purge(sessions, rule)))
     }
 }

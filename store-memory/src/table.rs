@@ -6,8 +6,8 @@ use holdover_core::ids::{CallId, EventSeq, InboxSeq, ItemKey, MessageSeq, Pendin
 use holdover_core::payload::{Digest, Payload};
 use holdover_core::store::rules::{CommitFacts, PendingFacts, SessionRow, Unseen};
 use holdover_core::store::{
-    Claim, Commit, INBOX_PAGE, InboxItem, ItemKind, Labels, NewSession, PendingCall, RunRecord, Session,
-    SessionSummary, Staged, StagedResult, StoredEvent, StoredItem, StoredMessage, Wake,
+    Checkpoint, Claim, Commit, INBOX_PAGE, InboxItem, ItemKind, Labels, PendingCall, RunRecord, Session,
+    SessionSummary, Staged, StagedResult, StoredDelta, StoredEvent, StoredItem, StoredMessage, Wake,
 };
 use holdover_core::time::Timestamp;
 
@@ -29,6 +29,10 @@ pub struct Record {
     pub messages: Vec<StoredMessage>,
     /// In order, without gaps.
     pub events: Vec<StoredEvent>,
+    /// Of the stream that runs, in order, without gaps.
+    pub deltas: Vec<StoredDelta>,
+    /// In the order they were made.
+    pub checkpoints: Vec<Checkpoint>,
     /// In the order they began.
     pub runs: Vec<RunRecord>,
     /// Results that no commit has promoted.
@@ -47,14 +51,16 @@ pub struct Record {
 
 impl Record {
     /// Of a session that has nothing yet but its row.
-    pub fn new(new: &NewSession, row: SessionRow) -> Self {
+    pub fn new(row: SessionRow, labels: Labels, definition: Payload) -> Self {
         Self {
             row,
-            labels: new.labels.clone(),
-            definition: new.definition.clone(),
+            labels,
+            definition,
             state: None,
             messages: Vec::new(),
             events: Vec::new(),
+            deltas: Vec::new(),
+            checkpoints: Vec::new(),
             runs: Vec::new(),
             staged: BTreeMap::new(),
             starts: BTreeSet::new(),
@@ -172,6 +178,14 @@ impl Record {
         for payload in events {
             let seq = EventSeq(self.events.len() as u64 + 1);
             self.events.push(StoredEvent { seq, at: now, payload });
+        }
+    }
+
+    /// Writes the row back, and removes the deltas of a stream that is over.
+    pub fn set_row(&mut self, row: SessionRow) {
+        self.row = row;
+        if !self.row.stream.open {
+            self.deltas.clear();
         }
     }
 

@@ -2,7 +2,7 @@
 
 use holdover_core::payload::Payload;
 use holdover_core::store::{
-    Capabilities, InboxItem, Interrupt, ItemKind, Labels, NewSession, Staging, Start, StoreError,
+    Capabilities, InboxItem, Interrupt, ItemKind, Labels, NewFork, NewSession, Staging, Start, StoreError,
     StoreErrorKind,
 };
 
@@ -80,6 +80,11 @@ impl<'a> Limits<'a> {
             }
             None => Ok(()),
         }
+    }
+
+    pub(crate) fn fork(mut self, new: &NewFork) -> Result<(), StoreError> {
+        self.labels(&new.labels)?;
+        new.payloads().try_for_each(|(field, payload)| self.take(field, payload))
     }
 
     fn labels(&self, labels: &Labels) -> Result<(), StoreError> {

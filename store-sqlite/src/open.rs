@@ -203,6 +203,8 @@ impl Connector {
             commit_survives,
             shared_by: SharedBy::Machine,
             change_hints_across_processes: false,
+            forks: true,
+            retention: true,
             payload_bytes_max: self.options.payload_bytes_max,
             commit_bytes_max: self.options.commit_bytes_max,
             settings,

@@ -5,14 +5,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::ids::{Fence, InboxSeq, SessionKey};
+use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::{
-    Capabilities, CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome,
-    DeleteMode, DeleteOutcome, Delivery, EventCursor, EventPage, INBOX_PAGE, InboxItem, Interrupt,
-    InterruptCheck, InterruptOutcome, LeaseOutcome, MessageRange, NewSession, PAGE_ROWS_MAX, Page,
-    PageRequest, PendingCall, PendingQuery, Retry, RunRecord, Session, SessionQuery, SessionSummary,
-    StageOutcome, Staging, StateStore, StatusCas, StoreError, StoreErrorKind, StoredItem, StoredMessage,
-    Watch, runs_digest,
+    Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
+    CommitOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
+    EventPage, ForkOutcome, INBOX_PAGE, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome,
+    MessageRange, NewFork, NewSession, PAGE_ROWS_MAX, Page, PageRequest, PendingCall, PendingQuery,
+    PurgeReport, RetentionRule, Retry, RunRecord, Session, SessionQuery, SessionSummary, StageOutcome,
+    Staging, StateStore, StatusCas, StoreError, StoreErrorKind, StoredItem, StoredMessage, Watch,
+    runs_digest,
 };
 use holdover_core::time::Clock;
 use sqlx::sqlite::SqlitePool;
@@ -252,6 +253,11 @@ impl StateStore for SqliteStore {
         self.write(write::SaveState { fence: fence.clone(), commit }).await
     }
 
+    async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError> {
+        batch.check(&self.shared.capabilities).map_err(|error| error.on(&fence.key))?;
+        self.write(write::AppendDeltas { fence: fence.clone(), batch }).await
+    }
+
     async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
         let look = async |at: &mut Snapshot| read::waits_for(at, fence).await;
         match self.read("check_interrupt_flag", Some(&fence.key), look).await? {
@@ -321,9 +327,33 @@ impl StateStore for SqliteStore {
         self.read(OPERATION, None, async |at| read::list_pending(at, query, after).await).await
     }
 
+    async fn list_checkpoints(&self, query: &CheckpointQuery) -> Result<Page<Checkpoint>, StoreError> {
+        const OPERATION: &str = "list_checkpoints";
+        let after = read::position(&query.page, query.digest(), OPERATION)?;
+        let read = async |at: &mut Snapshot| read::list_checkpoints(at, query, after).await;
+        let found = self.read(OPERATION, Some(&query.key), read).await?;
+        found.ok_or_else(|| not_found(OPERATION, &query.key))
+    }
+
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
         self.shared.hints.wait(&watch, at_most).await;
         Ok(())
+    }
+
+    async fn fork_session(
+        &self,
+        from: &SessionKey,
+        at: CheckpointId,
+        to: NewFork,
+    ) -> Result<ForkOutcome, StoreError> {
+        to.check(from).map_err(|error| error.on(from))?;
+        self.limits("fork_session").fork(&to).map_err(|error| error.on(from))?;
+        self.write(write::ForkSession { from: from.clone(), at, to }).await
+    }
+
+    async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError> {
+        rule.check()?;
+        self.write(write::Purge(rule.clone())).await
     }
 }
 

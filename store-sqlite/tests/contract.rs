@@ -120,7 +120,7 @@ async fn a_turn_with_a_parked_call_reads_back_as_it_was_written() {
     assert_eq!(runs[0].end.as_ref().unwrap().outcome, OutcomeKind::Lost);
     assert_eq!(runs[1].end.as_ref().unwrap().detail, Some(Payload::new("{}")));
 
-    let EventPage::Events { events, next, more } =
+    let EventPage::Events { events, next, more, .. } =
         store.read_events(&key, &EventCursor::START, 1).await.unwrap()
     else {
         panic!("no events")
@@ -142,6 +142,7 @@ async fn a_deleted_session_leaves_no_row_behind() {
     let full = Commit {
         state: Some(NewState { format: StateFormat(1), payload: Payload::new("state") }),
         events: vec![Payload::new("event")],
+        checkpoint: true,
         stage: vec![StagedResult { call: call.clone(), payload: Payload::new("result") }],
         open: vec![NewPending {
             id: PendingId::new("p").unwrap(),
@@ -156,6 +157,8 @@ async fn a_deleted_session_leaves_no_row_behind() {
     receipt(store.save_state_and_promote_staging(&claim.fence, full).await.unwrap());
     let mark = Staging { results: vec![], starts: vec![call] };
     store.stage_result(&claim.fence, mark).await.unwrap();
+    let deltas = DeltaBatch { stream: 1, first: 1, deltas: vec![Payload::new("delta")] };
+    store.append_deltas(&claim.fence, deltas).await.unwrap();
     store.deliver(&claim.fence.key, message("m", "text")).await.unwrap();
 
     let mut raw = folder.raw().await;
@@ -163,7 +166,7 @@ async fn a_deleted_session_leaves_no_row_behind() {
         .fetch_all(&mut raw)
         .await
         .unwrap();
-    assert_eq!(tables.len(), 12);
+    assert_eq!(tables.len(), 14);
     for left in [1, 0] {
         for table in &tables {
             let sql = sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}"));

@@ -128,6 +128,7 @@ impl<'a> Reader<'a> {
             Event::RunStarted { .. } => self.view.does(Doing::Working, self.began.elapsed()),
             Event::Suspended { .. } => self.view.does(Doing::Waiting, self.began.elapsed()),
             Event::Init { .. }
+            | Event::Forked { .. }
             | Event::Message { .. }
             | Event::Call { .. }
             | Event::TeardownFailed { .. }

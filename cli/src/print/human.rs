@@ -113,6 +113,7 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
         | Event::Message { .. }
         | Event::Call { .. }
         | Event::Suspended { .. }
+        | Event::Forked { .. }
         | Event::Done { .. }
         | Event::AgentEnd { .. }
         | Event::History { .. } => None,
@@ -124,7 +125,7 @@ pub(crate) fn event(event: &Event) -> String {
     let line = match event {
         Event::Init { turn } => format!("turn {turn} begins"),
         Event::RunStarted { run, found } => format!("run {run} begins, found it {found}"),
-        Event::Message { seq, role } => format!("message {seq} by {role}"),
+        Event::Message { seq, role, .. } => format!("message {seq} by {role}"),
         Event::Call { call, tool, is } => format!("call {call} of {tool} is {is}"),
         Event::Suspended { kind, until, owed } => {
             let calls: Vec<&str> = owed.iter().map(|owed| owed.call.as_str()).collect();
@@ -134,6 +135,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::BackingOff { until, attempt, error } => {
             format!("backs off until {}, then attempt {attempt}: {error}", instant(*until))
         }
+        Event::Forked { from, at } => format!("forked from {from} at checkpoint {at}"),
         Event::TeardownFailed { error } => format!("teardown failed: {error}"),
         Event::Done { turn, ending, usage } => {
             let tokens = usage.tokens.total();

@@ -119,10 +119,10 @@ impl Fixture {
         std::fs::write(self.path(name), text).expect("a file is written");
     }
 
-    /// Makes the closed database say that a newer program wrote it: its version stands at byte 60.
-    pub(crate) fn make_newer(&self, name: &str) {
+    /// Makes the closed database say that its schema has this version, which stands at byte 60.
+    pub(crate) fn set_schema(&self, name: &str, version: u32) {
         let mut bytes = std::fs::read(self.path(name)).expect("a file is read");
-        bytes[60..64].copy_from_slice(&99_u32.to_be_bytes());
+        bytes[60..64].copy_from_slice(&version.to_be_bytes());
         std::fs::write(self.path(name), bytes).expect("a file is written");
     }
 

@@ -9,13 +9,14 @@ use holdover_core::store::{
     OutcomeKind, Queues, Release, SessionStatus, StateStore, Wake,
 };
 
-use crate::bench::{Bench, Restart, all_items, load, nobody, race};
+use crate::bench::{Bench, Restart, nobody, race};
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure, ensure_eq, want};
 use crate::fixture::{
     abort, approval, bytes, commit, id, key, message, message_that, new_session, release_to, result, run_end,
     soft, staging, state, suspended,
 };
+use crate::snapshot::{all_items, load};
 
 cases! {
     claim.brings_staged_pending_inbox_interrupt_attempts_now_atomically: Distributed Sequential,

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use holdover_core::store::{ClaimOutcome, Delivery, SessionStatus, StateStore};
 
-use crate::bench::{Bench, Handle, load, nobody};
+use crate::bench::{Bench, Handle, nobody};
 use crate::case::cases;
 use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
 use crate::fixture::{commit, message};
 use crate::ops::{Ask, Op, PollAtMost, Stage, perform, prepare, shown_snapshot, target};
+use crate::snapshot::load;
 
 cases! {
     crash.cancel_sweep_every_mutating_op: Core Crash,

@@ -6,12 +6,13 @@ use holdover_core::store::{
     SessionQuery, SessionStatus, StateStore,
 };
 
-use crate::bench::{Bench, nobody, snapshot, walk_pending};
+use crate::bench::{Bench, nobody};
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure_eq, want};
 use crate::fixture::{
     TENANT, abort, approval, commit, events, id, inline, message, new_session, result, staging, state,
 };
+use crate::snapshot::{snapshot, walk_pending};
 
 cases! {
     delete.removes_every_row_of_session: Core Sequential,

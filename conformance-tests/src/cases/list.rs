@@ -7,10 +7,11 @@ use holdover_core::store::{
     SessionStatus, SessionSummary, StateStore, StoreErrorKind,
 };
 
-use crate::bench::{Bench, PAGES_MAX, all_runs, endless, walk_pending};
+use crate::bench::Bench;
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure, ensure_eq, want};
 use crate::fixture::{TENANT, approval, commit, id, inline, key, message, new_session, release_to};
+use crate::snapshot::{PAGES_MAX, all_runs, endless, walk_pending};
 
 cases! {
     list.shows_each_session_as_it_stands: Core Sequential,

@@ -3,10 +3,11 @@
 use holdover_core::ids::{MessageSeq, Version};
 use holdover_core::store::{Commit, CommitOutcome, StateStore};
 
-use crate::bench::{Bench, all_messages, load, race};
+use crate::bench::{Bench, race};
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure, ensure_eq, want};
 use crate::fixture::{bytes, commit, inline, range, state};
+use crate::snapshot::{all_messages, load};
 
 cases! {
     messages.append_assigns_dense_sequence: Core Sequential,

@@ -5,10 +5,11 @@ use holdover_core::store::{
     SessionStatus, StateStore,
 };
 
-use crate::bench::{Bench, race, walk_pending};
+use crate::bench::{Bench, race};
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure_eq, want};
 use crate::fixture::{TENANT, answer, approval, commit, id, message, release_to, suspended};
+use crate::snapshot::walk_pending;
 
 cases! {
     pending.answer_takes_the_slot_atomically_64_deciders: Distributed Concurrent,

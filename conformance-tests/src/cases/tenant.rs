@@ -9,12 +9,13 @@ use holdover_core::store::{
     PendingQuery, SessionQuery, SessionStatus, StageOutcome, StateStore, StatusCas, StoreErrorKind,
 };
 
-use crate::bench::{Bench, Snapshot, snapshot};
+use crate::bench::Bench;
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure_eq, want};
 use crate::fixture::{
     answer, approval, commit, events, id, inline, key_of, message, new_session, range, soft, staging, state,
 };
+use crate::snapshot::{Snapshot, snapshot};
 
 cases! {
     tenant.same_ids_do_not_collide: Core Sequential,

@@ -84,6 +84,8 @@ pub enum Input {
     },
     /// What the turn held is freed.
     TornDown,
+    /// From here on the history is that of a fork: what was out or owed stays behind with the source.
+    Forked,
 }
 
 /// A call that the model asks for.
@@ -133,11 +135,13 @@ pub enum InputKind {
     Failed,
     /// What the turn held is freed.
     TornDown,
+    /// From here on the history is that of a fork.
+    Forked,
 }
 
 impl InputKind {
     /// Every input.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::TurnRequested,
         Self::Claimed,
         Self::Provisioned,
@@ -151,6 +155,7 @@ impl InputKind {
         Self::Interrupted,
         Self::Failed,
         Self::TornDown,
+        Self::Forked,
     ];
 
     /// The wire name.
@@ -169,6 +174,7 @@ impl InputKind {
             Self::Interrupted => "interrupted",
             Self::Failed => "failed",
             Self::TornDown => "torn_down",
+            Self::Forked => "forked",
         }
     }
 }
@@ -190,6 +196,7 @@ impl Input {
             Self::Interrupted { .. } => InputKind::Interrupted,
             Self::Failed { .. } => InputKind::Failed,
             Self::TornDown => InputKind::TornDown,
+            Self::Forked => InputKind::Forked,
         }
     }
 }

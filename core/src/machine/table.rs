@@ -54,44 +54,54 @@ const AFTER_CALL: &[StateKind] = &[S::Executing, S::Confirming, S::Steering, S::
 pub const ROWS: &[Row] = &[
     row(S::Idle, I::TurnRequested, &[S::Provisioning]),
     row(S::Idle, I::Interrupted, &[S::Idle, S::TearingDown]),
+    row(S::Idle, I::Forked, &[S::Idle]),
     row(S::Provisioning, I::Provisioned, &[S::Thinking, S::Steering]),
     row(S::Provisioning, I::Claimed, &[S::Provisioning]),
     row(S::Provisioning, I::Interrupted, &[S::TearingDown]),
+    row(S::Provisioning, I::Forked, &[S::TearingDown]),
     row(S::Provisioning, I::Failed, &[S::TearingDown]),
     row(S::Thinking, I::ModelCalled, &[S::Streaming]),
     row(S::Thinking, I::Claimed, &[S::Thinking]),
     row(S::Thinking, I::Interrupted, &[S::TearingDown]),
+    row(S::Thinking, I::Forked, &[S::TearingDown]),
     row(S::Thinking, I::Failed, &[S::TearingDown]),
     row(S::Streaming, I::ModelAnswered, &[S::Executing, S::Steering]),
     row(S::Streaming, I::ModelFailed, &[S::BackingOff, S::TearingDown]),
     row(S::Streaming, I::Claimed, &[S::Thinking]),
     row(S::Streaming, I::Interrupted, &[S::TearingDown]),
+    row(S::Streaming, I::Forked, &[S::TearingDown]),
     row(S::Streaming, I::Failed, &[S::TearingDown]),
     row(S::Executing, I::Call, AFTER_CALL),
     row(S::Executing, I::Claimed, AFTER_CALL),
     row(S::Executing, I::Interrupted, &[S::Executing, S::TearingDown]),
+    row(S::Executing, I::Forked, &[S::TearingDown]),
     row(S::Executing, I::Failed, &[S::TearingDown]),
     row(S::Confirming, I::Call, &[S::Executing, S::Confirming, S::Steering]),
     // A dangerous call that is cancelled on recovery may have held others back.
     row(S::Confirming, I::Claimed, &[S::Executing, S::Confirming]),
     row(S::Confirming, I::Parked, &[S::Confirming]),
     row(S::Confirming, I::Interrupted, &[S::TearingDown]),
+    row(S::Confirming, I::Forked, &[S::TearingDown]),
     row(S::Confirming, I::Failed, &[S::TearingDown]),
     row(S::Steering, I::Steered, &[S::Thinking, S::TearingDown]),
     row(S::Steering, I::Claimed, &[S::Steering]),
     row(S::Steering, I::Interrupted, &[S::TearingDown]),
+    row(S::Steering, I::Forked, &[S::TearingDown]),
     row(S::Steering, I::Failed, &[S::TearingDown]),
     row(S::BackingOff, I::TimerRang, &[S::Thinking]),
     row(S::BackingOff, I::Claimed, &[S::BackingOff]),
     row(S::BackingOff, I::Parked, &[S::BackingOff]),
     row(S::BackingOff, I::Interrupted, &[S::TearingDown]),
+    row(S::BackingOff, I::Forked, &[S::TearingDown]),
     row(S::BackingOff, I::Failed, &[S::TearingDown]),
     row(S::TearingDown, I::TornDown, &[S::Done]),
     row(S::TearingDown, I::Claimed, &[S::TearingDown]),
     row(S::TearingDown, I::Interrupted, &[S::TearingDown]),
+    row(S::TearingDown, I::Forked, &[S::TearingDown]),
     row(S::TearingDown, I::Failed, &[S::TearingDown]),
     row(S::Done, I::TurnRequested, &[S::Provisioning]),
     row(S::Done, I::Interrupted, &[S::Done, S::TearingDown]),
+    row(S::Done, I::Forked, &[S::Done]),
     row(S::Done, I::TornDown, &[S::Done]),
 ];
 
@@ -218,7 +228,7 @@ impl Table<'_> {
     }
 
     fn reaches_rest(&self, from: StateKind) -> bool {
-        let good = |row: &&Row| !matches!(row.on, I::Failed | I::ModelFailed | I::Interrupted);
+        let good = |row: &&Row| !matches!(row.on, I::Failed | I::ModelFailed | I::Interrupted | I::Forked);
         let mut reached = BTreeSet::from([from]);
         loop {
             if reached.iter().any(|state| self.nature(*state) == Some(&Nature::Rest)) {

@@ -209,6 +209,7 @@ fn inputs() -> Vec<Input> {
         Input::Interrupted { kind: InterruptKind::Abort },
         Input::Failed { error: error() },
         Input::TornDown,
+        Input::Forked,
     ];
     for (_, input) in call_inputs() {
         inputs.push(Input::Call { call: CallId::new("call-0").unwrap(), input });

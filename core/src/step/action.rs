@@ -118,6 +118,8 @@ pub struct ModelCall {
     pub step: StepNumber,
     /// Which attempt at it, from 0.
     pub attempt: u32,
+    /// The number of this model call in the run, from 1: that of its stream of deltas.
+    pub stream: u32,
     /// What the model sees of the transcript as it was when the run began: read it once, keep it.
     pub view: Vec<MessageRange>,
     /// What was added since the run began, committed or not, oldest first.

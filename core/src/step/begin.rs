@@ -83,6 +83,7 @@ impl StepIterator {
             provisioning: None,
             tearing_down: None,
             operations: 0,
+            streams: 0,
             to_send: Vec::new(),
             begun: false,
             claimed_marks: claim.session.staged.starts,

@@ -75,6 +75,10 @@ pub(super) struct Draft {
     pub(super) close: Vec<PendingId>,
     pub(super) consumed: Vec<InboxSeq>,
     pub(super) interrupt_confirmed: Option<InterruptId>,
+    /// The model call whose message is in the draft.
+    pub(super) streamed: Option<u32>,
+    /// Whether a step was closed: from here a fork can begin.
+    pub(super) step_closed: bool,
     /// Whether the state says something that must be durable before an effect rests on it.
     pub(super) decided: bool,
 }

@@ -24,7 +24,7 @@ mod outcome;
 mod progress;
 mod reply;
 mod rest;
-mod results;
+pub(crate) mod results;
 mod surroundings;
 mod thinking;
 mod transcript;
@@ -117,6 +117,8 @@ pub struct StepIterator {
     provisioning: Option<ActionId>,
     tearing_down: Option<ActionId>,
     operations: u64,
+    /// Model calls of this run.
+    streams: u32,
     /// How the run ends once its last commit is acknowledged.
     leaving: Option<RunOutcome>,
     exit: Option<RunOutcome>,
@@ -295,9 +297,11 @@ impl StepIterator {
             Effect::CallModel { step, attempt, .. } => {
                 let id = self.next_id();
                 self.model_call = Some(id);
+                self.streams = self.streams.saturating_add(1);
                 let call = ModelCall {
                     step,
                     attempt,
+                    stream: self.streams,
                     view: self.claimed_view(),
                     added: self.added[..self.mind.added].to_vec(),
                 };

@@ -4,7 +4,7 @@ use crate::machine::{Call, CallState, CancelReason};
 use crate::message::{ResultStatus, ToolResult};
 
 /// The result of `call` with these words.
-pub(super) fn result(
+pub(crate) fn result(
     call: &Call,
     status: ResultStatus,
     content: impl Into<String>,
@@ -23,7 +23,7 @@ pub(super) fn result(
 
 /// The result of a call that the machine itself ended. None: the call has not ended, or its result came
 /// from elsewhere.
-pub(super) fn result_of_end(call: &Call, edited: Option<String>) -> Option<ToolResult> {
+pub(crate) fn result_of_end(call: &Call, edited: Option<String>) -> Option<ToolResult> {
     let (status, content) = match &call.state {
         CallState::Cancelled { reason } => (ResultStatus::Cancelled, cancelled(*reason)),
         CallState::InDoubt => (
@@ -55,12 +55,15 @@ pub(super) fn cancelled(reason: CancelReason) -> String {
         CancelReason::SystemSafety => {
             "it is dangerous and its run died before it started; it was not started again"
         }
+        CancelReason::SystemForked => {
+            "this session was forked from another one while the call was open there; it was not made here"
+        }
     };
     format!("cancelled ({}): {why}", reason.as_str())
 }
 
 /// A call that had come back, and whose result was to be given later.
-pub(super) fn cancelled_waiting(reason: CancelReason, output: &str) -> String {
+pub(crate) fn cancelled_waiting(reason: CancelReason, output: &str) -> String {
     format!(
         "cancelled ({}): it had come back, and the turn ended before its result was due. It said: {output}",
         reason.as_str()

@@ -7,7 +7,7 @@ use crate::ids::{CallId, MessageSeq};
 use crate::machine::{AgentState, Input, NewCall, Usage, retry, steering};
 use crate::message::{AssistantMessage, AssistantPart, CallRequest, Message};
 use crate::model::{AnswerPart, ModelAnswer, ModelError};
-use crate::store::MessageRange;
+use crate::store::{MessageRange, StreamId};
 use crate::tool::{EffectClass, RunsOn};
 
 impl StepIterator {
@@ -17,6 +17,11 @@ impl StepIterator {
             return false;
         }
         self.feed(Input::ModelCalled { entry: self.mind.last_message.next() })
+    }
+
+    /// The stream of the newest model call.
+    pub(super) fn stream_id(&self) -> StreamId {
+        StreamId { run: self.fence.epoch, number: self.streams }
     }
 
     pub(super) fn claimed_view(&self) -> Vec<MessageRange> {
@@ -79,6 +84,7 @@ impl StepIterator {
         let said = AssistantMessage { parts };
         self.mind.said = said.text();
         let message = self.append(Message::Assistant(said));
+        self.mind.draft.streamed = Some(self.streams);
         self.mind.asked_in = message;
         let cost_microusd =
             self.agent.as_ref().map_or(0, |agent| steering::cost_microusd(&answer.usage, &agent.limits));

@@ -26,7 +26,8 @@ impl StepIterator {
     fn append_as(&mut self, message: Message, stored: NewMessage) -> MessageSeq {
         self.mind.last_message = self.mind.last_message.next();
         let seq = self.mind.last_message;
-        self.emit(Event::Message { seq, role: message.role().to_owned() });
+        let stream = matches!(message, Message::Assistant(_)).then(|| self.stream_id());
+        self.emit(Event::Message { seq, role: message.role().to_owned(), stream });
         self.mind.draft.messages.push(stored);
         self.added.truncate(self.mind.added);
         self.added.push((seq, Arc::new(message)));
@@ -55,6 +56,7 @@ impl StepIterator {
         self.mind.proposed.clear();
         self.mind.edited.clear();
         self.mind.answered_at = None;
+        self.mind.draft.step_closed = true;
         self.mind.draft.decided = true;
     }
 }

@@ -125,6 +125,7 @@ impl StepIterator {
             Some(Release::To { .. }) | None => Some(self.mind.inbox_seen),
         };
         let state = NewState { format: STATE_FORMAT, payload: Payload::json(&self.mind.machine)? };
+        let rests = matches!(release, Some(Release::To { .. }));
         Ok(Commit {
             operation,
             expected_version: Some(self.version),
@@ -132,6 +133,8 @@ impl StepIterator {
             messages: draft.messages,
             stage,
             events,
+            checkpoint: !nothing_new && (draft.step_closed || rests),
+            streamed: draft.streamed,
             open: draft.open,
             close: draft.close,
             consumed: draft.consumed,

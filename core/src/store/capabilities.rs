@@ -41,6 +41,12 @@ pub struct Capabilities {
     /// Whether [`wait_for_change`](super::StateStore::wait_for_change) returns early across handles of
     /// other processes. Polling suffices everywhere.
     pub change_hints_across_processes: bool,
+    /// Whether it can fork. If not, [`fork_session`](super::StateStore::fork_session) answers
+    /// [`Unsupported`](super::StoreErrorKind::Unsupported).
+    pub forks: bool,
+    /// Whether it can remove by age. If not, [`purge`](super::StateStore::purge) answers
+    /// [`Unsupported`](super::StoreErrorKind::Unsupported).
+    pub retention: bool,
     /// The largest single payload, in bytes.
     pub payload_bytes_max: usize,
     /// The largest commit, all payloads together, in bytes.

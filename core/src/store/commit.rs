@@ -172,6 +172,11 @@ pub struct Commit {
     pub stage: Vec<StagedResult>,
     /// Appended to the event log in this order, with dense sequence numbers.
     pub events: Vec<Payload>,
+    /// Whether the session as this commit leaves it is kept as a checkpoint. Only with a state.
+    pub checkpoint: bool,
+    /// The number of the model call whose message is in this commit: its deltas are removed, late ones are
+    /// refused.
+    pub streamed: Option<u32>,
     /// Pending calls to open.
     pub open: Vec<NewPending>,
     /// Pending calls to close. One that was answered after `inbox_seen` refuses the commit.
@@ -199,6 +204,8 @@ impl Commit {
             messages: Vec::new(),
             stage: Vec::new(),
             events: Vec::new(),
+            checkpoint: false,
+            streamed: None,
             open: Vec::new(),
             close: Vec::new(),
             consumed: Vec::new(),
@@ -210,7 +217,7 @@ impl Commit {
     }
 
     /// Refuses what no store could keep: a payload or a whole larger than `capabilities` allow, a
-    /// release to active, a pending call that needs no answer. Names the field.
+    /// release to active, a pending call that needs no answer, a checkpoint without a state. Names the field.
     pub fn check(&self, capabilities: &Capabilities) -> Result<(), StoreError> {
         const OPERATION: &str = "save_state_and_promote_staging";
         let mut total = 0;
@@ -231,6 +238,9 @@ impl Commit {
                 capabilities.commit_bytes_max
             );
             return Err(StoreError::new(StoreErrorKind::TooLarge, OPERATION, detail));
+        }
+        if self.checkpoint && self.state.is_none() {
+            return Err(StoreError::invalid(OPERATION, "checkpoint: the commit carries no state"));
         }
         if let Some(Release::To { status: SessionStatus::Active, .. }) = self.release {
             return Err(StoreError::invalid(OPERATION, "release: a session is not released to active"));

@@ -9,7 +9,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::ids::{EventSeq, Incarnation};
+use super::StreamId;
+use crate::ids::{Epoch, EventSeq, Incarnation};
 use crate::payload::Digest;
 
 /// The longest cursor text, in bytes; longer ones are refused unread.
@@ -24,28 +25,44 @@ const CHECKSUM_BYTES: usize = 4;
 #[error("not a cursor: {0}")]
 pub struct InvalidCursor(&'static str);
 
-/// A place in a session's event stream: after this event, in this incarnation.
+/// A place in what a session shows: after this event and, if a stream runs there, after this delta of it,
+/// in this incarnation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EventCursor {
     /// The life of the session; none before the first event of whichever life there is.
     incarnation: Option<Incarnation>,
-    after: EventSeq,
+    place: EventPlace,
+}
+
+/// Where a reader stands within one life of a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct EventPlace {
+    /// After this event.
+    pub after: EventSeq,
+    /// After this delta of this stream; none if it has read no delta of the stream that it may stand in.
+    pub within: Option<(StreamId, u64)>,
 }
 
 impl EventCursor {
     /// Before the first event, of whichever incarnation there is.
-    pub const START: Self = Self { incarnation: None, after: EventSeq(0) };
+    pub const START: Self =
+        Self { incarnation: None, place: EventPlace { after: EventSeq(0), within: None } };
 
     /// After event `after` of `incarnation`. For stores.
     pub fn after(incarnation: Incarnation, after: EventSeq) -> Self {
-        Self { incarnation: Some(incarnation), after }
+        Self::at(incarnation, EventPlace { after, within: None })
     }
 
-    /// The event to go on after, if the cursor belongs to `incarnation`; none means it is gone. For stores.
-    pub fn place_in(&self, incarnation: Incarnation) -> Option<EventSeq> {
+    /// At `place` of `incarnation`. For stores.
+    pub fn at(incarnation: Incarnation, place: EventPlace) -> Self {
+        Self { incarnation: Some(incarnation), place }
+    }
+
+    /// The place to go on after, if the cursor belongs to `incarnation`; none means it is gone. For stores.
+    pub fn place_in(&self, incarnation: Incarnation) -> Option<EventPlace> {
         match self.incarnation {
             Some(own) if own != incarnation => None,
-            Some(_) | None => Some(self.after),
+            Some(_) | None => Some(self.place),
         }
     }
 }
@@ -56,7 +73,12 @@ impl fmt::Display for EventCursor {
         match self.incarnation {
             Some(incarnation) => {
                 fields.extend_from_slice(incarnation.0.as_bytes());
-                fields.extend_from_slice(&self.after.0.to_be_bytes());
+                fields.extend_from_slice(&self.place.after.0.to_be_bytes());
+                if let Some((stream, delta)) = self.place.within {
+                    fields.extend_from_slice(&stream.run.0.to_be_bytes());
+                    fields.extend_from_slice(&stream.number.to_be_bytes());
+                    fields.extend_from_slice(&delta.to_be_bytes());
+                }
             }
             None => fields.push(0),
         }
@@ -72,11 +94,22 @@ impl FromStr for EventCursor {
         if fields == [0] {
             return Ok(Self::START);
         }
-        let (id, after) = fields.split_at_checked(16).ok_or(InvalidCursor("too short"))?;
-        let id = Uuid::from_slice(id).map_err(|_| InvalidCursor("no incarnation"))?;
-        let after = after.try_into().map_err(|_| InvalidCursor("no place"))?;
-        Ok(Self::after(Incarnation(id), EventSeq(u64::from_be_bytes(after))))
+        let (id, rest) = fields.split_first_chunk::<16>().ok_or(InvalidCursor("too short"))?;
+        let incarnation = Incarnation(Uuid::from_bytes(*id));
+        let (after, rest) = rest.split_first_chunk().ok_or(InvalidCursor("too short"))?;
+        let after = EventSeq(u64::from_be_bytes(*after));
+        let within = if rest.is_empty() { None } else { Some(within(rest)?) };
+        Ok(Self::at(incarnation, EventPlace { after, within }))
     }
+}
+
+fn within(fields: &[u8]) -> Result<(StreamId, u64), InvalidCursor> {
+    let no_place = || InvalidCursor("no place");
+    let (run, rest) = fields.split_first_chunk().ok_or_else(no_place)?;
+    let (number, rest) = rest.split_first_chunk().ok_or_else(no_place)?;
+    let delta = rest.try_into().map_err(|_| no_place())?;
+    let stream = StreamId { run: Epoch(u64::from_be_bytes(*run)), number: u32::from_be_bytes(*number) };
+    Ok((stream, u64::from_be_bytes(delta)))
 }
 
 impl Serialize for EventCursor {
@@ -172,11 +205,13 @@ mod tests {
     #[test]
     fn an_event_cursor_reads_back_from_its_text() {
         let incarnation = Incarnation(Uuid::from_u128(7));
-        for cursor in [EventCursor::START, EventCursor::after(incarnation, EventSeq(9))] {
+        let stream = StreamId { run: Epoch(3), number: 2 };
+        let place = EventPlace { after: EventSeq(9), within: Some((stream, 5)) };
+        let cursor = EventCursor::at(incarnation, place);
+        for cursor in [EventCursor::START, EventCursor::after(incarnation, EventSeq(9)), cursor] {
             assert_eq!(cursor.to_string().parse(), Ok(cursor));
         }
-        let cursor = EventCursor::after(incarnation, EventSeq(9));
-        assert_eq!(cursor.place_in(incarnation), Some(EventSeq(9)));
+        assert_eq!(cursor.place_in(incarnation), Some(place));
         assert_eq!(cursor.place_in(Incarnation(Uuid::from_u128(8))), None);
     }
 
@@ -184,9 +219,17 @@ mod tests {
     fn a_text_that_is_no_cursor_is_refused() {
         let good = EventCursor::after(Incarnation(Uuid::from_u128(7)), EventSeq(9)).to_string();
         let page = PageCursor::at(Digest::of(b"q"), b"p").to_string();
-        for bad in
-            ["", "0", "zz", "é0", &good[..good.len() - 2], &good.replace('9', "8"), &page, &"00".repeat(2000)]
-        {
+        for bad in [
+            "",
+            "0",
+            "zz",
+            "é0",
+            &seal(&[EVENTS; 30]),
+            &good[..good.len() - 2],
+            &good.replace('9', "8"),
+            &page,
+            &"00".repeat(2000),
+        ] {
             assert!(bad.parse::<EventCursor>().is_err(), "{bad}");
         }
     }

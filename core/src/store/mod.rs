@@ -5,14 +5,18 @@
 //! [`SessionRow`](rules::SessionRow), for stores that can call them inside their transactions.
 
 mod capabilities;
+mod checkpoint;
 mod claim;
 mod commit;
 mod cursor;
+mod delta;
 mod error;
+mod fork;
 mod inbox;
 mod interrupt;
 mod pending;
 mod read;
+mod retention;
 pub mod rules;
 mod session;
 
@@ -21,13 +25,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 pub use capabilities::{Capabilities, CommitSurvives, SharedBy};
+pub use checkpoint::{Checkpoint, CheckpointQuery};
 pub use claim::{Claim, ClaimDue, ClaimOne, ClaimOutcome, LeaseOutcome, Queues};
 pub use commit::{
     Applied, Commit, CommitOutcome, NewMessage, NewState, OutcomeKind, Receipt, Release, RunEnd,
     StageOutcome, Staged, StagedResult, Staging,
 };
-pub use cursor::{CURSOR_BYTES_MAX, EventCursor, InvalidCursor, PageCursor};
+pub use cursor::{CURSOR_BYTES_MAX, EventCursor, EventPlace, InvalidCursor, PageCursor};
+pub use delta::{DeltaBatch, DeltaOutcome, DeltaPage, InvalidStreamId, StoredDelta, StreamId};
 pub use error::{Retry, StoreError, StoreErrorKind};
+pub use fork::{ForkOutcome, NewFork};
 pub use inbox::{Delivery, INBOX_PAGE, InboxItem, ItemKind, StoredItem, Wake};
 pub use interrupt::{Interrupt, InterruptCheck, InterruptKind, InterruptOutcome};
 pub use pending::{NewPending, PendingCall, PendingKind};
@@ -35,12 +42,13 @@ pub use read::{
     EventPage, MessageRange, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, Page, PageRequest, PendingQuery, RunEnded,
     RunRecord, SessionQuery, StoredEvent, StoredMessage, Watch, runs_digest,
 };
+pub use retention::{PurgeReport, Remove, RetentionRule};
 pub use session::{
     CasOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Labels, Lease, NewSession, Session, SessionStatus,
     SessionSummary, Start, StatusCas,
 };
 
-use crate::ids::{Fence, InboxSeq, SessionKey};
+use crate::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 
 /// Where sessions are kept. Object-safe; a handle is shared by many tasks.
 ///
@@ -77,7 +85,8 @@ pub trait StateStore: Send + Sync + 'static {
     /// [`InvalidArgument`](StoreErrorKind::InvalidArgument).
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError>;
 
-    /// Removes every row of a session: messages, events, inbox, keys, pending calls, runs, staged results.
+    /// Removes every row of a session: messages, events, deltas, inbox, keys, pending calls, runs, staged
+    /// results, checkpoints.
     async fn delete_session(&self, key: &SessionKey, mode: DeleteMode) -> Result<DeleteOutcome, StoreError>;
 
     // Ownership
@@ -115,6 +124,11 @@ pub trait StateStore: Send + Sync + 'static {
         commit: Commit,
     ) -> Result<CommitOutcome, StoreError>;
 
+    /// Appends to the stream of deltas that this run's model call makes. Changes nothing but the deltas: not
+    /// the version, not the event log, not the lease. What is acknowledged is shown by
+    /// [`read_events`](StateStore::read_events) until the stream is over.
+    async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError>;
+
     /// Hands the waiting interrupt to this run. It goes on waiting until a commit names it, so a crash in
     /// between loses nothing.
     async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError>;
@@ -151,9 +165,9 @@ pub trait StateStore: Send + Sync + 'static {
         limit: u32,
     ) -> Result<Vec<StoredItem>, StoreError>;
 
-    /// Reads events after a cursor, at most `limit` (bounded by [`PAGE_ROWS_MAX`]). The order in which
-    /// events become visible is their order. A limit of 0 is an
-    /// [`InvalidArgument`](StoreErrorKind::InvalidArgument).
+    /// Reads events after a cursor and, at the end of the log, the deltas of the stream that runs, all at
+    /// one instant, at most `limit` rows (bounded by [`PAGE_ROWS_MAX`]). The order in which events become
+    /// visible is their order. A limit of 0 is an [`InvalidArgument`](StoreErrorKind::InvalidArgument).
     async fn read_events(
         &self,
         key: &SessionKey,
@@ -168,9 +182,29 @@ pub trait StateStore: Send + Sync + 'static {
     /// Lists open pending calls across the sessions of a tenant, soonest deadline first.
     async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError>;
 
+    /// Lists the checkpoints of a session, newest first. An unknown session is
+    /// [`NotFound`](StoreErrorKind::NotFound).
+    async fn list_checkpoints(&self, query: &CheckpointQuery) -> Result<Page<Checkpoint>, StoreError>;
+
     /// Returns when what is watched may have changed, at the latest after `at_most`. Only a hint: it may
     /// return early for nothing, and whoever only polls misses nothing.
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError>;
+
+    // Branches, upkeep
+
+    /// Creates a session from the prefix of another one that a checkpoint names. The fork becomes visible
+    /// whole; the source is not touched. A repeat with the same operation id continues, or answers
+    /// [`ForkOutcome::Forked`] again.
+    async fn fork_session(
+        &self,
+        from: &SessionKey,
+        at: CheckpointId,
+        to: NewFork,
+    ) -> Result<ForkOutcome, StoreError>;
+
+    /// Removes what `rule` says, of at most `rule.limit` sessions, longest unchanged first. Each session is
+    /// dealt with wholly or not at all; whoever is interrupted calls again.
+    async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError>;
 }
 
 #[async_trait]
@@ -216,6 +250,9 @@ impl<S: StateStore + ?Sized> StateStore for std::sync::Arc<S> {
     ) -> Result<CommitOutcome, StoreError> {
         (**self).save_state_and_promote_staging(fence, commit).await
     }
+    async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError> {
+        (**self).append_deltas(fence, batch).await
+    }
     async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
         (**self).check_interrupt_flag(fence).await
     }
@@ -258,7 +295,21 @@ impl<S: StateStore + ?Sized> StateStore for std::sync::Arc<S> {
     async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError> {
         (**self).list_pending(query).await
     }
+    async fn list_checkpoints(&self, query: &CheckpointQuery) -> Result<Page<Checkpoint>, StoreError> {
+        (**self).list_checkpoints(query).await
+    }
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
         (**self).wait_for_change(watch, at_most).await
+    }
+    async fn fork_session(
+        &self,
+        from: &SessionKey,
+        at: CheckpointId,
+        to: NewFork,
+    ) -> Result<ForkOutcome, StoreError> {
+        (**self).fork_session(from, at, to).await
+    }
+    async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError> {
+        (**self).purge(rule).await
     }
 }

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
-use super::{EventCursor, OutcomeKind, PageCursor, PendingKind, SessionStatus};
+use super::{DeltaPage, EventCursor, OutcomeKind, PageCursor, PendingKind, SessionStatus};
 use crate::ids::{Epoch, EventSeq, MessageSeq, QueueLabel, RunId, SessionId, SessionKey, TenantId, WorkerId};
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
@@ -65,9 +65,12 @@ pub enum EventPage {
     Events {
         /// The events.
         events: Vec<StoredEvent>,
+        /// The stream that runs, at the end of the log. None: no stream runs, or the log goes on beyond
+        /// this page.
+        stream: Option<DeltaPage>,
         /// Where to go on; the given place when there was nothing.
         next: EventCursor,
-        /// Whether the log goes on beyond this page already.
+        /// Whether there is more beyond this page already.
         more: bool,
     },
     /// The cursor belongs to a life of the session that was deleted.

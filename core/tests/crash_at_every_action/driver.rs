@@ -471,7 +471,7 @@ impl<P: Place> Teller<P> {
         let (mut all, mut cursor) = (Vec::new(), EventCursor::START);
         loop {
             match self.store.read_events(&self.key, &cursor, 100).await.unwrap() {
-                EventPage::Events { events, next, more } => {
+                EventPage::Events { events, next, more, .. } => {
                     all.extend(events.iter().map(|event| event.payload.parse::<Event>().expect("an event")));
                     cursor = next;
                     if !more {

@@ -139,7 +139,7 @@ pub(crate) fn events(bench: &Bench) -> Vec<Event> {
     let (mut all, mut cursor) = (Vec::new(), EventCursor::START);
     loop {
         match now(bench.store.read_events(&bench.key, &cursor, 100)).unwrap() {
-            EventPage::Events { events, next, more } => {
+            EventPage::Events { events, next, more, .. } => {
                 all.extend(events.iter().map(|event| event.payload.parse::<Event>().expect("an event")));
                 cursor = next;
                 if !more {

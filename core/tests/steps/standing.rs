@@ -1,7 +1,7 @@
 //! A person approves a tool for the rest of the session: asked once, and never again.
 
 use holdover_core::ids::ToolName;
-use holdover_core::machine::STANDING_APPROVALS_MAX;
+use holdover_core::machine::{Input, STANDING_APPROVALS_MAX, transition};
 use holdover_core::message::{DecisionRecord, Message, PendingBody, ResultStatus};
 use holdover_core::store::{OutcomeKind, PendingCall, SessionStatus};
 
@@ -195,4 +195,13 @@ fn no_more_tools_are_remembered_than_there_is_room_for() {
     assert_eq!(notes.iter().filter(|noted| **noted).count(), 2);
     assert!(notes[STANDING_APPROVALS_MAX], "and its record says so");
     check::at_rest(&bench);
+}
+
+#[test]
+fn a_fork_asks_again() {
+    let bench = trusting();
+    let machine = bench.machine();
+    assert!(machine.always.covers("edit"));
+    let fork = transition(&machine, &Input::Forked, &bench.facts()).unwrap().next;
+    assert!(fork.always.is_empty());
 }

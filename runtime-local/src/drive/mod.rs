@@ -2,6 +2,7 @@
 //! of it. Everything that is out lives in this future: dropping it drops all of it.
 
 mod calls;
+mod deltas;
 mod done;
 mod model;
 mod perform;
@@ -20,9 +21,11 @@ use holdover_core::payload::Payload;
 use holdover_core::step::{Action, ActionId, Reply, RunOutcome, StepIterator};
 use holdover_core::store::StateStore;
 use holdover_core::time::Timestamp;
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::{Instant, sleep_until};
 
 use calls::Calls;
+use deltas::Heard;
 use done::Done;
 use renewal::Renewal;
 use transcript::Transcript;
@@ -66,6 +69,7 @@ pub(crate) async fn run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Resul
     };
     let Claimed { claim, lease } = claimed;
     tracing::debug!(run = %claim.fence, found = %claim.found, "run begins");
+    let (hears, heard) = mpsc::unbounded_channel();
     let driver = Driver {
         store: Arc::clone(runtime.store()),
         renewal: Renewal::new(runtime.options().lease),
@@ -82,6 +86,8 @@ pub(crate) async fn run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Resul
         calls: Calls::default(),
         writes_out: 0,
         releasing: 0,
+        heard,
+        hears,
     };
     let fence = driver.fence.clone();
     let observer = driver.runtime.options().observer.clone();
@@ -113,6 +119,9 @@ struct Driver {
     writes_out: usize,
     /// Commits on their way that release the session: its lease ends with them.
     releasing: usize,
+    /// What writes of deltas brought, and where they tell it.
+    heard: UnboundedReceiver<Heard>,
+    hears: UnboundedSender<Heard>,
 }
 
 impl Driver {
@@ -149,6 +158,7 @@ impl Driver {
                     self.take(done);
                 }
             }
+            Some(heard) = self.heard.recv() => self.on_heard(heard),
             () = at(renew_at) => self.renew(),
             () = at(instant) => self.apply(Reply::TimePassed),
             hinted = self.renewal.hint() => self.renewal.hinted(hinted, self.writes_out > 0),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use holdover_core::delta::Delta;
 use holdover_core::ids::MessageSeq;
 use holdover_core::model::{
     Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
@@ -12,6 +13,7 @@ use holdover_core::step::{ActionId, ModelCall, Reply};
 use tokio::time::timeout;
 
 use super::Driver;
+use super::deltas::Deltas;
 use super::done::Done;
 use super::transcript::Unread;
 use crate::agent::Agent;
@@ -29,6 +31,8 @@ impl Driver {
         let (transcript, lease) = (self.transcript.clone(), self.lease.clone());
         let options = self.runtime.options();
         let (stall, observer) = (options.model_stall, options.observer.clone());
+        let (fence, hears, every) = (self.fence.clone(), self.hears.clone(), options.delta_interval);
+        let deltas = Deltas::new(Arc::clone(&self.store), fence, hears, call.stream, every);
         let handle = self.send(async move {
             let messages = match transcript.of(&call, &store, &key, &lease).await {
                 Ok(messages) => messages,
@@ -42,7 +46,8 @@ impl Driver {
             let of = Provisional { session: key, step: call.step, attempt: call.attempt, after };
             let request = request(&agent, &call, messages);
             let model = Arc::clone(agent.model());
-            let asked = guarded(async move { ask(&*model, request, stall, observer.as_deref(), &of).await });
+            let mut teller = Teller { observer, of, deltas };
+            let asked = guarded(async move { ask(&*model, request, stall, &mut teller).await });
             let result = asked.await.unwrap_or_else(|panicked| {
                 Err(ModelError::new(ModelErrorKind::Provider, format!("it panicked: {}", panicked.0)))
             });
@@ -80,29 +85,63 @@ fn newest_shown(call: &ModelCall) -> MessageSeq {
     added.or(call.view.last().map(|range| range.to)).unwrap_or(MessageSeq(0))
 }
 
+/// Whom an answer is shown to while it comes.
+struct Teller {
+    observer: Option<Arc<dyn RunObserver>>,
+    of: Provisional,
+    deltas: Deltas,
+}
+
+impl Teller {
+    fn begins(&self) {
+        if let Some(observer) = &self.observer {
+            observer.on_model_call(&self.of);
+        }
+    }
+
+    fn ends(&self, answer: &ModelAnswer) {
+        if let Some(observer) = &self.observer {
+            observer.on_model_answered(&self.of, answer.usage);
+        }
+    }
+
+    fn tell(&mut self, delta: Delta) {
+        if let Some(observer) = &self.observer {
+            match &delta {
+                Delta::Text { text } => observer.on_text(&self.of, text),
+                Delta::Reasoning { text } => observer.on_reasoning(&self.of, text),
+                Delta::CallStarted { tool } => observer.on_call_started(&self.of, tool),
+            }
+        }
+        self.deltas.push(delta);
+    }
+}
+
 /// Asks the model and reads its stream until it has finished. Silence for longer than `stall` is an error.
 async fn ask(
     model: &dyn Model,
     request: ModelRequest,
     stall: Duration,
-    observer: Option<&dyn RunObserver>,
-    of: &Provisional,
+    teller: &mut Teller,
 ) -> Result<ModelAnswer, ModelError> {
-    if let Some(observer) = observer {
-        observer.on_model_call(of);
-    }
+    teller.begins();
     let stream = timeout(stall, model.stream(request)).await.map_err(|_| stalled(stall))??;
-    read(stream, stall, observer, of).await
+    read(stream, stall, teller).await
 }
 
 async fn read(
     mut stream: ModelStream,
     stall: Duration,
-    observer: Option<&dyn RunObserver>,
-    of: &Provisional,
+    teller: &mut Teller,
 ) -> Result<ModelAnswer, ModelError> {
     loop {
-        let event = match timeout(stall, stream.next()).await {
+        let next = timeout(stall, stream.next());
+        let event = tokio::select! {
+            biased;
+            event = next => event,
+            () = teller.deltas.write() => continue,
+        };
+        let event = match event {
             Err(_) => return Err(stalled(stall)),
             Ok(None) => {
                 let detail = "the stream ended before the answer was finished";
@@ -110,17 +149,14 @@ async fn read(
             }
             Ok(Some(event)) => event?,
         };
-        match (event, observer) {
-            (ModelEvent::Finished(answer), observer) => {
-                if let Some(observer) = observer {
-                    observer.on_model_answered(of, answer.usage);
-                }
+        match event {
+            ModelEvent::Finished(answer) => {
+                teller.ends(&answer);
                 return Ok(answer);
             }
-            (ModelEvent::Text(text), Some(observer)) => observer.on_text(of, &text),
-            (ModelEvent::Reasoning(text), Some(observer)) => observer.on_reasoning(of, &text),
-            (ModelEvent::CallStarted { tool, .. }, Some(observer)) => observer.on_call_started(of, &tool),
-            (ModelEvent::Text(_) | ModelEvent::Reasoning(_) | ModelEvent::CallStarted { .. }, None) => {}
+            ModelEvent::Text(text) => teller.tell(Delta::Text { text }),
+            ModelEvent::Reasoning(text) => teller.tell(Delta::Reasoning { text }),
+            ModelEvent::CallStarted { tool, .. } => teller.tell(Delta::CallStarted { tool }),
         }
     }
 }

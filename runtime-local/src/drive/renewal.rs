@@ -9,6 +9,7 @@ use holdover_core::store::{LeaseOutcome, Receipt, Retry, StateStore, StoreError,
 use tokio::time::{Instant, timeout};
 
 use super::Driver;
+use super::deltas::Heard;
 use super::done::Done;
 use crate::hint::Hint;
 use crate::runtime::Backoff;
@@ -122,6 +123,20 @@ impl Driver {
             };
             Done::Renewed { asked, outcome }
         });
+    }
+
+    /// A write of deltas was answered.
+    pub(super) fn on_heard(&mut self, heard: Heard) {
+        match heard {
+            Heard::News(asked, receipt) => {
+                self.renewal.wrote();
+                self.hear(asked, false, &receipt);
+                self.renewal.heard(&receipt);
+                self.apply(Reply::News(receipt));
+            }
+            Heard::Lost if self.releasing > 0 => {}
+            Heard::Lost => self.apply(Reply::LeaseLost),
+        }
     }
 
     pub(super) fn renewed(&mut self, asked: Instant, outcome: Result<LeaseOutcome, StoreError>) {

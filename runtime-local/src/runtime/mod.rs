@@ -4,12 +4,15 @@ mod claim;
 mod deliver;
 mod events;
 mod execute;
+mod fork;
 mod handle;
 mod read;
 mod repeat;
 mod resume;
+mod retention;
 mod standing;
 mod stop;
+mod tail;
 mod wait;
 
 use std::collections::HashMap;
@@ -25,10 +28,12 @@ use uuid::Uuid;
 
 pub use claim::GIVE_BACK_FOR;
 pub use deliver::{Approval, Deliver, Delivered, Denial};
-pub use events::{EventEntry, Follow};
+pub use events::{DeltaEntry, EventEntry, Follow, Shown};
 pub use execute::{Execute, Started};
+pub use fork::{CheckpointEntry, Fork, Forked};
 pub use handle::RunHandle;
 pub use read::MessageEntry;
+pub use retention::Retention;
 pub use standing::{machine_of, outcome_of};
 
 pub(crate) use claim::Claimed;
@@ -55,6 +60,9 @@ pub struct RuntimeOptions {
     pub lease: Duration,
     /// A model that says nothing for longer is given up ([`Stalled`](holdover_core::model::ModelErrorKind::Stalled)).
     pub model_stall: Duration,
+    /// How long what a model says is gathered before it is written for those who follow the session from
+    /// elsewhere; an answer that comes faster is written once, as a message. None: only as a message.
+    pub delta_interval: Option<Duration>,
     /// Making a turn's surroundings ready, or freeing them, may take this long.
     pub provision_timeout: Duration,
     /// The name of a store, as its capabilities say it (`memory`), on which effects are accepted although
@@ -70,6 +78,7 @@ impl Default for RuntimeOptions {
             worker: None,
             lease: Duration::from_secs(30),
             model_stall: Duration::from_secs(120),
+            delta_interval: Some(Duration::from_millis(150)),
             provision_timeout: Duration::from_secs(600),
             effects_override: None,
             observer: None,

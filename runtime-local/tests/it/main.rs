@@ -9,8 +9,11 @@ mod stub_store;
 mod tools;
 
 mod approvals;
+mod dice;
 mod effects;
 mod files;
+mod following;
+mod forks;
 mod ownership;
 mod starting;
 mod stopping;

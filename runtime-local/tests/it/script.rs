@@ -1,6 +1,7 @@
 //! A model that says what a test tells it to.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -17,6 +18,8 @@ pub(crate) enum Say {
     Calls(Vec<(&'static str, &'static str)>),
     /// Fails.
     Fail(ModelError),
+    /// Says these pieces, so far apart. Not whole: then the stream ends in the middle.
+    Slowly { pieces: Vec<String>, apart: Duration, whole: bool },
     /// Never says anything.
     Nothing,
     /// Ends the stream in the middle.
@@ -83,6 +86,19 @@ impl Model for Script {
                 vec![finished(calls.into_iter().map(part).collect(), StopReason::ToolUse)]
             }
             Say::Fail(error) => vec![Err(error)],
+            Say::Slowly { pieces, apart, whole } => {
+                let text = pieces.concat();
+                let mut events: Vec<_> =
+                    pieces.into_iter().map(|piece| Ok(ModelEvent::Text(piece))).collect();
+                if whole {
+                    events.push(finished(vec![AnswerPart::Text(text)], StopReason::EndTurn));
+                }
+                let slowly = futures::stream::iter(events).then(move |event| async move {
+                    tokio::time::sleep(apart).await;
+                    event
+                });
+                return Ok(slowly.boxed());
+            }
             Say::Nothing => return Ok(futures::stream::pending().boxed()),
             Say::Cut => vec![Ok(ModelEvent::Text("so f".into()))],
         };

@@ -14,6 +14,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::bench::{agent, agentless, runtime, say, store};
+use crate::dice::Dice;
 use crate::script::{Say, Script, results};
 use crate::stub_store::Stumbling;
 use crate::tools::Fake;
@@ -23,16 +24,6 @@ const SEEDS: u64 = 120;
 const SESSIONS: usize = 6;
 /// Fewer than `ATTEMPTS_MAX`: a session whose run dies five times in a row without progress ends as poisoned.
 const DEATHS: u32 = 4;
-
-/// Numbers that look random and are not.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
-}
 
 fn slow(name: &str, effect: EffectClass, ms: u64) -> Fake {
     let tool = Fake::new(name, move |_| async move {

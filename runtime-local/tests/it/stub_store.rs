@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::ids::{Fence, InboxSeq, SessionKey};
+use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::{
-    Capabilities, CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome,
-    DeleteMode, DeleteOutcome, Delivery, EventCursor, EventPage, InboxItem, Interrupt, InterruptCheck,
-    InterruptOutcome, LeaseOutcome, MessageRange, NewSession, Page, PageRequest, PendingCall, PendingQuery,
-    Retry, RunRecord, Session, SessionQuery, SessionSummary, StageOutcome, Staging, StateStore, StatusCas,
-    StoreError, StoreErrorKind, StoredItem, StoredMessage, Watch,
+    Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
+    CommitOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
+    EventPage, ForkOutcome, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome,
+    MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall, PendingQuery, PurgeReport,
+    RetentionRule, Retry, RunRecord, Session, SessionQuery, SessionSummary, StageOutcome, Staging,
+    StateStore, StatusCas, StoreError, StoreErrorKind, StoredItem, StoredMessage, Watch,
 };
 use holdover_store_memory::MemoryStore;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -180,5 +181,22 @@ impl StateStore for Stumbling {
     }
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
         self.inner.wait_for_change(watch, at_most).await
+    }
+    async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError> {
+        self.inner.append_deltas(fence, batch).await
+    }
+    async fn list_checkpoints(&self, query: &CheckpointQuery) -> Result<Page<Checkpoint>, StoreError> {
+        self.inner.list_checkpoints(query).await
+    }
+    async fn fork_session(
+        &self,
+        from: &SessionKey,
+        at: CheckpointId,
+        to: NewFork,
+    ) -> Result<ForkOutcome, StoreError> {
+        self.inner.fork_session(from, at, to).await
+    }
+    async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError> {
+        self.inner.purge(rule).await
     }
 }

@@ -20,7 +20,7 @@ pub fn commit(sessions: &mut Sessions, fence: &Fence, commit: Commit, now: Times
     match row.apply(&commit, &record.commit_facts(&commit), now) {
         Err(answer) => answer,
         Ok(receipt) => {
-            record.row = row;
+            record.set_row(row);
             write(record, commit, now);
             CommitOutcome::Committed(receipt)
         }
@@ -30,6 +30,9 @@ pub fn commit(sessions: &mut Sessions, fence: &Fence, commit: Commit, now: Times
 /// Writes everything that an accepted commit names.
 fn write(record: &mut Record, commit: Commit, now: Timestamp) {
     if let Some(state) = commit.state {
+        if commit.checkpoint {
+            record.checkpoints.push(record.row.checkpoint(state.payload.clone(), now));
+        }
         record.state = Some(state.payload);
         record.starts.clear();
     }

@@ -39,7 +39,7 @@ pub fn create(sessions: &mut Sessions, new: NewSession, now: Timestamp) -> Creat
     if let Some(index) = items_of(&new).position(|item| !keys.insert(&item.key)) {
         return CreateOutcome::ItemConflict { index };
     }
-    let mut record = Record::new(&new, SessionRow::create(&new, now));
+    let mut record = Record::new(SessionRow::create(&new, now), new.labels.clone(), new.definition.clone());
     if let Err((index, _)) = accept_all(&mut record, items_of(&new), now) {
         return CreateOutcome::ItemConflict { index };
     }

@@ -2,11 +2,11 @@
 
 use std::cmp::Reverse;
 
-use holdover_core::ids::{Epoch, PendingId, SessionId, SessionKey};
+use holdover_core::ids::{CheckpointId, Epoch, PendingId, SessionId, SessionKey};
 use holdover_core::payload::Digest;
 use holdover_core::store::{
-    Page, PageCursor, PageRequest, PendingCall, PendingQuery, RunRecord, SessionQuery, SessionSummary,
-    StoreError, runs_digest,
+    Checkpoint, CheckpointQuery, Page, PageCursor, PageRequest, PendingCall, PendingQuery, RunRecord,
+    SessionQuery, SessionSummary, StoreError, runs_digest,
 };
 use holdover_core::time::Timestamp;
 
@@ -64,6 +64,18 @@ pub fn list_runs(
     page("list_runs", runs_digest(key), request, rows.collect())
 }
 
+/// The checkpoints of a session, newest first.
+pub fn list_checkpoints(
+    sessions: &Sessions,
+    query: &CheckpointQuery,
+) -> Result<Page<Checkpoint>, StoreError> {
+    let record = find(sessions, "list_checkpoints", &query.key)?;
+    let wanted = |checkpoint: &&Checkpoint| query.id.is_none_or(|id| id == checkpoint.id);
+    let rows = record.checkpoints.iter().filter(wanted);
+    let rows = rows.map(|checkpoint| (Reverse(checkpoint.id), checkpoint.clone())).collect();
+    page("list_checkpoints", query.digest(), &query.page, rows)
+}
+
 fn page<P: Place, T>(
     operation: &'static str,
     query: Digest,
@@ -95,6 +107,16 @@ impl Place for Epoch {
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         Some(Self(u64::from_be_bytes(bytes.try_into().ok()?)))
+    }
+}
+
+impl Place for Reverse<CheckpointId> {
+    fn to_bytes(&self) -> Vec<u8> {
+        self.0.0.to_be_bytes().to_vec()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        Some(Self(CheckpointId(u64::from_be_bytes(bytes.try_into().ok()?))))
     }
 }
 

@@ -61,7 +61,9 @@ pub fn claim_due(sessions: &mut Sessions, claim: ClaimDue, now: Timestamp) -> Ve
 
 /// Moves the row to active, closes a run that was left open, opens the new one.
 pub(super) fn begin_run(record: &mut Record, run: RunId, worker: WorkerId, lease: Duration, now: Timestamp) {
-    let claimed = record.row.claim(run.clone(), worker.clone(), lease, now);
+    let mut row = record.row.clone();
+    let claimed = row.claim(run.clone(), worker.clone(), lease, now);
+    record.set_row(row);
     let lost = record.runs.iter_mut().filter(|run| Some(run.epoch) == claimed.close_lost);
     for lost in lost {
         lost.end.get_or_insert(RunEnded { at: now, outcome: OutcomeKind::Lost, detail: None });

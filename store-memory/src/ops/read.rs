@@ -62,10 +62,18 @@ pub fn read_events(
     let Some(place) = after.place_in(record.row.incarnation) else {
         return Ok(EventPage::Gone);
     };
-    let from = record.events.partition_point(|event| event.seq <= place);
-    let rest = &record.events[from..];
     let limit = limit.min(PAGE_ROWS_MAX) as usize;
-    let events = rest[..rest.len().min(limit)].to_vec();
-    let next = events.last().map_or(*after, |last| EventCursor::after(record.row.incarnation, last.seq));
-    Ok(EventPage::Events { more: rest.len() > events.len(), events, next })
+    let events: Vec<_> = rest(&record.events, |event| event.seq <= place.after, limit).to_vec();
+    let last = events.last().map_or(place.after, |last| last.seq);
+    let deltas = match record.row.deltas_after(&place, last) {
+        Some(read) => rest(&record.deltas, |delta| delta.place <= read, limit - events.len()).to_vec(),
+        None => Vec::new(),
+    };
+    Ok(record.row.event_page(after, events, deltas))
+}
+
+/// What comes after the rows that were read, at most `limit`.
+fn rest<T>(rows: &[T], was_read: impl Fn(&T) -> bool, limit: usize) -> &[T] {
+    let from = rows.partition_point(was_read);
+    &rows[from..rows.len().min(from + limit)]
 }

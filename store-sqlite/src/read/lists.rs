@@ -2,8 +2,8 @@
 
 use holdover_core::ids::{Epoch, InboxSeq, MessageSeq, RunId, SessionId, SessionKey, TenantId, Version};
 use holdover_core::store::{
-    OutcomeKind, Page, PageRequest, PendingCall, PendingKind, PendingQuery, RunEnded, RunRecord,
-    SessionQuery, SessionStatus, SessionSummary, runs_digest,
+    Checkpoint, CheckpointQuery, OutcomeKind, Page, PageRequest, PendingCall, PendingKind, PendingQuery,
+    RunEnded, RunRecord, SessionQuery, SessionStatus, SessionSummary, runs_digest,
 };
 use holdover_core::time::Timestamp;
 use sqlx::sqlite::SqliteRow;
@@ -21,6 +21,8 @@ const LIST_PENDING: &str = "SELECT tenant, session, incarnation, id, call, kind,
      endless, deadline, opened_at, digest, payload FROM pending WHERE tenant = ";
 const LIST_RUNS: &str = "SELECT epoch, run, worker, found, parent, started_at, ended_at, outcome, digest, detail \
      FROM run WHERE sid = ? AND epoch > ? ORDER BY epoch LIMIT ?";
+const LIST_CHECKPOINTS: &str = "SELECT id, epoch, last_message, last_event, at, format, digest, payload \
+     FROM checkpoint WHERE sid = ?1 AND id < ?2 AND (?3 IS NULL OR id = ?3) ORDER BY id DESC LIMIT ?4";
 
 /// Place bytes that this store did not write, under a checksum that is right: as good as corrupt.
 fn bad_place() -> Fault {
@@ -212,6 +214,26 @@ pub(crate) async fn list_runs(
     let found = query.fetch_all(snapshot.conn()).await?;
     let runs = found.iter().map(run_record).collect::<Result<Vec<_>, _>>()?;
     let (items, next) = cut(runs, limit, runs_digest(key), |last| int(last.epoch.0).to_be_bytes().to_vec());
+    Ok(Some(Page { items, next }))
+}
+
+pub(crate) async fn list_checkpoints(
+    snapshot: &mut Snapshot,
+    query: &CheckpointQuery,
+    after: Option<Vec<u8>>,
+) -> Result<Option<Page<Checkpoint>>, Fault> {
+    let Some((sid, session)) = rows::find(snapshot.conn(), &query.key).await? else { return Ok(None) };
+    let before = match after {
+        Some(place) => i64::from_be_bytes(place.try_into().map_err(|_| bad_place())?),
+        None => i64::MAX,
+    };
+    let limit = query.page.rows();
+    let only = query.id.map(|id| int(id.0));
+    let sql = sqlx::query(LIST_CHECKPOINTS).bind(sid.0).bind(before).bind(only).bind(i64::from(limit) + 1);
+    let found = sql.fetch_all(snapshot.conn()).await?;
+    let found = found.iter().map(|row| rows::checkpoint(row, session.incarnation));
+    let checkpoints = found.collect::<Result<Vec<_>, _>>()?;
+    let (items, next) = cut(checkpoints, limit, query.digest(), |last| int(last.id.0).to_be_bytes().to_vec());
     Ok(Some(Page { items, next }))
 }
 

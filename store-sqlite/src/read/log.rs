@@ -1,19 +1,24 @@
 //! Messages, events, and the inbox of one session. None: there is no such session.
 
 use holdover_core::ids::{EventSeq, InboxSeq, MessageSeq, SessionKey};
-use holdover_core::store::{EventCursor, EventPage, MessageRange, StoredEvent, StoredItem, StoredMessage};
+use holdover_core::store::{
+    EventCursor, EventPage, MessageRange, StoredDelta, StoredEvent, StoredItem, StoredMessage,
+};
 use sqlx::sqlite::SqliteRow;
 
 use super::Snapshot;
 use crate::columns::{Columns, int};
 use crate::error::Fault;
-use crate::rows;
+use crate::rows::{self, Sid};
 
 // All of these run in the read transaction that has found the session.
 const READ_MESSAGES: &str = "SELECT seq, at, digest, payload FROM message \
      WHERE sid = ? AND seq BETWEEN ? AND ? ORDER BY seq";
 const READ_EVENTS: &str =
     "SELECT seq, at, digest, payload FROM event WHERE sid = ? AND seq > ? ORDER BY seq LIMIT ?";
+
+const READ_DELTAS: &str =
+    "SELECT place, digest, payload FROM delta WHERE sid = ? AND place > ? ORDER BY place LIMIT ?";
 
 pub(crate) async fn read_messages(
     snapshot: &mut Snapshot,
@@ -54,19 +59,31 @@ pub(crate) async fn read_events(
         return Ok(EventPage::NotFound);
     };
     let Some(place) = after.place_in(session.incarnation) else { return Ok(EventPage::Gone) };
-    let query = sqlx::query(READ_EVENTS).bind(sid.0).bind(int(place.0)).bind(i64::from(limit));
+    let query = sqlx::query(READ_EVENTS).bind(sid.0).bind(int(place.after.0)).bind(i64::from(limit));
     let event = |row: &SqliteRow| {
         let mut c = Columns::of(row);
         Ok(StoredEvent { seq: EventSeq(c.count()?), at: c.at()?, payload: c.payload()? })
     };
     let rows = query.fetch_all(snapshot.conn()).await?;
     let events = rows.iter().map(event).collect::<Result<Vec<_>, Fault>>()?;
-    Ok(match events.last().map(|last| last.seq) {
-        Some(last) => EventPage::Events {
-            events,
-            next: EventCursor::after(session.incarnation, last),
-            more: session.last_event > last,
-        },
-        None => EventPage::Events { events, next: *after, more: false },
-    })
+    let last = events.last().map_or(place.after, |last| last.seq);
+    let deltas = match session.deltas_after(&place, last) {
+        Some(read) => read_deltas(snapshot, sid, read, i64::from(limit) - events.len() as i64).await?,
+        None => Vec::new(),
+    };
+    Ok(session.event_page(after, events, deltas))
+}
+
+async fn read_deltas(
+    snapshot: &mut Snapshot,
+    sid: Sid,
+    after: u64,
+    limit: i64,
+) -> Result<Vec<StoredDelta>, Fault> {
+    let query = sqlx::query(READ_DELTAS).bind(sid.0).bind(int(after)).bind(limit);
+    let delta = |row: &SqliteRow| {
+        let mut c = Columns::of(row);
+        Ok(StoredDelta { place: c.count()?, payload: c.payload()? })
+    };
+    query.fetch_all(snapshot.conn()).await?.iter().map(delta).collect()
 }

@@ -11,7 +11,7 @@ use sqlx::{Sqlite, SqliteConnection};
 
 use crate::error::Fault;
 
-pub(crate) use lists::{list_pending, list_runs, list_sessions};
+pub(crate) use lists::{list_checkpoints, list_pending, list_runs, list_sessions};
 pub(crate) use log::{read_events, read_inbox, read_messages};
 pub(crate) use session::{load, waits_for};
 

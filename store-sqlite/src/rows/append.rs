@@ -22,6 +22,7 @@ const ROWS_PREPARED_MAX: usize = 8;
 // All of these run in a write transaction that has read and decided on the session row.
 const APPEND_MESSAGES: &str = "INSERT INTO message (sid, seq, at, digest, payload) ";
 const APPEND_EVENTS: &str = "INSERT INTO event (sid, seq, at, digest, payload) ";
+const APPEND_DELTAS: &str = "INSERT INTO delta (sid, place, digest, payload) ";
 const APPEND_ITEMS: &str =
     "INSERT INTO item (sid, seq, key, content, kind, wake, pending, settles, at, digest, payload) ";
 const APPEND_STAGED: &str = "INSERT INTO staged (sid, call, digest, payload) ";
@@ -79,6 +80,19 @@ pub(crate) async fn append_places(
     let rows: Vec<(u64, &Payload)> = (last + 1..).zip(payloads.iter().copied()).collect();
     append(tx, into, &rows, |row, (seq, payload)| {
         row.push_bind(sid.0).push_bind(int(*seq)).push_bind(at.as_ms());
+        bind_payload(row, payload);
+    })
+    .await
+}
+
+/// Appends deltas at their places.
+pub(crate) async fn append_deltas(
+    tx: &mut Tx<'_>,
+    sid: Sid,
+    deltas: &[(u64, &Payload)],
+) -> Result<(), Fault> {
+    append(tx, APPEND_DELTAS, deltas, |row, (place, payload)| {
+        row.push_bind(sid.0).push_bind(int(*place));
         bind_payload(row, payload);
     })
     .await

@@ -3,8 +3,8 @@
 use holdover_core::ids::{
     Epoch, EventSeq, InboxSeq, MessageSeq, SessionId, SessionKey, StateFormat, TenantId, Version,
 };
-use holdover_core::store::rules::{SessionRow, Unseen};
-use holdover_core::store::{Lease, SessionStatus};
+use holdover_core::store::rules::{SessionRow, Stream, Unseen};
+use holdover_core::store::{Lease, SessionStatus, StreamId};
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
 
@@ -19,7 +19,8 @@ macro_rules! row_columns {
         "sid, tenant, id, incarnation, created_by, queue, created_at, status, version, epoch, format, \
          lease_worker, lease_ends, lease_granted_ms, last_claim, found, last_commit, run_open, attempts, \
          interrupt_handed_to, last_message, last_event, last_item, unread, inbox_seen, unseen_counted, \
-         unseen_urgent, wake_on, updated_at, alarm, interrupt"
+         unseen_urgent, wake_on, stream_run, stream_number, stream_last, stream_open, updated_at, alarm, \
+         interrupt"
     };
 }
 
@@ -28,7 +29,8 @@ macro_rules! changing_columns {
         "status = ?, version = ?, epoch = ?, format = ?, lease_worker = ?, lease_ends = ?, \
          lease_granted_ms = ?, last_claim = ?, found = ?, last_commit = ?, run_open = ?, attempts = ?, \
          interrupt_handed_to = ?, last_message = ?, last_event = ?, last_item = ?, unread = ?, \
-         inbox_seen = ?, unseen_counted = ?, unseen_urgent = ?, wake_on = ?, updated_at = ?"
+         inbox_seen = ?, unseen_counted = ?, unseen_urgent = ?, wake_on = ?, stream_run = ?, \
+         stream_number = ?, stream_last = ?, stream_open = ?, updated_at = ?"
     };
 }
 
@@ -43,14 +45,18 @@ const FIND_SID: &str = "SELECT sid FROM session WHERE tenant = ? AND id = ?";
 const INSERT: &str = "INSERT INTO session (tenant, id, incarnation, created_by, queue, created_at, \
      status, version, epoch, format, lease_worker, lease_ends, lease_granted_ms, last_claim, found, \
      last_commit, run_open, attempts, interrupt_handed_to, last_message, last_event, last_item, unread, \
-     inbox_seen, unseen_counted, unseen_urgent, wake_on, updated_at, alarm, interrupt) \
-     VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+     inbox_seen, unseen_counted, unseen_urgent, wake_on, stream_run, stream_number, stream_last, \
+     stream_open, updated_at, alarm, interrupt) \
+     VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 /// In the write transaction that read and decided on the row. Leaves the indexed columns, and so the
 /// indexes, alone.
 const UPDATE: &str = concat!("UPDATE session SET ", changing_columns!(), " WHERE sid = ?");
 /// As [`UPDATE`], when the alarm or the interrupt moved.
 const UPDATE_ALARM: &str =
     concat!("UPDATE session SET ", changing_columns!(), ", alarm = ?, interrupt = ? WHERE sid = ?");
+
+/// With the update that ends their stream.
+const DROP_DELTAS: &str = "DELETE FROM delta WHERE sid = ?";
 
 /// The row of `key`, if there is such a session.
 pub(crate) async fn find(
@@ -95,7 +101,10 @@ fn decode(row: &SqliteRow) -> Result<(Sid, SessionRow), Fault> {
     let (last_message, last_event) = (MessageSeq(c.count()?), EventSeq(c.count()?));
     let (last_item, unread, inbox_seen) = (InboxSeq(c.count()?), c.count()?, InboxSeq(c.count()?));
     let unseen = Unseen { counted: c.count()?, urgent: c.flag()? };
-    let (wake_on, updated_at) = (c.count()?, c.at()?);
+    let wake_on = c.count()?;
+    let stream = StreamId { run: Epoch(c.count()?), number: c.count()? };
+    let stream = Stream { id: stream, last: c.count()?, open: c.flag()? };
+    let updated_at = c.at()?;
     let (alarm, interrupt) = (c.at_or_null()?, c.record_or_null()?);
     let row = SessionRow {
         key,
@@ -115,6 +124,7 @@ fn decode(row: &SqliteRow) -> Result<(Sid, SessionRow), Fault> {
         attempts,
         interrupt,
         interrupt_handed_to,
+        stream,
         last_message,
         last_event,
         last_item,
@@ -155,6 +165,10 @@ fn bind_changing<'q>(query: Query<'q>, row: &SessionRow) -> Result<Query<'q>, Fa
         .bind(int(row.unseen.counted))
         .bind(row.unseen.urgent)
         .bind(i64::from(row.wake_on))
+        .bind(int(row.stream.id.run.0))
+        .bind(i64::from(row.stream.id.number))
+        .bind(int(row.stream.last))
+        .bind(row.stream.open)
         .bind(row.updated_at.as_ms()))
 }
 
@@ -186,7 +200,8 @@ pub(crate) async fn insert(tx: &mut Tx<'_>, row: &SessionRow) -> Result<Sid, Fau
     }
 }
 
-/// Writes a row back after a decision changed it; writes nothing if it did not.
+/// Writes a row back after a decision changed it; writes nothing if it did not. The deltas of a stream that
+/// is over go with it.
 pub(crate) async fn save(
     tx: &mut Tx<'_>,
     sid: Sid,
@@ -205,6 +220,9 @@ pub(crate) async fn save(
     let rows = tx.write(query.bind(sid.0)).await?;
     if rows != 1 {
         return Err(Fault::Corrupt(format!("session: {rows} rows were updated instead of 1")));
+    }
+    if before.stream.open && !after.stream.open {
+        tx.write(sqlx::query(DROP_DELTAS).bind(sid.0)).await?;
     }
     changed(tx, Some(before), after);
     Ok(())

@@ -65,6 +65,10 @@ impl Write for SaveState {
         rows::save(tx, sid, &before, &after).await?;
         if let Some(state) = &commit.state {
             rows::put_payload(tx, Single::State, sid, &state.payload).await?;
+            if commit.checkpoint {
+                let checkpoint = after.checkpoint(state.payload.clone(), now);
+                rows::append_checkpoint(tx, sid, &checkpoint).await?;
+            }
             tx.write(sqlx::query(DROP_MARKS).bind(sid.0)).await?;
         }
         write_messages(tx, sid, &before, commit, &facts, now).await?;

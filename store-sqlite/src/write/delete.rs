@@ -7,15 +7,17 @@ use holdover_core::store::{DeleteMode, DeleteOutcome};
 use crate::error::Fault;
 use crate::hints::Change;
 use crate::job::{Tx, Write};
-use crate::rows;
+use crate::rows::{self, Sid};
 
 /// In one write transaction, so that no reader sees a part.
-const DELETE: [&str; 12] = [
+const DELETE: [&str; 14] = [
     "DELETE FROM label WHERE sid = ?",
     "DELETE FROM definition WHERE sid = ?",
     "DELETE FROM state WHERE sid = ?",
     "DELETE FROM message WHERE sid = ?",
     "DELETE FROM event WHERE sid = ?",
+    "DELETE FROM delta WHERE sid = ?",
+    "DELETE FROM checkpoint WHERE sid = ?",
     "DELETE FROM item WHERE sid = ?",
     "DELETE FROM staged WHERE sid = ?",
     "DELETE FROM start_mark WHERE sid = ?",
@@ -50,10 +52,16 @@ impl Write for DeleteSession {
             },
         };
         let Some(sid) = sid else { return Ok(DeleteOutcome::NotFound) };
-        for sql in DELETE {
-            tx.write(sqlx::query(sql).bind(sid.0)).await?;
-        }
-        tx.changes.push(Change { key: self.key.clone(), due: false });
+        delete_rows(tx, sid, self.key.clone()).await?;
         Ok(DeleteOutcome::Deleted)
     }
+}
+
+/// Removes every row of a session.
+pub(super) async fn delete_rows(tx: &mut Tx<'_>, sid: Sid, key: SessionKey) -> Result<(), Fault> {
+    for sql in DELETE {
+        tx.write(sqlx::query(sql).bind(sid.0)).await?;
+    }
+    tx.changes.push(Change { key, due: false });
+    Ok(())
 }

@@ -30,7 +30,16 @@ pub(super) fn in_words(capabilities: &Capabilities) -> Vec<String> {
         format!("{shared}{hints}"),
         format!("tools of these classes run on it: {classes}"),
         format!("a message or a result may have {largest} MiB"),
+        format!(
+            "{}; {}",
+            can(capabilities.forks, "fork sessions"),
+            can(capabilities.retention, "remove them by age")
+        ),
     ]
+}
+
+fn can(does: bool, what: &str) -> String {
+    format!("it {} {what}", if does { "can" } else { "cannot" })
 }
 
 /// The effect classes, and the flag, that the engine accepts on such a store. What is sent at most once needs
@@ -55,6 +64,8 @@ mod tests {
                 commit_survives,
                 shared_by: SharedBy::Process,
                 change_hints_across_processes: false,
+                forks: false,
+                retention: false,
                 payload_bytes_max: 0,
                 commit_bytes_max: 0,
                 settings: Vec::new(),

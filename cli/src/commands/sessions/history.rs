@@ -58,6 +58,7 @@ fn references(input: &Input) -> String {
         Input::Call { call, input } => format!("{call} {}", call_input(input)),
         Input::Steered { stop: None } => "goes on".to_owned(),
         Input::Steered { stop: Some(ending) } => format!("ends: {}", ending.reason.as_str()),
+        Input::Forked => "goes on from here as a fork".to_owned(),
         Input::Interrupted { kind } => kind.as_str().to_owned(),
         Input::Failed { error } => error.to_string(),
     }

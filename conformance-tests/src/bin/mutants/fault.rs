@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{Fence, InboxSeq, SessionKey};
+use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::rules::SessionRow;
 use holdover_core::store::{
-    CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteMode,
-    DeleteOutcome, Delivery, EventCursor, EventPage, InboxItem, Interrupt, InterruptCheck, InterruptOutcome,
-    LeaseOutcome, MessageRange, NewSession, Page, PageRequest, PendingCall, PendingQuery, RunRecord, Session,
+    CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome,
+    CreateOutcome, DeleteMode, DeleteOutcome, Delivery, DeltaBatch, DeltaOutcome, EventCursor, EventPage,
+    ForkOutcome, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome, MessageRange, NewFork,
+    NewSession, Page, PageRequest, PendingCall, PendingQuery, PurgeReport, RetentionRule, RunRecord, Session,
     SessionQuery, SessionSummary, StageOutcome, Staging, StatusCas, StoreError, StoredItem, StoredMessage,
 };
 use holdover_core::time::Timestamp;
@@ -116,6 +117,13 @@ pub(crate) struct Fault {
     pub(crate) read_events: fn(&mut Tx<'_>, &SessionKey, &EventCursor, u32) -> Answer<EventPage>,
     pub(crate) list_runs: fn(&mut Tx<'_>, &SessionKey, &PageRequest) -> Answer<Page<RunRecord>>,
     pub(crate) list_pending: fn(&mut Tx<'_>, &PendingQuery) -> Answer<Page<PendingCall>>,
+    pub(crate) check_deltas: fn(&DeltaBatch) -> Answer<()>,
+    pub(crate) append_deltas: fn(&mut Tx<'_>, &Fence, DeltaBatch) -> DeltaOutcome,
+    pub(crate) list_checkpoints: fn(&mut Tx<'_>, &CheckpointQuery) -> Answer<Page<Checkpoint>>,
+    pub(crate) check_fork: fn(&SessionKey, &NewFork) -> Answer<()>,
+    pub(crate) fork: fn(&mut Tx<'_>, &SessionKey, CheckpointId, NewFork) -> ForkOutcome,
+    pub(crate) check_purge: fn(&RetentionRule) -> Answer<()>,
+    pub(crate) purge: fn(&mut Tx<'_>, &RetentionRule) -> PurgeReport,
     /// What happens to the data when it is closed and opened again.
     pub(crate) reopen: fn(&mut Sessions),
     /// Whether waiters are told of changes.
@@ -145,6 +153,13 @@ pub(crate) const SOUND: Fault = Fault {
     read_events: sound::read_events,
     list_runs: sound::list_runs,
     list_pending: sound::list_pending,
+    check_deltas: sound::check_deltas,
+    append_deltas: sound::append_deltas,
+    list_checkpoints: sound::list_checkpoints,
+    check_fork: sound::check_fork,
+    fork: sound::fork,
+    check_purge: sound::check_purge,
+    purge: sound::purge,
     reopen: |_| {},
     hints: true,
 };

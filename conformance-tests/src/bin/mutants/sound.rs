@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{Fence, InboxSeq, SessionKey};
+use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::{
-    CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteMode,
-    DeleteOutcome, Delivery, EventCursor, EventPage, InboxItem, Interrupt, InterruptCheck, InterruptOutcome,
-    LeaseOutcome, MessageRange, NewSession, Page, PageRequest, PendingCall, PendingQuery, RunRecord, Session,
+    CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome,
+    CreateOutcome, DeleteMode, DeleteOutcome, Delivery, DeltaBatch, DeltaOutcome, EventCursor, EventPage,
+    ForkOutcome, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome, MessageRange, NewFork,
+    NewSession, Page, PageRequest, PendingCall, PendingQuery, PurgeReport, RetentionRule, RunRecord, Session,
     SessionQuery, SessionSummary, StageOutcome, Staging, StatusCas, StoreError, StoredItem, StoredMessage,
 };
 use holdover_store_memory::Limits;
@@ -116,4 +117,32 @@ pub(crate) fn list_runs(tx: &mut Tx<'_>, key: &SessionKey, page: &PageRequest) -
 
 pub(crate) fn list_pending(tx: &mut Tx<'_>, query: &PendingQuery) -> Answer<Page<PendingCall>> {
     ops::list_pending(tx.sessions, query)
+}
+
+pub(crate) fn check_deltas(batch: &DeltaBatch) -> Answer<()> {
+    batch.check(&capabilities())
+}
+
+pub(crate) fn append_deltas(tx: &mut Tx<'_>, fence: &Fence, batch: DeltaBatch) -> DeltaOutcome {
+    ops::append_deltas(tx.sessions, fence, batch, tx.now)
+}
+
+pub(crate) fn list_checkpoints(tx: &mut Tx<'_>, query: &CheckpointQuery) -> Answer<Page<Checkpoint>> {
+    ops::list_checkpoints(tx.sessions, query)
+}
+
+pub(crate) fn check_fork(from: &SessionKey, to: &NewFork) -> Answer<()> {
+    ops::check_fork(from, to, &LIMITS)
+}
+
+pub(crate) fn fork(tx: &mut Tx<'_>, from: &SessionKey, at: CheckpointId, to: NewFork) -> ForkOutcome {
+    ops::fork(tx.sessions, from, at, to, tx.now)
+}
+
+pub(crate) fn check_purge(rule: &RetentionRule) -> Answer<()> {
+    rule.check()
+}
+
+pub(crate) fn purge(tx: &mut Tx<'_>, rule: &RetentionRule) -> PurgeReport {
+    ops::purge(tx.sessions, rule)
 }

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use holdover_conformance_tests::{ClockControl, Instance, StoreHarness, StoreInfo, VirtualClock};
-use holdover_core::ids::{Fence, InboxSeq, SessionKey};
+use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::{
-    Capabilities, CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CommitSurvives,
-    CreateOutcome, DeleteMode, DeleteOutcome, Delivery, EventCursor, EventPage, InboxItem, Interrupt,
-    InterruptCheck, InterruptOutcome, LeaseOutcome, MessageRange, NewSession, Page, PageRequest, PendingCall,
-    PendingQuery, RunRecord, Session, SessionQuery, SessionSummary, SharedBy, StageOutcome, Staging,
-    StateStore, StatusCas, StoreError, StoredItem, StoredMessage, Watch,
+    Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
+    CommitOutcome, CommitSurvives, CreateOutcome, DeleteMode, DeleteOutcome, Delivery, DeltaBatch,
+    DeltaOutcome, EventCursor, EventPage, ForkOutcome, InboxItem, Interrupt, InterruptCheck,
+    InterruptOutcome, LeaseOutcome, MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall,
+    PendingQuery, PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary, SharedBy,
+    StageOutcome, Staging, StateStore, StatusCas, StoreError, StoredItem, StoredMessage, Watch,
 };
 use holdover_core::time::Clock;
 use holdover_store_memory::parts::{self, Sessions};
@@ -49,6 +50,8 @@ pub(crate) fn capabilities() -> Capabilities {
         commit_survives: CommitSurvives::ProcessKill,
         shared_by: SharedBy::Process,
         change_hints_across_processes: false,
+        forks: true,
+        retention: true,
         payload_bytes_max: LIMITS.payload_bytes_max,
         commit_bytes_max: LIMITS.commit_bytes_max,
         settings: Vec::new(),
@@ -256,5 +259,29 @@ impl StateStore for Broken {
         // Running out of time is an answer like any other.
         let _ = tokio::time::timeout(at_most, self.shared.changed.notified()).await;
         Ok(())
+    }
+
+    async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError> {
+        (self.fault().check_deltas)(&batch)?;
+        Ok(self.run(|tx| (self.fault().append_deltas)(tx, fence, batch)).await)
+    }
+
+    async fn list_checkpoints(&self, query: &CheckpointQuery) -> Result<Page<Checkpoint>, StoreError> {
+        self.run(|tx| (self.fault().list_checkpoints)(tx, query)).await
+    }
+
+    async fn fork_session(
+        &self,
+        from: &SessionKey,
+        at: CheckpointId,
+        to: NewFork,
+    ) -> Result<ForkOutcome, StoreError> {
+        (self.fault().check_fork)(from, &to)?;
+        Ok(self.run(|tx| (self.fault().fork)(tx, from, at, to)).await)
+    }
+
+    async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError> {
+        (self.fault().check_purge)(rule)?;
+        Ok(self.run(|tx| (self.fault().purge)(tx, rule)).await)
     }
 }

@@ -74,6 +74,9 @@ pub enum CancelReason {
     /// It is dangerous and its run died before it started.
     #[serde(rename = "system:safety")]
     SystemSafety,
+    /// It stayed behind with the session that this one was forked from.
+    #[serde(rename = "system:forked")]
+    SystemForked,
 }
 
 impl CancelReason {
@@ -83,6 +86,7 @@ impl CancelReason {
             Self::UserCancelled => "user:cancelled",
             Self::SystemDisposed => "system:disposed",
             Self::SystemSafety => "system:safety",
+            Self::SystemForked => "system:forked",
         }
     }
 }

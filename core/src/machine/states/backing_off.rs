@@ -1,7 +1,7 @@
 //! BackingOff: the model is asked again later.
 
 use super::super::{AgentState, Ending, Facts, Input, Machine};
-use super::{Lead, claimed, end, parked, refuse, to};
+use super::{Lead, claimed, end, left_behind, parked, refuse, to};
 use crate::ids::StepNumber;
 
 pub(super) fn on(
@@ -16,6 +16,7 @@ pub(super) fn on(
         Input::Claimed { .. } => claimed(machine, facts),
         Input::Parked => parked(machine, facts),
         Input::Interrupted { kind } => Ok(Some(end(machine, Ending::stopped(*kind)))),
+        Input::Forked => left_behind(machine),
         Input::Failed { error } => Ok(Some(end(machine, Ending::error(error.clone())))),
         Input::TurnRequested { .. }
         | Input::Provisioned

@@ -33,6 +33,16 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
             let effects = if out.is_empty() { Vec::new() } else { vec![Effect::StopCalls(out)] };
             settle(machine, batch, effects)
         }
+        Input::Forked => {
+            machine.turn.provisioned = false;
+            let mut batch = batch.clone();
+            lose(&mut batch);
+            for call in batch.calls.iter_mut().filter(|call| !call.state.is_end()) {
+                call.state = call.ended_unsent(CancelReason::SystemForked);
+            }
+            let (state, effects) = end(machine, Ending::stopped(InterruptKind::Soft));
+            with(state, [vec![Effect::CloseStep(batch)], effects].concat())
+        }
         Input::TurnRequested { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }

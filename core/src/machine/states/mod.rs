@@ -12,7 +12,11 @@ mod streaming;
 mod tearing_down;
 mod thinking;
 
-use super::{AgentState, Effect, Ending, Facts, Input, Machine, Refused, Teardown, Transition, TurnRequest};
+use super::{
+    AgentState, Effect, Ending, Facts, Input, Machine, Refused, StandingApprovals, Teardown, Transition,
+    TurnRequest,
+};
+use crate::store::{InterruptKind, SessionStatus};
 
 /// Where an input leads: the next state and what must be done. None: already there.
 type Lead = Result<Option<(AgentState, Vec<Effect>)>, Denial>;
@@ -38,6 +42,10 @@ fn refuse() -> Lead {
 
 pub(super) fn dispatch(machine: &Machine, input: &Input, facts: &Facts) -> Result<Transition, Refused> {
     let mut next = machine.clone();
+    if *input == Input::Forked {
+        // What a person said for the rest of a session was not said of its forks.
+        next.always = StandingApprovals::default();
+    }
     let lead = match &machine.state {
         AgentState::Idle | AgentState::Done { .. } => resting::on(&mut next, input, facts),
         AgentState::Provisioning { request } => provisioning::on(&mut next, *request, input, facts),
@@ -69,6 +77,24 @@ fn end(machine: &Machine, ending: Ending) -> (AgentState, Vec<Effect>) {
     let left = Teardown { provisioned: machine.turn.provisioned };
     let effects = if left.is_empty() { Vec::new() } else { vec![Effect::TearDown(left)] };
     (AgentState::TearingDown { ending, left }, effects)
+}
+
+/// What a fork means for a turn that runs: it ends as by a soft stop, with nothing to free.
+fn left_behind(machine: &mut Machine) -> Lead {
+    machine.turn.provisioned = false;
+    Ok(Some(end(machine, Ending::stopped(InterruptKind::Soft))))
+}
+
+/// How a turn has ended, seen from a fork: it can go on, also if its source was aborted.
+fn in_fork(ending: &Ending) -> Ending {
+    match ending.status() {
+        SessionStatus::Aborted => Ending::stopped(InterruptKind::Soft),
+        SessionStatus::Idle
+        | SessionStatus::Active
+        | SessionStatus::Suspended
+        | SessionStatus::Interrupted
+        | SessionStatus::Failed => ending.clone(),
+    }
 }
 
 /// What a claim means in a state that it does not change: the turn's time goes on from now.

@@ -1,7 +1,7 @@
 //! Provisioning: what the turn needs is made ready.
 
 use super::super::{AgentState, Effect, Ending, Facts, Input, Machine, SteeringFrom, TurnRequest};
-use super::{Lead, end, refuse, to, with};
+use super::{Lead, end, left_behind, refuse, to, with};
 
 pub(super) fn on(machine: &mut Machine, request: TurnRequest, input: &Input, facts: &Facts) -> Lead {
     match input {
@@ -18,6 +18,7 @@ pub(super) fn on(machine: &mut Machine, request: TurnRequest, input: &Input, fac
             with(machine.state.clone(), again)
         }
         Input::Interrupted { kind } => Ok(Some(end(machine, Ending::stopped(*kind)))),
+        Input::Forked => left_behind(machine),
         Input::Failed { error } => Ok(Some(end(machine, Ending::error(error.clone())))),
         Input::TurnRequested { .. }
         | Input::ModelCalled { .. }

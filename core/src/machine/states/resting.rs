@@ -1,7 +1,7 @@
 //! Idle and Done: at rest, until a turn is requested.
 
 use super::super::{AgentState, Ending, Facts, Input, Machine, TurnRequest};
-use super::{Lead, end, provisioning_or, refuse, same};
+use super::{Lead, end, in_fork, provisioning_or, refuse, same, to};
 use crate::store::InterruptKind;
 
 pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
@@ -21,6 +21,12 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
         Input::Interrupted { kind: InterruptKind::Soft } => same(),
         Input::Interrupted { kind: InterruptKind::Abort } => {
             Ok(Some(end(machine, Ending::stopped(InterruptKind::Abort))))
+        }
+        Input::Forked => {
+            if let AgentState::Done { ending, .. } = &mut machine.state {
+                *ending = in_fork(ending);
+            }
+            to(machine.state.clone())
         }
         Input::TornDown if matches!(machine.state, AgentState::Done { .. }) => same(),
         Input::TornDown

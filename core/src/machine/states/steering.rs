@@ -2,7 +2,7 @@
 //! [`steering`](super::super::steering). Compacting will stand between it and the next step.
 
 use super::super::{AgentState, Ending, Facts, Input, Machine, SteeringFrom};
-use super::{Lead, claimed, end, refuse, to};
+use super::{Lead, claimed, end, left_behind, refuse, to};
 
 pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, facts: &Facts) -> Lead {
     match input {
@@ -14,6 +14,7 @@ pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, fact
         Input::Steered { stop: Some(ending) } => Ok(Some(end(machine, ending.clone()))),
         Input::Claimed { .. } => claimed(machine, facts),
         Input::Interrupted { kind } => Ok(Some(end(machine, Ending::stopped(*kind)))),
+        Input::Forked => left_behind(machine),
         Input::Failed { error } => Ok(Some(end(machine, Ending::error(error.clone())))),
         Input::TurnRequested { .. }
         | Input::Provisioned

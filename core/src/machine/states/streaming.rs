@@ -2,7 +2,7 @@
 
 use super::super::call::{Call, CallState};
 use super::super::{AgentState, Batch, Effect, Ending, Facts, Input, Machine, NewCall, SteeringFrom};
-use super::{Lead, end, refuse, to, with};
+use super::{Lead, end, left_behind, refuse, to, with};
 use crate::ids::{MessageSeq, StepNumber};
 use crate::tool::ResourceProfile;
 
@@ -35,6 +35,7 @@ pub(super) fn on(
             to(AgentState::Thinking { step, attempt })
         }
         Input::Interrupted { kind } => stop_listening(machine, Ending::stopped(*kind)),
+        Input::Forked => left_behind(machine),
         Input::Failed { error } => stop_listening(machine, Ending::error(error.clone())),
         Input::TurnRequested { .. }
         | Input::Provisioned

@@ -1,7 +1,7 @@
 //! TearingDown: the outcome is fixed; what the turn holds is freed. Nothing changes the outcome any more.
 
 use super::super::{AgentState, Effect, Ending, Facts, Input, Machine, Teardown};
-use super::{Lead, refuse, same, with};
+use super::{Lead, in_fork, refuse, same, to, with};
 
 pub(super) fn on(
     machine: &mut Machine,
@@ -25,6 +25,10 @@ pub(super) fn on(
             machine.turn.claimed_at = facts.now;
             let effects = if left.is_empty() { Vec::new() } else { vec![Effect::TearDown(left)] };
             with(machine.state.clone(), effects)
+        }
+        Input::Forked => {
+            machine.turn.provisioned = false;
+            to(AgentState::TearingDown { ending: in_fork(ending), left: Teardown::default() })
         }
         Input::Interrupted { .. } | Input::Failed { .. } => same(),
         Input::TurnRequested { .. }

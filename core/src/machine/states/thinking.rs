@@ -1,7 +1,7 @@
 //! Thinking: the model request is about to be made. Loop detection will stand before `ModelCalled`.
 
 use super::super::{AgentState, Effect, Ending, Facts, Input, Machine};
-use super::{Lead, claimed, end, refuse, with};
+use super::{Lead, claimed, end, left_behind, refuse, with};
 use crate::ids::StepNumber;
 
 pub(super) fn on(
@@ -18,6 +18,7 @@ pub(super) fn on(
         ),
         Input::Claimed { .. } => claimed(machine, facts),
         Input::Interrupted { kind } => Ok(Some(end(machine, Ending::stopped(*kind)))),
+        Input::Forked => left_behind(machine),
         Input::Failed { error } => Ok(Some(end(machine, Ending::error(error.clone())))),
         Input::TurnRequested { .. }
         | Input::Provisioned

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{LastCommit, SessionRow};
 use crate::ids::{CallId, Fence, InboxSeq, PendingId};
-use crate::store::{Commit, CommitOutcome, NewMessage, Receipt, Release, SessionStatus, StagedResult, Wake};
+use crate::store::{
+    Commit, CommitOutcome, NewMessage, Receipt, Release, SessionStatus, StagedResult, StreamId, Wake,
+};
 use crate::time::Timestamp;
 
 /// The items after `inbox_seen`, as far as they can wake the session.
@@ -101,6 +103,9 @@ impl SessionRow {
         if commit.run.is_some() {
             self.run_open = false;
         }
+        if let Some(number) = commit.streamed {
+            self.stream.end(StreamId { run: self.epoch, number });
+        }
         match &commit.release {
             None => self.keep_lease(now),
             Some(Release::To { status, deadline, wake_on }) => {
@@ -167,6 +172,7 @@ impl SessionRow {
     /// Leaves the session: no wake-up is ever lost.
     fn release(&mut self, status: SessionStatus, deadline: Option<Timestamp>, now: Timestamp) {
         self.lease = None;
+        self.stream.open = false;
         self.status = status;
         if status.at_rest() && !self.abort_waits() {
             self.clear_interrupt();
@@ -181,6 +187,7 @@ impl SessionRow {
 
     fn give_back(&mut self, alarm: Option<Timestamp>, now: Timestamp) {
         self.lease = None;
+        self.stream.open = false;
         self.status = self.found;
         self.alarm = match self.found {
             SessionStatus::Active => Some(alarm.unwrap_or(now)),

@@ -9,12 +9,16 @@
 
 mod commit;
 mod delivery;
+mod delta;
+mod fork;
 mod ownership;
+mod retention;
 
 use serde::{Deserialize, Serialize};
 
 pub use commit::{CommitFacts, Unseen};
 pub use delivery::{Arrival, PendingFacts};
+pub use delta::{Stream, Streamed};
 pub use ownership::Claimed;
 
 use super::{Applied, Interrupt, InterruptKind, Lease, NewSession, Receipt, SessionStatus, Start};
@@ -61,6 +65,8 @@ pub struct SessionRow {
     pub interrupt: Option<Interrupt>,
     /// The run that the waiting interrupt was handed to.
     pub interrupt_handed_to: Option<Epoch>,
+    /// The stream whose deltas are kept, or were last.
+    pub stream: Stream,
     /// The newest message.
     pub last_message: MessageSeq,
     /// The newest event.
@@ -114,6 +120,7 @@ impl SessionRow {
             attempts: 0,
             interrupt: None,
             interrupt_handed_to: None,
+            stream: Stream::default(),
             last_message: MessageSeq(0),
             last_event: EventSeq(0),
             last_item: InboxSeq(0),

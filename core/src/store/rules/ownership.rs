@@ -76,6 +76,7 @@ impl SessionRow {
         self.version = self.version.next();
         self.last_claim = Some(run);
         self.run_open = true;
+        self.stream.open = false;
         self.grant(worker, lease, now);
         self.updated_at = now;
         claimed

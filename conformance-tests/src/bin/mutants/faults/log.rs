@@ -1,7 +1,7 @@
 //! Messages and events as they are read.
 
 use holdover_core::ids::EventSeq;
-use holdover_core::store::{EventCursor, EventPage, MessageRange, StoreError};
+use holdover_core::store::{EventCursor, EventPage, EventPlace, MessageRange, StoreError};
 
 use crate::fault::{Fault, Mutant, SOUND};
 use crate::sound;
@@ -93,7 +93,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
                 let life = tx.row_of(key).map(|row| row.incarnation);
                 let place = life.and_then(|life| Some((life, after.place_in(life)?)));
                 match place {
-                    Some((life, EventSeq(place))) if place > 0 => {
+                    Some((life, EventPlace { after: EventSeq(place), .. })) if place > 0 => {
                         sound::read_events(tx, key, &EventCursor::after(life, EventSeq(place + 1)), limit)
                     }
                     Some(_) | None => sound::read_events(tx, key, after, limit),
@@ -111,12 +111,14 @@ pub(super) static MUTANTS: &[Mutant] = &[
                 let last = tx.row_of(key).map_or(0, |row| row.last_event.0);
                 let place = life.and_then(|life| Some((life, after.place_in(life)?)));
                 match place {
-                    Some((life, EventSeq(place))) if place > 0 && place < last => sound::read_events(
-                        tx,
-                        key,
-                        &EventCursor::after(life, EventSeq(place - 1)),
-                        limit.saturating_add(1),
-                    ),
+                    Some((life, EventPlace { after: EventSeq(place), .. })) if place > 0 && place < last => {
+                        sound::read_events(
+                            tx,
+                            key,
+                            &EventCursor::after(life, EventSeq(place - 1)),
+                            limit.saturating_add(1),
+                        )
+                    }
                     Some(_) | None => sound::read_events(tx, key, after, limit),
                 }
             },

@@ -1,0 +1,211 @@
+//! What a fork begins with: the state of a checkpoint, at rest, with every open call closed.
+//!
+//! A fork may begin in the middle of a turn. What was out or owed there stays with the source: a call that
+//! had ended keeps its result, one that was out is in doubt, every other is cancelled (`system:forked`). So
+//! every call of the fork's transcript has exactly one result (INV-08), and nobody owes it anything.
+
+use std::collections::BTreeMap;
+
+use crate::event::Event;
+use crate::ids::{CallId, MessageSeq, SessionKey};
+use crate::machine::history::HistoryRow;
+use crate::machine::{
+    AgentState, Batch, Call, CallState, Effect, Facts, Input, Machine, Refused, transition,
+};
+use crate::message::{Message, ResultStatus, ToolResult};
+use crate::payload::Payload;
+use crate::step::STATE_FORMAT;
+use crate::step::results::{cancelled_waiting, result, result_of_end};
+use crate::store::{Checkpoint, MessageRange, NewState, SessionStatus, StagedResult, StoredMessage};
+use crate::time::Timestamp;
+
+/// How far behind a checkpoint the results of its step are looked for, in messages.
+const RESULTS_WITHIN: u64 = 200;
+
+/// What a fork is made of, beside names and what the store copies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForkPlan {
+    /// The status that it rests with.
+    pub status: SessionStatus,
+    /// Its state.
+    pub state: NewState,
+    /// What closes the calls that were open, in call order.
+    pub messages: Vec<Payload>,
+    /// What tells of it.
+    pub events: Vec<Payload>,
+}
+
+/// A checkpoint that no fork can begin from.
+#[derive(Debug, thiserror::Error)]
+#[error("session {key}: checkpoint {}: {why}", at.0)]
+pub struct ForkError {
+    key: SessionKey,
+    at: crate::ids::CheckpointId,
+    why: Why,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Why {
+    #[error("its state has format {0}, this program reads {STATE_FORMAT}")]
+    Format(crate::ids::StateFormat),
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+    #[error("{0}")]
+    Refused(#[from] Refused),
+    #[error("call {0} had ended and its result is nowhere")]
+    NoResult(CallId),
+}
+
+/// The messages of the source that [`plan`] must see: what the calls of the checkpoint's step ran with and
+/// what came of them.
+pub fn needed_messages(source: &SessionKey, at: &Checkpoint) -> Result<Vec<MessageRange>, ForkError> {
+    let machine = machine_of(at).map_err(|why| ForkError { key: source.clone(), at: at.id, why })?;
+    let Some(batch) = machine.state.batch() else { return Ok(Vec::new()) };
+    let edited = batch.calls.iter().filter(|call| call.arguments != batch.message);
+    let single = edited.map(|call| MessageRange::new(call.arguments, call.arguments));
+    let behind = MessageRange::new(
+        at.last_message.next(),
+        MessageSeq(at.last_message.0.saturating_add(RESULTS_WITHIN)),
+    );
+    Ok(single.chain([behind]).collect())
+}
+
+/// What a fork from checkpoint `at` of `source` begins with. `messages` are those that
+/// [`needed_messages`] named, `staged` is what the source has staged now, in the life of the checkpoint.
+pub fn plan(
+    source: &SessionKey,
+    at: &Checkpoint,
+    messages: &[StoredMessage],
+    staged: &[StagedResult],
+    now: Timestamp,
+) -> Result<ForkPlan, ForkError> {
+    let fail = |why| ForkError { key: source.clone(), at: at.id, why };
+    let before = machine_of(at).map_err(fail)?;
+    let mut fork = Draft { seq: at.last_message, ..Draft::default() };
+    fork.tell(&Event::Forked { from: source.clone(), at: at.id }).map_err(fail)?;
+    let mut machine = before.clone();
+    let mut history = Vec::new();
+    for input in [Input::Forked, Input::TornDown] {
+        if input == Input::TornDown && !matches!(machine.state, AgentState::TearingDown { .. }) {
+            break;
+        }
+        let from = machine.state.kind();
+        let moved = transition(&machine, &input, &Facts { now }).map_err(|refused| fail(refused.into()))?;
+        for effect in &moved.effects {
+            if let (Effect::CloseStep(after), Some(before)) = (effect, before.state.batch()) {
+                let known = known_results(before, messages, staged);
+                fork.close(before, after, &known, messages).map_err(fail)?;
+            }
+            if let Effect::AnnounceEnd(ending) = effect {
+                let turn = &moved.next.turn;
+                let (number, steps, usage) = (turn.number, turn.steps, moved.next.usage);
+                fork.tell(&Event::Done { turn: number, ending: ending.clone(), usage }).map_err(fail)?;
+                fork.tell(&Event::AgentEnd { turn: number, steps }).map_err(fail)?;
+            }
+        }
+        history.push(HistoryRow { from, input, at: now });
+        machine = moved.next;
+    }
+    fork.tell(&Event::History { rows: history }).map_err(fail)?;
+    let payload = Payload::json(&machine).map_err(|error| fail(error.into()))?;
+    let status = match &machine.state {
+        AgentState::Done { ending, .. } => ending.status(),
+        AgentState::Idle
+        | AgentState::Provisioning { .. }
+        | AgentState::Thinking { .. }
+        | AgentState::Streaming { .. }
+        | AgentState::Executing { .. }
+        | AgentState::Confirming { .. }
+        | AgentState::Steering { .. }
+        | AgentState::BackingOff { .. }
+        | AgentState::TearingDown { .. } => SessionStatus::Idle,
+    };
+    let state = NewState { format: STATE_FORMAT, payload };
+    Ok(ForkPlan { status, state, messages: fork.messages, events: fork.events })
+}
+
+fn machine_of(at: &Checkpoint) -> Result<Machine, Why> {
+    if at.format > STATE_FORMAT {
+        return Err(Why::Format(at.format));
+    }
+    Ok(at.state.parse()?)
+}
+
+/// The results of calls that had ended: still staged, or promoted since.
+fn known_results(
+    batch: &Batch,
+    messages: &[StoredMessage],
+    staged: &[StagedResult],
+) -> BTreeMap<CallId, Payload> {
+    let ended = |id: &CallId| batch.calls.iter().any(|call| call.id == *id && call.state.is_end());
+    let promoted = messages.iter().filter_map(|stored| match stored.payload.parse() {
+        Ok(Message::Tool(result)) => Some((result.call, stored.payload.clone())),
+        Ok(Message::User(_) | Message::Assistant(_) | Message::Decision(_) | Message::Notice(_)) | Err(_) => {
+            None
+        }
+    });
+    let staged = staged.iter().map(|result| (result.call.clone(), result.payload.clone()));
+    promoted.chain(staged).filter(|(id, _)| ended(id)).collect()
+}
+
+#[derive(Default)]
+struct Draft {
+    seq: MessageSeq,
+    messages: Vec<Payload>,
+    events: Vec<Payload>,
+}
+
+impl Draft {
+    fn tell(&mut self, event: &Event) -> Result<(), Why> {
+        self.events.push(Payload::json(event)?);
+        Ok(())
+    }
+
+    /// Appends one result for each call, in call order.
+    fn close(
+        &mut self,
+        before: &Batch,
+        after: &Batch,
+        known: &BTreeMap<CallId, Payload>,
+        messages: &[StoredMessage],
+    ) -> Result<(), Why> {
+        for (was, is) in before.calls.iter().zip(&after.calls) {
+            let payload = match known.get(&is.id) {
+                Some(payload) => payload.clone(),
+                None => Message::Tool(closed(was, is, edited(was, before, messages))?).to_payload()?,
+            };
+            if was.state != is.state {
+                let (call, tool, is) = (is.id.clone(), is.tool.clone(), is.state.name().to_owned());
+                self.tell(&Event::Call { call, tool, is })?;
+            }
+            self.seq = self.seq.next();
+            self.messages.push(payload);
+            self.tell(&Event::Message { seq: self.seq, role: "tool".to_owned(), stream: None })?;
+        }
+        Ok(())
+    }
+}
+
+/// The result of a call that left none behind.
+fn closed(was: &Call, is: &Call, edited: Option<String>) -> Result<ToolResult, Why> {
+    if let (CallState::Waiting { output, .. }, CallState::Cancelled { reason }) = (&was.state, &is.state) {
+        return Ok(result(is, ResultStatus::Cancelled, cancelled_waiting(*reason, output), edited));
+    }
+    // Only of a call that did something nobody but its result knows what.
+    match result_of_end(is, edited) {
+        Some(result) if was.state != CallState::Done => Ok(result),
+        Some(_) | None => Err(Why::NoResult(is.id.clone())),
+    }
+}
+
+/// The arguments of `call`, if a person edited them.
+fn edited(call: &Call, batch: &Batch, messages: &[StoredMessage]) -> Option<String> {
+    if call.arguments == batch.message {
+        return None;
+    }
+    let stored = messages.iter().find(|stored| stored.seq == call.arguments)?;
+    match stored.payload.parse().ok()? {
+        Message::Decision(record) => record.decision.arguments,
+        Message::User(_) | Message::Assistant(_) | Message::Tool(_) | Message::Notice(_) => None,
+    }
+}

@@ -1,0 +1,150 @@
+//! What a model says while it says it: provisional, beside the event log.
+//!
+//! One side area per session holds the deltas of the stream that runs. The next stream replaces it; the
+//! commit of the message, a release and a claim empty it. Nothing else of the session rests on it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Capabilities, Receipt, StoreError, StoreErrorKind};
+use crate::ids::Epoch;
+use crate::payload::Payload;
+
+const OPERATION: &str = "append_deltas";
+
+/// One model call of one run. Later streams of a session are greater, so no takeover ever continues the
+/// numbers of a dead attempt. Its text is `RUN.NUMBER`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct StreamId {
+    /// The run.
+    pub run: Epoch,
+    /// The number of the model call in it, from 1.
+    pub number: u32,
+}
+
+impl fmt::Display for StreamId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.run, self.number)
+    }
+}
+
+/// A text that names no stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a stream: write RUN.NUMBER")]
+pub struct InvalidStreamId;
+
+impl FromStr for StreamId {
+    type Err = InvalidStreamId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidStreamId> {
+        let (run, number) = text.split_once('.').ok_or(InvalidStreamId)?;
+        let run = Epoch(run.parse().map_err(|_| InvalidStreamId)?);
+        Ok(Self { run, number: number.parse().map_err(|_| InvalidStreamId)? })
+    }
+}
+
+impl TryFrom<String> for StreamId {
+    type Error = InvalidStreamId;
+
+    fn try_from(text: String) -> Result<Self, InvalidStreamId> {
+        text.parse()
+    }
+}
+
+impl From<StreamId> for String {
+    fn from(id: StreamId) -> Self {
+        id.to_string()
+    }
+}
+
+/// Deltas to append to a stream of the run that holds the session, in this order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeltaBatch {
+    /// The number of the model call in its run, from 1. A greater one replaces the stream before it.
+    pub stream: u32,
+    /// The place of the first, from 1. What is there already stays as it is, so that a batch whose
+    /// acknowledgement was lost may be sent again.
+    pub first: u64,
+    /// The deltas; at least one.
+    pub deltas: Vec<Payload>,
+}
+
+impl DeltaBatch {
+    /// Refuses what no store could keep: no delta, a number of 0, a payload or a whole larger than
+    /// `capabilities` allow. Names the field.
+    pub fn check(&self, capabilities: &Capabilities) -> Result<(), StoreError> {
+        if self.deltas.is_empty() {
+            return Err(StoreError::invalid(OPERATION, "deltas: there are none"));
+        }
+        if self.stream == 0 || self.first == 0 {
+            let field = if self.stream == 0 { "stream" } else { "first" };
+            return Err(StoreError::invalid(OPERATION, format!("{field}: numbers begin with 1")));
+        }
+        let largest = self.deltas.iter().map(Payload::len).max().unwrap_or(0);
+        let total: usize = self.deltas.iter().map(Payload::len).sum();
+        for (field, bytes, max) in [
+            ("deltas", largest, capabilities.payload_bytes_max),
+            ("the batch", total, capabilities.commit_bytes_max),
+        ] {
+            if bytes > max {
+                let detail = format!("{field} has {bytes} bytes, at most {max} are allowed");
+                return Err(StoreError::new(StoreErrorKind::TooLarge, OPERATION, detail));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The answer to [`append_deltas`](super::StateStore::append_deltas).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeltaOutcome {
+    /// All of them are there, by this write or by an earlier one.
+    Appended(Receipt),
+    /// The stream is over: its message was committed, or a later stream began. Nothing was changed.
+    Ended,
+    /// The batch would leave a gap. Nothing was changed.
+    Gap {
+        /// The place that comes next.
+        expected: u64,
+    },
+    /// Another run owns the session now, or it was released or deleted. Nothing was changed.
+    StaleFence,
+}
+
+/// A delta as it was appended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredDelta {
+    /// Its place in its stream, from 1.
+    pub place: u64,
+    /// Its bytes.
+    pub payload: Payload,
+}
+
+/// What a page shows of the stream that runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeltaPage {
+    /// Which stream. If the reader stood in another, that one is over and what it showed is void, unless
+    /// an event tells that its message was committed.
+    pub stream: StreamId,
+    /// The deltas after the reader's place in this stream, from its first if it stood in none or another.
+    pub deltas: Vec<StoredDelta>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_reads_back_from_its_text_and_later_ones_are_greater() {
+        let id = StreamId { run: Epoch(12), number: 3 };
+        assert_eq!((id.to_string().as_str(), "12.3".parse()), ("12.3", Ok(id)));
+        assert_eq!(serde_json::to_string(&id).unwrap(), "\"12.3\"");
+        assert!(StreamId { run: Epoch(13), number: 1 } > id && id > StreamId { run: Epoch(12), number: 2 });
+        for bad in ["", "1", ".", "1.", ".1", "1.2.3", "-1.2", "1.4294967296"] {
+            assert!(bad.parse::<StreamId>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Writing what a model says while it says it: in coalesced batches, off the critical path.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use holdover_core::delta::Delta;
+use holdover_core::ids::Fence;
+use holdover_core::payload::Payload;
+use holdover_core::store::{DeltaBatch, DeltaOutcome, Receipt, Retry, StateStore, StoreError};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::{Instant, sleep_until};
+
+use crate::runtime::Backoff;
+
+/// What a write of deltas brought for the run.
+pub(super) enum Heard {
+    /// The news, asked for at this instant.
+    News(Instant, Receipt),
+    /// Another run owns the session.
+    Lost,
+}
+
+/// The deltas of one model call on their way to the store. One batch is out at a time; what comes meanwhile
+/// waits and travels with the next.
+pub(super) struct Deltas {
+    store: Arc<dyn StateStore>,
+    fence: Fence,
+    heard: UnboundedSender<Heard>,
+    stream: u32,
+    /// None once nothing more is written.
+    every: Option<Duration>,
+    waiting: Vec<Delta>,
+    /// When what waits is due.
+    due: Option<Instant>,
+    /// The place of the first delta that is not acknowledged.
+    next: u64,
+    out: Option<Out>,
+    backoff: Backoff,
+}
+
+struct Out {
+    batch: DeltaBatch,
+    asked: Instant,
+    answer: BoxFuture<'static, Result<DeltaOutcome, StoreError>>,
+}
+
+impl Deltas {
+    /// `every`: how long deltas are gathered before they are written; none: they are not.
+    pub(super) fn new(
+        store: Arc<dyn StateStore>,
+        fence: Fence,
+        heard: UnboundedSender<Heard>,
+        stream: u32,
+        every: Option<Duration>,
+    ) -> Self {
+        Self {
+            store,
+            fence,
+            heard,
+            stream,
+            every,
+            waiting: Vec::new(),
+            due: None,
+            next: 1,
+            out: None,
+            backoff: Backoff::store(),
+        }
+    }
+
+    /// Takes a piece of the answer.
+    pub(super) fn push(&mut self, delta: Delta) {
+        let Some(every) = self.every else { return };
+        if self.waiting.is_empty() && self.due.is_none() {
+            self.due = Some(Instant::now() + every);
+        }
+        Delta::coalesce(&mut self.waiting, delta);
+    }
+
+    /// Writes what is due, for as long as it is polled. Never ends; may be dropped and called again.
+    pub(super) async fn write(&mut self) {
+        loop {
+            if let Some(out) = &mut self.out {
+                let answer = (&mut out.answer).await;
+                self.answered(answer);
+                continue;
+            }
+            match self.due {
+                Some(due) => sleep_until(due).await,
+                None => pending().await,
+            }
+            self.send();
+        }
+    }
+
+    fn send(&mut self) {
+        self.due = None;
+        let payloads: Result<Vec<Payload>, _> =
+            self.waiting.drain(..).map(|delta| Payload::json(&delta)).collect();
+        match payloads {
+            Ok(deltas) if deltas.is_empty() => {}
+            Ok(deltas) => {
+                let batch = DeltaBatch { stream: self.stream, first: self.next, deltas };
+                self.request(batch, Instant::now());
+            }
+            Err(error) => self.give_up(&error),
+        }
+    }
+
+    fn request(&mut self, batch: DeltaBatch, at: Instant) {
+        let (store, fence, request) = (Arc::clone(&self.store), self.fence.clone(), batch.clone());
+        let answer = async move {
+            sleep_until(at).await;
+            store.append_deltas(&fence, request).await
+        };
+        self.out = Some(Out { batch, asked: at, answer: answer.boxed() });
+    }
+
+    fn answered(&mut self, answer: Result<DeltaOutcome, StoreError>) {
+        let Some(Out { batch, asked, .. }) = self.out.take() else { return };
+        match answer {
+            Ok(DeltaOutcome::Appended(receipt)) => {
+                self.next = batch.first + batch.deltas.len() as u64;
+                self.backoff = Backoff::store();
+                // The run may be over.
+                let _ = self.heard.send(Heard::News(asked, receipt));
+                if let Some(every) = self.every.filter(|_| !self.waiting.is_empty()) {
+                    self.due = Some(asked + every);
+                }
+            }
+            Ok(DeltaOutcome::StaleFence) => {
+                self.every = None;
+                let _ = self.heard.send(Heard::Lost);
+            }
+            Ok(refused @ (DeltaOutcome::Ended | DeltaOutcome::Gap { .. })) => {
+                self.give_up(&format!("{refused:?}"));
+            }
+            // The same batch again: what is there already stays as it is.
+            Err(error) if error.retry != Retry::Never => {
+                tracing::debug!(run = %self.fence, %error, "writing deltas again");
+                let at = Instant::now() + self.backoff.take();
+                self.request(batch, at);
+            }
+            Err(error) => self.give_up(&error),
+        }
+    }
+
+    /// Deltas are provisional: without them a reader waits for the message.
+    fn give_up(&mut self, why: &dyn std::fmt::Display) {
+        tracing::warn!(run = %self.fence, stream = self.stream, %why, "no more deltas are written");
+        self.every = None;
+        self.due = None;
+        self.waiting.clear();
+    }
+}

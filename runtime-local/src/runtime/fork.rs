@@ -1,0 +1,157 @@
+//! Branches: the checkpoints of a session, and sessions that begin from one.
+
+use holdover_core::fork::{self, ForkPlan};
+use holdover_core::ids::{CheckpointId, Incarnation, OperationId, SessionId, SessionKey};
+use holdover_core::machine::Machine;
+use holdover_core::store::{
+    Checkpoint, CheckpointQuery, ForkOutcome, Labels, NewFork, Page, PageRequest, Session, SessionStatus,
+};
+use uuid::Uuid;
+
+use super::repeat::repeated;
+use super::{Runtime, draw_id};
+use crate::error::RuntimeError;
+
+/// The fork of a session: from where, and under which name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fork {
+    at: Option<CheckpointId>,
+    to: Option<SessionId>,
+    labels: Labels,
+    operation: Option<OperationId>,
+}
+
+impl Fork {
+    /// From the newest checkpoint, under an id that is drawn.
+    pub fn newest() -> Self {
+        Self::default()
+    }
+
+    /// From this checkpoint.
+    pub fn at(checkpoint: CheckpointId) -> Self {
+        Self { at: Some(checkpoint), ..Self::default() }
+    }
+
+    /// Under this id.
+    #[must_use]
+    pub fn to(self, id: SessionId) -> Self {
+        Self { to: Some(id), ..self }
+    }
+
+    /// With this label beside those of the source, or in place of one.
+    #[must_use]
+    pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.labels.0.insert(name.into(), value.into());
+        self
+    }
+
+    /// At most once under this operation id: a repeat with the same checkpoint and session id answers as the
+    /// first did.
+    #[must_use]
+    pub fn once(self, operation: OperationId) -> Self {
+        Self { operation: Some(operation), ..self }
+    }
+}
+
+/// A session that was forked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forked {
+    /// Its key.
+    pub key: SessionKey,
+    /// The checkpoint it began from.
+    pub at: CheckpointId,
+    /// The status that it was left with: idle at the end of a turn; in the middle of one interrupted, so
+    /// that it can be [resumed](Runtime::resume) from there.
+    pub status: SessionStatus,
+}
+
+/// A checkpoint, read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckpointEntry {
+    /// As it is stored.
+    pub checkpoint: Checkpoint,
+    /// Where the session stood.
+    pub machine: Machine,
+}
+
+impl Runtime {
+    /// The checkpoints of a session, newest first: one after each step, and one wherever a run parked or
+    /// the turn ended.
+    pub async fn checkpoints(
+        &self,
+        key: &SessionKey,
+        page: PageRequest,
+    ) -> Result<Page<CheckpointEntry>, RuntimeError> {
+        self.existing(key).await?;
+        let query = CheckpointQuery { page, ..CheckpointQuery::all(key.clone()) };
+        let Page { items, next } = self.shared.store.list_checkpoints(&query).await?;
+        let read = |checkpoint: Checkpoint| {
+            let what = || format!("checkpoint {}", checkpoint.id);
+            let machine = checkpoint.state.parse();
+            let machine = machine.map_err(|error| RuntimeError::unreadable(key, what(), error))?;
+            Ok(CheckpointEntry { checkpoint, machine })
+        };
+        let items = items.into_iter().map(read).collect::<Result<_, RuntimeError>>()?;
+        Ok(Page { items, next })
+    }
+
+    /// Begins a session as another one was at a checkpoint: with its transcript up to there, its agent and
+    /// its labels, at rest. What was out or owed there stays behind: a call that had ended keeps its result,
+    /// one that was out is in doubt, every other is cancelled (`system:forked`). The source is not touched.
+    pub async fn fork(&self, from: &SessionKey, fork: Fork) -> Result<Forked, RuntimeError> {
+        let key = SessionKey::new(from.tenant.clone(), fork.to.clone().unwrap_or_else(draw_id));
+        let operation = fork.operation.clone().unwrap_or_else(draw_id);
+        let source = self.existing(from).await?;
+        let checkpoint = self.checkpoint(from, fork.at).await?;
+        let at = checkpoint.id;
+        let plan = self.plan_fork(&source, &checkpoint).await?;
+        let status = plan.status;
+        let mut labels = source.labels;
+        labels.0.extend(fork.labels.0);
+        let new = NewFork {
+            source: checkpoint.incarnation,
+            key: key.clone(),
+            incarnation: Incarnation(Uuid::new_v4()),
+            operation,
+            queue: source.queue,
+            labels,
+            definition: source.definition,
+            status,
+            state: plan.state,
+            messages: plan.messages,
+            events: plan.events,
+        };
+        match repeated(|| self.shared.store.fork_session(from, at, new.clone())).await? {
+            ForkOutcome::Forked { .. } => Ok(Forked { key, at, status }),
+            ForkOutcome::AlreadyExists { status, .. } => Err(RuntimeError::Exists { key, status }),
+            ForkOutcome::NoSource => Err(RuntimeError::NotFound { key: from.clone() }),
+            ForkOutcome::NoCheckpoint => Err(RuntimeError::NoCheckpoint { key: from.clone(), at: Some(at) }),
+        }
+    }
+
+    async fn checkpoint(
+        &self,
+        key: &SessionKey,
+        at: Option<CheckpointId>,
+    ) -> Result<Checkpoint, RuntimeError> {
+        let newest = PageRequest::first(std::num::NonZeroU32::MIN);
+        let query = CheckpointQuery { key: key.clone(), id: at, page: newest };
+        let found = self.shared.store.list_checkpoints(&query).await?.items.pop();
+        found.ok_or_else(|| RuntimeError::NoCheckpoint { key: key.clone(), at })
+    }
+
+    async fn plan_fork(&self, source: &Session, at: &Checkpoint) -> Result<ForkPlan, RuntimeError> {
+        let ranges = fork::needed_messages(&source.key, at)?;
+        // What is staged is read before the messages: a result that is promoted in between is in both.
+        let staged = match self.existing(&source.key).await? {
+            now if now.incarnation == at.incarnation => now.staged.results,
+            _ => return Err(RuntimeError::NotFound { key: source.key.clone() }),
+        };
+        let messages = if ranges.is_empty() {
+            Vec::new()
+        } else {
+            self.shared.store.read_messages(&source.key, &ranges).await?
+        };
+        Ok(fork::plan(&source.key, at, &messages, &staged, self.now())?)
+    }
+}

@@ -1,0 +1,52 @@
+//! Removing what nobody needs any more.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use holdover_core::ids::TenantId;
+use holdover_core::store::{PurgeReport, Remove, RetentionRule, SessionStatus};
+use holdover_core::time::Timestamp;
+
+use super::Runtime;
+use crate::error::RuntimeError;
+
+/// How many sessions one write deals with, so that no other write waits long for it.
+const AT_ONCE: NonZeroU32 = NonZeroU32::new(50).expect("it is not 0");
+
+/// What is removed, of which sessions. A session that is active, suspended, due, or has an unread item or a
+/// waiting interrupt is never touched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retention {
+    /// Of this tenant; of all if none.
+    pub tenant: Option<TenantId>,
+    /// Of sessions that rest with one of these statuses; of all that rest if empty.
+    pub status: Vec<SessionStatus>,
+    /// Of sessions in which nothing has changed for so long.
+    pub unchanged_for: Duration,
+    /// What.
+    pub remove: Remove,
+}
+
+impl Runtime {
+    /// Removes what `retention` says, batch by batch, and tells how much that was. May be stopped at any
+    /// time and called again.
+    pub async fn purge(&self, retention: &Retention) -> Result<PurgeReport, RuntimeError> {
+        let age = i64::try_from(retention.unchanged_for.as_millis()).unwrap_or(i64::MAX);
+        let rule = RetentionRule {
+            tenant: retention.tenant.clone(),
+            status: retention.status.clone(),
+            unchanged_since: Timestamp::from_ms(self.now().as_ms().saturating_sub(age)),
+            remove: retention.remove,
+            limit: AT_ONCE,
+        };
+        let mut all = PurgeReport::default();
+        loop {
+            let batch = self.shared.store.purge(&rule).await?;
+            all.sessions += batch.sessions;
+            all.checkpoints += batch.checkpoints;
+            if !batch.more {
+                return Ok(all);
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The reader behind [`Runtime::follow`]: looks, shows, waits for a hint, looks again.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use holdover_core::event::Event;
+use holdover_core::ids::{Incarnation, SessionKey};
+use holdover_core::payload::Payload;
+use holdover_core::store::{
+    DeltaPage, EventCursor, EventPage, EventPlace, PAGE_ROWS_MAX, Session, SessionStatus, StoredEvent,
+    StreamId, Watch,
+};
+use serde::de::DeserializeOwned;
+use tokio::time::sleep;
+
+use super::events::{DeltaEntry, EventEntry, Follow, Shown};
+use super::{Backoff, Runtime};
+use crate::error::RuntimeError;
+use crate::hint::Hint;
+
+/// How often to look where no hint comes.
+const POLL: Duration = Duration::from_secs(1);
+/// The same while a model speaks.
+const POLL_STREAM: Duration = Duration::from_millis(150);
+/// A store that hints all the time is looked at ever more slowly while nothing comes, down to this.
+const GAP: Duration = Duration::from_millis(1);
+const GAP_MAX: Duration = Duration::from_millis(20);
+
+pub(super) struct Tail {
+    runtime: Runtime,
+    key: SessionKey,
+    cursor: EventCursor,
+    incarnation: Option<Incarnation>,
+    follow: Follow,
+    /// Whether deltas are shown.
+    deltas: bool,
+    /// The stream whose deltas were shown last, while neither its message nor its end was.
+    within: Option<StreamId>,
+    /// Whether a stream runs.
+    streaming: bool,
+    read: VecDeque<Shown>,
+    pub(super) over: bool,
+}
+
+impl Tail {
+    pub(super) fn new(
+        runtime: Runtime,
+        key: SessionKey,
+        cursor: EventCursor,
+        follow: Follow,
+        deltas: bool,
+    ) -> Self {
+        let read = VecDeque::new();
+        let (incarnation, within) = (None, None);
+        Self {
+            runtime,
+            key,
+            cursor,
+            incarnation,
+            follow,
+            deltas,
+            within,
+            streaming: false,
+            read,
+            over: false,
+        }
+    }
+
+    pub(super) async fn next(&mut self) -> Result<Option<Shown>, RuntimeError> {
+        let mut gap = Backoff::new(GAP, GAP_MAX);
+        loop {
+            if let Some(shown) = self.read.pop_front() {
+                return Ok(Some(shown));
+            }
+            if self.over {
+                return Ok(None);
+            }
+            let store = self.runtime.store().clone();
+            let poll = if self.streaming { POLL_STREAM } else { POLL };
+            // Listen first, then look; and look at the session before its events, so that a session at
+            // rest has no event that is not read.
+            let mut hint = Hint::listen(&store, Watch::Session(self.key.clone()), poll).await;
+            let session = self.runtime.existing(&self.key).await?;
+            let more = self.look(&session).await?;
+            if more || !self.read.is_empty() {
+                continue;
+            }
+            if self.ends_with(&session) {
+                self.over = true;
+                continue;
+            }
+            if hint.heard().await {
+                sleep(gap.take()).await;
+            }
+        }
+    }
+
+    fn ends_with(&self, session: &Session) -> bool {
+        let due = session.alarm.is_some_and(|alarm| alarm <= self.runtime.now());
+        match self.follow {
+            Follow::Forever => false,
+            Follow::UntilRest => session.status.at_rest() && !due,
+            Follow::UntilParked => session.status != SessionStatus::Active && !due,
+            Follow::Available => true,
+        }
+    }
+
+    /// Reads the next page. True: there is more already.
+    async fn look(&mut self, session: &Session) -> Result<bool, RuntimeError> {
+        let place = self.place_in(session)?;
+        // A session that has nothing newer is not asked for it: who waits asks once a second.
+        let no_event = place.after >= session.last_event;
+        let no_stream = !self.deltas || (session.status != SessionStatus::Active && self.within.is_none());
+        if no_event && no_stream {
+            self.streaming = false;
+            return Ok(false);
+        }
+        match self.runtime.store().read_events(&self.key, &self.cursor, PAGE_ROWS_MAX).await? {
+            EventPage::Events { events, stream, next, more } => {
+                let life = session.incarnation;
+                self.show(life, place, events, stream.filter(|_| self.deltas), more)?;
+                let mut place = next.place_in(life).ok_or_else(|| self.gone())?;
+                place.within = place.within.filter(|(stream, _)| self.within == Some(*stream));
+                self.cursor = EventCursor::at(life, place);
+                Ok(more)
+            }
+            EventPage::Gone => Err(self.gone()),
+            EventPage::NotFound => Err(RuntimeError::NotFound { key: self.key.clone() }),
+        }
+    }
+
+    /// Where the cursor stands in this life of the session, which stays the one it was first found in.
+    fn place_in(&mut self, session: &Session) -> Result<EventPlace, RuntimeError> {
+        let known = *self.incarnation.get_or_insert(session.incarnation);
+        let place = self.cursor.place_in(session.incarnation).filter(|_| known == session.incarnation);
+        let mut place = place.ok_or_else(|| self.gone())?;
+        if !self.deltas {
+            place.within = None;
+        }
+        self.cursor = EventCursor::at(session.incarnation, place);
+        if self.within.is_none() {
+            self.within = place.within.map(|(stream, _)| stream);
+        }
+        Ok(place)
+    }
+
+    fn show(
+        &mut self,
+        incarnation: Incarnation,
+        mut place: EventPlace,
+        events: Vec<StoredEvent>,
+        stream: Option<DeltaPage>,
+        more: bool,
+    ) -> Result<(), RuntimeError> {
+        for stored in events {
+            let event: Event = self.parse(&stored.payload, || format!("event {}", stored.seq))?;
+            match self.within.and_then(|within| what_became_of(within, &event)) {
+                Some(Became::Message) => {
+                    self.within = None;
+                    place.within = None;
+                }
+                Some(Became::Nothing) => self.drop_stream(incarnation, &mut place),
+                None => {}
+            }
+            place.after = stored.seq;
+            let cursor = EventCursor::at(incarnation, place);
+            self.read.push_back(Shown::Event(EventEntry { cursor, seq: stored.seq, at: stored.at, event }));
+        }
+        self.streaming = stream.is_some();
+        // At the end of the log: what does not run any more, and has left no message, has died.
+        let runs = stream.as_ref().map(|page| page.stream);
+        if self.within != runs && (!more || runs.is_some()) {
+            self.drop_stream(incarnation, &mut place);
+        }
+        let Some(DeltaPage { stream, deltas }) = stream else { return Ok(()) };
+        for stored in deltas {
+            let delta = self.parse(&stored.payload, || format!("delta {stream}/{}", stored.place))?;
+            self.within = Some(stream);
+            place.within = Some((stream, stored.place));
+            let cursor = EventCursor::at(incarnation, place);
+            self.read.push_back(Shown::Delta(DeltaEntry { cursor, stream, place: stored.place, delta }));
+        }
+        Ok(())
+    }
+
+    /// Tells that the stream which the reader stood in is void, if it stood in one.
+    fn drop_stream(&mut self, incarnation: Incarnation, place: &mut EventPlace) {
+        place.within = None;
+        if let Some(stream) = self.within.take() {
+            let cursor = EventCursor::at(incarnation, *place);
+            self.read.push_back(Shown::Dropped { cursor, stream });
+        }
+    }
+
+    fn parse<T: DeserializeOwned>(
+        &self,
+        payload: &Payload,
+        what: impl FnOnce() -> String,
+    ) -> Result<T, RuntimeError> {
+        payload.parse().map_err(|error| RuntimeError::unreadable(&self.key, what(), error))
+    }
+
+    fn gone(&self) -> RuntimeError {
+        RuntimeError::Gone { key: self.key.clone() }
+    }
+}
+
+/// What became of a stream.
+enum Became {
+    /// Its message.
+    Message,
+    /// It died.
+    Nothing,
+}
+
+/// What `event` tells of the stream `within`; none if nothing.
+fn what_became_of(within: StreamId, event: &Event) -> Option<Became> {
+    match event {
+        Event::Message { stream: Some(ended), .. } if *ended == within => Some(Became::Message),
+        Event::Message { stream: Some(later), .. } if *later > within => Some(Became::Nothing),
+        Event::RunStarted { run, .. } if *run > within.run => Some(Became::Nothing),
+        Event::Message { .. }
+        | Event::RunStarted { .. }
+        | Event::Init { .. }
+        | Event::Call { .. }
+        | Event::Suspended { .. }
+        | Event::BackingOff { .. }
+        | Event::Forked { .. }
+        | Event::TeardownFailed { .. }
+        | Event::Done { .. }
+        | Event::AgentEnd { .. }
+        | Event::History { .. } => None,
+    }
+}

@@ -1,0 +1,29 @@
+//! Deltas: what a model says while it says it.
+
+use holdover_core::ids::Fence;
+use holdover_core::store::{DeltaBatch, DeltaOutcome, StoredDelta};
+use holdover_core::time::Timestamp;
+
+use crate::table::Sessions;
+
+/// Appends to the stream of the run that holds the session.
+pub fn append_deltas(
+    sessions: &mut Sessions,
+    fence: &Fence,
+    batch: DeltaBatch,
+    now: Timestamp,
+) -> DeltaOutcome {
+    let Some(record) = sessions.get_mut(&fence.key) else {
+        return DeltaOutcome::StaleFence;
+    };
+    let streamed = match record.row.stream(fence, &batch) {
+        Ok(streamed) => streamed,
+        Err(answer) => return answer,
+    };
+    if streamed.replaces {
+        record.deltas.clear();
+    }
+    let new = (batch.first..).zip(batch.deltas).skip(streamed.skip);
+    record.deltas.extend(new.map(|(place, payload)| StoredDelta { place, payload }));
+    DeltaOutcome::Appended(record.row.receipt(now))
+}

@@ -1,0 +1,49 @@
+//! Forks: a session that begins as another one was.
+
+use holdover_core::ids::{CheckpointId, SessionKey};
+use holdover_core::store::rules::SessionRow;
+use holdover_core::store::{Checkpoint, ForkOutcome, NewFork, StoreError};
+use holdover_core::time::Timestamp;
+
+use crate::limits::Limits;
+use crate::table::{Record, Sessions};
+
+/// Refuses what cannot be kept.
+pub fn check_fork(from: &SessionKey, new: &NewFork, limits: &Limits) -> Result<(), StoreError> {
+    new.check(from)?;
+    Limits::check_labels("fork_session", &new.labels)?;
+    new.payloads().try_for_each(|(field, payload)| limits.check("fork_session", field, payload))
+}
+
+/// Copies the prefix and makes the fork visible.
+pub fn fork(
+    sessions: &mut Sessions,
+    from: &SessionKey,
+    at: CheckpointId,
+    new: NewFork,
+    now: Timestamp,
+) -> ForkOutcome {
+    if let Some(existing) = sessions.get(&new.key) {
+        return existing.row.forked_before(&new, at);
+    }
+    let Some(source) = sessions.get(from).filter(|source| source.row.is_source(from, &new)) else {
+        return ForkOutcome::NoSource;
+    };
+    let Some(checkpoint) = source.checkpoints.iter().find(|checkpoint| checkpoint.id == at) else {
+        return ForkOutcome::NoCheckpoint;
+    };
+    let incarnation = new.incarnation;
+    let copied = source.checkpoints.iter().filter(|checkpoint| checkpoint.id <= at).cloned();
+    let mut record = Record {
+        state: Some(new.state.payload.clone()),
+        messages: source.messages.iter().filter(|m| m.seq <= checkpoint.last_message).cloned().collect(),
+        events: source.events.iter().filter(|e| e.seq <= checkpoint.last_event).cloned().collect(),
+        checkpoints: copied.map(|checkpoint| Checkpoint { incarnation, ..checkpoint }).collect(),
+        ..Record::new(SessionRow::fork(checkpoint, &new, now), new.labels.clone(), new.definition.clone())
+    };
+    record.append(new.messages, new.events, now);
+    record.checkpoints.push(record.row.checkpoint(new.state.payload, now));
+    let version = record.row.version;
+    sessions.insert(new.key, record);
+    ForkOutcome::Forked { version }
+}
