@@ -18,8 +18,8 @@ mod record;
 pub mod reference;
 mod report;
 mod runner;
-mod snapshot;
 mod shown;
+mod snapshot;
 mod suite;
 
 pub use bench::Bench;

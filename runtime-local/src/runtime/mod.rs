@@ -10,6 +10,7 @@ mod read;
 mod repeat;
 mod resume;
 mod retention;
+mod standing;
 mod stop;
 mod tail;
 mod wait;
@@ -34,6 +35,7 @@ pub use fork::{CheckpointEntry, Fork, Forked};
 pub use handle::RunHandle;
 pub use read::MessageEntry;
 pub use retention::Retention;
+pub use standing::{machine_of, outcome_of};
 
 pub(crate) use claim::Claimed;
 pub(crate) use repeat::{Backoff, GivenUp, until_answered};
