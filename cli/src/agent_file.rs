@@ -39,7 +39,7 @@ struct AgentFile {
     pass_environment: Vec<String>,
 }
 
-/// `"openai:gpt-5"`, or a table with `provider`, `name`, `base_url`, `api_key_env`.
+/// `"openai:gpt-5"`, or a table with the fields of [`ModelRef`].
 #[derive(Debug)]
 struct ModelEntry(ModelRef);
 
@@ -211,7 +211,7 @@ fn model(entry: Option<ModelEntry>, folder: &Path, instead: &Instead) -> Result<
 pub(crate) fn absolute_script(mut model: ModelRef, folder: &Path) -> ModelRef {
     match model.provider {
         Provider::Scripted => model.name = folder.join(&model.name).to_string_lossy().into_owned(),
-        Provider::OpenAi => {}
+        Provider::OpenAi | Provider::Anthropic => {}
     }
     model
 }

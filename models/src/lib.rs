@@ -1,18 +1,23 @@
 //! Model adapters behind core's `Model` trait.
 //!
 //! - [`OpenAi`]: any server that speaks OpenAI's chat completions, hosted or local.
+//! - [`Anthropic`]: any server that speaks Anthropic's messages.
 //! - [`ScriptedModel`]: no model at all, and named so: it answers from a file. For tests and demos.
 //!
 //! [`ModelRef`] names one of them as `PROVIDER:NAME`, and [`connect`] makes it.
 //!
 //! An adapter never retries by itself. What a provider's library thinks of types and errors stays in here.
 
+mod anthropic;
 mod openai;
 mod reference;
 mod scripted;
 #[cfg(test)]
 mod testing;
+mod wire;
 
-pub use openai::{ApiKey, OpenAi, OpenAiSettings};
+pub use anthropic::Anthropic;
+pub use openai::OpenAi;
 pub use reference::{InvalidModelRef, ModelRef, Provider, connect};
 pub use scripted::{Script, ScriptError, ScriptedModel};
+pub use wire::{ApiKey, ServerSettings};

@@ -3,15 +3,21 @@
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use holdover_core::model::{Model, ModelError, ModelErrorKind};
+use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
 
-use crate::openai::{ApiKey, OpenAi, OpenAiSettings};
+use crate::anthropic::Anthropic;
+use crate::openai::OpenAi;
 use crate::scripted::ScriptedModel;
+use crate::wire::{ApiKey, ServerSettings, TIMEOUT_MS_MAX};
 
 /// Where the key of OpenAI's own service is looked for.
 const OPENAI_KEY_ENV: &str = "OPENAI_API_KEY";
+/// Where the key of Anthropic's own service is looked for.
+const ANTHROPIC_KEY_ENV: &str = "ANTHROPIC_API_KEY";
 
 /// Which adapter speaks to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -20,15 +26,21 @@ pub enum Provider {
     /// Any server that speaks OpenAI's chat completions.
     #[serde(rename = "openai")]
     OpenAi,
+    /// Any server that speaks Anthropic's messages.
+    Anthropic,
     /// No model: a script in a file.
     Scripted,
 }
 
 impl Provider {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::OpenAi, Self::Anthropic, Self::Scripted];
+
     /// The wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
             Self::Scripted => "scripted",
         }
     }
@@ -53,13 +65,29 @@ pub struct ModelRef {
     pub provider: Provider,
     /// The model's name; the script's path.
     pub name: String,
-    /// Where the server is: `http://127.0.0.1:8080/v1`. Left out: OpenAI's own service.
+    /// Where the server is: `http://127.0.0.1:8080/v1`. Left out: the provider's own service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// The environment variable that holds the key. Left out: `OPENAI_API_KEY` for OpenAI's own service;
-    /// with a base URL, no key.
+    /// The environment variable that holds the key. Left out: `OPENAI_API_KEY` or `ANTHROPIC_API_KEY` for the
+    /// provider's own service; with a base URL, no key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
+    /// How long it may take to connect, in milliseconds: 1 to 3 600 000. Left out: 20 000.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "timeout_ms")]
+    pub connect_timeout_ms: Option<u64>,
+    /// How long the server may say nothing, in milliseconds: 1 to 3 600 000. Left out: 120 000. A runtime may
+    /// have a bound of its own, which stands.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "timeout_ms")]
+    pub stall_timeout_ms: Option<u64>,
+}
+
+fn timeout_ms<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let ms = u64::deserialize(deserializer)?;
+    if (1..=TIMEOUT_MS_MAX).contains(&ms) {
+        return Ok(Some(ms));
+    }
+    let expected = format!("milliseconds from 1 to {TIMEOUT_MS_MAX}");
+    Err(de::Error::invalid_value(de::Unexpected::Unsigned(ms), &expected.as_str()))
 }
 
 /// A text that names no model.
@@ -69,13 +97,17 @@ pub enum InvalidModelRef {
     #[error("model {0:?}: write PROVIDER:NAME, for example openai:gpt-5")]
     NoProvider(String),
     /// No such adapter.
-    #[error("model {model:?}: unknown provider {provider:?}; known are openai and scripted")]
+    #[error("model {model:?}: unknown provider {provider:?}; known are {}", known())]
     UnknownProvider {
         /// The whole text.
         model: String,
         /// What stands before the colon.
         provider: String,
     },
+}
+
+fn known() -> String {
+    Provider::ALL.map(Provider::as_str).join(", ")
 }
 
 impl FromStr for ModelRef {
@@ -86,14 +118,18 @@ impl FromStr for ModelRef {
             Some((provider, name)) if !provider.is_empty() && !name.is_empty() => (provider, name),
             Some(_) | None => return Err(InvalidModelRef::NoProvider(text.to_owned())),
         };
-        let provider = [Provider::OpenAi, Provider::Scripted]
-            .into_iter()
-            .find(|known| known.as_str() == provider)
-            .ok_or_else(|| InvalidModelRef::UnknownProvider {
-                model: text.to_owned(),
-                provider: provider.to_owned(),
+        let provider =
+            Provider::ALL.into_iter().find(|known| known.as_str() == provider).ok_or_else(|| {
+                InvalidModelRef::UnknownProvider { model: text.to_owned(), provider: provider.to_owned() }
             })?;
-        Ok(Self { provider, name: name.to_owned(), base_url: None, api_key_env: None })
+        Ok(Self {
+            provider,
+            name: name.to_owned(),
+            base_url: None,
+            api_key_env: None,
+            connect_timeout_ms: None,
+            stall_timeout_ms: None,
+        })
     }
 }
 
@@ -106,34 +142,59 @@ impl fmt::Display for ModelRef {
 /// The model that `reference` names. Reads the key or the script; asks no server.
 ///
 /// Errors are of kind `Configuration`: a key that is not set, a script that cannot be read, a field that
-/// the provider does not know.
+/// the provider does not know, a time-out out of bounds.
 pub fn connect(reference: &ModelRef) -> Result<Arc<dyn Model>, ModelError> {
+    let name = reference.name.as_str();
     match reference.provider {
         Provider::OpenAi => {
-            let mut settings = OpenAiSettings::new(&reference.name);
-            let key_env = match &reference.base_url {
-                Some(url) => {
-                    settings.base_url.clone_from(url);
-                    reference.api_key_env.as_deref()
-                }
-                None => Some(reference.api_key_env.as_deref().unwrap_or(OPENAI_KEY_ENV)),
-            };
-            settings.api_key = key_env.map(ApiKey::from_env).transpose()?;
-            Ok(Arc::new(OpenAi::new(settings)?))
+            Ok(Arc::new(OpenAi::new(settings(reference, ServerSettings::openai(name), OPENAI_KEY_ENV)?)?))
         }
+        Provider::Anthropic => Ok(Arc::new(Anthropic::new(settings(
+            reference,
+            ServerSettings::anthropic(name),
+            ANTHROPIC_KEY_ENV,
+        )?)?)),
         Provider::Scripted => {
-            for (field, value) in [("base_url", &reference.base_url), ("api_key_env", &reference.api_key_env)]
-            {
-                if value.is_some() {
+            for (field, given) in [
+                ("base_url", reference.base_url.is_some()),
+                ("api_key_env", reference.api_key_env.is_some()),
+                ("connect_timeout_ms", reference.connect_timeout_ms.is_some()),
+                ("stall_timeout_ms", reference.stall_timeout_ms.is_some()),
+            ] {
+                if given {
                     return Err(ModelError::new(
                         ModelErrorKind::Configuration,
                         format!("{reference}: a script has no {field}"),
                     ));
                 }
             }
-            Ok(Arc::new(ScriptedModel::open(&reference.name)?))
+            Ok(Arc::new(ScriptedModel::open(name)?))
         }
     }
+}
+
+/// `service`, the provider's own, with what `reference` says instead.
+fn settings(
+    reference: &ModelRef,
+    service: ServerSettings,
+    key_env: &str,
+) -> Result<ServerSettings, ModelError> {
+    let mut settings = service;
+    let key_env = match &reference.base_url {
+        Some(url) => {
+            settings.base_url.clone_from(url);
+            reference.api_key_env.as_deref()
+        }
+        None => Some(reference.api_key_env.as_deref().unwrap_or(key_env)),
+    };
+    settings.api_key = key_env.map(ApiKey::from_env).transpose()?;
+    if let Some(ms) = reference.connect_timeout_ms {
+        settings.connect_timeout = Duration::from_millis(ms);
+    }
+    if let Some(ms) = reference.stall_timeout_ms {
+        settings.stall_timeout = Duration::from_millis(ms);
+    }
+    Ok(settings)
 }
 
 #[cfg(test)]
@@ -150,7 +211,7 @@ mod tests {
         let error = "oracle:delphi".parse::<ModelRef>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "model \"oracle:delphi\": unknown provider \"oracle\"; known are openai and scripted"
+            "model \"oracle:delphi\": unknown provider \"oracle\"; known are openai, anthropic, scripted"
         );
     }
 
@@ -166,9 +227,37 @@ mod tests {
         assert_eq!(connect(&reference).unwrap().name(), "openai:m");
         reference.base_url = Some("not a url".to_owned());
         assert!(connect(&reference).err().unwrap().detail.contains("base_url"));
+        reference.base_url = Some("http://127.0.0.1:1/v1".to_owned());
+        reference.stall_timeout_ms = Some(0);
+        assert!(connect(&reference).err().unwrap().detail.contains("stall_timeout"));
+        let claude: ModelRef = "anthropic:m".parse().unwrap();
+        if std::env::var_os(ANTHROPIC_KEY_ENV).is_none() {
+            assert!(connect(&claude).err().unwrap().detail.contains(ANTHROPIC_KEY_ENV));
+        }
+        let claude = ModelRef { base_url: Some("http://127.0.0.1:1/v1".to_owned()), ..claude };
+        assert_eq!(connect(&claude).unwrap().name(), "anthropic:m");
         let mut script: ModelRef = "scripted:/no/such/script.toml".parse().unwrap();
         assert!(connect(&script).err().unwrap().detail.contains("/no/such/script.toml"));
         script.base_url = Some("http://a/".to_owned());
         assert!(connect(&script).err().unwrap().detail.contains("a script has no base_url"));
+    }
+
+    #[test]
+    fn a_table_says_how_long_to_wait() {
+        let read =
+            |more: &str| toml::from_str::<ModelRef>(&format!("provider = 'anthropic'\nname = 'm'\n{more}"));
+        let model = read("connect_timeout_ms = 1\nstall_timeout_ms = 3600000").unwrap();
+        assert_eq!((model.connect_timeout_ms, model.stall_timeout_ms), (Some(1), Some(TIMEOUT_MS_MAX)));
+        assert_eq!(serde_json::to_value(read("").unwrap()).unwrap().as_object().unwrap().len(), 2);
+        for (bad, why) in [
+            ("stall_timeout_ms = 0", "expected milliseconds from 1 to 3600000"),
+            ("connect_timeout_ms = 3600001", "expected milliseconds from 1 to 3600000"),
+            ("stall_timeout_ms = -1", "invalid value"),
+            ("stall_timeout_ms = 'long'", "invalid type"),
+            ("stall_timeout = 1", "unknown field `stall_timeout`"),
+        ] {
+            let error = read(bad).unwrap_err().to_string();
+            assert!(error.contains(why), "{bad}: {error}");
+        }
     }
 }

@@ -63,7 +63,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Run", &["run", "send", "resume", "retry", "work"]),
     ("Answer and stop", &["approve", "deny", "answer", "interrupt", "abort"]),
     ("Look", &["sessions", "events", "doctor"]),
-    ("Learn and set up", &["demo", "machine", "completions", "help"]),
+    ("Learn and set up", &["demo", "machine", "conformance", "completions", "help"]),
 ];
 
 /// `command` with its commands shown in groups.

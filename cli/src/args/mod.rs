@@ -1,6 +1,7 @@
 //! What may stand on the command line.
 
 mod answers;
+mod conformance;
 mod drive;
 mod help;
 mod look;
@@ -9,6 +10,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use holdover_core::ids::TenantId;
 
 pub(crate) use answers::{Answer, Approve, Decide, Deny, Stop};
+pub(crate) use conformance::{Conformance, Form};
 pub(crate) use drive::{Again, Drive, Run, Send, Work};
 pub(crate) use look::{Completions, Delete, Demo, Doctor, Events, List, Machine, One, Pending, Sessions};
 
@@ -88,6 +90,8 @@ pub(crate) enum Command {
     Events(Events),
     /// Examine a store: what it promises, what it holds, and what is stuck in it
     Doctor(Doctor),
+    /// Run the conformance suite against a store, on fresh data of its own
+    Conformance(Conformance),
     /// Play a session through approval, kill -9 and recovery, in a temporary folder
     Demo(Demo),
     /// Show the machine by which every session moves

@@ -2,27 +2,34 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use genai::chat::{ChatStream, ChatStreamEvent, StopReason as GenaiStop, StreamEnd, Usage};
 use holdover_core::model::{
     AnswerPart, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelStream, StopReason, TokenUsage,
 };
+use tokio::time::timeout;
 
 use super::calls::CallFrames;
-use super::failure::Failures;
-
-/// The most bytes of text and reasoning of one answer.
-const TEXT_BYTES_MAX: usize = 16 * 1024 * 1024;
+use super::failure::classify;
+use crate::wire::bounds::TEXT_BYTES_MAX;
+use crate::wire::{Redaction, incomplete, malformed, stalled};
 
 type Item = Result<ModelEvent, ModelError>;
 
 /// Reads the library's stream up to its end or its first error.
-pub(super) fn stream(inner: ChatStream, frames: Arc<CallFrames>, failures: Failures) -> ModelStream {
+pub(super) fn stream(
+    inner: ChatStream,
+    frames: Arc<CallFrames>,
+    stall: Duration,
+    redaction: Redaction,
+) -> ModelStream {
     let reading = Reading {
         inner,
         frames,
-        failures,
+        stall,
+        redaction,
         text: String::new(),
         reasoning: String::new(),
         ready: VecDeque::new(),
@@ -38,7 +45,8 @@ pub(super) fn stream(inner: ChatStream, frames: Arc<CallFrames>, failures: Failu
 struct Reading {
     inner: ChatStream,
     frames: Arc<CallFrames>,
-    failures: Failures,
+    stall: Duration,
+    redaction: Redaction,
     text: String,
     reasoning: String,
     ready: VecDeque<Item>,
@@ -54,17 +62,16 @@ impl Reading {
             if self.over {
                 return None;
             }
-            let event = self.inner.next().await;
+            // The library's own time-outs take a comment for an answer.
+            let event = timeout(self.stall, self.inner.next()).await;
             for (index, tool) in self.frames.newly_started() {
                 self.ready.push_back(Ok(ModelEvent::CallStarted { index, tool }));
             }
             match event {
-                Some(Ok(event)) => self.take(event),
-                Some(Err(error)) => {
-                    let error = self.failures.classify(&error, self.frames.any_frame());
-                    self.end(Err(error));
-                }
-                None => self.end(Err(incomplete("the stream ended without [DONE]"))),
+                Err(_) => self.end(Err(stalled(self.frames.any_frame()))),
+                Ok(Some(Ok(event))) => self.take(event),
+                Ok(Some(Err(error))) => self.end(Err(classify(&error, self.frames.any_frame()))),
+                Ok(None) => self.end(Err(incomplete("the stream ended without [DONE]"))),
             }
         }
     }
@@ -97,7 +104,7 @@ impl Reading {
     fn end(&mut self, last: Item) {
         if !self.over {
             self.over = true;
-            self.ready.push_back(last);
+            self.ready.push_back(last.map_err(|error| self.redaction.apply(error)));
         }
     }
 
@@ -105,7 +112,7 @@ impl Reading {
         let Some(stop) = end.captured_stop_reason else {
             return Err(incomplete("the stream ended without a reason to stop"));
         };
-        let calls = self.frames.take().map_err(malformed)?;
+        let calls = self.frames.take(matches!(stop, GenaiStop::MaxTokens(_))).map_err(malformed)?;
         let stop = stop_reason(&stop, !calls.is_empty())?;
         let mut parts = Vec::new();
         if !self.reasoning.is_empty() {
@@ -148,12 +155,4 @@ fn usage(usage: &Usage) -> TokenUsage {
             usage.completion_tokens_details.as_ref().and_then(|details| details.reasoning_tokens),
         ),
     }
-}
-
-fn incomplete(why: impl Into<String>) -> ModelError {
-    ModelError::new(ModelErrorKind::Incomplete, why)
-}
-
-fn malformed(why: impl Into<String>) -> ModelError {
-    ModelError::new(ModelErrorKind::Malformed, why)
 }

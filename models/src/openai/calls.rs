@@ -10,10 +10,7 @@ use holdover_core::model::AnswerPart;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The most calls of one answer.
-const CALLS_MAX: usize = 128;
-/// The most bytes of the arguments of one answer's calls.
-const ARGUMENTS_BYTES_MAX: usize = 8 * 1024 * 1024;
+use crate::wire::bounds::{ARGUMENTS_BYTES_MAX, CALLS_MAX};
 
 /// Watches the frames of one stream.
 #[derive(Default)]
@@ -86,8 +83,9 @@ impl CallFrames {
             .collect()
     }
 
-    /// All calls of a stream that ended, in the order they began; or why they cannot be read.
-    pub(super) fn take(&self) -> Result<Vec<AnswerPart>, String> {
+    /// All calls of a stream that ended, in the order they began; or why they cannot be read. `cut`: whether
+    /// the answer ended at its cap on tokens, maybe in the middle of the last call.
+    pub(super) fn take(&self, cut: bool) -> Result<Vec<AnswerPart>, String> {
         let mut seen = self.lock();
         if let Some(problem) = seen.problem.take() {
             return Err(problem);
@@ -95,12 +93,19 @@ impl CallFrames {
         if seen.calls.iter().any(|call| call.tool.is_empty()) {
             return Err("a tool call names no tool".to_owned());
         }
-        Ok(std::mem::take(&mut seen.calls)
+        let calls = std::mem::take(&mut seen.calls);
+        let last = calls.len().saturating_sub(1);
+        Ok(calls
             .into_iter()
-            .map(|call| AnswerPart::Call {
+            .enumerate()
+            .map(|(at, call)| AnswerPart::Call {
                 tool: call.tool,
                 // Some servers write nothing for a tool without arguments.
-                arguments: if call.arguments.trim().is_empty() { "{}".to_owned() } else { call.arguments },
+                arguments: if call.arguments.trim().is_empty() && !(cut && at == last) {
+                    "{}".to_owned()
+                } else {
+                    call.arguments
+                },
             })
             .collect())
     }
@@ -114,7 +119,8 @@ impl CallFrames {
 impl ChatFrameSink for CallFrames {
     fn on_frame(&self, _: &FrameCtx, frame: RawFrameRef<'_>) {
         let mut seen = self.lock();
-        seen.any_frame = true;
+        // A comment comes as a frame without data.
+        seen.any_frame |= !frame.data.is_empty();
         if !frame.data.contains("\"tool_calls\"") || seen.problem.is_some() {
             return;
         }
@@ -186,7 +192,7 @@ mod tests {
         for delta in deltas {
             frames.lock().add(serde_json::from_value(delta.clone()).unwrap());
         }
-        frames.take().map(|parts| {
+        frames.take(false).map(|parts| {
             parts
                 .into_iter()
                 .map(|part| match part {

@@ -5,8 +5,6 @@ mod calls;
 mod failure;
 mod request;
 #[cfg(test)]
-mod server;
-#[cfg(test)]
 mod tests;
 
 use std::fmt;
@@ -22,77 +20,7 @@ use holdover_core::model::{Model, ModelError, ModelErrorKind, ModelRequest, Mode
 use serde_json::json;
 
 use self::calls::CallFrames;
-use self::failure::Failures;
-
-const OPENAI_BASE_URL: &str = "https://api.openai.com/v1/";
-/// How long it may take to connect.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long a server may send nothing at all.
-const STALL_TIMEOUT: Duration = Duration::from_secs(120);
-
-/// A key. Never shown: not in `Debug`, not in errors.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ApiKey(String);
-
-impl ApiKey {
-    /// This key.
-    pub fn new(key: impl Into<String>) -> Self {
-        Self(key.into())
-    }
-
-    /// The key in the environment variable `name`. Not set or empty: an error of kind `Configuration`.
-    pub fn from_env(name: &str) -> Result<Self, ModelError> {
-        let refuse = |why: &str| {
-            Err(ModelError::new(
-                ModelErrorKind::Configuration,
-                format!("environment variable {name:?} with the key {why}"),
-            ))
-        };
-        if name.is_empty() || name.contains(['=', '\0']) {
-            return refuse("cannot be a variable's name");
-        }
-        match std::env::var(name) {
-            Ok(key) if key.trim().is_empty() => refuse("is empty"),
-            Ok(key) => Ok(Self(key.trim().to_owned())),
-            Err(std::env::VarError::NotPresent) => refuse("is not set"),
-            Err(std::env::VarError::NotUnicode(_)) => refuse("is not UTF-8"),
-        }
-    }
-}
-
-impl fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ApiKey(…)")
-    }
-}
-
-/// What an [`OpenAi`] needs.
-#[derive(Debug, Clone)]
-pub struct OpenAiSettings {
-    /// The model, as the server names it.
-    pub model: String,
-    /// Where the server is, up to before `/chat/completions`.
-    pub base_url: String,
-    /// The key. None: no key is sent.
-    pub api_key: Option<ApiKey>,
-    /// How long it may take to connect.
-    pub connect_timeout: Duration,
-    /// How long the server may send nothing at all, before the answer and in the middle of it.
-    pub stall_timeout: Duration,
-}
-
-impl OpenAiSettings {
-    /// `model` at OpenAI's own service, without a key yet, 20 s to connect and 120 s of silence.
-    pub fn new(model: impl Into<String>) -> Self {
-        Self {
-            model: model.into(),
-            base_url: OPENAI_BASE_URL.to_owned(),
-            api_key: None,
-            connect_timeout: CONNECT_TIMEOUT,
-            stall_timeout: STALL_TIMEOUT,
-        }
-    }
-}
+use crate::wire::{Redaction, ServerSettings, endpoint};
 
 /// A model behind a server that speaks OpenAI's chat completions, streamed.
 ///
@@ -103,33 +31,28 @@ pub struct OpenAi {
     model: String,
     target: ServiceTarget,
     client: Client,
-    failures: Failures,
+    redaction: Redaction,
     stall_timeout: Duration,
 }
 
 impl OpenAi {
     /// An adapter with these settings. Asks no server.
-    pub fn new(settings: OpenAiSettings) -> Result<Self, ModelError> {
-        let configuration = |why: String| ModelError::new(ModelErrorKind::Configuration, why);
-        if settings.model.is_empty() {
-            return Err(configuration("model has no name".to_owned()));
-        }
-        let base_url = checked_base_url(&settings.base_url).map_err(configuration)?;
+    pub fn new(settings: ServerSettings) -> Result<Self, ModelError> {
+        let settings = settings.checked()?;
         let web = WebConfig::default().with_connect_timeout(settings.connect_timeout);
-        let client = Client::builder()
-            .with_web_config(web)
-            .build()
-            .map_err(|error| configuration(format!("no HTTP client: {error}")))?;
+        let client = Client::builder().with_web_config(web).build().map_err(|error| {
+            ModelError::new(ModelErrorKind::Configuration, format!("no HTTP client: {error}"))
+        })?;
         let auth = match &settings.api_key {
-            Some(key) => AuthData::from_single(key.0.clone()),
+            Some(key) => AuthData::from_single(key.reveal()),
             // The library wants a key for this kind of server; this is how to send none.
             None => AuthData::RequestOverride {
-                url: completions_url(&base_url),
+                url: endpoint(&settings.base_url, "chat/completions"),
                 headers: Headers::from(("accept".to_owned(), "text/event-stream".to_owned())),
             },
         };
         let target = ServiceTarget {
-            endpoint: Endpoint::from_owned(base_url),
+            endpoint: Endpoint::from_owned(settings.base_url),
             auth,
             // Forced: by its name alone the library might send it to another provider.
             model: ModelIden::new(AdapterKind::OpenAI, settings.model.as_str()),
@@ -139,7 +62,7 @@ impl OpenAi {
             model: settings.model,
             target,
             client,
-            failures: Failures::new(settings.api_key.map(|key| key.0)),
+            redaction: Redaction::new(settings.api_key.as_ref()),
             stall_timeout: settings.stall_timeout,
         })
     }
@@ -181,38 +104,7 @@ impl Model for OpenAi {
             .client
             .exec_chat_stream(ModelSpec::from_target(self.target.clone()), chat, Some(&options))
             .await
-            .map_err(|error| self.failures.classify(&error, false))?;
-        Ok(answer::stream(response.stream, frames, self.failures.clone()))
-    }
-}
-
-/// The base URL with a slash at its end, or why it is none.
-fn checked_base_url(text: &str) -> Result<String, String> {
-    let fail = |why: &str| Err(format!("base_url {text:?} {why}"));
-    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
-    let Some(rest) = rest else { return fail("does not begin with http:// or https://") };
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    if host.is_empty() || text.contains(char::is_whitespace) {
-        return fail("is not a URL");
-    }
-    if host.contains('@') {
-        // Not shown: it may hold a password.
-        return Err("base_url holds a user name; name the key's variable instead".to_owned());
-    }
-    let (path, query) = match text.split_once('?') {
-        Some((path, query)) => (path, Some(query)),
-        None => (text, None),
-    };
-    let slash = if path.ends_with('/') { "" } else { "/" };
-    Ok(match query {
-        Some(query) => format!("{path}{slash}?{query}"),
-        None => format!("{path}{slash}"),
-    })
-}
-
-fn completions_url(base_url: &str) -> String {
-    match base_url.split_once('?') {
-        Some((path, query)) => format!("{path}chat/completions?{query}"),
-        None => format!("{base_url}chat/completions"),
+            .map_err(|error| self.redaction.apply(failure::classify(&error, false)))?;
+        Ok(answer::stream(response.stream, frames, self.stall_timeout, self.redaction.clone()))
     }
 }

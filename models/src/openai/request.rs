@@ -1,31 +1,18 @@
 //! A request in the library's words.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
-
 use genai::chat::{ChatMessage, ChatRequest, ContentPart, MessageContent, Tool, ToolCall, ToolResponse};
-use holdover_core::ids::CallId;
-use holdover_core::message::{AssistantMessage, AssistantPart, Message, ToolResult};
-use holdover_core::model::{ModelError, ModelErrorKind, ModelRequest};
+use holdover_core::message::{AssistantMessage, AssistantPart, Message};
+use holdover_core::model::{ModelError, ModelRequest};
 use serde_json::Value;
 
-/// The longest call id that OpenAI takes.
-const WIRE_ID_BYTES_MAX: usize = 40;
+use crate::wire::{Results, call_id, told};
 
 /// The request. Each assistant message with calls is followed by exactly their results, in call order, as
 /// OpenAI demands; decisions and notices are left out.
 pub(super) fn to_chat(request: &ModelRequest) -> Result<ChatRequest, ModelError> {
-    let mut results: HashMap<&CallId, &ToolResult> = HashMap::new();
-    let mut last_user = 0;
-    for (at, message) in request.messages.iter().enumerate() {
-        match &**message {
-            Message::Tool(result) => {
-                results.insert(&result.call, result);
-            }
-            Message::User(_) => last_user = at,
-            Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) => {}
-        }
-    }
+    let results = Results::in_transcript(&request.messages);
+    let last_user = request.messages.iter().rposition(|message| matches!(&**message, Message::User(_)));
+    let last_user = last_user.unwrap_or(0);
     let mut messages = Vec::with_capacity(request.messages.len());
     let mut calls_before = 0;
     for (at, message) in request.messages.iter().enumerate() {
@@ -55,7 +42,7 @@ pub(super) fn to_chat(request: &ModelRequest) -> Result<ChatRequest, ModelError>
 fn push_assistant(
     messages: &mut Vec<ChatMessage>,
     said: &AssistantMessage,
-    results: &HashMap<&CallId, &ToolResult>,
+    results: &Results<'_>,
     calls_before: &mut usize,
     this_turn: bool,
 ) -> Result<(), ModelError> {
@@ -71,13 +58,8 @@ fn push_assistant(
             }
             AssistantPart::Reasoning { .. } => {}
             AssistantPart::Call(call) => {
-                let Some(result) = results.get(&call.id) else {
-                    return Err(ModelError::new(
-                        ModelErrorKind::Configuration,
-                        format!("the transcript has no result of call {}", call.id),
-                    ));
-                };
-                let id = wire_id(&call.id, *calls_before).into_owned();
+                let result = results.of(&call.id)?;
+                let id = call_id(&call.id, *calls_before).into_owned();
                 *calls_before += 1;
                 parts.push(ContentPart::ToolCall(ToolCall {
                     call_id: id.clone(),
@@ -85,8 +67,7 @@ fn push_assistant(
                     fn_arguments: arguments(&call.arguments),
                     thought_signatures: None,
                 }));
-                let content = if result.content.is_empty() { "[no output]" } else { &result.content };
-                answers.push(ChatMessage::from(ToolResponse::new(id, content)));
+                answers.push(ChatMessage::from(ToolResponse::new(id, told(result))));
             }
         }
     }
@@ -101,17 +82,4 @@ fn push_assistant(
 /// What is not JSON goes as a JSON string: servers refuse a transcript with arguments that are none.
 fn arguments(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
-}
-
-/// Our call id if servers take it; else one made from it and its place, the same in every request.
-fn wire_id(id: &CallId, calls_before: usize) -> Cow<'_, str> {
-    let id = id.as_str();
-    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if id.len() <= WIRE_ID_BYTES_MAX && id.chars().all(fits) {
-        return Cow::Borrowed(id);
-    }
-    let mut made = format!("call_{calls_before}_");
-    made.extend(id.chars().map(|c| if fits(c) { c } else { '_' }));
-    made.truncate(WIRE_ID_BYTES_MAX);
-    Cow::Owned(made)
 }

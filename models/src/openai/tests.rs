@@ -1,5 +1,6 @@
 //! The adapter against a server on loopback.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -9,14 +10,17 @@ use holdover_core::model::{
 };
 use serde_json::{Value, json};
 
-use super::server::{Reply, Seen, Then, serve};
-use super::{ApiKey, OpenAi, OpenAiSettings};
-use crate::testing::{ask, assistant, request, result, user};
+use super::OpenAi;
+use crate::testing::server::{Reply, Seen, Then, serve};
+use crate::testing::{self, ask, assistant, faults, request, result, settings, user};
+use crate::wire::{ApiKey, ServerSettings};
 
-fn model(base_url: &str) -> OpenAi {
-    let mut settings = OpenAiSettings::new("test-model");
-    settings.base_url = base_url.to_owned();
-    OpenAi::new(settings).unwrap()
+fn open(settings: ServerSettings) -> Arc<dyn Model> {
+    Arc::new(OpenAi::new(settings).unwrap())
+}
+
+fn model(base_url: &str) -> Arc<dyn Model> {
+    open(settings(base_url))
 }
 
 fn delta(delta: Value) -> Value {
@@ -31,22 +35,12 @@ fn text(text: &str) -> ModelEvent {
     ModelEvent::Text(text.to_owned())
 }
 
-/// What comes of `reply`, and what the server saw.
 async fn exchange(reply: Reply) -> (Vec<Result<ModelEvent, ModelError>>, Seen) {
-    let (base_url, serving) = serve(reply).await;
-    let events = ask(&model(&base_url), request(vec![user("Hello")])).await;
-    (events, serving.await.unwrap())
+    testing::exchange(open, reply).await
 }
 
-/// The reply must end in one error, after these events.
 async fn check_fails(reply: Reply, before: &[ModelEvent], kind: ModelErrorKind) -> ModelError {
-    let (mut events, _) = exchange(reply).await;
-    let error = events.pop().unwrap().expect_err("an error ends it");
-    let events: Vec<_> = events.into_iter().map(|event| event.expect("one error only")).collect();
-    assert_eq!(events, before);
-    assert_eq!(error.kind, kind, "{error}");
-    assert!(!error.detail.contains('\n'), "{error}");
-    error
+    testing::check_fails(open, reply, before, kind).await
 }
 
 #[tokio::test]
@@ -158,9 +152,8 @@ async fn a_cut_stream_is_never_an_answer() {
     check_fails(begun(), &[text("Good ")], Incomplete).await;
     check_fails(begun().done(), &[text("Good ")], Incomplete).await;
     check_fails(begun().then(Then::Cut), &[text("Good ")], Incomplete).await;
-    let mut ended = Reply::sse(&[delta(json!({ "content": "Good " })), finish("stop")]);
-    ended.then = Then::Cut;
-    check_fails(ended, &[text("Good ")], Incomplete).await;
+    let ended = Reply::sse(&[delta(json!({ "content": "Good " })), finish("stop")]);
+    check_fails(ended.then(Then::Cut), &[text("Good ")], Incomplete).await;
     check_fails(Reply::sse(&[]), &[], Incomplete).await;
     check_fails(Reply::sse(&[finish("")]).done(), &[], Incomplete).await;
 }
@@ -199,21 +192,36 @@ async fn a_server_that_is_not_there_is_a_network_error_without_its_url() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base_url = format!("http://{}/v1?token=secret", listener.local_addr().unwrap());
     drop(listener);
-    let events = ask(&model(&base_url), request(vec![user("Hello")])).await;
+    let events = ask(&*model(&base_url), request(vec![user("Hello")])).await;
     let [Err(error)] = events.as_slice() else { panic!("one error: {events:?}") };
     assert_eq!(error.kind, ModelErrorKind::Network);
     assert!(error.detail.contains("refused") && !error.detail.contains("secret"), "{error}");
 }
 
 #[tokio::test]
-async fn silence_is_a_stall() {
-    for begun in [Reply::sse(&[]), Reply::sse(&[delta(json!({ "content": "Good " }))])] {
-        let (base_url, _serving) = serve(begun.then(Then::Hang)).await;
-        let mut settings = OpenAiSettings::new("m");
-        settings.base_url = base_url;
-        settings.stall_timeout = Duration::from_millis(100);
-        let mut events = ask(&OpenAi::new(settings).unwrap(), request(vec![user("Hello")])).await;
-        assert_eq!(events.pop().unwrap().unwrap_err().kind, ModelErrorKind::Stalled);
+async fn a_faulty_server_is_known_by_its_fault() {
+    let begun = format!("data: {}\n\n", delta(json!({ "content": "Gü" })));
+    let wire = faults::Wire {
+        begun,
+        rest: format!("data: {}\n\ndata: [DONE]\n\n", finish("stop")),
+        frame: format!("data: {}\n\n", delta(json!({ "content": "more" }))),
+        // The library reads what is no stream as one without frames.
+        page: ModelErrorKind::Incomplete,
+        // And the beginning of a frame as a whole one, if the body ends there as it should.
+        half_frame: ModelErrorKind::Malformed,
+    };
+    faults::check(open, &wire).await;
+}
+
+#[tokio::test]
+async fn a_call_that_was_cut_off_is_not_made_up() {
+    let call = |index: usize| json!({ "tool_calls": [{ "index": index, "function": { "name": "t" } }] });
+    let chunks = |reason| Reply::sse(&[delta(call(0)), delta(call(1)), finish(reason)]).done();
+    for (reason, last) in [("length", ""), ("tool_calls", "{}")] {
+        let found = testing::answer(open, chunks(reason)).await.parts;
+        let call =
+            |arguments: &str| AnswerPart::Call { tool: "t".to_owned(), arguments: arguments.to_owned() };
+        assert_eq!(found, [call("{}"), call(last)], "{reason}");
     }
 }
 
@@ -233,7 +241,7 @@ async fn dropping_the_stream_stops_the_call() {
 async fn the_key_is_sent_and_shown_nowhere() {
     let refusal = json!({ "error": { "message": "Incorrect API key provided: sk-secret-1" } });
     let (base_url, serving) = serve(Reply::error(401, &refusal)).await;
-    let mut settings = OpenAiSettings::new("qwen-max");
+    let mut settings = ServerSettings::openai("qwen-max");
     settings.base_url = base_url;
     settings.api_key = Some(ApiKey::new("sk-secret-1"));
     assert!(!format!("{settings:?}").contains("secret"));
@@ -279,7 +287,7 @@ async fn the_transcript_is_sent_as_servers_want_it() {
         parameters: json!({ "type": "object", "properties": {} }),
     }]
     .into();
-    let events = ask(&model(&base_url), asked).await;
+    let events = ask(&*model(&base_url), asked).await;
     assert!(events[0].is_ok(), "{events:?}");
     let seen = serving.await.unwrap();
     let call = |id: &str, name: &str, arguments: &str| json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments } });
@@ -316,14 +324,14 @@ async fn reasoning_goes_back_while_its_turn_lasts() {
     let Message::Assistant(mut said) = assistant("", &[("c1", "read", "{}")]) else { panic!("assistant") };
     said.parts.insert(0, AssistantPart::Reasoning { text: "I must read".to_owned(), signature: None });
     let transcript = vec![user("one"), Message::Assistant(said), result("c1", "read", "content")];
-    ask(&model(&base_url), request(transcript)).await;
+    ask(&*model(&base_url), request(transcript)).await;
     assert_eq!(serving.await.unwrap().body["messages"][2]["reasoning_content"], "I must read");
 }
 
 #[tokio::test]
 async fn a_call_without_a_result_is_never_sent() {
     let transcript = vec![user("one"), assistant("", &[("c1", "read", "{}")])];
-    let events = ask(&model("http://127.0.0.1:1/v1"), request(transcript)).await;
+    let events = ask(&*model("http://127.0.0.1:1/v1"), request(transcript)).await;
     let [Err(error)] = events.as_slice() else { panic!("one error: {events:?}") };
     assert_eq!(error.kind, ModelErrorKind::Configuration);
     assert_eq!(error.detail, "the transcript has no result of call c1");

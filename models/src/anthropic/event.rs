@@ -1,0 +1,114 @@
+//! The events of the wire, as far as they are used here.
+
+use holdover_core::model::ModelError;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::wire::malformed;
+
+/// One event. What is not known is skipped: the service may add to its events.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Event {
+    MessageStart {
+        message: Started,
+    },
+    ContentBlockStart {
+        index: u64,
+        content_block: BlockStart,
+    },
+    ContentBlockDelta {
+        index: u64,
+        delta: BlockDelta,
+    },
+    ContentBlockStop,
+    MessageDelta {
+        delta: Ended,
+        usage: Option<UsageReport>,
+    },
+    MessageStop,
+    Ping,
+    Error {
+        #[serde(default)]
+        error: Value,
+    },
+    #[serde(other)]
+    Unknown,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Started {
+    pub(super) usage: Option<UsageReport>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum BlockStart {
+    Text {
+        #[serde(default)]
+        text: String,
+    },
+    Thinking {
+        #[serde(default)]
+        thinking: String,
+        #[serde(default)]
+        signature: String,
+    },
+    RedactedThinking {
+        data: String,
+    },
+    ToolUse {
+        name: String,
+        /// Empty, but for servers that send the arguments at once.
+        #[serde(default)]
+        input: Value,
+    },
+    #[serde(other)]
+    Unknown,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum BlockDelta {
+    TextDelta {
+        text: String,
+    },
+    ThinkingDelta {
+        thinking: String,
+    },
+    SignatureDelta {
+        signature: String,
+    },
+    InputJsonDelta {
+        partial_json: String,
+    },
+    #[serde(other)]
+    Unknown,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Ended {
+    pub(super) stop_reason: Option<String>,
+}
+
+/// Counts so far; each report repeats or raises those before it.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct UsageReport {
+    pub(super) input_tokens: Option<u64>,
+    pub(super) cache_creation_input_tokens: Option<u64>,
+    pub(super) cache_read_input_tokens: Option<u64>,
+    pub(super) output_tokens: Option<u64>,
+    pub(super) output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct OutputDetails {
+    pub(super) thinking_tokens: Option<u64>,
+}
+
+impl Event {
+    /// The kind is read from the data, which names it too: some servers leave the event's name out.
+    pub(super) fn read(data: &str) -> Result<Self, ModelError> {
+        serde_json::from_str(data).map_err(|error| malformed(format!("an event cannot be read: {error}")))
+    }
+}

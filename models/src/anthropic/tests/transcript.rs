@@ -1,0 +1,213 @@
+//! What is sent of a transcript.
+
+use std::collections::HashSet;
+
+use holdover_core::message::{AssistantMessage, AssistantPart, Message, Notice, ResultStatus};
+use holdover_core::model::{ModelErrorKind, ModelTool};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::super::request::to_body;
+use super::{open, whole};
+use crate::testing::server::serve;
+use crate::testing::{self, ask, assistant, request, result, settings, user};
+
+fn with_reasoning(mut parts: Vec<AssistantPart>, said: Message) -> Message {
+    let Message::Assistant(said) = said else { panic!("an assistant message") };
+    parts.extend(said.parts);
+    Message::Assistant(AssistantMessage { parts })
+}
+
+fn thought(text: &str, signature: Option<&str>) -> AssistantPart {
+    AssistantPart::Reasoning { text: text.to_owned(), signature: signature.map(str::to_owned) }
+}
+
+fn ended(status: ResultStatus, said: Message) -> Message {
+    let Message::Tool(mut result) = said else { panic!("a result") };
+    result.status = status;
+    Message::Tool(result)
+}
+
+#[tokio::test]
+async fn the_transcript_is_sent_as_the_service_wants_it() {
+    let (base_url, serving) = serve(whole(&[], "end_turn")).await;
+    let long = "x".repeat(70);
+    let mut asked = request(vec![
+        user("one"),
+        with_reasoning(vec![thought("old", Some("c2ln"))], assistant("said", &[])),
+        Message::Assistant(AssistantMessage { parts: vec![thought("only", Some("c2ln"))] }),
+        user("two"),
+        with_reasoning(
+            vec![thought("new", Some("bmV3")), thought("", Some("redacted:EmwK")), thought("bare", None)],
+            assistant("\n", &[("1.0", "read", "{\"b\": 1, \"a\": 2}"), (&long, "my.list", "{broken")]),
+        ),
+        Message::Notice(Notice { text: "not for models".to_owned() }),
+        ended(ResultStatus::InDoubt, result(&long, "my.list", "")),
+        result("1.0", "read", "content"),
+        user("three"),
+        with_reasoning(vec![thought("last", Some("bGFzdA=="))], assistant("", &[("c2", "read", "[]")])),
+        ended(ResultStatus::Error, result("c2", "read", "no such file")),
+    ]);
+    asked.tools = vec![ModelTool {
+        name: "web_search".to_owned(),
+        description: "Ours".to_owned(),
+        parameters: json!({ "type": "object", "properties": {} }),
+    }]
+    .into();
+    let events = ask(&*open(settings(&base_url)), asked).await;
+    assert!(events[0].is_ok(), "{events:?}");
+    let seen = serving.await.unwrap();
+    let text = |text: &str| json!({ "type": "text", "text": text });
+    let made = format!("call_1_{}", "x".repeat(33));
+    assert_eq!(
+        seen.body["messages"],
+        json!([
+            { "role": "user", "content": [text("one")] },
+            { "role": "assistant", "content": [text("said")] },
+            { "role": "user", "content": [text("two")] },
+            { "role": "assistant", "content": [
+                { "type": "thinking", "thinking": "new", "signature": "bmV3" },
+                { "type": "redacted_thinking", "data": "EmwK" },
+                { "type": "tool_use", "id": "call_0_1_0", "name": "read", "input": { "b": 1, "a": 2 } },
+                { "type": "tool_use", "id": made, "name": "my_list",
+                  "input": { "unreadable_arguments": "{broken" } },
+            ] },
+            { "role": "user", "content": [
+                { "type": "tool_result", "tool_use_id": "call_0_1_0", "content": "content" },
+                { "type": "tool_result", "tool_use_id": made, "content": "[no output]", "is_error": true },
+                text("three"),
+            ] },
+            { "role": "assistant", "content": [
+                { "type": "thinking", "thinking": "last", "signature": "bGFzdA==" },
+                { "type": "tool_use", "id": "c2", "name": "read",
+                  "input": { "unreadable_arguments": "[]" } },
+            ] },
+            { "role": "user", "content": [
+                { "type": "tool_result", "tool_use_id": "c2", "content": "no such file", "is_error": true },
+            ] },
+        ])
+    );
+    assert_eq!(
+        seen.body["tools"],
+        json!([{
+            "name": "web_search", "description": "Ours",
+            "input_schema": { "type": "object", "properties": {} },
+        }])
+    );
+}
+
+#[tokio::test]
+async fn a_call_without_a_result_is_never_sent() {
+    let transcript = vec![user("one"), assistant("", &[("c1", "read", "{}")])];
+    let events = ask(&*open(settings("http://127.0.0.1:1/v1")), request(transcript)).await;
+    let error = testing::one_error(events, &[], ModelErrorKind::Configuration);
+    assert_eq!(error.detail, "the transcript has no result of call c1");
+}
+
+/// What was said in one step: what the user says, or the assistant's text, signed reasoning or not, and the
+/// number of its calls.
+#[derive(Debug, Clone)]
+enum Said {
+    User(&'static str),
+    Assistant { text: &'static str, signature: Option<&'static str>, calls: usize },
+    Notice,
+}
+
+fn said() -> impl Strategy<Value = Said> {
+    let text = || prop::sample::select(vec!["", " ", "text"]);
+    prop_oneof![
+        text().prop_map(Said::User),
+        (text(), prop::sample::select(vec![None, Some("c2ln"), Some("redacted:EmwK")]), 0..4_usize)
+            .prop_map(|(text, signature, calls)| Said::Assistant { text, signature, calls }),
+        Just(Said::Notice),
+    ]
+}
+
+fn transcript(all: &[Said]) -> Vec<Message> {
+    let mut messages = Vec::new();
+    for (at, said) in all.iter().enumerate() {
+        match said {
+            Said::User(text) => messages.push(user(text)),
+            Said::Notice => messages.push(Message::Notice(Notice { text: "a word".to_owned() })),
+            Said::Assistant { text, signature, calls } => {
+                let ids: Vec<_> = (0..*calls).map(|call| format!("c{at}.{call}")).collect();
+                let asked: Vec<_> = ids.iter().map(|id| (id.as_str(), "read", "{}")).collect();
+                messages.push(with_reasoning(vec![thought("hm", *signature)], assistant(text, &asked)));
+                messages.extend(ids.iter().rev().map(|id| result(id, "read", id)));
+            }
+        }
+    }
+    messages
+}
+
+fn blocks<'a>(message: &'a Value, kind: &str) -> Vec<&'a Value> {
+    let content = message["content"].as_array().expect("blocks");
+    content.iter().filter(|block| block["type"] == kind).collect()
+}
+
+/// What the service demands of `messages`, whatever was said.
+fn check_accepted(messages: &[Value]) {
+    let mut ids = HashSet::new();
+    for (at, message) in messages.iter().enumerate() {
+        let role = if at % 2 == 0 { "user" } else { "assistant" };
+        assert_eq!(message["role"], role, "roles alternate, the first is user");
+        assert!(!message["content"].as_array().unwrap().is_empty(), "somebody says nothing");
+        for text in blocks(message, "text") {
+            assert!(!text["text"].as_str().unwrap().trim().is_empty(), "a text says nothing");
+        }
+        let results = blocks(message, "tool_result");
+        let asked = if at == 0 { Vec::new() } else { blocks(&messages[at - 1], "tool_use") };
+        assert_eq!(results.len(), asked.len(), "each call has its result in the next message");
+        for (place, (result, call)) in results.iter().zip(&asked).enumerate() {
+            assert_eq!(result["tool_use_id"], call["id"]);
+            assert_eq!(message["content"][place], **result, "results come first");
+            assert!(ids.insert(call["id"].to_string()), "an id twice");
+        }
+        let thoughts = blocks(message, "thinking").len() + blocks(message, "redacted_thinking").len();
+        assert!(thoughts == 0 || message["content"].as_array().unwrap().len() > thoughts);
+    }
+    assert_eq!(messages.last().expect("a message")["role"], "user", "it is the model's turn");
+    // A turn begins with a message of the user that carries no results; it does not with our "[go on]".
+    let begins = |message: &Value| {
+        message["role"] == "user"
+            && blocks(message, "tool_result").is_empty()
+            && message["content"][0]["text"] != "[go on]"
+    };
+    let turn = messages.iter().rposition(begins).unwrap_or(0);
+    for message in &messages[..turn] {
+        assert!(blocks(message, "thinking").is_empty(), "reasoning of a turn that is over");
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_transcript_is_one_that_the_service_accepts(all in prop::collection::vec(said(), 0..12)) {
+        let body = to_body("m", &request(transcript(&all))).unwrap();
+        check_accepted(body["messages"].as_array().unwrap());
+    }
+
+    #[test]
+    fn signed_reasoning_goes_back_while_its_turn_lasts(
+        before in prop::collection::vec(said(), 0..6),
+        steps in prop::collection::vec((prop::sample::select(vec!["c2ln", "redacted:EmwK"]), 1..3_usize, any::<bool>()), 1..5),
+    ) {
+        let mut all = before;
+        // Ends whatever turn there was.
+        all.push(Said::Assistant { text: "done", signature: None, calls: 0 });
+        all.push(Said::User("next"));
+        for (signature, calls, steered) in &steps {
+            all.push(Said::Assistant { text: "", signature: Some(signature), calls: *calls });
+            if *steered {
+                all.push(Said::User("and another thing"));
+            }
+        }
+        let body = to_body("m", &request(transcript(&all))).unwrap();
+        let messages = body["messages"].as_array().unwrap();
+        check_accepted(messages);
+        let firsts: Vec<_> = messages.iter().filter(|message| message["role"] == "assistant").rev().take(steps.len())
+            .map(|message| message["content"][0]["type"].as_str().unwrap().to_owned()).collect();
+        let expect: Vec<_> = steps.iter().rev()
+            .map(|(signature, ..)| if signature.starts_with("redacted:") { "redacted_thinking" } else { "thinking" }).collect();
+        prop_assert_eq!(firsts, expect);
+    }
+}

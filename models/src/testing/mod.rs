@@ -1,0 +1,118 @@
+//! What the tests of this crate share.
+
+pub(crate) mod faults;
+pub(crate) mod server;
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use holdover_core::ids::CallId;
+use holdover_core::message::{
+    AssistantMessage, AssistantPart, CallRequest, Message, ResultStatus, ToolResult, UserMessage,
+};
+use holdover_core::model::{Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest};
+
+use self::server::{Reply, Seen, serve};
+use crate::wire::ServerSettings;
+
+/// A request with this transcript.
+pub(crate) fn request(messages: Vec<Message>) -> ModelRequest {
+    ModelRequest {
+        system: "Be brief.".into(),
+        messages: messages.into_iter().map(Arc::new).collect(),
+        tools: Arc::from([]),
+        max_output_tokens: 100,
+        step: 1,
+        attempt: 0,
+    }
+}
+
+pub(crate) fn user(text: &str) -> Message {
+    Message::User(UserMessage { text: text.to_owned(), item: None })
+}
+
+/// Text, then calls: id, tool, arguments.
+pub(crate) fn assistant(text: &str, calls: &[(&str, &str, &str)]) -> Message {
+    let mut parts = Vec::new();
+    if !text.is_empty() {
+        parts.push(AssistantPart::Text { text: text.to_owned() });
+    }
+    parts.extend(calls.iter().map(|(id, tool, arguments)| {
+        AssistantPart::Call(CallRequest {
+            id: CallId::new(id).unwrap(),
+            tool: (*tool).to_owned(),
+            arguments: (*arguments).to_owned(),
+        })
+    }));
+    Message::Assistant(AssistantMessage { parts })
+}
+
+pub(crate) fn result(call: &str, tool: &str, content: &str) -> Message {
+    Message::Tool(ToolResult {
+        call: CallId::new(call).unwrap(),
+        tool: tool.to_owned(),
+        status: ResultStatus::Done,
+        content: content.to_owned(),
+        edited_arguments: None,
+        duration_ms: None,
+        stop: false,
+    })
+}
+
+/// Everything that comes until the stream is over.
+pub(crate) async fn ask(model: &dyn Model, request: ModelRequest) -> Vec<Result<ModelEvent, ModelError>> {
+    match model.stream(request).await {
+        Ok(stream) => stream.collect().await,
+        Err(error) => vec![Err(error)],
+    }
+}
+
+/// Makes the adapter that is tested.
+pub(crate) type Open = fn(ServerSettings) -> Arc<dyn Model>;
+
+/// Settings of a model `test-model` at `base_url`.
+pub(crate) fn settings(base_url: &str) -> ServerSettings {
+    let mut settings = ServerSettings::openai("test-model");
+    settings.base_url = base_url.to_owned();
+    settings
+}
+
+/// What comes of `reply` to a plain question, and what the server saw.
+pub(crate) async fn exchange(open: Open, reply: Reply) -> (Vec<Result<ModelEvent, ModelError>>, Seen) {
+    let (base_url, serving) = serve(reply).await;
+    let events = ask(&*open(settings(&base_url)), request(vec![user("Hello")])).await;
+    (events, serving.await.unwrap())
+}
+
+/// The answer that `reply` must end in.
+pub(crate) async fn answer(open: Open, reply: Reply) -> ModelAnswer {
+    let (mut events, _) = exchange(open, reply).await;
+    match events.pop() {
+        Some(Ok(ModelEvent::Finished(answer))) => answer,
+        other => panic!("an answer, not {other:?}"),
+    }
+}
+
+/// The reply must end in one error of `kind`, in one line, after these events.
+pub(crate) async fn check_fails(
+    open: Open,
+    reply: Reply,
+    before: &[ModelEvent],
+    kind: ModelErrorKind,
+) -> ModelError {
+    let (events, _) = exchange(open, reply).await;
+    one_error(events, before, kind)
+}
+
+pub(crate) fn one_error(
+    mut events: Vec<Result<ModelEvent, ModelError>>,
+    before: &[ModelEvent],
+    kind: ModelErrorKind,
+) -> ModelError {
+    let error = events.pop().expect("something comes").expect_err("an error ends it");
+    let events: Vec<_> = events.into_iter().map(|event| event.expect("one error only")).collect();
+    assert_eq!(events, before);
+    assert_eq!(error.kind, kind, "{error}");
+    assert!(!error.detail.contains('\n'), "{error}");
+    error
+}

@@ -1,0 +1,46 @@
+//! The key to a model server.
+
+use std::fmt;
+
+use holdover_core::model::{ModelError, ModelErrorKind};
+
+/// A key. Never shown: not in `Debug`, not in errors.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey(String);
+
+impl ApiKey {
+    /// This key.
+    pub fn new(key: impl Into<String>) -> Self {
+        Self(key.into())
+    }
+
+    /// The key in the environment variable `name`. Not set or empty: an error of kind `Configuration`.
+    pub fn from_env(name: &str) -> Result<Self, ModelError> {
+        let refuse = |why: &str| {
+            Err(ModelError::new(
+                ModelErrorKind::Configuration,
+                format!("environment variable {name:?} with the key {why}"),
+            ))
+        };
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return refuse("cannot be a variable's name");
+        }
+        match std::env::var(name) {
+            Ok(key) if key.trim().is_empty() => refuse("is empty"),
+            Ok(key) => Ok(Self(key.trim().to_owned())),
+            Err(std::env::VarError::NotPresent) => refuse("is not set"),
+            Err(std::env::VarError::NotUnicode(_)) => refuse("is not UTF-8"),
+        }
+    }
+
+    /// The key itself, to be sent and for nothing else.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey(…)")
+    }
+}

@@ -1,0 +1,54 @@
+//! Where a server is.
+
+/// The base URL with a slash at its end, or why it is none.
+pub(super) fn checked(text: &str) -> Result<String, String> {
+    let fail = |why: &str| Err(format!("base_url {text:?} {why}"));
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    let Some(rest) = rest else { return fail("does not begin with http:// or https://") };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if host.is_empty() || text.contains(char::is_whitespace) {
+        return fail("is not a URL");
+    }
+    if host.contains('@') {
+        // Not shown: it may hold a password.
+        return Err("base_url holds a user name; name the key's variable instead".to_owned());
+    }
+    let (path, query) = match text.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (text, None),
+    };
+    let slash = if path.ends_with('/') { "" } else { "/" };
+    Ok(match query {
+        Some(query) => format!("{path}{slash}?{query}"),
+        None => format!("{path}{slash}"),
+    })
+}
+
+/// What `path` is called at the server of a checked base URL; a query stays at the end.
+pub(crate) fn endpoint(base_url: &str, path: &str) -> String {
+    match base_url.split_once('?') {
+        Some((base, query)) => format!("{base}{path}?{query}"),
+        None => format!("{base_url}{path}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_goes_before_the_query() {
+        for (base_url, expect) in [
+            ("http://a/v1", "http://a/v1/messages"),
+            ("https://a:8080/v1/", "https://a:8080/v1/messages"),
+            ("http://a", "http://a/messages"),
+            ("http://a/v1?zone=b", "http://a/v1/messages?zone=b"),
+        ] {
+            assert_eq!(endpoint(&checked(base_url).unwrap(), "messages"), expect);
+        }
+        for bad in ["", "a/v1", "ftp://a/", "http://", "http://a b/", "http://user:secret@a/"] {
+            let why = checked(bad).unwrap_err();
+            assert!(why.starts_with("base_url") && !why.contains("secret"), "{why}");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Our call ids, as servers take them.
+
+use std::borrow::Cow;
+
+use holdover_core::ids::CallId;
+
+/// The longest call id that OpenAI takes; Anthropic takes a longer one.
+const BYTES_MAX: usize = 40;
+
+/// Our call id if servers take it; else one made from it and its place, the same in every request.
+pub(crate) fn call_id(id: &CallId, calls_before: usize) -> Cow<'_, str> {
+    let id = id.as_str();
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if id.len() <= BYTES_MAX && id.chars().all(fits) {
+        return Cow::Borrowed(id);
+    }
+    let mut made = format!("call_{calls_before}_");
+    made.extend(id.chars().map(|c| if fits(c) { c } else { '_' }));
+    made.truncate(BYTES_MAX);
+    Cow::Owned(made)
+}

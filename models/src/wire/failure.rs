@@ -1,0 +1,92 @@
+//! Errors in core's words, with nothing in them that is to be hidden.
+
+use std::error::Error as StdError;
+use std::sync::Arc;
+
+use holdover_core::model::{ModelError, ModelErrorKind};
+
+use super::ApiKey;
+
+/// The most of a server's own words that is kept, in characters.
+const DETAIL_CHARS_MAX: usize = 500;
+
+/// Keeps the key out of errors: a server may repeat what it was sent.
+#[derive(Clone)]
+pub(crate) struct Redaction {
+    key: Option<Arc<str>>,
+}
+
+impl Redaction {
+    pub(crate) fn new(key: Option<&ApiKey>) -> Self {
+        Self { key: key.map(ApiKey::reveal).filter(|key| !key.is_empty()).map(Arc::from) }
+    }
+
+    /// The same error in one bounded line without the key.
+    pub(crate) fn apply(&self, mut error: ModelError) -> ModelError {
+        let text = match &self.key {
+            Some(key) => error.detail.replace(&**key, "[key]"),
+            None => error.detail,
+        };
+        let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some((at, _)) = line.char_indices().nth(DETAIL_CHARS_MAX) {
+            line.truncate(at);
+            line.push('…');
+        }
+        error.detail = line;
+        error
+    }
+}
+
+/// The stream ended before the answer was whole.
+pub(crate) fn incomplete(why: impl Into<String>) -> ModelError {
+    ModelError::new(ModelErrorKind::Incomplete, why)
+}
+
+/// What came cannot be read.
+pub(crate) fn malformed(why: impl Into<String>) -> ModelError {
+    ModelError::new(ModelErrorKind::Malformed, why)
+}
+
+/// Nothing came in time. `begun`: whether some of the answer had come.
+pub(crate) fn stalled(begun: bool) -> ModelError {
+    let phase = if begun {
+        "nothing came for too long in the middle of an answer"
+    } else {
+        "no answer began in time"
+    };
+    ModelError::new(ModelErrorKind::Stalled, phase)
+}
+
+/// The connection failed. `begun`: whether some of the answer had come.
+pub(crate) fn cut(error: &(dyn StdError + 'static), begun: bool) -> ModelError {
+    let why = innermost(error);
+    if begun {
+        incomplete(format!("the stream was cut: {why}"))
+    } else {
+        ModelError::new(ModelErrorKind::Network, why)
+    }
+}
+
+/// The causes, without the outermost one, which names the URL.
+pub(crate) fn innermost(error: &(dyn StdError + 'static)) -> String {
+    let mut causes = Vec::new();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        causes.push(cause.to_string());
+        next = cause.source();
+    }
+    if causes.is_empty() { "the connection failed".to_owned() } else { causes.join(": ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn details_are_one_bounded_line_without_the_key() {
+        let redaction = Redaction::new(Some(&ApiKey::new("sk-123")));
+        let clean = |text: &str| redaction.apply(malformed(text)).detail;
+        assert_eq!(clean("key\n sk-123\tis bad"), "key [key] is bad");
+        assert_eq!(clean(&"ü".repeat(600)).chars().count(), DETAIL_CHARS_MAX + 1);
+    }
+}

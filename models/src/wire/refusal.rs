@@ -1,0 +1,167 @@
+//! What a server's refusal means, in core's words.
+
+use holdover_core::model::{ModelError, ModelErrorKind};
+use serde_json::Value;
+
+use super::malformed;
+
+/// An answer with an HTTP status that is not a success.
+pub(crate) fn refused(status: u16, body: &str) -> ModelError {
+    let parsed: Option<Value> = serde_json::from_str(body).ok();
+    let error = parsed.as_ref().map(|body| body.get("error").unwrap_or(body));
+    let words = error.and_then(said).unwrap_or_else(|| body.to_owned());
+    let kind = error.and_then(kind_by_code).unwrap_or_else(|| kind_by_status(status, &words));
+    ModelError::new(kind, format!("HTTP {status}: {words}"))
+}
+
+/// An error that the server put in the middle of its stream.
+pub(crate) fn in_stream(error: &Value) -> ModelError {
+    if error.is_null() {
+        return malformed("a chunk holds an error that says nothing");
+    }
+    let words = said(error).unwrap_or_else(|| error.to_string());
+    let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+    let kind = kind_by_code(error)
+        .or_else(|| status.map(|status| kind_by_status(status, &words)))
+        .or_else(|| kind_by_words(&words))
+        .unwrap_or_else(|| match error.get("type").and_then(Value::as_str) {
+            Some("invalid_request_error") => ModelErrorKind::Refused,
+            Some(_) | None => ModelErrorKind::Provider,
+        });
+    ModelError::new(kind, format!("in the stream: {words}"))
+}
+
+/// What an error object says.
+fn said(error: &Value) -> Option<String> {
+    let in_field = |field: &&str| error.get(*field)?.as_str();
+    let text = error.as_str().or_else(|| ["message", "detail", "error"].iter().find_map(in_field));
+    text.map(ToOwned::to_owned)
+}
+
+/// The kind by the words that servers use as `code` or `type`, where these say more than the status.
+fn kind_by_code(error: &Value) -> Option<ModelErrorKind> {
+    ["code", "type"].iter().find_map(|field| {
+        Some(match error.get(field)?.as_str()? {
+            "insufficient_quota"
+            | "billing_hard_limit_reached"
+            | "insufficient_balance"
+            | "billing_error" => ModelErrorKind::Quota,
+            "context_length_exceeded"
+            | "exceed_context_size_error"
+            | "string_above_max_length"
+            | "request_too_large" => ModelErrorKind::ContextLimit,
+            "rate_limit_exceeded" | "rate_limit_error" | "overloaded_error" | "overloaded" => {
+                ModelErrorKind::RateLimited
+            }
+            "invalid_api_key" | "authentication_error" | "permission_error" => ModelErrorKind::Auth,
+            "server_error" | "api_error" | "internal_error" => ModelErrorKind::Provider,
+            "content_policy_violation" | "model_not_found" | "not_found_error" => ModelErrorKind::Refused,
+            _ => return None,
+        })
+    })
+}
+
+fn kind_by_status(status: u16, words: &str) -> ModelErrorKind {
+    match status {
+        401 | 403 => ModelErrorKind::Auth,
+        402 => ModelErrorKind::Quota,
+        408 => ModelErrorKind::Network,
+        413 => ModelErrorKind::ContextLimit,
+        429 | 529 => ModelErrorKind::RateLimited,
+        500..=599 => ModelErrorKind::Provider,
+        _ => kind_by_words(words).unwrap_or(ModelErrorKind::Refused),
+    }
+}
+
+/// The kind by what is said, for servers that have one code for all that they refuse.
+fn kind_by_words(words: &str) -> Option<ModelErrorKind> {
+    let words = words.to_lowercase();
+    let says = |phrases: &[&str]| phrases.iter().any(|phrase| words.contains(phrase));
+    if says(&[
+        "context length",
+        "context window",
+        "context size",
+        "context limit",
+        "maximum context",
+        "too many tokens",
+        "prompt is too long",
+    ]) {
+        return Some(ModelErrorKind::ContextLimit);
+    }
+    says(&["credit balance is too low"]).then_some(ModelErrorKind::Quota)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn anthropic(kind: &str, message: &str) -> Value {
+        json!({ "type": "error", "error": { "type": kind, "message": message }, "request_id": "req_1" })
+    }
+
+    #[test]
+    fn a_status_and_what_comes_with_it_give_the_kind() {
+        use ModelErrorKind::{Auth, ContextLimit, Network, Provider, Quota, RateLimited, Refused};
+        for (status, body, kind) in [
+            (400, json!({ "error": { "message": "bad field" } }), Refused),
+            (400, json!({ "error": { "message": "no", "code": "context_length_exceeded" } }), ContextLimit),
+            (400, json!({ "error": "This model's maximum context length is 8192 tokens" }), ContextLimit),
+            (401, json!({ "error": { "message": "no", "code": "invalid_api_key" } }), Auth),
+            (402, json!(null), Quota),
+            (403, json!({}), Auth),
+            (404, json!({ "error": { "message": "no such model" } }), Refused),
+            (408, json!({}), Network),
+            (429, json!({ "error": { "message": "slow down" } }), RateLimited),
+            (429, json!({ "error": { "message": "pay", "code": "insufficient_quota" } }), Quota),
+            (500, json!({}), Provider),
+            (503, json!({ "error": { "type": "overloaded_error" } }), RateLimited),
+            (529, json!({}), RateLimited),
+            // As Anthropic says it.
+            (400, anthropic("invalid_request_error", "max_tokens: field required"), Refused),
+            (
+                400,
+                anthropic("invalid_request_error", "prompt is too long: 210000 tokens > 200000"),
+                ContextLimit,
+            ),
+            (
+                400,
+                anthropic("invalid_request_error", "input length and `max_tokens` exceed context limit"),
+                ContextLimit,
+            ),
+            (400, anthropic("invalid_request_error", "Your credit balance is too low to access"), Quota),
+            (401, anthropic("authentication_error", "invalid x-api-key"), Auth),
+            (402, anthropic("billing_error", "pay"), Quota),
+            (403, anthropic("permission_error", "not yours"), Auth),
+            (404, anthropic("not_found_error", "model: claude-0"), Refused),
+            (413, anthropic("request_too_large", "Request exceeds the maximum size"), ContextLimit),
+            (429, anthropic("rate_limit_error", "slow down"), RateLimited),
+            (500, anthropic("api_error", "oh"), Provider),
+            (504, anthropic("timeout_error", "oh"), Provider),
+            (529, anthropic("overloaded_error", "Overloaded"), RateLimited),
+        ] {
+            let found = refused(status, &body.to_string());
+            assert_eq!(found.kind, kind, "{status} {body}: {found}");
+        }
+        assert_eq!(refused(502, "<html>bad</html>").detail, "HTTP 502: <html>bad</html>");
+    }
+
+    #[test]
+    fn an_error_in_the_stream_gives_the_kind() {
+        use ModelErrorKind::{ContextLimit, Malformed, Provider, RateLimited, Refused};
+        for (error, kind) in [
+            (json!({ "message": "broken" }), Provider),
+            (json!({ "message": "slow", "code": 429 }), RateLimited),
+            (json!({ "message": "no", "code": 400 }), Refused),
+            (json!({ "message": "overloaded", "type": "overloaded_error" }), RateLimited),
+            (json!("the context window is full"), ContextLimit),
+            (json!({ "message": "bad field", "type": "invalid_request_error" }), Refused),
+            (json!({ "message": "prompt is too long", "type": "invalid_request_error" }), ContextLimit),
+            (json!({ "message": "oh", "type": "timeout_error" }), Provider),
+            (json!(null), Malformed),
+        ] {
+            assert_eq!(in_stream(&error).kind, kind, "{error}");
+        }
+    }
+}

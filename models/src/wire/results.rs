@@ -1,0 +1,34 @@
+//! The results of a transcript's calls, to be sent where the calls stand.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use holdover_core::ids::CallId;
+use holdover_core::message::{Message, ToolResult};
+use holdover_core::model::{ModelError, ModelErrorKind};
+
+/// The results of a transcript, by call.
+pub(crate) struct Results<'a>(HashMap<&'a CallId, &'a ToolResult>);
+
+impl<'a> Results<'a> {
+    pub(crate) fn in_transcript(messages: &'a [Arc<Message>]) -> Self {
+        let result = |message: &'a Arc<Message>| match &**message {
+            Message::Tool(result) => Some((&result.call, result)),
+            Message::User(_) | Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) => None,
+        };
+        Self(messages.iter().filter_map(result).collect())
+    }
+
+    /// The result of `call`; none is an error of kind `Configuration`: no server takes such a transcript.
+    pub(crate) fn of(&self, call: &CallId) -> Result<&'a ToolResult, ModelError> {
+        self.0.get(call).copied().ok_or_else(|| {
+            let why = format!("the transcript has no result of call {call}");
+            ModelError::new(ModelErrorKind::Configuration, why)
+        })
+    }
+}
+
+/// What the model is told of a result: servers refuse one that says nothing.
+pub(crate) fn told(result: &ToolResult) -> &str {
+    if result.content.trim().is_empty() { "[no output]" } else { &result.content }
+}

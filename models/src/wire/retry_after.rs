@@ -1,0 +1,44 @@
+//! How long a server asks to wait.
+
+use std::time::{Duration, SystemTime};
+
+/// The wait, from the headers `retry-after-ms` and `retry-after`: milliseconds if there are any, else seconds,
+/// else the time from `now` to a date, which is none if the date has passed. None: no header that can be read.
+pub(crate) fn retry_after(ms: Option<&str>, after: Option<&str>, now: SystemTime) -> Option<Duration> {
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let seconds = ms.and_then(number).map(|ms| ms / 1000.0).or_else(|| after.and_then(number));
+    match seconds {
+        Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        None => {
+            let date = httpdate::parse_http_date(after?.trim()).ok()?;
+            Some(date.duration_since(now).unwrap_or(Duration::ZERO))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_read_from_either_header() {
+        // 1994-11-06 08:49:30 GMT
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_770);
+        let ms = |ms| Some(Duration::from_millis(ms));
+        for (ms_header, header, wait) in [
+            (None, Some("7"), ms(7000)),
+            (Some("250"), Some("7"), ms(250)),
+            (None, Some(" 0.5 "), ms(500)),
+            (None, Some("Sun, 06 Nov 1994 08:49:37 GMT"), ms(7000)),
+            (None, Some("Sunday, 06-Nov-94 08:49:37 GMT"), ms(7000)),
+            (Some("soon"), Some("Sun, 06 Nov 1994 08:49:37 GMT"), ms(7000)),
+            (None, Some("Wed, 21 Oct 1992 07:28:00 GMT"), ms(0)),
+            (None, None, None),
+        ] {
+            assert_eq!(retry_after(ms_header, header, now), wait, "{ms_header:?} {header:?}");
+        }
+        for bad in ["-1", "soon", "NaN", "1e300", "", "Sun, 06 Nov 1994 08:49:37 MEZ"] {
+            assert_eq!(retry_after(None, Some(bad), now), None, "{bad}");
+        }
+    }
+}

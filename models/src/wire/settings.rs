@@ -1,0 +1,71 @@
+//! What an adapter needs to reach a server.
+
+use std::time::Duration;
+
+use holdover_core::model::{ModelError, ModelErrorKind};
+
+use super::ApiKey;
+use super::base_url;
+
+const OPENAI_BASE_URL: &str = "https://api.openai.com/v1/";
+const ANTHROPIC_BASE_URL: &str = "https://api.anthropic.com/v1/";
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+const STALL_TIMEOUT: Duration = Duration::from_secs(120);
+/// The longest time-out that may be set, in milliseconds: an hour.
+pub(crate) const TIMEOUT_MS_MAX: u64 = 60 * 60 * 1000;
+
+/// What an adapter needs to reach a model on a server.
+#[derive(Debug, Clone)]
+pub struct ServerSettings {
+    /// The model, as the server names it.
+    pub model: String,
+    /// Where the server is, up to before `/chat/completions` or `/messages`.
+    pub base_url: String,
+    /// The key. None: no key is sent.
+    pub api_key: Option<ApiKey>,
+    /// How long it may take to connect. More than nothing, at most an hour.
+    pub connect_timeout: Duration,
+    /// How long the server may say nothing, before the answer and in the middle of it. More than nothing, at
+    /// most an hour. What only keeps the connection open (a comment, a `ping`) says nothing.
+    pub stall_timeout: Duration,
+}
+
+impl ServerSettings {
+    /// `model` at OpenAI's own service, without a key yet, 20 s to connect and 120 s of silence.
+    pub fn openai(model: impl Into<String>) -> Self {
+        Self::at(OPENAI_BASE_URL, model.into())
+    }
+
+    /// `model` at Anthropic's own service, without a key yet, 20 s to connect and 120 s of silence.
+    pub fn anthropic(model: impl Into<String>) -> Self {
+        Self::at(ANTHROPIC_BASE_URL, model.into())
+    }
+
+    fn at(base_url: &str, model: String) -> Self {
+        Self {
+            model,
+            base_url: base_url.to_owned(),
+            api_key: None,
+            connect_timeout: CONNECT_TIMEOUT,
+            stall_timeout: STALL_TIMEOUT,
+        }
+    }
+
+    /// The same with a base URL that ends in a slash, or an error of kind `Configuration` that names the field.
+    pub(crate) fn checked(mut self) -> Result<Self, ModelError> {
+        let refuse = |why: String| ModelError::new(ModelErrorKind::Configuration, why);
+        if self.model.is_empty() {
+            return Err(refuse("model has no name".to_owned()));
+        }
+        self.base_url = base_url::checked(&self.base_url).map_err(refuse)?;
+        let longest = Duration::from_millis(TIMEOUT_MS_MAX);
+        for (field, value) in
+            [("connect_timeout", self.connect_timeout), ("stall_timeout", self.stall_timeout)]
+        {
+            if value.is_zero() || value > longest {
+                return Err(refuse(format!("{field} {value:?} is not within 1 ms to {longest:?}")));
+            }
+        }
+        Ok(self)
+    }
+}
