@@ -31,7 +31,7 @@ pub(crate) async fn open(url: &str, if_missing: IfMissing) -> Result<SqliteStore
     SqliteStore::open(options).await.map_err(|error| Failure::failed(format!("store {url}: {}", why(&error))))
 }
 
-/// The path that `url` names.
+/// The path that a SQLite URL names.
 pub(crate) fn path_of(url: &str) -> Result<&str, Failure> {
     match url.split_once(':') {
         Some(("sqlite", path)) if !path.trim_start_matches("//").is_empty() => {

@@ -1,4 +1,4 @@
-//! The suite for stores.
+//! The conformance suite, against a store.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

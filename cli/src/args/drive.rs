@@ -14,7 +14,7 @@ pub(crate) struct Drive {
     /// How long a claim holds before others may try
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = lease, display_order = 800)]
     pub(crate) lease: Duration,
-    /// The model to ask instead, as PROVIDER:NAME (openai:gpt-5, scripted:FILE)
+    /// The model to ask instead, as PROVIDER:NAME (openai:NAME, anthropic:NAME, scripted:FILE)
     #[arg(long, value_name = "PROVIDER:NAME", value_parser = model, display_order = 801)]
     pub(crate) model: Option<ModelRef>,
     /// Where the model's server is instead: http://127.0.0.1:8080/v1

@@ -62,8 +62,8 @@ Examples:
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Run", &["run", "send", "resume", "retry", "work"]),
     ("Answer and stop", &["approve", "deny", "answer", "interrupt", "abort"]),
-    ("Look", &["sessions", "events", "doctor", "conformance"]),
-    ("Learn and set up", &["demo", "machine", "completions", "help"]),
+    ("Look", &["sessions", "events", "doctor"]),
+    ("Learn and set up", &["demo", "machine", "conformance", "completions", "help"]),
 ];
 
 /// `command` with its commands shown in groups.

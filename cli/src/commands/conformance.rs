@@ -33,7 +33,7 @@ pub(crate) async fn conformance(common: &Common, args: &Conformance) -> Result<E
         let filter = args.filter.as_deref().unwrap_or_default();
         return Err(Failure::wrong_use(format!("--filter {filter:?}: no case has that in its id")));
     }
-    show(common, &report, &places)?;
+    show(&report, &places)?;
     Ok(match report.verdict() {
         Verdict::Passed => Exit::Completed,
         Verdict::Failed | Verdict::Incomplete => Exit::Failed,
@@ -117,8 +117,8 @@ async fn check_place(url: &str, folder: &Path) -> Result<(), Failure> {
     }
 }
 
-fn show(common: &Common, report: &Report, places: &[(Form, Place<'_>)]) -> Result<(), Failure> {
-    let out = Out::new(common);
+fn show(report: &Report, places: &[(Form, Place<'_>)]) -> Result<(), Failure> {
+    let out = Out::for_people();
     let tree = report.console();
     if places.iter().any(|(_, place)| matches!(place, Place::Output)) {
         // A reader that has gone away does not change what was found.
