@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use holdover_core::event::Event;
-use holdover_core::ids::{CallId, MessageSeq, SessionId, SessionKey, StepNumber, ToolName};
+use holdover_core::ids::{CallId, MessageSeq, SessionId, SessionKey, StepNumber, TenantId, ToolName};
 use holdover_core::message::Message;
 use holdover_core::model::TokenUsage;
 use holdover_core::store::{MessageRange, Session, StateStore};
@@ -71,6 +71,11 @@ impl Front {
         let shared: Arc<dyn StateStore> = Arc::new(store.clone());
         let runtime = Runtime::new(shared, Arc::new(agents.clone()), options);
         Ok(Self { common: common.clone(), store, runtime, agents, out, live: None })
+    }
+
+    /// Whose sessions.
+    pub(crate) fn tenant(&self) -> &TenantId {
+        &self.common.tenant
     }
 
     /// The key of a session of our tenant.

@@ -51,6 +51,12 @@ pub(super) const RUNS: &str = "\
 Examples:
   holdover sessions runs notes";
 
+pub(super) const CHECKPOINTS: &str = "\
+There is one after each step, and one wherever a run parked or the turn ended.
+
+Examples:
+  holdover sessions checkpoints notes";
+
 pub(super) const HISTORY: &str = "\
 Folding these rows from the start gives the session's state: nothing else moves it.
 

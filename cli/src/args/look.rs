@@ -7,7 +7,7 @@ use clap_complete::Shell;
 use holdover_core::ids::SessionId;
 use holdover_core::store::{EventCursor, SessionStatus};
 
-use super::help;
+use super::{Fork, Purge, help};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sessions {
@@ -27,8 +27,15 @@ pub(crate) enum Sessions {
     /// Print every move of a session's machine: from where, on what, when
     #[command(after_help = help::HISTORY)]
     History(One),
+    /// List the places from which a fork can begin, newest first
+    #[command(after_help = help::CHECKPOINTS)]
+    Checkpoints(One),
+    /// Begin a session as another one was at a checkpoint
+    Fork(Fork),
     /// Delete a session with all that belongs to it
     Delete(Delete),
+    /// Delete all sessions that have rested for long, or their old checkpoints
+    Purge(Purge),
 }
 
 #[derive(Debug, Args)]
@@ -85,7 +92,8 @@ With --json each line carries its cursor; with --after it goes on after that one
 
 Examples:
   holdover events notes
-  holdover events notes --follow --json")]
+  holdover events notes --follow --json
+  holdover events notes --follow --deltas")]
 pub(crate) struct Events {
     /// Which session
     pub(crate) session: SessionId,
@@ -95,6 +103,9 @@ pub(crate) struct Events {
     /// Go on as events come, until Ctrl-C
     #[arg(long)]
     pub(crate) follow: bool,
+    /// Also what the model says while it says it: provisional, until its message comes
+    #[arg(long)]
+    pub(crate) deltas: bool,
 }
 
 #[derive(Debug, Args)]

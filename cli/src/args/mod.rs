@@ -1,6 +1,7 @@
 //! What may stand on the command line.
 
 mod answers;
+mod branch;
 mod conformance;
 mod drive;
 mod help;
@@ -10,6 +11,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use holdover_core::ids::TenantId;
 
 pub(crate) use answers::{Answer, Approve, Decide, Deny, Stop};
+pub(crate) use branch::{Fork, Purge};
 pub(crate) use conformance::{Conformance, Form};
 pub(crate) use drive::{Again, Drive, Run, Send, Work};
 pub(crate) use look::{Completions, Delete, Demo, Doctor, Events, List, Machine, One, Pending, Sessions};
@@ -83,7 +85,7 @@ pub(crate) enum Command {
     /// Stop a session for ever
     #[command(after_help = help::ABORT)]
     Abort(Stop),
-    /// Look at sessions, or delete one
+    /// Look at sessions, fork or delete them
     #[command(subcommand)]
     Sessions(Sessions),
     /// Print the events of a session, each with the cursor to go on after it

@@ -1,5 +1,6 @@
 //! What people read.
 
+use holdover_core::delta::Delta;
 use holdover_core::event::Event;
 use holdover_core::machine::OwedKind;
 use holdover_core::message::{AssistantPart, Message, ResultStatus};
@@ -151,6 +152,15 @@ pub(crate) fn event(event: &Event) -> String {
         }
     };
     clean(&line)
+}
+
+/// A piece of an answer on one line.
+pub(crate) fn delta(delta: &Delta) -> String {
+    clean(&match delta {
+        Delta::Text { text } => format!("says {text:?}"),
+        Delta::Reasoning { text } => format!("thinks {text:?}"),
+        Delta::CallStarted { tool } => format!("asks for {tool}"),
+    })
 }
 
 /// How a session stands, in a few words.

@@ -7,7 +7,7 @@ use holdover_core::message::Message;
 use holdover_core::step::RunOutcome;
 use holdover_core::store::{PendingCall, RunRecord, SessionSummary};
 use holdover_core::time::Timestamp;
-use holdover_runtime_local::{EventEntry, MessageEntry};
+use holdover_runtime_local::{DeltaEntry, EventEntry, MessageEntry};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -24,6 +24,13 @@ pub(crate) fn event(entry: &EventEntry, message: Option<&Message>) -> Value {
         object.insert("message".into(), value(message));
     }
     Value::Object(object)
+}
+
+/// A piece of an answer with its place.
+pub(crate) fn delta(entry: &DeltaEntry) -> Value {
+    json!({
+        "cursor": entry.cursor, "stream": entry.stream, "place": entry.place, "delta": value(&entry.delta),
+    })
 }
 
 /// A message with its place.

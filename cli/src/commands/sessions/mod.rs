@@ -1,5 +1,6 @@
-//! `sessions`: looking, and deleting.
+//! `sessions`: looking, forking, deleting.
 
+mod branch;
 mod history;
 mod list;
 mod pending;
@@ -16,7 +17,7 @@ use crate::print;
 use crate::print::human::{self, Detail};
 use crate::store::IfMissing;
 
-/// Looks at sessions, or deletes one.
+/// Looks at sessions, forks or deletes them.
 pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, Failure> {
     let front = Front::open(common, None, IfMissing::Refuse).await?;
     match what {
@@ -26,6 +27,9 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
         Sessions::Runs(args) => runs::runs(&front, args).await?,
         Sessions::Pending(args) => pending::pending(&front, args).await?,
         Sessions::History(args) => history::history(&front, args).await?,
+        Sessions::Checkpoints(args) => branch::checkpoints(&front, args).await?,
+        Sessions::Fork(args) => branch::fork(&front, args).await?,
+        Sessions::Purge(args) => branch::purge(&front, args).await?,
         Sessions::Delete(args) => delete(&front, args).await?,
     }
     front.close().await;
