@@ -10,6 +10,7 @@ mod harness;
 mod list;
 mod macros;
 mod ops;
+mod reader;
 mod record;
 mod runner;
 mod snapshot;

@@ -45,4 +45,4 @@ impl StoreHarness for MemoryHarness {
     }
 }
 
-conformance_tests!(MemoryHarness::new(), claims: [core, distributed, change_hints]);
+conformance_tests!(MemoryHarness::new(), claims: [core, distributed, change_hints, forks, retention]);

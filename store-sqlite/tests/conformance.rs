@@ -67,4 +67,4 @@ impl StoreHarness for SqliteHarness {
     }
 }
 
-conformance_tests!(SqliteHarness::new(), claims: [core, durable, distributed, change_hints]);
+conformance_tests!(SqliteHarness::new(), claims: [core, durable, distributed, change_hints, forks, retention]);
