@@ -1,6 +1,6 @@
 //! The event log, cursors, change hints.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use holdover_core::ids::{EventSeq, ItemKey};
 use holdover_core::store::{
@@ -245,7 +245,7 @@ async fn tail_wakes_on_append(t: Bench) -> CaseResult {
     let key = t.create("s").await?;
     for watch in [Watch::Session(key.clone()), Watch::Due] {
         let waiter = t.peer().await;
-        let began = Instant::now();
+        let began = tokio::time::Instant::now();
         let watched = watch.clone();
         let waiting = tokio::spawn(async move { waiter.wait_for_change(watched, AT_MOST).await });
         // The first change may come before the waiter waits; one of those after it is heard.

@@ -1,8 +1,11 @@
 //! The broken stores, by what is broken.
 
+mod checkpoint;
 mod claim;
 mod commit;
 mod data;
+mod delta;
+mod fork;
 mod inbox;
 mod interrupt;
 mod lease;
@@ -11,6 +14,7 @@ mod log;
 mod pending;
 mod race;
 mod release;
+mod retention;
 mod run;
 mod session;
 mod staging;
@@ -20,7 +24,7 @@ use holdover_core::store::CommitOutcome;
 
 use crate::fault::Mutant;
 
-static LISTS: [&[Mutant]; 15] = [
+static LISTS: [&[Mutant]; 19] = [
     session::MUTANTS,
     run::MUTANTS,
     claim::MUTANTS,
@@ -32,6 +36,10 @@ static LISTS: [&[Mutant]; 15] = [
     inbox::MUTANTS,
     interrupt::MUTANTS,
     log::MUTANTS,
+    delta::MUTANTS,
+    checkpoint::MUTANTS,
+    fork::MUTANTS,
+    retention::MUTANTS,
     list::MUTANTS,
     tenant::MUTANTS,
     data::MUTANTS,
