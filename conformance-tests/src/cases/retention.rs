@@ -23,7 +23,7 @@ cases! {
     retention.never_touches_what_waits_or_runs: Core Property needs Retention,
         "what is active, parked, has an alarm, an unread item or an interrupt stays, whatever its age",
         "somebody's approval, or tomorrow's start, would vanish overnight",
-        "RetentionRule: active, suspended, due, or has an unread item or a waiting interrupt is never touched";
+        "RetentionRule: active or suspended, or has an alarm, an unread item or a waiting interrupt is never touched";
     retention.by_status_and_tenant: Core Property needs Retention,
         "a rule is about the statuses and the tenant that it names, and about nothing else",
         "one tenant's rule would delete another's conversations",

@@ -94,7 +94,6 @@ struct Tried {
 /// Whether the case fails, panics or hangs on the store. Each has one thread and a clock of its own that
 /// moves only when nothing else does, so that it ends the same way every time.
 fn tried(mutant: &'static Mutant, case: &Case, operations_max: u64) -> Tried {
-    let t0 = std::time::Instant::now();
     let budget = Budget::new(operations_max);
     let harness = Harness::new(mutant, budget.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
@@ -103,9 +102,6 @@ fn tried(mutant: &'static Mutant, case: &Case, operations_max: u64) -> Tried {
         runtime.block_on(async { tokio::time::timeout(CASE_TIME_MAX, run(case, harness)).await })
     }));
     let failed = !matches!(ended, Ok(Ok(verdict)) if verdict.status == Status::Passed);
-    if t0.elapsed().as_millis() > 9 {
-        eprintln!("T {} {} {:?} {}", mutant.name, case.id, t0.elapsed(), budget.used());
-    }
     Tried { failed, operations: budget.used() }
 }
 
