@@ -5,7 +5,9 @@ mod claim;
 mod commit;
 mod data;
 mod delta;
+mod delta_read;
 mod fork;
+mod fork_source;
 mod inbox;
 mod interrupt;
 mod lease;
@@ -24,7 +26,7 @@ use holdover_core::store::CommitOutcome;
 
 use crate::fault::Mutant;
 
-static LISTS: [&[Mutant]; 19] = [
+static LISTS: [&[Mutant]; 21] = [
     session::MUTANTS,
     run::MUTANTS,
     claim::MUTANTS,
@@ -37,8 +39,10 @@ static LISTS: [&[Mutant]; 19] = [
     interrupt::MUTANTS,
     log::MUTANTS,
     delta::MUTANTS,
+    delta_read::MUTANTS,
     checkpoint::MUTANTS,
     fork::MUTANTS,
+    fork_source::MUTANTS,
     retention::MUTANTS,
     list::MUTANTS,
     tenant::MUTANTS,
