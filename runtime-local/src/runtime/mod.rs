@@ -10,6 +10,7 @@ mod read;
 mod repeat;
 mod resume;
 mod retention;
+mod standing;
 mod stop;
 mod tail;
 mod wait;
@@ -33,6 +34,7 @@ pub use fork::{CheckpointEntry, Fork, Forked};
 pub use handle::RunHandle;
 pub use read::MessageEntry;
 pub use retention::Retention;
+pub use standing::PendingEntry;
 
 pub(crate) use claim::Claimed;
 pub(crate) use repeat::{Backoff, GivenUp, until_answered};
