@@ -214,7 +214,10 @@ async fn a_soft_stop_loses_nothing_and_another_process_shows_it() {
     let mut talk = Follower::of("talk");
     talk.follow(&first, |seen| seen.iter().any(|shown| shown.kind == "delta")).await;
     let second = folder.start(Pace { word_ms: 30, bank_ms: 0 }).await;
+    let url = format!("{}/sessions/talk/events", first.url());
+    let mut attached = first.client().get(url).send().await.unwrap();
     first.terminate();
+    while attached.chunk().await.unwrap().is_some() {}
     talk.follow(&second, is_done).await;
     assert_eq!(talk.check(), 0, "no attempt died");
     assert!(second.last_words("talk").await.starts_with(POLICY));
