@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::follower::{Follower, is_done};
-use crate::service::{Folder, Pace, eventually};
+use crate::service::{Folder, PATIENCE, Pace, eventually};
 
 const POLICY: &str = "Good day. Whatever you bought here";
 
@@ -217,7 +218,8 @@ async fn a_soft_stop_loses_nothing_and_another_process_shows_it() {
     let url = format!("{}/sessions/talk/events", first.url());
     let mut attached = first.client().get(url).send().await.unwrap();
     first.terminate();
-    while attached.chunk().await.unwrap().is_some() {}
+    let let_go = async { while attached.chunk().await.unwrap().is_some() {} };
+    timeout(PATIENCE, let_go).await.expect("a follower does not keep the service up");
     talk.follow(&second, is_done).await;
     assert_eq!(talk.check(), 0, "no attempt died");
     assert!(second.last_words("talk").await.starts_with(POLICY));
