@@ -16,45 +16,50 @@ use support::Fixture;
 /// Kills in one round, unless `HOLDOVER_KILLS` says otherwise; more of them are more rounds.
 const KILLS: usize = 50;
 const SESSIONS: usize = 20;
-/// Steps of each session; each has one effect that is never repeated, and one that may be.
-const STEPS: usize = 14;
+/// More steps than a session needs: it ends once it is told that it is enough. Each step has one effect that is
+/// never repeated, and one that may be.
+const STEPS: usize = 300;
 /// Of all kills, so many per cent must hit a worker with an effect out.
 const INSIDE_MIN: usize = 40;
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Notes that it began, takes its time, notes that it ended. The parent is the worker that sent it.
-const EFFECT: &str = "echo \"start $1 $PPID\" >> world.log\nsleep 0.12\necho \"end $1 $PPID\" >> world.log\n";
+/// Notes that it began, takes its time, notes that it ended, and says whether it is enough. The parent is the worker that sent it.
+const EFFECT: &str = "echo \"start $1 $PPID\" >> world.log\nsleep 0.4\necho \"end $1 $PPID\" >> world.log\n\
+     test -e enough && echo enough\n";
 
 const AGENT: &str = r#"
 name = "tester"
-model = "scripted:script.toml"
+model = "scripted:SESSION-script.toml"
 root = "files"
 tools = ["read_file", "write_file", "run_command"]
 
+[[approval]]
+tool = "run_command"
+action = "allow"
+
 [limits]
-max_steps = 100
+max_steps = 300
 "#;
 
 fn key(session: usize, step: usize) -> String {
     format!("s{session:02}-{step:02}")
 }
 
-/// One turn for each step of each session, whatever became of the step before it.
-fn script() -> String {
-    let mut script = String::new();
-    for session in 0..SESSIONS {
-        for step in 1..=STEPS {
-            let key = key(session, step);
-            write!(
-                script,
-                "[[turns]]\nwhen = {{ user_contains = 's{session:02}', nth = {step} }}\ncalls = [\
-                 {{ tool = 'run_command', arguments = {{ program = 'sh', args = ['effect.sh', '{key}'] }} }}, \
-                 {{ tool = 'write_file', arguments = {{ path = '{key}.txt', content = '{key}' }} }}]\n\n",
-            )
-            .unwrap();
-        }
+/// One turn for each step of the session, whatever became of the step before it.
+fn script(session: usize) -> String {
+    let mut script = String::from(
+        "[[turns]]\nwhen = { result_of = 'run_command', result_contains = 'enough' }\nsay = 'All done.'\n\n",
+    );
+    for step in 1..=STEPS {
+        let key = key(session, step);
+        let command = format!("{{ program = 'sh', args = ['effect.sh', '{key}'] }}");
+        let file = format!("{{ path = '{key}.txt', content = '{key}' }}");
+        let calls = format!(
+            "{{ tool = 'run_command', arguments = {command} }}, {{ tool = 'write_file', arguments = {file} }}"
+        );
+        writeln!(script, "[[turns]]\nwhen = {{ nth = {step} }}\ncalls = [{calls}]\n").unwrap();
     }
-    script + "[[turns]]\nsay = 'All done.'\n"
+    script
 }
 
 /// What the world saw: what began and what ended, in which worker.
@@ -98,7 +103,7 @@ struct Mortal(Child);
 
 impl Mortal {
     fn start(fixture: &Fixture) -> Self {
-        let mut command = fixture.command(&["work", "--lease", "1s", "--max-running", "20"]);
+        let mut command = fixture.command(&["work", "--lease", "2s", "--max-running", "20"]);
         Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts"))
     }
 
@@ -144,19 +149,25 @@ struct Damage {
 
 fn storm(round: u64, kills: usize, report: &mut String) -> Damage {
     let fixture = Fixture::new();
-    fixture.write("agent.toml", AGENT);
-    fixture.write("script.toml", &script());
     fixture.write("files/effect.sh", EFFECT);
     for session in 0..SESSIONS {
         let name = format!("s{session:02}");
-        fixture.run(&["run", "agent.toml", "--session", &name, "--detach", &name]).ends(0);
+        let agent = format!("{name}.toml");
+        fixture.write(&format!("{name}-script.toml"), &script(session));
+        fixture.write(&agent, &AGENT.replace("SESSION", &name));
+        fixture.run(&["run", &agent, "--session", &name, "--detach", &name]).ends(0);
     }
     let mut dice = Dice(round);
     let mut inside = 0;
     let mut workers = [Mortal::start(&fixture), Mortal::start(&fixture)];
     for kill in 0..kills {
-        std::thread::sleep(Duration::from_millis(150 + dice.below(500)));
-        let which = dice.below(2) as usize;
+        // Mostly one that is at work, sometimes whichever.
+        let which = if dice.below(6) > 0 {
+            one_that_acts(&fixture, [workers[0].0.id(), workers[1].0.id()], report)
+        } else {
+            dice.below(2) as usize
+        };
+        std::thread::sleep(Duration::from_millis(dice.below(900)));
         let dead = std::mem::replace(&mut workers[which], Mortal::start(&fixture)).kill();
         let world = World::read(&fixture);
         let out = world.inside(dead);
@@ -170,6 +181,7 @@ fn storm(round: u64, kills: usize, report: &mut String) -> Damage {
         writeln!(report, "round {round}, kill {kill}, worker {dead}: {what}").unwrap();
         assert!(open_sessions(&fixture) > 0, "the work ended before the kills:\n{report}");
     }
+    fixture.write("files/enough", "");
     let began = Instant::now();
     while open_sessions(&fixture) > 0 {
         assert!(began.elapsed() < PATIENCE, "sessions do not end:\n{report}");
@@ -180,6 +192,20 @@ fn storm(round: u64, kills: usize, report: &mut String) -> Damage {
     Damage { inside, doubts }
 }
 
+/// The first of these workers that has sent an effect.
+fn one_that_acts(fixture: &Fixture, workers: [u32; 2], report: &str) -> usize {
+    let began = Instant::now();
+    loop {
+        let world = World::read(fixture);
+        let acts = |worker: &u32| world.starts.values().any(|by| by.contains(worker));
+        if let Some(which) = workers.iter().position(acts) {
+            return which;
+        }
+        assert!(began.elapsed() < PATIENCE, "no worker does anything:\n{report}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 fn open_sessions(fixture: &Fixture) -> usize {
     let listed = fixture.run(&["sessions", "list", "--json", "--limit", "100"]).ends(0).lines();
     assert_eq!(listed.len(), SESSIONS);
@@ -188,7 +214,9 @@ fn open_sessions(fixture: &Fixture) -> usize {
         .filter(|session| session["status"] != "idle")
         .inspect(|session| {
             let status = session["status"].as_str().unwrap();
-            assert!(["active", "suspended"].contains(&status), "{session}");
+            let name = session["session"].as_str().unwrap();
+            let shown = || fixture.run(&["sessions", "show", name]).out;
+            assert!(["active", "suspended"].contains(&status), "{}", shown());
         })
         .count()
 }
@@ -202,8 +230,9 @@ fn check(fixture: &Fixture, session: usize, report: &str) -> usize {
         messages.iter().map(|entry| &entry["message"]).filter(|message| message["role"] == role).collect()
     };
     let results = of("tool");
-    assert_eq!(results.len(), 2 * STEPS, "{name}: one result for each call\n{report}");
-    let last = of("assistant").pop().unwrap();
+    let said = of("assistant");
+    assert_eq!(results.len(), 2 * (said.len() - 1), "{name}: one result for each call\n{report}");
+    let last = said.last().unwrap();
     assert_eq!(last["parts"][0]["text"], "All done.", "{name}");
     let mut doubts = 0;
     for (at, result) in results.iter().enumerate() {

@@ -165,6 +165,7 @@ async fn decide(
         approve: said.approve,
         saw: shown,
         arguments: said.arguments.map(|arguments| arguments.to_string()),
+        always: false,
         reason: said.reason,
         by: Some(said.by),
     };

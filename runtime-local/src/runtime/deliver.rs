@@ -3,9 +3,7 @@
 use holdover_core::ids::{Incarnation, ItemKey, PendingId, SessionKey};
 use holdover_core::message::{ClientAnswer, Decision, PendingBody, Said, SignalBody};
 use holdover_core::payload::Payload;
-use holdover_core::store::{
-    Delivery, InboxItem, ItemKind, Page, PageRequest, PendingCall, PendingKind, PendingQuery, Wake,
-};
+use holdover_core::store::{Delivery, InboxItem, ItemKind, PendingCall, PendingKind, Wake};
 
 use super::repeat::repeated;
 use super::{PendingEntry, Runtime, draw_id};
@@ -91,6 +89,8 @@ pub struct Approval {
     pub reason: Option<String>,
     /// Arguments to run with instead, as JSON text; checked again by schema and policy.
     pub arguments: Option<String>,
+    /// Whether later calls of this tool in this session need no approval any more.
+    pub always: bool,
 }
 
 /// A no to a call.
@@ -121,6 +121,7 @@ impl Runtime {
             approve: true,
             saw: body.digest,
             arguments: approval.arguments,
+            always: approval.always,
             reason: approval.reason,
             by: approval.by,
         };
@@ -138,6 +139,7 @@ impl Runtime {
             approve: false,
             saw: body.digest,
             arguments: None,
+            always: false,
             reason: denial.reason,
             by: denial.by,
         };
@@ -189,21 +191,6 @@ impl Runtime {
             Ok(None) => Ok(Err(Delivery::NotPending)),
             Err(RuntimeError::NotFound { .. }) => Ok(Err(Delivery::NotFound)),
             Err(error) => Err(error),
-        }
-    }
-
-    /// The calls of a session that somebody owes an answer.
-    pub async fn pending(&self, key: &SessionKey) -> Result<Vec<PendingCall>, RuntimeError> {
-        let mut query =
-            PendingQuery { session: Some(key.id.clone()), ..PendingQuery::all(key.tenant.clone()) };
-        let mut open = Vec::new();
-        loop {
-            let Page { items, next } = self.shared.store.list_pending(&query).await?;
-            open.extend(items);
-            match next {
-                Some(next) => query.page = PageRequest { after: Some(next), limit: None },
-                None => return Ok(open),
-            }
         }
     }
 }
