@@ -76,6 +76,14 @@ impl Failure {
         Self { exit: Exit::Failed, line: one_line(line.as_ref()) }
     }
 
+    /// The same, with the store named where only `store` is.
+    pub(crate) fn on_store(self, url: &str) -> Self {
+        match self.line.strip_prefix("store: ") {
+            Some(rest) => Self { line: format!("store {url}: {rest}"), ..self },
+            None => self,
+        }
+    }
+
     /// The command line or the agent file is wrong.
     pub(crate) fn wrong_use(line: impl AsRef<str>) -> Self {
         Self { exit: Exit::WrongUse, line: one_line(line.as_ref()) }
@@ -106,10 +114,10 @@ impl From<RuntimeError> for Failure {
             | RuntimeError::Unreadable { .. }
             | RuntimeError::Start(_)
             | RuntimeError::Panicked { .. }
-            | RuntimeError::Id(_)
             | RuntimeError::Exists { .. }
             | RuntimeError::NoCheckpoint { .. }
             | RuntimeError::Fork(_)
+            | RuntimeError::Id(_)
             | RuntimeError::Store(_) => Self::failed(error.to_string()),
         }
     }

@@ -1,11 +1,11 @@
 //! What every command works with: the store, the runtime on it, the way to the reader.
 
-use std::io::Read;
 use std::sync::Arc;
 
 use holdover_core::event::Event;
-use holdover_core::ids::{MessageSeq, SessionId, SessionKey};
+use holdover_core::ids::{CallId, MessageSeq, SessionId, SessionKey, StepNumber, TenantId, ToolName};
 use holdover_core::message::Message;
+use holdover_core::model::TokenUsage;
 use holdover_core::store::{MessageRange, Session, StateStore};
 use holdover_runtime_local::{Provisional, RunObserver, Runtime, RuntimeOptions};
 use holdover_store_sqlite::SqliteStore;
@@ -14,12 +14,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::agent_file::{absolute_script, current_folder};
 use crate::args::{Common, Drive};
 use crate::exit::Failure;
-use crate::print::{Out, note};
+use crate::print::Out;
 use crate::source::StoredAgents;
 use crate::store::{self, IfMissing};
-
-/// The most that is read from standard input.
-const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// What every command works with.
 pub(crate) struct Front {
@@ -46,7 +43,7 @@ impl Front {
         if_missing: IfMissing,
     ) -> Result<Self, Failure> {
         let (said, live) = unbounded_channel();
-        let live = (drive.is_some() && Out::new(common.json).live()).then_some(live);
+        let live = (drive.is_some() && Out::new(common).live()).then_some(live);
         let observer = live.is_some().then(|| Arc::new(Listener { said }) as Arc<dyn RunObserver>);
         let front = Self::observed(common, drive, if_missing, observer).await?;
         Ok(Self { live, ..front })
@@ -70,10 +67,15 @@ impl Front {
             }
         }
         let store = store::open(&common.store, if_missing).await?;
-        let out = Out::new(common.json);
+        let out = Out::new(common);
         let shared: Arc<dyn StateStore> = Arc::new(store.clone());
         let runtime = Runtime::new(shared, Arc::new(agents.clone()), options);
         Ok(Self { common: common.clone(), store, runtime, agents, out, live: None })
+    }
+
+    /// Whose sessions.
+    pub(crate) fn tenant(&self) -> &TenantId {
+        &self.common.tenant
     }
 
     /// The key of a session of our tenant.
@@ -113,62 +115,62 @@ impl Front {
     }
 }
 
-/// Something a model said that is not durable yet.
+/// Something that happens and is not durable yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Live {
-    /// It is asked, and shown what is said up to this message.
-    Asked(MessageSeq),
+    /// It is asked, and shown what is said up to `after`.
+    Asked {
+        /// The newest message that it is shown.
+        after: MessageSeq,
+        /// Which step.
+        step: StepNumber,
+        /// Which attempt at it, from 0.
+        attempt: u32,
+    },
     /// More text.
     Text(String),
+    /// It has answered.
+    Answered,
+    /// A tool call is out.
+    Sent {
+        /// Which.
+        call: CallId,
+        /// Of which tool.
+        tool: ToolName,
+    },
+    /// A tool call is back.
+    Back(CallId),
 }
 
 struct Listener {
     said: UnboundedSender<Live>,
 }
 
+impl Listener {
+    fn tell(&self, live: Live) {
+        // It fails when nobody reads along any more.
+        let _ = self.said.send(live);
+    }
+}
+
 impl RunObserver for Listener {
     fn on_model_call(&self, of: &Provisional) {
-        // Nobody reads along any more.
-        let _ = self.said.send(Live::Asked(of.after));
+        self.tell(Live::Asked { after: of.after, step: of.step, attempt: of.attempt });
     }
 
     fn on_text(&self, _of: &Provisional, text: &str) {
-        let _ = self.said.send(Live::Text(text.to_owned()));
+        self.tell(Live::Text(text.to_owned()));
     }
-}
 
-/// Reads what is to be said: the word itself, or standard input for `-`.
-pub(crate) fn text_of(word: &str) -> Result<String, Failure> {
-    if word != "-" {
-        return Ok(word.to_owned());
+    fn on_model_answered(&self, _of: &Provisional, _used: TokenUsage) {
+        self.tell(Live::Answered);
     }
-    let mut text = String::new();
-    let read = std::io::stdin().lock().take(INPUT_BYTES_MAX + 1).read_to_string(&mut text);
-    match read {
-        Ok(bytes) if bytes as u64 > INPUT_BYTES_MAX => {
-            Err(Failure::wrong_use(format!("standard input: more than {INPUT_BYTES_MAX} bytes")))
-        }
-        Ok(_) => Ok(text.trim_end().to_owned()),
-        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
-            Err(Failure::wrong_use("standard input: is no UTF-8 text"))
-        }
-        Err(error) => Err(Failure::failed(format!("standard input: {error}"))),
-    }
-}
 
-/// The message of the command line; from standard input if it is left out and comes from no terminal.
-pub(crate) fn message_of(word: Option<&str>) -> Result<String, Failure> {
-    use std::io::IsTerminal;
-    let text = match word {
-        Some(word) => text_of(word)?,
-        None if std::io::stdin().is_terminal() => {
-            note("What do you want to say? (end with Ctrl-D)");
-            text_of("-")?
-        }
-        None => text_of("-")?,
-    };
-    if text.trim().is_empty() {
-        return Err(Failure::wrong_use("the message is empty: give a MESSAGE, or - and standard input"));
+    fn on_call_sent(&self, _session: &SessionKey, call: &CallId, tool: &ToolName) {
+        self.tell(Live::Sent { call: call.clone(), tool: tool.clone() });
     }
-    Ok(text)
+
+    fn on_call_over(&self, _session: &SessionKey, call: &CallId) {
+        self.tell(Live::Back(call.clone()));
+    }
 }

@@ -6,18 +6,17 @@ mod commands;
 mod exit;
 mod follow;
 mod front;
+mod input;
 mod owed;
 mod print;
 mod signals;
 mod source;
-mod standing;
 mod store;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
 use holdover_core::message::SignalBody;
 use holdover_core::store::InterruptKind;
 use tracing_subscriber::EnvFilter;
@@ -30,14 +29,19 @@ use crate::print::note;
 const SHUTDOWN: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::read();
     let ended = log(&cli.command).and_then(|()| {
         let runtime = tokio::runtime::Runtime::new().map_err(|error| Failure::failed(error.to_string()))?;
         let ended = runtime.block_on(perform(&cli));
+        print::screen::clear();
         // What is still out is dropped, so that commands do not outlive this process.
         runtime.shutdown_timeout(SHUTDOWN);
         ended
     });
+    let ended = match (ended, print::lost()) {
+        (Ok(Exit::Completed), Some(why)) => Err(Failure::failed(format!("standard output: {why}"))),
+        (ended, _) => ended.map_err(|failure| failure.on_store(&cli.common.store)),
+    };
     match ended {
         Ok(exit) => exit.into(),
         Err(Failure { exit, line }) => {
@@ -61,8 +65,12 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
         Command::Interrupt(args) => commands::stop::stop(common, args, InterruptKind::Soft).await,
         Command::Abort(args) => commands::stop::stop(common, args, InterruptKind::Abort).await,
         Command::Sessions(what) => commands::sessions::sessions(common, what).await,
-        Command::Machine(args) => Ok(commands::machine::machine(common, args)),
+        Command::Events(args) => commands::events::events(common, args).await,
+        Command::Doctor(args) => commands::doctor::doctor(common, args).await,
+        Command::Conformance(args) => commands::conformance::conformance(common, args).await,
         Command::Demo(args) => commands::demo::demo(args).await,
+        Command::Machine(args) => Ok(commands::machine::machine(common, args)),
+        Command::Completions(args) => Ok(commands::completions::completions(common, args)),
     }
 }
 
@@ -79,7 +87,7 @@ fn log(command: &Command) -> Result<(), Failure> {
         .map_err(|error| Failure::wrong_use(format!("HOLDOVER_LOG {filter:?}: {error}")))?;
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| print::screen::Log)
         .with_ansi(std::io::stderr().is_terminal())
         .init();
     Ok(())

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use holdover_core::ids::{CallId, PendingId, SessionKey};
+use holdover_core::ids::{CallId, PendingId, SessionId, SessionKey};
 use holdover_core::machine::{OwedKind, Suspension};
 use holdover_core::message::PendingBody;
+use holdover_core::store::{PageRequest, PendingCall, PendingKind, PendingQuery, StateStore};
 use holdover_core::time::Timestamp;
 
 use crate::exit::Failure;
@@ -49,6 +50,47 @@ impl Debt {
 /// Where a person puts the answer.
 const PLACE_OF_ANSWER: &str = "YOUR ANSWER";
 
+/// The calls that somebody owes an answer, of one session or of all, soonest deadline first.
+pub(crate) async fn all_pending(
+    front: &Front,
+    session: Option<&SessionId>,
+) -> Result<Vec<PendingCall>, Failure> {
+    let mut query =
+        PendingQuery { session: session.cloned(), ..PendingQuery::all(front.common.tenant.clone()) };
+    let mut open = Vec::new();
+    loop {
+        let page = front.store.list_pending(&query).await?;
+        open.extend(page.items);
+        match page.next {
+            Some(next) => query.page = PageRequest { after: Some(next), limit: None },
+            None => return Ok(open),
+        }
+    }
+}
+
+/// What is owed to a pending call.
+pub(crate) fn debt_of(front: &Front, pending: &PendingCall) -> Result<Debt, Failure> {
+    let body = body_of(pending)?;
+    let kind = match pending.kind {
+        PendingKind::Approval => OwedKind::Approval,
+        PendingKind::ClientTool => OwedKind::ClientTool,
+    };
+    Ok(Debt {
+        call: pending.call.clone(),
+        tool: body.tool.to_string(),
+        kind,
+        until: pending.deadline,
+        arguments: Some(body.arguments),
+        prompt: body.prompt,
+        commands: commands(front, &pending.key, kind, &pending.call),
+    })
+}
+
+fn body_of(pending: &PendingCall) -> Result<PendingBody, Failure> {
+    let PendingCall { key, call, body, .. } = pending;
+    body.parse().map_err(|error| Failure::failed(format!("session {}: pending call {call}: {error}", key.id)))
+}
+
 /// What `suspension` says is owed, in call order.
 pub(crate) async fn debts(
     front: &Front,
@@ -57,10 +99,7 @@ pub(crate) async fn debts(
 ) -> Result<Vec<Debt>, Failure> {
     let mut bodies: BTreeMap<PendingId, PendingBody> = BTreeMap::new();
     for pending in front.runtime.pending(key).await? {
-        let body = pending.body.parse().map_err(|error| {
-            Failure::failed(format!("session {}: pending call {}: {error}", key.id, pending.call))
-        })?;
-        bodies.insert(pending.id, body);
+        bodies.insert(pending.id.clone(), body_of(&pending)?);
     }
     let debts = suspension.owed.iter().map(|owed| {
         let body = owed.pending.as_ref().and_then(|pending| bodies.get(pending));

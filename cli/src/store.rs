@@ -16,19 +16,23 @@ pub(crate) enum IfMissing {
     Create,
     /// The command asks for what is in it.
     Refuse,
+    /// The same, and nothing may be changed: not the schema either.
+    AsItIs,
 }
 
 /// Opens the store `url`.
 pub(crate) async fn open(url: &str, if_missing: IfMissing) -> Result<SqliteStore, Failure> {
     let path = path_of(url)?;
-    if if_missing == IfMissing::Refuse && !Path::new(path).exists() {
+    if if_missing != IfMissing::Create && !Path::new(path).exists() {
         return Err(Failure::failed(format!("store {url}: there is no such file")));
     }
     let options = SqliteOptions::from_url(url).map_err(|error| Failure::wrong_use(error.to_string()))?;
+    let options = if if_missing == IfMissing::AsItIs { options.as_it_is() } else { options };
     SqliteStore::open(options).await.map_err(|error| Failure::failed(format!("store {url}: {}", why(&error))))
 }
 
-fn path_of(url: &str) -> Result<&str, Failure> {
+/// The path that a SQLite URL names.
+pub(crate) fn path_of(url: &str) -> Result<&str, Failure> {
     match url.split_once(':') {
         Some(("sqlite", path)) if !path.trim_start_matches("//").is_empty() => {
             Ok(path.strip_prefix("//").unwrap_or(path))
@@ -42,7 +46,7 @@ fn path_of(url: &str) -> Result<&str, Failure> {
 }
 
 /// What the store says beyond its own name.
-fn why(error: &holdover_core::store::StoreError) -> String {
+pub(crate) fn why(error: &holdover_core::store::StoreError) -> String {
     let line = error.to_string();
     line.strip_prefix("store: open: ").unwrap_or(&line).to_owned()
 }

@@ -52,9 +52,16 @@ fn json_names_what_is_owed_and_how_it_is_answered() {
 fn a_person_may_change_what_runs() {
     let fixture = Fixture::new();
     fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
-    fixture.run(&["approve", "s", "--arguments", "{"]).fails(2, &["--arguments"]);
+    for (words, why) in [
+        (&["--edit", "{"][..], "--edit: arguments: not JSON"),
+        (&["--edit", ""], "--edit: is empty"),
+        (&["--edit", r#"{"path": "a", "path": "b"}"#], "--edit: arguments: "),
+        (&["--edit", "@no-such-file"], "no-such-file: "),
+    ] {
+        fixture.run(&[&["approve", "s"], words].concat()).fails(2, &[why]);
+    }
     let arguments = r#"{"path":"note.txt","content":"otherwise"}"#;
-    fixture.run(&["approve", "s", "--arguments", arguments]).ends(0);
+    fixture.run(&["approve", "s", "--edit", arguments]).ends(0);
     assert_eq!(fixture.read("files/note.txt"), "otherwise");
 }
 
@@ -163,4 +170,69 @@ fn an_answer_of_the_wrong_kind_is_refused() {
     fixture.run(&["answer", "s", "c1-0", "yes"]).fails(1, &["c1-0"]);
     fixture.run(&["run", "agent.toml", "--session", "t", "hello"]).ends(0);
     fixture.run(&["approve", "t"]).fails(1, &["session t", "no call waits"]);
+}
+
+#[test]
+fn other_arguments_come_from_a_file_or_from_standard_input() {
+    let fixture = Fixture::new();
+    let arguments = |content: &str| format!(r#"{{"path": "note.txt", "content": "{content}"}}"#);
+    fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
+    fixture.write("edit.json", &arguments("from a file"));
+    fixture.run(&["approve", "s", "--edit", "@edit.json"]).ends(0);
+    assert_eq!(fixture.read("files/note.txt"), "from a file");
+    fixture.run(&["run", "agent.toml", "--session", "t", "write"]).ends(10);
+    fixture.run_with(&["approve", "t", "--edit", "-"], &arguments("from standard input")).ends(0);
+    assert_eq!(fixture.read("files/note.txt"), "from standard input");
+}
+
+#[test]
+fn a_tool_is_approved_for_the_rest_of_the_session() {
+    let fixture = Fixture::new();
+    fixture.write("script.toml", WRITES_TWICE);
+    fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
+    fixture.run(&["approve", "s", "--always", "--by", "Ada"]).ends(0).says("Twice.");
+    assert!(fixture.has("files/a.txt") && fixture.has("files/b.txt"), "nobody was asked about the second");
+    fixture.run(&["approve", "s", "c1-0", "--always"]).ends(0).says("so already");
+    fixture.run(&["deny", "s", "c1-0"]).fails(1, &["approved already, for the rest of the session, by Ada"]);
+    fixture
+        .run(&["sessions", "messages", "s"])
+        .ends(0)
+        .says("• approved for the rest of the session by Ada  (c1-0)");
+    fixture.run(&["sessions", "show", "s"]).ends(0).says("approved  write_file, for the rest of the session");
+    let shown = fixture.run(&["sessions", "show", "s", "--json"]).ends(0).last();
+    assert_eq!(shown["always"], serde_json::json!(["write_file"]));
+    // Without the word, each is asked about.
+    fixture.run(&["run", "agent.toml", "--session", "t", "write"]).ends(10);
+    fixture.run(&["approve", "t"]).ends(10).says("c2-0");
+}
+
+/// Two calls of one tool, one after the other.
+const WRITES_TWICE: &str = r#"
+[[turns]]
+when = { user_contains = "write", nth = 1 }
+calls = [{ tool = "write_file", arguments = { path = "a.txt", content = "a" } }]
+
+[[turns]]
+when = { result_of = "write_file", nth = 2 }
+calls = [{ tool = "write_file", arguments = { path = "b.txt", content = "b" } }]
+
+[[turns]]
+say = "Twice."
+"#;
+
+#[test]
+fn several_calls_are_decided_at_once_also_of_several_sessions() {
+    let fixture = Fixture::new();
+    for session in ["s", "t"] {
+        fixture.run(&["run", "agent.toml", "--session", session, "two"]).ends(10);
+    }
+    fixture.run(&["approve", "s", "c1-0", "c1-1"]).ends(0).says("call c1-0 approved").says("Written.");
+    let waiting = fixture.run(&["sessions", "pending", "t", "--json"]).ends(0).lines();
+    let ids: Vec<&str> = waiting.iter().map(|line| line["pending"].as_str().expect("an id")).collect();
+    let made_up = &["approve", ids[0], "made-up"];
+    fixture.run(made_up).fails(1, &["made-up", "no call waits under this id"]);
+    assert_eq!(fixture.run(&["sessions", "pending"]).ends(0).out.matches("waits for approval").count(), 2);
+    fixture.run(&["deny", ids[0], ids[1], "--reason", "no"]).ends(0).says("Not written.");
+    fixture.run(&["approve", "s", "c1-0", "c1-1", "--edit", "{}"]).fails(2, &["fit one call"]);
+    fixture.run(&["sessions", "pending"]).ends(0).says("nothing is owed");
 }

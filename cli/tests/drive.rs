@@ -31,10 +31,10 @@ fn json_is_one_object_a_line_and_the_last_one_is_the_outcome() {
     let said = events.iter().rfind(|event| event["event"]["type"] == "message").expect("a message");
     assert_eq!(said["message"]["parts"][0]["text"], "Good day.");
 
-    let again = fixture.run(&["sessions", "events", session, "--json"]).ends(0);
+    let again = fixture.run(&["events", session, "--json"]).ends(0);
     assert_eq!(again.lines(), events, "the same from the store");
     let after = events[2]["cursor"].as_str().expect("a cursor");
-    let rest = fixture.run(&["sessions", "events", session, "--json", "--after", after]).ends(0);
+    let rest = fixture.run(&["events", session, "--json", "--after", after]).ends(0);
     assert_eq!(rest.lines(), &events[3..]);
 }
 
@@ -120,7 +120,7 @@ fn sessions_are_listed_and_shown() {
     assert_eq!(shown["outcome"]["owed"][0]["arguments"]["path"], "note.txt");
     fixture.run(&["sessions", "show", "waits"]).ends(0).says("approve ");
     fixture.run(&["sessions", "show", "done"]).ends(0).says("completed (model_stop)");
-    fixture.run(&["sessions", "events", "done"]).ends(0).says("turn 1 is done: model_stop");
+    fixture.run(&["events", "done"]).ends(0).says("turn 1 is done: model_stop");
 }
 
 #[test]

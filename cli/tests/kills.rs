@@ -17,19 +17,23 @@ use support::Fixture;
 const KILLS: usize = 50;
 const SESSIONS: usize = 20;
 /// Steps of each session; each has one effect that is never repeated, and one that may be.
-const STEPS: usize = 14;
+const STEPS: usize = 36;
 /// Of all kills, so many per cent must hit a worker with an effect out.
 const INSIDE_MIN: usize = 40;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Notes that it began, takes its time, notes that it ended. The parent is the worker that sent it.
-const EFFECT: &str = "echo \"start $1 $PPID\" >> world.log\nsleep 0.12\necho \"end $1 $PPID\" >> world.log\n";
+const EFFECT: &str = "echo \"start $1 $PPID\" >> world.log\nsleep 0.4\necho \"end $1 $PPID\" >> world.log\n";
 
 const AGENT: &str = r#"
 name = "tester"
-model = "scripted:script.toml"
+model = "scripted:SESSION-script.toml"
 root = "files"
 tools = ["read_file", "write_file", "run_command"]
+
+[[approval]]
+tool = "run_command"
+action = "allow"
 
 [limits]
 max_steps = 100
@@ -39,20 +43,17 @@ fn key(session: usize, step: usize) -> String {
     format!("s{session:02}-{step:02}")
 }
 
-/// One turn for each step of each session, whatever became of the step before it.
-fn script() -> String {
+/// One turn for each step of the session, whatever became of the step before it.
+fn script(session: usize) -> String {
     let mut script = String::new();
-    for session in 0..SESSIONS {
-        for step in 1..=STEPS {
-            let key = key(session, step);
-            write!(
-                script,
-                "[[turns]]\nwhen = {{ user_contains = 's{session:02}', nth = {step} }}\ncalls = [\
-                 {{ tool = 'run_command', arguments = {{ program = 'sh', args = ['effect.sh', '{key}'] }} }}, \
-                 {{ tool = 'write_file', arguments = {{ path = '{key}.txt', content = '{key}' }} }}]\n\n",
-            )
-            .unwrap();
-        }
+    for step in 1..=STEPS {
+        let key = key(session, step);
+        let command = format!("{{ program = 'sh', args = ['effect.sh', '{key}'] }}");
+        let file = format!("{{ path = '{key}.txt', content = '{key}' }}");
+        let calls = format!(
+            "{{ tool = 'run_command', arguments = {command} }}, {{ tool = 'write_file', arguments = {file} }}"
+        );
+        writeln!(script, "[[turns]]\nwhen = {{ nth = {step} }}\ncalls = [{calls}]\n").unwrap();
     }
     script + "[[turns]]\nsay = 'All done.'\n"
 }
@@ -144,20 +145,23 @@ struct Damage {
 
 fn storm(round: u64, kills: usize, report: &mut String) -> Damage {
     let fixture = Fixture::new();
-    fixture.write("agent.toml", AGENT);
-    fixture.write("script.toml", &script());
     fixture.write("files/effect.sh", EFFECT);
     for session in 0..SESSIONS {
         let name = format!("s{session:02}");
-        fixture.run(&["run", "agent.toml", "--session", &name, "--detach", &name]).ends(0);
+        let agent = format!("{name}.toml");
+        fixture.write(&format!("{name}-script.toml"), &script(session));
+        fixture.write(&agent, &AGENT.replace("SESSION", &name));
+        fixture.run(&["run", &agent, "--session", &name, "--detach", &name]).ends(0);
     }
     let mut dice = Dice(round);
     let mut inside = 0;
     let mut workers = [Mortal::start(&fixture), Mortal::start(&fixture)];
+    let mut due = [Instant::now(); 2].map(|now| now + life(&mut dice));
     for kill in 0..kills {
-        std::thread::sleep(Duration::from_millis(150 + dice.below(500)));
-        let which = dice.below(2) as usize;
+        let which = usize::from(due[1] < due[0]);
+        std::thread::sleep(due[which].saturating_duration_since(Instant::now()));
         let dead = std::mem::replace(&mut workers[which], Mortal::start(&fixture)).kill();
+        due[which] = Instant::now() + life(&mut dice);
         let world = World::read(&fixture);
         let out = world.inside(dead);
         inside += usize::from(!out.is_empty());
@@ -180,6 +184,11 @@ fn storm(round: u64, kills: usize, report: &mut String) -> Damage {
     Damage { inside, doubts }
 }
 
+/// How long a worker lives: mostly long enough to take over what a dead one held.
+fn life(dice: &mut Dice) -> Duration {
+    Duration::from_millis(300 + dice.below(2_400))
+}
+
 fn open_sessions(fixture: &Fixture) -> usize {
     let listed = fixture.run(&["sessions", "list", "--json", "--limit", "100"]).ends(0).lines();
     assert_eq!(listed.len(), SESSIONS);
@@ -188,7 +197,9 @@ fn open_sessions(fixture: &Fixture) -> usize {
         .filter(|session| session["status"] != "idle")
         .inspect(|session| {
             let status = session["status"].as_str().unwrap();
-            assert!(["active", "suspended"].contains(&status), "{session}");
+            let name = session["session"].as_str().unwrap();
+            let shown = || fixture.run(&["sessions", "show", name]).out;
+            assert!(["active", "suspended"].contains(&status), "{}", shown());
         })
         .count()
 }

@@ -55,7 +55,7 @@ fn an_unknown_session_is_named() {
         &["abort", "nobody"],
         &["sessions", "show", "nobody"],
         &["sessions", "messages", "nobody"],
-        &["sessions", "events", "nobody"],
+        &["events", "nobody"],
     ] {
         fixture.run(words).fails(1, &["session nobody: there is no such session"]);
     }
@@ -115,7 +115,7 @@ fn wrong_words_end_with_two() {
         &["run", "agent.toml", "hello", "--lease", "0s"],
         &["work", "--max-running", "0"],
         &["work", "--all-tenants", "--until-idle"],
-        &["sessions", "events", "s", "--after", "xyz"],
+        &["events", "s", "--after", "xyz"],
         &["machine", "--json", "--mermaid"],
     ] {
         let ran = fixture.run(words).ends(2);

@@ -31,6 +31,7 @@ pub struct Bench {
     clock: ClockControl,
     history: History,
     handles: AtomicU32,
+    seed: u64,
 }
 
 /// Whether a story is told over a restart of the store: some are, once for each level.
@@ -41,9 +42,14 @@ pub(crate) enum Restart {
 }
 
 impl Bench {
-    pub(crate) fn new(world: Box<dyn World>, clock: ClockControl, history: History) -> Self {
+    pub(crate) fn new(world: Box<dyn World>, clock: ClockControl, history: History, seed: u64) -> Self {
         let store = Recorded::new(world.store(), 0, history.clone());
-        Self { store, world, clock, history, handles: AtomicU32::new(1) }
+        Self { store, world, clock, history, handles: AtomicU32::new(1), seed }
+    }
+
+    /// What a case that draws at random draws from.
+    pub fn seed(&self) -> u64 {
+        self.seed
     }
 
     // Handles and time
@@ -77,14 +83,14 @@ impl Bench {
 
     /// An empty store of the same kind, on the same clock.
     pub(crate) async fn another(&self) -> Self {
-        Self::new(self.world.fresh().await, self.clock.clone(), self.history.clone())
+        Self::new(self.world.fresh().await, self.clock.clone(), self.history.clone(), self.seed)
     }
 
     /// The same data, closed and opened again.
     pub(crate) async fn reopen(self) -> Self {
-        let Self { store, world, clock, history, .. } = self;
+        let Self { store, world, clock, history, seed, .. } = self;
         drop(store);
-        Self::new(world.reopen().await, clock, history)
+        Self::new(world.reopen().await, clock, history, seed)
     }
 
     /// The same data: closed and opened again, or just as it is.

@@ -3,11 +3,14 @@
 use std::fmt;
 use std::pin::Pin;
 
+use serde::{Deserialize, Serialize};
+
 use crate::bench::Bench;
 use crate::failure::CaseResult;
 
 /// What a store claims to be. A store claims core and whatever else it keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Level {
     /// One handle at a time.
     Core,
@@ -17,9 +20,14 @@ pub enum Level {
     Distributed,
 }
 
+impl Level {
+    /// Every level, each with those before it.
+    pub const ALL: [Self; 3] = [Self::Core, Self::Durable, Self::Distributed];
+}
+
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Self::Core => "core",
             Self::Durable => "durable",
             Self::Distributed => "distributed",
@@ -28,7 +36,8 @@ impl fmt::Display for Level {
 }
 
 /// What only some stores can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Capability {
     /// `wait_for_change` returns early when a peer changes something.
     ChangeHints,
@@ -36,14 +45,15 @@ pub enum Capability {
 
 impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Self::ChangeHints => "change_hints",
         })
     }
 }
 
 /// How a case goes about it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// One thing after another.
     Sequential,
@@ -82,6 +92,11 @@ pub struct Case {
 }
 
 impl Case {
+    /// What comes before the dot of the id.
+    pub fn category(&self) -> &'static str {
+        self.id.split_once('.').map_or(self.id, |(category, _)| category)
+    }
+
     /// What a store must claim for this case to be run.
     pub fn claim(&self) -> String {
         match self.needs {

@@ -23,9 +23,28 @@ impl Failure {
         Self { text: text.into(), at: Location::caller(), not_implemented: false }
     }
 
+    /// Says what was expected, and by which condition it was looked for unless the text says what was found.
+    #[track_caller]
+    pub(crate) fn unmet(text: String, condition: &str) -> Self {
+        if text.contains("found") {
+            return Self::new(text);
+        }
+        Self::new(format!("{text}\n    found    that this does not hold: {condition}"))
+    }
+
     /// Whether the store answered that it cannot do what every store must.
     pub fn is_not_implemented(&self) -> bool {
         self.not_implemented
+    }
+
+    /// What was expected and what was found.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The line of the suite that looked.
+    pub(crate) fn place(&self) -> String {
+        self.at.to_string()
     }
 
     /// Says in which part of a table it happened.
@@ -55,7 +74,7 @@ impl From<StoreError> for Failure {
 macro_rules! ensure {
     ($condition:expr, $($text:tt)+) => {
         if !$condition {
-            return Err($crate::Failure::new(format!($($text)+)));
+            return Err($crate::Failure::unmet(format!($($text)+), stringify!($condition)));
         }
     };
 }
@@ -68,9 +87,9 @@ macro_rules! ensure_eq {
             (found, expected) => {
                 if *found != *expected {
                     let what = format!($($text)+);
-                    return Err($crate::Failure::new(format!(
-                        "{what}\n    expected {expected:?}\n    found    {found:?}"
-                    )));
+                    let (expected, found) = (format!("{expected:?}"), format!("{found:?}"));
+                    let compared = $crate::difference::compared(&expected, &found);
+                    return Err($crate::Failure::new(format!("{what}\n{compared}")));
                 }
             }
         }

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use holdover_core::store::StateStore;
+use serde::{Deserialize, Serialize};
 
 use crate::clock::ClockControl;
+use crate::gap::Gap;
 
 /// How the suite gets at a store. One harness serves one case at a time.
 ///
@@ -34,10 +36,15 @@ pub trait StoreHarness: Send + Sync + 'static {
     fn clock(&self) -> ClockControl {
         ClockControl::Real { lease: Duration::from_secs(1) }
     }
+
+    /// What the store does not claim, with a reason for each. It claims everything else.
+    fn gaps(&self) -> Vec<Gap> {
+        Vec::new()
+    }
 }
 
 /// What is tested, for reports.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreInfo {
     /// The store, as its crate is called.
     pub name: String,

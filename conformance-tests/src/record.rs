@@ -1,9 +1,9 @@
-//! Keeping what was asked of a store and what it answered.
+//! Keeping what was asked of a store, what it answered, and how long it took.
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
@@ -16,31 +16,96 @@ use holdover_core::store::{
     StatusCas, StoreError, StoredItem, StoredMessage, Watch,
 };
 
-/// How many operations are kept.
-const LINES_MAX: usize = 30;
-/// How much of one line is kept, in characters.
-const LINE_CHARS_MAX: usize = 400;
+use crate::latency::Latencies;
+use crate::shown::shown;
 
-/// The newest operations on a store, over all its handles.
+/// How many operations are kept.
+const OPERATIONS_MAX: usize = 30;
+
+/// The newest operations on a store, over all its handles, in the order in which they were asked. Reads go
+/// first, since they change nothing, and one that was answered before in the same way is only counted.
 #[derive(Clone, Default)]
 pub(crate) struct History {
-    lines: Arc<Mutex<VecDeque<String>>>,
+    kept: Arc<Mutex<Kept>>,
+}
+
+#[derive(Default)]
+struct Kept {
+    operations: VecDeque<Operation>,
+    asked: u64,
+    latencies: Latencies,
+}
+
+struct Operation {
+    number: u64,
+    reads: bool,
+    asked: String,
+    answer: Option<String>,
+    times: u32,
 }
 
 impl History {
-    fn add(&self, line: String) {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == LINES_MAX {
-            lines.pop_front();
+    fn asked(&self, asked: String, reads: bool) -> u64 {
+        let mut kept = self.lock();
+        kept.asked += 1;
+        let number = kept.asked;
+        if kept.operations.len() == OPERATIONS_MAX {
+            let oldest_read = kept.operations.iter().position(|operation| operation.reads);
+            kept.operations.remove(oldest_read.unwrap_or_default());
         }
-        lines.push_back(line);
+        kept.operations.push_back(Operation { number, reads, asked, answer: None, times: 1 });
+        number
+    }
+
+    fn answered(&self, number: u64, answer: String) {
+        let mut kept = self.lock();
+        let Some(at) = kept.operations.iter().position(|operation| operation.number == number) else {
+            return;
+        };
+        let same = kept.same_read_before(at, &answer);
+        match same.and_then(|same| kept.operations.get_mut(same)) {
+            Some(same) => {
+                same.times += 1;
+                kept.operations.remove(at);
+            }
+            None => {
+                if let Some(operation) = kept.operations.get_mut(at) {
+                    operation.answer = Some(answer);
+                }
+            }
+        }
+    }
+
+    /// One text for each operation, oldest first.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        let kept = self.lock();
+        let text = |operation: &Operation| {
+            let answer = operation.answer.as_deref().unwrap_or("no answer yet");
+            let times =
+                if operation.times > 1 { format!(" ({} times)", operation.times) } else { String::new() };
+            format!("{}{times}\n   → {answer}", operation.asked)
+        };
+        kept.operations.iter().map(text).collect()
+    }
+
+    /// How long the operations took.
+    pub(crate) fn latencies(&self) -> Latencies {
+        self.lock().latencies.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl fmt::Display for History {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.iter().try_for_each(|line| writeln!(f, "    {line}"))
+impl Kept {
+    /// Where the same was read before, with the same answer and no write since.
+    fn same_read_before(&self, at: usize, answer: &str) -> Option<usize> {
+        let this = self.operations.get(at)?;
+        let before = self.operations.iter().enumerate().take(at).rev();
+        let mut reads = before.take_while(|(_, operation)| this.reads && operation.reads);
+        let same = |one: &Operation| one.asked == this.asked && one.answer.as_deref() == Some(answer);
+        reads.find(|(_, operation)| same(operation)).map(|(index, _)| index)
     }
 }
 
@@ -57,26 +122,49 @@ impl<S> Recorded<S> {
         Self { inner, handle, history }
     }
 
-    fn note<A: fmt::Debug>(&self, operation: &str, asked: &str, answer: A) -> A {
-        let answered = cut(format!("{answer:?}"));
-        self.history.add(format!("#{} {operation} {asked}\n       → {answered}", self.handle));
+    fn asked(&self, operation: &'static str, arguments: &str) -> Asked {
+        let reads = ["load_", "list_", "read_"].iter().any(|prefix| operation.starts_with(prefix));
+        let number = self.history.asked(format!("#{} {operation} {arguments}", self.handle), reads);
+        Asked { history: self.history.clone(), operation, number, began: Instant::now() }
+    }
+}
+
+/// An operation that was not answered yet. Dropped without an answer, it was given up, or it panicked.
+struct Asked {
+    history: History,
+    operation: &'static str,
+    number: u64,
+    began: Instant,
+}
+
+impl Asked {
+    fn answer<A: fmt::Debug>(self, answer: Result<A, StoreError>) -> Result<A, StoreError> {
+        let took = self.began.elapsed();
+        self.history.lock().latencies.add(self.operation, took);
+        let text = match &answer {
+            Ok(answer) => shown(answer),
+            Err(error) => format!("the error {error}"),
+        };
+        self.history.answered(self.number, text);
         answer
     }
 }
 
-fn cut(mut text: String) -> String {
-    if let Some((end, _)) = text.char_indices().nth(LINE_CHARS_MAX) {
-        text.truncate(end);
-        text.push('…');
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let mut kept = self.history.lock();
+        let mut operations = kept.operations.iter_mut();
+        if let Some(open) = operations.find(|one| one.number == self.number && one.answer.is_none()) {
+            open.answer = Some("dropped before it answered".into());
+        }
     }
-    text
 }
 
-/// The arguments, as they are shown.
+/// Keeps that an operation was asked, with its arguments.
 macro_rules! asked {
-    ($($argument:expr),*) => {{
-        let shown: Vec<String> = vec![$(cut(format!("{:?}", $argument))),*];
-        shown.join(", ")
+    ($store:ident, $operation:literal, $($argument:expr),*) => {{
+        let shown: Vec<String> = vec![$(shown(&$argument)),*];
+        $store.asked($operation, &shown.join(", "))
     }};
 }
 
@@ -87,33 +175,33 @@ impl<S: StateStore> StateStore for Recorded<S> {
     }
 
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {
-        let asked = asked!(&new);
-        self.note("create_session", &asked, self.inner.create_session(new).await)
+        let asked = asked!(self, "create_session", &new);
+        asked.answer(self.inner.create_session(new).await)
     }
 
     async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
-        let asked = asked!(key);
-        self.note("load_session", &asked, self.inner.load_session(key).await)
+        let asked = asked!(self, "load_session", key);
+        asked.answer(self.inner.load_session(key).await)
     }
 
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
-        let asked = asked!(query);
-        self.note("list_sessions", &asked, self.inner.list_sessions(query).await)
+        let asked = asked!(self, "list_sessions", query);
+        asked.answer(self.inner.list_sessions(query).await)
     }
 
     async fn delete_session(&self, key: &SessionKey, mode: DeleteMode) -> Result<DeleteOutcome, StoreError> {
-        let asked = asked!(key, mode);
-        self.note("delete_session", &asked, self.inner.delete_session(key, mode).await)
+        let asked = asked!(self, "delete_session", key, mode);
+        asked.answer(self.inner.delete_session(key, mode).await)
     }
 
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
-        let asked = asked!(key, &claim);
-        self.note("claim_session", &asked, self.inner.claim_session(key, claim).await)
+        let asked = asked!(self, "claim_session", key, &claim);
+        asked.answer(self.inner.claim_session(key, claim).await)
     }
 
     async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError> {
-        let asked = asked!(&claim);
-        self.note("claim_due", &asked, self.inner.claim_due(claim).await)
+        let asked = asked!(self, "claim_due", &claim);
+        asked.answer(self.inner.claim_due(claim).await)
     }
 
     async fn compare_and_set_status(
@@ -121,18 +209,18 @@ impl<S: StateStore> StateStore for Recorded<S> {
         key: &SessionKey,
         cas: StatusCas,
     ) -> Result<CasOutcome, StoreError> {
-        let asked = asked!(key, &cas);
-        self.note("compare_and_set_status", &asked, self.inner.compare_and_set_status(key, cas).await)
+        let asked = asked!(self, "compare_and_set_status", key, &cas);
+        asked.answer(self.inner.compare_and_set_status(key, cas).await)
     }
 
     async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError> {
-        let asked = asked!(fence, lease);
-        self.note("renew_lease", &asked, self.inner.renew_lease(fence, lease).await)
+        let asked = asked!(self, "renew_lease", fence, lease);
+        asked.answer(self.inner.renew_lease(fence, lease).await)
     }
 
     async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {
-        let asked = asked!(fence, &staging);
-        self.note("stage_result", &asked, self.inner.stage_result(fence, staging).await)
+        let asked = asked!(self, "stage_result", fence, &staging);
+        asked.answer(self.inner.stage_result(fence, staging).await)
     }
 
     async fn save_state_and_promote_staging(
@@ -140,22 +228,18 @@ impl<S: StateStore> StateStore for Recorded<S> {
         fence: &Fence,
         commit: Commit,
     ) -> Result<CommitOutcome, StoreError> {
-        let asked = asked!(fence, &commit);
-        self.note(
-            "save_state_and_promote_staging",
-            &asked,
-            self.inner.save_state_and_promote_staging(fence, commit).await,
-        )
+        let asked = asked!(self, "save_state_and_promote_staging", fence, &commit);
+        asked.answer(self.inner.save_state_and_promote_staging(fence, commit).await)
     }
 
     async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
-        let asked = asked!(fence);
-        self.note("check_interrupt_flag", &asked, self.inner.check_interrupt_flag(fence).await)
+        let asked = asked!(self, "check_interrupt_flag", fence);
+        asked.answer(self.inner.check_interrupt_flag(fence).await)
     }
 
     async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {
-        let asked = asked!(key, &item);
-        self.note("deliver", &asked, self.inner.deliver(key, item).await)
+        let asked = asked!(self, "deliver", key, &item);
+        asked.answer(self.inner.deliver(key, item).await)
     }
 
     async fn request_interrupt(
@@ -163,8 +247,8 @@ impl<S: StateStore> StateStore for Recorded<S> {
         key: &SessionKey,
         interrupt: Interrupt,
     ) -> Result<InterruptOutcome, StoreError> {
-        let asked = asked!(key, &interrupt);
-        self.note("request_interrupt", &asked, self.inner.request_interrupt(key, interrupt).await)
+        let asked = asked!(self, "request_interrupt", key, &interrupt);
+        asked.answer(self.inner.request_interrupt(key, interrupt).await)
     }
 
     async fn read_messages(
@@ -172,8 +256,8 @@ impl<S: StateStore> StateStore for Recorded<S> {
         key: &SessionKey,
         ranges: &[MessageRange],
     ) -> Result<Vec<StoredMessage>, StoreError> {
-        let asked = asked!(key, ranges);
-        self.note("read_messages", &asked, self.inner.read_messages(key, ranges).await)
+        let asked = asked!(self, "read_messages", key, ranges);
+        asked.answer(self.inner.read_messages(key, ranges).await)
     }
 
     async fn read_inbox(
@@ -182,8 +266,8 @@ impl<S: StateStore> StateStore for Recorded<S> {
         after: InboxSeq,
         limit: u32,
     ) -> Result<Vec<StoredItem>, StoreError> {
-        let asked = asked!(key, after, limit);
-        self.note("read_inbox", &asked, self.inner.read_inbox(key, after, limit).await)
+        let asked = asked!(self, "read_inbox", key, after, limit);
+        asked.answer(self.inner.read_inbox(key, after, limit).await)
     }
 
     async fn read_events(
@@ -192,33 +276,33 @@ impl<S: StateStore> StateStore for Recorded<S> {
         after: &EventCursor,
         limit: u32,
     ) -> Result<EventPage, StoreError> {
-        let asked = asked!(key, after, limit);
-        self.note("read_events", &asked, self.inner.read_events(key, after, limit).await)
+        let asked = asked!(self, "read_events", key, after, limit);
+        asked.answer(self.inner.read_events(key, after, limit).await)
     }
 
     async fn list_runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, StoreError> {
-        let asked = asked!(key, &page);
-        self.note("list_runs", &asked, self.inner.list_runs(key, page).await)
+        let asked = asked!(self, "list_runs", key, &page);
+        asked.answer(self.inner.list_runs(key, page).await)
     }
 
     async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError> {
-        let asked = asked!(query);
-        self.note("list_pending", &asked, self.inner.list_pending(query).await)
+        let asked = asked!(self, "list_pending", query);
+        asked.answer(self.inner.list_pending(query).await)
     }
 
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
-        let asked = asked!(&watch, at_most);
-        self.note("wait_for_change", &asked, self.inner.wait_for_change(watch, at_most).await)
+        let asked = asked!(self, "wait_for_change", &watch, at_most);
+        asked.answer(self.inner.wait_for_change(watch, at_most).await)
     }
 
     async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError> {
-        let asked = asked!(fence, &batch);
-        self.note("append_deltas", &asked, self.inner.append_deltas(fence, batch).await)
+        let asked = asked!(self, "append_deltas", fence, &batch);
+        asked.answer(self.inner.append_deltas(fence, batch).await)
     }
 
     async fn list_checkpoints(&self, query: &CheckpointQuery) -> Result<Page<Checkpoint>, StoreError> {
-        let asked = asked!(query);
-        self.note("list_checkpoints", &asked, self.inner.list_checkpoints(query).await)
+        let asked = asked!(self, "list_checkpoints", query);
+        asked.answer(self.inner.list_checkpoints(query).await)
     }
 
     async fn fork_session(
@@ -227,12 +311,12 @@ impl<S: StateStore> StateStore for Recorded<S> {
         at: CheckpointId,
         to: NewFork,
     ) -> Result<ForkOutcome, StoreError> {
-        let asked = asked!(from, at, &to);
-        self.note("fork_session", &asked, self.inner.fork_session(from, at, to).await)
+        let asked = asked!(self, "fork_session", from, at, &to);
+        asked.answer(self.inner.fork_session(from, at, to).await)
     }
 
     async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError> {
-        let asked = asked!(rule);
-        self.note("purge", &asked, self.inner.purge(rule).await)
+        let asked = asked!(self, "purge", rule);
+        asked.answer(self.inner.purge(rule).await)
     }
 }

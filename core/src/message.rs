@@ -164,6 +164,9 @@ pub struct DecisionRecord {
     pub decision: Decision,
     /// When it was taken, by the store's clock.
     pub at: Timestamp,
+    /// What of it was not taken, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// The content of an answer to an approval.
@@ -176,6 +179,10 @@ pub struct Decision {
     /// Arguments to run with instead, as JSON text. Checked again by schema and policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
+    /// Whether later calls of this tool in this session need no approval any more. The policy's `deny` still
+    /// wins. Means nothing in a refusal.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub always: bool,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

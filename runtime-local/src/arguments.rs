@@ -11,6 +11,12 @@ use serde_json::{Map, Value};
 /// How deeply the arguments of a call may be nested.
 pub const JSON_DEPTH_MAX: usize = 64;
 
+/// Whether the engine would read this text as the arguments of a call: JSON, nested at most [`JSON_DEPTH_MAX`]
+/// deep, no object of which names a key twice. The schema of a tool is not asked. Errors are one line.
+pub fn check_arguments(text: &str) -> Result<(), String> {
+    parse_arguments(text).map(drop)
+}
+
 /// Reads the arguments of a call. Nothing at all is read as no arguments: some models say it so.
 pub(crate) fn parse_arguments(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {

@@ -1,6 +1,7 @@
 //! Looking on while sessions run here.
 
-use holdover_core::ids::{MessageSeq, SessionKey, StepNumber};
+use holdover_core::ids::{CallId, MessageSeq, SessionKey, StepNumber, ToolName};
+use holdover_core::model::TokenUsage;
 use holdover_core::step::RunOutcome;
 
 /// Which model call something provisional comes from. Only the commit of the message makes it true: the
@@ -31,6 +32,15 @@ pub trait RunObserver: Send + Sync + 'static {
 
     /// The model began to ask for a tool.
     fn on_call_started(&self, _of: &Provisional, _tool: &str) {}
+
+    /// A model call was answered.
+    fn on_model_answered(&self, _of: &Provisional, _used: TokenUsage) {}
+
+    /// A tool call is out.
+    fn on_call_sent(&self, _session: &SessionKey, _call: &CallId, _tool: &ToolName) {}
+
+    /// A tool call that was out is not any more, whatever became of it.
+    fn on_call_over(&self, _session: &SessionKey, _call: &CallId) {}
 
     /// A run is over; what it left is durable.
     fn on_run_over(&self, _session: &SessionKey, _outcome: &RunOutcome) {}

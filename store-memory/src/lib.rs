@@ -25,3 +25,6 @@ mod table;
 pub use clock::SystemClock;
 pub use limits::Limits;
 pub use store::MemoryStore;
+
+/// The version of this crate.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

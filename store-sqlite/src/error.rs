@@ -17,6 +17,9 @@ const CANTOPEN: i32 = 14;
 const TOOBIG: i32 = 18;
 const NOTADB: i32 = 26;
 
+/// The file of the shared index could not grow: no room is left beside the database.
+const IOERR_SHMSIZE: i32 = 4874;
+
 /// A failure before the operation and the session it belongs to are known. Cheap to clone: one failed
 /// commit is the failure of every write in its group.
 #[derive(Debug, Clone)]
@@ -60,11 +63,17 @@ impl From<sqlx::Error> for Fault {
 impl SqlError {
     /// SQLite's primary result code, if it was SQLite that failed.
     fn code(&self) -> Option<i32> {
-        let extended: i32 = self.0.as_database_error()?.code()?.parse().ok()?;
-        Some(extended & 0xff)
+        Some(self.extended_code()? & 0xff)
+    }
+
+    fn extended_code(&self) -> Option<i32> {
+        self.0.as_database_error()?.code()?.parse().ok()
     }
 
     fn kind(&self) -> StoreErrorKind {
+        if self.extended_code() == Some(IOERR_SHMSIZE) {
+            return StoreErrorKind::Full;
+        }
         match self.code() {
             Some(BUSY | LOCKED | NOMEM | READONLY | IOERR | CANTOPEN) | None => StoreErrorKind::Unavailable,
             Some(FULL) => StoreErrorKind::Full,

@@ -13,6 +13,8 @@
 //! remembered between transactions, so other processes may use the same file.
 
 mod columns;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod error;
 mod hints;
 mod job;

@@ -16,6 +16,9 @@ const STEPS: [Step; 2] = [
     Step { schema: include_str!("../schema/0002.sql"), mark: "PRAGMA user_version = 2" },
 ];
 
+/// The version that every open database has.
+pub(crate) const NEWEST: usize = STEPS.len();
+
 const MARK_AS_OURS: &str = "PRAGMA application_id = 1215261796";
 
 /// Read before anything of the file is changed. One statement, so that it sees one instant: between two,
@@ -35,6 +38,15 @@ pub(crate) enum Schema {
     Empty,
     /// Ours, at this version, which this program knows.
     Known(usize),
+}
+
+impl std::fmt::Display for Schema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Empty => write!(f, "is empty"),
+            Self::Known(version) => write!(f, "has schema {version}, the newest is {NEWEST}"),
+        }
+    }
 }
 
 /// Says what the file is, or refuses it: not a database, somebody else's, newer than this program.

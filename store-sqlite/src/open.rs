@@ -64,20 +64,26 @@ impl Connector {
     /// Connects, checks, migrates, and reads back what the promises rest on.
     pub(crate) async fn open(&self) -> Result<Opened, StoreError> {
         let name = self.place.file.display().to_string();
-        let mut writer = self.connect(true).await?;
+        let mut writer = self.connect(!self.options.as_it_is).await?;
         let library = self.text(&mut writer, READ_LIBRARY).await?;
         if !is_sound(&library) {
             let [major, minor, patch] = VERSION_MIN;
             return Err(self.refuse(format!("SQLite {library} is linked, {major}.{minor}.{patch} is needed")));
         }
         let schema = migration::inspect(&mut writer, &name).await?;
+        if self.options.as_it_is && !migration::is_newest(schema) {
+            return Err(self.refuse(format!("{schema}; it is brought up to date by whoever uses it next")));
+        }
         self.ask_for_wal(&mut writer).await?;
         if !migration::is_newest(schema) {
             migration::migrate(&mut writer, &name).await?;
         }
         self.bound_file(&mut writer).await?;
-        self.sync_recovered(&mut writer).await?;
-        let settings = self.read_settings(&mut writer, &library).await?;
+        if !self.options.as_it_is {
+            self.sync_recovered(&mut writer).await?;
+        }
+        let mut settings = self.read_settings(&mut writer, &library).await?;
+        settings.push(("schema".into(), migration::NEWEST.to_string()));
         let readers = SqlitePoolOptions::new()
             .max_connections(self.options.readers_max)
             .acquire_timeout(self.options.busy_timeout.max(Duration::from_secs(1)))

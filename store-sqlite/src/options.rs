@@ -52,6 +52,7 @@ pub struct SqliteOptions {
     pub(crate) commit_bytes_max: usize,
     pub(crate) wal_bytes_max: u64,
     pub(crate) file_bytes_max: Option<u64>,
+    pub(crate) as_it_is: bool,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -78,6 +79,7 @@ impl SqliteOptions {
             commit_bytes_max: Self::COMMIT_BYTES_MAX,
             wal_bytes_max: Self::WAL_BYTES_MAX,
             file_bytes_max: None,
+            as_it_is: false,
             clock: Arc::new(SystemClock),
         }
     }
@@ -150,6 +152,14 @@ impl SqliteOptions {
         self
     }
 
+    /// Opens only a database that is there and up to date, to look at it: nothing is created, no schema is
+    /// changed, and what the log holds is not written back, which a full disk would refuse.
+    #[must_use]
+    pub fn as_it_is(mut self) -> Self {
+        self.as_it_is = true;
+        self
+    }
+
     /// Uses `clock` instead of the machine's. All handles on one database must share one clock.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
@@ -169,6 +179,7 @@ impl fmt::Debug for SqliteOptions {
             .field("commit_bytes_max", &self.commit_bytes_max)
             .field("wal_bytes_max", &self.wal_bytes_max)
             .field("file_bytes_max", &self.file_bytes_max)
+            .field("as_it_is", &self.as_it_is)
             .finish_non_exhaustive()
     }
 }

@@ -43,7 +43,7 @@ pub(crate) async fn demo(args: &Demo) -> Result<Exit, Failure> {
         played = stage.play() => played,
         _ = tokio::signal::ctrl_c() => Err(Failure { exit: Exit::Killed, line: "the demo was stopped".to_owned() }),
     };
-    let out = Out::new(false);
+    let out = Out::for_people();
     if args.keep {
         let kept = folder.keep();
         out.line(format!("Kept: {}", kept.display()));
@@ -72,7 +72,7 @@ impl Stage {
             std::fs::write(&path, text).map_err(|error| in_file(&path, &error))?;
         }
         let program = std::env::current_exe().map_err(|error| Failure::failed(error.to_string()))?;
-        Ok(Self { out: Out::new(false), player: Player::new(program, folder.clone()), folder })
+        Ok(Self { out: Out::for_people(), player: Player::new(program, folder.clone()), folder })
     }
 
     async fn play(&self) -> Result<(), Failure> {
@@ -155,7 +155,7 @@ impl Stage {
         self.title("4. A worker finds the session, and recovers it");
         let worked = self.player.run(&["work", "--until-idle"], &self.out).await?;
         expect("the worker ends with exit code 0", worked.code == Some(0), &worked)?;
-        let events = self.player.ask(&["sessions", "events", SESSION, "--json"]).await?;
+        let events = self.player.ask(&["events", SESSION, "--json"]).await?;
         expect("a run took the session over", events.output.contains(r#""found":"active""#), &events.output)?;
         self.check_results().await?;
         let now_written_at = self.written_at("NOTES.md")?;

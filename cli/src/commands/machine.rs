@@ -8,7 +8,7 @@ use crate::print::Out;
 
 /// Prints the machine.
 pub(crate) fn machine(common: &Common, args: &Machine) -> Exit {
-    let out = Out::new(common.json);
+    let out = Out::new(common);
     if common.json {
         out.object(&diagram::json());
     } else if args.mermaid {

@@ -1,7 +1,11 @@
 //! One module for each family of commands.
 
 pub(crate) mod answer;
+pub(crate) mod completions;
+pub(crate) mod conformance;
 pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod events;
 pub(crate) mod machine;
 pub(crate) mod run;
 pub(crate) mod sessions;

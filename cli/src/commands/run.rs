@@ -13,7 +13,8 @@ use crate::agent_file::{self, Instead};
 use crate::args::{Again, Common, Drive, Run, Send};
 use crate::exit::{Exit, Failure};
 use crate::follow::follow;
-use crate::front::{Front, message_of};
+use crate::front::Front;
+use crate::input::message_of;
 use crate::print::{in_time, instant, note};
 use crate::store::IfMissing;
 
@@ -46,11 +47,13 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     if *detach {
         let started = front.runtime.start(request).await?;
         let word = if started.duplicate { "duplicate" } else { "accepted" };
-        return Ok(left_to_workers(front, &started.key, word).await);
+        left_to_workers(&front, &started.key, word);
+        front.close().await;
+        return Ok(Exit::Completed);
     }
     let handle = front.runtime.execute(request).await?;
     let key = handle.key().clone();
-    front.out.line(front.out.dim(&format!("session {}", key.id)));
+    front.out.passing(front.out.dim(&format!("session {}", key.id)));
     if handle.is_duplicate() {
         front.out.line("this key was used before: its turn is not started again");
     }
@@ -89,7 +92,9 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
         }
     };
     if args.detach {
-        return Ok(left_to_workers(front, &session.key, word).await);
+        left_to_workers(&front, &session.key, word);
+        front.close().await;
+        return Ok(Exit::Completed);
     }
     front.can_run(&session, "the message is delivered")?;
     let runtime = front.runtime.clone();
@@ -104,12 +109,12 @@ pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> 
     let session = front.session(&args.session).await?;
     let key = session.key.clone();
     if args.detach {
-        let moved = front.runtime.requeue(&key).await?;
-        return if moved {
-            Ok(left_to_workers(front, &key, "accepted").await)
-        } else {
-            Err(refused(&args.session, "it moved meanwhile: look at it again"))
-        };
+        if !front.runtime.requeue(&key).await? {
+            return Err(refused(&args.session, "it moved meanwhile: look at it again"));
+        }
+        left_to_workers(&front, &key, "accepted");
+        front.close().await;
+        return Ok(Exit::Completed);
     }
     front.can_run(&session, "nothing was done")?;
     let taken = match signal {
@@ -136,11 +141,9 @@ fn instead_of(drive: &Drive, root: Option<std::path::PathBuf>) -> Instead {
 }
 
 /// Says that something was delivered and that a worker must do the rest.
-pub(crate) async fn left_to_workers(front: Front, key: &SessionKey, delivered: &str) -> Exit {
+pub(crate) fn left_to_workers(front: &Front, key: &SessionKey, delivered: &str) {
     front.out.line(format!("session {}: {delivered}; left to a worker (holdover work)", key.id));
     front.out.object(&json!({ "session": key.id, "delivered": delivered, "outcome": Value::Null }));
-    front.close().await;
-    Exit::Completed
 }
 
 fn refused(session: &SessionId, why: &str) -> Failure {

@@ -5,13 +5,13 @@ use std::time::Duration;
 use holdover_core::machine::{DoneReason, Ending};
 use holdover_core::step::RunOutcome;
 use holdover_core::store::{InterruptKind, InterruptOutcome, SessionStatus};
+use holdover_runtime_local::outcome_of;
 use serde_json::{Value, json};
 
 use crate::args::{Common, Stop};
 use crate::exit::{Exit, Failure};
 use crate::follow::report;
 use crate::front::Front;
-use crate::standing;
 use crate::store::IfMissing;
 
 /// How often a session that another process holds is looked at.
@@ -51,7 +51,7 @@ pub(crate) async fn stop(common: &Common, args: &Stop, kind: InterruptKind) -> R
         tokio::time::sleep(LOOK_EVERY).await;
     }
     let session = front.session(&args.session).await?;
-    let stands = standing::outcome(&session, front.runtime.now())?;
+    let stands = outcome_of(&session, front.runtime.now())?;
     let outcome = match (session.status, stands) {
         // A session that is stopped before its first turn has no state that says so.
         (SessionStatus::Aborted, _) => stopped(InterruptKind::Abort),

@@ -1,20 +1,25 @@
 //! `work`: serving the sessions that are due.
 
+use std::convert::Infallible;
 use std::num::NonZeroU32;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use holdover_core::ids::SessionKey;
+use holdover_core::ids::{CallId, SessionKey, ToolName};
+use holdover_core::model::TokenUsage;
 use holdover_core::step::RunOutcome;
 use holdover_core::store::{PageRequest, SessionQuery, SessionStatus, StateStore};
 use holdover_runtime_local::{Provisional, RunObserver, Worker, WorkerOptions};
 use serde_json::json;
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{Common, Work};
 use crate::exit::{Exit, Failure};
+use crate::follow::REDRAW_EVERY;
 use crate::front::Front;
-use crate::print::{Out, clean, human, json, note};
+use crate::print::view::{Doing, Serving};
+use crate::print::{Out, clean, human, json, note, screen};
 use crate::signals::{Signals, Told};
 use crate::store::IfMissing;
 
@@ -23,8 +28,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Serves the sessions that are due.
 pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> {
-    let teller: Arc<dyn RunObserver> = Arc::new(Teller { out: Out::new(common.json) });
-    let front = Front::observed(common, Some(&args.drive), IfMissing::Create, Some(teller)).await?;
+    let teller = Arc::new(Teller::new(Out::new(common)));
+    let observer = Arc::clone(&teller) as Arc<dyn RunObserver>;
+    let front = Front::observed(common, Some(&args.drive), IfMissing::Create, Some(observer)).await?;
     let worker = Worker::new(
         front.runtime.clone(),
         WorkerOptions {
@@ -39,39 +45,95 @@ pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> 
     let id = front.runtime.worker_id().clone();
     let whose =
         if args.all_tenants { "every tenant".to_owned() } else { format!("tenant {}", common.tenant) };
-    front.out.line(front.out.dim(&format!("worker {id} serves {whose} on {}", common.store)));
+    front.out.passing(front.out.dim(&format!("worker {id} serves {whose} on {}", common.store)));
     let stop = CancellationToken::new();
     let ended = tokio::select! {
         () = worker.run(stop.clone()) => Ended::Stopped,
         ended = until_told(&front, args.until_idle, &stop) => ended?,
+        never = teller.draw() => match never {},
     };
     let (why, exit) = match ended {
         Ended::Idle => ("idle", Exit::Completed),
         Ended::Stopped => ("stopped", Exit::Completed),
         Ended::AtOnce(told) => ("stopped at once", told.exit()),
     };
-    front.out.line(front.out.dim(&format!("worker {id}: {why}")));
+    front.out.passing(front.out.dim(&format!("worker {id}: {why}")));
     front.out.object(&json!({ "worker": id, "stopped": why }));
     front.close().await;
     Ok(exit)
 }
 
-/// Tells in passing what is worked on.
+/// Tells in passing what is worked on; where something is drawn, only what is over, and the rest is drawn.
 struct Teller {
     out: Out,
+    began: Instant,
+    serving: Mutex<Serving>,
+}
+
+impl Teller {
+    fn new(out: Out) -> Self {
+        Self { out, began: Instant::now(), serving: Mutex::default() }
+    }
+
+    fn serving(&self) -> MutexGuard<'_, Serving> {
+        self.serving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn say(&self, line: &str) {
+        if !self.out.draws() {
+            self.out.passing(line);
+        }
+    }
+
+    /// Draws what is worked on, for ever.
+    async fn draw(&self) -> Infallible {
+        let mut redraw = tokio::time::interval(REDRAW_EVERY);
+        redraw.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            redraw.tick().await;
+            let lines = self.serving().lines(self.began.elapsed(), screen::columns());
+            self.out.draw(&lines);
+        }
+    }
 }
 
 impl RunObserver for Teller {
     fn on_model_call(&self, of: &Provisional) {
-        self.out.line(format!("session {}: step {}: the model is asked", of.session.id, of.step));
+        let now = self.began.elapsed();
+        let doing = Doing::Asking { step: of.step, attempt: of.attempt };
+        self.serving().session(&of.session.id, now).does(doing, now);
+        self.say(&format!("session {}: step {}: the model is asked", of.session.id, of.step));
+    }
+
+    fn on_model_answered(&self, of: &Provisional, used: TokenUsage) {
+        let now = self.began.elapsed();
+        let mut serving = self.serving();
+        serving.tokens = serving.tokens.saturating_add(used.total());
+        serving.session(&of.session.id, now).does(Doing::Working, now);
     }
 
     fn on_call_started(&self, of: &Provisional, tool: &str) {
-        self.out.line(format!("session {}: step {}: it asks for {}", of.session.id, of.step, clean(tool)));
+        self.say(&format!("session {}: step {}: it asks for {}", of.session.id, of.step, clean(tool)));
+    }
+
+    fn on_call_sent(&self, session: &SessionKey, call: &CallId, tool: &ToolName) {
+        let now = self.began.elapsed();
+        self.serving().session(&session.id, now).sent(call.clone(), tool.clone(), now);
+    }
+
+    fn on_call_over(&self, session: &SessionKey, call: &CallId) {
+        // A call may come back after its run is over.
+        if let Some(session) = self.serving().running.get_mut(&session.id) {
+            session.back(call);
+        }
     }
 
     fn on_run_over(&self, session: &SessionKey, outcome: &RunOutcome) {
-        self.out.line(format!("session {}: {}", session.id, human::outcome(outcome)));
+        let mut serving = self.serving();
+        serving.running.remove(&session.id);
+        serving.over += 1;
+        drop(serving);
+        self.out.passing(format!("session {}: {}", session.id, human::outcome(outcome)));
         self.out.object(&json::last(&session.id, json!({ "kind": outcome.kind().as_str() })));
     }
 }

@@ -1,5 +1,6 @@
 //! What people read.
 
+use holdover_core::delta::Delta;
 use holdover_core::event::Event;
 use holdover_core::machine::OwedKind;
 use holdover_core::message::{AssistantPart, Message, ResultStatus};
@@ -75,7 +76,12 @@ pub(crate) fn message(out: &Out, message: &Message, detail: Detail, said: bool) 
             let word = if decision.approve { "approved" } else { "denied" };
             let by = decision.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
             let why = decision.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            out.line(out.bold(&clean(&format!("• {word}{by}{why}  ({})", record.call))));
+            let always =
+                if decision.approve && decision.always { " for the rest of the session" } else { "" };
+            out.line(out.bold(&clean(&format!("• {word}{always}{by}{why}  ({})", record.call))));
+            if let Some(note) = &record.note {
+                out.line(out.dim(&clean(&format!("  {note}"))));
+            }
         }
         Message::Notice(notice) => out.line(out.bold(&format!("! {}", clean(&notice.text)))),
     }
@@ -148,6 +154,15 @@ pub(crate) fn event(event: &Event) -> String {
     clean(&line)
 }
 
+/// A piece of an answer on one line.
+pub(crate) fn delta(delta: &Delta) -> String {
+    clean(&match delta {
+        Delta::Text { text } => format!("says {text:?}"),
+        Delta::Reasoning { text } => format!("thinks {text:?}"),
+        Delta::CallStarted { tool } => format!("asks for {tool}"),
+    })
+}
+
 /// How a session stands, in a few words.
 pub(crate) fn outcome(outcome: &RunOutcome) -> String {
     let kind = outcome.kind().as_str();
@@ -169,28 +184,33 @@ pub(crate) fn outcome(outcome: &RunOutcome) -> String {
 
 /// Prints what is owed, and the commands that answer it.
 pub(crate) fn debts(out: &Out, debts: &[Debt], now: Timestamp) {
-    for debt in debts {
-        let what = match debt.kind {
-            OwedKind::Approval => "waits for approval",
-            OwedKind::ClientTool => "waits for an answer",
-            OwedKind::Timer => "waits for its time",
-        };
-        let until = match debt.until {
-            Some(at) => format!(", until {} ({})", instant(at), in_time(now, at)),
-            None if debt.kind == OwedKind::Timer => String::new(),
-            None => ", for ever".to_owned(),
-        };
+    for owed in debts {
         out.line("");
-        out.line(format!("  {} {what}{until}", out.bold(&format!("{} ({})", clean(&debt.tool), debt.call))));
-        if let Some(prompt) = &debt.prompt {
-            out.line(format!("    {}", cut(prompt, SHOWN_CHARS)));
-        }
-        if let Some(text) = &debt.arguments {
-            arguments(out, text);
-        }
-        for (word, command) in &debt.commands {
-            out.line(format!("  {word:<8} {}", shell(command)));
-        }
+        debt(out, owed, now);
+    }
+}
+
+/// Prints one thing that is owed, and the commands that answer it.
+pub(crate) fn debt(out: &Out, debt: &Debt, now: Timestamp) {
+    let what = match debt.kind {
+        OwedKind::Approval => "waits for approval",
+        OwedKind::ClientTool => "waits for an answer",
+        OwedKind::Timer => "waits for its time",
+    };
+    let until = match debt.until {
+        Some(at) => format!(", until {} ({})", instant(at), in_time(now, at)),
+        None if debt.kind == OwedKind::Timer => String::new(),
+        None => ", for ever".to_owned(),
+    };
+    out.line(format!("  {} {what}{until}", out.bold(&format!("{} ({})", clean(&debt.tool), debt.call))));
+    if let Some(prompt) = &debt.prompt {
+        out.line(format!("    {}", cut(prompt, SHOWN_CHARS)));
+    }
+    if let Some(text) = &debt.arguments {
+        arguments(out, text);
+    }
+    for (word, command) in &debt.commands {
+        out.line(format!("  {word:<8} {}", shell(command)));
     }
 }
 

@@ -2,11 +2,12 @@
 
 use holdover_core::ids::{MessageSeq, SessionId};
 use holdover_core::machine::OwedKind;
+use holdover_core::machine::history::HistoryRow;
 use holdover_core::message::Message;
 use holdover_core::step::RunOutcome;
-use holdover_core::store::SessionSummary;
+use holdover_core::store::{PendingCall, RunRecord, SessionSummary};
 use holdover_core::time::Timestamp;
-use holdover_runtime_local::{EventEntry, MessageEntry};
+use holdover_runtime_local::{DeltaEntry, EventEntry, MessageEntry};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -23,6 +24,13 @@ pub(crate) fn event(entry: &EventEntry, message: Option<&Message>) -> Value {
         object.insert("message".into(), value(message));
     }
     Value::Object(object)
+}
+
+/// A piece of an answer with its place.
+pub(crate) fn delta(entry: &DeltaEntry) -> Value {
+    json!({
+        "cursor": entry.cursor, "stream": entry.stream, "place": entry.place, "delta": value(&entry.delta),
+    })
 }
 
 /// A message with its place.
@@ -84,6 +92,42 @@ pub(crate) fn debt(debt: &Debt) -> Value {
         }
         OwedKind::Timer => {}
     }
+    Value::Object(object)
+}
+
+/// A pending call in a list, with what is owed to it.
+pub(crate) fn pending(pending: &PendingCall, owed: &Debt) -> Value {
+    let mut object = debt(owed);
+    if let Value::Object(fields) = &mut object {
+        fields.insert("session".into(), json!(pending.key.id));
+        fields.insert("pending".into(), json!(pending.id));
+        fields.insert("opened_at".into(), json!(pending.opened_at));
+        fields.insert("answered".into(), json!(pending.answered >= pending.needed));
+    }
+    object
+}
+
+/// A run in a list.
+pub(crate) fn run(run: &RunRecord) -> Value {
+    json!({
+        "run": run.epoch,
+        "worker": run.worker,
+        "found": run.found,
+        "parent": run.parent,
+        "started_at": run.started_at,
+        "ended_at": run.end.as_ref().map(|end| end.at),
+        "outcome": run.end.as_ref().map(|end| end.outcome.as_str()),
+    })
+}
+
+/// A move of a session's machine, with the event that holds it.
+pub(crate) fn history(entry: &EventEntry, row: &HistoryRow) -> Value {
+    let mut object = Map::new();
+    object.insert("seq".into(), json!(entry.seq));
+    object.insert("cursor".into(), json!(entry.cursor));
+    object.insert("from".into(), json!(row.from));
+    object.insert("on".into(), value(&row.input));
+    object.insert("at".into(), json!(row.at));
     Value::Object(object)
 }
 

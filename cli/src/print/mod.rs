@@ -2,30 +2,47 @@
 
 pub(crate) mod human;
 pub(crate) mod json;
+pub(crate) mod screen;
+pub(crate) mod view;
 
 use std::io::{IsTerminal, Write};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use holdover_core::time::Timestamp;
 use serde_json::Value;
 
+use crate::args::Common;
+
 /// Standard output. A reader that goes away (`| head`) ends the printing, never the session.
 #[derive(Debug)]
 pub(crate) struct Out {
     json: bool,
+    quiet: bool,
     terminal: bool,
+    dumb: bool,
     colour: bool,
     closed: AtomicBool,
 }
 
 impl Out {
     /// Standard output, for programs or for people.
-    pub(crate) fn new(json: bool) -> Self {
+    pub(crate) fn new(common: &Common) -> Self {
+        Self::that(common.json, common.quiet)
+    }
+
+    /// Standard output for people who read along.
+    pub(crate) fn for_people() -> Self {
+        Self::that(false, false)
+    }
+
+    fn that(json: bool, quiet: bool) -> Self {
         let terminal = std::io::stdout().is_terminal();
-        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-            || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-        Self { json, terminal, colour: terminal && !json && !plain, closed: AtomicBool::new(false) }
+        let dumb = std::env::var_os("TERM").is_none_or(|value| value == "dumb");
+        let plain = dumb || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let colour = terminal && !json && !plain;
+        Self { json, quiet, terminal, dumb, colour, closed: AtomicBool::new(false) }
     }
 
     /// Whether JSON was asked for.
@@ -35,7 +52,31 @@ impl Out {
 
     /// Whether a person reads along as it is printed.
     pub(crate) fn live(&self) -> bool {
-        self.terminal && !self.json
+        self.terminal && !self.json && !self.quiet
+    }
+
+    /// Whether something is drawn beneath what is printed: on a terminal that can.
+    pub(crate) fn draws(&self) -> bool {
+        self.live() && !self.dumb
+    }
+
+    /// Draws `lines` beneath what is printed, where that is done.
+    pub(crate) fn draw(&self, lines: &[String]) {
+        if self.draws() {
+            screen::draw(lines.iter().map(|line| self.dim(line)).collect());
+        }
+    }
+
+    /// Whether nothing is to be said in passing.
+    pub(crate) fn quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Prints a line that one reads in passing, unless there is to be quiet.
+    pub(crate) fn passing(&self, text: impl AsRef<str>) {
+        if !self.quiet {
+            self.line(text);
+        }
     }
 
     /// Prints a line for people; nothing when JSON was asked for.
@@ -82,17 +123,30 @@ impl Out {
         if self.closed.load(Ordering::Relaxed) {
             return;
         }
-        let mut stdout = std::io::stdout().lock();
-        if stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+        if let Err(error) = screen::write(text) {
             self.closed.store(true, Ordering::Relaxed);
+            if error.kind() != std::io::ErrorKind::BrokenPipe {
+                // The first reason is kept.
+                let _ = LOST.set(error.to_string());
+            }
         }
     }
 }
 
+/// Why something that was printed did not reach its reader, who is still there.
+static LOST: OnceLock<String> = OnceLock::new();
+
+/// Why something of standard output was lost; a full disk, for example. A reader who went away lost nothing.
+pub(crate) fn lost() -> Option<&'static str> {
+    LOST.get().map(String::as_str)
+}
+
 /// Prints a line on standard error: what is not part of the answer.
 pub(crate) fn note(line: &str) {
-    // Nobody is left to be told.
-    let _ = writeln!(std::io::stderr(), "{}", clean(line));
+    screen::cleared(|| {
+        // It fails when nobody is left to be told.
+        let _ = writeln!(std::io::stderr(), "{}", clean(line));
+    });
 }
 
 /// `text` on one line.

@@ -7,6 +7,8 @@ use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -117,6 +119,13 @@ impl Fixture {
         std::fs::write(self.path(name), text).expect("a file is written");
     }
 
+    /// Makes the closed database say that its schema has this version, which stands at byte 60.
+    pub(crate) fn set_schema(&self, name: &str, version: u32) {
+        let mut bytes = std::fs::read(self.path(name)).expect("a file is read");
+        bytes[60..64].copy_from_slice(&version.to_be_bytes());
+        std::fs::write(self.path(name), bytes).expect("a file is written");
+    }
+
     pub(crate) fn has(&self, name: &str) -> bool {
         self.path(name).exists()
     }
@@ -160,6 +169,16 @@ impl Fixture {
 
     /// Runs the binary with a terminal as its standard output. What it printed there is the answer.
     pub(crate) fn run_on_terminal(&self, words: &[&str]) -> Ran {
+        self.watch_on_terminal(words, &[], |_, _| {})
+    }
+
+    /// The same, with more in its environment. `seen` is told whenever more was shown, and may signal.
+    pub(crate) fn watch_on_terminal(
+        &self,
+        words: &[&str],
+        environment: &[(&str, &str)],
+        mut seen: impl FnMut(&str, rustix::process::Pid),
+    ) -> Ran {
         use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&ours).expect("it may be used");
@@ -167,13 +186,18 @@ impl Fixture {
         let name = ptsname(&ours, Vec::new()).expect("it has a name").into_string().expect("UTF-8");
         let theirs = std::fs::OpenOptions::new().write(true).open(name).expect("its other end");
         let mut command = self.command(words);
-        command.env("TERM", "xterm").env_remove("NO_COLOR");
+        command.env("TERM", "xterm").env_remove("NO_COLOR").envs(environment.iter().copied());
         let child = command.stdout(theirs).stderr(Stdio::piped()).spawn().expect("it starts");
+        let pid =
+            i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw).expect("a process id");
         // Our copy of its end goes with it: then reading ends when the process does.
         drop(command);
-        let mut shown = Vec::new();
+        let (mut terminal, mut shown, mut bytes) = (std::fs::File::from(ours), Vec::new(), [0; 4096]);
         // Linux reports the end as an error.
-        let _ = std::fs::File::from(ours).read_to_end(&mut shown);
+        while let Ok(count @ 1..) = terminal.read(&mut bytes) {
+            shown.extend_from_slice(&bytes[..count]);
+            seen(&String::from_utf8_lossy(&shown), pid);
+        }
         let mut output = child.wait_with_output().expect("it ends");
         output.stdout = shown;
         Ran::of(words, output)
@@ -183,29 +207,55 @@ impl Fixture {
     pub(crate) fn start(&self, words: &[&str]) -> Running {
         let mut command = self.command(words);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        Running(Some(command.spawn().expect("it starts")))
+        let mut child = command.spawn().expect("it starts");
+        let out = Arc::new(Mutex::new(Vec::new()));
+        let (mut pipe, read) = (child.stdout.take().expect("a pipe"), Arc::clone(&out));
+        let reader = std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = pipe.read(&mut bytes) {
+                read.lock().expect("unpoisoned").extend_from_slice(&bytes[..count]);
+            }
+        });
+        Running { child: Some(child), out, reader: Some(reader) }
     }
 }
 
-/// A process that is killed when the test is over.
-pub(crate) struct Running(Option<Child>);
+/// A process that is killed when the test is over. What it prints is read as it comes.
+pub(crate) struct Running {
+    child: Option<Child>,
+    out: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
+}
 
 impl Running {
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
-        let id = self.0.as_ref().expect("it runs").id();
+        let id = self.child.as_ref().expect("it runs").id();
         let pid = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw).expect("a process id");
         rustix::process::kill_process(pid, signal).expect("it is there");
     }
 
     pub(crate) fn end(mut self) -> Ran {
-        let child = self.0.take().expect("it runs");
-        Ran::of(&["a started process"], child.wait_with_output().expect("it ends"))
+        let child = self.child.take().expect("it runs");
+        let mut output = child.wait_with_output().expect("it ends");
+        self.reader.take().expect("it is read").join().expect("it is read to its end");
+        output.stdout = std::mem::take(&mut self.out.lock().expect("unpoisoned"));
+        Ran::of(&["a started process"], output)
+    }
+
+    /// What it has printed.
+    pub(crate) fn text_so_far(&self) -> String {
+        String::from_utf8_lossy(&self.out.lock().expect("unpoisoned")).into_owned()
+    }
+
+    /// How many lines it has printed.
+    pub(crate) fn lines_so_far(&self) -> usize {
+        self.text_so_far().matches('\n').count()
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(mut child) = self.0.take() {
+        if let Some(mut child) = self.child.take() {
             let _ = child.kill();
             let _ = child.wait();
         }

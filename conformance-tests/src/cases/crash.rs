@@ -6,6 +6,7 @@ use holdover_core::store::{ClaimOutcome, Delivery, SessionStatus, StateStore};
 
 use crate::bench::{Bench, Handle, nobody};
 use crate::case::cases;
+use crate::difference::differences;
 use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
 use crate::fixture::{commit, message};
 use crate::ops::{Ask, Op, PollAtMost, Stage, perform, prepare, shown_snapshot, target};
@@ -92,11 +93,22 @@ async fn settles(peer: &Handle, before: &str, after: &str, ended: bool) -> CaseR
             Ok(_) | Err(_) => {}
         }
         if tokio::time::Instant::now() > deadline {
-            return Err(Failure::new(format!(
-                "expected all of it or nothing\n    before   {before}\n    after    {after}\n    found    {found:?}"
-            )));
+            return Err(neither(before, after, found));
         }
         tokio::task::yield_now().await;
+    }
+}
+
+/// What a peer saw is neither what was there before the operation nor what is there after it.
+fn neither(before: &str, after: &str, found: CaseResult<String>) -> Failure {
+    match found {
+        Ok(found) => Failure::new(format!(
+            "expected all of it or nothing\n    found neither: the session before it (-) and found (+) differ in\n{}\n    \
+             the session after it (-) and found (+) differ in\n{}",
+            differences(before, &found),
+            differences(after, &found)
+        )),
+        Err(failure) => failure,
     }
 }
 

@@ -8,6 +8,7 @@ use holdover_core::store::{
 
 use crate::bench::{Bench, race};
 use crate::case::cases;
+use crate::difference::differences;
 use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
 use crate::fixture::{answer, approval, commit, id, inline, message, release_to, soft, suspended};
 use crate::ops::{Ask, Op, Stage, perform, prepare, shown_snapshot};
@@ -78,12 +79,20 @@ async fn one_pair(t: &Bench, stage: Stage, pair: [(Op, Ask); 2]) -> CaseResult {
             .await?;
     let found = ([answers[0].clone(), answers[1].clone()], shown_snapshot(&bench.store).await?);
     if !orders.contains(&found) {
-        let [one, other] = [&orders[0], &orders[1]];
+        let found = shown_outcome(&found);
+        let [one, other] = [&orders[0], &orders[1]].map(|order| differences(&shown_outcome(order), &found));
         return Err(Failure::new(format!(
-            "expected one order or the other\n    one      {one:?}\n    other    {other:?}\n    found    {found:?}"
+            "expected one order or the other\n    found neither: first before second (-) and found (+) differ in\n{one}\n    \
+             second before first (-) and found (+) differ in\n{other}"
         )));
     }
     Ok(())
+}
+
+/// Both answers and the session after them.
+fn shown_outcome((answers, session): &([String; 2], String)) -> String {
+    let [first, second] = answers;
+    format!("first answered {first}, second answered {second}, and then {session}")
 }
 
 /// A session that a run holds, for each round.

@@ -82,7 +82,11 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
         ("needs_client", CallInput::NeedsClient { pending: pending(), deadline: None, profile }),
         (
             "approved",
-            CallInput::Approved { arguments: MessageSeq(2), digest: crate::payload::Digest::of(b"{}") },
+            CallInput::Approved {
+                arguments: MessageSeq(2),
+                digest: crate::payload::Digest::of(b"{}"),
+                always: false,
+            },
         ),
         ("rejected", CallInput::Rejected),
         ("answered", CallInput::Answered { ok: true }),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::standing::StandingApprovals;
 use super::state::AgentState;
 use crate::ids::{StepNumber, TurnNumber};
 use crate::model::TokenUsage;
@@ -18,6 +19,9 @@ pub struct Machine {
     pub step: StepNumber,
     /// What the whole session has used.
     pub usage: Usage,
+    /// The tools that a person approved for the rest of the session.
+    #[serde(default, skip_serializing_if = "StandingApprovals::is_empty")]
+    pub always: StandingApprovals,
 }
 
 /// A turn.

@@ -5,7 +5,7 @@ use super::mind::Ended;
 use super::results::{rejected, result};
 use crate::error::ErrorInfo;
 use crate::ids::{CallId, PendingId};
-use crate::machine::{Call, CallInput, CallState, Input};
+use crate::machine::{Call, CallInput, CallState, Input, STANDING_APPROVALS_MAX};
 use crate::message::{
     ClientAnswer, Decision, DecisionRecord, Message, PendingBody, ResultStatus, ToolResult,
 };
@@ -43,7 +43,12 @@ impl StepIterator {
             Ok(_) => return self.reopen(call, "the decision was taken on other arguments"),
             Err(error) => return self.reopen(call, &format!("the decision cannot be read: {error}")),
         };
-        let record = DecisionRecord { call: call.id.clone(), pending, decision, at: item.at };
+        let always = decision.approve && decision.always;
+        let full = always && !self.mind.machine.always.has_room_for(&call.tool);
+        let note = full.then(|| {
+            format!("approved this once: {STANDING_APPROVALS_MAX} tools are approved for good already")
+        });
+        let record = DecisionRecord { call: call.id.clone(), pending, decision, at: item.at, note };
         let decision = record.decision.clone();
         let seq = self.append(Message::Decision(record));
         if !decision.approve {
@@ -60,7 +65,7 @@ impl StepIterator {
             None => call.arguments,
         };
         let digest = Digest::of(self.arguments_of(&call.id).as_bytes());
-        let input = CallInput::Approved { arguments, digest };
+        let input = CallInput::Approved { arguments, digest, always: always && !full };
         self.feed(Input::Call { call: call.id.clone(), input });
     }
 

@@ -64,13 +64,16 @@ impl StepIterator {
     fn on_ruling(&mut self, call: &Call, ruling: Ruling) {
         let digest = Digest::of(self.arguments_of(&call.id).as_bytes());
         let approved = call.approved == Some(digest);
+        let standing = self.mind.machine.always.covers(&call.tool);
         let input = match ruling {
             Ruling::Allow { profile } if call.runs_on == RunsOn::Client => self.ask_client(call, profile),
             Ruling::Allow { profile } => Some(CallInput::Allowed { profile }),
             Ruling::NeedsApproval { .. } if call.runs_on == RunsOn::Client => {
                 self.refuse(call, ResultStatus::Denied, "a tool that a client runs cannot ask for approval")
             }
-            Ruling::NeedsApproval { profile, .. } if approved => Some(CallInput::Allowed { profile }),
+            Ruling::NeedsApproval { profile, .. } if approved || standing => {
+                Some(CallInput::Allowed { profile })
+            }
             Ruling::NeedsApproval { prompt, profile } => {
                 self.ask_person(call, call.arguments, prompt, profile)
             }

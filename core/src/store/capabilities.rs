@@ -1,9 +1,9 @@
 //! What a store promises under its present settings.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The worst fault that an acknowledged commit survives. Ordered: each includes those before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommitSurvives {
     /// Nothing: it lives in this process.
@@ -17,7 +17,7 @@ pub enum CommitSurvives {
 }
 
 /// Who may hold handles on the same data at the same time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SharedBy {
     /// Handles within one process.
@@ -30,7 +30,7 @@ pub enum SharedBy {
 
 /// What this backend under its present settings promises. Never more than it keeps: the engine refuses
 /// work that the store cannot honour, and the conformance suite checks each claim.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
     /// The backend with its version, as a person would say it: `SQLite 3.51.3`.
     pub backend: String,

@@ -178,11 +178,14 @@ impl<P: Place> Teller<P> {
                 }
                 PendingKind::Approval => {
                     let arguments = scenario::decide(body.tool.as_str(), &body.arguments);
+                    let again = body.tool.as_str() == scenario::TRUSTED && pending.call.as_str() != "c3-0";
+                    assert!(!again, "asked about again: {pending:?}");
                     let edited = arguments.clone().filter(|arguments| *arguments != body.arguments);
                     Payload::json(&Decision {
                         approve: arguments.is_some(),
                         saw: body.digest,
                         arguments: edited,
+                        always: body.tool.as_str() == scenario::TRUSTED,
                         reason: None,
                         by: Some("ann".into()),
                     })

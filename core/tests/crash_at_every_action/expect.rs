@@ -28,7 +28,7 @@ pub(crate) struct Expected {
 }
 
 /// The calls of the scenario, with what becomes of them when nothing goes wrong.
-const CALM: [(&str, &str, ResultStatus); 17] = [
+const CALM: [(&str, &str, ResultStatus); 18] = [
     ("c1-0", "look", ResultStatus::Done),
     ("c1-1", "look", ResultStatus::Done),
     ("c2-0", "put", ResultStatus::Done),
@@ -43,6 +43,7 @@ const CALM: [(&str, &str, ResultStatus); 17] = [
     ("c3-5", "look", ResultStatus::Done),
     ("c4-0", "put", ResultStatus::Done),
     ("c4-1", "drop", ResultStatus::Done),
+    ("c4-2", "edit", ResultStatus::Done),
     ("c6-0", "slow", ResultStatus::InDoubt),
     ("c6-1", "gentle", ResultStatus::Cancelled),
     ("c6-2", "held", ResultStatus::Cancelled),

@@ -122,7 +122,7 @@ pub(crate) fn think(transcript: &[Message], attempt: u32) -> Thought {
         ("go", 1, _) => calls(&["put", "pay", "note", "fail"]),
         ("go", 2, _) => calls(&["edit", "wipe", "bill", "ask", "nap", "look"]),
         ("go", 3, 0) => overloaded(Some(Duration::from_millis(400))),
-        ("go", 3, _) => calls(&["put", "drop"]),
+        ("go", 3, _) => calls(&["put", "drop", "edit"]),
         ("stop me in a tool", 0, _) => calls(&["slow", "gentle", "held"]),
         ("stop me in a thought", ..) => Thought::Hangs,
         _ => Thought::Answers(answer(vec![AnswerPart::Text("done".into())], StopReason::EndTurn)),
@@ -140,6 +140,9 @@ fn calls(tools: &[&str]) -> Thought {
 fn answer(parts: Vec<AnswerPart>, stop: StopReason) -> ModelAnswer {
     ModelAnswer { parts, stop, usage: TokenUsage { input: 10, output: 5, cached: 0, reasoning: 0 } }
 }
+
+/// The one tool that a person approves for the rest of the session, with its first call.
+pub(crate) const TRUSTED: &str = "edit";
 
 /// What a person decides on a call: the arguments it may run with, or none if it may not.
 pub(crate) fn decide(tool: &str, arguments: &str) -> Option<String> {

@@ -227,6 +227,7 @@ fn a_decision_on_other_bytes_and_one_that_cannot_be_read_ask_again_with_the_same
         approve: true,
         saw: Digest::of(b"{\"place\": 1}"),
         arguments: None,
+        always: false,
         reason: None,
         by: None,
     };

@@ -196,23 +196,40 @@ impl Bench {
     }
 
     pub(crate) fn approve(&self, pending: &PendingCall) -> Delivery {
-        self.decide(pending, true, None)
+        self.decide(pending, true, None, false)
     }
 
     pub(crate) fn deny(&self, pending: &PendingCall) -> Delivery {
-        self.decide(pending, false, None)
+        self.decide(pending, false, None, false)
     }
 
     pub(crate) fn edit(&self, pending: &PendingCall, arguments: &str) -> Delivery {
-        self.decide(pending, true, Some(arguments))
+        self.decide(pending, true, Some(arguments), false)
     }
 
-    fn decide(&self, pending: &PendingCall, approve: bool, arguments: Option<&str>) -> Delivery {
+    /// Approves this call, and its tool for the rest of the session.
+    pub(crate) fn approve_always(&self, pending: &PendingCall) -> Delivery {
+        self.decide(pending, true, None, true)
+    }
+
+    /// A refusal that carries a word which means nothing in it.
+    pub(crate) fn deny_always(&self, pending: &PendingCall) -> Delivery {
+        self.decide(pending, false, None, true)
+    }
+
+    fn decide(
+        &self,
+        pending: &PendingCall,
+        approve: bool,
+        arguments: Option<&str>,
+        always: bool,
+    ) -> Delivery {
         let body: PendingBody = pending.body.parse().unwrap();
         let decision = Decision {
             approve,
             saw: body.digest,
             arguments: arguments.map(str::to_owned),
+            always,
             reason: None,
             by: Some("ann".into()),
         };

@@ -21,5 +21,6 @@ mod interrupts;
 mod messages;
 mod random;
 mod recovery;
+mod standing;
 mod tools;
 mod writes;

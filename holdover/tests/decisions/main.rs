@@ -121,6 +121,7 @@ async fn decide(runtime: &Runtime, key: &SessionKey, pending: &PendingCall, who:
             approve: at % 2 == 0,
             saw: body.digest,
             arguments: None,
+            always: false,
             reason: None,
             by: Some(format!("{who}-{at}")),
         };

@@ -378,10 +378,12 @@ mod tests {
                 approve: true,
                 saw: Digest::of(b"{}"),
                 arguments: None,
+                always: false,
                 reason: None,
                 by: None,
             },
             at: Timestamp::EPOCH,
+            note: None,
         });
         let with = choose::Scene::of(&request(vec![user("a"), decision])).to_string();
         assert_eq!(with, choose::Scene::of(&request(vec![user("a")])).to_string());

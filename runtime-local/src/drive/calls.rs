@@ -52,10 +52,18 @@ impl Driver {
 
     /// A call whose task found that the lease had ended. One that was told to stop meanwhile is never sent.
     pub(super) fn came_back_unsent(&mut self, call: CallOut) {
+        self.tell_over(&call.id);
         if self.calls.unsent(&call.id) {
             self.not_run(call.id, String::from(STOPPED_UNSENT));
         } else {
             self.hold(call);
+        }
+    }
+
+    /// Whoever looks on is told that a call is not out any more.
+    pub(super) fn tell_over(&self, call: &CallId) {
+        if let Some(observer) = self.observer() {
+            observer.on_call_over(&self.fence.key, call);
         }
     }
 
@@ -85,6 +93,9 @@ impl Driver {
         };
         let (stop, stopping) = watch::channel(None);
         self.calls.out.insert(id.clone(), stop);
+        if let Some(observer) = self.observer() {
+            observer.on_call_sent(&self.fence.key, &id, &call.tool);
+        }
         let lease = self.lease.clone();
         let until = far(sent, request.timeout);
         self.send(async move {

@@ -66,6 +66,7 @@ impl Driver {
             Done::Renewed { asked, outcome } => self.renewed(asked, outcome),
             Done::CallEnded { call, result, sent } => {
                 if self.calls.over(&call) {
+                    self.tell_over(&call);
                     let duration_ms = u64::try_from(sent.elapsed().as_millis()).unwrap_or(u64::MAX);
                     self.apply(Reply::CallEnded { call, result, duration_ms });
                 }

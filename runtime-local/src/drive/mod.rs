@@ -33,6 +33,7 @@ use transcript::Transcript;
 use crate::agent::Agent;
 use crate::clock::{Lease, StoreClock};
 use crate::error::RuntimeError;
+use crate::observer::RunObserver;
 use crate::runtime::{Claimed, GIVE_BACK_FOR, Runtime};
 
 /// What a claim is for.
@@ -121,6 +122,12 @@ struct Driver {
     /// What writes of deltas brought, and where they tell it.
     heard: UnboundedReceiver<Heard>,
     hears: UnboundedSender<Heard>,
+}
+
+impl Driver {
+    fn observer(&self) -> Option<&dyn RunObserver> {
+        self.runtime.options().observer.as_deref()
+    }
 }
 
 impl Driver {

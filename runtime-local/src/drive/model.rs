@@ -99,6 +99,12 @@ impl Teller {
         }
     }
 
+    fn ends(&self, answer: &ModelAnswer) {
+        if let Some(observer) = &self.observer {
+            observer.on_model_answered(&self.of, answer.usage);
+        }
+    }
+
     fn tell(&mut self, delta: Delta) {
         if let Some(observer) = &self.observer {
             match &delta {
@@ -144,7 +150,10 @@ async fn read(
             Ok(Some(event)) => event?,
         };
         match event {
-            ModelEvent::Finished(answer) => return Ok(answer),
+            ModelEvent::Finished(answer) => {
+                teller.ends(&answer);
+                return Ok(answer);
+            }
             ModelEvent::Text(text) => teller.tell(Delta::Text { text }),
             ModelEvent::Reasoning(text) => teller.tell(Delta::Reasoning { text }),
             ModelEvent::CallStarted { tool, .. } => teller.tell(Delta::CallStarted { tool }),

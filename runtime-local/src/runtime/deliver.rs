@@ -91,6 +91,8 @@ pub struct Approval {
     pub reason: Option<String>,
     /// Arguments to run with instead, as JSON text; checked again by schema and policy.
     pub arguments: Option<String>,
+    /// Whether later calls of this tool in this session need no approval any more.
+    pub always: bool,
 }
 
 /// A no to a call.
@@ -121,6 +123,7 @@ impl Runtime {
             approve: true,
             saw: body.digest,
             arguments: approval.arguments,
+            always: approval.always,
             reason: approval.reason,
             by: approval.by,
         };
@@ -138,6 +141,7 @@ impl Runtime {
             approve: false,
             saw: body.digest,
             arguments: None,
+            always: false,
             reason: denial.reason,
             by: denial.by,
         };

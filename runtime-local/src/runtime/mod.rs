@@ -10,12 +10,13 @@ mod read;
 mod repeat;
 mod resume;
 mod retention;
+mod standing;
 mod stop;
 mod tail;
 mod wait;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use holdover_core::ids::{QueueLabel, RunId, SessionKey, WorkerId};
@@ -23,6 +24,7 @@ use holdover_core::payload::{Digest, Payload};
 use holdover_core::store::{CommitSurvives, StateStore};
 use holdover_core::time::Timestamp;
 use holdover_core::tool::{EffectClass, RunsOn};
+use tokio::sync::OnceCell;
 use uuid::Uuid;
 
 pub use claim::GIVE_BACK_FOR;
@@ -33,6 +35,7 @@ pub use fork::{CheckpointEntry, Fork, Forked};
 pub use handle::RunHandle;
 pub use read::MessageEntry;
 pub use retention::Retention;
+pub use standing::{machine_of, outcome_of};
 
 pub(crate) use claim::Claimed;
 pub(crate) use repeat::{Backoff, GivenUp, until_answered};
@@ -84,6 +87,9 @@ impl Default for RuntimeOptions {
     }
 }
 
+/// An agent that was asked for: however many sessions ask at once, it is made once.
+type Known = Arc<OnceCell<Arc<Agent>>>;
+
 /// The runtime: a store, a source of agents, and what to do with them. Cheap to clone.
 #[derive(Clone)]
 pub struct Runtime {
@@ -95,7 +101,7 @@ struct Shared {
     source: Arc<dyn AgentSource>,
     options: RuntimeOptions,
     worker: WorkerId,
-    agents: Mutex<HashMap<(QueueLabel, Digest), Arc<Agent>>>,
+    agents: Mutex<HashMap<(QueueLabel, Digest), Known>>,
     clock: Mutex<Option<StoreClock>>,
 }
 
@@ -160,18 +166,10 @@ impl Runtime {
         queue: &QueueLabel,
         definition: &Payload,
     ) -> Result<Arc<Agent>, RuntimeError> {
-        let known = (queue.clone(), definition.digest());
-        if let Some(agent) = self.agents().get(&known) {
-            return Ok(Arc::clone(agent));
-        }
-        let found = self.shared.source.agent(queue, definition).await;
-        let agent = found.map_err(|why| RuntimeError::AgentUnknown {
-            key: key.clone(),
-            queue: queue.clone(),
-            why,
-        })?;
-        self.remember(known, &agent);
-        Ok(agent)
+        let known = self.known((queue.clone(), definition.digest()));
+        let found = known.get_or_try_init(|| self.shared.source.agent(queue, definition)).await;
+        let unknown = |why| RuntimeError::AgentUnknown { key: key.clone(), queue: queue.clone(), why };
+        found.cloned().map_err(unknown)
     }
 
     /// The agent of a session of another's making, if this store can protect its effects.
@@ -187,19 +185,20 @@ impl Runtime {
     }
 
     pub(crate) fn remember_own(&self, agent: &Arc<Agent>) {
-        self.remember((agent.queue().clone(), agent.definition().digest()), agent);
+        let id = (agent.queue().clone(), agent.definition().digest());
+        self.agents().insert(id, Arc::new(OnceCell::new_with(Some(Arc::clone(agent)))));
     }
 
-    fn remember(&self, known: (QueueLabel, Digest), agent: &Arc<Agent>) {
-        let mut agents = self.agents();
+    fn known(&self, id: (QueueLabel, Digest)) -> Known {
+        Arc::clone(self.agents().entry(id).or_default())
+    }
+
+    fn agents(&self) -> MutexGuard<'_, HashMap<(QueueLabel, Digest), Known>> {
+        let mut agents = self.shared.agents.lock().unwrap_or_else(PoisonError::into_inner);
         if agents.len() >= AGENTS_KEPT {
             agents.clear();
         }
-        agents.insert(known, Arc::clone(agent));
-    }
-
-    fn agents(&self) -> std::sync::MutexGuard<'_, HashMap<(QueueLabel, Digest), Arc<Agent>>> {
-        self.shared.agents.lock().unwrap_or_else(PoisonError::into_inner)
+        agents
     }
 
     /// Refuses an agent whose effects this store cannot protect: the start mark of a call must survive the

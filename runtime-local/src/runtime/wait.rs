@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use holdover_core::ids::SessionKey;
-use holdover_core::machine::{AgentState, Machine, classify_suspension};
 use holdover_core::step::RunOutcome;
 use holdover_core::store::{Session, SessionStatus, Watch};
 use holdover_core::time::Timestamp;
@@ -11,6 +10,7 @@ use tokio::time::sleep;
 
 use super::claim::Try;
 use super::handle::is_last_word;
+use super::standing::outcome_of;
 use super::{Backoff, Runtime};
 use crate::drive::Plan;
 use crate::error::RuntimeError;
@@ -34,7 +34,7 @@ impl Runtime {
             // Listen first, then look: what changes in between is not missed.
             let mut hint = Hint::listen(store, Watch::Session(key.clone()), POLL).await;
             let session = self.existing(key).await?;
-            match look(key, &session, self.now())? {
+            match look(&session, self.now())? {
                 Look::Over(outcome) => return Ok(*outcome),
                 Look::Later(at) => {
                     let in_time = self.now().until(at).min(POLL);
@@ -83,7 +83,7 @@ enum Look {
     Due,
 }
 
-fn look(key: &SessionKey, session: &Session, now: Timestamp) -> Result<Look, RuntimeError> {
+fn look(session: &Session, now: Timestamp) -> Result<Look, RuntimeError> {
     match (session.status, &session.lease, session.alarm) {
         (SessionStatus::Active, Some(lease), _) if lease.ends > now => return Ok(Look::Later(lease.ends)),
         (SessionStatus::Active, _, Some(alarm)) if alarm > now => return Ok(Look::Later(alarm)),
@@ -92,31 +92,11 @@ fn look(key: &SessionKey, session: &Session, now: Timestamp) -> Result<Look, Run
         (_, _, Some(alarm)) if alarm <= now => return Ok(Look::Due),
         (_, _, _) => {}
     }
-    let outcome = outcome_of(key, session, now)?;
+    let outcome = outcome_of(session, now)?.unwrap_or(RunOutcome::Released);
     match (session.status, session.alarm) {
         (SessionStatus::Suspended, Some(alarm)) if outcome.goes_on_at().is_some() => Ok(Look::Later(alarm)),
         // A scheduled start.
         (SessionStatus::Idle, Some(alarm)) => Ok(Look::Later(alarm)),
         (_, _) => Ok(Look::Over(Box::new(outcome))),
-    }
-}
-
-/// What the last run left, read from the state: whoever parks or ends writes it so that it says why.
-fn outcome_of(key: &SessionKey, session: &Session, now: Timestamp) -> Result<RunOutcome, RuntimeError> {
-    let Some(state) = &session.state else { return Ok(RunOutcome::Released) };
-    let machine: Machine = state.parse().map_err(|error| RuntimeError::unreadable(key, "state", error))?;
-    match machine.state {
-        AgentState::Done { ending, .. } | AgentState::TearingDown { ending, .. } => {
-            Ok(RunOutcome::Ended(ending))
-        }
-        AgentState::BackingOff { until, error, .. } => Ok(RunOutcome::BackingOff { until, error }),
-        AgentState::Confirming { batch } | AgentState::Executing { batch } => {
-            Ok(classify_suspension(&batch, now).map_or(RunOutcome::Released, RunOutcome::Suspended))
-        }
-        AgentState::Idle
-        | AgentState::Provisioning { .. }
-        | AgentState::Thinking { .. }
-        | AgentState::Streaming { .. }
-        | AgentState::Steering { .. } => Ok(RunOutcome::Released),
     }
 }

@@ -4,7 +4,8 @@
 //! fails unless every broken store is killed, none by more than a third of the cases (then it is too coarse
 //! to count), and every case of the levels core and distributed kills one or says why it cannot.
 //! `--write` writes the matrix to `docs/kill-matrix.md`. Names of broken stores run only those, for a
-//! closer look, without a verdict.
+//! closer look, without a verdict. `--explain STORE CASE` prints what the suite says when the case is run
+//! against the broken store.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "what it finds is printed")]
 
 mod fault;
@@ -18,8 +19,11 @@ mod store;
 
 use std::process::ExitCode;
 
+use holdover_conformance_tests::Suite;
+
 use crate::fault::{Mutant, SOUND};
 use crate::matrix::Matrix;
+use crate::store::Harness;
 
 /// Where the matrix is kept.
 const MATRIX: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/kill-matrix.md");
@@ -33,8 +37,9 @@ fn main() -> ExitCode {
     let write = match flags.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => false,
         ["--write"] if names.is_empty() => true,
+        ["--explain"] if names.len() == 2 => return explain(&names[0], &names[1]),
         _ => {
-            eprintln!("usage: mutants [--write | NAME ...]");
+            eprintln!("usage: mutants [--write | --explain STORE CASE | NAME ...]");
             return ExitCode::from(2);
         }
     };
@@ -68,4 +73,24 @@ fn main() -> ExitCode {
     let killed = matrix.rows.iter().filter(|row| row.counts(matrix.cases.len())).count();
     println!("mutants: {killed}/{} killed", matrix.rows.len());
     if matrix.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Prints what the suite says about one broken store.
+fn explain(store: &str, case: &str) -> ExitCode {
+    let Some(mutant) = faults::all().find(|mutant| mutant.name == store) else {
+        eprintln!("error: no broken store is called {store}");
+        return ExitCode::from(2);
+    };
+    let runtime = match tokio::runtime::Builder::new_current_thread().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("error: no runtime: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let suite = Suite::new(|| Harness::new(mutant)).filter(case).jobs(1);
+    for case in runtime.block_on(suite.run()).failures() {
+        print!("{}", case.in_full());
+    }
+    ExitCode::SUCCESS
 }

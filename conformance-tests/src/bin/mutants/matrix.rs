@@ -14,6 +14,9 @@ const AT_ONCE: usize = 4;
 /// How long a case may take before it counts as hanging, which is a failure.
 const CASE_TIME_MAX: Duration = Duration::from_secs(6);
 
+/// The seed of every case.
+pub(crate) const SEED: u64 = 0;
+
 /// A broken store and the cases that kill it.
 pub(crate) struct Row {
     pub(crate) mutant: &'static Mutant,
@@ -97,7 +100,7 @@ impl Matrix {
 
 /// Whether the case fails, panics or hangs on the store.
 async fn fails(mutant: &'static Mutant, case: &'static Case) -> bool {
-    let task = tokio::spawn(async move { run(case, Harness::new(mutant)).await.status });
+    let task = tokio::spawn(async move { run(case, Harness::new(mutant), SEED).await.status });
     let abort = task.abort_handle();
     match tokio::time::timeout(CASE_TIME_MAX, task).await {
         Ok(Ok(status)) => status != Status::Passed,

@@ -52,6 +52,9 @@ pub enum CallInput {
         arguments: MessageSeq,
         /// Their digest.
         digest: Digest,
+        /// Whether later calls of its tool need no approval any more.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        always: bool,
     },
     /// A person refused it.
     Rejected,

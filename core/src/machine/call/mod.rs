@@ -89,7 +89,7 @@ impl Call {
                 self.round += 1;
             }
             CallInput::Reopened { .. } => self.round += 1,
-            CallInput::Approved { arguments, digest } => {
+            CallInput::Approved { arguments, digest, always: _ } => {
                 self.arguments = *arguments;
                 self.approved = Some(*digest);
             }

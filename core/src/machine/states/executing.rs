@@ -59,6 +59,7 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     let Some(call) = batch.call_mut(id) else {
         return Err(Denial(Some(format!("no call {id} in this step"))));
     };
+    let tool = call.tool.clone();
     // What the waiting call said before it waited counts when its timer rings.
     let deferred_stop = matches!(call.state, CallState::Waiting { stop: true, .. });
     let starting =
@@ -73,6 +74,9 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     batch.stop_signal |= says_stop;
     if starting {
         machine.usage.tool_calls += 1;
+    }
+    if matches!(input, CallInput::Approved { always: true, .. }) {
+        machine.always.add(&tool);
     }
     let effects = if matches!(input, CallInput::Approved { .. }) {
         vec![Effect::Consult(vec![id.clone()])]

@@ -12,7 +12,10 @@ mod streaming;
 mod tearing_down;
 mod thinking;
 
-use super::{AgentState, Effect, Ending, Facts, Input, Machine, Refused, Teardown, Transition, TurnRequest};
+use super::{
+    AgentState, Effect, Ending, Facts, Input, Machine, Refused, StandingApprovals, Teardown, Transition,
+    TurnRequest,
+};
 use crate::store::{InterruptKind, SessionStatus};
 
 /// Where an input leads: the next state and what must be done. None: already there.
@@ -39,6 +42,10 @@ fn refuse() -> Lead {
 
 pub(super) fn dispatch(machine: &Machine, input: &Input, facts: &Facts) -> Result<Transition, Refused> {
     let mut next = machine.clone();
+    if *input == Input::Forked {
+        // What a person said for the rest of a session was not said of its forks.
+        next.always = StandingApprovals::default();
+    }
     let lead = match &machine.state {
         AgentState::Idle | AgentState::Done { .. } => resting::on(&mut next, input, facts),
         AgentState::Provisioning { request } => provisioning::on(&mut next, *request, input, facts),

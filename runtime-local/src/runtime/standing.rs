@@ -5,18 +5,23 @@ use holdover_core::step::RunOutcome;
 use holdover_core::store::Session;
 use holdover_core::time::Timestamp;
 
-use crate::exit::Failure;
+use crate::error::RuntimeError;
 
 /// What a session remembers. None before its first commit.
-pub(crate) fn machine(session: &Session) -> Result<Option<Machine>, Failure> {
+///
+/// Errors: [`Unreadable`](RuntimeError::Unreadable), for a newer version wrote it, or something else did.
+pub fn machine_of(session: &Session) -> Result<Option<Machine>, RuntimeError> {
     let Some(state) = &session.state else { return Ok(None) };
     let read = state.parse();
-    read.map(Some).map_err(|error| Failure::failed(format!("session {}: state: {error}", session.key.id)))
+    read.map(Some).map_err(|error| RuntimeError::unreadable(&session.key, "state", error))
 }
 
-/// What the last run left. None before a session's first commit, and in the middle of a run.
-pub(crate) fn outcome(session: &Session, now: Timestamp) -> Result<Option<RunOutcome>, Failure> {
-    let Some(machine) = machine(session)? else { return Ok(None) };
+/// What the last run left: whoever parks or ends a session writes its state so that it says why. None before
+/// its first commit, and in the middle of a run.
+///
+/// Errors: as [`machine_of`].
+pub fn outcome_of(session: &Session, now: Timestamp) -> Result<Option<RunOutcome>, RuntimeError> {
+    let Some(machine) = machine_of(session)? else { return Ok(None) };
     Ok(match machine.state {
         AgentState::Done { ending, .. } | AgentState::TearingDown { ending, .. } => {
             Some(RunOutcome::Ended(ending))

@@ -1,0 +1,113 @@
+//! The commands that decide, answer and stop.
+
+use clap::Args;
+use holdover_core::ids::SessionId;
+
+use super::Drive;
+
+/// Which calls are decided on, and what happens then.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Decide {
+    /// The session, and which of its calls (may be left out when one alone waits); or the ids of pending
+    /// calls, of any sessions (holdover sessions pending)
+    #[arg(required = true, value_name = "SESSION [CALL]...|PENDING")]
+    pub(crate) which: Vec<String>,
+    /// Who decides
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    /// Why; of a refusal the model is told
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// Leave the work to a worker (holdover work)
+    #[arg(long, alias = "no-wait")]
+    pub(crate) detach: bool,
+    #[command(flatten)]
+    pub(crate) drive: Drive,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "holdover approve [OPTIONS] <SESSION> [CALL]...\n       holdover approve [OPTIONS] <PENDING>..."
+)]
+#[command(after_help = "\
+With --edit the call runs with other arguments; the tool's schema and the policy are asked about them again.
+With --always its tool is not asked about again in this session; what the policy denies stays denied.
+
+Examples:
+  holdover approve notes
+  holdover approve notes c3-0 c3-1 --by Ada
+  holdover approve notes --always
+  holdover approve notes --edit '{\"path\": \"list.md\", \"content\": \"- tea\"}'
+  holdover approve notes --edit @arguments.json")]
+pub(crate) struct Approve {
+    #[command(flatten)]
+    pub(crate) decide: Decide,
+    /// Arguments to run with instead, as JSON; - reads them from standard input, @FILE from a file
+    #[arg(long, value_name = "JSON")]
+    pub(crate) edit: Option<String>,
+    /// Approve this tool for the rest of the session
+    #[arg(long)]
+    pub(crate) always: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "holdover deny [OPTIONS] <SESSION> [CALL]...\n       holdover deny [OPTIONS] <PENDING>..."
+)]
+#[command(after_help = "\
+Examples:
+  holdover deny notes --reason \"not today\"
+  holdover deny notes c3-0 --by Ada")]
+pub(crate) struct Deny {
+    #[command(flatten)]
+    pub(crate) decide: Decide,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "holdover answer [OPTIONS] <SESSION> [CALL] <TEXT>",
+    after_help = "\
+Examples:
+  holdover answer notes \"the blue one\"
+  holdover answer notes c2-0 --error \"nobody knows\"
+  holdover answer notes - < answer.txt"
+)]
+pub(crate) struct Answer {
+    /// Which session
+    pub(crate) session: SessionId,
+    /// Which call (may be left out when one alone waits), and the answer; - reads it from standard input
+    #[arg(required = true, num_args = 1..=2, value_names = ["CALL", "TEXT"])]
+    pub(crate) words: Vec<String>,
+    /// The answer says that it could not be done
+    #[arg(long)]
+    pub(crate) error: bool,
+    /// Leave the work to a worker (holdover work)
+    #[arg(long, alias = "no-wait")]
+    pub(crate) detach: bool,
+    #[command(flatten)]
+    pub(crate) drive: Drive,
+}
+
+impl Answer {
+    /// The call, if it is named, and the text.
+    pub(crate) fn call_and_text(&self) -> (Option<&str>, &str) {
+        match self.words.as_slice() {
+            [call, text] => (Some(call), text),
+            [text] => (None, text),
+            // clap lets no other number through.
+            _ => (None, ""),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Stop {
+    /// Which session
+    pub(crate) session: SessionId,
+    /// Why
+    #[arg(long, value_name = "TEXT", default_value = "asked for on the command line")]
+    pub(crate) reason: String,
+    /// Do not wait until whoever runs the session has stopped
+    #[arg(long, alias = "no-wait")]
+    pub(crate) detach: bool,
+}

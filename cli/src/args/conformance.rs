@@ -1,0 +1,61 @@
+//! The conformance suite, against a store.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use holdover_conformance_tests::Level;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Your data is never touched. --store sqlite:PATH says where to test, not what: every case has new databases in
+a temporary folder beside the file PATH (inside PATH if it is a folder), so that the same file system is
+tested, and the folder is removed at the end. --store memory tests the reference store. The clock is moved by
+the cases, and payload limits are lowered to a size that a case can reach.
+
+The tree goes to standard output, or to standard error when a report goes to standard output. Exit codes: 0
+only if every case of the asked level, and of those below it, was run and passed; 1 if not, and so always
+with --filter; 2 wrong use.
+
+Examples:
+  holdover conformance --store sqlite:holdover.db
+  holdover conformance --store memory --level core --report md
+  holdover conformance --filter fence --report json --out fence.json --report junit --out fence.xml")]
+pub(crate) struct Conformance {
+    /// The level to be judged: core, durable, distributed; left out: the highest that the store claims
+    #[arg(long, value_name = "LEVEL", value_parser = level)]
+    pub(crate) level: Option<Level>,
+    /// Only the case, the category, or the cases whose id contains this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+    /// The order in which cases begin, and what they draw at random
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How many cases run at once; left out: one for each processor
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Report in this form; may be given several times, each with its --out
+    #[arg(long, value_name = "FORM")]
+    pub(crate) report: Vec<Form>,
+    /// Where the report goes, in the order of --report; left out: standard output
+    #[arg(long, value_name = "FILE", requires = "report")]
+    pub(crate) out: Vec<PathBuf>,
+}
+
+/// A form of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// Everything, for programs
+    Json,
+    /// JUnit XML, for build servers
+    Junit,
+    /// A page without times, for a repository
+    Md,
+    /// A badge, for shields.io
+    Badge,
+}
+
+fn level(text: &str) -> Result<Level, String> {
+    let level = Level::ALL.into_iter().find(|level| level.to_string() == text);
+    level.ok_or_else(|| format!("known are {}", Level::ALL.map(|level| level.to_string()).join(", ")))
+}

@@ -1,0 +1,125 @@
+//! The commands that drive sessions.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use holdover_core::ids::{ItemKey, SessionId};
+use holdover_models::ModelRef;
+
+/// How a session is driven in this process.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Drive {
+    /// How long a claim holds before others may try
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = lease, display_order = 800)]
+    pub(crate) lease: Duration,
+    /// The model to ask instead, as PROVIDER:NAME (openai:NAME, anthropic:NAME, scripted:FILE)
+    #[arg(long, value_name = "PROVIDER:NAME", value_parser = model, display_order = 801)]
+    pub(crate) model: Option<ModelRef>,
+    /// Where the model's server is instead: http://127.0.0.1:8080/v1
+    #[arg(long, value_name = "URL", display_order = 802)]
+    pub(crate) base_url: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+MESSAGE may be - : it is then read from standard input, as it is when left out and standard input is no terminal.
+
+Examples:
+  holdover run agent.toml \"Tidy up the notes\"
+  git diff | holdover run reviewer.toml -
+  holdover run agent.toml --session notes --key 2024-05-01 \"The daily round\"
+  holdover run agent.toml --model openai:qwen3 --base-url http://127.0.0.1:8080/v1 \"Hello\"")]
+pub(crate) struct Run {
+    /// The agent file (TOML)
+    pub(crate) agent: PathBuf,
+    /// What is said to the agent
+    pub(crate) message: Option<String>,
+    /// The session to say it in, created if there is none; left out: a new one
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<SessionId>,
+    /// Idempotency key: the same key starts at most one turn
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<ItemKey>,
+    /// The folder that the file tools see; left out: what the agent file says, else the current folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) root: Option<PathBuf>,
+    /// Leave the work to a worker (holdover work)
+    #[arg(long, alias = "no-wait")]
+    pub(crate) detach: bool,
+    #[command(flatten)]
+    pub(crate) drive: Drive,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  holdover send notes \"and the invoices too\"
+  date | holdover send notes - --detach")]
+pub(crate) struct Send {
+    /// Which session
+    pub(crate) session: SessionId,
+    /// What is said; - reads it from standard input
+    pub(crate) message: Option<String>,
+    /// Idempotency key: the same key is accepted at most once
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<ItemKey>,
+    /// Leave the work to a worker (holdover work)
+    #[arg(long, alias = "no-wait")]
+    pub(crate) detach: bool,
+    #[command(flatten)]
+    pub(crate) drive: Drive,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  holdover resume notes
+  holdover resume notes --detach          a worker takes it up instead")]
+pub(crate) struct Again {
+    /// Which session
+    pub(crate) session: SessionId,
+    /// Leave the work to a worker (holdover work)
+    #[arg(long, alias = "no-wait")]
+    pub(crate) detach: bool,
+    #[command(flatten)]
+    pub(crate) drive: Drive,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Serves the sessions of one tenant, whatever their agent: each session carries its agent with it. Ctrl-C or
+SIGTERM lets what runs come to its end; a second one stops at once, and others take the sessions over.
+
+Examples:
+  holdover work --max-running 4
+  holdover work --until-idle && holdover sessions list")]
+pub(crate) struct Work {
+    /// How many sessions run at once
+    #[arg(long, value_name = "N", default_value = "16")]
+    pub(crate) max_running: NonZeroUsize,
+    /// Exit once nothing is due and no session is held by anybody
+    #[arg(long)]
+    pub(crate) until_idle: bool,
+    /// Serve every tenant
+    #[arg(long, conflicts_with_all = ["until_idle", "tenant"])]
+    pub(crate) all_tenants: bool,
+    /// How long runs may go on after a stop was asked for
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
+    pub(crate) grace: Duration,
+    #[command(flatten)]
+    pub(crate) drive: Drive,
+}
+
+fn model(text: &str) -> Result<ModelRef, holdover_models::InvalidModelRef> {
+    text.parse()
+}
+
+fn lease(text: &str) -> Result<Duration, String> {
+    let lease = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if lease < Duration::from_secs(1) || lease > Duration::from_secs(3600) {
+        return Err(String::from("a lease takes between 1s and 1h"));
+    }
+    Ok(lease)
+}

@@ -1,0 +1,168 @@
+//! What `--help` teaches beyond the single options.
+
+use std::fmt::Write as _;
+
+use clap::Command;
+
+/// The end of the top-level help.
+pub(super) const AFTER: &str = "\
+Examples:
+  holdover demo                                    see a crash and its recovery; needs no key
+  holdover run agent.toml \"Tidy up the notes\"      start a session and run it here
+  holdover sessions pending                        who waits for an answer?
+  holdover approve 01kaw3v9x2c4q8mn                let the one call run that waits, and go on
+  holdover work                                    serve every session that is due
+
+Exit codes:
+   0  completed        10  suspended, somebody owes something
+   1  failed           20  interrupted or aborted
+   2  wrong use        130, 143  told to stop at once
+
+With --json each line is one object; the last one of a command that drives a session is
+{\"session\": …, \"outcome\": {\"kind\": …}}. Instants are milliseconds since 1970-01-01T00:00:00Z.
+HOLDOVER_LOG sets what is logged to standard error: error, warn, info, debug, or a tracing filter.
+NO_COLOR turns colours off.";
+
+pub(super) const RETRY: &str = "\
+Examples:
+  holdover retry notes
+  holdover retry notes --model openai:gpt-5";
+
+pub(super) const INTERRUPT: &str = "\
+Examples:
+  holdover interrupt notes
+  holdover interrupt notes --reason \"wrong folder\" --detach";
+
+pub(super) const ABORT: &str = "\
+Examples:
+  holdover abort notes --reason \"not needed any more\"";
+
+pub(super) const SHOW: &str = "\
+Examples:
+  holdover sessions show notes
+  holdover sessions show notes --json";
+
+pub(super) const MESSAGES: &str = "\
+Examples:
+  holdover sessions messages notes
+  holdover sessions messages notes --json";
+
+pub(super) const RUNS: &str = "\
+Examples:
+  holdover sessions runs notes";
+
+pub(super) const CHECKPOINTS: &str = "\
+There is one after each step, and one wherever a run parked or the turn ended.
+
+Examples:
+  holdover sessions checkpoints notes";
+
+pub(super) const HISTORY: &str = "\
+Folding these rows from the start gives the session's state: nothing else moves it.
+
+Examples:
+  holdover sessions history notes
+  holdover sessions history notes --json";
+
+/// The commands in the order in which one needs them.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Run", &["run", "send", "resume", "retry", "work"]),
+    ("Answer and stop", &["approve", "deny", "answer", "interrupt", "abort"]),
+    ("Look", &["sessions", "events", "doctor"]),
+    ("Learn and set up", &["demo", "machine", "conformance", "completions", "help"]),
+];
+
+/// `command` with its commands shown in groups.
+pub(super) fn grouped(command: Command) -> Command {
+    let mut text = String::new();
+    for (title, names) in GROUPS {
+        let _ = writeln!(text, "\n{title}:");
+        for name in names {
+            let about = command.find_subcommand(name).and_then(Command::get_about);
+            let about = about.map_or_else(|| "Print help of a command".to_owned(), ToString::to_string);
+            let _ = writeln!(text, "  {name:<12} {about}");
+        }
+    }
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{text}\nOptions:\n{{options}}{{after-help}}"
+    );
+    command.help_template(template)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::super::Cli;
+    use super::*;
+
+    /// The words of a line as a shell reads them.
+    fn words(line: &str) -> Vec<String> {
+        let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+        for c in line.chars() {
+            match (quote, c) {
+                (Some(open), c) if c == open => quote = None,
+                (None, '"' | '\'') => {
+                    quote = Some(c);
+                    word.get_or_insert_default();
+                }
+                (None, ' ') => words.extend(word.take()),
+                (_, c) => word.get_or_insert_default().push(c),
+            }
+        }
+        words.extend(word);
+        words
+    }
+
+    /// Every example of a help text, without what another program does and what is said about it.
+    fn examples(help: &str) -> Vec<Vec<String>> {
+        let Some((_, rest)) = help.split_once("Examples:\n") else { return Vec::new() };
+        let lines = rest.lines().take_while(|line| line.starts_with("  "));
+        lines
+            .flat_map(|line| line.trim().split(" | ").flat_map(|part| part.split(" && ")))
+            .filter(|part| part.starts_with("holdover"))
+            .map(|part| {
+                let line = part.split("   ").next().unwrap_or_default();
+                let line = line.split(" > ").next().unwrap_or_default();
+                words(line.split(" < ").next().unwrap_or_default())
+            })
+            .collect()
+    }
+
+    fn check(command: &mut Command, path: &str, found: &mut usize) {
+        let help = command.render_long_help().to_string();
+        let examples = examples(&help);
+        let is_group = command.get_subcommands().next().is_some();
+        assert!(!examples.is_empty() || is_group, "{path} has no example:\n{help}");
+        for example in examples {
+            *found += 1;
+            if let Err(error) = Cli::try_parse_from(&example) {
+                panic!("{path}: {example:?}: {error}");
+            }
+        }
+        for inner in command.get_subcommands_mut().filter(|inner| inner.get_name() != "help") {
+            let path = format!("{path} {}", inner.get_name());
+            check(inner, &path, found);
+        }
+    }
+
+    #[test]
+    fn every_command_has_an_example_and_every_example_is_read() {
+        let mut command = Cli::described();
+        command.build();
+        let mut found = 0;
+        check(&mut command, "holdover", &mut found);
+        assert!(found > 30, "{found} examples");
+    }
+
+    #[test]
+    fn every_command_stands_in_one_group() {
+        let command = Cli::described();
+        let mut shown: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let mut known: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+        known.push("help");
+        shown.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(shown, known);
+    }
+}

@@ -1,0 +1,162 @@
+//! The commands that look.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use clap_complete::Shell;
+use holdover_core::ids::SessionId;
+use holdover_core::store::{EventCursor, SessionStatus};
+
+use super::{Fork, Purge, help};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Sessions {
+    /// List sessions, newest first
+    List(List),
+    /// Show how one session stands, and what it waits for
+    #[command(after_help = help::SHOW)]
+    Show(One),
+    /// Print the transcript
+    #[command(after_help = help::MESSAGES)]
+    Messages(One),
+    /// List the runs of a session: who worked on it, when, and how each ended
+    #[command(after_help = help::RUNS)]
+    Runs(One),
+    /// List the calls that somebody owes an answer, soonest deadline first
+    Pending(Pending),
+    /// Print every move of a session's machine: from where, on what, when
+    #[command(after_help = help::HISTORY)]
+    History(One),
+    /// List the places from which a fork can begin, newest first
+    #[command(after_help = help::CHECKPOINTS)]
+    Checkpoints(One),
+    /// Begin a session as another one was at a checkpoint
+    Fork(Fork),
+    /// Delete a session with all that belongs to it
+    Delete(Delete),
+    /// Delete all sessions that have rested for long, or their old checkpoints
+    Purge(Purge),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  holdover sessions list
+  holdover sessions list --status suspended --status failed --agent clerk")]
+pub(crate) struct List {
+    /// Only with this status: idle, active, suspended, interrupted, failed, aborted
+    #[arg(long, value_name = "STATUS", value_parser = status)]
+    pub(crate) status: Vec<SessionStatus>,
+    /// Only of the agent with this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// At most this many
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct One {
+    /// Which session
+    pub(crate) session: SessionId,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  holdover sessions pending
+  holdover sessions pending notes --json")]
+pub(crate) struct Pending {
+    /// Of this session alone
+    pub(crate) session: Option<SessionId>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+It is gone at once, and for good: transcript, events, runs, what it waits for.
+
+Examples:
+  holdover sessions delete notes
+  holdover sessions delete notes --force     also while a run holds it; the run learns so")]
+pub(crate) struct Delete {
+    /// Which session
+    pub(crate) session: SessionId,
+    /// Also if a run holds it
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+With --json each line carries its cursor; with --after it goes on after that one, without gap or repeat.
+
+Examples:
+  holdover events notes
+  holdover events notes --follow --json
+  holdover events notes --follow --deltas")]
+pub(crate) struct Events {
+    /// Which session
+    pub(crate) session: SessionId,
+    /// Only what comes after this cursor
+    #[arg(long, value_name = "CURSOR")]
+    pub(crate) after: Option<EventCursor>,
+    /// Go on as events come, until Ctrl-C
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// Also what the model says while it says it: provisional, until its message comes
+    #[arg(long)]
+    pub(crate) deltas: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Says what the store promises, how many sessions it holds, and which of them are stuck: each with a reason and
+the commands that help. Changes nothing. Exit code 1 if something is stuck.
+
+Examples:
+  holdover doctor
+  holdover doctor --store sqlite:/var/lib/clerk/sessions.db --patience 10m --json")]
+pub(crate) struct Doctor {
+    /// How long something may be overdue before it counts as stuck
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = humantime::parse_duration)]
+    pub(crate) patience: Duration,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  holdover machine
+  holdover machine --mermaid > machine.mmd")]
+pub(crate) struct Machine {
+    /// As a Mermaid state diagram
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) mermaid: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  holdover demo
+  holdover demo --keep")]
+pub(crate) struct Demo {
+    /// Keep the temporary folder
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  holdover completions bash > ~/.local/share/bash-completion/completions/holdover
+  holdover completions fish > ~/.config/fish/completions/holdover.fish")]
+pub(crate) struct Completions {
+    /// Which shell
+    pub(crate) shell: Shell,
+}
+
+fn status(text: &str) -> Result<SessionStatus, String> {
+    SessionStatus::from_wire(text).ok_or_else(|| {
+        let known: Vec<&str> = SessionStatus::ALL.iter().map(|status| status.as_str()).collect();
+        format!("known are {}", known.join(", "))
+    })
+}

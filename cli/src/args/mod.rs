@@ -1,0 +1,127 @@
+//! What may stand on the command line.
+
+mod answers;
+mod branch;
+mod conformance;
+mod drive;
+mod help;
+mod look;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use holdover_core::ids::TenantId;
+
+pub(crate) use answers::{Answer, Approve, Decide, Deny, Stop};
+pub(crate) use branch::{Fork, Purge};
+pub(crate) use conformance::{Conformance, Form};
+pub(crate) use drive::{Again, Drive, Run, Send, Work};
+pub(crate) use look::{Completions, Delete, Demo, Doctor, Events, List, Machine, One, Pending, Sessions};
+
+use crate::store::DEFAULT_STORE;
+
+/// Runs agents whose sessions survive.
+#[derive(Debug, Parser)]
+#[command(name = "holdover", version, about = "Runs agents whose sessions survive.", after_help = help::AFTER)]
+#[command(propagate_version = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+impl Cli {
+    /// What this process was called with; prints help, or what is wrong, and ends it otherwise.
+    pub(crate) fn read() -> Self {
+        let matches = Self::described().get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
+    /// The command line with its commands in groups.
+    pub(crate) fn described() -> clap::Command {
+        help::grouped(Self::command())
+    }
+}
+
+/// What every command takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Common {
+    /// Where sessions are kept: sqlite:PATH
+    #[arg(long, global = true, value_name = "URL", env = "HOLDOVER_STORE", default_value = DEFAULT_STORE, display_order = 900)]
+    pub(crate) store: String,
+    /// Whose sessions
+    #[arg(long, global = true, value_name = "NAME", default_value = "default", display_order = 901)]
+    pub(crate) tenant: TenantId,
+    /// Print JSON, one object a line
+    #[arg(long, global = true, display_order = 902)]
+    pub(crate) json: bool,
+    /// Print nothing in passing: only the answer, or how it ended
+    #[arg(long, short, global = true, conflicts_with = "json", display_order = 903)]
+    pub(crate) quiet: bool,
+}
+
+/// The commands. Their order is that of their groups.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start a turn of an agent and run it here until it ends or somebody owes something
+    Run(Run),
+    /// Say something to a session, and run it here
+    Send(Send),
+    /// Take a session up again: a suspended, interrupted, failed or abandoned one
+    Resume(Again),
+    /// Take up the turn of a failed or interrupted session again
+    #[command(after_help = help::RETRY)]
+    Retry(Again),
+    /// Serve the sessions that are due, until stopped
+    Work(Work),
+    /// Let calls run that wait for a person, and go on
+    Approve(Approve),
+    /// Refuse calls that wait for a person, and go on
+    Deny(Deny),
+    /// Answer a call that waits for its result (ask_user), and go on
+    Answer(Answer),
+    /// Stop the turn of a session; the session stays usable
+    #[command(after_help = help::INTERRUPT)]
+    Interrupt(Stop),
+    /// Stop a session for ever
+    #[command(after_help = help::ABORT)]
+    Abort(Stop),
+    /// Look at sessions, fork or delete them
+    #[command(subcommand)]
+    Sessions(Sessions),
+    /// Print the events of a session, each with the cursor to go on after it
+    Events(Events),
+    /// Examine a store: what it promises, what it holds, and what is stuck in it
+    Doctor(Doctor),
+    /// Run the conformance suite against a store, on fresh data of its own
+    Conformance(Conformance),
+    /// Play a session through approval, kill -9 and recovery, in a temporary folder
+    Demo(Demo),
+    /// Show the machine by which every session moves
+    Machine(Machine),
+    /// Print a completion script for a shell
+    Completions(Completions),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::described().debug_assert();
+    }
+
+    #[test]
+    fn an_answer_is_the_last_word() {
+        let parse = |words: &[&str]| {
+            let command = Cli::try_parse_from(words).unwrap().command;
+            let Command::Answer(answer) = command else { panic!("{command:?}") };
+            let (call, text) = answer.call_and_text();
+            (call.map(str::to_owned), text.to_owned())
+        };
+        assert_eq!(parse(&["holdover", "answer", "s", "blue"]), (None, "blue".into()));
+        assert_eq!(parse(&["holdover", "answer", "s", "c1-0", "blue"]), (Some("c1-0".into()), "blue".into()));
+        assert!(Cli::try_parse_from(["holdover", "answer", "s"]).is_err());
+        assert!(Cli::try_parse_from(["holdover", "answer", "s", "a", "b", "c"]).is_err());
+    }
+}

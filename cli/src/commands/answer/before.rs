@@ -1,0 +1,140 @@
+//! A call that takes no answer any more: how it came to that.
+
+use holdover_core::ids::{InboxSeq, SessionKey};
+use holdover_core::message::{ClientAnswer, Decision, Message, ResultStatus};
+use holdover_core::store::{INBOX_PAGE, ItemKind, PendingCall, StateStore};
+
+use super::Word;
+use crate::exit::Failure;
+use crate::front::Front;
+use crate::print::{instant, one_line};
+
+/// How a call that takes no answer any more came to that.
+pub(super) enum Before {
+    /// By this very answer.
+    Same,
+    /// In another way, in these words.
+    Otherwise(String),
+}
+
+/// How `call`, which takes no answer any more, came to that.
+pub(super) async fn answered_before(
+    front: &Front,
+    key: &SessionKey,
+    call: &str,
+    word: &Word,
+) -> Result<Before, Failure> {
+    if let Some(before) = in_inbox(front, key, call, word).await? {
+        return Ok(before);
+    }
+    // Newest first: a call that was asked about twice counts as it was decided last.
+    let mut result = None;
+    for entry in front.runtime.messages(key).await?.into_iter().rev() {
+        match entry.message {
+            Message::Decision(record) if record.call.as_str() == call => {
+                return Ok(if word.agrees_with(&record.decision) {
+                    Before::Same
+                } else {
+                    Before::Otherwise(decided(&record.decision))
+                });
+            }
+            Message::Tool(found) if found.call.as_str() == call => result = result.or(Some(found)),
+            Message::Assistant(said) if said.calls().any(|asked| asked.id.as_str() == call) => break,
+            Message::Assistant(_)
+            | Message::Decision(_)
+            | Message::Tool(_)
+            | Message::User(_)
+            | Message::Notice(_) => {}
+        }
+    }
+    Ok(match (result, word) {
+        (Some(result), Word::Answer(answer)) => {
+            let status = if answer.is_error { ResultStatus::Error } else { ResultStatus::Done };
+            if result.status == status && result.content == answer.content {
+                Before::Same
+            } else {
+                Before::Otherwise("is not pending: it has its result already".to_owned())
+            }
+        }
+        (Some(result), Word::Approve(_) | Word::Deny(_)) => {
+            let content: String = one_line(&result.content).chars().take(80).collect();
+            Before::Otherwise(format!("is not pending: it has ended ({content})"))
+        }
+        (None, _) => Before::Otherwise(expired(front, key, call).await?),
+    })
+}
+
+/// Why a call without a result takes no answer.
+async fn expired(front: &Front, key: &SessionKey, call: &str) -> Result<String, Failure> {
+    let open = front.runtime.pending(key).await?;
+    let deadline = open.iter().find(|pending| names(pending, call)).and_then(|pending| pending.deadline);
+    Ok(match deadline {
+        Some(at) => format!("is not pending: its deadline passed at {}", instant(at)),
+        None => "is not pending".to_owned(),
+    })
+}
+
+/// Whether `call` names what waits, by the call or by the question.
+fn names(pending: &PendingCall, call: &str) -> bool {
+    pending.call.as_str() == call || pending.id.as_str() == call
+}
+
+/// An answer that lies in the inbox and has not been read yet.
+async fn in_inbox(
+    front: &Front,
+    key: &SessionKey,
+    call: &str,
+    word: &Word,
+) -> Result<Option<Before>, Failure> {
+    let open = front.runtime.pending(key).await?;
+    let Some(asked) = open.iter().find(|pending| names(pending, call)) else { return Ok(None) };
+    let mut after = InboxSeq(0);
+    loop {
+        let page = front.store.read_inbox(key, after, INBOX_PAGE).await?;
+        for item in &page {
+            match &item.kind {
+                ItemKind::Answer { pending, .. } if *pending == asked.id => {
+                    let unreadable = |error: serde_json::Error| {
+                        Failure::failed(format!("session {}: answer {}: {error}", key.id, item.seq))
+                    };
+                    return Ok(Some(match word {
+                        Word::Approve(_) | Word::Deny(_) => {
+                            let decision: Decision = item.payload.parse().map_err(unreadable)?;
+                            if word.agrees_with(&decision) {
+                                Before::Same
+                            } else {
+                                Before::Otherwise(decided(&decision))
+                            }
+                        }
+                        Word::Answer(answer) => {
+                            let given: ClientAnswer = item.payload.parse().map_err(unreadable)?;
+                            if given == *answer {
+                                Before::Same
+                            } else {
+                                Before::Otherwise("was answered already, otherwise".to_owned())
+                            }
+                        }
+                    }));
+                }
+                ItemKind::Answer { .. } | ItemKind::Message { .. } | ItemKind::Signal { .. } => {}
+            }
+        }
+        match page.last() {
+            Some(last) if page.len() >= INBOX_PAGE as usize => after = last.seq,
+            Some(_) | None => return Ok(None),
+        }
+    }
+}
+
+fn decided(decision: &Decision) -> String {
+    let word = match (decision.approve, &decision.arguments) {
+        (true, Some(_)) => "approved already, with other arguments",
+        (true, None) if decision.always => "approved already, for the rest of the session",
+        (true, None) => "approved already",
+        (false, _) => "denied already",
+    };
+    match &decision.by {
+        Some(by) => format!("was {word}, by {by}"),
+        None => format!("was {word}"),
+    }
+}

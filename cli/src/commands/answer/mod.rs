@@ -1,0 +1,200 @@
+//! `approve`, `deny`, `answer`: what somebody owes a session.
+
+mod before;
+mod which;
+
+use holdover_core::ids::SessionKey;
+use holdover_core::message::{ClientAnswer, Decision};
+use holdover_core::store::{Delivery, PendingCall, PendingKind, Session};
+use holdover_runtime_local::{Approval, Denial, check_arguments};
+use serde_json::{Value, json};
+
+use self::before::{Before, answered_before};
+use self::which::{Asked, asked};
+use super::run::left_to_workers;
+use crate::args::{Answer, Approve, Common, Decide, Deny, Drive};
+use crate::exit::{Exit, Failure};
+use crate::follow::follow;
+use crate::front::Front;
+use crate::input::{text_of, text_or_file};
+use crate::store::IfMissing;
+
+/// Lets calls run.
+pub(crate) async fn approve(common: &Common, args: &Approve) -> Result<Exit, Failure> {
+    let Approve { decide, edit, always } = args;
+    let arguments = edit.as_deref().map(arguments).transpose()?;
+    if arguments.is_some() && decide.which.len() > 2 {
+        return Err(Failure::wrong_use("--edit: other arguments fit one call: name one"));
+    }
+    let word = Word::Approve(Approval {
+        by: decide.by.clone(),
+        reason: decide.reason.clone(),
+        arguments,
+        always: *always,
+    });
+    give_all(common, decide, &word).await
+}
+
+/// Refuses calls.
+pub(crate) async fn deny(common: &Common, args: &Deny) -> Result<Exit, Failure> {
+    let decide = &args.decide;
+    let word = Word::Deny(Denial { by: decide.by.clone(), reason: decide.reason.clone() });
+    give_all(common, decide, &word).await
+}
+
+/// Hands in the result of a call.
+pub(crate) async fn answer(common: &Common, args: &Answer) -> Result<Exit, Failure> {
+    let (call, text) = args.call_and_text();
+    let word = Word::Answer(ClientAnswer { is_error: args.error, content: text_of(text)? });
+    let which: Vec<String> = [args.session.as_str()].into_iter().chain(call).map(str::to_owned).collect();
+    give(common, &which, &word, args.detach, &args.drive).await
+}
+
+async fn give_all(common: &Common, decide: &Decide, word: &Word) -> Result<Exit, Failure> {
+    give(common, &decide.which, word, decide.detach, &decide.drive).await
+}
+
+/// The arguments to run with instead, as the engine will read them.
+fn arguments(word: &str) -> Result<String, Failure> {
+    let text = text_or_file(word)?;
+    if text.trim().is_empty() {
+        return Err(Failure::wrong_use("--edit: is empty; {} stands for no arguments"));
+    }
+    check_arguments(&text).map_err(|why| Failure::wrong_use(format!("--edit: {why}")))?;
+    Ok(text)
+}
+
+/// What is said about a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Word {
+    Approve(Approval),
+    Deny(Denial),
+    Answer(ClientAnswer),
+}
+
+impl Word {
+    fn kind(&self) -> PendingKind {
+        match self {
+            Self::Approve(_) | Self::Deny(_) => PendingKind::Approval,
+            Self::Answer(_) => PendingKind::ClientTool,
+        }
+    }
+
+    fn done(&self) -> &'static str {
+        match self {
+            Self::Approve(Approval { always: true, .. }) => "approved, for the rest of the session",
+            Self::Approve(_) => "approved",
+            Self::Deny(_) => "denied",
+            Self::Answer(_) => "answered",
+        }
+    }
+
+    /// Whether a decision that was taken says the same.
+    fn agrees_with(&self, decision: &Decision) -> bool {
+        match self {
+            Self::Approve(approval) => {
+                let Approval { arguments, always, by: _, reason: _ } = approval;
+                decision.approve && decision.arguments == *arguments && decision.always == *always
+            }
+            Self::Deny(_) => !decision.approve,
+            Self::Answer(_) => false,
+        }
+    }
+}
+
+/// Says `word` about all that `which` names, then goes on with the sessions of those calls, one after the
+/// other. The answer is that of the first that did not complete.
+async fn give(
+    common: &Common,
+    which: &[String],
+    word: &Word,
+    detach: bool,
+    drive: &Drive,
+) -> Result<Exit, Failure> {
+    let mut front = Front::open(common, Some(drive), IfMissing::Refuse).await?;
+    let mut to_follow: Vec<Session> = Vec::new();
+    let asked = asked(&front, which, word.kind()).await?;
+    if asked.len() > 1 {
+        for Asked { session, call } in &asked {
+            check(&front, &session.key, call, word).await?;
+        }
+    }
+    for Asked { session, call } in asked {
+        match deliver(&front, &session.key, &call, word).await? {
+            Said::Before => say_again(&front, &session.key, &call, word),
+            Said::Now => {
+                let id = &session.key.id;
+                front.out.line(format!("session {id}: call {call} {}", word.done()));
+                front.out.object(&json!({ "session": id, "call": call, "delivered": "accepted" }));
+                if !to_follow.iter().any(|known| known.key == session.key) {
+                    to_follow.push(session);
+                }
+            }
+        }
+    }
+    let mut exit = Exit::Completed;
+    for session in &to_follow {
+        let key = &session.key;
+        if detach {
+            left_to_workers(&front, key, "accepted");
+            continue;
+        }
+        front.can_run(session, &format!("it is {}", word.done()))?;
+        let runtime = front.runtime.clone();
+        let ended = follow(&mut front, key, Some(session), runtime.wait(key)).await?;
+        exit = if exit == Exit::Completed { ended } else { exit };
+    }
+    front.close().await;
+    Ok(exit)
+}
+
+/// Refuses a call that would not take `word`, before anything is said about any.
+async fn check(front: &Front, key: &SessionKey, call: &str, word: &Word) -> Result<(), Failure> {
+    let open = front.runtime.pending(key).await?;
+    let waits = |pending: &PendingCall| {
+        let named = pending.call.as_str() == call || pending.id.as_str() == call;
+        named && pending.kind == word.kind() && pending.answered < pending.needed
+    };
+    if open.iter().any(waits) {
+        return Ok(());
+    }
+    match answered_before(front, key, call, word).await? {
+        Before::Same => Ok(()),
+        Before::Otherwise(how) => Err(Failure::failed(format!("session {}: call {call}: {how}", key.id))),
+    }
+}
+
+/// Whether a word was taken now, or had been said before.
+enum Said {
+    Now,
+    Before,
+}
+
+async fn deliver(front: &Front, key: &SessionKey, call: &str, word: &Word) -> Result<Said, Failure> {
+    let delivered = match word.clone() {
+        Word::Approve(approval) => front.runtime.approve(key, call, approval).await?,
+        Word::Deny(denial) => front.runtime.deny(key, call, denial).await?,
+        Word::Answer(answer) => front.runtime.answer(key, call, answer).await?,
+    };
+    match delivered {
+        Delivery::Accepted { .. } | Delivery::Duplicate { .. } => Ok(Said::Now),
+        Delivery::AlreadyAnswered | Delivery::NotPending | Delivery::Conflict { .. } => {
+            match answered_before(front, key, call, word).await? {
+                Before::Same => Ok(Said::Before),
+                Before::Otherwise(how) => {
+                    Err(Failure::failed(format!("session {}: call {call}: {how}", key.id)))
+                }
+            }
+        }
+        Delivery::Aborted => Err(Failure::failed(format!("session {}: it is aborted", key.id))),
+        Delivery::NotFound => Err(Failure::unknown(&key.id)),
+    }
+}
+
+fn say_again(front: &Front, key: &SessionKey, call: &str, word: &Word) {
+    let done = word.done();
+    front.out.line(format!("session {}: call {call} was {done} so already; nothing was changed", key.id));
+    front.out.object(&json!({
+        "session": key.id, "call": call, "delivered": "duplicate", "outcome": Value::Null,
+    }));
+}

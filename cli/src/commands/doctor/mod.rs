@@ -1,0 +1,178 @@
+//! `doctor`: what a store promises, what it holds, and what is stuck in it. Changes nothing.
+
+mod promises;
+mod stuck;
+
+use std::collections::BTreeMap;
+
+use holdover_core::ids::SessionKey;
+use holdover_core::store::{
+    Capabilities, PAGE_ROWS_MAX, PageRequest, SessionQuery, SessionStatus, StateStore,
+};
+use holdover_core::time::Timestamp;
+use serde_json::{Value, json};
+
+use self::promises::{effects, in_words};
+use self::stuck::{Case, Stuck};
+use crate::args::{Common, Doctor};
+use crate::exit::{Exit, Failure};
+use crate::front::Front;
+use crate::owed::{all_pending, command};
+use crate::print::{Out, clean, shell};
+use crate::store::{self, IfMissing};
+
+/// Examines a store.
+pub(crate) async fn doctor(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
+    let front = match Front::open(common, None, IfMissing::AsItIs).await {
+        Ok(front) => front,
+        Err(failure) => {
+            tell_of_closed(common, &failure);
+            return Err(failure);
+        }
+    };
+    let now = front.runtime.now();
+    let mut counts: BTreeMap<SessionStatus, u64> = BTreeMap::new();
+    let mut stuck: Vec<(SessionKey, Stuck)> = Vec::new();
+    for (key, status) in keys(&front).await? {
+        *counts.entry(status).or_default() += 1;
+        let patient = Timestamp::from_ms(
+            now.as_ms().saturating_sub(i64::try_from(args.patience.as_millis()).unwrap_or(i64::MAX)),
+        );
+        if let Some(found) = examine(&front, &key, now, patient).await? {
+            stuck.push((key, found));
+        }
+    }
+    let capabilities = front.store.capabilities();
+    front.out.object(&as_json(&front, &capabilities, &counts, &stuck));
+    print(&front, &capabilities, &counts, &stuck);
+    front.close().await;
+    Ok(if stuck.is_empty() { Exit::Completed } else { Exit::Failed })
+}
+
+/// What can be said of a store that does not open.
+fn tell_of_closed(common: &Common, failure: &Failure) {
+    let out = Out::new(common);
+    let file = store::path_of(&common.store).ok().and_then(|path| std::fs::metadata(path).ok());
+    let bytes = file.as_ref().map(std::fs::Metadata::len);
+    out.object(&json!({
+        "store": common.store, "bytes": bytes, "healthy": false, "error": failure.line,
+    }));
+    out.line(format!("store     {}", clean(&common.store)));
+    if let Some(bytes) = bytes {
+        out.line(format!("file      {bytes} bytes"));
+    }
+}
+
+/// Every session of our tenant.
+async fn keys(front: &Front) -> Result<Vec<(SessionKey, SessionStatus)>, Failure> {
+    let mut query = SessionQuery::all(front.common.tenant.clone());
+    query.page.limit = std::num::NonZeroU32::new(PAGE_ROWS_MAX);
+    let mut keys = Vec::new();
+    loop {
+        let page = front.store.list_sessions(&query).await?;
+        keys.extend(page.items.into_iter().map(|session| (session.key, session.status)));
+        match page.next {
+            Some(next) => query.page = PageRequest { after: Some(next), limit: query.page.limit },
+            None => return Ok(keys),
+        }
+    }
+}
+
+/// What is wrong with a session. None also if it was deleted meanwhile.
+async fn examine(
+    front: &Front,
+    key: &SessionKey,
+    now: Timestamp,
+    patient: Timestamp,
+) -> Result<Option<Stuck>, Failure> {
+    let Some(session) = front.runtime.session(key).await? else { return Ok(None) };
+    let pending = match session.status {
+        SessionStatus::Suspended => all_pending(front, Some(&key.id)).await?,
+        SessionStatus::Idle
+        | SessionStatus::Active
+        | SessionStatus::Interrupted
+        | SessionStatus::Failed
+        | SessionStatus::Aborted => Vec::new(),
+    };
+    Ok(stuck::examine(&Case { session: &session, pending: &pending, now, patient }))
+}
+
+/// The commands that help, as they are typed here.
+fn commands(front: &Front, key: &SessionKey, stuck: &Stuck) -> Vec<Vec<String>> {
+    let id = key.id.as_str();
+    let words = |help: &&[&str]| -> Vec<String> {
+        let words: Vec<&str> =
+            help.iter().map(|word| if *word == stuck::SESSION { id } else { word }).collect();
+        command(front, &words)
+    };
+    stuck.help.iter().map(words).collect()
+}
+
+fn as_json(
+    front: &Front,
+    capabilities: &Capabilities,
+    counts: &BTreeMap<SessionStatus, u64>,
+    stuck: &[(SessionKey, Stuck)],
+) -> Value {
+    let settings: BTreeMap<&str, &str> =
+        capabilities.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let sessions: BTreeMap<&str, u64> =
+        counts.iter().map(|(status, count)| (status.as_str(), *count)).collect();
+    let stuck: Vec<Value> = stuck
+        .iter()
+        .map(|(key, found)| {
+            json!({
+                "session": key.id,
+                "reason": found.reason,
+                "detail": found.detail,
+                "help": commands(front, key, found),
+            })
+        })
+        .collect();
+    json!({
+        "store": front.common.store,
+        "tenant": front.common.tenant,
+        "backend": capabilities.backend,
+        "settings": settings,
+        "commit_survives": capabilities.commit_survives,
+        "shared_by": capabilities.shared_by,
+        "effects": effects(capabilities),
+        "sessions": sessions,
+        "healthy": stuck.is_empty(),
+        "stuck": stuck,
+    })
+}
+
+fn print(
+    front: &Front,
+    capabilities: &Capabilities,
+    counts: &BTreeMap<SessionStatus, u64>,
+    stuck: &[(SessionKey, Stuck)],
+) {
+    let out = &front.out;
+    let row = |name: &str, value: &str| out.line(format!("{name:<9} {}", clean(value)));
+    row("store", &front.common.store);
+    row("backend", &capabilities.backend);
+    for (at, promise) in in_words(capabilities).iter().enumerate() {
+        row(if at == 0 { "promises" } else { "" }, promise);
+    }
+    let settings: Vec<String> =
+        capabilities.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    row("settings", &settings.join(", "));
+    let all: u64 = counts.values().sum();
+    let each: Vec<String> = counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
+    let each = if each.is_empty() { String::new() } else { format!(": {}", each.join(", ")) };
+    row("sessions", &format!("{all} of tenant {}{each}", front.common.tenant));
+    if stuck.is_empty() {
+        row("stuck", "nothing");
+        return;
+    }
+    row("stuck", &stuck.len().to_string());
+    for (key, found) in stuck {
+        out.line("");
+        out.line(format!("  {}", out.bold(&clean(&format!("session {}: {}", key.id, found.detail)))));
+        for command in commands(front, key, found) {
+            out.line(format!("    {}", shell(&command)));
+        }
+    }
+}

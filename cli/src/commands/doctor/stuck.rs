@@ -1,0 +1,164 @@
+//! Which sessions do not go on although they should, why, and what helps.
+
+use holdover_core::machine::Ending;
+use holdover_core::step::{RunOutcome, STATE_FORMAT};
+use holdover_core::store::{PendingCall, Session, SessionStatus};
+use holdover_core::time::Timestamp;
+use holdover_runtime_local::outcome_of;
+
+use crate::print::{instant, one_line};
+
+/// Stands for the session's id in a command that helps.
+pub(super) const SESSION: &str = "SESSION";
+
+/// A session that is stuck.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stuck {
+    /// The reason, for programs.
+    pub(super) reason: &'static str,
+    /// The reason, for people.
+    pub(super) detail: String,
+    /// The commands that help.
+    pub(super) help: &'static [&'static [&'static str]],
+}
+
+/// A session and what is known about it.
+pub(super) struct Case<'a> {
+    /// The session.
+    pub(super) session: &'a Session,
+    /// What it waits for, if it is suspended.
+    pub(super) pending: &'a [PendingCall],
+    /// Now, by the store's clock.
+    pub(super) now: Timestamp,
+    /// What was due before this instant is overdue.
+    pub(super) patient: Timestamp,
+}
+
+const WORK: &[&str] = &["work"];
+const SHOW: &[&str] = &["sessions", "show", SESSION];
+const RESUME: &[&str] = &["resume", SESSION];
+const RETRY: &[&str] = &["retry", SESSION];
+
+/// What is wrong with a session, the nearest reason first. None: it rests, runs, or waits as it should.
+pub(super) fn examine(case: &Case<'_>) -> Option<Stuck> {
+    let Case { session, .. } = case;
+    if session.format > STATE_FORMAT {
+        let format = session.format;
+        let detail = format!(
+            "its state has format {format}, this program reads up to {STATE_FORMAT}: use a newer one"
+        );
+        return Some(Stuck { reason: "newer_format", detail, help: &[] });
+    }
+    let outcome = match outcome_of(session, case.now) {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            let detail = format!("it cannot be read: {}", one_line(&error.to_string()));
+            return Some(Stuck { reason: "unreadable", detail, help: &[] });
+        }
+    };
+    interrupt(case).or_else(|| match session.status {
+        SessionStatus::Active => abandoned(case),
+        SessionStatus::Suspended => {
+            expired(case).or_else(|| overdue(case)).or_else(|| forgotten(case, &outcome))
+        }
+        SessionStatus::Failed => overdue(case).or_else(|| Some(failed(outcome))),
+        SessionStatus::Idle | SessionStatus::Interrupted => overdue(case),
+        SessionStatus::Aborted => None,
+    })
+}
+
+/// Somebody asked for a stop and it has not come.
+fn interrupt(case: &Case<'_>) -> Option<Stuck> {
+    let asked = case.session.interrupt.as_ref().filter(|asked| asked.at <= case.patient)?;
+    let (kind, since) = (asked.kind.as_str(), instant(asked.at));
+    let detail = match case.session.status {
+        SessionStatus::Active => format!("a stop ({kind}) is asked for since {since}, and its run goes on"),
+        SessionStatus::Idle
+        | SessionStatus::Suspended
+        | SessionStatus::Interrupted
+        | SessionStatus::Failed
+        | SessionStatus::Aborted => {
+            format!("a stop ({kind}) is asked for since {since}, and nobody takes it up")
+        }
+    };
+    Some(Stuck { reason: "interrupt_waits", detail, help: &[&["interrupt", SESSION], WORK] })
+}
+
+/// Its run died and nobody has taken it over.
+fn abandoned(case: &Case<'_>) -> Option<Stuck> {
+    let lease = case.session.lease.as_ref().filter(|lease| lease.ends <= case.patient)?;
+    let (epoch, worker, ended) = (case.session.epoch, &lease.worker, instant(lease.ends));
+    let detail = format!(
+        "run {epoch} of {worker} died: its lease ended at {ended} and nobody took it over; is a worker running?"
+    );
+    Some(Stuck { reason: "lease_ended", detail, help: &[WORK, RESUME] })
+}
+
+/// A call it waits for can take no answer any more, and nobody ended it.
+fn expired(case: &Case<'_>) -> Option<Stuck> {
+    let late = |pending: &&PendingCall| {
+        pending.answered < pending.needed && pending.deadline.is_some_and(|at| at <= case.patient)
+    };
+    let pending = case.pending.iter().find(late)?;
+    let at = pending.deadline.map(instant).unwrap_or_default();
+    let detail = format!(
+        "nobody answered call {} until {at}, and nobody ended it; is a worker running?",
+        pending.call
+    );
+    Some(Stuck { reason: "deadline_passed", detail, help: &[WORK, RESUME] })
+}
+
+/// It wants a worker and none takes it.
+fn overdue(case: &Case<'_>) -> Option<Stuck> {
+    let alarm = case.session.alarm.filter(|alarm| *alarm <= case.patient)?;
+    let (at, queue) = (instant(alarm), &case.session.queue);
+    let detail =
+        format!("it is due since {at} and nobody takes it; is a worker running that serves queue {queue}?");
+    let help: &[&[&str]] = match case.session.status {
+        SessionStatus::Suspended => &[WORK, RESUME],
+        SessionStatus::Idle
+        | SessionStatus::Active
+        | SessionStatus::Interrupted
+        | SessionStatus::Failed
+        | SessionStatus::Aborted => &[WORK],
+    };
+    Some(Stuck { reason: "due", detail, help })
+}
+
+/// It waits, and nothing will ever wake it by itself although nobody owes it anything.
+fn forgotten(case: &Case<'_>, outcome: &Option<RunOutcome>) -> Option<Stuck> {
+    if case.session.alarm.is_some() || !case.pending.is_empty() {
+        return None;
+    }
+    let waits = matches!(outcome, Some(RunOutcome::Suspended(_)));
+    let detail = if waits {
+        "it waits for an answer that nobody is asked for".to_owned()
+    } else {
+        "it is suspended and waits for nothing".to_owned()
+    };
+    Some(Stuck { reason: "nothing_wakes_it", detail, help: &[RESUME] })
+}
+
+fn failed(outcome: Option<RunOutcome>) -> Stuck {
+    let error = match outcome {
+        Some(RunOutcome::Ended(Ending { error: Some(error), .. })) => Some(error),
+        Some(
+            RunOutcome::Ended(_)
+            | RunOutcome::Suspended(_)
+            | RunOutcome::BackingOff { .. }
+            | RunOutcome::Released
+            | RunOutcome::Lost,
+        )
+        | None => None,
+    };
+    match error {
+        Some(error) if error.code == "engine.poisoned" => {
+            let detail = format!("it kills its runs: {error}");
+            Stuck { reason: "poisoned", detail, help: &[SHOW, RETRY] }
+        }
+        Some(error) => {
+            Stuck { reason: "failed", detail: format!("it failed: {error}"), help: &[RETRY, SHOW] }
+        }
+        None => Stuck { reason: "failed", detail: "it failed".to_owned(), help: &[RETRY, SHOW] },
+    }
+}

@@ -1,0 +1,54 @@
+//! `events`: what happened to a session, and what happens.
+
+use futures::{StreamExt, TryStreamExt};
+use holdover_core::store::EventCursor;
+use holdover_runtime_local::{Follow, Shown};
+
+use crate::args::{Common, Events};
+use crate::exit::{Exit, Failure};
+use crate::front::Front;
+use crate::print::{human, instant, json};
+use crate::store::IfMissing;
+
+/// Prints the events of a session.
+pub(crate) async fn events(common: &Common, args: &Events) -> Result<Exit, Failure> {
+    let front = Front::open(common, None, IfMissing::Refuse).await?;
+    let key = front.key(&args.session);
+    let follow = if args.follow { Follow::Forever } else { Follow::Available };
+    let after = args.after.unwrap_or(EventCursor::START);
+    let mut shown = if args.deltas {
+        front.runtime.follow(&key, after, follow)
+    } else {
+        front.runtime.events(&key, after, follow).map_ok(Shown::Event).boxed()
+    };
+    loop {
+        let next = tokio::select! {
+            next = shown.next() => next,
+            _ = tokio::signal::ctrl_c(), if args.follow => None,
+        };
+        let Some(next) = next.transpose()? else { break };
+        let line = match &next {
+            Shown::Event(entry) if common.json => {
+                let message = front.message_of_event(&key, &entry.event).await?;
+                front.out.object(&json::event(entry, message.as_ref()));
+                continue;
+            }
+            Shown::Event(entry) => {
+                format!("{:>4}  {}  {}", entry.seq.0, instant(entry.at), human::event(&entry.event))
+            }
+            Shown::Delta(entry) => {
+                front.out.object(&json::delta(entry));
+                front.out.dim(&format!("      stream {}  {}", entry.stream, human::delta(&entry.delta)))
+            }
+            Shown::Dropped { stream, cursor } => {
+                front.out.object(&serde_json::json!({ "cursor": cursor, "dropped": stream }));
+                front.out.dim(&format!("      stream {stream}  is void: its attempt died"))
+            }
+        };
+        front.out.line(line);
+        front.out.line(front.out.dim(&format!("      {}", next.cursor())));
+    }
+    drop(shown);
+    front.close().await;
+    Ok(Exit::Completed)
+}

@@ -1,0 +1,80 @@
+//! `sessions checkpoints`, `sessions fork`, `sessions purge`.
+
+use holdover_core::store::{PageRequest, Remove};
+use holdover_runtime_local::{CheckpointEntry, Retention};
+use serde_json::json;
+
+use crate::args::{Fork, One, Purge};
+use crate::exit::Failure;
+use crate::front::Front;
+use crate::print::instant;
+
+/// Lists the checkpoints of a session, newest first.
+pub(super) async fn checkpoints(front: &Front, args: &One) -> Result<(), Failure> {
+    let key = front.key(&args.session);
+    let mut page = PageRequest::default();
+    let mut first = true;
+    loop {
+        let found = front.runtime.checkpoints(&key, page).await?;
+        if first && found.items.is_empty() {
+            front.out.line(front.out.dim("no checkpoints yet: the first comes with the first step"));
+        } else if first {
+            front.out.line(front.out.dim("CHECKPOINT  MADE                  TURN  STEP  MESSAGES  STATE"));
+        }
+        first = false;
+        found.items.iter().for_each(|entry| show(front, entry));
+        match found.next {
+            Some(next) => page = PageRequest { after: Some(next), limit: None },
+            None => return Ok(()),
+        }
+    }
+}
+
+fn show(front: &Front, entry: &CheckpointEntry) {
+    let CheckpointEntry { checkpoint, machine } = entry;
+    let (id, messages) = (checkpoint.id.0, checkpoint.last_message.0);
+    let (turn, step, state) = (machine.turn.number.0, machine.step.0, machine.state.kind().as_str());
+    let at = instant(checkpoint.at);
+    front.out.line(format!("{id:>10}  {at:<20}  {turn:>4}  {step:>4}  {messages:>8}  {state}"));
+    front.out.object(&json!({
+        "checkpoint": id, "at": checkpoint.at, "run": checkpoint.epoch, "turn": turn, "step": step,
+        "messages": messages, "events": checkpoint.last_event, "state": state,
+    }));
+}
+
+/// Begins a session as another one was.
+pub(super) async fn fork(front: &Front, args: &Fork) -> Result<(), Failure> {
+    let mut how = args.at.map_or_else(holdover_runtime_local::Fork::newest, holdover_runtime_local::Fork::at);
+    if let Some(to) = &args.to {
+        how = how.to(to.clone());
+    }
+    for (name, value) in &args.label {
+        how = how.label(name, value);
+    }
+    let forked = front.runtime.fork(&front.key(&args.session), how).await?;
+    let (id, status) = (&forked.key.id, forked.status);
+    front
+        .out
+        .line(format!("session {id}: forked from {} at checkpoint {}: {status}", args.session, forked.at));
+    let of = json!({ "session": args.session, "checkpoint": forked.at });
+    front.out.object(&json!({ "session": id, "status": status, "forked_from": of }));
+    Ok(())
+}
+
+/// Removes sessions, or checkpoints, that nobody needs any more.
+pub(super) async fn purge(front: &Front, args: &Purge) -> Result<(), Failure> {
+    let retention = Retention {
+        tenant: Some(front.tenant().clone()),
+        status: args.status.clone(),
+        unchanged_for: args.unchanged_for,
+        remove: args.checkpoints.map_or(Remove::Sessions, |keep| Remove::Checkpoints { keep }),
+    };
+    let removed = front.runtime.purge(&retention).await?;
+    let line = match args.checkpoints {
+        Some(_) => format!("{} checkpoints removed", removed.checkpoints),
+        None => format!("{} sessions removed", removed.sessions),
+    };
+    front.out.line(line);
+    front.out.object(&json!({ "sessions": removed.sessions, "checkpoints": removed.checkpoints }));
+    Ok(())
+}

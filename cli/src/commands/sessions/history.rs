@@ -1,0 +1,97 @@
+//! `sessions history`.
+
+use futures::StreamExt;
+use holdover_core::event::Event;
+use holdover_core::machine::{CallInput, Input};
+use holdover_core::store::EventCursor;
+use holdover_runtime_local::Follow;
+
+use crate::args::One;
+use crate::exit::Failure;
+use crate::front::Front;
+use crate::print::{clean, instant, json};
+
+/// Prints every move of a session's machine.
+pub(super) async fn history(front: &Front, args: &One) -> Result<(), Failure> {
+    let session = front.session(&args.session).await?;
+    let mut events = front.runtime.events(&session.key, EventCursor::START, Follow::Available);
+    let mut number = 0_u64;
+    while let Some(entry) = events.next().await {
+        let entry = entry?;
+        let Event::History { rows } = &entry.event else { continue };
+        for row in rows {
+            number += 1;
+            front.out.object(&json::history(&entry, row));
+            let (from, on) = (row.from.as_str(), row.input.kind().as_str());
+            let line = format!("{number:>4}  {}  {from:<12}  {on:<14}  ", instant(row.at));
+            front.out.line(format!("{line}{}", clean(&references(&row.input))).trim_end());
+        }
+    }
+    Ok(())
+}
+
+/// What an input refers to, in a few words.
+fn references(input: &Input) -> String {
+    match input {
+        Input::TurnRequested { request, provisions: _ } => match request {
+            holdover_core::machine::TurnRequest::Message => "by a message".to_owned(),
+            holdover_core::machine::TurnRequest::Resume => "to be taken up again".to_owned(),
+        },
+        Input::Claimed { takeover: true } => "takes over: the run before died".to_owned(),
+        Input::Claimed { takeover: false }
+        | Input::Provisioned
+        | Input::TimerRang
+        | Input::Parked
+        | Input::TornDown => String::new(),
+        Input::ModelCalled { entry } => format!("will answer in message {entry}"),
+        Input::ModelAnswered { message, calls, stop: _, usage } => {
+            let tokens = usage.tokens.total();
+            let asked: Vec<String> = calls.iter().map(|call| format!("{} {}", call.tool, call.id)).collect();
+            let asks =
+                if asked.is_empty() { String::new() } else { format!(", asks for {}", asked.join(", ")) };
+            format!("in message {message}, {tokens} tokens{asks}")
+        }
+        Input::ModelFailed { error, retry_at } => match retry_at {
+            Some(at) => format!("{error}; again at {}", instant(*at)),
+            None => error.to_string(),
+        },
+        Input::Call { call, input } => format!("{call} {}", call_input(input)),
+        Input::Steered { stop: None } => "goes on".to_owned(),
+        Input::Steered { stop: Some(ending) } => format!("ends: {}", ending.reason.as_str()),
+        Input::Forked => "goes on from here as a fork".to_owned(),
+        Input::Interrupted { kind } => kind.as_str().to_owned(),
+        Input::Failed { error } => error.to_string(),
+    }
+}
+
+fn call_input(input: &CallInput) -> String {
+    let word = match input {
+        CallInput::Asked => "goes to the gate",
+        CallInput::Allowed { .. } => "is allowed",
+        CallInput::Refused => "is refused",
+        CallInput::NeedsUser { pending, .. } => return format!("needs a person: {pending}"),
+        CallInput::NeedsClient { pending, .. } => return format!("needs its client: {pending}"),
+        CallInput::Reopened { pending } => return format!("is asked about again: {pending}"),
+        CallInput::Approved { arguments, always: false, .. } => {
+            return format!("is approved, arguments in message {arguments}");
+        }
+        CallInput::Approved { arguments, always: true, .. } => {
+            return format!("is approved for the rest of the session, arguments in message {arguments}");
+        }
+        CallInput::Rejected => "is denied by a person",
+        CallInput::Answered { ok: true } => "is answered",
+        CallInput::Answered { ok: false } => "is answered: it could not be done",
+        CallInput::Expired => "was not answered in time",
+        CallInput::Marked => "is marked to start",
+        CallInput::Sent => "is out",
+        CallInput::Returned { ok: true, .. } => "came back",
+        CallInput::Returned { ok: false, .. } => "came back with an error",
+        CallInput::Deferred { until, .. } => return format!("sleeps until {}", instant(*until)),
+        CallInput::Rang => "wakes",
+        CallInput::StopAsked => "is told to stop",
+        CallInput::Cancelled { reason } => return format!("is cancelled: {}", reason.as_str()),
+        CallInput::Lost => "is in doubt",
+        CallInput::Again => "is sent again",
+    };
+    word.to_owned()
+}

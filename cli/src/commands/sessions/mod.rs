@@ -1,0 +1,63 @@
+//! `sessions`: looking, forking, deleting.
+
+mod branch;
+mod history;
+mod list;
+mod pending;
+mod runs;
+mod show;
+
+use holdover_core::store::{DeleteMode, DeleteOutcome, StateStore};
+use serde_json::json;
+
+use crate::args::{Common, Delete, One, Sessions};
+use crate::exit::{Exit, Failure};
+use crate::front::Front;
+use crate::print;
+use crate::print::human::{self, Detail};
+use crate::store::IfMissing;
+
+/// Looks at sessions, forks or deletes them.
+pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, Failure> {
+    let front = Front::open(common, None, IfMissing::Refuse).await?;
+    match what {
+        Sessions::List(args) => list::list(&front, args).await?,
+        Sessions::Show(args) => show::show(&front, args).await?,
+        Sessions::Messages(args) => messages(&front, args).await?,
+        Sessions::Runs(args) => runs::runs(&front, args).await?,
+        Sessions::Pending(args) => pending::pending(&front, args).await?,
+        Sessions::History(args) => history::history(&front, args).await?,
+        Sessions::Checkpoints(args) => branch::checkpoints(&front, args).await?,
+        Sessions::Fork(args) => branch::fork(&front, args).await?,
+        Sessions::Purge(args) => branch::purge(&front, args).await?,
+        Sessions::Delete(args) => delete(&front, args).await?,
+    }
+    front.close().await;
+    Ok(Exit::Completed)
+}
+
+async fn messages(front: &Front, args: &One) -> Result<(), Failure> {
+    let key = front.key(&args.session);
+    for entry in front.runtime.messages(&key).await? {
+        front.out.object(&print::json::message(&entry));
+        human::message(&front.out, &entry.message, Detail::Whole, false);
+    }
+    Ok(())
+}
+
+async fn delete(front: &Front, args: &Delete) -> Result<(), Failure> {
+    let id = &args.session;
+    let mode = if args.force { DeleteMode::Force } else { DeleteMode::UnlessActive };
+    match front.store.delete_session(&front.key(id), mode).await? {
+        DeleteOutcome::Deleted => {
+            front.out.line(format!("session {id}: deleted"));
+            front.out.object(&json!({ "session": id, "deleted": true }));
+            Ok(())
+        }
+        DeleteOutcome::Active => {
+            let line = format!("session {id}: a run holds it; interrupt it first, or delete it with --force");
+            Err(Failure::failed(line))
+        }
+        DeleteOutcome::NotFound => Err(Failure::unknown(id)),
+    }
+}

@@ -1,0 +1,57 @@
+//! `sessions runs`.
+
+use holdover_core::ids::SessionKey;
+use holdover_core::store::{PageRequest, RunRecord, StateStore};
+
+use crate::args::One;
+use crate::exit::Failure;
+use crate::front::Front;
+use crate::print::{clean, instant, json};
+
+/// Lists the runs of a session, oldest first.
+pub(super) async fn runs(front: &Front, args: &One) -> Result<(), Failure> {
+    let session = front.session(&args.session).await?;
+    let runs = all_runs(front, &session.key).await?;
+    if runs.is_empty() {
+        front.out.line(front.out.dim("no runs"));
+        return Ok(());
+    }
+    let worker = runs.iter().map(|run| run.worker.as_str().chars().count()).max().unwrap_or_default().max(6);
+    let head = format!(
+        "{:>4}  {:<20}  {:>9}  {:<worker$}  {:<11}  OUTCOME",
+        "RUN", "STARTED", "TOOK", "WORKER", "FOUND IT"
+    );
+    front.out.line(front.out.dim(&head));
+    for run in &runs {
+        front.out.object(&json::run(run));
+        let (took, outcome) = match &run.end {
+            Some(end) => (
+                format!("{:.1} s", run.started_at.until(end.at).as_secs_f64()),
+                end.outcome.as_str().to_owned(),
+            ),
+            None => (String::from("–"), String::from("runs, or died")),
+        };
+        front.out.line(format!(
+            "{:>4}  {:<20}  {took:>9}  {:<worker$}  {:<11}  {outcome}",
+            run.epoch.0,
+            instant(run.started_at),
+            clean(run.worker.as_str()),
+            run.found.as_str(),
+        ));
+    }
+    Ok(())
+}
+
+/// Every run of `key`, oldest first.
+pub(super) async fn all_runs(front: &Front, key: &SessionKey) -> Result<Vec<RunRecord>, Failure> {
+    let mut runs = Vec::new();
+    let mut page = PageRequest::default();
+    loop {
+        let found = front.store.list_runs(key, page).await?;
+        runs.extend(found.items);
+        match found.next {
+            Some(next) => page = PageRequest { after: Some(next), limit: None },
+            None => return Ok(runs),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Following a session while it runs here: what happens is printed as it becomes durable, what a model says
+//! already before where a person reads along.
+
+mod reader;
+
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::StreamExt;
+use holdover_core::ids::SessionKey;
+use holdover_core::step::RunOutcome;
+use holdover_core::store::Session;
+use holdover_runtime_local::{Follow, RuntimeError};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::MissedTickBehavior;
+
+use self::reader::Reader;
+use crate::exit::{Exit, Failure};
+use crate::front::{Front, Live};
+use crate::owed;
+use crate::print::{human, json, note, screen};
+use crate::signals::{Signals, Told};
+
+/// How often what is drawn is drawn anew.
+pub(crate) const REDRAW_EVERY: Duration = Duration::from_millis(100);
+
+/// Prints what happens to `key` since it was `known` so until `outcome` is there, then how the session stands
+/// and what it waits for. Ctrl-C interrupts the session; a second one leaves it where it is, as SIGTERM does.
+pub(crate) async fn follow(
+    front: &mut Front,
+    key: &SessionKey,
+    known: Option<&Session>,
+    outcome: impl Future<Output = Result<RunOutcome, RuntimeError>>,
+) -> Result<Exit, Failure> {
+    let mut live = front.live.take();
+    let ended = read_along(front, &mut live, key, known, outcome).await;
+    front.live = live;
+    screen::clear();
+    report(front, key, &ended?).await
+}
+
+async fn read_along(
+    front: &Front,
+    live: &mut Option<UnboundedReceiver<Live>>,
+    key: &SessionKey,
+    known: Option<&Session>,
+    outcome: impl Future<Output = Result<RunOutcome, RuntimeError>>,
+) -> Result<RunOutcome, Failure> {
+    let mut signals = Signals::listen()?;
+    let mut reader = Reader::new(front, key, known);
+    let mut events = front.runtime.events(key, reader.cursor, Follow::Forever);
+    let mut outcome = pin!(outcome);
+    let mut asked_to_stop = false;
+    let mut redraw = tokio::time::interval(REDRAW_EVERY);
+    redraw.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let ended = loop {
+        tokio::select! {
+            biased;
+            entry = events.next() => match entry {
+                Some(entry) => reader.event(&entry?).await?,
+                None => break outcome.await,
+            },
+            Some(said) = hear(live) => reader.hear(said),
+            _ = redraw.tick(), if live.is_some() => reader.draw(),
+            ended = &mut outcome => break ended,
+            told = signals.next() => {
+                if asked_to_stop || told == Told::Terminate {
+                    let next = if asked_to_stop { "the next run ends the turn" } else { "holdover resume takes it up again" };
+                    let line = format!("session {}: left where it is; {next}", key.id);
+                    return Err(Failure { exit: told.exit(), line });
+                }
+                asked_to_stop = true;
+                note("interrupting the session; Ctrl-C again leaves it as it is");
+                if let Err(error) = front.runtime.interrupt(key, "Ctrl-C").await {
+                    note(&format!("the session could not be interrupted: {error}"));
+                }
+            }
+        }
+    };
+    let ended = ended?;
+    let mut rest = front.runtime.events(key, reader.cursor, Follow::Available);
+    while let Some(entry) = rest.next().await {
+        reader.event(&entry?).await?;
+    }
+    reader.end_line();
+    Ok(ended)
+}
+
+/// Prints how a session stands and what it waits for, and says what that means for the process.
+pub(crate) async fn report(front: &Front, key: &SessionKey, outcome: &RunOutcome) -> Result<Exit, Failure> {
+    let debts = match outcome {
+        RunOutcome::Suspended(suspension) => owed::debts(front, key, suspension).await?,
+        RunOutcome::Ended(_) | RunOutcome::BackingOff { .. } | RunOutcome::Released | RunOutcome::Lost => {
+            Vec::new()
+        }
+    };
+    let line = format!("session {}: {}", key.id, human::outcome(outcome));
+    front.out.line(front.out.bold(&line));
+    human::debts(&front.out, &debts, front.runtime.now());
+    front.out.object(&json::last(&key.id, json::outcome(outcome, &debts)));
+    Ok(Exit::of(outcome.kind()))
+}
+
+async fn hear(live: &mut Option<tokio::sync::mpsc::UnboundedReceiver<Live>>) -> Option<Live> {
+    match live {
+        Some(live) => live.recv().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,178 @@
+//! What one reads along: what is durable and what is only said, in one order.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use holdover_core::event::Event;
+use holdover_core::ids::{MessageSeq, SessionKey};
+use holdover_core::machine::{Input, Usage};
+use holdover_core::message::Message;
+use holdover_core::store::{EventCursor, Session};
+use holdover_runtime_local::{EventEntry, machine_of};
+
+use crate::exit::Failure;
+use crate::front::{Front, Live};
+use crate::print::human::{self, Detail};
+use crate::print::view::{Doing, Followed};
+use crate::print::{clean, json, screen};
+
+/// Puts what is durable and what is only said into one order.
+pub(super) struct Reader<'a> {
+    front: &'a Front,
+    key: &'a SessionKey,
+    pub(super) cursor: EventCursor,
+    /// Said, but later than something durable that is not printed yet.
+    held: VecDeque<Live>,
+    /// The newest message that is printed.
+    printed: MessageSeq,
+    /// Whether an answer is being shown that is not durable yet.
+    showing: bool,
+    /// What was shown of it.
+    shown: String,
+    /// Whether the cursor of the terminal stands in the middle of a line.
+    mid_line: bool,
+    /// When the following began.
+    began: Instant,
+    /// What is drawn beneath.
+    view: Followed,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(front: &'a Front, key: &'a SessionKey, known: Option<&Session>) -> Self {
+        Self {
+            front,
+            key,
+            cursor: known.map_or(EventCursor::START, |session| {
+                EventCursor::after(session.incarnation, session.last_event)
+            }),
+            held: VecDeque::new(),
+            printed: known.map_or(MessageSeq(0), |session| session.last_message),
+            showing: false,
+            shown: String::new(),
+            mid_line: false,
+            began: Instant::now(),
+            view: Followed::new(known.and_then(used_by).unwrap_or_default()),
+        }
+    }
+
+    pub(super) async fn event(&mut self, entry: &EventEntry) -> Result<(), Failure> {
+        self.cursor = entry.cursor;
+        let message = self.front.message_of_event(self.key, &entry.event).await?;
+        if let Event::Message { seq, .. } = &entry.event {
+            self.printed = *seq;
+        }
+        let out = &self.front.out;
+        if out.json() {
+            out.object(&json::event(entry, message.as_ref()));
+            return Ok(());
+        }
+        if out.quiet() {
+            return Ok(());
+        }
+        self.look_at(&entry.event);
+        if let Some(message) = &message {
+            self.print(message);
+        } else if let Some(line) = human::passing(out, &entry.event) {
+            // What was said before it will not become durable.
+            self.end_line();
+            self.showing = false;
+            self.shown.clear();
+            out.line(line);
+        }
+        self.release();
+        Ok(())
+    }
+
+    fn print(&mut self, message: &Message) {
+        let mut said = false;
+        if let Message::Assistant(assistant) = message {
+            said = !self.shown.is_empty() && self.shown == assistant.text();
+            self.showing = false;
+            self.shown.clear();
+        }
+        self.end_line();
+        human::message(&self.front.out, message, Detail::Passing, said);
+    }
+
+    pub(super) fn hear(&mut self, said: Live) {
+        let now = self.began.elapsed();
+        match said {
+            Live::Asked { step, attempt, .. } => {
+                self.view.does(Doing::Asking { step, attempt }, now);
+                self.held.push_back(said);
+            }
+            Live::Text(_) => self.held.push_back(said),
+            Live::Answered => self.view.does(Doing::Working, now),
+            Live::Sent { call, tool } => self.view.sent(call, tool, now),
+            Live::Back(call) => self.view.back(&call),
+        }
+        self.release();
+    }
+
+    /// Draws what goes on beneath what is printed.
+    pub(super) fn draw(&self) {
+        self.front.out.draw(&self.view.lines(self.began.elapsed(), screen::columns()));
+    }
+
+    /// Takes from an event what is drawn.
+    fn look_at(&mut self, event: &Event) {
+        match event {
+            Event::History { rows } => {
+                for row in rows {
+                    if let Input::ModelAnswered { usage, .. } = &row.input {
+                        self.view.usage.add(*usage);
+                    }
+                }
+            }
+            Event::BackingOff { .. } => self.view.does(Doing::BackingOff, self.began.elapsed()),
+            Event::RunStarted { .. } => self.view.does(Doing::Working, self.began.elapsed()),
+            Event::Suspended { .. } => self.view.does(Doing::Waiting, self.began.elapsed()),
+            Event::Init { .. }
+            | Event::Forked { .. }
+            | Event::Message { .. }
+            | Event::Call { .. }
+            | Event::TeardownFailed { .. }
+            | Event::Done { .. }
+            | Event::AgentEnd { .. } => {}
+        }
+    }
+
+    /// Shows what is said, as far as everything before it is durable and printed.
+    fn release(&mut self) {
+        while let Some(said) = self.held.front() {
+            match said {
+                Live::Asked { after, .. } => {
+                    if self.printed < *after {
+                        return;
+                    }
+                    // What it said is printed, if more than it was shown is.
+                    self.showing = self.printed == *after;
+                    if self.showing && !self.shown.is_empty() {
+                        self.shown.clear();
+                        self.end_line();
+                        self.front.out.line(self.front.out.dim("• cut off; the model is asked again"));
+                    }
+                }
+                Live::Text(_) if !self.showing => {}
+                Live::Answered | Live::Sent { .. } | Live::Back(_) => {}
+                Live::Text(text) => {
+                    self.shown.push_str(text);
+                    self.mid_line = !text.ends_with('\n');
+                    self.front.out.part(&clean(text));
+                }
+            }
+            self.held.pop_front();
+        }
+    }
+
+    pub(super) fn end_line(&mut self) {
+        if self.mid_line {
+            self.front.out.line("");
+            self.mid_line = false;
+        }
+    }
+}
+
+fn used_by(session: &Session) -> Option<Usage> {
+    machine_of(session).ok().flatten().map(|machine| machine.usage)
+}

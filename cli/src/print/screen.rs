@@ -1,0 +1,96 @@
+//! The terminal: what is printed stays, what is drawn beneath it goes again.
+//!
+//! Everything that this process writes for people takes what is drawn away first, under one lock, so that
+//! neither can garble the other. Nothing is drawn while text is being printed, nor in the middle of a line.
+
+use std::io::{self, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// For how long nothing must have been printed before something is drawn.
+const CALM: Duration = Duration::from_millis(250);
+
+/// How wide a terminal is that does not say so.
+const COLUMNS: usize = 80;
+
+struct Screen {
+    drawn: Option<ProgressBar>,
+    mid_line: bool,
+    printed: Option<Instant>,
+}
+
+static SCREEN: Mutex<Screen> = Mutex::new(Screen { drawn: None, mid_line: false, printed: None });
+
+fn screen() -> MutexGuard<'static, Screen> {
+    SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Screen {
+    fn clear(&mut self) {
+        if let Some(drawn) = self.drawn.take() {
+            drawn.finish_and_clear();
+        }
+    }
+}
+
+/// Prints on standard output.
+pub(crate) fn write(text: &str) -> io::Result<()> {
+    let mut screen = screen();
+    screen.clear();
+    if !text.is_empty() {
+        screen.mid_line = !text.ends_with('\n');
+        screen.printed = Some(Instant::now());
+    }
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// Does something to the terminal, with nothing drawn on it.
+pub(crate) fn cleared<T>(act: impl FnOnce() -> T) -> T {
+    let mut screen = screen();
+    screen.clear();
+    screen.printed = Some(Instant::now());
+    act()
+}
+
+/// Draws `lines` instead of what was drawn, if nothing is being printed just now.
+pub(crate) fn draw(lines: Vec<String>) {
+    let mut screen = screen();
+    let calm = screen.printed.is_none_or(|at| at.elapsed() >= CALM);
+    if screen.mid_line || !calm || lines.is_empty() {
+        return;
+    }
+    let drawn = screen.drawn.get_or_insert_with(|| {
+        let style = ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
+        ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout()).with_style(style)
+    });
+    drawn.set_message(lines.join("\n"));
+    drawn.tick();
+}
+
+/// Takes away what is drawn.
+pub(crate) fn clear() {
+    screen().clear();
+}
+
+/// How many columns the terminal has.
+pub(crate) fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(COLUMNS)
+}
+
+/// Standard error for logs.
+pub(crate) struct Log;
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        cleared(|| io::stderr().lock().write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().lock().flush()
+    }
+}

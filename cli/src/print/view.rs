@@ -1,0 +1,259 @@
+//! What is drawn while sessions run: from a model of it to lines. Pure; [`screen`](super::screen) draws.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use holdover_core::ids::{CallId, SessionId, StepNumber, ToolName};
+use holdover_core::machine::Usage;
+
+use super::clean;
+
+/// The most lines beneath the first.
+const LINES_MAX: usize = 8;
+
+/// What a run does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Doing {
+    /// It begins, or decides.
+    Working,
+    /// It asks the model.
+    Asking {
+        /// Which step.
+        step: StepNumber,
+        /// Which attempt at it, from 0.
+        attempt: u32,
+    },
+    /// It waits until the model may be asked again.
+    BackingOff,
+    /// It waits for an answer, or until its time has come.
+    Waiting,
+}
+
+/// A session that is followed. All times are those since its following began.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Followed {
+    /// What its run does.
+    pub(crate) doing: Doing,
+    /// Since when.
+    pub(crate) since: Duration,
+    /// The calls that are out, oldest first: which tool, since when.
+    pub(crate) calls: Vec<(CallId, ToolName, Duration)>,
+    /// What the session has used.
+    pub(crate) usage: Usage,
+}
+
+impl Followed {
+    /// A session that has used this much.
+    pub(crate) fn new(usage: Usage) -> Self {
+        Self { doing: Doing::Working, since: Duration::ZERO, calls: Vec::new(), usage }
+    }
+
+    /// It does something else.
+    pub(crate) fn does(&mut self, doing: Doing, now: Duration) {
+        if self.doing != doing {
+            (self.doing, self.since) = (doing, now);
+        }
+    }
+
+    /// A call is out.
+    pub(crate) fn sent(&mut self, call: CallId, tool: ToolName, now: Duration) {
+        self.calls.retain(|(known, ..)| *known != call);
+        self.calls.push((call, tool, now));
+    }
+
+    /// A call is back.
+    pub(crate) fn back(&mut self, call: &CallId) {
+        self.calls.retain(|(known, ..)| known != call);
+    }
+
+    /// The lines, none of them longer than `columns`.
+    pub(crate) fn lines(&self, now: Duration, columns: usize) -> Vec<String> {
+        let doing = match self.calls.len() {
+            0 => format!("{} {}", in_words(self.doing), took(now.saturating_sub(self.since))),
+            1 => "1 call is out".to_owned(),
+            calls => format!("{calls} calls are out"),
+        };
+        let mut first = vec![doing];
+        let tokens = self.usage.tokens.total();
+        if tokens > 0 {
+            first.push(format!("{} tokens", short(tokens)));
+        }
+        if self.usage.cost_microusd > 0 {
+            first.push(dollars(self.usage.cost_microusd));
+        }
+        if !self.since.is_zero() || !self.calls.is_empty() {
+            first.push(took(now));
+        }
+        let calls = self.calls.iter().map(|(call, tool, since)| {
+            format!("  {} {call}  {}", clean(tool.as_str()), took(now.saturating_sub(*since)))
+        });
+        bounded(format!("◦ {}", first.join(" · ")), calls.collect(), columns)
+    }
+}
+
+/// The sessions that a worker runs. All times are those since the worker began.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Serving {
+    /// The sessions that run: what each does, by its id.
+    pub(crate) running: BTreeMap<SessionId, Followed>,
+    /// How many runs are over.
+    pub(crate) over: u64,
+    /// What models counted.
+    pub(crate) tokens: u64,
+}
+
+impl Serving {
+    /// The session, which runs.
+    pub(crate) fn session(&mut self, id: &SessionId, now: Duration) -> &mut Followed {
+        self.running
+            .entry(id.clone())
+            .or_insert_with(|| Followed { since: now, ..Followed::new(Usage::default()) })
+    }
+
+    /// The lines, none of them longer than `columns`.
+    pub(crate) fn lines(&self, now: Duration, columns: usize) -> Vec<String> {
+        let mut first = vec![match self.running.len() {
+            0 => "waits for work".to_owned(),
+            1 => "1 session runs".to_owned(),
+            sessions => format!("{sessions} sessions run"),
+        }];
+        if self.over > 0 {
+            first.push(format!("{} runs are over", self.over));
+        }
+        if self.tokens > 0 {
+            first.push(format!("{} tokens", short(self.tokens)));
+        }
+        first.push(took(now));
+        let sessions = self.running.iter().flat_map(|(id, session)| {
+            let id = clean(id.as_str());
+            if session.calls.is_empty() {
+                let since = took(now.saturating_sub(session.since));
+                return vec![format!("  {id}  {} {since}", in_words(session.doing))];
+            }
+            let call = |(call, tool, since): &(CallId, ToolName, Duration)| {
+                format!("  {id}  {} {call}  {}", clean(tool.as_str()), took(now.saturating_sub(*since)))
+            };
+            session.calls.iter().map(call).collect()
+        });
+        bounded(format!("◦ {}", first.join(" · ")), sessions.collect(), columns)
+    }
+}
+
+fn in_words(doing: Doing) -> String {
+    match doing {
+        Doing::Working => "works".to_owned(),
+        Doing::Asking { step, attempt: 0 } => format!("step {step}: asks the model"),
+        Doing::Asking { step, attempt } => format!("step {step}: asks the model, attempt {}", attempt + 1),
+        Doing::BackingOff => "waits to ask the model again".to_owned(),
+        Doing::Waiting => "waits".to_owned(),
+    }
+}
+
+/// The first line and the most of the others that are shown, each cut to the width.
+fn bounded(first: String, mut others: Vec<String>, columns: usize) -> Vec<String> {
+    let left = others.len().saturating_sub(LINES_MAX);
+    others.truncate(LINES_MAX);
+    if left > 0 {
+        others.push(format!("  and {left} more"));
+    }
+    std::iter::once(first).chain(others).map(|line| line.chars().take(columns).collect()).collect()
+}
+
+/// A time to the second: `3 s`, `2 min 5 s`, `1 h 0 min`.
+fn took(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// A number to three places: `999`, `1.2k`, `3.4M`.
+fn short(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => format!("{}.{}k", number / 1_000, number / 100 % 10),
+        _ => format!("{}.{}M", number / 1_000_000, number / 100_000 % 10),
+    }
+}
+
+fn dollars(microusd: u64) -> String {
+    format!("${}.{:04}", microusd / 1_000_000, microusd / 100 % 10_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn call(id: &str) -> CallId {
+        CallId::new(id).unwrap()
+    }
+
+    fn tool(name: &str) -> ToolName {
+        ToolName::new(name).unwrap()
+    }
+
+    fn used(tokens: u64, cost_microusd: u64) -> Usage {
+        let mut usage = Usage { cost_microusd, ..Usage::default() };
+        usage.tokens.input = tokens;
+        usage
+    }
+
+    #[test]
+    fn a_session_that_asks_the_model() {
+        let mut session = Followed::new(Usage::default());
+        insta::assert_snapshot!(session.lines(seconds(0), 80).join("\n"), @"◦ works 0 s");
+        session.does(Doing::Asking { step: StepNumber(2), attempt: 0 }, seconds(1));
+        session.usage = used(12_345, 4_200);
+        insta::assert_snapshot!(session.lines(seconds(65), 80).join("\n"), @"◦ step 2: asks the model 1 min 4 s · 12.3k tokens · $0.0042 · 1 min 5 s");
+        session.does(Doing::Asking { step: StepNumber(2), attempt: 2 }, seconds(70));
+        insta::assert_snapshot!(session.lines(seconds(71), 40).join("\n"), @"◦ step 2: asks the model, attempt 3 1 s");
+    }
+
+    #[test]
+    fn a_session_whose_calls_are_out() {
+        let mut session = Followed::new(used(900, 0));
+        session.sent(call("c1-0"), tool("run_command"), seconds(2));
+        session.sent(call("c1-1"), tool("read_file"), seconds(9));
+        insta::assert_snapshot!(session.lines(seconds(10), 80).join("\n"), @r"
+        ◦ 2 calls are out · 900 tokens · 10 s
+          run_command c1-0  8 s
+          read_file c1-1  1 s
+        ");
+        session.back(&call("c1-0"));
+        insta::assert_snapshot!(session.lines(seconds(10), 16).join("\n"), @r"
+        ◦ 1 call is out 
+          read_file c1-1
+        ");
+        session.back(&call("c1-1"));
+        session.does(Doing::BackingOff, seconds(3_600));
+        insta::assert_snapshot!(session.lines(seconds(7_300), 80).join("\n"), @"◦ waits to ask the model again 1 h 1 min · 900 tokens · 2 h 1 min");
+    }
+
+    #[test]
+    fn a_worker() {
+        let mut serving = Serving::default();
+        insta::assert_snapshot!(serving.lines(seconds(3), 80).join("\n"), @"◦ waits for work · 3 s");
+        let id = |at: usize| SessionId::new(format!("s{at:02}")).unwrap();
+        serving
+            .session(&id(0), seconds(4))
+            .does(Doing::Asking { step: StepNumber(1), attempt: 0 }, seconds(5));
+        serving.session(&id(1), seconds(4)).sent(call("c1-0"), tool("sleep"), seconds(6));
+        (serving.over, serving.tokens) = (7, 2_500_000);
+        insta::assert_snapshot!(serving.lines(seconds(8), 80).join("\n"), @r"
+        ◦ 2 sessions run · 7 runs are over · 2.5M tokens · 8 s
+          s00  step 1: asks the model 3 s
+          s01  sleep c1-0  2 s
+        ");
+        for at in 2..16 {
+            serving.session(&id(at), seconds(8));
+        }
+        let lines = serving.lines(seconds(8), 80);
+        assert_eq!((lines.len(), lines[9].as_str()), (10, "  and 8 more"));
+    }
+}

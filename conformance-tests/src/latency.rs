@@ -1,0 +1,94 @@
+//! How long operations took.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// How many answers of one operation are looked at.
+const SAMPLES_MAX: usize = 100_000;
+
+/// An operation that takes as long as it was told to.
+const WAITS: &str = "wait_for_change";
+
+/// How long each operation took, each time that it answered.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Latencies {
+    samples: BTreeMap<&'static str, Vec<Duration>>,
+}
+
+/// How long one operation took, as the cases saw it: several cases at a time, most of them on an almost
+/// empty store. A comparison between runs, not a benchmark.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperationReport {
+    /// The method of `StateStore`.
+    pub operation: String,
+    /// How many answers were looked at.
+    pub calls: usize,
+    /// Half of them came within this time, in microseconds.
+    pub p50_us: u64,
+    /// All but one in a hundred came within this time, in microseconds.
+    pub p99_us: u64,
+}
+
+impl Latencies {
+    pub(crate) fn add(&mut self, operation: &'static str, took: Duration) {
+        if operation != WAITS {
+            let samples = self.samples.entry(operation).or_default();
+            if samples.len() < SAMPLES_MAX {
+                samples.push(took);
+            }
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (operation, samples) in other.samples {
+            for took in samples {
+                self.add(operation, took);
+            }
+        }
+    }
+
+    pub(crate) fn reports(mut self) -> Vec<OperationReport> {
+        let reports = self.samples.iter_mut().map(|(operation, samples)| {
+            samples.sort_unstable();
+            OperationReport {
+                operation: (*operation).to_owned(),
+                calls: samples.len(),
+                p50_us: percentile(samples, 50),
+                p99_us: percentile(samples, 99),
+            }
+        });
+        reports.collect()
+    }
+}
+
+/// The smallest sample that `percent` of all do not exceed, in microseconds. The samples are sorted.
+fn percentile(samples: &[Duration], percent: usize) -> u64 {
+    let rank = (samples.len() * percent).div_ceil(100);
+    let sample = samples.get(rank.saturating_sub(1)).copied().unwrap_or_default();
+    u64::try_from(sample.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_is_the_sample_that_so_many_do_not_exceed() {
+        let ms: Vec<Duration> = (1..=200).map(Duration::from_millis).collect();
+        assert_eq!((percentile(&ms, 50), percentile(&ms, 99)), (100_000, 198_000));
+        assert_eq!(percentile(&ms[..1], 99), 1_000);
+        assert_eq!(percentile(&[], 50), 0);
+    }
+
+    #[test]
+    fn waits_are_not_counted() {
+        let mut latencies = Latencies::default();
+        latencies.add("deliver", Duration::from_micros(7));
+        latencies.add(WAITS, Duration::from_secs(1));
+        let reports = latencies.reports();
+        let expected = OperationReport { operation: "deliver".into(), calls: 1, p50_us: 7, p99_us: 7 };
+        assert_eq!(reports, [expected]);
+    }
+}

@@ -1,0 +1,56 @@
+//! The harness of the reference store. It lives here and not beside its store, because the suite itself is
+//! built on the reference: its broken stores are the reference with one fault each.
+
+use async_trait::async_trait;
+use holdover_store_memory::{Limits, MemoryStore};
+
+use crate::case::Level;
+use crate::clock::{ClockControl, VirtualClock};
+use crate::gap::Gap;
+use crate::harness::{Instance, StoreHarness, StoreInfo};
+
+/// Limits that a test reaches quickly, and large enough for every case.
+const LIMITS: Limits = Limits { payload_bytes_max: 2 << 20, commit_bytes_max: 8 << 20 };
+
+/// How the suite gets at the reference store.
+#[derive(Debug, Default)]
+pub struct MemoryHarness {
+    clock: VirtualClock,
+}
+
+impl MemoryHarness {
+    /// A harness with a clock of its own.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+#[async_trait]
+impl StoreHarness for MemoryHarness {
+    type Store = MemoryStore;
+
+    fn info(&self) -> StoreInfo {
+        StoreInfo { name: "holdover-store-memory".into(), version: holdover_store_memory::VERSION.into() }
+    }
+
+    async fn fresh(&self) -> Instance<MemoryStore> {
+        Instance::new(MemoryStore::with(self.clock.clone(), LIMITS))
+    }
+
+    async fn peer(&self, of: &Instance<MemoryStore>) -> MemoryStore {
+        MemoryStore::clone(of.store())
+    }
+
+    /// Keeps the data: it lives as long as one handle on it.
+    async fn reopen(&self, of: Instance<MemoryStore>) -> Instance<MemoryStore> {
+        Instance::new(MemoryStore::clone(of.store()))
+    }
+
+    fn clock(&self) -> ClockControl {
+        ClockControl::Virtual(self.clock.clone())
+    }
+
+    fn gaps(&self) -> Vec<Gap> {
+        vec![Gap::level(Level::Durable, "it keeps nothing beyond its process")]
+    }
+}

@@ -1,0 +1,277 @@
+//! The second door: what becomes of stores that panic, hang or change their mind, and of runs that are not
+//! whole.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use holdover_conformance_tests::{
+    CaseReport, ClockControl, Gap, Instance, Level, Report, Status, StoreHarness, StoreInfo, Suite, Verdict,
+    VirtualClock, all,
+};
+use holdover_core::time::{Clock, Timestamp};
+use holdover_store_memory::{Limits, MemoryStore};
+
+/// What is wrong with a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wrong {
+    Nothing,
+    /// It panics whenever it asks for the time.
+    Panics,
+    /// It never comes back, and takes the thread with it.
+    Blocks,
+    /// It cannot be had: opening it waits for ever.
+    NeverOpens,
+    /// The first one does not see time pass.
+    FirstStandsStill,
+}
+
+/// A clock that does what it should not.
+struct Trap(Wrong);
+
+impl Clock for Trap {
+    fn now(&self) -> Timestamp {
+        assert_ne!(self.0, Wrong::Panics, "the page <is> \"torn\" & gone");
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Harness {
+    wrong: Wrong,
+    clock: VirtualClock,
+    opened: Arc<AtomicUsize>,
+    gaps: Vec<Gap>,
+}
+
+impl Harness {
+    fn new(wrong: Wrong) -> Self {
+        let gaps = vec![Gap::level(Level::Durable, "it is a test")];
+        Self { wrong, clock: VirtualClock::new(), opened: Arc::default(), gaps }
+    }
+
+    /// A suite whose cases count together how many stores they opened.
+    fn suite(self) -> Suite<Self> {
+        Suite::new(move || Self { clock: VirtualClock::new(), ..self.clone() }).jobs(2)
+    }
+}
+
+#[async_trait]
+impl StoreHarness for Harness {
+    type Store = MemoryStore;
+
+    fn info(&self) -> StoreInfo {
+        StoreInfo { name: "tricky".into(), version: "1".into() }
+    }
+
+    async fn fresh(&self) -> Instance<MemoryStore> {
+        let nth = self.opened.fetch_add(1, Ordering::SeqCst);
+        let limits = Limits { payload_bytes_max: 2 << 20, commit_bytes_max: 8 << 20 };
+        let store = match self.wrong {
+            Wrong::Panics | Wrong::Blocks => MemoryStore::with(Trap(self.wrong), limits),
+            Wrong::NeverOpens => std::future::pending().await,
+            Wrong::FirstStandsStill if nth == 0 => MemoryStore::with(VirtualClock::new(), limits),
+            Wrong::FirstStandsStill | Wrong::Nothing => MemoryStore::with(self.clock.clone(), limits),
+        };
+        Instance::new(store)
+    }
+
+    async fn peer(&self, of: &Instance<MemoryStore>) -> MemoryStore {
+        MemoryStore::clone(of.store())
+    }
+
+    async fn reopen(&self, of: Instance<MemoryStore>) -> Instance<MemoryStore> {
+        Instance::new(MemoryStore::clone(of.store()))
+    }
+
+    fn clock(&self) -> ClockControl {
+        ClockControl::Virtual(self.clock.clone())
+    }
+
+    fn gaps(&self) -> Vec<Gap> {
+        self.gaps.clone()
+    }
+}
+
+const ROUNDTRIP: &str = "session.create_then_get_roundtrip";
+const EXPIRY: &str = "lease.expires_and_is_reclaimable";
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+fn run(suite: Suite<Harness>) -> Report {
+    block_on(suite.run())
+}
+
+fn only(report: &Report) -> &CaseReport {
+    assert_eq!(report.cases.len(), 1, "{}", report.console());
+    &report.cases[0]
+}
+
+fn found(case: &CaseReport) -> &str {
+    &case.failure.as_ref().expect("a failure").found
+}
+
+#[test]
+fn a_store_that_panics_fails_its_cases_and_the_run_goes_on() {
+    let report = run(Harness::new(Wrong::Panics).suite().filter("session"));
+    let expected = all().filter(|case| case.category() == "session").count();
+    assert_eq!(report.cases.len(), expected);
+    let case = report.cases.iter().find(|case| case.id == ROUNDTRIP).unwrap();
+    assert_eq!(case.status, Status::Failed);
+    assert!(found(case).contains("a panic") && found(case).contains("\"torn\" & gone"), "{}", found(case));
+    let last = case.failure.as_ref().unwrap().history.last().unwrap();
+    assert!(last.contains("create_session") && last.contains("dropped before it answered"), "{last}");
+    assert_eq!(report.verdict(), Verdict::Failed);
+    assert!(report.console().ends_with(" s\n") && report.console().contains("\nfailed: core"));
+}
+
+#[test]
+fn a_store_that_hangs_fails_its_case_in_time() {
+    for wrong in [Wrong::Blocks, Wrong::NeverOpens] {
+        let suite = Harness::new(wrong).suite().filter(ROUNDTRIP).case_time_max(Duration::from_millis(50));
+        let report = run(suite);
+        let case = only(&report);
+        assert_eq!(case.status, Status::Failed, "{wrong:?}");
+        assert!(found(case).contains("expected an end within 50ms"), "{}", found(case));
+        let asked = case.failure.as_ref().unwrap().history.last().cloned().unwrap_or_default();
+        assert_eq!(asked.contains("→ no answer yet"), wrong == Wrong::Blocks, "{asked}");
+    }
+}
+
+#[test]
+fn what_passes_the_second_time_is_flaky_and_a_failure() {
+    let harness = Harness { gaps: Vec::new(), ..Harness::new(Wrong::FirstStandsStill) };
+    let opened = Arc::clone(&harness.opened);
+    let report = run(harness.suite().filter(EXPIRY));
+    let case = only(&report);
+    assert_eq!((case.status, opened.load(Ordering::SeqCst)), (Status::Flaky, 2), "{}", report.console());
+    assert!(case.failure.is_some(), "what it said the first time is kept");
+    assert_eq!(report.verdict(), Verdict::Failed);
+    let level = report.levels.iter().find(|one| one.level == Level::Distributed).unwrap();
+    assert_eq!((level.verdict, level.failed), (Verdict::Failed, 1));
+    assert!(report.console().contains(&format!("FLAKY           {EXPIRY}")), "{}", report.console());
+}
+
+#[test]
+fn a_sound_store_passes_what_it_claims_and_no_more() {
+    let report = run(Harness::new(Wrong::Nothing).suite());
+    let verdicts: Vec<_> = report.levels.iter().map(|one| one.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Passed, Verdict::Incomplete, Verdict::Incomplete], "{}", report.console());
+    assert_eq!((report.level, report.verdict()), (Level::Core, Verdict::Passed));
+    assert_eq!(report.cases.len(), all().count());
+    let skipped = report.cases.iter().filter(|case| case.status == Status::Skipped);
+    for case in skipped {
+        assert_eq!(
+            (case.level, case.skipped.as_deref()),
+            (Level::Durable, Some("durable is not claimed: it is a test"))
+        );
+    }
+    assert!(
+        report
+            .operations
+            .iter()
+            .any(|one| one.operation == "deliver" && one.calls > 0 && one.p50_us <= one.p99_us)
+    );
+    assert_eq!(report.capabilities.as_ref().unwrap().payload_bytes_max, 2 << 20);
+}
+
+#[test]
+fn a_level_skips_what_is_above_it() {
+    let report = run(Harness::new(Wrong::Nothing).suite().level(Level::Core));
+    assert_eq!((report.level, report.verdict()), (Level::Core, Verdict::Passed));
+    let above: Vec<_> = report.cases.iter().filter(|case| case.level == Level::Distributed).collect();
+    assert!(above.iter().all(|case| case.skipped.as_deref() == Some("distributed was not asked for")));
+    assert!(!above.is_empty());
+    let report = run(Harness::new(Wrong::Nothing).suite().level(Level::Distributed));
+    assert_eq!(report.verdict(), Verdict::Incomplete, "a level below is not claimed");
+    assert!(
+        report.console().contains("13 cases were not run: durable is not claimed"),
+        "{}",
+        report.console()
+    );
+}
+
+#[test]
+fn a_filtered_run_is_never_a_pass() {
+    let whole_category = run(Harness::new(Wrong::Nothing).suite().filter("status"));
+    assert_eq!(only(&whole_category).status, Status::Passed);
+    // Whatever the filter leaves: here everything.
+    let everything = run(Harness::new(Wrong::Nothing).suite().filter(".").level(Level::Core));
+    assert_eq!((everything.left_out, everything.cases.len()), (0, all().count()));
+    for report in [whole_category, everything] {
+        assert_eq!(report.verdict(), Verdict::Incomplete);
+        assert!(report.levels.iter().all(|one| one.verdict == Verdict::Incomplete));
+        assert!(report.badge().contains("\"incomplete\""));
+    }
+}
+
+#[test]
+fn an_empty_run_is_never_a_pass() {
+    let report = run(Harness::new(Wrong::Nothing).suite().filter("no such case"));
+    assert_eq!((report.cases.len(), report.verdict()), (0, Verdict::Incomplete));
+    let gaps = Level::ALL.map(|level| Gap::level(level, "it claims nothing"));
+    let report = run(Harness { gaps: gaps.into(), ..Harness::new(Wrong::Nothing) }.suite());
+    assert!(report.cases.iter().all(|case| case.status == Status::Skipped));
+    assert_eq!(report.verdict(), Verdict::Incomplete);
+}
+
+#[test]
+fn a_filter_names_a_case_or_a_category_or_a_part() {
+    let chosen = |filter: &str| {
+        let report = run(Harness::new(Wrong::Nothing).suite().level(Level::Core).filter(filter));
+        report.cases.into_iter().map(|case| case.id).collect::<Vec<_>>()
+    };
+    assert_eq!(chosen(ROUNDTRIP), [ROUNDTRIP]);
+    assert!(chosen("run").iter().all(|id| id.starts_with("run.")));
+    assert!(chosen("roundtrip").len() > 1);
+}
+
+#[test]
+fn the_seed_and_the_command_stand_in_the_failure() {
+    let suite = Harness::new(Wrong::Panics).suite().filter(ROUNDTRIP).seed(7).command("my-suite");
+    let report = run(suite);
+    let text = only(&report).in_full();
+    for part in [
+        "FAILED",
+        "clause: ",
+        "seed: 7",
+        "again: my-suite --filter session.create_then_get_roundtrip --seed 7",
+        "#0 create_session NewSession { key: acme/",
+    ] {
+        assert!(text.contains(part), "{part} is missing in:\n{text}");
+    }
+}
+
+#[test]
+fn json_says_everything_and_comes_back() {
+    let report = run(Harness::new(Wrong::Panics).suite().filter(ROUNDTRIP));
+    let again: Report = serde_json::from_str(&report.json()).unwrap();
+    assert_eq!(again, report);
+    let json: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
+    assert_eq!(json["format"], 1);
+    assert_eq!(json["verdict"], "failed");
+    assert_eq!(json["cases"][0]["status"], "FAILED");
+    assert_eq!(json["cases"][0]["kind"], "sequential");
+}
+
+#[test]
+fn junit_holds_what_a_store_says() {
+    let report = run(Harness::new(Wrong::Panics).suite().filter(ROUNDTRIP));
+    let xml = report.junit();
+    assert!(xml.contains("the page &lt;is&gt; &quot;torn&quot; &amp; gone"), "{xml}");
+    assert!(xml.contains("failures=\"1\"") && xml.contains("type=\"FAILED\""), "{xml}");
+}
+
+#[test]
+fn markdown_is_the_same_each_time() {
+    let page = |seed| run(Harness::new(Wrong::Nothing).suite().seed(seed)).markdown();
+    let (one, other) = (page(1), page(2));
+    assert_eq!(one, other);
+    assert!(one.contains("**core: passed**") && one.contains("- durable: it is a test"), "{one}");
+}

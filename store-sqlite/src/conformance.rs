@@ -1,0 +1,72 @@
+//! How the conformance suite gets at this store. Behind the feature `conformance`.
+#![allow(clippy::expect_used, reason = "a harness that cannot have its backend panics")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use holdover_conformance_tests::{ClockControl, Instance, StoreHarness, StoreInfo, VirtualClock};
+use holdover_core::store::StateStore;
+use tempfile::TempDir;
+
+use crate::options::SqliteOptions;
+use crate::store::SqliteStore;
+
+/// Limits that a test reaches quickly, and large enough for every case.
+const PAYLOAD_BYTES_MAX: usize = 2 << 20;
+const COMMIT_BYTES_MAX: usize = 8 << 20;
+
+/// Each store is a new file in a folder of its own, which is removed when the store is dropped. All handles
+/// on all of them share one clock.
+#[derive(Debug)]
+pub struct SqliteHarness {
+    folder: PathBuf,
+    clock: VirtualClock,
+}
+
+impl SqliteHarness {
+    /// A harness with a clock of its own, whose stores lie in new folders inside `folder`.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), clock: VirtualClock::new() }
+    }
+
+    async fn open(&self, folder: &Path) -> SqliteStore {
+        let options = SqliteOptions::new(folder.join("sessions.db"))
+            .payload_bytes_max(PAYLOAD_BYTES_MAX)
+            .commit_bytes_max(COMMIT_BYTES_MAX)
+            .clock(Arc::new(self.clock.clone()));
+        SqliteStore::open(options).await.expect("the database opens")
+    }
+}
+
+#[async_trait]
+impl StoreHarness for SqliteHarness {
+    type Store = SqliteStore;
+
+    fn info(&self) -> StoreInfo {
+        StoreInfo { name: env!("CARGO_PKG_NAME").into(), version: env!("CARGO_PKG_VERSION").into() }
+    }
+
+    async fn fresh(&self) -> Instance<SqliteStore> {
+        let folder = tempfile::tempdir_in(&self.folder).expect("a temporary folder");
+        Instance::guarded(self.open(folder.path()).await, folder)
+    }
+
+    /// Opens the file once more: a writer, readers and caches of its own.
+    async fn peer(&self, of: &Instance<SqliteStore>) -> SqliteStore {
+        self.open(of.guard::<TempDir>().expect("its folder").path()).await
+    }
+
+    async fn reopen(&self, of: Instance<SqliteStore>) -> Instance<SqliteStore> {
+        let (store, folder) = of.into_parts::<TempDir>();
+        let folder = folder.expect("its folder");
+        store.close().await;
+        let again = self.open(folder.path()).await;
+        assert_eq!(again.capabilities(), store.capabilities(), "the same promises");
+        Instance::guarded(again, folder)
+    }
+
+    fn clock(&self) -> ClockControl {
+        ClockControl::Virtual(self.clock.clone())
+    }
+}
