@@ -11,7 +11,7 @@ export const faults = [
   ["killed in an idempotent tool", "die in a post", killedInPost],
   ["killed between approval and execution", "die after approval", killedAfterApproval],
   ["cut off", "hang up", cutOff],
-  ["told to wait shortly", "wait a second", waitsShortly],
+  ["told to wait shortly", "wait a little", waitsShortly],
   ["told to wait for long", "wait for long", waitsLong],
 ];
 
@@ -26,8 +26,9 @@ async function endsElsewhere(scene, ended) {
 
 async function killedInAnswer(scene) {
   const doomed = scene.sayDoomed();
-  // The fixture stalls after its third piece: from now until its end the process is within the stream.
-  await scene.untilAsked();
+  await scene.until("the provider is asked", async () => (await scene.asked()).length > 0);
+  // The fixture stalls after its first words.
+  await scene.until("the first words are shown to others", async () => (await scene.saying()).startsWith("This answer"));
   await scene.kill(doomed, "within the stream");
   scene.check("nothing of the answer is in the transcript", [], await scene.said());
   await endsElsewhere(scene, await scene.run("resume", scene.session));
@@ -45,7 +46,7 @@ async function killedInCall(scene) {
   scene.check("nothing was written", false, scene.has("note.txt"));
   await endsElsewhere(scene, await scene.work());
   scene.check("the file is written", "written once, by the second attempt", scene.read("note.txt"));
-  scene.check("the call has one result", ["write_file: done"], await scene.results());
+  scene.check("the call has one result", ["c1-0 write_file: done"], await scene.results());
   scene.check("the model call that was cut was sent again, no other",
     ["0 results: 200", "0 results: 200", "1 results: 200"], await scene.calls());
 }
@@ -53,7 +54,7 @@ async function killedInCall(scene) {
 /** What was sent, once, is not sent again: it is in doubt, and the model goes on from there. */
 async function endsInDoubt(scene, tool, answer) {
   await endsElsewhere(scene, await scene.work());
-  scene.check("its end is in doubt", [`${tool}: in_doubt`], await scene.results());
+  scene.check("its end is in doubt", [`c1-0 ${tool}: in_doubt`], await scene.results());
   scene.check("the model was told so", true, (await scene.told())[0]?.includes("in doubt"));
   scene.check("it answered that", answer, (await scene.said()).at(-1));
   scene.check("each model call was sent once", ["0 results: 200", "1 results: 200"], await scene.calls());
@@ -93,7 +94,7 @@ async function killedInPost(scene) {
   sentTwiceAppliedOnce(scene);
   scene.check("the arguments came as the model wrote them", { text: 'it\'s "ü"' },
     JSON.parse(scene.lines("sends")[0]?.split(" ").slice(1).join(" ") ?? "null"));
-  scene.check("the call has one result", ["post: done"], await scene.results());
+  scene.check("the call has one result", ["c1-0 post: done"], await scene.results());
   scene.check("the model was told it", ["posted"], await scene.told());
   scene.check("each model call was sent once", ["0 results: 200", "1 results: 200"], await scene.calls());
 }
@@ -120,7 +121,7 @@ async function killedAfterApproval(scene) {
   sentTwiceAppliedOnce(scene);
   scene.check("the second call acted once", ['{"line":"published"}'], scene.lines("notes"));
   scene.check("nobody was asked again", 2, await decisions(scene));
-  scene.check("every call has one result", ["publish: done", "note: done"], await scene.results());
+  scene.check("every call has one result", ["c1-0 publish: done", "c1-1 note: done"], await scene.results());
   scene.check("each model call was sent once", ["0 results: 200", "2 results: 200"], await scene.calls());
 }
 
@@ -145,9 +146,9 @@ async function waitsShortly(scene) {
   const run = await scene.say();
   scene.check("it completes", [EXIT.completed, "completed"], [run.code, run.kind]);
   scene.check("it was refused, and asked again once", ["0 results: 429", "0 results: 200"], await scene.calls());
-  await pauses(scene, 1000, 5000);
+  await pauses(scene, 500, 5000);
   scene.check("one run slept through it", 1, (await scene.show()).runs.length);
-  scene.check("it answered", ["That was a second."], await scene.said());
+  scene.check("it answered", ["That was short."], await scene.said());
 }
 
 async function waitsLong(scene) {

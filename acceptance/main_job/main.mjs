@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { faults } from "./faults.mjs";
-import { Started, killAll } from "./process.mjs";
+import { killAll } from "./process.mjs";
 import { Provider, WIRES } from "./provider.mjs";
 import { Scene, failures, print } from "./scene.mjs";
 import { scenes } from "./scenes.mjs";
@@ -32,6 +32,7 @@ async function play([wire, name, message, act]) {
   } catch (error) {
     scene.check("it can be played to its end", "no error", error.stack);
   }
+  for (const line of scene.aside) console.log(`# ${wire}: ${name}: ${line}`);
   return print(scene.checks);
 }
 
@@ -39,8 +40,6 @@ async function playAll() {
   for (const wire of Object.keys(WIRES)) {
     world.providers[wire] = await Provider.start(resolve(llmock), join(here, "fixtures.json"), wire);
   }
-  const help = (await new Started(world.holdover, ["approve", "--help"]).end()).out.join("\n");
-  world.editOption = help.includes("--edit") ? "--edit" : "--arguments";
   // Those that wait longest begin first.
   const queue = [...faults.toReversed(), ...scenes].flatMap((scene) => Object.keys(WIRES).map((wire) => [wire, ...scene]));
   const take = async () => {

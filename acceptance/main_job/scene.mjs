@@ -32,6 +32,7 @@ export class Scene {
   constructor(world, wire, name, message) {
     Object.assign(this, world, { wire, name, message, session: name.replaceAll(" ", "-") });
     this.checks = [];
+    this.aside = new Set();
     this.provider = world.providers[wire];
     this.tenant = `${world.mark}-${wire}-${this.session}`;
     this.root = join(world.folder, wire, this.session);
@@ -58,7 +59,7 @@ export class Scene {
   /** Runs it to its end; each line of its output as JSON. */
   async run(...words) {
     const { code, out, err } = await this.start(...words, "--json").end();
-    if (err.length > 0) console.log(err.map((line) => `# ${this.wire}: ${this.name}: ${line}`).join("\n"));
+    err.forEach((line) => this.aside.add(line));
     const lines = out.map((line) => JSON.parse(line));
     return { code, lines, last: lines.at(-1) ?? {}, kind: lines.at(-1)?.outcome?.kind };
   }
@@ -78,13 +79,13 @@ export class Scene {
   /** A worker that ends once nothing is left to do. */
   work = () => this.run("work", "--until-idle");
   show = async () => (await this.run("sessions", "show", this.session)).last;
-  events = async () => (await this.run("sessions", "events", this.session)).lines.map((line) => line.event);
+  events = async () => (await this.run("events", this.session)).lines.map((line) => line.event);
   messages = async () => (await this.run("sessions", "messages", this.session)).lines.map((line) => line.message);
 
   /** What became of each call, in the order of the transcript. */
   async results() {
     const results = (await this.messages()).filter((message) => message.role === "tool");
-    return results.map((result) => `${result.tool}: ${result.status}`);
+    return results.map((result) => `${result.call} ${result.tool}: ${result.status}`);
   }
 
   asked = () => this.provider.asked(this.message);
@@ -109,8 +110,11 @@ export class Scene {
     return answers.map((answer) => answer.parts.map((part) => part.text ?? "").join(""));
   }
 
-  /** Until the provider was asked; it answers from then on. */
-  untilAsked = () => until(`${this.name}: the provider is asked`, async () => (await this.asked()).length > 0);
+  /** What the model has said so far that is not durable yet, as another process sees it. */
+  async saying() {
+    const shown = (await this.run("events", this.session, "--deltas")).lines;
+    return shown.map((line) => line.delta?.text ?? "").join("");
+  }
 
   /** Kills `process`, and shows that it was in the middle of `what`. */
   async kill(process, what) {

@@ -27,7 +27,7 @@ async function tools(scene) {
     [scene.read("first.txt"), scene.read("second.txt")]);
   const moves = (await scene.events()).filter((event) => event.type === "call").map((event) => event.is);
   scene.check("the calls of a step were out at once", ["executing", "executing", "done", "done"], moves.slice(0, 4));
-  const results = ["write_file: done", "write_file: done", "list_files: done", "read_file: done"];
+  const results = ["c1-0 write_file: done", "c1-1 write_file: done", "c2-0 list_files: done", "c2-1 read_file: done"];
   scene.check("every call has one result, in call order", results, await scene.results());
   scene.check("the model was asked once for each step", ["0 results: 200", "2 results: 200", "4 results: 200"],
     await scene.calls());
@@ -68,7 +68,7 @@ async function approval(scene) {
   const approved = await answers(scene, owed.answer);
   scene.check("another process approves, and it completes", [EXIT.completed, "completed"], [approved.code, approved.kind]);
   scene.check("the edit was made as it was shown", "water the roses\n", scene.read("plan.txt"));
-  scene.check("the call has one result", ["edit_file: done"], await scene.results());
+  scene.check("the call has one result", ["c1-0 edit_file: done"], await scene.results());
   scene.check("each model call was sent once", ["0 results: 200", "1 results: 200"], await scene.calls());
   const again = await answers(scene, owed.answer);
   scene.check("approving again changes nothing", [EXIT.completed, "water the roses\n"], [again.code, scene.read("plan.txt")]);
@@ -77,11 +77,11 @@ async function approval(scene) {
 async function editedApproval(scene) {
   const owed = await parks(scene, "edit_file");
   const edited = JSON.stringify({ ...owed.arguments, new_text: "praise the plants" });
-  const approved = await answers(scene, owed.answer, scene.editOption, edited);
+  const approved = await answers(scene, owed.answer, "--edit", edited);
   scene.check("another process approves other arguments, and it completes", [EXIT.completed, "completed"],
     [approved.code, approved.kind]);
   scene.check("the edit was made as it was approved", "praise the plants\n", scene.read("plan.txt"));
-  scene.check("the call has one result", ["edit_file: done"], await scene.results());
+  scene.check("the call has one result", ["c1-0 edit_file: done"], await scene.results());
   scene.check("each model call was sent once", ["0 results: 200", "1 results: 200"], await scene.calls());
 }
 
@@ -90,7 +90,7 @@ async function denial(scene) {
   const denied = await answers(scene, owed.deny, "--reason", "not on a Friday");
   scene.check("another process denies, and it completes", [EXIT.completed, "completed"], [denied.code, denied.kind]);
   scene.check("nothing was edited", "water the plants\n", scene.read("plan.txt"));
-  scene.check("the call was rejected", ["edit_file: rejected_by_user"], await scene.results());
+  scene.check("the call was rejected", ["c1-0 edit_file: rejected_by_user"], await scene.results());
   scene.check("the model was told why", true, (await scene.told())[0]?.includes("not on a Friday"));
   scene.check("it answered that", "Then I leave it.", (await scene.said()).at(-1));
   scene.check("each model call was sent once", ["0 results: 200", "1 results: 200"], await scene.calls());
@@ -103,6 +103,6 @@ async function clientTool(scene) {
   scene.check("another process answers, and it completes", [EXIT.completed, "completed"], [answered.code, answered.kind]);
   scene.check("the model was told the answer", ["the blue one"], await scene.told());
   scene.check("it answered that", "Blue it is.", (await scene.said()).at(-1));
-  scene.check("the call has one result", ["ask_user: done"], await scene.results());
+  scene.check("the call has one result", ["c1-0 ask_user: done"], await scene.results());
   scene.check("each model call was sent once", ["0 results: 200", "1 results: 200"], await scene.calls());
 }
