@@ -378,10 +378,6 @@ prices = { input_microusd = 1 }
                 "line 2: tool a: /agents/./no-such: ",
             ),
             (
-                "model = 'openai:m'\n[[tool]]\nname = 'a'\ndescription = ''\ncommand = ['a']\nefect = 'x'\n",
-                "line 6: unknown field `efect`, expected one of",
-            ),
-            (
                 "model = 'openai:m'\n[[tool]]\nname = 'a'\ndescription = ''\ncommand = ['a']\neffect = 'x'\n",
                 "line 6: unknown variant `x`, expected one of",
             ),

@@ -1,5 +1,7 @@
 //! Tools that an agent file declares: programs of one's own.
 
+#![allow(clippy::expect_used, reason = "a test may panic")]
+
 mod support;
 
 use support::{Fixture, is_written, wait_until};
