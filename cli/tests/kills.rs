@@ -16,14 +16,16 @@ use support::Fixture;
 /// Kills in one round, unless `HOLDOVER_KILLS` says otherwise; more of them are more rounds.
 const KILLS: usize = 50;
 const SESSIONS: usize = 20;
-/// Steps of each session; each has one effect that is never repeated, and one that may be.
-const STEPS: usize = 36;
+/// More steps than a session needs: it ends once it is told that it is enough. Each step has one effect that is
+/// never repeated, and one that may be.
+const STEPS: usize = 300;
 /// Of all kills, so many per cent must hit a worker with an effect out.
 const INSIDE_MIN: usize = 40;
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Notes that it began, takes its time, notes that it ended. The parent is the worker that sent it.
-const EFFECT: &str = "echo \"start $1 $PPID\" >> world.log\nsleep 0.4\necho \"end $1 $PPID\" >> world.log\n";
+/// Notes that it began, takes its time, notes that it ended, and says whether it is enough. The parent is the worker that sent it.
+const EFFECT: &str = "echo \"start $1 $PPID\" >> world.log\nsleep 0.4\necho \"end $1 $PPID\" >> world.log\n\
+     test -e enough && echo enough\n";
 
 const AGENT: &str = r#"
 name = "tester"
@@ -36,7 +38,7 @@ tool = "run_command"
 action = "allow"
 
 [limits]
-max_steps = 100
+max_steps = 300
 "#;
 
 fn key(session: usize, step: usize) -> String {
@@ -45,7 +47,9 @@ fn key(session: usize, step: usize) -> String {
 
 /// One turn for each step of the session, whatever became of the step before it.
 fn script(session: usize) -> String {
-    let mut script = String::new();
+    let mut script = String::from(
+        "[[turns]]\nwhen = { result_of = 'run_command', result_contains = 'enough' }\nsay = 'All done.'\n\n",
+    );
     for step in 1..=STEPS {
         let key = key(session, step);
         let command = format!("{{ program = 'sh', args = ['effect.sh', '{key}'] }}");
@@ -55,7 +59,7 @@ fn script(session: usize) -> String {
         );
         writeln!(script, "[[turns]]\nwhen = {{ nth = {step} }}\ncalls = [{calls}]\n").unwrap();
     }
-    script + "[[turns]]\nsay = 'All done.'\n"
+    script
 }
 
 /// What the world saw: what began and what ended, in which worker.
@@ -99,7 +103,7 @@ struct Mortal(Child);
 
 impl Mortal {
     fn start(fixture: &Fixture) -> Self {
-        let mut command = fixture.command(&["work", "--lease", "1s", "--max-running", "20"]);
+        let mut command = fixture.command(&["work", "--lease", "2s", "--max-running", "20"]);
         Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts"))
     }
 
@@ -156,12 +160,15 @@ fn storm(round: u64, kills: usize, report: &mut String) -> Damage {
     let mut dice = Dice(round);
     let mut inside = 0;
     let mut workers = [Mortal::start(&fixture), Mortal::start(&fixture)];
-    let mut due = [Instant::now(); 2].map(|now| now + life(&mut dice));
     for kill in 0..kills {
-        let which = usize::from(due[1] < due[0]);
-        std::thread::sleep(due[which].saturating_duration_since(Instant::now()));
+        // Mostly one that is at work, sometimes whichever.
+        let which = if dice.below(6) > 0 {
+            one_that_acts(&fixture, [workers[0].0.id(), workers[1].0.id()], report)
+        } else {
+            dice.below(2) as usize
+        };
+        std::thread::sleep(Duration::from_millis(dice.below(900)));
         let dead = std::mem::replace(&mut workers[which], Mortal::start(&fixture)).kill();
-        due[which] = Instant::now() + life(&mut dice);
         let world = World::read(&fixture);
         let out = world.inside(dead);
         inside += usize::from(!out.is_empty());
@@ -174,6 +181,7 @@ fn storm(round: u64, kills: usize, report: &mut String) -> Damage {
         writeln!(report, "round {round}, kill {kill}, worker {dead}: {what}").unwrap();
         assert!(open_sessions(&fixture) > 0, "the work ended before the kills:\n{report}");
     }
+    fixture.write("files/enough", "");
     let began = Instant::now();
     while open_sessions(&fixture) > 0 {
         assert!(began.elapsed() < PATIENCE, "sessions do not end:\n{report}");
@@ -184,9 +192,18 @@ fn storm(round: u64, kills: usize, report: &mut String) -> Damage {
     Damage { inside, doubts }
 }
 
-/// How long a worker lives: mostly long enough to take over what a dead one held.
-fn life(dice: &mut Dice) -> Duration {
-    Duration::from_millis(300 + dice.below(2_400))
+/// The first of these workers that has sent an effect.
+fn one_that_acts(fixture: &Fixture, workers: [u32; 2], report: &str) -> usize {
+    let began = Instant::now();
+    loop {
+        let world = World::read(fixture);
+        let acts = |worker: &u32| world.starts.values().any(|by| by.contains(worker));
+        if let Some(which) = workers.iter().position(acts) {
+            return which;
+        }
+        assert!(began.elapsed() < PATIENCE, "no worker does anything:\n{report}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 fn open_sessions(fixture: &Fixture) -> usize {
@@ -213,8 +230,9 @@ fn check(fixture: &Fixture, session: usize, report: &str) -> usize {
         messages.iter().map(|entry| &entry["message"]).filter(|message| message["role"] == role).collect()
     };
     let results = of("tool");
-    assert_eq!(results.len(), 2 * STEPS, "{name}: one result for each call\n{report}");
-    let last = of("assistant").pop().unwrap();
+    let said = of("assistant");
+    assert_eq!(results.len(), 2 * (said.len() - 1), "{name}: one result for each call\n{report}");
+    let last = said.last().unwrap();
     assert_eq!(last["parts"][0]["text"], "All done.", "{name}");
     let mut doubts = 0;
     for (at, result) in results.iter().enumerate() {

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
-use holdover_core::ids::{Fence, InboxSeq, RunId, SessionKey, StateFormat};
+use holdover_core::ids::{CheckpointId, Fence, InboxSeq, RunId, SessionKey, StateFormat, Version};
 use holdover_core::store::{
-    Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, Delivery, InboxItem,
-    Interrupt, InterruptOutcome, NewSession, PendingCall, Queues, Receipt, Session, SessionStatus,
-    StageOutcome, Staging, Start, StateStore,
+    Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, Delivery, DeltaBatch,
+    DeltaOutcome, ForkOutcome, InboxItem, Interrupt, InterruptOutcome, NewFork, NewSession, PendingCall,
+    Queues, Receipt, Session, SessionStatus, StageOutcome, Staging, Start, StateStore,
 };
 use holdover_core::time::{Clock, Timestamp};
 use tokio::sync::Barrier;
@@ -226,6 +226,22 @@ impl Bench {
     /// Stages what must be accepted.
     pub(crate) async fn stage(&self, fence: &Fence, staging: Staging) -> CaseResult<Receipt> {
         Ok(want!(self.store.stage_result(fence, staging).await?, StageOutcome::Staged(receipt) => receipt))
+    }
+
+    /// Appends deltas that must be accepted.
+    pub(crate) async fn append(&self, fence: &Fence, batch: DeltaBatch) -> CaseResult<Receipt> {
+        Ok(want!(self.try_append(fence, batch).await?, DeltaOutcome::Appended(receipt) => receipt))
+    }
+
+    /// Appends deltas, whatever comes of it.
+    pub(crate) async fn try_append(&self, fence: &Fence, batch: DeltaBatch) -> CaseResult<DeltaOutcome> {
+        Ok(self.store.append_deltas(fence, batch).await?)
+    }
+
+    /// Makes a fork that must succeed.
+    pub(crate) async fn fork(&self, from: &SessionKey, at: Version, to: NewFork) -> CaseResult<Version> {
+        let outcome = self.store.fork_session(from, CheckpointId(at.0), to).await?;
+        Ok(want!(outcome, ForkOutcome::Forked { version } => version))
     }
 
     /// Delivers what must be accepted; answers its place.

@@ -41,12 +41,18 @@ impl fmt::Display for Level {
 pub enum Capability {
     /// `wait_for_change` returns early when a peer changes something.
     ChangeHints,
+    /// It can fork a session.
+    Forks,
+    /// It can remove by age.
+    Retention,
 }
 
 impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::ChangeHints => "change_hints",
+            Self::Forks => "forks",
+            Self::Retention => "retention",
         })
     }
 }

@@ -1,12 +1,18 @@
 //! Every case, by what it is about.
 
 mod alarm;
+mod capability;
+mod checkpoint;
 mod claim;
 mod crash;
+mod cursor;
 mod data;
 mod delete;
+mod delta;
 mod event;
 mod fence;
+mod fork;
+mod fork_repeat;
 mod inbox;
 mod interrupt;
 mod lease;
@@ -14,6 +20,7 @@ mod list;
 mod message;
 mod pending;
 mod race;
+mod retention;
 mod run;
 mod session;
 mod staging;
@@ -23,7 +30,7 @@ mod tenant;
 
 use crate::case::Case;
 
-const LISTS: [&[Case]; 20] = [
+const LISTS: [&[Case]; 27] = [
     session::CASES,
     status::CASES,
     run::CASES,
@@ -38,6 +45,13 @@ const LISTS: [&[Case]; 20] = [
     claim::CASES,
     alarm::CASES,
     event::CASES,
+    delta::CASES,
+    cursor::CASES,
+    checkpoint::CASES,
+    fork::CASES,
+    fork_repeat::CASES,
+    retention::CASES,
+    capability::CASES,
     list::CASES,
     tenant::CASES,
     delete::CASES,

@@ -1,15 +1,16 @@
 //! Builders: the plain form of everything a case hands to a store, to be varied by struct update.
 
 use std::fmt::Debug;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use holdover_core::ids::{Fence, InboxSeq, Incarnation, MessageSeq, SessionKey, StateFormat};
 use holdover_core::payload::Payload;
 use holdover_core::store::{
-    Commit, InboxItem, Interrupt, InterruptKind, ItemKind, Labels, MessageRange, NewMessage, NewPending,
-    NewSession, NewState, OutcomeKind, PendingKind, Release, RunEnd, SessionStatus, StagedResult, Staging,
-    Start, Wake,
+    Commit, DeltaBatch, InboxItem, Interrupt, InterruptKind, ItemKind, Labels, MessageRange, NewFork,
+    NewMessage, NewPending, NewSession, NewState, OutcomeKind, PendingKind, Release, Remove, RetentionRule,
+    RunEnd, SessionStatus, StagedResult, Staging, Start, Wake,
 };
 use holdover_core::time::Timestamp;
 use uuid::Uuid;
@@ -74,6 +75,52 @@ pub(crate) fn new_session(name: &str) -> NewSession {
 /// A commit that changes nothing but the version.
 pub(crate) fn commit() -> Commit {
     Commit::new(fresh_id("commit"))
+}
+
+/// A commit with this state, kept as a checkpoint.
+pub(crate) fn checkpoint(text: &str) -> Commit {
+    Commit { state: state(text), checkpoint: true, ..commit() }
+}
+
+/// Deltas of these texts for the model call `stream`, from place `first`.
+pub(crate) fn deltas<const N: usize>(stream: u32, first: u64, texts: [&str; N]) -> DeltaBatch {
+    DeltaBatch { stream, first, deltas: events(texts) }
+}
+
+/// The fork `name` of the life `source`, left idle, with one message and one event of its own.
+pub(crate) fn new_fork(source: Incarnation, name: &str) -> NewFork {
+    NewFork {
+        source,
+        key: key(name),
+        incarnation: fresh_incarnation(),
+        operation: fresh_id("fork"),
+        queue: id("fork-queue"),
+        labels: Labels::default(),
+        definition: bytes("fork definition"),
+        status: SessionStatus::Idle,
+        state: NewState { format: StateFormat(2), payload: bytes("fork state") },
+        messages: vec![bytes("fork message")],
+        events: vec![bytes("fork event")],
+    }
+}
+
+/// The instant by which everything lies in the past.
+pub(crate) const FAR: Timestamp = Timestamp::from_ms(253_402_300_799_000);
+
+/// A rule about every session of the tenant of most cases that rests.
+pub(crate) fn retention(remove: Remove) -> RetentionRule {
+    RetentionRule {
+        tenant: Some(id(TENANT)),
+        status: Vec::new(),
+        unchanged_since: FAR,
+        remove,
+        limit: count(100),
+    }
+}
+
+/// A number that is not 0.
+pub(crate) fn count(number: u32) -> NonZeroU32 {
+    NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN)
 }
 
 /// A state in format 1.

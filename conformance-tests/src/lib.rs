@@ -13,6 +13,7 @@ mod latency;
 mod list;
 mod macros;
 mod ops;
+mod reader;
 mod record;
 #[cfg(feature = "reference")]
 pub mod reference;

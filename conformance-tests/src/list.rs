@@ -228,8 +228,68 @@ macro_rules! __each_conformance_case {
                 core tail_missed_notify_still_delivers,
                 change_hints tail_wakes_on_append,
             }
+            deltas {
+                core shown_after_the_log_in_order,
+                core replaced_by_next_attempt_removed_by_commit,
+                core commit_of_an_earlier_message_leaves_a_later_stream,
+                distributed removed_by_release_claim_and_give_back,
+                distributed takeover_never_continues_a_dead_attempts_numbers,
+                distributed stale_fence_cannot_append,
+                core do_not_touch_version_or_event_sequence,
+                core a_gap_is_refused,
+                core a_repeated_batch_appends_only_what_is_new,
+                durable survive_reopen,
+                core too_large_or_empty_is_refused,
+                core removed_with_the_session,
+                distributed late_batch_beside_the_commit_that_ends_its_stream,
+                distributed cursor_joins_anywhere_without_gap_or_repeat,
+                core page_limit_counts_events_and_deltas,
+                distributed a_reader_in_a_dead_attempt_is_told,
+                distributed events_and_deltas_are_of_one_instant,
+            }
             cursor {
                 core of_deleted_incarnation_is_gone,
+                core of_one_list_is_refused_by_every_other,
+            }
+            checkpoint {
+                core latest_and_by_id,
+                core newest_first_by_pages_of_every_size,
+                core cursor_of_another_query_is_refused,
+                core without_a_state_is_refused,
+                core made_with_its_commit_or_not_at_all,
+                core parent_chain_is_linear_per_branch,
+                distributed concurrent_writers_cannot_fork_chain,
+                durable survives_reopen,
+                core removed_with_its_session,
+            }
+            fork {
+                forks copies_prefix_and_is_isolated,
+                forks source_unchanged,
+                forks is_at_rest_without_inbox_alarm_pending_staged,
+                forks begins_as_it_is_told,
+                forks of_a_fork_and_delete_the_middle,
+                forks unknown_writes_nothing,
+                forks refuses_what_has_no_meaning,
+                forks can_be_claimed_and_go_on,
+                durable survives_reopen,
+                forks repeat_answers_the_same_and_changes_nothing,
+                forks of_another_operation_is_already_exists,
+                forks visible_only_when_whole_and_repeatable,
+                forks beside_commits_of_the_source,
+                forks concurrent_forks_of_one_key_one_winner,
+            }
+            retention {
+                retention removes_the_whole_session,
+                retention never_touches_what_waits_or_runs,
+                retention by_status_and_tenant,
+                retention counts_from_the_last_change,
+                retention prune_is_resumable_and_batched,
+                retention prune_keeps_latest_checkpoint_and_active,
+                retention refuses_a_status_that_is_no_rest,
+                retention beside_a_claim_never_half_a_session,
+            }
+            capability {
+                core undeclared_answers_unsupported,
             }
             list {
                 core shows_each_session_as_it_stands,

@@ -46,6 +46,8 @@ macro_rules! __conformance_test {
     (change_hints [change_hints $($rest:ident)*] $($test:tt)*) => {
         $crate::__conformance_test! { @run $($test)* }
     };
+    (forks [forks $($rest:ident)*] $($test:tt)*) => { $crate::__conformance_test! { @run $($test)* } };
+    (retention [retention $($rest:ident)*] $($test:tt)*) => { $crate::__conformance_test! { @run $($test)* } };
     ($claim:ident [$other:ident $($rest:ident)*] $($test:tt)*) => {
         $crate::__conformance_test! { $claim [$($rest)*] $($test)* }
     };
@@ -60,6 +62,12 @@ macro_rules! __conformance_test {
     };
     (change_hints [] $($test:tt)*) => {
         $crate::__conformance_test! { @ignore "change_hints is not claimed", $($test)* }
+    };
+    (forks [] $($test:tt)*) => {
+        $crate::__conformance_test! { @ignore "forks is not claimed", $($test)* }
+    };
+    (retention [] $($test:tt)*) => {
+        $crate::__conformance_test! { @ignore "retention is not claimed", $($test)* }
     };
     (@run $harness:expr, $category:ident $name:ident) => {
         #[test]

@@ -3,22 +3,26 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use holdover_core::ids::{Epoch, Fence, InboxSeq, Incarnation, SessionKey, Version};
+use holdover_core::ids::{
+    CheckpointId, Epoch, Fence, InboxSeq, Incarnation, SessionKey, StateFormat, TenantId, Version,
+};
 use holdover_core::store::{
-    ClaimDue, ClaimOne, Commit, DeleteMode, NewSession, SessionStatus, StateStore, StatusCas,
+    Capabilities, ClaimDue, ClaimOne, Commit, DeleteMode, NewFork, NewSession, OutcomeKind, Queues, Remove,
+    RetentionRule, SessionStatus, Staging, StateStore, StatusCas,
 };
 use uuid::Uuid;
 
 use crate::bench::{Bench, Handle};
 use crate::failure::CaseResult;
 use crate::fixture::{
-    answer, approval, commit, events, id, inline, key, message, new_session, promote, release_to, soft,
-    staging, state,
+    answer, approval, bytes, checkpoint, commit, count, deltas, events, fresh_id, id, inline, message,
+    new_fork, new_session, promote, release_to, result, retention, run_end, soft, staging, state, suspended,
 };
 use crate::snapshot::snapshot;
 
-/// A mutating operation of the trait.
+/// A mutating operation of the trait. What one operation can do in several ways is here once for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Op {
     Create,
@@ -29,15 +33,23 @@ pub(crate) enum Op {
     Renew,
     Stage,
     Commit,
+    /// A commit with the message of the stream that runs, kept as a checkpoint.
+    Message,
     Release,
+    AppendDeltas,
     CheckInterrupt,
     Deliver,
     Answer,
     Interrupt,
+    Fork,
+    /// Retention that removes sessions.
+    Purge,
+    /// Retention that removes checkpoints.
+    Prune,
 }
 
 impl Op {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::Create,
         Self::Delete,
         Self::Claim,
@@ -46,178 +58,279 @@ impl Op {
         Self::Renew,
         Self::Stage,
         Self::Commit,
+        Self::Message,
         Self::Release,
+        Self::AppendDeltas,
         Self::CheckInterrupt,
         Self::Deliver,
         Self::Answer,
         Self::Interrupt,
+        Self::Fork,
+        Self::Purge,
+        Self::Prune,
     ];
 
     /// The stage on which the operation has something to do.
     pub(crate) fn stage(self) -> Stage {
         match self {
             Self::Create => Stage::Empty,
-            Self::Delete | Self::Claim | Self::CompareAndSet => Stage::Failed,
+            Self::Delete | Self::Claim | Self::CompareAndSet | Self::Purge | Self::Prune => Stage::Failed,
             Self::ClaimDue => Stage::Due,
-            Self::Renew | Self::Stage | Self::Commit | Self::Release => Stage::Running,
-            Self::CheckInterrupt | Self::Deliver | Self::Answer | Self::Interrupt => Stage::Running,
+            Self::Renew | Self::Stage | Self::Commit | Self::Message | Self::Release | Self::AppendDeltas => {
+                Stage::Running
+            }
+            Self::CheckInterrupt | Self::Deliver | Self::Answer | Self::Interrupt | Self::Fork => {
+                Stage::Running
+            }
+        }
+    }
+
+    /// Whether a store with these capabilities can do it.
+    pub(crate) fn is_declared(self, capabilities: &Capabilities) -> bool {
+        match self {
+            Self::Fork => capabilities.forks,
+            Self::Purge | Self::Prune => capabilities.retention,
+            Self::Create
+            | Self::Delete
+            | Self::Claim
+            | Self::ClaimDue
+            | Self::CompareAndSet
+            | Self::Renew
+            | Self::Stage
+            | Self::Commit
+            | Self::Message
+            | Self::Release
+            | Self::AppendDeltas
+            | Self::CheckInterrupt
+            | Self::Deliver
+            | Self::Answer
+            | Self::Interrupt => true,
         }
     }
 }
 
-/// What is there before an operation. Always the same ids, so that two stores can be compared.
+/// What is there before an operation. Always the same ids, so that two scenes can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Nothing.
     Empty,
-    /// The session was left failed, with a call open and a result staged.
+    /// The session was left failed, with a call open, a result staged and two checkpoints.
     Failed,
     /// The same, and its alarm has rung.
     Due,
-    /// A run holds it.
+    /// A run holds it, and a model streams.
     Running,
 }
 
 const INCARNATION: Incarnation = Incarnation(Uuid::from_u128(7));
+/// The version of the first checkpoint.
+const CHECKPOINT: CheckpointId = CheckpointId(3);
 
-/// The session that all operations are on.
-pub(crate) fn target() -> SessionKey {
-    key("target")
-}
-
-fn target_session() -> NewSession {
-    NewSession { incarnation: INCARNATION, operation: id("create"), ..new_session("target") }
-}
-
-/// The fence of the run that holds the session on [`Stage::Running`].
-fn fence() -> Fence {
-    Fence { key: target(), incarnation: INCARNATION, epoch: Epoch(1) }
-}
-
-/// Sets the stage.
-pub(crate) async fn prepare(t: &Bench, stage: Stage) -> CaseResult {
-    if stage == Stage::Empty {
-        return Ok(());
-    }
-    t.store.create_session(target_session()).await?;
-    let one = ClaimOne { run: id("first-run"), ..t.claim_one() };
-    t.store.claim_session(&target(), one).await?;
-    t.stage(&fence(), staging([("staged", "result")])).await?;
-    t.commit(&fence(), Commit { open: vec![approval("asked")], ..commit() }).await?;
-    t.deliver(&target(), message("earlier")).await?;
-    if stage == Stage::Running {
-        return Ok(());
-    }
-    let release = Commit {
-        inbox_seen: Some(InboxSeq(1)),
-        release: Some(release_to(SessionStatus::Failed)),
-        ..commit()
-    };
-    t.commit(&fence(), release).await?;
-    if stage == Stage::Due {
-        t.deliver(&target(), message("urgent")).await?;
-    }
-    Ok(())
-}
-
-/// What a generated case asks for beside the operation.
+/// Who asks for an operation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ask {
     /// Tells the ids of two askers apart.
     pub(crate) tag: &'static str,
-    pub(crate) lease: std::time::Duration,
+    pub(crate) lease: Duration,
 }
 
-/// Performs one operation on the session, under ids that a repeat has too. Answers what the store
-/// answered, without instants.
-pub(crate) async fn perform(store: Handle, op: Op, ask: Ask) -> CaseResult<String> {
-    let named = |what: &str| format!("{what}-{}", ask.tag);
-    let target = target();
-    let claim = ClaimOne {
-        run: id(&named("run")),
-        worker: id(&named("worker")),
-        lease: ask.lease,
-        expected_version: None,
-        items: vec![],
-    };
-    let base = Commit { operation: id(&named("commit")), ..commit() };
-    Ok(match op {
-        Op::Create => shown(&store.create_session(target_session()).await?),
-        Op::Delete => shown(&store.delete_session(&target, DeleteMode::UnlessActive).await?),
-        Op::Claim => {
-            let claim = ClaimOne { items: vec![message(&named("carried"))], ..claim };
-            shown(&store.claim_session(&target, claim).await?)
-        }
-        Op::ClaimDue => {
-            let due = ClaimDue {
-                runs: vec![claim.run],
-                worker: claim.worker,
-                lease: claim.lease,
-                queues: holdover_core::store::Queues::All,
-                newest_format: holdover_core::ids::StateFormat(9),
-                tenant: None,
-            };
-            shown(&store.claim_due(due).await?)
-        }
-        Op::CompareAndSet => {
-            let items = vec![message(&named("carried"))];
-            let to = SessionStatus::Suspended;
-            let cas = StatusCas { expected_version: Version(4), to, items };
-            shown(&store.compare_and_set_status(&target, cas).await?)
-        }
-        Op::Renew => shown(&store.renew_lease(&fence(), ask.lease * 2).await?),
-        Op::Stage => {
-            let (call, mut staged) = (named("call"), staging([]));
-            staged.results =
-                vec![crate::fixture::result(&call, "result"), crate::fixture::result("shared", ask.tag)];
-            staged.starts = vec![id(&named("start"))];
-            shown(&store.stage_result(&fence(), staged).await?)
-        }
-        Op::Commit => {
-            let full = Commit {
-                expected_version: Some(Version(3)),
-                state: state(ask.tag),
-                messages: [promote(["staged"]), inline([ask.tag])].concat(),
-                events: events([ask.tag, ask.tag]),
-                stage: vec![crate::fixture::result(&named("late"), "result")],
-                open: vec![approval(&named("reopened"))],
-                close: vec![id("asked")],
-                consumed: vec![InboxSeq(1)],
-                inbox_seen: Some(InboxSeq(1)),
-                ..base
-            };
-            shown(&store.save_state_and_promote_staging(&fence(), full).await?)
-        }
-        Op::Release => {
-            let release = Commit {
-                messages: inline([ask.tag]),
-                run: crate::fixture::run_end(holdover_core::store::OutcomeKind::SuspendedClientTool),
-                inbox_seen: Some(InboxSeq(1)),
-                release: crate::fixture::suspended(None, 0),
-                ..base
-            };
-            shown(&store.save_state_and_promote_staging(&fence(), release).await?)
-        }
-        Op::CheckInterrupt => shown(&store.check_interrupt_flag(&fence()).await?),
-        Op::Deliver => shown(&store.deliver(&target, message(&named("item"))).await?),
-        Op::Answer => shown(&store.deliver(&target, answer(&fence(), "asked", &named("answer"))).await?),
-        Op::Interrupt => shown(&store.request_interrupt(&target, soft(&named("stop"))).await?),
-    })
+/// Where operations play: one session, and its fork, of a tenant of its own. Many scenes play in one
+/// store, and each is as if it were alone.
+#[derive(Debug, Clone)]
+pub(crate) struct Scene {
+    tenant: TenantId,
+    lease: Duration,
 }
 
-/// All that can be read of the session, as text without instants.
-pub(crate) async fn shown_snapshot(store: &Handle) -> CaseResult<String> {
-    Ok(shown(&snapshot(store, &target()).await?))
+impl Scene {
+    /// A scene in which nothing has happened. Leases are `lease` long.
+    pub(crate) fn new(lease: Duration) -> Self {
+        Self { tenant: fresh_id("scene"), lease }
+    }
+
+    /// The session that all operations are on.
+    pub(crate) fn target(&self) -> SessionKey {
+        SessionKey::new(self.tenant.clone(), id("target"))
+    }
+
+    fn forked(&self) -> SessionKey {
+        SessionKey::new(self.tenant.clone(), id("forked"))
+    }
+
+    /// The fence of the run that holds the session on [`Stage::Running`].
+    fn fence(&self) -> Fence {
+        Fence { key: self.target(), incarnation: INCARNATION, epoch: Epoch(1) }
+    }
+
+    fn new_session(&self) -> NewSession {
+        let (key, operation) = (self.target(), id("create"));
+        NewSession { key, incarnation: INCARNATION, operation, ..new_session("target") }
+    }
+
+    /// Sets the stage.
+    pub(crate) async fn prepare(&self, t: &Bench, stage: Stage) -> CaseResult {
+        if stage == Stage::Empty {
+            return Ok(());
+        }
+        let (target, fence) = (self.target(), self.fence());
+        t.store.create_session(self.new_session()).await?;
+        let one = ClaimOne { run: id("first-run"), lease: self.lease, ..t.claim_one() };
+        t.store.claim_session(&target, one).await?;
+        t.stage(&fence, staging([("staged", "result")])).await?;
+        let first =
+            Commit { open: vec![approval("asked")], messages: inline(["said"]), ..checkpoint("first") };
+        t.commit(&fence, first).await?;
+        t.deliver(&target, message("earlier")).await?;
+        t.append(&fence, deltas(1, 1, ["some", "words"])).await?;
+        if stage == Stage::Running {
+            return Ok(());
+        }
+        let release = Commit {
+            consumed: vec![InboxSeq(1)],
+            inbox_seen: Some(InboxSeq(1)),
+            release: Some(release_to(SessionStatus::Failed)),
+            ..checkpoint("second")
+        };
+        t.commit(&fence, release).await?;
+        if stage == Stage::Due {
+            t.deliver(&target, message("urgent")).await?;
+        }
+        Ok(())
+    }
+
+    /// Performs one operation, under ids that a repeat has too. Answers what the store answered, without
+    /// instants.
+    pub(crate) async fn perform(&self, store: Handle, op: Op, ask: Ask) -> CaseResult<String> {
+        let named = |what: &str| format!("{what}-{}", ask.tag);
+        let (target, fence) = (self.target(), self.fence());
+        let carried = || vec![message(&named("carried"))];
+        let commit = async |commit: Commit| -> CaseResult<String> {
+            let commit = Commit { operation: id(&named("commit")), ..commit };
+            Ok(self.shown(&store.save_state_and_promote_staging(&fence, commit).await?))
+        };
+        Ok(match op {
+            Op::Create => self.shown(&store.create_session(self.new_session()).await?),
+            Op::Delete => self.shown(&store.delete_session(&target, DeleteMode::UnlessActive).await?),
+            Op::Claim => {
+                let claim = ClaimOne {
+                    run: id(&named("run")),
+                    worker: id(&named("worker")),
+                    lease: ask.lease,
+                    expected_version: None,
+                    items: carried(),
+                };
+                self.shown(&store.claim_session(&target, claim).await?)
+            }
+            Op::ClaimDue => self.shown(&store.claim_due(self.claim_due(ask)).await?),
+            Op::CompareAndSet => {
+                let to = SessionStatus::Suspended;
+                let cas = StatusCas { expected_version: Version(4), to, items: carried() };
+                self.shown(&store.compare_and_set_status(&target, cas).await?)
+            }
+            Op::Renew => self.shown(&store.renew_lease(&fence, ask.lease * 2).await?),
+            Op::Stage => {
+                let results = vec![result(&named("call"), "result"), result("shared", ask.tag)];
+                let staging = Staging { results, starts: vec![id(&named("start"))] };
+                self.shown(&store.stage_result(&fence, staging).await?)
+            }
+            Op::Commit => commit(full(ask)).await?,
+            Op::Message => commit(spoken(ask)).await?,
+            Op::Release => commit(parting(ask)).await?,
+            Op::AppendDeltas => {
+                let batch = deltas(1, 3, ["more words", ask.tag]);
+                self.shown(&store.append_deltas(&fence, batch).await?)
+            }
+            Op::CheckInterrupt => self.shown(&store.check_interrupt_flag(&fence).await?),
+            Op::Deliver => self.shown(&store.deliver(&target, message(&named("item"))).await?),
+            Op::Answer => {
+                self.shown(&store.deliver(&target, answer(&fence, "asked", &named("answer"))).await?)
+            }
+            Op::Interrupt => self.shown(&store.request_interrupt(&target, soft(&named("stop"))).await?),
+            Op::Fork => self.shown(&store.fork_session(&target, CHECKPOINT, self.new_fork(ask)).await?),
+            Op::Purge => self.purged(&store, Remove::Sessions).await?,
+            Op::Prune => self.purged(&store, Remove::Checkpoints { keep: count(1) }).await?,
+        })
+    }
+
+    fn claim_due(&self, ask: Ask) -> ClaimDue {
+        ClaimDue {
+            runs: vec![id(&format!("run-{}", ask.tag))],
+            worker: id(&format!("worker-{}", ask.tag)),
+            lease: ask.lease,
+            queues: Queues::All,
+            newest_format: StateFormat(9),
+            tenant: Some(self.tenant.clone()),
+        }
+    }
+
+    fn new_fork(&self, ask: Ask) -> NewFork {
+        NewFork {
+            key: self.forked(),
+            incarnation: Incarnation(Uuid::from_u128(ask.tag.bytes().map(u128::from).sum())),
+            operation: id(&format!("fork-{}", ask.tag)),
+            messages: vec![bytes(ask.tag)],
+            ..new_fork(INCARNATION, "forked")
+        }
+    }
+
+    /// Removes by age; answers how many. That there may be more is nobody's promise.
+    async fn purged(&self, store: &Handle, remove: Remove) -> CaseResult<String> {
+        let rule = RetentionRule { tenant: Some(self.tenant.clone()), ..retention(remove) };
+        let report = store.purge(&rule).await?;
+        Ok(self.shown(&(report.sessions, report.checkpoints)))
+    }
+
+    /// All that can be read of the session and of its fork, as text without instants.
+    pub(crate) async fn snapshot(&self, store: &Handle) -> CaseResult<String> {
+        Ok(self.shown(&(snapshot(store, &self.target()).await?, snapshot(store, &self.forked()).await?)))
+    }
+
+    /// A value as text, without its instants and the name of the scene, which no two have in common.
+    fn shown(&self, value: &impl std::fmt::Debug) -> String {
+        let text = format!("{value:?}").replace(self.tenant.as_str(), "scene");
+        let mut parts = text.split('@');
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |shown, part| {
+            shown + "@" + part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-')
+        })
+    }
 }
 
-/// A value as text, without its instants, which two stores on a real clock never have in common.
-fn shown(value: &impl std::fmt::Debug) -> String {
-    let text = format!("{value:?}");
-    let mut parts = text.split('@');
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |shown, part| {
-        shown + "@" + part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-')
-    })
+/// A commit that writes of everything.
+fn full(ask: Ask) -> Commit {
+    Commit {
+        expected_version: Some(Version(3)),
+        state: state(ask.tag),
+        messages: [promote(["staged"]), inline([ask.tag])].concat(),
+        events: events([ask.tag, ask.tag]),
+        stage: vec![result(&format!("late-{}", ask.tag), "result")],
+        open: vec![approval(&format!("reopened-{}", ask.tag))],
+        close: vec![id("asked")],
+        consumed: vec![InboxSeq(1)],
+        inbox_seen: Some(InboxSeq(1)),
+        ..commit()
+    }
+}
+
+/// A commit of what was streamed.
+fn spoken(ask: Ask) -> Commit {
+    Commit {
+        messages: inline([ask.tag]),
+        events: events([ask.tag]),
+        streamed: Some(1),
+        ..checkpoint(ask.tag)
+    }
+}
+
+/// A commit that parks the session.
+fn parting(ask: Ask) -> Commit {
+    Commit {
+        messages: inline([ask.tag]),
+        run: run_end(OutcomeKind::SuspendedClientTool),
+        inbox_seen: Some(InboxSeq(1)),
+        release: suspended(None, 0),
+        ..commit()
+    }
 }
 
 /// Polls a future at most `polls` times, then gives it up: none if it was pending at each.

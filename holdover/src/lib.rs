@@ -10,20 +10,21 @@ pub use holdover_core::gate::{
     ApprovalRule, GateError, GateQuestion, PolicyGate, RuleAction, RuleGate, Verdict,
 };
 pub use holdover_core::ids::{
-    CallId, InvalidId, ItemKey, QueueLabel, SessionId, SessionKey, TenantId, ToolName, WorkerId,
+    CallId, CheckpointId, InvalidId, ItemKey, QueueLabel, SessionId, SessionKey, TenantId, ToolName, WorkerId,
 };
 pub use holdover_core::machine::{DoneReason, Ending, Owed, OwedKind, Suspension, Usage};
-pub use holdover_core::message::{ClientAnswer, Message, PendingBody};
+pub use holdover_core::message::{ClientAnswer, Decision, Message, PendingBody};
 pub use holdover_core::model::{
     AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
     ModelTool, StopReason, TokenUsage,
 };
+pub use holdover_core::payload::Digest;
 pub use holdover_core::provision::Provisioner;
 pub use holdover_core::step::RunOutcome;
 pub use holdover_core::store::{
-    Capabilities, Checkpoint, Delivery, EventCursor, InterruptOutcome, Labels, OutcomeKind, Page,
-    PageRequest, PendingCall, PendingKind, PurgeReport, Queues, Remove, Session, SessionQuery, SessionStatus,
-    SessionSummary, StateStore, StoreError, StoreErrorKind, StreamId,
+    Capabilities, Checkpoint, Delivery, EventCursor, InterruptOutcome, Labels, OutcomeKind, Page, PageCursor,
+    PageRequest, PendingCall, PendingKind, PendingQuery, PurgeReport, Queues, Remove, Session, SessionQuery,
+    SessionStatus, SessionSummary, StateStore, StoreError, StoreErrorKind, StreamId,
 };
 pub use holdover_core::time::{Clock, Timestamp};
 pub use holdover_core::tool::{
@@ -31,10 +32,10 @@ pub use holdover_core::tool::{
     ToolSpec,
 };
 pub use holdover_runtime_local::{
-    Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, CheckpointEntry, ClientTool, Definition,
-    Deliver, Delivered, DeltaEntry, Denial, EventEntry, Execute, Follow, Fork, Forked, MessageEntry,
-    Provisional, Retention, RunHandle, RunObserver, Runtime, RuntimeError, RuntimeOptions, Shown, Started,
-    Worker, WorkerOptions,
+    Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, CancellationToken, CheckpointEntry,
+    ClientTool, Definition, Deliver, Delivered, DeltaEntry, Denial, EventEntry, Execute, Follow, Fork,
+    Forked, MessageEntry, PendingEntry, Provisional, Retention, RunHandle, RunObserver, Runtime,
+    RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown, Started, Worker, WorkerOptions,
 };
 #[cfg(feature = "memory")]
 pub use holdover_store_memory::MemoryStore;

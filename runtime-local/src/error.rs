@@ -7,7 +7,7 @@ use holdover_core::ids::{
 };
 use holdover_core::message::SignalBody;
 use holdover_core::step::StartError;
-use holdover_core::store::{CommitSurvives, PendingKind, SessionStatus, StoreError};
+use holdover_core::store::{CommitSurvives, PendingKind, SessionStatus, StoreError, StoreErrorKind};
 use holdover_core::time::Timestamp;
 
 /// What goes wrong for whoever asks the runtime.
@@ -164,7 +164,59 @@ pub enum RuntimeError {
     Store(#[from] StoreError),
 }
 
+/// What kind of thing went wrong: a small closed set for a front that must answer something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RuntimeErrorKind {
+    /// What was named does not exist.
+    NotFound,
+    /// What was named existed and was deleted.
+    Gone,
+    /// It exists, and is not in a state for that; or somebody was faster.
+    Conflict,
+    /// What was given has no meaning.
+    Invalid,
+    /// What was given is larger than the store takes.
+    TooLarge,
+    /// The same may succeed later.
+    Unavailable,
+    /// A fault of the program, its settings, or its store. The caller cannot help it.
+    Fault,
+}
+
 impl RuntimeError {
+    /// What kind of thing went wrong.
+    pub fn kind(&self) -> RuntimeErrorKind {
+        match self {
+            Self::NotFound { .. } | Self::NoCheckpoint { .. } => RuntimeErrorKind::NotFound,
+            Self::Gone { .. } => RuntimeErrorKind::Gone,
+            Self::Aborted { .. }
+            | Self::Held { .. }
+            | Self::KeyConflict { .. }
+            | Self::OtherAgent { .. }
+            | Self::NotResumable { .. }
+            | Self::Exists { .. }
+            | Self::OtherAnswer { .. }
+            | Self::Fork(_) => RuntimeErrorKind::Conflict,
+            Self::Id(_) => RuntimeErrorKind::Invalid,
+            Self::Contended { .. } => RuntimeErrorKind::Unavailable,
+            Self::AgentUnknown { .. }
+            | Self::EffectsRefused { .. }
+            | Self::Unreadable { .. }
+            | Self::Start(_)
+            | Self::Panicked { .. } => RuntimeErrorKind::Fault,
+            Self::Store(error) => match error.kind {
+                StoreErrorKind::NotFound => RuntimeErrorKind::NotFound,
+                StoreErrorKind::InvalidArgument => RuntimeErrorKind::Invalid,
+                StoreErrorKind::TooLarge => RuntimeErrorKind::TooLarge,
+                StoreErrorKind::Unavailable | StoreErrorKind::Full => RuntimeErrorKind::Unavailable,
+                StoreErrorKind::Unsupported
+                | StoreErrorKind::Corrupt
+                | StoreErrorKind::Newer
+                | StoreErrorKind::Backend => RuntimeErrorKind::Fault,
+            },
+        }
+    }
+
     pub(crate) fn unreadable(
         key: &SessionKey,
         what: impl Into<String>,

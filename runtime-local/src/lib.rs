@@ -25,12 +25,15 @@ mod worker;
 
 pub use agent::{Agent, AgentBuilder, AgentError, ClientTool, Definition};
 pub use arguments::{JSON_DEPTH_MAX, check_arguments};
-pub use error::RuntimeError;
+pub use error::{RuntimeError, RuntimeErrorKind};
 pub use observer::{Provisional, RunObserver};
 pub use runtime::{
     Approval, CheckpointEntry, Deliver, Delivered, DeltaEntry, Denial, EventEntry, Execute, Follow, Fork,
-    Forked, GIVE_BACK_FOR, MessageEntry, Retention, RunHandle, Runtime, RuntimeOptions, Shown, Started,
-    machine_of, outcome_of,
+    Forked, GIVE_BACK_FOR, MessageEntry, PendingEntry, Retention, RunHandle, Runtime, RuntimeOptions, Shown,
+    Started, machine_of, outcome_of,
 };
 pub use source::{AgentSource, Agents};
 pub use worker::{Worker, WorkerOptions};
+
+/// What [`Worker::run`] is stopped by.
+pub use tokio_util::sync::CancellationToken;

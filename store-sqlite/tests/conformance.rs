@@ -5,5 +5,5 @@ use holdover_store_sqlite::conformance::SqliteHarness;
 
 conformance_tests!(
     SqliteHarness::in_folder(std::env::temp_dir()),
-    claims: [core, durable, distributed, change_hints],
+    claims: [core, durable, distributed, change_hints, forks, retention],
 );

@@ -9,7 +9,7 @@ use crate::case::cases;
 use crate::difference::differences;
 use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
 use crate::fixture::{commit, message};
-use crate::ops::{Ask, Op, PollAtMost, Stage, perform, prepare, shown_snapshot, target};
+use crate::ops::{Ask, Op, PollAtMost, Scene, Stage};
 use crate::snapshot::load;
 
 cases! {
@@ -25,7 +25,8 @@ const POLLS_MAX: usize = 500;
 const SETTLE_MAX: Duration = Duration::from_secs(20);
 
 async fn cancel_sweep_every_mutating_op(t: Bench) -> CaseResult {
-    for op in Op::ALL {
+    let capabilities = t.store.capabilities();
+    for op in Op::ALL.into_iter().filter(|op| op.is_declared(&capabilities)) {
         sweep(&t, op).await.map_err(|failure| failure.within(format!("{op:?}")))?;
     }
     Ok(())
@@ -34,36 +35,41 @@ async fn cancel_sweep_every_mutating_op(t: Bench) -> CaseResult {
 /// Drops `op` after 1, 2, 3, … polls, each time in a store of its own, until it ends by itself.
 async fn sweep(t: &Bench, op: Op) -> CaseResult {
     let ask = Ask { tag: "swept", lease: t.lease() };
+    let scene = Scene::new(t.lease());
     let whole = t.another().await;
-    prepare(&whole, op.stage()).await?;
-    let before = shown_snapshot(&whole.store).await?;
-    perform(whole.store.clone(), op, ask).await?;
-    let after = shown_snapshot(&whole.store).await?;
+    scene.prepare(&whole, op.stage()).await?;
+    let before = scene.snapshot(&whole.store).await?;
+    scene.perform(whole.store.clone(), op, ask).await?;
+    let after = scene.snapshot(&whole.store).await?;
     let changes = ![Op::CheckInterrupt].contains(&op);
     ensure!(!changes || before != after, "expected the operation to change something");
 
     let mut dropped = 0;
     for polls in 1..=POLLS_MAX {
         let bench = t.another().await;
-        prepare(&bench, op.stage()).await?;
+        scene.prepare(&bench, op.stage()).await?;
         let peer = bench.peer().await;
-        let at_start = shown_snapshot(&peer).await?;
+        let at_start = scene.snapshot(&peer).await?;
         ensure_eq!(at_start, before, "the session before the operation");
-        let ended = PollAtMost::new(polls, perform(bench.store.clone(), op, ask)).await;
-        settles(&peer, &before, &after, ended.is_some())
+        let ended = PollAtMost::new(polls, scene.perform(bench.store.clone(), op, ask)).await;
+        settles(&peer, &scene, &before, &after, ended.is_some())
             .await
             .map_err(|failure| failure.within(format!("after {polls} polls")))?;
         // What was dropped may still be on its way through this handle: another write comes after it.
         bench.store.deliver(&nobody(), message("after")).await?;
-        settles(&peer, &before, &after, ended.is_some()).await.map_err(|failure| failure.within("later"))?;
+        settles(&peer, &scene, &before, &after, ended.is_some())
+            .await
+            .map_err(|failure| failure.within("later"))?;
         // Repeated, it completes.
-        perform(peer.clone(), op, ask).await?;
+        scene.perform(peer.clone(), op, ask).await?;
         ensure_eq!(
-            shown_snapshot(&peer).await?,
+            scene.snapshot(&peer).await?,
             after,
             "the session after the repeat, dropped at poll {polls}"
         );
-        goes_on(&bench, &peer, op).await.map_err(|failure| failure.within(format!("after {polls} polls")))?;
+        goes_on(&bench, &peer, &scene, op)
+            .await
+            .map_err(|failure| failure.within(format!("after {polls} polls")))?;
         match ended {
             Some(answer) => {
                 answer?;
@@ -83,11 +89,11 @@ async fn sweep(t: &Bench, op: Op) -> CaseResult {
 
 /// The peer sees all of it or nothing. What was dropped may go on for a while, so a read that spans
 /// its end is taken again.
-async fn settles(peer: &Handle, before: &str, after: &str, ended: bool) -> CaseResult {
+async fn settles(peer: &Handle, scene: &Scene, before: &str, after: &str, ended: bool) -> CaseResult {
     let deadline = tokio::time::Instant::now() + SETTLE_MAX;
     loop {
         // A session that is deleted between two reads is no failure: it is read again.
-        let found = shown_snapshot(peer).await;
+        let found = scene.snapshot(peer).await;
         match &found {
             Ok(found) if found == after || (found == before && !ended) => return Ok(()),
             Ok(_) | Err(_) => {}
@@ -113,20 +119,21 @@ fn neither(before: &str, after: &str, found: CaseResult<String>) -> Failure {
 }
 
 /// Nothing is locked for longer than the lease: a peer takes the session and goes on.
-async fn goes_on(bench: &Bench, peer: &Handle, op: Op) -> CaseResult {
+async fn goes_on(bench: &Bench, peer: &Handle, scene: &Scene, op: Op) -> CaseResult {
     bench.advance(bench.lease() * 3).await;
-    if op == Op::Delete {
-        prepare(bench, Stage::Failed).await?;
+    if [Op::Delete, Op::Purge].contains(&op) {
+        scene.prepare(bench, Stage::Failed).await?;
     }
+    let target = scene.target();
     let work = async {
-        let outcome = peer.claim_session(&target(), bench.claim_one()).await?;
+        let outcome = peer.claim_session(&target, bench.claim_one()).await?;
         let claim = want!(outcome, ClaimOutcome::Claimed(claim) => claim);
         want!(
             peer.save_state_and_promote_staging(&claim.fence, commit()).await?,
             holdover_core::store::CommitOutcome::Committed(_)
         );
-        want!(peer.deliver(&target(), message("afterwards")).await?, Delivery::Accepted { .. });
-        ensure_eq!(load(peer, &target()).await?.status, SessionStatus::Active, "status");
+        want!(peer.deliver(&target, message("afterwards")).await?, Delivery::Accepted { .. });
+        ensure_eq!(load(peer, &target).await?.status, SessionStatus::Active, "status");
         Ok(())
     };
     match tokio::time::timeout(SETTLE_MAX, work).await {

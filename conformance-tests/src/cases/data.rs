@@ -121,7 +121,7 @@ async fn large_payload_1mib_and_16mib_or_typed_too_large(t: Bench) -> CaseResult
     let claim = t.running("s").await?;
     let mut kept = 0;
     for size in [1 << 20, 16 << 20] {
-        let payload = Payload::new((0..size).map(|at: u32| (at % 251) as u8).collect::<Vec<u8>>());
+        let payload = Payload::new((0..=u8::MAX).collect::<Vec<u8>>().repeat(size >> 8));
         let append = Commit { messages: vec![NewMessage::Inline(payload.clone())], ..commit() };
         match t.store.save_state_and_promote_staging(&claim.fence, append).await {
             Ok(_) => {
@@ -132,7 +132,7 @@ async fn large_payload_1mib_and_16mib_or_typed_too_large(t: Bench) -> CaseResult
             Err(error) => {
                 ensure_eq!(error.kind, StoreErrorKind::TooLarge, "the refusal of {size} bytes");
                 let max = t.store.capabilities().payload_bytes_max;
-                ensure!(max < size as usize, "expected {size} bytes to fit into the limit of {max}");
+                ensure!(max < size, "expected {size} bytes to fit into the limit of {max}");
             }
         }
     }

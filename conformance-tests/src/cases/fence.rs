@@ -2,16 +2,17 @@
 
 use holdover_core::ids::{Epoch, Fence, InboxSeq, MessageSeq, Version};
 use holdover_core::store::{
-    Applied, CasOutcome, ClaimOutcome, Commit, CommitOutcome, DeleteMode, DeleteOutcome, InterruptCheck,
-    LeaseOutcome, Receipt, Release, SessionStatus, StageOutcome, StateStore, StatusCas, StoreErrorKind,
+    Applied, CasOutcome, ClaimOutcome, Commit, CommitOutcome, DeleteMode, DeleteOutcome, DeltaOutcome,
+    InterruptCheck, LeaseOutcome, Receipt, Release, SessionStatus, StageOutcome, StateStore, StatusCas,
+    StoreErrorKind,
 };
 
 use crate::bench::{Bench, Restart, race};
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure, ensure_eq, want};
 use crate::fixture::{
-    approval, commit, events, fresh_incarnation, inline, key, key_of, message, release_to, soft, staging,
-    state,
+    approval, commit, deltas, events, fresh_incarnation, inline, key, key_of, message, release_to, soft,
+    staging, state,
 };
 
 cases! {
@@ -56,9 +57,9 @@ cases! {
         "stores that write many commits at once would fail all of them",
         "design 6: a group that fails as a whole is repeated one by one";
     receipt.every_fenced_write_answers_news_and_now: Core Property,
-        "commit, renewal and staging answer version, places, unread count, interrupt, now and lease",
+        "commit, renewal, staging and deltas answer version, places, unread count, interrupt, now and lease",
         "a running session would have to poll for its news",
-        "design 4: a commit, renewal, staging answer one Receipt";
+        "design 4: a commit, renewal, staging and delta batch answer one Receipt";
 }
 
 fn full() -> Commit {
@@ -129,6 +130,8 @@ async fn every_fenced_op(t: &Bench, fence: &Fence) -> CaseResult {
     ensure_eq!(staged, StageOutcome::StaleFence, "stage_result");
     want!(t.try_commit(fence, full()).await?, CommitOutcome::StaleFence { .. });
     want!(t.try_commit(fence, commit()).await?, CommitOutcome::StaleFence { .. });
+    let appended = t.try_append(fence, deltas(1, 1, ["word"])).await?;
+    ensure_eq!(appended, DeltaOutcome::StaleFence, "append_deltas");
     let check = t.store.check_interrupt_flag(fence).await?;
     ensure_eq!(check, InterruptCheck::StaleFence, "check_interrupt_flag");
     Ok(())
@@ -306,7 +309,7 @@ async fn every_fenced_write_answers_news_and_now(t: Bench) -> CaseResult {
     let claim = t.running("s").await?;
     let key = &claim.fence.key;
     t.commit(&claim.fence, Commit { messages: inline(["a", "b"]), ..commit() }).await?;
-    let writes = ["commit", "renewal", "staging"];
+    let writes = ["commit", "renewal", "deltas", "staging"];
     for (round, write) in writes.into_iter().enumerate() {
         t.deliver(key, message(write)).await?;
         if round == 1 {
@@ -320,6 +323,7 @@ async fn every_fenced_write_answers_news_and_now(t: Bench) -> CaseResult {
                 let renewed = t.store.renew_lease(&claim.fence, t.lease()).await?;
                 want!(renewed, LeaseOutcome::Renewed(receipt) => receipt)
             }
+            "deltas" => t.append(&claim.fence, deltas(1, 1, ["word"])).await?,
             _ => t.stage(&claim.fence, staging([("call", "result")])).await?,
         };
         let after = t.now().await?;

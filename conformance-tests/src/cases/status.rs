@@ -268,6 +268,8 @@ async fn only_claim_commit_and_cas_raise_it(t: Bench) -> CaseResult {
     version("a claim", 2).await?;
     t.stage(&claim.fence, staging([("call", "result")])).await?;
     version("staging", 2).await?;
+    t.append(&claim.fence, crate::fixture::deltas(1, 1, ["word"])).await?;
+    version("deltas", 2).await?;
     t.store.renew_lease(&claim.fence, t.lease() * 2).await?;
     version("a renewal", 2).await?;
     t.deliver(&key, message("b")).await?;

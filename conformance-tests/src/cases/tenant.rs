@@ -2,18 +2,20 @@
 
 use std::num::NonZeroU32;
 
-use holdover_core::ids::{Fence, InboxSeq, SessionKey};
+use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::{
-    CasOutcome, Claim, ClaimDue, ClaimOutcome, Commit, CommitOutcome, DeleteMode, DeleteOutcome, Delivery,
-    EventCursor, EventPage, InterruptCheck, InterruptOutcome, LeaseOutcome, NewSession, PageRequest,
-    PendingQuery, SessionQuery, SessionStatus, StageOutcome, StateStore, StatusCas, StoreErrorKind,
+    CasOutcome, CheckpointQuery, Claim, ClaimDue, ClaimOutcome, Commit, CommitOutcome, DeleteMode,
+    DeleteOutcome, Delivery, DeltaOutcome, EventCursor, EventPage, ForkOutcome, InterruptCheck,
+    InterruptOutcome, LeaseOutcome, NewFork, NewSession, PageRequest, PendingQuery, SessionQuery,
+    SessionStatus, StageOutcome, StateStore, StatusCas, StoreErrorKind,
 };
 
 use crate::bench::Bench;
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure_eq, want};
 use crate::fixture::{
-    answer, approval, commit, events, id, inline, key_of, message, new_session, range, soft, staging, state,
+    answer, approval, commit, deltas, events, id, inline, key_of, message, new_fork, new_session, range,
+    soft, staging, state,
 };
 use crate::snapshot::{Snapshot, snapshot};
 
@@ -55,10 +57,12 @@ async fn full(t: &Bench, tenant: &str, name: &str) -> CaseResult<Claim> {
         messages: inline([tenant]),
         events: events([tenant]),
         state: state(tenant),
+        checkpoint: true,
         open: vec![approval("p")],
         ..commit()
     };
     t.commit(&claim.fence, everything).await?;
+    t.append(&claim.fence, deltas(1, 1, ["word"])).await?;
     t.interrupt(&key, soft("stop")).await?;
     Ok(claim)
 }
@@ -86,6 +90,8 @@ async fn every_read_is_scoped(t: Bench) -> CaseResult {
     ensure_eq!(inbox, StoreErrorKind::NotFound, "read_inbox");
     let runs = want!(t.store.list_runs(&stranger, PageRequest::default()).await, Err(error) => error.kind);
     ensure_eq!(runs, StoreErrorKind::NotFound, "list_runs");
+    let checkpoints = want!(t.store.list_checkpoints(&CheckpointQuery::all(stranger.clone())).await, Err(error) => error.kind);
+    ensure_eq!(checkpoints, StoreErrorKind::NotFound, "list_checkpoints");
     let events = t.store.read_events(&stranger, &EventCursor::START, 9).await?;
     ensure_eq!(events, EventPage::NotFound, "read_events");
     let sessions = t.store.list_sessions(&SessionQuery::all(id("b"))).await?;
@@ -128,6 +134,13 @@ async fn every_write_is_scoped(t: Bench) -> CaseResult {
     want!(t.try_commit(&fence, commit()).await?, CommitOutcome::StaleFence { .. });
     let check = t.store.check_interrupt_flag(&fence).await?;
     ensure_eq!(check, InterruptCheck::StaleFence, "check_interrupt_flag");
+    let appended = t.try_append(&fence, deltas(1, 2, ["other"])).await?;
+    ensure_eq!(appended, DeltaOutcome::StaleFence, "append_deltas");
+    if t.store.capabilities().forks {
+        let new = NewFork { key: key_of("b", "fork"), ..new_fork(fence.incarnation, "fork") };
+        let forked = t.store.fork_session(&stranger, CheckpointId(version.0), new).await?;
+        ensure_eq!(forked, ForkOutcome::NoSource, "fork_session");
+    }
 
     ensure_eq!(t.snapshot(own).await?, before, "the session of the other tenant");
     ensure_eq!(t.store.load_session(&stranger).await?, None, "a session of the stranger");

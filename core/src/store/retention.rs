@@ -6,8 +6,8 @@ use super::{SessionStatus, StoreError};
 use crate::ids::TenantId;
 use crate::time::Timestamp;
 
-/// What is removed, and of which sessions. A session that is active, suspended, due, or has an unread item
-/// or a waiting interrupt is never touched.
+/// What is removed, and of which sessions. A session that is active or suspended, or has an alarm (rung or
+/// to come), an unread item or a waiting interrupt is never touched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetentionRule {
     /// Of this tenant; of all if none.

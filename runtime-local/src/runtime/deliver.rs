@@ -3,12 +3,10 @@
 use holdover_core::ids::{Incarnation, ItemKey, PendingId, SessionKey};
 use holdover_core::message::{ClientAnswer, Decision, PendingBody, Said, SignalBody};
 use holdover_core::payload::Payload;
-use holdover_core::store::{
-    Delivery, InboxItem, ItemKind, Page, PageRequest, PendingCall, PendingKind, PendingQuery, Wake,
-};
+use holdover_core::store::{Delivery, InboxItem, ItemKind, PendingCall, PendingKind, Wake};
 
 use super::repeat::repeated;
-use super::{Runtime, draw_id};
+use super::{PendingEntry, Runtime, draw_id};
 use crate::error::RuntimeError;
 
 /// What became of a delivery.
@@ -156,7 +154,7 @@ impl Runtime {
         answer: ClientAnswer,
     ) -> Result<Delivered, RuntimeError> {
         match self.open_call(key, which, PendingKind::ClientTool).await? {
-            Ok(pending) => self.deliver(key, Deliver::client_answer(&pending, answer)).await,
+            Ok(pending) => self.deliver(key, Deliver::client_answer(&pending.call, answer)).await,
             Err(answer) => Ok(answer),
         }
     }
@@ -167,15 +165,12 @@ impl Runtime {
         which: &str,
         decide: impl FnOnce(&PendingBody) -> Decision,
     ) -> Result<Delivered, RuntimeError> {
-        let pending = match self.open_call(key, which, PendingKind::Approval).await? {
-            Ok(pending) => pending,
-            Err(answer) => return Ok(answer),
-        };
-        let body: PendingBody = pending
-            .body
-            .parse()
-            .map_err(|error| RuntimeError::unreadable(key, format!("pending call {}", pending.id), error))?;
-        self.deliver(key, Deliver::decision(&pending, decide(&body))).await
+        match self.open_call(key, which, PendingKind::Approval).await? {
+            Ok(PendingEntry { call, body }) => {
+                self.deliver(key, Deliver::decision(&call, decide(&body))).await
+            }
+            Err(answer) => Ok(answer),
+        }
     }
 
     /// The open pending call with this call id or pending id, or why there is none.
@@ -184,36 +179,18 @@ impl Runtime {
         key: &SessionKey,
         which: &str,
         asked: PendingKind,
-    ) -> Result<Result<PendingCall, Delivered>, RuntimeError> {
-        let open = self.pending(key).await?;
-        let named = |pending: &PendingCall| pending.id.as_str() == which || pending.call.as_str() == which;
-        match open.into_iter().find(named) {
-            Some(pending) if pending.kind != asked => Err(RuntimeError::OtherAnswer {
+    ) -> Result<Result<PendingEntry, Delivered>, RuntimeError> {
+        match self.pending_call(key, which).await {
+            Ok(Some(entry)) if entry.call.kind != asked => Err(RuntimeError::OtherAnswer {
                 key: key.clone(),
                 call: which.to_owned(),
-                found: pending.kind,
+                found: entry.call.kind,
                 asked,
             }),
-            Some(pending) => Ok(Ok(pending)),
-            None => {
-                let exists = self.shared.store.load_session(key).await?.is_some();
-                Ok(Err(if exists { Delivery::NotPending } else { Delivery::NotFound }))
-            }
-        }
-    }
-
-    /// The calls of a session that somebody owes an answer.
-    pub async fn pending(&self, key: &SessionKey) -> Result<Vec<PendingCall>, RuntimeError> {
-        let mut query =
-            PendingQuery { session: Some(key.id.clone()), ..PendingQuery::all(key.tenant.clone()) };
-        let mut open = Vec::new();
-        loop {
-            let Page { items, next } = self.shared.store.list_pending(&query).await?;
-            open.extend(items);
-            match next {
-                Some(next) => query.page = PageRequest { after: Some(next), limit: None },
-                None => return Ok(open),
-            }
+            Ok(Some(entry)) => Ok(Ok(entry)),
+            Ok(None) => Ok(Err(Delivery::NotPending)),
+            Err(RuntimeError::NotFound { .. }) => Ok(Err(Delivery::NotFound)),
+            Err(error) => Err(error),
         }
     }
 }

@@ -2,10 +2,12 @@
 
 use holdover_core::ids::{MessageSeq, SessionKey};
 use holdover_core::message::Message;
-use holdover_core::store::{MessageRange, Session};
+use holdover_core::step::RunOutcome;
+use holdover_core::store::{MessageRange, Session, SessionStatus};
 use holdover_core::time::Timestamp;
 
 use super::Runtime;
+use super::standing::outcome_of;
 use crate::error::RuntimeError;
 
 /// How many messages are read at once.
@@ -26,6 +28,19 @@ impl Runtime {
     /// A session as it stands. None if there is no such session.
     pub async fn session(&self, key: &SessionKey) -> Result<Option<Session>, RuntimeError> {
         Ok(self.shared.store.load_session(key).await?)
+    }
+
+    /// How the last turn of `session` ended, or what it waits for. None before its first turn, and while a
+    /// run holds it. What has arrived since, and no run has taken up, changes nothing here.
+    pub fn outcome(&self, session: &Session) -> Result<Option<RunOutcome>, RuntimeError> {
+        match session.status {
+            SessionStatus::Active => Ok(None),
+            SessionStatus::Idle
+            | SessionStatus::Suspended
+            | SessionStatus::Interrupted
+            | SessionStatus::Failed
+            | SessionStatus::Aborted => outcome_of(session, self.now()),
+        }
     }
 
     pub(super) async fn existing(&self, key: &SessionKey) -> Result<Session, RuntimeError> {

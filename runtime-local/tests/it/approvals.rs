@@ -1,5 +1,6 @@
 //! Calls that wait for a person or a client.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,14 +8,21 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use holdover_core::agent::Limits;
 use holdover_core::gate::{GateError, GateQuestion, PolicyGate, Verdict};
+use holdover_core::ids::{SessionId, SessionKey, TenantId};
 use holdover_core::message::{ClientAnswer, ResultStatus};
-use holdover_core::store::{Delivery, EventCursor, OutcomeKind, SessionStatus};
-use holdover_runtime_local::{Approval, Denial, Follow, RuntimeError, WorkerOptions};
+use holdover_core::payload::Digest;
+use holdover_core::store::{
+    Delivery, EventCursor, OutcomeKind, PageRequest, PendingKind, PendingQuery, SessionStatus,
+};
+use holdover_runtime_local::{
+    Approval, Denial, Follow, PendingEntry, RuntimeError, RuntimeErrorKind, WorkerOptions,
+};
 use serde_json::json;
 use tokio::time::Instant;
 
 use crate::bench::{
-    agent, agentless, asking_for, completes, finish, only_pending, only_result, runtime, say, store, worker,
+    agent, agentless, asking_for, completes, finish, only_pending, only_result, runtime, say, store, tenant,
+    worker,
 };
 use crate::script::Script;
 use crate::tools::{Fake, spec};
@@ -223,4 +231,57 @@ async fn arguments_that_two_readers_could_take_differently_are_shown_to_nobody_a
     assert_eq!(status, ResultStatus::Error);
     assert!(said.contains("named twice"), "{said}");
     assert_eq!(tool.calls(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_owed_is_listed_across_sessions_and_each_says_how_it_stands() {
+    let tool = Fake::echo("pay");
+    let model = Script::calling(vec![("pay", r#"{"n":7}"#)]);
+    let agent = Arc::new(agent(&model).tool(tool.clone()).gate(asking_for("pay")).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let mut keys = Vec::new();
+    for _ in 0..3 {
+        keys.push(finish(runtime.execute(say(&agent, "go")).await.unwrap()).await.0);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    }
+    let mut listed = Vec::new();
+    let mut query = PendingQuery {
+        kind: Some(PendingKind::Approval),
+        page: PageRequest::first(NonZeroU32::new(2).unwrap()),
+        ..PendingQuery::all(tenant())
+    };
+    loop {
+        let page = runtime.list_pending(&query).await.unwrap();
+        for PendingEntry { call, body } in page.items {
+            assert_eq!((body.tool.as_str(), body.arguments.as_str()), ("pay", r#"{"n":7}"#));
+            assert_eq!(body.digest, Digest::of(body.arguments.as_bytes()));
+            listed.push(call.key);
+        }
+        let Some(next) = page.next else { break };
+        query.page.after = Some(next);
+    }
+    assert_eq!(listed, keys, "soonest deadline first");
+    let others = PendingQuery::all(TenantId::new("other").unwrap());
+    assert_eq!(runtime.list_pending(&others).await.unwrap().items, []);
+
+    let key = &keys[0];
+    let stands = async || runtime.outcome(&runtime.session(key).await.unwrap().unwrap()).unwrap();
+    assert_eq!(stands().await.unwrap().kind(), OutcomeKind::SuspendedClientTool);
+    let entry = runtime.pending_call(key, "c1-0").await.unwrap().unwrap();
+    assert_eq!(runtime.pending_call(key, entry.call.id.as_str()).await.unwrap(), Some(entry));
+    assert_eq!(runtime.pending_call(key, "c9-0").await.unwrap(), None);
+    let nobody = SessionKey::new(tenant(), SessionId::new("nobody").unwrap());
+    let error = runtime.pending_call(&nobody, "c1-0").await.unwrap_err();
+    assert_eq!(error.kind(), RuntimeErrorKind::NotFound);
+
+    // A message has arrived that no run has taken up: what the last run left still stands.
+    let started = agentless(&store).start(say(&agent, "hello")).await.unwrap();
+    let new = runtime.session(&started.key).await.unwrap().unwrap();
+    assert_eq!(runtime.outcome(&new).unwrap(), None, "no turn yet");
+    runtime.approve(key, "c1-0", Approval::default()).await.unwrap();
+    assert_eq!(stands().await.unwrap().kind(), OutcomeKind::SuspendedClientTool);
+    runtime.wait(key).await.unwrap();
+    assert_eq!(stands().await.unwrap().kind(), OutcomeKind::Completed);
+    assert_eq!(runtime.pending_call(key, "c1-0").await.unwrap(), None);
 }

@@ -128,6 +128,10 @@ pub(crate) struct Fault {
     pub(crate) reopen: fn(&mut Sessions),
     /// Whether waiters are told of changes.
     pub(crate) hints: bool,
+    /// Whether its capabilities declare forks.
+    pub(crate) forks: bool,
+    /// Whether its capabilities declare retention.
+    pub(crate) retention: bool,
 }
 
 /// Nothing is wrong: the reference itself.
@@ -162,4 +166,6 @@ pub(crate) const SOUND: Fault = Fault {
     purge: sound::purge,
     reopen: |_| {},
     hints: true,
+    forks: true,
+    retention: true,
 };

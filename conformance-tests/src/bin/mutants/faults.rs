@@ -1,8 +1,13 @@
 //! The broken stores, by what is broken.
 
+mod checkpoint;
 mod claim;
 mod commit;
 mod data;
+mod delta;
+mod delta_read;
+mod fork;
+mod fork_source;
 mod inbox;
 mod interrupt;
 mod lease;
@@ -11,6 +16,7 @@ mod log;
 mod pending;
 mod race;
 mod release;
+mod retention;
 mod run;
 mod session;
 mod staging;
@@ -20,7 +26,7 @@ use holdover_core::store::CommitOutcome;
 
 use crate::fault::Mutant;
 
-static LISTS: [&[Mutant]; 15] = [
+static LISTS: [&[Mutant]; 21] = [
     session::MUTANTS,
     run::MUTANTS,
     claim::MUTANTS,
@@ -32,6 +38,12 @@ static LISTS: [&[Mutant]; 15] = [
     inbox::MUTANTS,
     interrupt::MUTANTS,
     log::MUTANTS,
+    delta::MUTANTS,
+    delta_read::MUTANTS,
+    checkpoint::MUTANTS,
+    fork::MUTANTS,
+    fork_source::MUTANTS,
+    retention::MUTANTS,
     list::MUTANTS,
     tenant::MUTANTS,
     data::MUTANTS,

@@ -2,17 +2,15 @@
 //!
 //! `mutants` runs them all and says which cases killed which; the last line is `mutants: K/N killed`. It
 //! fails unless every broken store is killed, none by more than a third of the cases (then it is too coarse
-//! to count), and every case of the levels core and distributed kills one or says why it cannot.
-//! `--write` writes the matrix to `docs/kill-matrix.md`. Names of broken stores run only those, for a
-//! closer look, without a verdict. `--explain STORE CASE` prints what the suite says when the case is run
-//! against the broken store.
+//! to count), every case of the levels core and distributed kills one, and `docs/kill-matrix.md` says so.
+//! `--write` writes that page. Names of broken stores run only those, for a closer look, without a verdict.
+//! `--explain STORE CASE` prints what the suite says when the case is run against the broken store.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "what it finds is printed")]
 
 mod fault;
 #[allow(clippy::wildcard_enum_match_arm, reason = "a fault changes one answer and hands on every other")]
 mod faults;
 mod matrix;
-mod reasons;
 mod report;
 mod sound;
 mod store;
@@ -23,7 +21,7 @@ use holdover_conformance_tests::Suite;
 
 use crate::fault::{Mutant, SOUND};
 use crate::matrix::Matrix;
-use crate::store::Harness;
+use crate::store::{Budget, Harness};
 
 /// Where the matrix is kept.
 const MATRIX: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/kill-matrix.md");
@@ -50,29 +48,34 @@ fn main() -> ExitCode {
     }
     // Panics are verdicts here: they are caught, and shown by the case that they belong to.
     std::panic::set_hook(Box::new(|_| {}));
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            eprintln!("error: no runtime: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
     let chosen = all.into_iter().filter(|mutant| names.is_empty() || names.iter().any(|n| n == mutant.name));
-    let matrix = runtime.block_on(Matrix::of(&REFERENCE, chosen.collect()));
-    // What a hanging case left behind is not waited for.
-    runtime.shutdown_background();
+    let chosen: Vec<&'static Mutant> = chosen.collect();
+    let matrix = Matrix::of(&REFERENCE, &chosen);
     print!("{}", report::console(&matrix));
     if !names.is_empty() {
         println!("a part of the broken stores: no verdict");
         return ExitCode::FAILURE;
     }
-    if write && let Err(error) = std::fs::write(MATRIX, report::markdown(&matrix)) {
+    print!("{}", report::idle(&matrix));
+    let kept = if write { keep(&report::markdown(&matrix)) } else { is_kept(&report::markdown(&matrix)) };
+    if let Err(error) = &kept {
         eprintln!("error: {MATRIX}: {error}");
-        return ExitCode::FAILURE;
     }
     let killed = matrix.rows.iter().filter(|row| row.counts(matrix.cases.len())).count();
     println!("mutants: {killed}/{} killed", matrix.rows.len());
-    if matrix.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if matrix.holds() && kept.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn keep(page: &str) -> Result<(), String> {
+    std::fs::write(MATRIX, page).map_err(|error| error.to_string())
+}
+
+fn is_kept(page: &str) -> Result<(), String> {
+    match std::fs::read_to_string(MATRIX) {
+        Ok(kept) if kept == page => Ok(()),
+        Ok(_) => Err("it says something else: run this with --write and look at what changed".into()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Prints what the suite says about one broken store.
@@ -88,7 +91,7 @@ fn explain(store: &str, case: &str) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let suite = Suite::new(|| Harness::new(mutant)).filter(case).jobs(1);
+    let suite = Suite::new(|| Harness::new(mutant, Budget::new(u64::MAX))).filter(case).jobs(1);
     for case in runtime.block_on(suite.run()).failures() {
         print!("{}", case.in_full());
     }

@@ -1,18 +1,23 @@
 //! Which case kills which broken store.
 
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
-use futures::StreamExt;
 use holdover_conformance_tests::{Case, Level, Status, all, run};
 
 use crate::fault::Mutant;
-use crate::reasons::KILL_NOTHING;
-use crate::store::Harness;
+use crate::store::{Budget, Harness};
 
-/// How many cases run at one time.
-const AT_ONCE: usize = 4;
-/// How long a case may take before it counts as hanging, which is a failure.
-const CASE_TIME_MAX: Duration = Duration::from_secs(6);
+/// How many times the operations of the reference a case may ask of a broken store before it counts as
+/// hanging, which is a failure; and how many beside.
+const OPERATIONS_TIMES: u64 = 3;
+const OPERATIONS_BESIDE: u64 = 2_000;
+/// How long a case may wait when nothing moves any more. Time stands still while something does.
+const CASE_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// The seed of every case.
 pub(crate) const SEED: u64 = 0;
@@ -46,28 +51,24 @@ pub(crate) struct Matrix {
 
 impl Matrix {
     /// Runs every case against the reference and against every broken store.
-    pub(crate) async fn of(reference: &'static Mutant, mutants: Vec<&'static Mutant>) -> Self {
+    pub(crate) fn of(reference: &'static Mutant, mutants: &[&'static Mutant]) -> Self {
         let cases: Vec<&'static Case> = all().collect();
-        let stores: Vec<_> = std::iter::once(reference).chain(mutants).collect();
-        let pairs = (0..stores.len()).flat_map(|store| (0..cases.len()).map(move |case| (store, case)));
-        let pairs: Vec<_> = pairs.collect();
-        let tried = pairs.into_iter().map(|(store, case)| {
-            let (mutant, tried) = (stores[store], cases[case]);
-            async move { (store, case, fails(mutant, tried).await) }
+        let sound = on_every_processor(&cases, |case| tried(reference, case, u64::MAX));
+        let reference_fails = cases.iter().zip(&sound).filter(|(_, tried)| tried.failed);
+        let reference_fails = reference_fails.map(|(case, _)| case.id).collect();
+        let rows = on_every_processor(mutants, |mutant| {
+            let kills = |(case, sound): &(&&'static Case, &Tried)| {
+                tried(mutant, case, sound.operations * OPERATIONS_TIMES + OPERATIONS_BESIDE).failed
+            };
+            let killers = cases.iter().zip(&sound).filter(kills).map(|(case, _)| case.id).collect();
+            Row { mutant, killers }
         });
-        let mut found: Vec<(usize, usize)> = futures::stream::iter(tried)
-            .buffer_unordered(AT_ONCE)
-            .filter_map(|(store, case, fails)| async move { fails.then_some((store, case)) })
-            .collect()
-            .await;
-        found.sort_unstable();
-        let killers = |store: usize| {
-            let of_store = found.iter().filter(|(killed, _)| *killed == store);
-            of_store.map(|(_, case)| cases[*case].id).collect::<Vec<_>>()
-        };
-        let rows = stores.iter().enumerate().skip(1);
-        let rows = rows.map(|(index, mutant)| Row { mutant, killers: killers(index) }).collect();
-        Self { reference_fails: killers(0), rows, cases }
+        Self { cases, reference_fails, rows }
+    }
+
+    /// How many of the broken stores a case kills.
+    pub(crate) fn kills(&self, id: &str) -> usize {
+        self.rows.iter().filter(|row| row.killers.contains(&id)).count()
     }
 
     /// The cases that kill nothing, of the levels at which each must.
@@ -76,38 +77,55 @@ impl Matrix {
             Level::Core | Level::Distributed => true,
             Level::Durable => false,
         });
-        must.map(|case| case.id).filter(|id| !self.rows.iter().any(|row| row.killers.contains(id)))
-    }
-
-    /// The cases that kill nothing and do not say why.
-    pub(crate) fn idle_without_reason(&self) -> impl Iterator<Item = &'static str> {
-        self.idle().filter(|id| !KILL_NOTHING.iter().any(|(named, _)| named == id))
-    }
-
-    /// The reasons that are none: the case kills something, or there is no such case.
-    pub(crate) fn idle_reasons(&self) -> impl Iterator<Item = &'static str> {
-        let idle: Vec<_> = self.idle().collect();
-        KILL_NOTHING.iter().map(|(id, _)| *id).filter(move |id| !idle.contains(id))
+        must.map(|case| case.id).filter(|id| self.kills(id) == 0)
     }
 
     /// Whether the suite notices everything it should.
     pub(crate) fn holds(&self) -> bool {
         self.reference_fails.is_empty()
             && self.rows.iter().all(|row| row.counts(self.cases.len()))
-            && self.idle_without_reason().next().is_none()
+            && self.idle().next().is_none()
     }
 }
 
-/// Whether the case fails, panics or hangs on the store.
-async fn fails(mutant: &'static Mutant, case: &'static Case) -> bool {
-    let task = tokio::spawn(async move { run(case, Harness::new(mutant), SEED).await.status });
-    let abort = task.abort_handle();
-    match tokio::time::timeout(CASE_TIME_MAX, task).await {
-        Ok(Ok(status)) => status != Status::Passed,
-        Ok(Err(_)) => true,
-        Err(_) => {
-            abort.abort();
-            true
+/// What came of a case.
+struct Tried {
+    failed: bool,
+    operations: u64,
+}
+
+/// Whether the case fails, panics or hangs on the store. Each has one thread and a clock of its own that
+/// moves only when nothing else does, so that it ends the same way every time.
+fn tried(mutant: &'static Mutant, case: &Case, operations_max: u64) -> Tried {
+    let budget = Budget::new(operations_max);
+    let harness = Harness::new(mutant, budget.clone());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let Ok(runtime) = runtime else { return Tried { failed: true, operations: 0 } };
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        runtime.block_on(async { tokio::time::timeout(CASE_TIME_MAX, run(case, harness, SEED)).await })
+    }));
+    let failed = !matches!(ended, Ok(Ok(report)) if report.status == Status::Passed);
+    Tried { failed, operations: budget.used() }
+}
+
+/// Answers for every item, in their order, by as many threads as there are processors.
+fn on_every_processor<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let answers = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, NonZeroUsize::get) {
+            scope.spawn(|| {
+                while let Some((index, item)) = {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    items.get(index).map(|item| (index, item))
+                } {
+                    let answer = work(item);
+                    answers.lock().unwrap_or_else(PoisonError::into_inner).push((index, answer));
+                }
+            });
         }
-    }
+    });
+    let mut answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
+    answers.sort_by_key(|(index, _)| *index);
+    answers.into_iter().map(|(_, answer)| answer).collect()
 }

@@ -1,5 +1,6 @@
 //! The store under test: the reference's operations under one lock, as a fault has them.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,6 +22,30 @@ use tokio::sync::Notify;
 use crate::fault::{Fault, Mutant, Tx};
 use crate::sound::LIMITS;
 
+/// How many operations may be asked of all stores of a harness. One more is a panic: whoever asks so often
+/// waits for something that never comes.
+#[derive(Clone)]
+pub(crate) struct Budget {
+    used: Arc<AtomicU64>,
+    most: u64,
+}
+
+impl Budget {
+    pub(crate) fn new(most: u64) -> Self {
+        Self { used: Arc::default(), most }
+    }
+
+    /// How many were asked.
+    pub(crate) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn spend(&self) {
+        let used = self.used.fetch_add(1, Ordering::Relaxed);
+        assert!(used < self.most, "more than {} operations: the case hangs", self.most);
+    }
+}
+
 /// How often other tasks may go first between two transactions of one operation.
 const YIELDS: usize = 3;
 
@@ -34,6 +59,7 @@ struct Shared {
     data: Mutex<Data>,
     changed: Notify,
     clock: VirtualClock,
+    budget: Budget,
     fault: &'static Fault,
 }
 
@@ -79,6 +105,9 @@ impl Broken {
     where
         R: Send,
     {
+        self.shared.budget.spend();
+        // Whoever else is ready goes first, as it is with a store that must be asked over a wire.
+        tokio::task::yield_now().await;
         let (answer, mut rest) = self.once(operation);
         while let Some(later) = rest {
             for _ in 0..YIELDS {
@@ -105,11 +134,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Harness {
     mutant: &'static Mutant,
     clock: VirtualClock,
+    budget: Budget,
 }
 
 impl Harness {
-    pub(crate) fn new(mutant: &'static Mutant) -> Self {
-        Self { mutant, clock: VirtualClock::new() }
+    pub(crate) fn new(mutant: &'static Mutant, budget: Budget) -> Self {
+        Self { mutant, clock: VirtualClock::new(), budget }
     }
 }
 
@@ -126,6 +156,7 @@ impl StoreHarness for Harness {
             data: Mutex::default(),
             changed: Notify::new(),
             clock: self.clock.clone(),
+            budget: self.budget.clone(),
             fault: &self.mutant.fault,
         };
         Instance::new(Broken { shared: Arc::new(shared), cache: Mutex::default() })
@@ -148,7 +179,7 @@ impl StoreHarness for Harness {
 #[async_trait]
 impl StateStore for Broken {
     fn capabilities(&self) -> Capabilities {
-        capabilities()
+        Capabilities { forks: self.fault().forks, retention: self.fault().retention, ..capabilities() }
     }
 
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {
@@ -256,6 +287,7 @@ impl StateStore for Broken {
     }
 
     async fn wait_for_change(&self, _: Watch, at_most: Duration) -> Result<(), StoreError> {
+        self.shared.budget.spend();
         // Running out of time is an answer like any other.
         let _ = tokio::time::timeout(at_most, self.shared.changed.notified()).await;
         Ok(())

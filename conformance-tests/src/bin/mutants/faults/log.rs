@@ -40,10 +40,21 @@ pub(super) static MUTANTS: &[Mutant] = &[
         fault: Fault {
             read_messages: |tx, key, ranges: &[MessageRange]| {
                 let last = tx.record(key).map_or(0, |record| record.messages.len() as u64);
-                if ranges.iter().any(|range| range.from.0 > last + 1) {
+                if last > 0 && ranges.iter().any(|range| range.from.0 > last && range.to >= range.from) {
                     return Err(StoreError::invalid("read_messages", "ranges: past the end"));
                 }
                 sound::read_messages(tx, key, ranges)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "nobody-has-no-messages",
+        broken: "an unknown session has an empty transcript",
+        fault: Fault {
+            read_messages: |tx, key, ranges| match tx.record(key) {
+                Some(_) => sound::read_messages(tx, key, ranges),
+                None => Ok(Vec::new()),
             },
             ..SOUND
         },

@@ -78,6 +78,17 @@ pub(super) static MUTANTS: &[Mutant] = &[
         },
     },
     Mutant {
+        name: "create-drops-empty-labels",
+        broken: "a label without a value is not kept",
+        fault: Fault {
+            create: |tx, mut new| {
+                new.labels.0.retain(|_, value| !value.is_empty());
+                sound::create(tx, new)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
         name: "create-overwrites",
         broken: "creating a session that exists replaces it",
         fault: Fault {

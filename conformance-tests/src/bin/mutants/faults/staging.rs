@@ -8,6 +8,18 @@ use crate::sound;
 
 pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
+        name: "staged-listed-backwards",
+        broken: "staged results are listed in the reverse order of their calls",
+        fault: Fault {
+            load: |tx, key| {
+                let mut session = sound::load(tx, key);
+                session.iter_mut().for_each(|session| session.staged.results.reverse());
+                session
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
         name: "staged-result-overwritten",
         broken: "a second result of a call replaces the first",
         fault: Fault {

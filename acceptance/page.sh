@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Plays a Markdown page: runs its sh blocks in order, in one shell, in the current folder, and checks what the
+# page says of them in comments after each block. A page that is played cannot lie.
+#   <!-- shows: TEXT -->      the block printed this
+#   <!-- exit: CODE -->       a command of the block ended with this code; without a word, all ended with 0
+#   <!-- until: COMMAND -->   the next block comes once this command succeeds, or the play ends after a minute
+set -uo pipefail
+page=$(realpath "${1:?usage: page.sh PAGE.md}")
+stage=$(mktemp -d)
+trap 'jobs -p | xargs -r kill -9 2>/dev/null; rm -rf "$stage"' EXIT
+
+fail() {
+    printf '%s: %s, after:\n%s\n-- printed:\n' "$page" "$1" "$block" >&2
+    cat "$stage/printed" >&2
+    exit 1
+}
+shows() { grep -qF -- "$1" "$stage/printed" || fail "does not show: $1"; }
+settled() { [ "$codes" = "$expected" ] || fail "exit codes other than 0:${codes:- none}, expected:${expected:- none}"; }
+until_true() {
+    for _ in $(seq 600); do
+        if (eval "$1") >/dev/null 2>&1; then return; fi
+        sleep 0.1
+    done
+    fail "not so within a minute: $1"
+}
+
+# The page as a script.
+awk -v quote="'" '
+    function quoted(text) { gsub(quote, quote "\\" quote quote, text); return quote text quote }
+    /^```sh$/   { within = 1; block = ""; next }
+    /^```$/ && within {
+        within = 0; blocks++
+        print "settled; codes= expected=; block=" quoted(block)
+        print "{\n" block "} >\"$stage/printed\" 2>&1"
+        next
+    }
+    within      { block = block $0 "\n"; next }
+    match($0, /^<!-- (shows|exit|until): .* -->$/) {
+        text = $0; sub(/^<!-- [a-z]+: /, "", text); sub(/ -->$/, "", text)
+        if ($2 == "shows:") print "shows " quoted(text)
+        if ($2 == "until:") print "until_true " quoted(text)
+        if ($2 == "exit:")  print "expected+=" quoted(" " text)
+    }
+    END         { print "settled; played=" blocks + 0 }
+' "$page" >"$stage/script"
+
+codes='' expected='' block='' played=0
+touch "$stage/printed"
+trap 'codes+=" $?"' ERR
+. "$stage/script"
+trap - ERR
+[ "$played" -gt 0 ] || fail "holds no sh block"
+echo "$(basename "$page"): $played blocks played"

@@ -1,0 +1,308 @@
+//! Retention: too much, too little, too young.
+
+use holdover_core::ids::SessionKey;
+use holdover_core::store::rules::SessionRow;
+use holdover_core::store::{
+    Checkpoint, PurgeReport, Remove, RetentionRule, SessionStatus, StoreError, StoreErrorKind,
+};
+use holdover_core::time::Timestamp;
+use holdover_store_memory::parts::Record;
+
+use crate::fault::{Fault, Mutant, SOUND, Tx};
+use crate::sound;
+
+/// The row as it looks to a rule that does not see one thing of it.
+fn blind(row: &SessionRow, hide: fn(&mut SessionRow, &RetentionRule), rule: &RetentionRule) -> SessionRow {
+    let mut row = row.clone();
+    hide(&mut row, rule);
+    row
+}
+
+/// Purges while every row looks otherwise than it is.
+fn purge_blind(
+    tx: &mut Tx<'_>,
+    rule: &RetentionRule,
+    hide: fn(&mut SessionRow, &RetentionRule),
+) -> PurgeReport {
+    let rows: Vec<SessionRow> = tx.sessions.values().map(|record| record.row.clone()).collect();
+    let mut kept = std::mem::take(tx.sessions);
+    for row in &rows {
+        if let Some(record) = kept.get(&row.key) {
+            let seen = blind(row, hide, rule);
+            tx.sessions.insert(row.key.clone(), Record { row: seen, ..record.clone() });
+        }
+    }
+    // What looks like another tenant's is found under its own name.
+    let renamed = |record: &Record, key: &SessionKey| record.row.key != *key;
+    let strangers: Vec<SessionKey> =
+        tx.sessions.iter().filter(|(key, record)| renamed(record, key)).map(|(key, _)| key.clone()).collect();
+    let mut report = sound::purge(tx, rule);
+    for key in strangers {
+        if tx.sessions.get(&key).is_some_and(|record| record.row.purgeable(rule)) {
+            tx.sessions.remove(&key);
+            report.sessions += 1;
+        }
+    }
+    kept.retain(|key, _| tx.sessions.contains_key(key));
+    for (key, record) in &mut kept {
+        if let Some(seen) = tx.sessions.remove(key) {
+            record.checkpoints = seen.checkpoints;
+        }
+    }
+    *tx.sessions = kept;
+    report
+}
+
+/// Removes checkpoints, then changes what is left of those of every session that lost some.
+fn pruned(
+    tx: &mut Tx<'_>,
+    rule: &RetentionRule,
+    change: fn(Vec<Checkpoint>, &mut Vec<Checkpoint>),
+) -> PurgeReport {
+    let before: Vec<_> =
+        tx.sessions.values().map(|record| (record.row.key.clone(), record.checkpoints.clone())).collect();
+    let report = sound::purge(tx, rule);
+    for (key, checkpoints) in before {
+        tx.with(&key, |record| {
+            if record.checkpoints.len() < checkpoints.len() {
+                change(checkpoints, &mut record.checkpoints);
+            }
+        });
+    }
+    report
+}
+
+/// The sessions that a rule removes now.
+fn removed(tx: &mut Tx<'_>, rule: &RetentionRule) -> (PurgeReport, Vec<(SessionKey, Record)>) {
+    let before = tx.sessions.clone();
+    let report = sound::purge(tx, rule);
+    let gone = before.into_iter().filter(|(key, _)| !tx.sessions.contains_key(key)).collect();
+    (report, gone)
+}
+
+/// A rule that does not see one thing of each row.
+macro_rules! blind_to {
+    ($name:literal, $broken:literal, |$row:ident, $rule:ident| $hide:expr) => {
+        Mutant {
+            name: $name,
+            broken: $broken,
+            fault: Fault { purge: |tx, rule| purge_blind(tx, rule, |$row, $rule| $hide), ..SOUND },
+        }
+    };
+}
+
+pub(super) static MUTANTS: &[Mutant] = &[
+    blind_to!("purge-ignores-alarms", "a session that is due, or will be, is removed", |row, _rule| {
+        if row.status.at_rest() {
+            row.alarm = None;
+            row.unread = 0;
+        }
+    }),
+    blind_to!(
+        "purge-ignores-later-alarms",
+        "a session whose alarm is yet to ring is removed",
+        |row, _rule| {
+            row.alarm = row.alarm.filter(|_| row.unread > 0 || row.interrupt.is_some());
+        }
+    ),
+    blind_to!("purge-ignores-the-inbox", "a session with an unread item is removed", |row, _rule| row
+        .unread =
+        0),
+    blind_to!("purge-ignores-interrupts", "a session that was asked to stop is removed", |row, _rule| {
+        if row.interrupt.take().is_some() {
+            row.alarm = None;
+        }
+    }),
+    blind_to!("purge-takes-parked-sessions", "a suspended session is removed", |row, _rule| {
+        if row.status == SessionStatus::Suspended {
+            row.status = SessionStatus::Idle;
+        }
+    }),
+    blind_to!("purge-takes-dead-runs", "a session whose lease has ended is removed", |row, _rule| {
+        if row.status == SessionStatus::Active {
+            (row.status, row.alarm) = (SessionStatus::Idle, None);
+        }
+    }),
+    blind_to!("purge-ignores-the-status", "sessions of every status that rests are removed", |row, rule| {
+        if let (true, Some(named)) = (row.status.at_rest(), rule.status.first()) {
+            row.status = *named;
+        }
+    }),
+    blind_to!("purge-ignores-the-tenant", "sessions of every tenant are removed", |row, rule| {
+        row.key.tenant = rule.tenant.clone().unwrap_or_else(|| row.key.tenant.clone());
+    }),
+    blind_to!(
+        "purge-counts-from-the-creation",
+        "a session counts as old since its creation",
+        |row, _rule| {
+            row.updated_at = row.created_at;
+        }
+    ),
+    blind_to!(
+        "purge-includes-the-instant",
+        "a session that changed at the instant itself is removed",
+        |row, _rule| {
+            row.updated_at = Timestamp::from_ms(row.updated_at.as_ms() - 1);
+        }
+    ),
+    blind_to!(
+        "purge-shortest-unchanged-first",
+        "the sessions that changed last are removed first",
+        |row, rule| {
+            if row.updated_at < rule.unchanged_since {
+                row.updated_at = Timestamp::from_ms(-row.updated_at.as_ms());
+            }
+        }
+    ),
+    blind_to!("purge-by-name", "sessions are removed in the order of their names", |row, rule| {
+        if row.updated_at < rule.unchanged_since {
+            row.updated_at = Timestamp::EPOCH;
+        }
+    }),
+    Mutant {
+        name: "purge-without-limit",
+        broken: "one call deals with every session",
+        fault: Fault {
+            purge: |tx, rule| {
+                let limit = std::num::NonZeroU32::MAX;
+                sound::purge(tx, &RetentionRule { limit, ..rule.clone() })
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "purge-never-more",
+        broken: "a call never says that there is more",
+        fault: Fault { purge: |tx, rule| PurgeReport { more: false, ..sound::purge(tx, rule) }, ..SOUND },
+    },
+    Mutant {
+        name: "purge-counts-nothing",
+        broken: "what was removed is not counted",
+        fault: Fault {
+            purge: |tx, rule| PurgeReport { more: sound::purge(tx, rule).more, ..PurgeReport::default() },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "purge-checks-no-status",
+        broken: "a rule about active sessions is taken, and removes none",
+        fault: Fault { check_purge: |_| Ok(()), ..SOUND },
+    },
+    Mutant {
+        name: "prune-keeps-the-oldest",
+        broken: "the oldest checkpoints stay, not the newest",
+        fault: Fault {
+            purge: |tx, rule| {
+                pruned(tx, rule, |before, left| *left = before.into_iter().take(left.len()).collect())
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "prune-takes-the-newest-checkpoint",
+        broken: "the newest checkpoint goes with the others",
+        fault: Fault {
+            purge: |tx, rule| {
+                pruned(tx, rule, |_, left| {
+                    left.pop();
+                })
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "prune-stops-at-one",
+        broken: "one checkpoint of a session is removed, and counted as all",
+        fault: Fault {
+            purge: |tx, rule| pruned(tx, rule, |before, left| *left = before.into_iter().skip(1).collect()),
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "prune-is-a-change",
+        broken: "retention of checkpoints raises the version of every session",
+        fault: Fault {
+            purge: |tx, rule| {
+                let report = sound::purge(tx, rule);
+                if let Remove::Checkpoints { .. } = rule.remove {
+                    tx.sessions
+                        .values_mut()
+                        .for_each(|record| record.row.version = record.row.version.next());
+                }
+                report
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "purge-read-then-removed",
+        broken: "what rests is read before the wait, and removed after it",
+        fault: Fault {
+            purge: |tx, rule| {
+                let (report, gone) = removed(tx, rule);
+                let keys: Vec<SessionKey> = gone.iter().map(|(key, _)| key.clone()).collect();
+                tx.sessions.extend(gone);
+                tx.then(move |tx| tx.sessions.retain(|key, _| !keys.contains(key)));
+                report
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "purge-in-two-transactions",
+        broken: "the messages of a session are removed first, the session in a second transaction",
+        fault: Fault {
+            purge: |tx, rule| {
+                let (report, gone) = removed(tx, rule);
+                let keys: Vec<SessionKey> = gone.iter().map(|(key, _)| key.clone()).collect();
+                for (key, mut record) in gone {
+                    record.messages.clear();
+                    record.events.clear();
+                    tx.sessions.insert(key, record);
+                }
+                let rule = rule.clone();
+                tx.then(move |tx| {
+                    tx.sessions.retain(|key, record| !keys.contains(key) || !record.row.purgeable(&rule));
+                });
+                report
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "purge-leaves-pending",
+        broken: "the open calls of a removed session show up in the next of its name",
+        fault: Fault {
+            purge: |tx, rule| {
+                let (report, gone) = removed(tx, rule);
+                tx.graves.extend(gone);
+                report
+            },
+            create: |tx, new| {
+                let (key, fresh) = (new.key.clone(), tx.row_of(&new.key).is_none());
+                let answer = sound::create(tx, new);
+                if let Some(grave) = tx.graves.remove(&key).filter(|_| fresh) {
+                    tx.with(&key, |record| {
+                        record.opened = grave.opened;
+                        record.keys = grave.keys;
+                    });
+                }
+                answer
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "retention-undeclared",
+        broken: "the capabilities declare no retention, and it is done",
+        fault: Fault { retention: false, ..SOUND },
+    },
+    Mutant {
+        name: "retention-declared-in-vain",
+        broken: "the capabilities declare retention, and it is unsupported",
+        fault: Fault {
+            check_purge: |_| Err(StoreError::new(StoreErrorKind::Unsupported, "purge", "not yet")),
+            ..SOUND
+        },
+    },
+];

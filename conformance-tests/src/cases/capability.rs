@@ -1,0 +1,38 @@
+//! What a store says that it can do.
+
+use holdover_core::ids::{CheckpointId, Incarnation};
+use holdover_core::store::{ForkOutcome, Remove, SessionStatus, StateStore, StoreErrorKind};
+
+use crate::bench::Bench;
+use crate::case::cases;
+use crate::failure::{CaseResult, ensure_eq, want};
+use crate::fixture::{new_fork, retention};
+
+cases! {
+    capability.undeclared_answers_unsupported: Core Sequential,
+        "what the capabilities do not declare is answered as unsupported, and what they declare is done",
+        "a caller that asks before it relies on something would be told wrong",
+        "Capabilities: if not, fork_session and purge answer Unsupported";
+}
+
+async fn undeclared_answers_unsupported(t: Bench) -> CaseResult {
+    let declared = t.store.capabilities();
+    let rests = t.left_as("rests", SessionStatus::Idle).await?;
+    let life: Incarnation = t.load(&rests).await?.incarnation;
+    let forked = t.store.fork_session(&rests, CheckpointId(1), new_fork(life, "fork")).await;
+    if declared.forks {
+        ensure_eq!(forked?, ForkOutcome::NoCheckpoint, "a fork at a version that made no checkpoint");
+    } else {
+        let error = want!(forked, Err(error) => error);
+        ensure_eq!(error.kind, StoreErrorKind::Unsupported, "a fork that the capabilities do not declare");
+    }
+    let purged = t.store.purge(&retention(Remove::Sessions)).await;
+    if declared.retention {
+        ensure_eq!(purged?.sessions, 1, "sessions removed");
+    } else {
+        let error = want!(purged, Err(error) => error);
+        ensure_eq!(error.kind, StoreErrorKind::Unsupported, "a rule that the capabilities do not declare");
+        ensure_eq!(t.load(&rests).await?.incarnation, life, "the session");
+    }
+    Ok(())
+}

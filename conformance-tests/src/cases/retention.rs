@@ -1,0 +1,349 @@
+//! Retention: what is removed of sessions that rest, and what never is.
+
+use holdover_core::ids::{SessionKey, Version};
+use holdover_core::store::{
+    ClaimOutcome, Commit, DeleteMode, NewSession, PurgeReport, Release, Remove, RetentionRule, SessionStatus,
+    Start, StateStore, StoreErrorKind,
+};
+
+use crate::bench::{Bench, race};
+use crate::case::cases;
+use crate::failure::{CaseResult, ensure, ensure_eq, want};
+use crate::fixture::{
+    FAR, abort, approval, checkpoint, commit, count, deltas, events, id, inline, key, key_of, message,
+    message_that, new_session, release_to, retention, staging,
+};
+use crate::snapshot::PAGES_MAX;
+
+cases! {
+    retention.removes_the_whole_session: Core Sequential needs Retention,
+        "a session that rests is removed with everything of it, and counted",
+        "what is left behind shows up in the next conversation of that name",
+        "Remove::Sessions: the session with everything that belongs to it";
+    retention.never_touches_what_waits_or_runs: Core Property needs Retention,
+        "what is active, parked, has an alarm, an unread item or an interrupt stays, whatever its age",
+        "somebody's approval, or tomorrow's start, would vanish overnight",
+        "RetentionRule: active or suspended, or has an alarm, an unread item or a waiting interrupt is never touched";
+    retention.by_status_and_tenant: Core Property needs Retention,
+        "a rule is about the statuses and the tenant that it names, and about nothing else",
+        "one tenant's rule would delete another's conversations",
+        "RetentionRule: of this tenant; of sessions that rest with one of these statuses (INV-35)";
+    retention.counts_from_the_last_change: Core Time needs Retention,
+        "a session counts as old since its last change, not since its creation; the instant itself is not past",
+        "a conversation that ended a minute ago would go because it began last year",
+        "RetentionRule::unchanged_since: in which nothing has changed since this instant";
+    retention.prune_is_resumable_and_batched: Core Property needs Retention,
+        "each call deals with at most its limit, the longest unchanged first, and says when there is more",
+        "one call over years of sessions would hold the store up",
+        "purge: at most rule.limit sessions, longest unchanged first; whoever is interrupted calls again";
+    retention.prune_keeps_latest_checkpoint_and_active: Core Property needs Retention,
+        "of each session that rests the newest checkpoints stay, and nothing else of it changes",
+        "the only place from which a conversation can be forked would be gone",
+        "Remove::Checkpoints: all checkpoints but the newest ones; how many of each session stay";
+    retention.refuses_a_status_that_is_no_rest: Core Property needs Retention,
+        "a rule about active or suspended sessions is an invalid argument and removes nothing",
+        "a rule that cannot be kept would be believed",
+        "RetentionRule::check: refuses a status that is no rest";
+    retention.beside_a_claim_never_half_a_session: Distributed Concurrent needs Retention,
+        "of a rule and a claim at one instant one wins: the session is gone, or it runs and is whole",
+        "a run would work on a transcript that is being deleted",
+        "purge: each session is dealt with wholly or not at all (INV-04)";
+}
+
+fn sessions(limit: u32) -> RetentionRule {
+    RetentionRule { limit: count(limit), ..retention(Remove::Sessions) }
+}
+
+async fn exists(t: &Bench, key: &SessionKey) -> CaseResult<bool> {
+    Ok(t.store.load_session(key).await?.is_some())
+}
+
+/// A session that rests, with something in every table that a resting one can have.
+async fn resting(t: &Bench, name: &str) -> CaseResult<SessionKey> {
+    let claim = t.running(name).await?;
+    let seq = t.deliver(&claim.fence.key, message("item")).await?;
+    t.stage(&claim.fence, staging([("call", "result")])).await?;
+    let open = vec![approval("p")];
+    t.commit(&claim.fence, Commit { messages: inline(["m"]), open, ..checkpoint("1") }).await?;
+    t.append(&claim.fence, deltas(1, 1, ["d"])).await?;
+    let last = Commit {
+        events: events(["e"]),
+        consumed: vec![seq],
+        inbox_seen: Some(seq),
+        release: Some(release_to(SessionStatus::Idle)),
+        ..checkpoint("2")
+    };
+    t.commit(&claim.fence, last).await?;
+    Ok(claim.fence.key)
+}
+
+async fn removes_the_whole_session(t: Bench) -> CaseResult {
+    let gone = resting(&t, "s").await?;
+    let report = t.store.purge(&sessions(10)).await?;
+    ensure_eq!((report.sessions, report.checkpoints), (1, 0), "sessions and checkpoints removed");
+    let found = t.snapshot(&gone).await?;
+    ensure_eq!((found.session, found.pending), (None, vec![]), "the session and its pending calls");
+    let again = t.store.purge(&sessions(10)).await?;
+    ensure_eq!(again, PurgeReport::default(), "the second call");
+    let claim = t.running("s").await?;
+    let found = t.snapshot(&gone).await?;
+    ensure_eq!(
+        (found.messages, found.events, found.inbox),
+        (vec![], vec![], vec![]),
+        "rows of its successor"
+    );
+    ensure_eq!((found.checkpoints, found.runs.len()), (vec![], 1), "checkpoints and runs of its successor");
+    let session = t.load(&gone).await?;
+    ensure_eq!((session.version, session.state), (Version(2), None), "version and state of its successor");
+    ensure_eq!(session.staged.results, [], "what is staged in its successor");
+    ensure_eq!(t.deliver(&gone, message("item")).await?.0, 1, "an old key's place in its successor");
+    t.commit(&claim.fence, Commit { open: vec![approval("p")], ..commit() }).await?;
+    Ok(())
+}
+
+/// Sessions that no rule may touch, each for one reason.
+async fn guarded(t: &Bench) -> CaseResult<Vec<(&'static str, SessionKey)>> {
+    let mut all = vec![("active", t.left_as("active", SessionStatus::Active).await?)];
+    let expired = t.left_as("expired", SessionStatus::Active).await?;
+    all.push(("active with its lease over", expired));
+    all.push(("suspended", t.left_as("suspended", SessionStatus::Suspended).await?));
+    let given_back = t.running("back").await?;
+    let claim = t.take_over(&given_back.fence.key).await?;
+    let back = Commit { release: Some(Release::GiveBack { alarm: None }), ..commit() };
+    t.commit(&claim.fence, back).await?;
+    all.push(("active and given back", claim.fence.key));
+    let due = NewSession { items: vec![message("m")], ..new_session("due") };
+    t.store.create_session(due).await?;
+    all.push(("due", key("due")));
+    let later = NewSession { start: Start::At(FAR), ..new_session("later") };
+    t.store.create_session(later).await?;
+    all.push(("starts later", key("later")));
+    let claim = t.running("timed").await?;
+    let release = Some(Release::To { status: SessionStatus::Failed, deadline: Some(FAR), wake_on: 0 });
+    t.commit(&claim.fence, Commit { release, ..commit() }).await?;
+    all.push(("has an alarm in the far future", claim.fence.key));
+    let unread = t.create("unread").await?;
+    t.deliver(&unread, message_that("quiet", holdover_core::store::Wake::Quiet)).await?;
+    all.push(("has an unread item that wakes nobody", unread));
+    let stopped = t.left_as("stopped", SessionStatus::Idle).await?;
+    t.interrupt(&stopped, abort("stop")).await?;
+    all.push(("has an interrupt waiting", stopped));
+    for (_, key) in &all {
+        ensure!(exists(t, key).await?, "expected {key}");
+    }
+    Ok(all)
+}
+
+async fn never_touches_what_waits_or_runs(t: Bench) -> CaseResult {
+    let guarded = guarded(&t).await?;
+    t.advance(t.lease() * 3).await;
+    let mut before = Vec::new();
+    for (_, key) in &guarded {
+        before.push(t.snapshot(key).await?);
+    }
+    let free = resting(&t, "free").await?;
+    for remove in [Remove::Checkpoints { keep: count(1) }, Remove::Sessions] {
+        let everywhere = RetentionRule { tenant: None, ..retention(remove) };
+        t.store.purge(&everywhere).await?;
+        for ((what, key), before) in guarded.iter().zip(&before) {
+            ensure_eq!(t.snapshot(key).await?, *before, "a session that {what}, after {remove:?}");
+        }
+    }
+    ensure!(!exists(&t, &free).await?, "expected the session that rests to be gone");
+    Ok(())
+}
+
+async fn by_status_and_tenant(t: Bench) -> CaseResult {
+    const RESTS: [SessionStatus; 4] =
+        [SessionStatus::Idle, SessionStatus::Interrupted, SessionStatus::Failed, SessionStatus::Aborted];
+    let of = |tenant: &str, status: SessionStatus| key_of(tenant, &format!("{tenant}-{status}"));
+    for tenant in ["a", "b"] {
+        for status in RESTS {
+            let key = of(tenant, status);
+            let claim = t.create_claimed(NewSession { key: key.clone(), ..new_session("s") }).await?;
+            t.release(&claim.fence, status).await?;
+        }
+    }
+    let left = async || -> CaseResult<Vec<String>> {
+        let mut names = Vec::new();
+        for tenant in ["a", "b"] {
+            for status in RESTS {
+                if exists(&t, &of(tenant, status)).await? {
+                    names.push(format!("{tenant}-{status}"));
+                }
+            }
+        }
+        Ok(names)
+    };
+    let rule = |tenant: Option<&str>, status: &[SessionStatus]| RetentionRule {
+        tenant: tenant.map(id),
+        status: status.to_vec(),
+        ..retention(Remove::Sessions)
+    };
+    let failed = t.store.purge(&rule(Some("a"), &[SessionStatus::Failed])).await?;
+    ensure_eq!(failed.sessions, 1, "failed sessions of one tenant");
+    let most = ["a-idle", "a-interrupted", "a-aborted", "b-idle", "b-interrupted", "b-failed", "b-aborted"];
+    ensure_eq!(left().await?, most, "after a rule about failed sessions of one tenant");
+    let two = rule(Some("b"), &[SessionStatus::Aborted, SessionStatus::Interrupted]);
+    ensure_eq!(t.store.purge(&two).await?.sessions, 2, "aborted and interrupted sessions of the other");
+    ensure_eq!(left().await?, ["a-idle", "a-interrupted", "a-aborted", "b-idle", "b-failed"], "after it");
+    ensure_eq!(t.store.purge(&rule(Some("nobody"), &[])).await?.sessions, 0, "sessions of nobody");
+    ensure_eq!(t.store.purge(&rule(Some("a"), &[])).await?.sessions, 3, "all that rest of one tenant");
+    ensure_eq!(left().await?, ["b-idle", "b-failed"], "after it");
+    ensure_eq!(t.store.purge(&rule(None, &[SessionStatus::Idle])).await?.sessions, 1, "idle ones of all");
+    ensure_eq!(left().await?, ["b-failed"], "after it");
+    Ok(())
+}
+
+async fn counts_from_the_last_change(t: Bench) -> CaseResult {
+    let old = t.left_as("old", SessionStatus::Idle).await?;
+    let woken = t.running("woken").await?;
+    t.advance(t.lease() / 2).await;
+    t.release(&woken.fence, SessionStatus::Idle).await?;
+    let changed = t.load(&woken.fence.key).await?.updated_at;
+    ensure!(t.load(&old).await?.updated_at < changed, "expected the old one to have changed before");
+    t.advance(t.lease() * 4).await;
+    let since = |unchanged_since| RetentionRule { unchanged_since, ..sessions(10) };
+    let report = t.store.purge(&since(t.load(&old).await?.updated_at)).await?;
+    ensure_eq!(report.sessions, 0, "sessions unchanged since before the first change");
+    let report = t.store.purge(&since(changed)).await?;
+    ensure_eq!(report.sessions, 1, "sessions unchanged since the second one's change");
+    ensure_eq!(
+        (exists(&t, &old).await?, exists(&t, &woken.fence.key).await?),
+        (false, true),
+        "which is there"
+    );
+    let later = changed.after(std::time::Duration::from_millis(1));
+    ensure_eq!(t.store.purge(&since(later)).await?.sessions, 1, "sessions unchanged since a moment later");
+    Ok(())
+}
+
+async fn prune_is_resumable_and_batched(t: Bench) -> CaseResult {
+    const SESSIONS: usize = 7;
+    for limit in [1, 2, 3, SESSIONS as u32, 100] {
+        // Named so that neither the order of names nor that of creation is the order of changes.
+        let names = ["d", "a", "f", "c", "g", "b", "e"];
+        let mut claims = Vec::new();
+        for name in ["a", "b", "c", "d", "e", "f", "g"] {
+            claims.push(t.running(&format!("{name}-{limit}")).await?);
+        }
+        for name in names {
+            t.advance(t.lease() / 20).await;
+            let claim = claims.iter().find(|claim| claim.fence.key == key(&format!("{name}-{limit}")));
+            let claim = want!(claim, Some(claim) => claim);
+            t.release(&claim.fence, SessionStatus::Idle).await?;
+        }
+        let mut removed = 0;
+        for call in 0..PAGES_MAX {
+            let report = t.store.purge(&sessions(limit)).await?;
+            ensure!(report.sessions <= u64::from(limit), "expected at most {limit}\n    found {report:?}");
+            removed += report.sessions as usize;
+            for (place, name) in names.iter().enumerate() {
+                let there = exists(&t, &key(&format!("{name}-{limit}"))).await?;
+                ensure_eq!(there, place >= removed, "{name}, after call {call} by {limit} removed {removed}");
+            }
+            ensure!(report.more || removed == SESSIONS, "expected to be told of more\n    found {report:?}");
+            if !report.more {
+                break;
+            }
+        }
+        ensure_eq!(removed, SESSIONS, "sessions removed by {limit}");
+    }
+    Ok(())
+}
+
+async fn prune_keeps_latest_checkpoint_and_active(t: Bench) -> CaseResult {
+    const MADE: [usize; 4] = [0, 1, 3, 5];
+    for keep in [1, 2, 4] {
+        let mut resting = Vec::new();
+        for made in MADE {
+            let claim = t.running(&format!("rests-{keep}-{made}")).await?;
+            for number in 0..made {
+                t.commit(&claim.fence, Commit { messages: inline(["m"]), ..checkpoint(&number.to_string()) })
+                    .await?;
+            }
+            t.release(&claim.fence, SessionStatus::Idle).await?;
+            resting.push((made, claim.fence.key.clone(), t.snapshot(&claim.fence.key).await?));
+        }
+        let runs = t.running(&format!("runs-{keep}")).await?;
+        for _ in 0..3 {
+            t.commit(&runs.fence, checkpoint("state")).await?;
+        }
+        let untouched = t.snapshot(&runs.fence.key).await?;
+        let rule = retention(Remove::Checkpoints { keep: count(keep) });
+        let (mut removed, mut calls) = (0, 0);
+        loop {
+            // One at a time: sessions that have nothing to lose stand in nobody's way.
+            let report = t.store.purge(&RetentionRule { limit: count(1), ..rule.clone() }).await?;
+            ensure_eq!(report.sessions, 0, "sessions removed");
+            (removed, calls) = (removed + report.checkpoints, calls + 1);
+            if !report.more {
+                break;
+            }
+            ensure!(calls < 20, "expected an end\n    found none after {calls} calls");
+        }
+        let keep = keep as usize;
+        let surplus: usize = MADE.iter().map(|made| made.saturating_sub(keep)).sum();
+        ensure_eq!(removed, surplus as u64, "checkpoints removed, keeping {keep}");
+        for (made, key, mut before) in resting {
+            before.checkpoints.truncate(keep);
+            ensure_eq!(t.snapshot(&key).await?, before, "a session of {made} checkpoints, keeping {keep}");
+            t.store.delete_session(&key, DeleteMode::Force).await?;
+        }
+        ensure_eq!(t.snapshot(&runs.fence.key).await?, untouched, "the running session");
+    }
+    Ok(())
+}
+
+async fn refuses_a_status_that_is_no_rest(t: Bench) -> CaseResult {
+    let rests = t.left_as("rests", SessionStatus::Idle).await?;
+    for status in [SessionStatus::Active, SessionStatus::Suspended] {
+        let rule = RetentionRule { status: vec![SessionStatus::Idle, status], ..sessions(10) };
+        let error = want!(t.store.purge(&rule).await, Err(error) => error);
+        ensure_eq!(error.kind, StoreErrorKind::InvalidArgument, "{status}");
+        ensure!(exists(&t, &rests).await?, "expected the session to be there, after {status}");
+    }
+    Ok(())
+}
+
+async fn beside_a_claim_never_half_a_session(t: Bench) -> CaseResult {
+    const ROUNDS: usize = 25;
+    let peers = t.peers(2).await;
+    for round in 0..ROUNDS {
+        let key = resting(&t, &format!("s{round}")).await?;
+        let whole = t.snapshot(&key).await?;
+        let one = t.claim_one();
+        let answers = race(peers.clone(), |index, peer| {
+            let (key, one) = (key.clone(), one.clone());
+            Box::pin(async move {
+                if index == 0 {
+                    peer.purge(&sessions(10)).await?;
+                    return Ok(None);
+                }
+                Ok(Some(peer.claim_session(&key, one).await?))
+            })
+        })
+        .await?;
+        let found = t.snapshot(&key).await?;
+        match answers.into_iter().flatten().next() {
+            Some(ClaimOutcome::Claimed(claim)) => {
+                let session = want!(found.session, Some(session) => session);
+                ensure_eq!(session.status, SessionStatus::Active, "the status of the claimed session");
+                ensure_eq!(
+                    (found.messages, found.events, found.pending, found.checkpoints),
+                    (whole.messages, whole.events, whole.pending, whole.checkpoints),
+                    "what the claimed session has"
+                );
+                t.commit(&claim.fence, Commit { messages: inline(["more"]), ..commit() }).await?;
+            }
+            Some(ClaimOutcome::NotFound) => {
+                ensure_eq!((found.session, found.pending), (None, vec![]), "the removed session");
+                t.create(key.id.as_str()).await?;
+                ensure_eq!(t.messages(&key).await?, Vec::<String>::new(), "messages of its successor");
+            }
+            other => ensure!(false, "expected it claimed, or gone\n    found {other:?}"),
+        }
+        t.store.delete_session(&key, DeleteMode::Force).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! A client that follows a session: it keeps the text of its cursor, and what it shows.
+
+use holdover_core::ids::SessionKey;
+use holdover_core::store::{EventCursor, EventPage, StateStore, StreamId};
+
+use crate::bench::Handle;
+use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
+use crate::fixture::texts;
+use crate::snapshot::{PAGES_MAX, endless};
+
+/// The stream that runs, and the texts of its deltas.
+pub(crate) type Shown = Option<(StreamId, Vec<String>)>;
+
+/// One page of what a session shows.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub(crate) events: Vec<u64>,
+    pub(crate) stream: Shown,
+    pub(crate) next: EventCursor,
+    pub(crate) more: bool,
+}
+
+/// Reads the page after `cursor`. Fails if it is longer than its limit, or has a gap.
+pub(crate) async fn read(
+    store: &Handle,
+    key: &SessionKey,
+    cursor: &EventCursor,
+    limit: u32,
+) -> CaseResult<Read> {
+    let page = store.read_events(key, cursor, limit).await?;
+    let (events, stream, next, more) = want!(page, EventPage::Events { events, stream, next, more } =>
+        (events, stream, next, more));
+    let rows = events.len() + stream.as_ref().map_or(0, |page| page.deltas.len());
+    ensure!(rows <= limit as usize, "expected at most {limit} rows\n    found    {rows}");
+    let shown = stream.map(|page| (page.stream, texts(page.deltas.iter().map(|delta| &delta.payload))));
+    Ok(Read { events: events.iter().map(|event| event.seq.0).collect(), stream: shown, next, more })
+}
+
+/// A client that follows a session.
+pub(crate) struct Reader {
+    kept: String,
+    /// The newest event that it has read.
+    pub(crate) events: u64,
+    /// What it shows of the stream that runs.
+    pub(crate) shown: Shown,
+}
+
+impl Reader {
+    /// A client that has read nothing.
+    pub(crate) fn new() -> Self {
+        Self { kept: EventCursor::START.to_string(), events: 0, shown: None }
+    }
+
+    /// Reads one page; answers whether there is more. Fails if something is missing or comes again.
+    pub(crate) async fn page(&mut self, store: &Handle, key: &SessionKey, limit: u32) -> CaseResult<bool> {
+        let kept = &self.kept;
+        let cursor = kept.parse().map_err(|why| Failure::new(format!("the cursor {kept}: {why}")))?;
+        let page = store.read_events(key, &cursor, limit).await?;
+        let (events, stream, next, more) = want!(page, EventPage::Events { events, stream, next, more } =>
+            (events, stream, next, more));
+        let rows = events.len() + stream.as_ref().map_or(0, |page| page.deltas.len());
+        ensure!(rows <= limit as usize, "expected at most {limit} rows\n    found    {rows}");
+        for event in &events {
+            ensure_eq!(event.seq.0, self.events + 1, "the next event");
+            self.events += 1;
+        }
+        match stream {
+            Some(page) => {
+                let of_another = self.shown.as_ref().is_none_or(|(shown, _)| *shown != page.stream);
+                let mut shown = if of_another { Vec::new() } else { self.texts() };
+                for delta in &page.deltas {
+                    ensure_eq!(delta.place, shown.len() as u64 + 1, "the next delta of {}", page.stream);
+                    shown.extend(texts([&delta.payload]));
+                }
+                self.shown = Some((page.stream, shown));
+            }
+            None if !more => self.shown = None,
+            None => {}
+        }
+        self.kept = next.to_string();
+        Ok(more)
+    }
+
+    /// Reads on until there is no more.
+    pub(crate) async fn catch_up(&mut self, store: &Handle, key: &SessionKey, limit: u32) -> CaseResult {
+        for _ in 0..PAGES_MAX {
+            if !self.page(store, key, limit).await? {
+                return Ok(());
+            }
+        }
+        Err(endless())
+    }
+
+    fn texts(&mut self) -> Vec<String> {
+        self.shown.take().map(|(_, texts)| texts).unwrap_or_default()
+    }
+}

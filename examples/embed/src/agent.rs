@@ -1,0 +1,124 @@
+//! The agent: a clerk who pays money back, once a person lets it.
+
+use std::error::Error;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdover::models::{ModelRef, Script, ScriptedModel, connect};
+use holdover::tools::FunctionTool;
+use holdover::{
+    Agent, ApprovalRule, EffectClass, Limits, Model, RuleAction, RuleGate, ToolError, ToolName, ToolOutput,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::fs::OpenOptions;
+use tokio::io::AsyncWriteExt;
+
+const INSTRUCTIONS: &str = "You are a clerk. Look an order up, have its receipt scanned, then refund it. \
+    When you cannot know whether a refund happened, look the order up before you act again.";
+
+/// A person may take this long.
+const A_WEEK_MS: u64 = 7 * 24 * 60 * 60 * 1000;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Order {
+    /// The order's number.
+    order: u32,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Refund {
+    /// The order's number.
+    order: u32,
+    /// How much is paid back.
+    cents: u32,
+}
+
+/// The clerk, with one tool of each kind.
+pub(crate) fn clerk(model: Option<&ModelRef>, bank: Bank) -> Result<Arc<Agent>, Box<dyn Error>> {
+    let model: Arc<dyn Model> = match model {
+        Some(model) => connect(model)?,
+        None => Arc::new(ScriptedModel::new("desk", Script::from_toml(include_str!("../script.toml"))?)),
+    };
+    let ledger = bank.clone();
+    // Reads only: after a crash it simply runs again.
+    let look_up = FunctionTool::new(
+        ToolName::new("look_up_order")?,
+        "Tells what was paid for an order, and what was refunded",
+        move |asked: Order, _call| {
+            let ledger = ledger.clone();
+            async move { ledger.look_up(asked.order).await }
+        },
+    )
+    .effect(EffectClass::ReadOnly);
+    // At most once, as every tool that says nothing else: never sent twice. After a crash in the middle it is
+    // in doubt, and the model is told.
+    let refund = FunctionTool::new(
+        ToolName::new("refund")?,
+        "Pays money back to the customer",
+        move |asked: Refund, _call| {
+            let bank = bank.clone();
+            async move { bank.refund(asked).await }
+        },
+    );
+    // Runs at the counter: the session waits until somebody posts the answer.
+    let scan = FunctionTool::<Order>::on_client(ToolName::new("scan_receipt")?, "Scans an order's receipt");
+    let a_person_first = ApprovalRule {
+        tool: "refund".to_owned(),
+        action: RuleAction::Ask,
+        reason: Some("money leaves the house".to_owned()),
+    };
+    let limits = Limits { answer_timeout_ms: Some(A_WEEK_MS), ..Limits::default() };
+    let agent = Agent::builder("clerk")
+        .instructions(INSTRUCTIONS)
+        .shared_model(model)
+        .tool(look_up)
+        .tool(refund)
+        .tool(scan)
+        .gate(RuleGate::new(vec![a_person_first]))
+        .limits(limits);
+    Ok(Arc::new(agent.build()?))
+}
+
+/// Stands for the world outside: a file to which each refund adds a line.
+#[derive(Clone)]
+pub(crate) struct Bank {
+    ledger: PathBuf,
+    takes: Duration,
+}
+
+impl Bank {
+    pub(crate) fn new(ledger: PathBuf, takes: Duration) -> Self {
+        Self { ledger, takes }
+    }
+
+    async fn refund(&self, asked: Refund) -> Result<ToolOutput, ToolError> {
+        // One write of one line: whole, also when two processes append at once.
+        let line = format!("{} {}\n", asked.order, asked.cents);
+        let opened = OpenOptions::new().create(true).append(true).open(&self.ledger).await;
+        // An error says what is known: here that nothing was sent, below that something may have been.
+        let mut ledger = opened.map_err(|error| ToolError::NotRun(error.to_string()))?;
+        let lost = |error: std::io::Error| ToolError::Lost(error.to_string());
+        ledger.write_all(line.as_bytes()).await.map_err(lost)?;
+        ledger.flush().await.map_err(lost)?;
+        tokio::time::sleep(self.takes).await;
+        Ok(ToolOutput::text(format!("refunded {} cents", asked.cents)))
+    }
+
+    async fn look_up(&self, order: u32) -> Result<ToolOutput, ToolError> {
+        let ledger = match tokio::fs::read_to_string(&self.ledger).await {
+            Ok(ledger) => ledger,
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(ToolError::Failed(error.to_string())),
+        };
+        let number = order.to_string();
+        let refunds = ledger.lines().filter_map(|line| line.split_once(' '));
+        let refunded: u64 =
+            refunds.filter(|(of, _)| *of == number).filter_map(|(_, cents)| cents.parse::<u64>().ok()).sum();
+        Ok(ToolOutput::text(format!("order {order}: paid 1250 cents, refunded {refunded} cents")))
+    }
+}

@@ -1,0 +1,42 @@
+//! Every command of the README works, in this order, and shows what the page says.
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+const HERE: &str = env!("CARGO_MANIFEST_DIR");
+
+#[test]
+fn every_command_of_the_readme_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    write("README.md", &include_str!("../../README.md").replace("127.0.0.1:8080", &address));
+    // `cargo run` is the program that was just built, at an address that is free.
+    let program = env!("CARGO_BIN_EXE_holdover-example-embed");
+    write("cargo", &format!("#!/bin/sh\nexec {program} --listen {address}\n"));
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.path().join("cargo"), executable).unwrap();
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+
+    let played = Command::new(format!("{HERE}/../../acceptance/page.sh"))
+        .arg("README.md")
+        .current_dir(folder.path())
+        .env("PATH", path)
+        .status()
+        .unwrap();
+    assert!(played.success(), "the README is played to its end");
+
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    assert_eq!(read("desk/ledger.txt"), "7 1250\n", "refunded once");
+    let seqs: Vec<u64> = read("events.txt").lines().filter_map(seq).collect();
+    let whole: Vec<u64> = (1..=seqs.len() as u64).collect();
+    assert!(seqs.len() > 20, "{seqs:?}");
+    assert_eq!(seqs, whole, "nothing is missing, nothing comes twice");
+}
+
+/// The place of a committed event.
+fn seq(line: &str) -> Option<u64> {
+    let data = serde_json::from_str::<serde_json::Value>(line.strip_prefix("data: ")?).unwrap();
+    data["seq"].as_u64()
+}

@@ -1,0 +1,208 @@
+//! The real binary on a folder of its own, and an HTTP client for it.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use reqwest::StatusCode;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// Nothing here takes longer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
+    let began = Instant::now();
+    while !holds().await {
+        assert!(began.elapsed() < PATIENCE, "waited {} s until {what}", PATIENCE.as_secs());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// How fast the world goes.
+#[derive(Clone, Copy)]
+pub(crate) struct Pace {
+    pub(crate) word_ms: u64,
+    pub(crate) bank_ms: u64,
+}
+
+/// What outlives a process.
+pub(crate) struct Folder {
+    folder: tempfile::TempDir,
+}
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) async fn start(&self, pace: Pace) -> Service {
+        let script = self.script(pace.word_ms);
+        let mut child = Command::new(env!("CARGO_BIN_EXE_holdover-example-embed"))
+            .args(["--listen", "127.0.0.1:0", "--lease-ms", "1000", "--folder"])
+            .arg(self.folder.path().join("desk"))
+            .args(["--model", &format!("scripted:{}", script.display())])
+            .args(["--bank-ms", &pace.bank_ms.to_string()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let url = line.trim().strip_prefix("listening on ").expect("it says where").to_owned();
+        Service { child, url, client: reqwest::Client::new() }
+    }
+
+    /// The script that the service comes with, for two orders and at another pace.
+    fn script(&self, word_ms: u64) -> PathBuf {
+        let text = include_str!("../../script.toml");
+        let mut turns: Vec<&str> = text.split("[[turns]]").skip(1).collect();
+        let otherwise = turns.pop().unwrap();
+        let mut script = format!("stream = {{ delay_ms = {word_ms} }}\n");
+        for order in ["order 7", "order 8"] {
+            for turn in &turns {
+                let turn = turn
+                    .replace("user_contains = \"refund\", ", "")
+                    .replace("order = 7", &order.replace(' ', " = "));
+                script += "[[turns]]";
+                script += &turn.replace("when = {", &format!("when = {{ user_contains = \"{order}\","));
+            }
+        }
+        script += "[[turns]]";
+        script += otherwise;
+        let path = self.folder.path().join(format!("script-{word_ms}.toml"));
+        std::fs::write(&path, script).unwrap();
+        path
+    }
+
+    /// What the bank was told.
+    pub(crate) fn ledger(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.folder.path().join("desk/ledger.txt")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+pub(crate) struct Service {
+    child: Child,
+    url: String,
+    client: reqwest::Client,
+}
+
+impl Service {
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub(crate) fn client(&self) -> &reqwest::Client {
+        &self.client
+    }
+
+    /// SIGKILL, and proof that it died of it.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        assert_eq!(self.child.wait().unwrap().signal(), Some(9), "killed while it lived");
+    }
+
+    pub(crate) fn terminate(&self) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::TERM).unwrap();
+    }
+
+    pub(crate) async fn ended_within(&mut self, patience: Duration) -> bool {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.success();
+            }
+            if began.elapsed() > patience {
+                return false;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> (StatusCode, Value) {
+        answer(self.client.get(format!("{}{path}", self.url))).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> (StatusCode, Value) {
+        answer(self.client.post(format!("{}{path}", self.url)).json(&body)).await
+    }
+
+    pub(crate) async fn post_once(&self, path: &str, key: &str, body: Value) -> (StatusCode, Value) {
+        let request = self.client.post(format!("{}{path}", self.url)).header("Idempotency-Key", key);
+        answer(request.json(&body)).await
+    }
+
+    pub(crate) async fn session(&self, session: &str) -> Value {
+        let (status, shown) = self.get(&format!("/sessions/{session}")).await;
+        assert_eq!(status, StatusCode::OK, "{shown}");
+        shown
+    }
+
+    pub(crate) async fn approvals(&self) -> Vec<Value> {
+        let (_, page) = self.get("/approvals").await;
+        assert_eq!(page["next"], Value::Null);
+        page["approvals"].as_array().unwrap().clone()
+    }
+
+    /// The call of `tool` that the session waits for, once it does.
+    pub(crate) async fn waits_for(&self, session: &str, tool: &str) -> Value {
+        let waiting = async || {
+            let pending = self.session(session).await["pending"].as_array().unwrap().clone();
+            pending.into_iter().find(|call| call["tool"] == tool)
+        };
+        eventually(&format!("{session} waits for {tool}"), async || waiting().await.is_some()).await;
+        waiting().await.unwrap()
+    }
+
+    pub(crate) async fn completes(&self, session: &str) {
+        eventually(&format!("{session} is completed"), async || {
+            let shown = self.session(session).await;
+            shown["status"] == "idle" && shown["unread"] == 0 && shown["outcome"]["kind"] == "completed"
+        })
+        .await;
+    }
+
+    pub(crate) async fn transcript(&self, session: &str) -> Vec<Value> {
+        let (_, shown) = self.get(&format!("/sessions/{session}/messages")).await;
+        shown["messages"].as_array().unwrap().iter().map(|entry| entry["message"].clone()).collect()
+    }
+
+    /// The text of the last answer.
+    pub(crate) async fn last_words(&self, session: &str) -> String {
+        let last = self.transcript(session).await.pop().unwrap();
+        assert_eq!(last["role"], "assistant", "{last}");
+        last["parts"][0]["text"].as_str().unwrap().to_owned()
+    }
+
+    /// The one result of the one call of `tool`.
+    pub(crate) async fn result_of(&self, session: &str, tool: &str) -> Value {
+        self.only(session, |message| message["role"] == "tool" && message["tool"] == tool).await
+    }
+
+    /// The one decision on record.
+    pub(crate) async fn decision(&self, session: &str) -> Value {
+        self.only(session, |message| message["role"] == "decision").await["decision"].clone()
+    }
+
+    async fn only(&self, session: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        let transcript = self.transcript(session).await;
+        let mut found: Vec<Value> = transcript.iter().filter(|message| fits(message)).cloned().collect();
+        assert_eq!(found.len(), 1, "{session}: {transcript:?}");
+        found.remove(0)
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+async fn answer(request: reqwest::RequestBuilder) -> (StatusCode, Value) {
+    let response = request.timeout(PATIENCE).send().await.unwrap();
+    (response.status(), response.json().await.unwrap())
+}
