@@ -1,7 +1,8 @@
 //! What comes back from something that was out.
 
 use holdover_core::ids::CallId;
-use holdover_core::step::{CallOut, Reply};
+use holdover_core::model::{ModelAnswer, ModelError};
+use holdover_core::step::{ActionId, CallOut, Reply};
 use holdover_core::store::{LeaseOutcome, Receipt, StoreError};
 use holdover_core::tool::{ToolError, ToolReturn};
 use tokio::time::Instant;
@@ -12,6 +13,13 @@ use super::Driver;
 pub(super) enum Done {
     /// An answer for core.
     Reply(Reply),
+    /// The model answered, or failed.
+    ModelAnswered {
+        /// Which call of it.
+        id: ActionId,
+        /// With what.
+        result: Result<ModelAnswer, ModelError>,
+    },
     /// A write was answered.
     Written {
         /// Before the first request.
@@ -51,6 +59,13 @@ impl Driver {
     pub(super) fn take(&mut self, done: Done) {
         match done {
             Done::Reply(reply) => self.apply(reply),
+            Done::ModelAnswered { id, result } => {
+                let result = result.map_err(|error| ModelError {
+                    retry_after: error.retry_after.map(|wait| self.clock.at_least(wait)),
+                    ..error
+                });
+                self.apply(Reply::ModelAnswered { id, result });
+            }
             Done::Written { asked, repeated, receipt, releases, reply } => {
                 self.writes_out -= 1;
                 self.releasing -= usize::from(releases);

@@ -46,7 +46,7 @@ pub(crate) enum Plan {
 
 /// Drives a claimed session until its run exits.
 pub(crate) async fn run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Result<RunOutcome, RuntimeError> {
-    let clock = StoreClock::heard(claimed.claim.now);
+    let clock = StoreClock::heard(claimed.asked, claimed.claim.now);
     let claim = claimed.claim.clone();
     let (agent, started) = match plan {
         Plan::Run(agent) => {
@@ -67,7 +67,7 @@ pub(crate) async fn run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Resul
             return Err(RuntimeError::Start(error));
         }
     };
-    let Claimed { claim, lease } = claimed;
+    let Claimed { claim, lease, asked: _ } = claimed;
     tracing::debug!(run = %claim.fence, found = %claim.found, "run begins");
     let (hears, heard) = mpsc::unbounded_channel();
     let driver = Driver {
@@ -181,7 +181,7 @@ impl Driver {
         self.lease.extend(asked, receipt);
         // The answer to a repeat is the first one, and old.
         if !repeated {
-            self.clock = StoreClock::heard(receipt.now);
+            self.clock = StoreClock::heard(asked, receipt.now);
             self.runtime.hear(receipt.now);
         }
     }

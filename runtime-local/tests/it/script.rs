@@ -18,6 +18,8 @@ pub(crate) enum Say {
     Calls(Vec<(&'static str, &'static str)>),
     /// Fails.
     Fail(ModelError),
+    /// Fails after so long.
+    FailAfter(Duration, ModelError),
     /// Says these pieces, so far apart. Not whole: then the stream ends in the middle.
     Slowly { pieces: Vec<String>, apart: Duration, whole: bool },
     /// Never says anything.
@@ -86,6 +88,10 @@ impl Model for Script {
                 vec![finished(calls.into_iter().map(part).collect(), StopReason::ToolUse)]
             }
             Say::Fail(error) => vec![Err(error)],
+            Say::FailAfter(wait, error) => {
+                tokio::time::sleep(wait).await;
+                vec![Err(error)]
+            }
             Say::Slowly { pieces, apart, whole } => {
                 let text = pieces.concat();
                 let mut events: Vec<_> =

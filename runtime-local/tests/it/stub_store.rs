@@ -35,6 +35,8 @@ pub(crate) struct Faults {
     pub(crate) commits_to_refuse: AtomicU32,
     /// The answer to this commit, counted from 1, comes late.
     pub(crate) late_commit: AtomicU32,
+    /// So late. None: later than a lease.
+    pub(crate) late_by: Mutex<Option<Duration>>,
     /// Answers to claims of what is due come so much later.
     pub(crate) late_claims: Mutex<Duration>,
     /// How often the store was read, in whatever way.
@@ -129,7 +131,8 @@ impl StateStore for Stumbling {
         let place = self.faults.commits.fetch_add(1, Ordering::SeqCst) + 1;
         if place == self.faults.late_commit.load(Ordering::SeqCst) {
             self.faults.fired.fetch_add(1, Ordering::SeqCst);
-            sleep(LATE).await;
+            let late = self.faults.late_by.lock().unwrap().unwrap_or(LATE);
+            sleep(late).await;
         }
         if self.fires(&self.faults.commit_answers_to_lose) {
             return Err(unavailable(OPERATION, Retry::OutcomeUnknown));
