@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use holdover_core::store::{Capabilities, CommitSurvives, Retry, SharedBy, StoreError, StoreErrorKind};
+use log::LevelFilter;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
@@ -113,10 +114,13 @@ impl Connector {
             // Checkpoints are the writer's own, between transactions.
             .pragma("wal_autocheckpoint", "0")
             .pragma("mmap_size", "0")
+            .page_size(std::env::var("HPAGE").ok().and_then(|p| p.parse().ok()).unwrap_or(4096))
             // Elsewhere than on Linux an fsync alone may stop in the drive's cache.
             .pragma("fullfsync", "ON")
             .pragma("checkpoint_fullfsync", "ON")
-            .disable_statement_logging()
+            // Values are bound, so a statement holds nothing of a session.
+            .log_statements(LevelFilter::Trace)
+            .log_slow_statements(LevelFilter::Off, Duration::MAX)
     }
 
     async fn connect(&self, create: bool) -> Result<SqliteConnection, StoreError> {
