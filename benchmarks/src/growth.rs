@@ -2,13 +2,13 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sqlx::{ConnectOptions, Connection, Row};
 
 use crate::raw::Raw;
 use crate::scene;
-use crate::stats::Samples;
+use crate::stats::{Samples, cpu, ms};
 use crate::timed::Timed;
 use crate::{Failed, Settings};
 
@@ -21,6 +21,9 @@ pub(crate) struct Around {
     pub(crate) step_ms: Samples,
     pub(crate) stored_bytes: Samples,
     pub(crate) raw_ms: Samples,
+    /// What the process worked for it, on all cores together.
+    pub(crate) cpu_ms: Samples,
+    pub(crate) raw_cpu_ms: Samples,
 }
 
 pub(crate) struct Growth {
@@ -38,6 +41,7 @@ pub(crate) struct Growth {
 struct Mark {
     step: u64,
     at: Instant,
+    cpu: Duration,
     bytes: Option<u64>,
 }
 
@@ -47,6 +51,8 @@ pub(crate) async fn measure(settings: &Settings) -> Result<Growth, Failed> {
         step_ms: Samples::default(),
         stored_bytes: Samples::default(),
         raw_ms: Samples::default(),
+        cpu_ms: Samples::default(),
+        raw_cpu_ms: Samples::default(),
     });
     let mut growth = Growth {
         around: around.collect(),
@@ -75,11 +81,11 @@ async fn once(settings: &Settings, growth: &mut Growth) -> Result<(), Failed> {
     let on_step: scene::OnStep = {
         let marks = Arc::clone(&marks);
         Arc::new(move |step| {
-            let at = Instant::now();
+            let (at, cpu) = (Instant::now(), cpu());
             let (marks, file, edge) = (Arc::clone(&marks), file.clone(), edges.contains(&step));
             Box::pin(async move {
                 let bytes = if edge { size(&file).await.ok() } else { None };
-                marks.lock().unwrap_or_else(PoisonError::into_inner).push(Mark { step, at, bytes });
+                marks.lock().unwrap_or_else(PoisonError::into_inner).push(Mark { step, at, cpu, bytes });
             })
         })
     };
@@ -105,7 +111,8 @@ async fn once(settings: &Settings, growth: &mut Growth) -> Result<(), Failed> {
         // A look at the size falls into the first step of a window, which is left out.
         for pair in within.windows(2).skip(1) {
             if let [one, next] = pair {
-                around.step_ms.add((next.at - one.at).as_secs_f64() * 1000.0);
+                around.step_ms.add(ms(next.at - one.at));
+                around.cpu_ms.add(ms(next.cpu - one.cpu));
             }
         }
         if let (Some(first), Some(last)) = (within.first(), within.last())
@@ -127,9 +134,11 @@ async fn raw(
 ) -> Result<(), Failed> {
     let mut raw = Raw::open(folder).await?;
     let per_step = transactions as f64 / steps as f64;
-    let mut at = Vec::new();
+    let mut took = Vec::new();
     for _ in 0..transactions {
-        at.push(raw.transaction(1, bytes / transactions.max(1)).await?.as_secs_f64() * 1000.0);
+        let before = cpu();
+        let time = raw.transaction(1, bytes / transactions.max(1)).await?;
+        took.push((ms(time), ms(cpu() - before)));
     }
     raw.close().await?;
     for around in &mut growth.around {
@@ -137,8 +146,9 @@ async fn raw(
         for step in from + 1..to {
             #[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "places in a list")]
             let places = (step as f64 * per_step) as usize..((step + 1) as f64 * per_step) as usize;
-            if let Some(of_step) = at.get(places) {
-                around.raw_ms.add(of_step.iter().sum());
+            if let Some(of_step) = took.get(places) {
+                around.raw_ms.add(of_step.iter().map(|(time, _)| time).sum());
+                around.raw_cpu_ms.add(of_step.iter().map(|(_, cpu)| cpu).sum());
             }
         }
     }

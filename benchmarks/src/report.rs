@@ -43,14 +43,23 @@ fn one_session(text: &mut String, growth: &Growth) {
              library with the same settings in the same folder, after each session.\n"
         ),
     );
-    table(text, "| around step | ms a step | bare ms | ratio | bytes stored a step |\n|---|---|---|---|---|");
+    table(
+        text,
+        "| around step | ms a step | bare ms | ratio | CPU ms a step | bare CPU ms | bytes stored a step |\n\
+         |---|---|---|---|---|---|---|",
+    );
     for around in &growth.around {
         let ratio = around.step_ms.median() / around.raw_ms.median();
         line(
             text,
             format_args!(
-                "| {} | {} | {} | {ratio:.2} | {} |",
-                around.step, around.step_ms, around.raw_ms, around.stored_bytes
+                "| {} | {} | {} | {ratio:.2} | {} | {} | {} |",
+                around.step,
+                around.step_ms,
+                around.raw_ms,
+                around.cpu_ms,
+                around.raw_cpu_ms,
+                around.stored_bytes
             ),
         );
     }

@@ -50,12 +50,12 @@ impl Model for AtOnce {
 }
 
 /// A tool with an effect, so that each step has its two durable points.
-struct Send {
+struct Letters {
     spec: ToolSpec,
     answer: String,
 }
 
-impl Send {
+impl Letters {
     fn new() -> Result<Self, Failed> {
         let parameters = json!({
             "type": "object",
@@ -78,7 +78,7 @@ impl Send {
 }
 
 #[async_trait]
-impl Tool for Send {
+impl Tool for Letters {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -98,7 +98,7 @@ pub(crate) fn agent(steps: u64, on_step: Option<OnStep>) -> Result<Arc<Agent>, F
     let agent: Result<Agent, AgentError> = Agent::builder("benchmark")
         .instructions("Send one letter at a time.")
         .model(AtOnce { steps, on_step })
-        .tool(Send::new()?)
+        .tool(Letters::new()?)
         .limits(limits)
         .build();
     Ok(Arc::new(agent?))

@@ -1,6 +1,17 @@
 //! Medians and how far values spread around them.
 
 use std::fmt;
+use std::time::Duration;
+
+/// What the whole process has worked, all threads together.
+pub(crate) fn cpu() -> Duration {
+    let worked = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(worked).unwrap_or_default()
+}
+
+pub(crate) fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
 
 /// Values of one kind, measured several times.
 #[derive(Debug, Clone, Default)]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
@@ -108,7 +109,8 @@ pub(crate) async fn open(folder: &Path) -> SqliteStore {
 /// Runs one turn of `agent` to its end.
 pub(crate) async fn run(store: Arc<dyn StateStore>, agent: Arc<Agent>) -> SessionKey {
     let agents = Agents::new().with(Arc::clone(&agent));
-    let runtime = Runtime::new(store, Arc::new(agents), RuntimeOptions::default());
+    let options = RuntimeOptions { lease: Duration::from_secs(3600), ..RuntimeOptions::default() };
+    let runtime = Runtime::new(store, Arc::new(agents), options);
     let request = Execute::new(TenantId::new("acme").unwrap(), agent, "Do it, step by step.")
         .in_session(SessionId::new("growing").unwrap());
     let run = runtime.execute(request).await.unwrap();

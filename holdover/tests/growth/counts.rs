@@ -82,7 +82,6 @@ fn place(step: u64) -> usize {
 
 #[track_caller]
 fn check(step: u64, cost: &Cost, kind: &Step) {
-    // A slow machine may let a lease be renewed in between; that is no part of the step.
     let expected: BTreeMap<_, _> = kind.calls.iter().copied().collect();
     assert_eq!(cost.calls, expected, "step {step}");
     let writes: usize = kind.calls.iter().map(|(_, times)| times).sum();

@@ -2,6 +2,7 @@
 //! they cost.
 
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
@@ -139,7 +140,9 @@ impl StateStore for Watched {
         self.note("compare_and_set_status", 0, self.inner.compare_and_set_status(key, cas)).await
     }
     async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError> {
-        self.note("renew_lease", 0, self.inner.renew_lease(fence, lease)).await
+        // The lease of the claim is long enough.
+        let (_, _) = (fence, lease);
+        pending().await
     }
     async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {
         self.note("stage_result", 0, self.inner.stage_result(fence, staging)).await
@@ -200,7 +203,9 @@ impl StateStore for Watched {
         self.note("list_pending", 0, self.inner.list_pending(query)).await
     }
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
-        self.inner.wait_for_change(watch, at_most).await
+        // Time brings these, not steps: no hint, and so no look that follows it.
+        let (_, _) = (watch, at_most);
+        pending().await
     }
     async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError> {
         self.note("append_deltas", 0, self.inner.append_deltas(fence, batch)).await
