@@ -101,9 +101,10 @@ pub(crate) fn agent(calls: Calls, steps: u64, first: Before) -> Arc<Agent> {
     Arc::new(agent.build().unwrap())
 }
 
-/// Syncs each commit, as by default.
+/// Syncs each commit, as by default. The log is not written back in between: that belongs to no step.
 pub(crate) async fn open(folder: &Path) -> SqliteStore {
-    SqliteStore::open(SqliteOptions::new(folder.join("holdover.db"))).await.unwrap()
+    let options = SqliteOptions::new(folder.join("holdover.db")).wal_bytes_max(u64::MAX);
+    SqliteStore::open(options).await.unwrap()
 }
 
 /// Runs one turn of `agent` to its end.

@@ -62,7 +62,6 @@ async fn check(calls: agent::Calls) {
     assert!(logical > STEPS * agent::RESULT_BYTES as u64, "{logical} bytes were said");
     let ratio = stored as f64 / logical as f64;
     assert!(ratio <= STORED_OVER_LOGICAL_MAX, "{stored} bytes for {logical}: {ratio:.3} ×\n{tables}");
-    println!("{ratio:.3} {tables}");
 }
 
 #[tokio::test]
