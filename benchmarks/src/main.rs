@@ -72,6 +72,9 @@ async fn main() -> ExitCode {
 
 async fn run(arguments: Arguments) -> Result<(), Failed> {
     let settings = &arguments.settings;
+    if !settings.folder.is_dir() {
+        return Err(format!("{}: is no folder", settings.folder.display()).into());
+    }
     let facts = machine::facts(&settings.folder).await?;
     let growth = match arguments.what {
         What::Growth | What::All => Some(growth::measure(settings).await?),
