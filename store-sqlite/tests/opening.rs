@@ -6,6 +6,8 @@ mod support;
 
 use std::process::{Command, Stdio};
 
+use holdover_core::ids::SessionKey;
+use holdover_core::payload::Payload;
 use holdover_core::store::*;
 use holdover_store_sqlite::{SqliteOptions, SqliteStore, Synchronous};
 use support::*;
@@ -123,6 +125,54 @@ async fn what_was_written_is_there_after_opening_again() {
     let store = SqliteStore::open_url(&format!("sqlite://{}", folder.file().display())).await.unwrap();
     assert_eq!(store.load_session(&claim.fence.key).await.unwrap(), before);
     assert_eq!(messages(&store, &claim.fence.key).await, ["hello"]);
+}
+
+/// What a page of these events says, and whether there are more.
+async fn told(
+    store: &SqliteStore,
+    key: &SessionKey,
+    after: &EventCursor,
+    limit: u32,
+) -> (Vec<String>, EventCursor) {
+    let page = store.read_events(key, after, limit).await.unwrap();
+    let EventPage::Events { events, next, .. } = page else { panic!("no events: {page:?}") };
+    let text =
+        |event: &StoredEvent| format!("{} {}", event.seq, String::from_utf8_lossy(event.payload.bytes()));
+    (events.iter().map(text).collect(), next)
+}
+
+#[tokio::test]
+async fn a_file_of_the_schema_before_is_brought_up_to_date_and_its_events_are_read() {
+    let folder = Folder::new();
+    let store = folder.store().await;
+    let claim = claimed(&store, "s").await;
+    let telling = |operation: &str, events: &[&'static str]| Commit {
+        events: events.iter().map(|event| Payload::new(*event)).collect(),
+        ..commit(operation)
+    };
+    // Before, each event was a row of its own.
+    for (operation, event) in [("c1", "one"), ("c2", "two")] {
+        let commit = telling(operation, &[event]);
+        receipt(store.save_state_and_promote_staging(&claim.fence, commit).await.unwrap());
+    }
+    store.close().await;
+    folder.sql("ALTER TABLE event DROP COLUMN sizes; PRAGMA user_version = 2").await;
+
+    let store = folder.store().await;
+    let commit = telling("c3", &["three", "", "five"]);
+    receipt(store.save_state_and_promote_staging(&claim.fence, commit).await.unwrap());
+    let key = &claim.fence.key;
+    let all = ["1 one", "2 two", "3 three", "4 ", "5 five"];
+    for limit in 1..=6 {
+        let (mut found, mut after) = (Vec::new(), EventCursor::START);
+        while found.len() < all.len() {
+            let (page, next) = told(&store, key, &after, limit).await;
+            assert!(!page.is_empty() && page.len() <= limit as usize, "limit {limit}: {page:?}");
+            found.extend(page);
+            after = next;
+        }
+        assert_eq!(found, all, "limit {limit}");
+    }
 }
 
 const PROCESSES: usize = 12;

@@ -49,6 +49,11 @@ pub(super) enum Done {
         /// When it was sent.
         sent: Instant,
     },
+    /// The store was looked at.
+    Looked {
+        /// Whether something came, or it cannot be told.
+        changed: bool,
+    },
     /// The lease had ended when a call was about to be sent: it was not.
     CallHeld(CallOut),
     /// The lease is lost, or it cannot be told.
@@ -69,8 +74,8 @@ impl Driver {
             Done::Written { asked, repeated, receipt, releases, reply } => {
                 self.writes_out -= 1;
                 self.releasing -= usize::from(releases);
-                self.renewal.wrote();
                 if let Some(receipt) = receipt {
+                    self.renewal.wrote(asked);
                     self.hear(asked, repeated, &receipt);
                     if !releases {
                         self.renewal.heard(&receipt);
@@ -79,6 +84,11 @@ impl Driver {
                 self.apply(reply);
             }
             Done::Renewed { asked, outcome } => self.renewed(asked, outcome),
+            Done::Looked { changed } => {
+                if changed {
+                    self.renewal.now();
+                }
+            }
             Done::CallEnded { call, result, sent } => {
                 if self.calls.over(&call) {
                     self.tell_over(&call);

@@ -148,7 +148,7 @@ impl Driver {
     /// Waits for whatever comes first: an answer, the instant, the next renewal, a hint.
     async fn wait(&mut self, until: Option<Timestamp>) {
         let instant = until.map(|until| self.clock.instant(until));
-        let renew_at = self.renewal.due();
+        let (renew_at, look_at) = (self.renewal.due(), self.renewal.look_due());
         self.renewal.listen(&self.store, &self.fence.key).await;
         tokio::select! {
             biased;
@@ -160,6 +160,7 @@ impl Driver {
             }
             Some(heard) = self.heard.recv() => self.on_heard(heard),
             () = at(renew_at) => self.renew(),
+            () = at(look_at) => self.look(),
             () = at(instant) => self.apply(Reply::TimePassed),
             hinted = self.renewal.hint() => self.renewal.hinted(hinted, self.writes_out > 0),
         }

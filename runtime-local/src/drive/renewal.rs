@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use holdover_core::ids::SessionKey;
 use holdover_core::step::Reply;
-use holdover_core::store::{LeaseOutcome, Receipt, Retry, StateStore, StoreError, StoreErrorKind, Watch};
+use holdover_core::store::{
+    InterruptCheck, LeaseOutcome, Receipt, Retry, StateStore, StoreError, StoreErrorKind, Watch,
+};
 use tokio::time::{Instant, timeout};
 
 use super::Driver;
@@ -23,11 +25,19 @@ const OWN_ECHO: Duration = Duration::from_millis(100);
 /// So late is such a hint followed.
 const ECHO_DELAY: Duration = Duration::from_millis(250);
 
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    hinted: Instant,
+    at: Instant,
+}
+
 /// When the lease is renewed next, and what was heard last.
 pub(super) struct Renewal {
     every: Duration,
     next: Instant,
     out: bool,
+    /// When the store is looked at because of a hint, and when that was heard.
+    look: Option<Look>,
     last_write: Option<Instant>,
     news: Option<(holdover_core::ids::InboxSeq, bool)>,
     /// Slows down hints that brought nothing.
@@ -42,6 +52,7 @@ impl Renewal {
             every,
             next: Instant::now() + every,
             out: false,
+            look: None,
             last_write: None,
             news: None,
             quiet: quiet(),
@@ -74,7 +85,13 @@ impl Renewal {
         }
     }
 
-    /// Something may have changed: renew early, since a renewal brings the news.
+    /// When to look at the store.
+    pub(super) fn look_due(&self) -> Option<Instant> {
+        self.look.map(|look| look.at)
+    }
+
+    /// Something may have changed: look soon. Most hints tell of our own writes, and a look, unlike a
+    /// renewal, writes nothing.
     pub(super) fn hinted(&mut self, changed: bool, writing: bool) {
         self.hint = None;
         if !changed {
@@ -82,12 +99,15 @@ impl Renewal {
         }
         let own = writing || self.last_write.is_some_and(|at| at.elapsed() < OWN_ECHO);
         let delay = if own { ECHO_DELAY } else { self.quiet.take() };
-        self.next = self.next.min(Instant::now() + delay);
+        let hinted = Instant::now();
+        let at = self.look.map_or(hinted + delay, |look| look.at.min(hinted + delay));
+        self.look = Some(Look { hinted, at });
     }
 
-    /// A write of our own was answered.
-    pub(super) fn wrote(&mut self) {
+    /// A write of our own was answered. Its receipt tells of all that changed before it was asked for.
+    pub(super) fn wrote(&mut self, asked: Instant) {
         self.last_write = Some(Instant::now());
+        self.look = self.look.filter(|look| look.hinted >= asked);
     }
 
     /// Something brought the news.
@@ -125,11 +145,29 @@ impl Driver {
         });
     }
 
+    /// Looks for what a hint may have told of. What is found is brought by a renewal.
+    pub(super) fn look(&mut self) {
+        self.renewal.look = None;
+        let (store, fence) = (Arc::clone(&self.store), self.fence.clone());
+        let (last_item, interrupt) = self.renewal.news.unwrap_or_default();
+        self.send(async move {
+            let items = store.read_inbox(&fence.key, last_item, 1).await;
+            let arrived = items.map_or(true, |items| !items.is_empty());
+            let changed = arrived
+                || match store.check_interrupt_flag(&fence).await {
+                    Ok(InterruptCheck::Clear) => false,
+                    Ok(InterruptCheck::Waiting(_)) => !interrupt,
+                    Ok(InterruptCheck::StaleFence) | Err(_) => true,
+                };
+            Done::Looked { changed }
+        });
+    }
+
     /// A write of deltas was answered.
     pub(super) fn on_heard(&mut self, heard: Heard) {
         match heard {
             Heard::News(asked, receipt) => {
-                self.renewal.wrote();
+                self.renewal.wrote(asked);
                 self.hear(asked, false, &receipt);
                 self.renewal.heard(&receipt);
                 self.apply(Reply::News(receipt));
@@ -144,6 +182,7 @@ impl Driver {
         self.renewal.next = Instant::now() + self.renewal.every;
         match outcome {
             Ok(LeaseOutcome::Renewed(receipt)) => {
+                self.renewal.wrote(asked);
                 self.hear(asked, false, &receipt);
                 self.renewal.heard(&receipt);
                 self.send_held();

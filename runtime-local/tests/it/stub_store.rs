@@ -43,6 +43,8 @@ pub(crate) struct Faults {
     pub(crate) reads: AtomicU32,
     /// No renewal gets through before.
     pub(crate) no_renewals_until: Mutex<Option<Instant>>,
+    /// How often a lease was to be renewed.
+    pub(crate) renewals: AtomicU32,
     commits: AtomicU32,
     pub(crate) fired: AtomicU32,
 }
@@ -108,6 +110,7 @@ impl StateStore for Stumbling {
         self.inner.compare_and_set_status(key, cas).await
     }
     async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError> {
+        self.faults.renewals.fetch_add(1, Ordering::SeqCst);
         let until = *self.faults.no_renewals_until.lock().unwrap();
         if let Some(until) = until.filter(|until| Instant::now() < *until) {
             self.faults.fired.fetch_add(1, Ordering::SeqCst);
