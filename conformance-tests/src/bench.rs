@@ -111,6 +111,14 @@ impl Bench {
         self.clock.advance(by).await;
     }
 
+    /// Whether time stands still until a case moves it.
+    pub(crate) fn moves_time(&self) -> bool {
+        match &self.clock {
+            ClockControl::Virtual(_) => true,
+            ClockControl::Real { .. } => false,
+        }
+    }
+
     /// The store's clock.
     pub(crate) async fn now(&self) -> CaseResult<Timestamp> {
         match &self.clock {

@@ -13,6 +13,7 @@ mod lease;
 mod list;
 mod message;
 mod pending;
+mod prop;
 mod race;
 mod run;
 mod session;
@@ -23,7 +24,7 @@ mod tenant;
 
 use crate::case::Case;
 
-const LISTS: [&[Case]; 20] = [
+const LISTS: [&[Case]; 21] = [
     session::CASES,
     status::CASES,
     run::CASES,
@@ -44,6 +45,7 @@ const LISTS: [&[Case]; 20] = [
     data::CASES,
     race::CASES,
     crash::CASES,
+    prop::CASES,
 ];
 
 /// Every case of the suite.

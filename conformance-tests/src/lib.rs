@@ -12,12 +12,14 @@ mod harness;
 mod latency;
 mod list;
 mod macros;
+mod model;
 mod ops;
 mod record;
 #[cfg(feature = "reference")]
 pub mod reference;
 mod report;
 mod runner;
+mod script;
 mod snapshot;
 mod shown;
 mod suite;
