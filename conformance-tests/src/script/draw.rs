@@ -53,6 +53,16 @@ fn choices(play: &Play) -> Choices {
     });
     let status = play.model.life(&focus.key()).map(|life| life.row.status);
     let mut all = anytime(&who);
+    let rests = |life: &&crate::model::Life| {
+        life.row.status.at_rest() && life.row.alarm.is_none() && life.row.unread == 0
+    };
+    if play.model.lives.values().filter(rests).count() > 1 {
+        let one = Op::PurgeSessions { older_than: Span::NoTime, status: None, count: 1 };
+        all.push((3, Just(one).boxed()));
+    }
+    if play.model.lives.values().filter(rests).any(|life| life.checkpoints.len() > 1) {
+        all.push((8, Just(Op::PurgeCheckpoints { older_than: Span::NoTime, keep: 1 }).boxed()));
+    }
     match status {
         None => all.extend(nothing_there(play, focus, &who)),
         Some(SessionStatus::Active) if held => all.extend(running(play, focus, &who)),
@@ -77,17 +87,12 @@ fn anytime(who: &BoxedStrategy<Who>) -> Choices {
     vec![
         (3, select(&[Span::Moment, Span::MostOfALease, Span::Lease][..]).prop_map(Op::Pass).boxed()),
         (9, (1_u8..5).prop_map(Op::Again).boxed()),
-        (
-            5,
-            (who.clone(), item(), life(), any::<bool>())
-                .prop_map(|(who, item, life, signal)| Op::Deliver { who, item, life, signal })
-                .boxed(),
-        ),
-        (2, (who.clone(), abort()).prop_map(|(who, abort)| Op::Interrupt { who, abort }).boxed()),
+        (4, deliver(who)),
+        (1, (who.clone(), abort()).prop_map(|(who, abort)| Op::Interrupt { who, abort }).boxed()),
         (2, claim(who)),
         (2, due()),
         (1, who.clone().prop_map(Op::ClaimWithAnswer).boxed()),
-        (8, (who.clone(), look()).prop_map(|(who, at)| Op::Look { who, at }).boxed()),
+        (10, (who.clone(), look()).prop_map(|(who, at)| Op::Look { who, at }).boxed()),
         (1, commit(who, vec![(1, any_part())])),
         (1, create(who)),
         (1, delete(who)),
@@ -129,7 +134,7 @@ fn running(play: &Play, focus: Who, who: &BoxedStrategy<Who>) -> Choices {
 }
 
 fn nobody_holds_it(play: &Play, focus: Who, who: &BoxedStrategy<Who>) -> Choices {
-    let mut all = vec![(14, claim(who)), (3, due()), (6, retry(who)), (2, fork(who.clone())), (3, purge())];
+    let mut all = vec![(14, claim(who)), (3, due()), (7, retry(who)), (3, fork(who.clone())), (3, purge())];
     if has_open(play, focus) {
         all.push((10, answer(who)));
     }
@@ -143,7 +148,14 @@ fn aborted(who: &BoxedStrategy<Who>) -> Choices {
         (4, purge()),
         (1, commit(who, vec![(1, any_part())])),
         (4, (who.clone(), abort()).prop_map(|(who, abort)| Op::Interrupt { who, abort }).boxed()),
+        (4, deliver(who)),
     ]
+}
+
+fn deliver(who: &BoxedStrategy<Who>) -> BoxedStrategy<Op> {
+    (who.clone(), item(), life(), any::<bool>())
+        .prop_map(|(who, item, life, signal)| Op::Deliver { who, item, life, signal })
+        .boxed()
 }
 
 fn create(who: &BoxedStrategy<Who>) -> BoxedStrategy<Op> {
@@ -188,8 +200,8 @@ fn renew(who: &BoxedStrategy<Who>) -> BoxedStrategy<Op> {
 }
 
 fn stage(who: &BoxedStrategy<Who>) -> BoxedStrategy<Op> {
-    let results = vec((call(), text()), 0..3).prop_map(List);
-    let starts = vec(call(), 0..2).prop_map(List);
+    let results = vec((number(), text()), 0..3).prop_map(List);
+    let starts = vec(number(), 0..2).prop_map(List);
     (who.clone(), run(), results, starts)
         .prop_map(|(who, run, results, starts)| Op::Stage { who, run, results, starts })
         .boxed()
@@ -209,7 +221,7 @@ fn check(who: &BoxedStrategy<Who>) -> BoxedStrategy<Op> {
 
 fn answer(who: &BoxedStrategy<Who>) -> BoxedStrategy<Op> {
     let life = prop_oneof![8 => Just(Life::ThisLife), 1 => Just(Life::AnyLife), 1 => Just(Life::EarlierLife)];
-    (who.clone(), key(), text(), pending(), any::<bool>(), life)
+    (who.clone(), key(), text(), number(), any::<bool>(), life)
         .prop_map(|(who, key, text, pending, settles, life)| Op::Answer {
             who,
             key,
@@ -240,13 +252,13 @@ fn fork_into(from: BoxedStrategy<Who>, to: Who) -> BoxedStrategy<Op> {
 }
 
 fn purge() -> BoxedStrategy<Op> {
-    let span = || select(&[Span::Moment, Span::Lease][..]);
+    let span = || prop_oneof![4 => Just(Span::NoTime), 1 => Just(Span::Moment), 1 => Just(Span::Lease)];
     let status = prop_oneof![6 => Just(None), 1 => select(&SessionStatus::ALL[..]).prop_map(Some)];
     let sessions = (span(), status, 1_u8..3)
         .prop_map(|(older_than, status, count)| Op::PurgeSessions { older_than, status, count });
     let checkpoints =
         (span(), 1_u8..3).prop_map(|(older_than, keep)| Op::PurgeCheckpoints { older_than, keep });
-    prop_oneof![2 => sessions, 3 => checkpoints].boxed()
+    prop_oneof![1 => sessions, 2 => checkpoints].boxed()
 }
 
 fn commit(who: &BoxedStrategy<Who>, parts: Vec<(u32, BoxedStrategy<Part>)>) -> BoxedStrategy<Op> {
@@ -260,14 +272,12 @@ fn commit(who: &BoxedStrategy<Who>, parts: Vec<(u32, BoxedStrategy<Part>)>) -> B
 fn fitting_parts(play: &Play, focus: Who) -> Vec<(u32, BoxedStrategy<Part>)> {
     let mut parts = vec![
         (1, any_part()),
-        (4, text().prop_map(Part::State).boxed()),
-        (2, Just(Part::Checkpoint).boxed()),
+        (2, text().prop_map(Part::State).boxed()),
+        (4, text().prop_map(Part::Keep).boxed()),
         (4, text().prop_map(Part::Say).boxed()),
-        (2, (call(), text()).prop_map(|(call, text)| Part::StageNow(call, text)).boxed()),
-        (3, text().prop_map(Part::Event).boxed()),
+        (2, (number(), text()).prop_map(|(call, text)| Part::StageNow(call, text)).boxed()),
+        (5, text().prop_map(Part::Event).boxed()),
         (1, (1_u32..3).prop_map(Part::Streamed).boxed()),
-        (3, open()),
-        (2, Just(Part::Seen).boxed()),
         (1, (0_u8..10).prop_map(Part::End).boxed()),
     ];
     let Some(life) = play.model.life(&focus.key()) else { return parts };
@@ -275,25 +285,36 @@ fn fitting_parts(play: &Play, focus: Who) -> Vec<(u32, BoxedStrategy<Part>)> {
         let weight = if waits.kind == InterruptKind::Abort { 6 } else { 3 };
         parts.push((weight, Just(Part::ConfirmInterrupt).boxed()));
     }
-    if !life.staged.is_empty() {
-        parts.push((5, call().prop_map(Part::Promote).boxed()));
+    let staged = numbers(|call| life.staged.iter().any(|staged| staged.call.as_str() == format!("call-{call}")));
+    if !staged.is_empty() {
+        parts.push((5, select(staged).prop_map(Part::Promote).boxed()));
     }
-    if !life.open().is_empty() {
+    let asked = |pending: &u8| {
+        let id = format!("pending-{pending}");
+        life.asked.iter().find(move |asked| asked.call.id.as_str() == id)
+    };
+    let unasked = numbers(|pending| asked(pending).is_none());
+    if !unasked.is_empty() {
+        parts.push((5, open(select(unasked).boxed())));
+    }
+    let open = numbers(|pending| asked(pending).is_some_and(|asked| asked.open));
+    if !open.is_empty() {
         let answered = life.open().iter().any(|call| call.last_answer > life.row.inbox_seen);
-        parts.push((if answered { 10 } else { 4 }, pending().prop_map(Part::Close).boxed()));
+        parts.push((if answered { 10 } else { 2 }, select(open).prop_map(Part::Close).boxed()));
     }
     if !life.unread().is_empty() {
-        parts.push((5, Just(Part::Consume).boxed()));
+        parts.push((12, Just(Part::Consume).boxed()));
+        parts.push((6, Just(Part::Seen).boxed()));
     }
     parts
 }
 
 fn any_part() -> BoxedStrategy<Part> {
     prop_oneof![
-        call().prop_map(Part::Promote),
-        (call(), text()).prop_map(|(call, text)| Part::StageNow(call, text)),
-        open(),
-        pending().prop_map(Part::Close),
+        number().prop_map(Part::Promote),
+        (number(), text()).prop_map(|(call, text)| Part::StageNow(call, text)),
+        open(number()),
+        number().prop_map(Part::Close),
         Just(Part::Consume),
         Just(Part::Checkpoint),
         Just(Part::ConfirmInterrupt),
@@ -301,23 +322,26 @@ fn any_part() -> BoxedStrategy<Part> {
     .boxed()
 }
 
-fn open() -> BoxedStrategy<Part> {
+fn open(pending: BoxedStrategy<u8>) -> BoxedStrategy<Part> {
     let deadline = prop_oneof![4 => Just(When::Never), 2 => Just(When::Soon), 1 => Just(When::Before)];
-    (pending(), prop_oneof![8 => 1_u32..3, 1 => Just(0)], deadline)
+    (pending, prop_oneof![8 => 1_u32..3, 1 => Just(0)], deadline)
         .prop_map(|(pending, needed, deadline)| Part::Open { pending, needed, deadline })
         .boxed()
 }
 
 fn leave() -> BoxedStrategy<Leave> {
     let status = prop_oneof![
-        6 => Just(SessionStatus::Suspended),
+        4 => Just(SessionStatus::Suspended),
         4 => Just(SessionStatus::Idle),
-        5 => select(&SessionStatus::ALL[..]),
+        3 => Just(SessionStatus::Failed),
+        2 => Just(SessionStatus::Interrupted),
+        1 => Just(SessionStatus::Aborted),
+        1 => Just(SessionStatus::Active),
     ];
     let to = (status, when(), 0_u32..3);
     prop_oneof![
-        10 => Just(Leave::Stay),
-        5 => to.prop_map(|(status, deadline, wake_on)| Leave::To { status, deadline, wake_on }),
+        6 => Just(Leave::Stay),
+        6 => to.prop_map(|(status, deadline, wake_on)| Leave::To { status, deadline, wake_on }),
         1 => when().prop_map(Leave::GiveBack),
     ]
     .boxed()
@@ -330,16 +354,16 @@ fn look() -> BoxedStrategy<Look> {
         1 => Just(Look::PendingCalls),
         2 => (0_u64..3, 1_u64..6).prop_map(|(from, to)| Look::Messages { from, to }),
         2 => (0_u64..2, 0_u32..4).prop_map(|(after, limit)| Look::Inbox { after, limit }),
-        2 => (life(), prop_oneof![1 => Just(0_u32), 3 => Just(1), 6 => Just(200)])
+        5 => (life(), prop_oneof![1 => Just(0_u32), 4 => Just(1), 4 => Just(200)])
             .prop_map(|(of, limit)| Look::Events { of, limit }),
         1 => Just(Look::Runs),
-        1 => Just(Look::Checkpoints),
+        2 => Just(Look::Checkpoints),
     ]
     .boxed()
 }
 
 fn items() -> BoxedStrategy<List<Item>> {
-    prop_oneof![3 => Just(List(Vec::new())), 1 => vec(item(), 1..3).prop_map(List)].boxed()
+    prop_oneof![3 => Just(List(Vec::new())), 2 => vec(item(), 1..3).prop_map(List)].boxed()
 }
 
 fn item() -> BoxedStrategy<Item> {
@@ -348,19 +372,22 @@ fn item() -> BoxedStrategy<Item> {
 }
 
 fn key() -> BoxedStrategy<u8> {
-    prop_oneof![2 => Just(0_u8), 1 => 1_u8..3].boxed()
+    prop_oneof![1 => Just(0_u8), 1 => 1_u8..3].boxed()
 }
 
 fn text() -> BoxedStrategy<Text> {
     prop_oneof![2 => Just(Text::One), 1 => Just(Text::Other)].boxed()
 }
 
-fn call() -> BoxedStrategy<u8> {
-    (1_u8..3).boxed()
+/// The calls, and the pending calls, of scripts.
+const NUMBERS: std::ops::Range<u8> = 1..4;
+
+fn number() -> BoxedStrategy<u8> {
+    NUMBERS.boxed()
 }
 
-fn pending() -> BoxedStrategy<u8> {
-    (1_u8..3).boxed()
+fn numbers(those: impl FnMut(&u8) -> bool) -> Vec<u8> {
+    NUMBERS.filter(those).collect()
 }
 
 fn when() -> BoxedStrategy<When> {

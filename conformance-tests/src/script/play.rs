@@ -99,6 +99,7 @@ impl Who {
 
 pub(super) fn duration(span: Span) -> Duration {
     match span {
+        Span::NoTime => Duration::ZERO,
         Span::Moment => Duration::from_secs(1),
         Span::MostOfALease => LEASE * 2 / 3,
         Span::Lease => LEASE,

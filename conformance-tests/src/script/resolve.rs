@@ -239,7 +239,8 @@ impl Play {
     fn with(&self, who: Who, mut commit: Commit, part: Part) -> Commit {
         let life = self.there(who);
         match part {
-            Part::State(said) => {
+            Part::State(said) | Part::Keep(said) => {
+                commit.checkpoint |= matches!(part, Part::Keep(_));
                 commit.state = Some(NewState { format: StateFormat(2), payload: text(said) });
             }
             Part::Checkpoint => commit.checkpoint = true,
@@ -258,7 +259,9 @@ impl Play {
                 let unread = life.map(model::Life::unread).unwrap_or_default();
                 let oldest = unread.iter().map(|item| item.seq).find(left);
                 let none = life.map_or(InboxSeq(1), |life| life.row.last_item.next());
-                commit.consumed.push(oldest.unwrap_or(none));
+                let seq = oldest.unwrap_or(none);
+                commit.inbox_seen = commit.inbox_seen.max(Some(seq));
+                commit.consumed.push(seq);
             }
             Part::Seen => commit.inbox_seen = life.map(|life| life.row.last_item),
             Part::ConfirmInterrupt => {

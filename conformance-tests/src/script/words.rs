@@ -22,6 +22,7 @@ pub(crate) enum Who {
 /// How long, told in leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Span {
+    NoTime,
     Moment,
     MostOfALease,
     Lease,
@@ -86,6 +87,9 @@ pub(crate) enum Begin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     State(Text),
+    /// A state, kept as a checkpoint.
+    Keep(Text),
+    /// A checkpoint of no state of its own.
     Checkpoint,
     Say(Text),
     Promote(u8),

@@ -12,7 +12,7 @@ use crate::script::{Coverage, List, Powers, Script, Scripts};
 use holdover_core::store::StateStore;
 
 /// How many scripts there are, unless the variable `HOLDOVER_CASES` says so.
-const SCRIPTS: u32 = 24;
+const SCRIPTS: u32 = 16;
 const OPERATIONS_MAX: usize = 80;
 /// How many times as many may be played until everything was reached.
 const MORE_TO_COVER: u32 = 10;
@@ -53,12 +53,17 @@ impl Until {
 
 /// Plays as many scripts as there are, and answers what was reached. `Err`: the shortest script that was
 /// found on which the store and the model differ.
-pub(super) async fn search(t: &Bench, compare: Compare, story: Story, until: Until) -> CaseResult<(Powers, Coverage)> {
+pub(super) async fn search(
+    t: &Bench,
+    compare: Compare,
+    story: Story,
+    until: Until,
+    mut reached: Coverage,
+) -> CaseResult<(Powers, Coverage)> {
     let (ask, mut asked) = mpsc::unbounded_channel::<Asked>();
     let seed = t.seed();
     // What proptest draws from cannot be held across an await, so it has a thread of its own.
     let drawing = tokio::task::spawn_blocking(move || draw(seed, until.scripts(), &ask));
-    let mut reached = Coverage::default();
     let powers = Powers::of(&t.store.capabilities(), t.moves_time());
     while let Some((script, answer)) = asked.recv().await {
         let played = play(t.another().await, &script, compare, story, &mut reached).await;
