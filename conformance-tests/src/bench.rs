@@ -60,6 +60,11 @@ impl Bench {
         Recorded::new(self.world.peer().await, number, self.history.clone())
     }
 
+    /// A program that opens the same data, to be killed.
+    pub(crate) fn child(&self) -> Option<std::process::Command> {
+        self.world.child()
+    }
+
     /// `count` handles on the same data.
     pub(crate) async fn peers(&self, count: usize) -> Vec<Handle> {
         let mut peers = Vec::new();

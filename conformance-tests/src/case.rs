@@ -41,12 +41,15 @@ impl fmt::Display for Level {
 pub enum Capability {
     /// `wait_for_change` returns early when a peer changes something.
     ChangeHints,
+    /// The harness can start a program that opens the same data, to be killed.
+    ChildProcess,
 }
 
 impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::ChangeHints => "change_hints",
+            Self::ChildProcess => "child_process",
         })
     }
 }

@@ -9,6 +9,7 @@ mod event;
 mod fence;
 mod inbox;
 mod interrupt;
+mod kill;
 mod lease;
 mod list;
 mod message;
@@ -24,7 +25,7 @@ mod tenant;
 
 use crate::case::Case;
 
-const LISTS: [&[Case]; 21] = [
+const LISTS: [&[Case]; 22] = [
     session::CASES,
     status::CASES,
     run::CASES,
@@ -45,6 +46,7 @@ const LISTS: [&[Case]; 21] = [
     data::CASES,
     race::CASES,
     crash::CASES,
+    kill::CASES,
     prop::CASES,
 ];
 

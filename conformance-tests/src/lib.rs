@@ -3,6 +3,7 @@
 mod bench;
 mod case;
 mod cases;
+mod child;
 mod clock;
 mod difference;
 mod failure;
@@ -27,6 +28,7 @@ mod suite;
 pub use bench::Bench;
 pub use case::{Capability, Case, CaseFuture, Kind, Level};
 pub use cases::all;
+pub use child::serve_child;
 pub use clock::{ClockControl, VirtualClock};
 pub use failure::{CaseResult, Failure};
 pub use gap::Gap;

@@ -287,6 +287,8 @@ macro_rules! __each_conformance_case {
             }
             crash {
                 core cancel_sweep_every_mutating_op,
+                child_process sigkill_acked_is_durable,
+                child_process sigkill_never_partial_commit,
             }
             prop {
                 core sequential_model_equivalence,

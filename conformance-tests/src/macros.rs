@@ -46,6 +46,9 @@ macro_rules! __conformance_test {
     (change_hints [change_hints $($rest:ident)*] $($test:tt)*) => {
         $crate::__conformance_test! { @run $($test)* }
     };
+    (child_process [child_process $($rest:ident)*] $($test:tt)*) => {
+        $crate::__conformance_test! { @run $($test)* }
+    };
     ($claim:ident [$other:ident $($rest:ident)*] $($test:tt)*) => {
         $crate::__conformance_test! { $claim [$($rest)*] $($test)* }
     };
@@ -60,6 +63,9 @@ macro_rules! __conformance_test {
     };
     (change_hints [] $($test:tt)*) => {
         $crate::__conformance_test! { @ignore "change_hints is not claimed", $($test)* }
+    };
+    (child_process [] $($test:tt)*) => {
+        $crate::__conformance_test! { @ignore "child_process is not claimed", $($test)* }
     };
     (@run $harness:expr, $category:ident $name:ident) => {
         #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::StreamExt;
-use holdover_conformance_tests::{Case, Level, Status, all, run};
+use holdover_conformance_tests::{Case, Level, all, run};
 
 use crate::fault::Mutant;
 use crate::reasons::KILL_NOTHING;
@@ -103,7 +103,7 @@ async fn fails(mutant: &'static Mutant, case: &'static Case) -> bool {
     let task = tokio::spawn(async move { run(case, Harness::new(mutant), SEED).await.status });
     let abort = task.abort_handle();
     match tokio::time::timeout(CASE_TIME_MAX, task).await {
-        Ok(Ok(status)) => status != Status::Passed,
+        Ok(Ok(status)) => status.is_failure(),
         Ok(Err(_)) => true,
         Err(_) => {
             abort.abort();
