@@ -52,6 +52,11 @@ impl Bench {
         self.seed
     }
 
+    /// Begins the history anew, for a story that is told again.
+    pub(crate) fn forget_history(&self) {
+        self.history.forget();
+    }
+
     // Handles and time
 
     /// A second handle on the same data.

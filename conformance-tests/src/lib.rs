@@ -21,8 +21,8 @@ pub mod reference;
 mod report;
 mod runner;
 mod script;
-mod snapshot;
 mod shown;
+mod snapshot;
 mod suite;
 
 pub use bench::Bench;

@@ -54,6 +54,14 @@ async fn child() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn without_a_program_to_kill_nothing_is_said() {
+    let case = all().find(|case| case.id == "crash.sigkill_acked_is_durable").expect("the case");
+    let report = run(case, SqliteHarness::in_folder(std::env::temp_dir()), 0).await;
+    let reason = Some("the harness starts no child process");
+    assert_eq!((report.status, report.skipped.as_deref()), (Status::Skipped, reason));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_commit_that_is_acknowledged_before_it_is_written_is_missed() {
     let case = all().find(|case| case.id == "crash.sigkill_acked_is_durable").expect("the case");
     let harness = SqliteHarness::in_folder(std::env::temp_dir()).child_program(this_program);

@@ -59,7 +59,8 @@ async fn sweep(t: &Bench, when: impl Fn(u64) -> (u64, Duration)) -> CaseResult {
         in_commit += u64::from(killed.asked.starts_with("commit"));
         check(t, round, &killed).await.map_err(|failure| {
             let Killed { acknowledged, asked } = &killed;
-            failure.within(format!("round {round}, {acknowledged:?} acknowledged, killed while asking {asked}"))
+            failure
+                .within(format!("round {round}, {acknowledged:?} acknowledged, killed while asking {asked}"))
         })?;
     }
     ensure!(in_commit > 0, "expected a kill while a commit was out\n    found    none in {kills} kills");
@@ -85,7 +86,9 @@ fn kill(mut command: Command, round: u64, after: u64, then: Duration) -> CaseRes
         while said.acknowledged.is_none_or(|nth| nth < after) {
             if !said.read_one() {
                 let found = format!("found    that it ended while asking {}", said.asked);
-                return Err(Failure::new(format!("expected the child to write until it is killed\n    {found}")));
+                return Err(Failure::new(format!(
+                    "expected the child to write until it is killed\n    {found}"
+                )));
             }
         }
         std::thread::sleep(then);
@@ -181,7 +184,8 @@ async fn repeat(store: &Handle, round: u64, nth: u64) -> CaseResult<Option<()>> 
 /// Everything of the first `commits` commits is there, together, and nothing of another.
 fn whole(found: &Snapshot, commits: u64) -> CaseResult {
     let nths = || 1..=commits;
-    let messages: Vec<String> = nths().flat_map(|nth| [format!("result {nth}"), format!("message {nth}")]).collect();
+    let messages: Vec<String> =
+        nths().flat_map(|nth| [format!("result {nth}"), format!("message {nth}")]).collect();
     ensure_eq!(texts(found.messages.iter().map(|message| &message.payload)), messages, "the messages");
     ensure!(dense(found.messages.iter().map(|message| message.seq.0)), "expected messages without a gap");
     let events: Vec<String> = nths().map(|nth| format!("event {nth}")).collect();
@@ -204,9 +208,15 @@ fn whole(found: &Snapshot, commits: u64) -> CaseResult {
     // What comes before a commit is there or not; the commit takes it all.
     let next = commits + 1;
     let unread: Vec<String> = found.inbox.iter().map(|item| item.key.to_string()).collect();
-    ensure!(unread.is_empty() || unread == [format!("item-{next}")], "expected no other item\n    found    {unread:?}");
+    ensure!(
+        unread.is_empty() || unread == [format!("item-{next}")],
+        "expected no other item\n    found    {unread:?}"
+    );
     let staged: Vec<String> = session.staged.results.iter().map(|result| result.call.to_string()).collect();
-    ensure!(staged.is_empty() || staged == [format!("call-{next}")], "expected no other result\n    found    {staged:?}");
+    ensure!(
+        staged.is_empty() || staged == [format!("call-{next}")],
+        "expected no other result\n    found    {staged:?}"
+    );
     ensure_eq!(session.unread, unread.len() as u64, "how many items are unread");
     Ok(())
 }

@@ -7,8 +7,8 @@ use holdover_core::payload::{Digest, Payload};
 use holdover_core::store::rules::{CommitFacts, PendingFacts, SessionRow, Unseen};
 use holdover_core::store::{
     Checkpoint, Commit, CommitOutcome, Delivery, DeltaBatch, DeltaOutcome, InboxItem, ItemKind, Labels,
-    NewMessage, NewPending, PendingCall, Receipt, RunEnded, RunRecord, StagedResult, StoredDelta, StoredEvent,
-    StoredItem, StoredMessage, Wake,
+    NewMessage, NewPending, PendingCall, Receipt, RunEnded, RunRecord, StagedResult, StoredDelta,
+    StoredEvent, StoredItem, StoredMessage, Wake,
 };
 use holdover_core::time::Timestamp;
 

@@ -105,7 +105,10 @@ impl Model {
                 return Err(StageOutcome::StaleFence);
             }
             let call = |call: &holdover_core::ids::CallId| StageOutcome::Conflict { call: call.clone() };
-            staging.results.iter().try_for_each(|result| life.stage(result).map_err(|()| call(&result.call)))?;
+            staging
+                .results
+                .iter()
+                .try_for_each(|result| life.stage(result).map_err(|()| call(&result.call)))?;
             life.starts.extend(staging.starts.iter().cloned());
             Ok(life.row.receipt(now))
         });

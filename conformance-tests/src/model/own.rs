@@ -31,9 +31,8 @@ impl Model {
 
     pub(crate) fn claim_due(&mut self, due: &ClaimDue) -> Vec<Claim> {
         let now = self.now;
-        let rings = |life: &&mut Life| {
-            life.row.is_due(&due.queues, due.newest_format, due.tenant.as_ref(), now)
-        };
+        let rings =
+            |life: &&mut Life| life.row.is_due(&due.queues, due.newest_format, due.tenant.as_ref(), now);
         let mut ringing: Vec<&mut Life> = self.lives.values_mut().filter(rings).collect();
         ringing.sort_by_key(|life| (life.row.alarm, life.row.key.clone()));
         let claims = ringing.into_iter().zip(&due.runs).map(|(life, run)| {

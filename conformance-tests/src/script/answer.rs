@@ -2,9 +2,9 @@
 
 use holdover_core::store::{
     Applied, CasOutcome, Checkpoint, Claim, ClaimOutcome, CommitOutcome, CreateOutcome, DeleteOutcome,
-    Delivery, DeltaOutcome, DeltaPage, EventPage, ForkOutcome, InterruptCheck, InterruptOutcome, LeaseOutcome,
-    PendingCall, PurgeReport, Retry, RunRecord, Session, SessionStatus, SessionSummary, StageOutcome,
-    StoreError, StoreErrorKind, StoredEvent, StoredItem, StoredMessage,
+    Delivery, DeltaOutcome, DeltaPage, EventPage, ForkOutcome, InterruptCheck, InterruptOutcome,
+    LeaseOutcome, PendingCall, PurgeReport, Retry, RunRecord, Session, SessionStatus, SessionSummary,
+    StageOutcome, StoreError, StoreErrorKind, StoredEvent, StoredItem, StoredMessage,
 };
 
 /// What one request is answered.

@@ -69,11 +69,7 @@ const REACHABLE: &[(&str, Needs, &[&str])] = &[
     ("list_runs", Nothing, &["nothing", "one", "several", "error: not found"]),
     ("list_pending", Nothing, &["nothing", "one", "several"]),
     ("list_checkpoints", Nothing, &["nothing", "one", "several", "error: not found"]),
-    (
-        "fork_session",
-        Forks,
-        &["forked", "already exists", "no source", "no checkpoint", "invalid argument"],
-    ),
+    ("fork_session", Forks, &["forked", "already exists", "no source", "no checkpoint", "invalid argument"]),
     ("purge", Purge, &["nothing", "sessions", "sessions, and more", "checkpoints", "invalid argument"]),
 ];
 
@@ -143,7 +139,9 @@ mod tests {
                 let tree = Scripts::sequential_strategy(40..=80).new_tree(&mut runner).unwrap();
                 let (mut play, steps, _): (Play, _, _) = tree.current();
                 for (_, op) in steps {
-                    if play.pass(&op).is_none() && let Some((request, answer)) = play.ask(&op) {
+                    if play.pass(&op).is_none()
+                        && let Some((request, answer)) = play.ask(&op)
+                    {
                         reached.note(&request, &answer);
                     }
                 }

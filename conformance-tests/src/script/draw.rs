@@ -9,8 +9,8 @@ use proptest::strategy::{BoxedStrategy, Union};
 use proptest_state_machine::ReferenceStateMachine;
 
 use super::{
-    At, Begin, By, First, Item, Leave, Life, List, Look, Named, Op, Part, Play, Powers, Run, Span, Text, When,
-    Who,
+    At, Begin, By, First, Item, Leave, Life, List, Look, Named, Op, Part, Play, Powers, Run, Span, Text,
+    When, Who,
 };
 
 /// The machine by whose state the next operation of a script is drawn.
@@ -160,7 +160,8 @@ fn deliver(who: &BoxedStrategy<Who>) -> BoxedStrategy<Op> {
 
 fn create(who: &BoxedStrategy<Who>) -> BoxedStrategy<Op> {
     let when = || select(&[When::Before, When::Soon][..]);
-    let begin = prop_oneof![3 => Just(Begin::Resting), 1 => when().prop_map(Begin::Due), 2 => Just(Begin::Held)];
+    let begin =
+        prop_oneof![3 => Just(Begin::Resting), 1 => when().prop_map(Begin::Due), 2 => Just(Begin::Held)];
     let life = prop_oneof![6 => Just(Life::AnyLife), 2 => Just(Life::ThisLife), 1 => Just(Life::EarlierLife)];
     (who.clone(), begin, items(), life)
         .prop_map(|(who, begin, items, life)| Op::Create { who, begin, items, life })
@@ -254,8 +255,11 @@ fn fork_into(from: BoxedStrategy<Who>, to: Who) -> BoxedStrategy<Op> {
 fn purge() -> BoxedStrategy<Op> {
     let span = || prop_oneof![4 => Just(Span::NoTime), 1 => Just(Span::Moment), 1 => Just(Span::Lease)];
     let status = prop_oneof![6 => Just(None), 1 => select(&SessionStatus::ALL[..]).prop_map(Some)];
-    let sessions = (span(), status, 1_u8..3)
-        .prop_map(|(older_than, status, count)| Op::PurgeSessions { older_than, status, count });
+    let sessions = (span(), status, 1_u8..3).prop_map(|(older_than, status, count)| Op::PurgeSessions {
+        older_than,
+        status,
+        count,
+    });
     let checkpoints =
         (span(), 1_u8..3).prop_map(|(older_than, keep)| Op::PurgeCheckpoints { older_than, keep });
     prop_oneof![1 => sessions, 2 => checkpoints].boxed()
@@ -285,7 +289,8 @@ fn fitting_parts(play: &Play, focus: Who) -> Vec<(u32, BoxedStrategy<Part>)> {
         let weight = if waits.kind == InterruptKind::Abort { 6 } else { 3 };
         parts.push((weight, Just(Part::ConfirmInterrupt).boxed()));
     }
-    let staged = numbers(|call| life.staged.iter().any(|staged| staged.call.as_str() == format!("call-{call}")));
+    let staged =
+        numbers(|call| life.staged.iter().any(|staged| staged.call.as_str() == format!("call-{call}")));
     if !staged.is_empty() {
         parts.push((5, select(staged).prop_map(Part::Promote).boxed()));
     }

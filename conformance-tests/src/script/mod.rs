@@ -11,7 +11,7 @@ mod resolve;
 mod words;
 
 pub(crate) use answer::Answer;
-pub(crate) use coverage::{Coverage};
+pub(crate) use coverage::Coverage;
 pub(crate) use draw::Scripts;
 pub(crate) use list::{List, list};
 pub(crate) use play::{Play, Powers};

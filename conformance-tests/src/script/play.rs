@@ -81,7 +81,8 @@ impl Play {
     /// The incarnation of a life of the session, `ahead` of the newest.
     pub(super) fn incarnation(&self, who: Who, ahead: i64) -> Incarnation {
         let life = self.lives[who as usize].saturating_add_signed(ahead);
-        Incarnation(Uuid::from_u128((1 << 64 | u128::from(life)) << 8 | who as u128))
+        // What differs stands first, where a failure shows it.
+        Incarnation(Uuid::from_u128((1 << 28 | u128::from(life) << 8 | who as u128) << 96))
     }
 }
 

@@ -6,7 +6,8 @@ use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey, TenantId};
 use holdover_core::store::{
     Capabilities, ClaimDue, ClaimOne, Commit, CommitSurvives, DeleteMode, DeltaBatch, EventCursor, EventPage,
     InboxItem, Interrupt, ItemKind, MessageRange, NewFork, NewSession, PendingQuery, RetentionRule,
-    SessionQuery, SessionSummary, SharedBy, Staging, Start, StateStore, StatusCas, StoreError, StoreErrorKind,
+    SessionQuery, SessionSummary, SharedBy, Staging, Start, StateStore, StatusCas, StoreError,
+    StoreErrorKind,
 };
 
 use super::Answer;
@@ -109,7 +110,9 @@ impl Request {
                 Answer::of(store.compare_and_set_status(&key, cas).await, Answer::CompareAndSet)
             }
             Self::Renew(fence, lease) => Answer::of(store.renew_lease(&fence, lease).await, Answer::Renew),
-            Self::Stage(fence, staging) => Answer::of(store.stage_result(&fence, staging).await, Answer::Stage),
+            Self::Stage(fence, staging) => {
+                Answer::of(store.stage_result(&fence, staging).await, Answer::Stage)
+            }
             Self::Commit(fence, commit) => {
                 let outcome = store.save_state_and_promote_staging(&fence, *commit).await;
                 Answer::of(outcome, Answer::Commit)
@@ -193,7 +196,9 @@ impl Request {
                 inbox.truncate(*limit as usize);
                 Answer::ReadInbox(inbox)
             }
-            Self::ReadEvents(key, after, limit) => Answer::read_events(read_events(model, key, after, *limit)),
+            Self::ReadEvents(key, after, limit) => {
+                Answer::read_events(read_events(model, key, after, *limit))
+            }
             Self::ListRuns(key) => Answer::ListRuns(snapshot(key).runs),
             Self::ListCheckpoints(key) => Answer::ListCheckpoints(snapshot(key).checkpoints),
         }

@@ -3,8 +3,8 @@
 use holdover_core::ids::{CheckpointId, Epoch, Fence, InboxSeq, RunId, StateFormat, Version};
 use holdover_core::store::{
     ClaimDue, ClaimOne, Commit, DeleteMode, DeltaBatch, EventCursor, InboxItem, Interrupt, InterruptKind,
-    ItemKind, Labels, NewFork, NewMessage, NewPending, NewSession, NewState, OutcomeKind, PendingKind, Queues, Release,
-    Remove, RetentionRule, RunEnd, StagedResult, Staging, Start, StatusCas,
+    ItemKind, Labels, NewFork, NewMessage, NewPending, NewSession, NewState, OutcomeKind, PendingKind,
+    Queues, Release, Remove, RetentionRule, RunEnd, StagedResult, Staging, Start, StatusCas,
 };
 use holdover_core::time::Timestamp;
 use std::num::NonZeroU32;
@@ -21,7 +21,9 @@ impl Play {
     pub(super) fn resolve(&self, op: &Op) -> Option<Request> {
         Some(match op {
             Op::Pass(_) => return None,
-            Op::Create { who, begin, items, life } => Request::Create(self.create(*who, *begin, items, *life)),
+            Op::Create { who, begin, items, life } => {
+                Request::Create(self.create(*who, *begin, items, *life))
+            }
             Op::Delete { who, forced } => {
                 let mode = if *forced { DeleteMode::Force } else { DeleteMode::UnlessActive };
                 Request::Delete(who.key(), mode)
@@ -286,7 +288,8 @@ impl Play {
             First::Start => 1,
             First::Gap => last + 2,
         };
-        let deltas = (first..).take(usize::from(count)).map(|place| bytes(&format!("delta {place}"))).collect();
+        let deltas =
+            (first..).take(usize::from(count)).map(|place| bytes(&format!("delta {place}"))).collect();
         DeltaBatch { stream, first, deltas }
     }
 

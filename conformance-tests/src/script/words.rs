@@ -96,7 +96,11 @@ pub(crate) enum Part {
     StageNow(u8, Text),
     Event(Text),
     Streamed(u32),
-    Open { pending: u8, needed: u32, deadline: When },
+    Open {
+        pending: u8,
+        needed: u32,
+        deadline: When,
+    },
     Close(u8),
     /// The oldest item that is unread; the one after the newest if there is none.
     Consume,
@@ -148,25 +152,102 @@ pub(crate) enum Look {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Op {
     Pass(Span),
-    Create { who: Who, begin: Begin, items: List<Item>, life: Life },
-    Delete { who: Who, forced: bool },
-    Claim { who: Who, version: Named, items: List<Item> },
+    Create {
+        who: Who,
+        begin: Begin,
+        items: List<Item>,
+        life: Life,
+    },
+    Delete {
+        who: Who,
+        forced: bool,
+    },
+    Claim {
+        who: Who,
+        version: Named,
+        items: List<Item>,
+    },
     /// As a claim, with an answer among its items, which no claim may bring.
     ClaimWithAnswer(Who),
-    ClaimDue { count: u8, queue: Option<u8>, format: u32, tenant_of: Option<Who> },
-    Retry { who: Who, version: Named, to: SessionStatus, items: List<Item> },
-    Renew { who: Who, run: Run, span: Span },
-    Stage { who: Who, run: Run, results: List<(u8, Text)>, starts: List<u8> },
-    Commit { who: Who, run: Run, version: Named, parts: List<Part>, leave: Leave },
-    Deltas { who: Who, run: Run, stream: u32, first: First, count: u8 },
-    CheckInterrupt { who: Who, run: Run },
-    Deliver { who: Who, item: Item, life: Life, signal: bool },
-    Answer { who: Who, key: u8, text: Text, pending: u8, settles: bool, life: Life },
-    Interrupt { who: Who, abort: bool },
-    Fork { from: Who, at: At, to: Who, status: SessionStatus, life: Life },
-    PurgeSessions { older_than: Span, status: Option<SessionStatus>, count: u8 },
-    PurgeCheckpoints { older_than: Span, keep: u8 },
+    ClaimDue {
+        count: u8,
+        queue: Option<u8>,
+        format: u32,
+        tenant_of: Option<Who>,
+    },
+    Retry {
+        who: Who,
+        version: Named,
+        to: SessionStatus,
+        items: List<Item>,
+    },
+    Renew {
+        who: Who,
+        run: Run,
+        span: Span,
+    },
+    Stage {
+        who: Who,
+        run: Run,
+        results: List<(u8, Text)>,
+        starts: List<u8>,
+    },
+    Commit {
+        who: Who,
+        run: Run,
+        version: Named,
+        parts: List<Part>,
+        leave: Leave,
+    },
+    Deltas {
+        who: Who,
+        run: Run,
+        stream: u32,
+        first: First,
+        count: u8,
+    },
+    CheckInterrupt {
+        who: Who,
+        run: Run,
+    },
+    Deliver {
+        who: Who,
+        item: Item,
+        life: Life,
+        signal: bool,
+    },
+    Answer {
+        who: Who,
+        key: u8,
+        text: Text,
+        pending: u8,
+        settles: bool,
+        life: Life,
+    },
+    Interrupt {
+        who: Who,
+        abort: bool,
+    },
+    Fork {
+        from: Who,
+        at: At,
+        to: Who,
+        status: SessionStatus,
+        life: Life,
+    },
+    PurgeSessions {
+        older_than: Span,
+        status: Option<SessionStatus>,
+        count: u8,
+    },
+    PurgeCheckpoints {
+        older_than: Span,
+        keep: u8,
+    },
     /// The request so many requests ago, byte for byte.
     Again(u8),
-    Look { who: Who, at: Look },
+    Look {
+        who: Who,
+        at: Look,
+    },
 }

@@ -145,5 +145,7 @@ impl Stage {
 fn without_instants(text: &str) -> String {
     let mut parts = text.split('@');
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| text + "@" + part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-'))
+    parts.fold(first, |text, part| {
+        text + "@" + part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-')
+    })
 }

@@ -5,8 +5,8 @@ use holdover_core::store::SessionStatus::*;
 use holdover_core::store::Wake::*;
 
 use crate::script::{
-    At::*, Begin::*, By::*, First::*, Item, Leave::*, Life::*, Look::*, Named::*, Op::*, Part::*, Run::*, Script,
-    Span::*, Text::*, When::*, Who::*, list,
+    At::*, Begin::*, By::*, First::*, Item, Leave::*, Life::*, Look::*, Named::*, Op::*, Part::*, Run::*,
+    Script, Span::*, Text::*, When::*, Who::*, list,
 };
 
 /// Every script with what it is about.
@@ -33,7 +33,10 @@ fn unread_answer() -> Script {
         (First, Commit { who: A, run: Newest, version: Right, parts: list([Close(1)]), leave: PARKED }),
         (First, Commit { who: A, run: Newest, version: Right, parts: list([Event(One)]), leave: PARKED }),
         (First, ClaimDue { count: 2, queue: None, format: 2, tenant_of: None }),
-        (First, Commit { who: A, run: Newest, version: Right, parts: list([Close(1), Consume]), leave: AT_REST }),
+        (
+            First,
+            Commit { who: A, run: Newest, version: Right, parts: list([Close(1), Consume]), leave: AT_REST },
+        ),
         (Peer, Answer { who: A, key: 2, text: One, pending: 1, settles: false, life: ThisLife }),
     ])
 }
@@ -46,7 +49,10 @@ fn two_deciders() -> Script {
         (First, Answer { who: A, key: 1, text: One, pending: 1, settles: true, life: ThisLife }),
         (Peer, Answer { who: A, key: 2, text: Other, pending: 1, settles: false, life: ThisLife }),
         (Peer, Answer { who: A, key: 1, text: One, pending: 1, settles: true, life: ThisLife }),
-        (First, Deliver { who: A, item: Item { key: 1, text: Other, wake: Now }, life: AnyLife, signal: false }),
+        (
+            First,
+            Deliver { who: A, item: Item { key: 1, text: Other, wake: Now }, life: AnyLife, signal: false },
+        ),
     ])
 }
 
@@ -66,7 +72,10 @@ fn lost_acknowledgement() -> Script {
 fn carried_items() -> Script {
     let item = |key, text| Item { key, text, wake: Count };
     list([
-        (First, Create { who: A, begin: Resting, items: list([item(1, One), item(1, Other)]), life: AnyLife }),
+        (
+            First,
+            Create { who: A, begin: Resting, items: list([item(1, One), item(1, Other)]), life: AnyLife },
+        ),
         (First, Create { who: A, begin: Held, items: list([item(1, One)]), life: ThisLife }),
         (First, Commit { who: A, run: Newest, version: Right, parts: list([Consume]), leave: FAILED }),
         (First, Retry { who: A, version: Right, to: Suspended, items: list([item(1, Other)]) }),
@@ -82,7 +91,10 @@ fn streams() -> Script {
         (First, Create { who: A, begin: Held, items: list([]), life: AnyLife }),
         (First, Deltas { who: A, run: Newest, stream: 1, first: Next, count: 2 }),
         (First, Deltas { who: A, run: Newest, stream: 1, first: Gap, count: 1 }),
-        (First, Commit { who: A, run: Newest, version: Right, parts: list([Say(One), Streamed(1)]), leave: Stay }),
+        (
+            First,
+            Commit { who: A, run: Newest, version: Right, parts: list([Say(One), Streamed(1)]), leave: Stay },
+        ),
         (First, Deltas { who: A, run: Newest, stream: 1, first: Start, count: 1 }),
         (First, Deltas { who: A, run: Newest, stream: 2, first: Next, count: 1 }),
         (Peer, Look { who: A, at: Events { of: AnyLife, limit: 200 } }),

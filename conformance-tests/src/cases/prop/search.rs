@@ -68,12 +68,14 @@ pub(super) async fn search(
     while let Some((script, answer)) = asked.recv().await {
         let played = play(t.another().await, &script, compare, story, &mut reached).await;
         // Nobody listens any more if the search was given up.
-        let _ = answer.send((played.steps, went(&played.result, until, || reached.missing(powers).is_empty())));
+        let _ =
+            answer.send((played.steps, went(&played.result, until, || reached.missing(powers).is_empty())));
     }
     let found = drawing.await.map_err(|error| Failure::new(format!("no scripts were drawn: {error}")))?;
     let Err(script) = found else {
         return Ok((powers, reached));
     };
+    t.forget_history();
     let again = play(t.another().await, &script, compare, story, &mut reached).await;
     let shown = shown(&script);
     Err(match again.result {
