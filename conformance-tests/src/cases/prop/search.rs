@@ -46,7 +46,7 @@ impl Until {
         let scripts: u32 = set.unwrap_or(SCRIPTS);
         match self {
             Self::Played => scripts,
-            Self::Covered => scripts.saturating_mul(MORE_TO_COVER),
+            Self::Covered => scripts.max(SCRIPTS).saturating_mul(MORE_TO_COVER),
         }
     }
 }
