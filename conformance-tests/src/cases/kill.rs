@@ -175,10 +175,11 @@ async fn check(t: &Bench, round: u64, killed: &Killed) -> CaseResult {
 /// None: what the commit promotes or consumes is not there.
 async fn repeat(store: &Handle, round: u64, nth: u64) -> CaseResult<Option<()>> {
     let outcome = store.save_state_and_promote_staging(&child::fence(round), child::commit(nth)).await?;
-    match outcome {
-        CommitOutcome::NotStaged { .. } | CommitOutcome::NotInInbox { .. } => Ok(None),
-        applied => Ok(Some(want!(applied, CommitOutcome::Committed(_)))),
+    if let CommitOutcome::NotStaged { .. } | CommitOutcome::NotInInbox { .. } = outcome {
+        return Ok(None);
     }
+    want!(outcome, CommitOutcome::Committed(_));
+    Ok(Some(()))
 }
 
 /// Everything of the first `commits` commits is there, together, and nothing of another.

@@ -9,7 +9,7 @@ use proptest::strategy::{BoxedStrategy, Union};
 use proptest_state_machine::ReferenceStateMachine;
 
 use super::{
-    At, Begin, By, First, Item, Leave, Life, List, Look, Named, Op, Part, Play, Powers, Run, Span, Text,
+    Begin, By, First, Item, Leave, List, Look, Meant, Named, Op, Part, Place, Play, Powers, Run, Span, Text,
     When, Who,
 };
 
@@ -162,7 +162,8 @@ fn create(who: &BoxedStrategy<Who>) -> BoxedStrategy<Op> {
     let when = || select(&[When::Before, When::Soon][..]);
     let begin =
         prop_oneof![3 => Just(Begin::Resting), 1 => when().prop_map(Begin::Due), 2 => Just(Begin::Held)];
-    let life = prop_oneof![6 => Just(Life::AnyLife), 2 => Just(Life::ThisLife), 1 => Just(Life::EarlierLife)];
+    let life =
+        prop_oneof![6 => Just(Meant::AnyLife), 2 => Just(Meant::ThisLife), 1 => Just(Meant::EarlierLife)];
     (who.clone(), begin, items(), life)
         .prop_map(|(who, begin, items, life)| Op::Create { who, begin, items, life })
         .boxed()
@@ -221,7 +222,8 @@ fn check(who: &BoxedStrategy<Who>) -> BoxedStrategy<Op> {
 }
 
 fn answer(who: &BoxedStrategy<Who>) -> BoxedStrategy<Op> {
-    let life = prop_oneof![8 => Just(Life::ThisLife), 1 => Just(Life::AnyLife), 1 => Just(Life::EarlierLife)];
+    let life =
+        prop_oneof![8 => Just(Meant::ThisLife), 1 => Just(Meant::AnyLife), 1 => Just(Meant::EarlierLife)];
     (who.clone(), key(), text(), number(), any::<bool>(), life)
         .prop_map(|(who, key, text, pending, settles, life)| Op::Answer {
             who,
@@ -235,8 +237,8 @@ fn answer(who: &BoxedStrategy<Who>) -> BoxedStrategy<Op> {
 }
 
 fn fork(from: BoxedStrategy<Who>) -> BoxedStrategy<Op> {
-    let at = select(&[At::NewestCheckpoint, At::OldestCheckpoint, At::NoCheckpoint][..]);
-    let life = prop_oneof![6 => Just(Life::ThisLife), 1 => Just(Life::EarlierLife)];
+    let at = select(&[Place::NewestCheckpoint, Place::OldestCheckpoint, Place::NoCheckpoint][..]);
+    let life = prop_oneof![6 => Just(Meant::ThisLife), 1 => Just(Meant::EarlierLife)];
     let status = prop_oneof![6 => Just(SessionStatus::Idle), 1 => select(&SessionStatus::ALL[..])];
     (from, at, select(&Who::ALL[..]), status, life)
         .prop_map(|(from, at, to, status, life)| Op::Fork { from, at, to, status, life })
@@ -245,8 +247,8 @@ fn fork(from: BoxedStrategy<Who>) -> BoxedStrategy<Op> {
 
 fn fork_into(from: BoxedStrategy<Who>, to: Who) -> BoxedStrategy<Op> {
     let status = select(&[SessionStatus::Idle, SessionStatus::Interrupted, SessionStatus::Failed][..]);
-    let at = prop_oneof![4 => Just(At::NewestCheckpoint), 4 => Just(At::OldestCheckpoint), 1 => Just(At::NoCheckpoint)];
-    let life = prop_oneof![8 => Just(Life::ThisLife), 1 => Just(Life::EarlierLife)];
+    let at = prop_oneof![4 => Just(Place::NewestCheckpoint), 4 => Just(Place::OldestCheckpoint), 1 => Just(Place::NoCheckpoint)];
+    let life = prop_oneof![8 => Just(Meant::ThisLife), 1 => Just(Meant::EarlierLife)];
     (from, at, status, life)
         .prop_map(move |(from, at, status, life)| Op::Fork { from, at, to, status, life })
         .boxed()
@@ -399,8 +401,8 @@ fn when() -> BoxedStrategy<When> {
     select(&[When::Never, When::Before, When::Soon][..]).boxed()
 }
 
-fn life() -> BoxedStrategy<Life> {
-    prop_oneof![6 => Just(Life::AnyLife), 3 => Just(Life::ThisLife), 2 => Just(Life::EarlierLife)].boxed()
+fn life() -> BoxedStrategy<Meant> {
+    prop_oneof![6 => Just(Meant::AnyLife), 3 => Just(Meant::ThisLife), 2 => Just(Meant::EarlierLife)].boxed()
 }
 
 fn run() -> BoxedStrategy<Run> {

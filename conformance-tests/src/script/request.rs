@@ -72,6 +72,14 @@ impl Request {
         }
     }
 
+    /// The session that it creates.
+    pub(crate) fn creates(&self) -> Option<&SessionKey> {
+        if let Self::Create(new) = self {
+            return Some(&new.key);
+        }
+        if let Self::Fork { new, .. } = self { Some(&new.key) } else { None }
+    }
+
     /// Whether it is about this session, or may be.
     pub(crate) fn is_about(&self, key: &SessionKey) -> bool {
         match self {

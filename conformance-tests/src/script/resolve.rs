@@ -11,7 +11,7 @@ use std::num::NonZeroU32;
 
 use super::play::{LEASE, Play, duration};
 use super::{
-    At, Begin, First, Item, Leave, Life, Look, Named, Op, Part, Request, Run, Span, Text, When, Who,
+    Begin, First, Item, Leave, Look, Meant, Named, Op, Part, Place, Request, Run, Span, Text, When, Who,
 };
 use crate::fixture::{bytes, id};
 use crate::model;
@@ -33,7 +33,7 @@ impl Play {
                 Request::Claim(who.key(), ClaimOne { expected_version, ..self.one(items) })
             }
             Op::ClaimWithAnswer(who) => {
-                let answer = self.answer(*who, 0, Text::One, 1, false, Life::ThisLife);
+                let answer = self.answer(*who, 0, Text::One, 1, false, Meant::ThisLife);
                 Request::Claim(who.key(), ClaimOne { items: vec![answer], ..self.one(&[]) })
             }
             Op::ClaimDue { count, queue, format, tenant_of } => {
@@ -129,12 +129,12 @@ impl Play {
         self.model.life(&who.key())
     }
 
-    fn create(&self, who: Who, begin: Begin, items: &[Item], life: Life) -> NewSession {
+    fn create(&self, who: Who, begin: Begin, items: &[Item], life: Meant) -> NewSession {
         let items = self.items(items, "first");
         let incarnation = match life {
-            Life::AnyLife => None,
-            Life::ThisLife => Some(self.incarnation(who, 1)),
-            Life::EarlierLife => Some(self.incarnation(who, -1)),
+            Meant::AnyLife => None,
+            Meant::ThisLife => Some(self.incarnation(who, 1)),
+            Meant::EarlierLife => Some(self.incarnation(who, -1)),
         };
         let meant_for = |item: InboxItem| InboxItem { incarnation, ..item };
         NewSession {
@@ -179,7 +179,7 @@ impl Play {
         if key == 0 { self.name(fresh) } else { format!("key-{key}") }
     }
 
-    fn answer(&self, who: Who, key: u8, said: Text, pending: u8, settles: bool, life: Life) -> InboxItem {
+    fn answer(&self, who: Who, key: u8, said: Text, pending: u8, settles: bool, life: Meant) -> InboxItem {
         InboxItem {
             key: id(&self.key(key, "answer")),
             kind: ItemKind::Answer { pending: id(&format!("pending-{pending}")), settles },
@@ -203,11 +203,11 @@ impl Play {
         Fence { key: who.key(), incarnation, epoch }
     }
 
-    fn life(&self, who: Who, life: Life) -> Option<holdover_core::ids::Incarnation> {
+    fn life(&self, who: Who, life: Meant) -> Option<holdover_core::ids::Incarnation> {
         match life {
-            Life::AnyLife => None,
-            Life::ThisLife => Some(self.incarnation(who, 0)),
-            Life::EarlierLife => Some(self.incarnation(who, -1)),
+            Meant::AnyLife => None,
+            Meant::ThisLife => Some(self.incarnation(who, 0)),
+            Meant::EarlierLife => Some(self.incarnation(who, -1)),
         }
     }
 
@@ -293,12 +293,12 @@ impl Play {
         DeltaBatch { stream, first, deltas }
     }
 
-    fn checkpoint(&self, of: Who, at: At) -> CheckpointId {
+    fn checkpoint(&self, of: Who, at: Place) -> CheckpointId {
         let all = self.there(of).map(|life| life.checkpoints.as_slice()).unwrap_or_default();
         let found = match at {
-            At::NewestCheckpoint => all.last(),
-            At::OldestCheckpoint => all.first(),
-            At::NoCheckpoint => None,
+            Place::NewestCheckpoint => all.last(),
+            Place::OldestCheckpoint => all.first(),
+            Place::NoCheckpoint => None,
         };
         found.map_or(CheckpointId(1_000), |checkpoint| checkpoint.id)
     }
@@ -326,9 +326,9 @@ impl Play {
             Look::Inbox { after, limit } => Request::ReadInbox(key, InboxSeq(after), limit),
             Look::Events { of, limit } => {
                 let cursor = match of {
-                    Life::AnyLife => EventCursor::START,
-                    Life::ThisLife => self.there(who).map_or(EventCursor::START, model::Life::cursor),
-                    Life::EarlierLife => EventCursor::after(self.incarnation(who, -1), Default::default()),
+                    Meant::AnyLife => EventCursor::START,
+                    Meant::ThisLife => self.there(who).map_or(EventCursor::START, model::Life::cursor),
+                    Meant::EarlierLife => EventCursor::after(self.incarnation(who, -1), Default::default()),
                 };
                 Request::ReadEvents(key, cursor, limit)
             }

@@ -54,7 +54,8 @@ pub(crate) enum Named {
 
 /// Which life of a session an item is meant for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Life {
+#[allow(clippy::enum_variant_names, reason = "a script shows them without the name of the enum")]
+pub(crate) enum Meant {
     AnyLife,
     ThisLife,
     EarlierLife,
@@ -129,7 +130,8 @@ pub(crate) enum First {
 
 /// Which checkpoint a fork begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum At {
+#[allow(clippy::enum_variant_names, reason = "a script shows them without the name of the enum")]
+pub(crate) enum Place {
     NewestCheckpoint,
     OldestCheckpoint,
     NoCheckpoint,
@@ -143,7 +145,7 @@ pub(crate) enum Look {
     PendingCalls,
     Messages { from: u64, to: u64 },
     Inbox { after: u64, limit: u32 },
-    Events { of: Life, limit: u32 },
+    Events { of: Meant, limit: u32 },
     Runs,
     Checkpoints,
 }
@@ -156,7 +158,7 @@ pub(crate) enum Op {
         who: Who,
         begin: Begin,
         items: List<Item>,
-        life: Life,
+        life: Meant,
     },
     Delete {
         who: Who,
@@ -213,7 +215,7 @@ pub(crate) enum Op {
     Deliver {
         who: Who,
         item: Item,
-        life: Life,
+        life: Meant,
         signal: bool,
     },
     Answer {
@@ -222,7 +224,7 @@ pub(crate) enum Op {
         text: Text,
         pending: u8,
         settles: bool,
-        life: Life,
+        life: Meant,
     },
     Interrupt {
         who: Who,
@@ -230,10 +232,10 @@ pub(crate) enum Op {
     },
     Fork {
         from: Who,
-        at: At,
+        at: Place,
         to: Who,
         status: SessionStatus,
-        life: Life,
+        life: Meant,
     },
     PurgeSessions {
         older_than: Span,

@@ -5,12 +5,15 @@ use holdover_core::store::SessionStatus::*;
 use holdover_core::store::Wake::*;
 
 use crate::script::{
-    At::*, Begin::*, By::*, First::*, Item, Leave::*, Life::*, Look::*, Named::*, Op::*, Part::*, Run::*,
+    Begin::*, By::*, First::*, Item, Leave::*, Look::*, Meant::*, Named::*, Op::*, Part::*, Place::*, Run::*,
     Script, Span::*, Text::*, When::*, Who::*, list,
 };
 
-/// Every script with what it is about.
-pub(super) const REGRESSIONS: [(&str, fn() -> Script); 7] = [
+/// A script and what it is about.
+type Kept = (&'static str, fn() -> Script);
+
+/// Every script.
+pub(super) const REGRESSIONS: [Kept; 7] = [
     ("an answer that the run has not read", unread_answer),
     ("of two deciders the first is accepted", two_deciders),
     ("a commit whose acknowledgement was lost, repeated by a run that is over", lost_acknowledgement),
