@@ -22,7 +22,7 @@ pub(super) enum Compare {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Story {
     Straight,
-    /// After every third operation.
+    /// After every fifth operation.
     Reopened,
 }
 
@@ -48,7 +48,7 @@ pub(super) async fn play(
     };
     for (nth, (by, op)) in script.iter().enumerate() {
         played.steps = nth + 1;
-        if story == Story::Reopened && nth % 3 == 2 {
+        if story == Story::Reopened && nth % 5 == 4 {
             stage = stage.reopen().await;
         }
         if let Err(failure) = stage.step(*by, op, reached).await {
