@@ -34,7 +34,8 @@ pub(crate) fn markdown(matrix: &Matrix) -> String {
         "# The kill matrix\n\n\
          The suite is tested too: {} broken stores, each the reference with one fault, run under its {cases} cases. \
          Every one must be killed by a case, none by more than a third of them, and every case of the levels core \
-         and distributed must kill one. Written, and compared with what is here, by\n\n\
+         and distributed must kill one. Left out are the stories that are drawn at random (`prop.*`, which \
+         `tests/scripts.rs` tries on some of these stores) and the processes that are killed. Written, and compared with what is here, by\n\n\
          ```\ncargo run -p holdover-conformance-tests --features mutants --bin mutants -- --write\n```\n\n\
          ## Broken stores\n\n\
          | broken store | what is broken | killed by | cases |\n|---|---|---|---|\n",
