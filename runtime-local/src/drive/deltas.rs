@@ -7,10 +7,11 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use holdover_core::delta::Delta;
-use holdover_core::ids::Fence;
+use holdover_core::ids::{Fence, MessageSeq};
 use holdover_core::payload::Payload;
 use holdover_core::store::{DeltaBatch, DeltaOutcome, Receipt, Retry, StateStore, StoreError};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::runtime::Backoff;
@@ -23,12 +24,34 @@ pub(super) enum Heard {
     Lost,
 }
 
+/// Tells when the store has what the model was shown. Before that no delta of its answer is written: they
+/// would void the deltas of the message before, which is only on its way.
+pub(super) struct Written {
+    message: MessageSeq,
+    newest: watch::Receiver<MessageSeq>,
+}
+
+impl Written {
+    /// `message`: the newest that the model was shown. `newest`: the newest that the store has.
+    pub(super) fn new(message: MessageSeq, newest: watch::Receiver<MessageSeq>) -> Self {
+        Self { message, newest }
+    }
+
+    async fn wait(&mut self) {
+        if self.newest.wait_for(|newest| *newest >= self.message).await.is_err() {
+            // The run is over.
+            pending().await
+        }
+    }
+}
+
 /// The deltas of one model call on their way to the store. One batch is out at a time; what comes meanwhile
 /// waits and travels with the next.
 pub(super) struct Deltas {
     store: Arc<dyn StateStore>,
     fence: Fence,
     heard: UnboundedSender<Heard>,
+    shown: Written,
     stream: u32,
     /// None once nothing more is written.
     every: Option<Duration>,
@@ -53,6 +76,7 @@ impl Deltas {
         store: Arc<dyn StateStore>,
         fence: Fence,
         heard: UnboundedSender<Heard>,
+        shown: Written,
         stream: u32,
         every: Option<Duration>,
     ) -> Self {
@@ -60,6 +84,7 @@ impl Deltas {
             store,
             fence,
             heard,
+            shown,
             stream,
             every,
             waiting: Vec::new(),
@@ -91,6 +116,7 @@ impl Deltas {
                 Some(due) => sleep_until(due).await,
                 None => pending().await,
             }
+            self.shown.wait().await;
             self.send();
         }
     }

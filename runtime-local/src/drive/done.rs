@@ -58,7 +58,7 @@ impl Driver {
                 if let Some(receipt) = receipt {
                     self.hear(asked, repeated, &receipt);
                     if !releases {
-                        self.renewal.heard(&receipt);
+                        self.renewal.heard(asked, &receipt);
                     }
                 }
                 self.apply(reply);

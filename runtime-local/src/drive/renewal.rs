@@ -27,6 +27,8 @@ const ECHO_DELAY: Duration = Duration::from_millis(250);
 pub(super) struct Renewal {
     every: Duration,
     next: Instant,
+    /// When a hint was heard, and when it is followed.
+    hinted: Option<(Instant, Instant)>,
     out: bool,
     last_write: Option<Instant>,
     news: Option<(holdover_core::ids::InboxSeq, bool)>,
@@ -41,6 +43,7 @@ impl Renewal {
         Self {
             every,
             next: Instant::now() + every,
+            hinted: None,
             out: false,
             last_write: None,
             news: None,
@@ -51,7 +54,8 @@ impl Renewal {
 
     /// When to renew; never while a renewal is out.
     pub(super) fn due(&self) -> Option<Instant> {
-        (!self.out).then_some(self.next)
+        let next = self.hinted.map_or(self.next, |(_, at)| at.min(self.next));
+        (!self.out).then_some(next)
     }
 
     /// Renews as soon as possible.
@@ -74,7 +78,8 @@ impl Renewal {
         }
     }
 
-    /// Something may have changed: renew early, since a renewal brings the news.
+    /// Something may have changed: renew early, since a renewal brings the news, unless something else
+    /// brings it before.
     pub(super) fn hinted(&mut self, changed: bool, writing: bool) {
         self.hint = None;
         if !changed {
@@ -82,7 +87,9 @@ impl Renewal {
         }
         let own = writing || self.last_write.is_some_and(|at| at.elapsed() < OWN_ECHO);
         let delay = if own { ECHO_DELAY } else { self.quiet.take() };
-        self.next = self.next.min(Instant::now() + delay);
+        let now = Instant::now();
+        let at = self.hinted.map_or(now + delay, |(_, at)| at.min(now + delay));
+        self.hinted = Some((now, at));
     }
 
     /// A write of our own was answered.
@@ -90,8 +97,9 @@ impl Renewal {
         self.last_write = Some(Instant::now());
     }
 
-    /// Something brought the news.
-    pub(super) fn heard(&mut self, receipt: &Receipt) {
+    /// Something that was asked for at this instant brought the news.
+    pub(super) fn heard(&mut self, asked: Instant, receipt: &Receipt) {
+        self.hinted = self.hinted.filter(|(heard, _)| asked < *heard);
         let news = Some((receipt.last_item, receipt.interrupt));
         if news != self.news {
             self.news = news;
@@ -131,7 +139,7 @@ impl Driver {
             Heard::News(asked, receipt) => {
                 self.renewal.wrote();
                 self.hear(asked, false, &receipt);
-                self.renewal.heard(&receipt);
+                self.renewal.heard(asked, &receipt);
                 self.apply(Reply::News(receipt));
             }
             Heard::Lost if self.releasing > 0 => {}
@@ -142,10 +150,11 @@ impl Driver {
     pub(super) fn renewed(&mut self, asked: Instant, outcome: Result<LeaseOutcome, StoreError>) {
         self.renewal.out = false;
         self.renewal.next = Instant::now() + self.renewal.every;
+        self.renewal.hinted = None;
         match outcome {
             Ok(LeaseOutcome::Renewed(receipt)) => {
                 self.hear(asked, false, &receipt);
-                self.renewal.heard(&receipt);
+                self.renewal.heard(asked, &receipt);
                 self.send_held();
                 self.apply(Reply::News(receipt));
             }

@@ -37,6 +37,8 @@ pub(crate) struct Faults {
     pub(crate) late_commit: AtomicU32,
     /// Answers to claims of what is due come so much later.
     pub(crate) late_claims: Mutex<Duration>,
+    /// How often a lease was renewed.
+    pub(crate) renewals: AtomicU32,
     /// How often the store was read, in whatever way.
     pub(crate) reads: AtomicU32,
     /// No renewal gets through before.
@@ -106,6 +108,7 @@ impl StateStore for Stumbling {
         self.inner.compare_and_set_status(key, cas).await
     }
     async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError> {
+        self.faults.renewals.fetch_add(1, Ordering::SeqCst);
         let until = *self.faults.no_renewals_until.lock().unwrap();
         if let Some(until) = until.filter(|until| Instant::now() < *until) {
             self.faults.fired.fetch_add(1, Ordering::SeqCst);
