@@ -14,6 +14,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use crate::clock::far;
 use crate::runtime::Backoff;
 
 /// What a write of deltas brought for the run.
@@ -99,7 +100,7 @@ impl Deltas {
     pub(super) fn push(&mut self, delta: Delta) {
         let Some(every) = self.every else { return };
         if self.waiting.is_empty() && self.due.is_none() {
-            self.due = Some(Instant::now() + every);
+            self.due = Some(far(Instant::now(), every));
         }
         Delta::coalesce(&mut self.waiting, delta);
     }
@@ -153,7 +154,7 @@ impl Deltas {
                 // The run may be over.
                 let _ = self.heard.send(Heard::News(asked, receipt));
                 if let Some(every) = self.every.filter(|_| !self.waiting.is_empty()) {
-                    self.due = Some(asked + every);
+                    self.due = Some(far(asked, every));
                 }
             }
             Ok(DeltaOutcome::StaleFence) => {

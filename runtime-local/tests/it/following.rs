@@ -323,3 +323,15 @@ async fn deltas_bring_the_news_that_a_renewal_would() {
     assert!(began.elapsed() > Duration::from_secs(30), "it was slow");
     assert!(renewals <= regular + 1, "{renewals} renewals, {regular} are due");
 }
+
+#[tokio::test(start_paused = true)]
+async fn deltas_may_be_gathered_for_longer_than_a_clock_can_count() {
+    let store = store();
+    let apart = Duration::from_millis(110);
+    let model = Script::new(move |_| Say::Slowly { pieces: pieces(3), apart, whole: true });
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let agents = Agents::new().with(Arc::clone(&agent));
+    let options = RuntimeOptions { delta_interval: Some(Duration::MAX), ..options() };
+    let front = Runtime::new(Arc::new(store), Arc::new(agents), options);
+    completes(front.execute(say(&agent, "go")).await.unwrap()).await;
+}
