@@ -6,7 +6,7 @@ use holdover_core::agent::{Durability, Limits, Prices, StopCondition};
 use holdover_core::gate::{ApprovalRule, RuleAction, RuleGate, Verdict};
 use holdover_core::ids::ToolName;
 use holdover_models::{ModelRef, Provider};
-use holdover_tools::BUILT_IN;
+use holdover_tools::{BUILT_IN, CommandTool};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use toml::Spanned;
@@ -26,6 +26,8 @@ struct AgentFile {
     instructions_file: Option<Spanned<PathBuf>>,
     #[serde(default)]
     tools: Vec<Spanned<String>>,
+    #[serde(default)]
+    tool: Vec<Spanned<CommandTool>>,
     #[serde(default)]
     approval: Vec<Spanned<ApprovalRule>>,
     #[serde(default)]
@@ -152,8 +154,15 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         }
         tools.push(name.clone());
     }
+    let mut commands: Vec<CommandTool> = Vec::new();
+    for tool in file.tool {
+        let span = tool.span();
+        commands.push(declared(tool.into_inner(), &commands, folder).map_err(|why| at(span, why))?);
+    }
+    let names: Vec<&str> =
+        tools.iter().map(String::as_str).chain(commands.iter().map(|tool| tool.name.as_str())).collect();
     for rule in &file.approval {
-        if !fits_any(rule.get_ref(), &tools) {
+        if !fits_any(rule.get_ref(), &names) {
             let pattern = &rule.get_ref().tool;
             return Err(at(rule.span(), format!("approval: tool {pattern:?} is none of the agent's tools")));
         }
@@ -188,10 +197,30 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
                 }
                 (None, None) => current_folder()?,
             },
+            commands,
             approval: file.approval.into_iter().map(Spanned::into_inner).collect(),
             pass_environment: file.pass_environment,
         },
     })
+}
+
+/// The tool of a `[[tool]]` table, if it can be one beside `others`. Its program is looked for beside the file.
+fn declared(mut tool: CommandTool, others: &[CommandTool], folder: &Path) -> Result<CommandTool, String> {
+    tool.check().map_err(|error| error.to_string())?;
+    let name = tool.name.as_str();
+    if BUILT_IN.contains(&name) {
+        return Err(format!("tool {name}: a built-in tool has this name"));
+    }
+    if others.iter().any(|other| other.name == tool.name) {
+        return Err(format!("tool {name}: is declared twice"));
+    }
+    if let Some(program) = tool.command.first_mut().filter(|program| program.contains('/')) {
+        let place = folder.join(&program);
+        let place =
+            place.canonicalize().map_err(|error| format!("tool {name}: {}: {error}", place.display()))?;
+        *program = place.to_string_lossy().into_owned();
+    }
+    Ok(tool)
 }
 
 /// The model: the command line's, else the file's. A script is looked for beside whatever names it.
@@ -226,7 +255,7 @@ pub(crate) fn current_folder() -> Result<PathBuf, String> {
 }
 
 /// Whether a rule says anything of these tools: one that does not is a typing error that guards nothing.
-fn fits_any(rule: &ApprovalRule, tools: &[String]) -> bool {
+fn fits_any(rule: &ApprovalRule, tools: &[&str]) -> bool {
     let alone = RuleGate::new(vec![ApprovalRule { action: RuleAction::Deny, ..rule.clone() }]);
     tools.iter().filter_map(|tool| ToolName::new(tool).ok()).any(|tool| match alone.decide(&tool, false) {
         Verdict::Deny { .. } => true,
@@ -240,6 +269,8 @@ fn line_of(text: &str, at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use holdover_core::tool::EffectClass;
+
     use super::*;
 
     const WHOLE: &str = r#"
@@ -256,6 +287,18 @@ provider = "openai"
 name = "qwen3"
 base_url = "http://127.0.0.1:8080/v1"
 api_key_env = "KEY"
+
+[[tool]]
+name = "charge"
+description = "Charges a card"
+command = ["/bin/sh", "charge.sh"]
+effect = "idempotent"
+timeout_seconds = 5
+parameters = { type = "object", properties = { cents = { type = "integer" } }, required = ["cents"] }
+
+[[approval]]
+tool = "charge"
+action = "ask"
 
 [[approval]]
 tool = "write_*"
@@ -284,6 +327,10 @@ prices = { input_microusd = 1 }
         assert_eq!(agent.durability, Durability::Sync);
         assert_eq!(agent.stop_when.len(), 2);
         assert_eq!(agent.recipe.approval[0].action, RuleAction::Ask);
+        assert_eq!(agent.tools, ["read_file", "write_file", "run_command"]);
+        let [charge] = agent.recipe.commands.as_slice() else { panic!("{:?}", agent.recipe.commands) };
+        assert_eq!((charge.effect, charge.timeout_seconds), (EffectClass::Idempotent, Some(5)));
+        assert_eq!(charge.parameters["required"], serde_json::json!(["cents"]));
         assert!(agent.recipe.root.is_absolute());
     }
 
@@ -317,6 +364,22 @@ prices = { input_microusd = 1 }
             (
                 "model = 'openai:m'\ntools = ['write_file']\n[[approval]]\ntool = '*'\naction = 'aks'\n",
                 "line 5: unknown variant `aks`, expected one of",
+            ),
+            (
+                "model = 'openai:m'\n[[tool]]\nname = 'a'\ndescription = ''\ncommand = []\n",
+                "line 2: tool a: command: is empty",
+            ),
+            (
+                "model = 'openai:m'\n[[tool]]\nname = 'sleep'\ndescription = ''\ncommand = ['true']\n",
+                "line 2: tool sleep: a built-in tool has this name",
+            ),
+            (
+                "model = 'openai:m'\n[[tool]]\nname = 'a'\ndescription = ''\ncommand = ['./no-such']\n",
+                "line 2: tool a: /agents/./no-such: ",
+            ),
+            (
+                "model = 'openai:m'\n[[tool]]\nname = 'a'\ndescription = ''\ncommand = ['a']\neffect = 'x'\n",
+                "line 6: unknown variant `x`, expected one of",
             ),
             ("instructions = ''\n", "model: none is given"),
             ("model = 'openai:m'\nroot = '/no/such/folder'\n", "line 2: root: /no/such/folder: "),

@@ -11,7 +11,7 @@ use holdover_core::ids::QueueLabel;
 use holdover_core::payload::Payload;
 use holdover_models::{ModelRef, connect};
 use holdover_runtime_local::{Agent, AgentSource, Definition};
-use holdover_tools::{Root, ToolSet};
+use holdover_tools::{CommandTool, Root, ToolSet};
 use serde::{Deserialize, Serialize};
 
 /// Everything an agent is built from.
@@ -45,6 +45,9 @@ pub(crate) struct Recipe {
     pub(crate) model: ModelRef,
     /// The folder that the file tools see.
     pub(crate) root: PathBuf,
+    /// Its tools that are programs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) commands: Vec<CommandTool>,
     /// The rules of its gate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) approval: Vec<ApprovalRule>,
@@ -60,10 +63,12 @@ impl Blueprint {
             Definition::read(definition).map_err(|error| format!("definition: {error}"))?;
         let source = source.ok_or("definition: another program made this session: no source is stored")?;
         let recipe = Recipe::deserialize(source).map_err(|error| format!("definition: source: {error}"))?;
+        let built_in =
+            spec.tools.iter().filter(|tool| recipe.commands.iter().all(|own| own.name != tool.name));
         Ok(Self {
+            tools: built_in.map(|tool| tool.name.to_string()).collect(),
             name: spec.name,
             instructions: spec.instructions,
-            tools: spec.tools.iter().map(|tool| tool.name.to_string()).collect(),
             limits: spec.limits,
             stop_when: spec.stop_when,
             durability: spec.durability,
@@ -73,7 +78,7 @@ impl Blueprint {
 
     /// The agent, or what it lacks in this process.
     pub(crate) fn build(&self) -> Result<Agent, String> {
-        let Recipe { version, model, root, approval, pass_environment } = &self.recipe;
+        let Recipe { version, model, root, commands, approval, pass_environment } = &self.recipe;
         let root = Root::open(root).map_err(|error| error.to_string())?;
         let tools = ToolSet::new(root).pass_environment(pass_environment);
         let source = serde_json::to_value(&self.recipe).map_err(|error| error.to_string())?;
@@ -90,6 +95,9 @@ impl Blueprint {
         for name in &self.tools {
             let tool = tools.tool(name).ok_or_else(|| format!("tool {name}: is not built in"))?;
             agent = agent.shared_tool(tool);
+        }
+        for command in commands {
+            agent = agent.shared_tool(tools.command(command).map_err(|error| error.to_string())?);
         }
         for condition in &self.stop_when {
             agent = agent.stop_when(condition.clone());

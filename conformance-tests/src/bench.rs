@@ -52,12 +52,22 @@ impl Bench {
         self.seed
     }
 
+    /// Begins the history anew, for a story that is told again.
+    pub(crate) fn forget_history(&self) {
+        self.history.forget();
+    }
+
     // Handles and time
 
     /// A second handle on the same data.
     pub(crate) async fn peer(&self) -> Handle {
         let number = self.handles.fetch_add(1, Ordering::Relaxed);
         Recorded::new(self.world.peer().await, number, self.history.clone())
+    }
+
+    /// A program that opens the same data, to be killed.
+    pub(crate) fn child(&self) -> Option<std::process::Command> {
+        self.world.child()
     }
 
     /// `count` handles on the same data.
@@ -109,6 +119,14 @@ impl Bench {
     /// Lets `by` pass on the store's clock.
     pub(crate) async fn advance(&self, by: Duration) {
         self.clock.advance(by).await;
+    }
+
+    /// Whether time stands still until a case moves it.
+    pub(crate) fn moves_time(&self) -> bool {
+        match &self.clock {
+            ClockControl::Virtual(_) => true,
+            ClockControl::Real { .. } => false,
+        }
     }
 
     /// The store's clock.

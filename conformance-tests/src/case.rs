@@ -45,6 +45,8 @@ pub enum Capability {
     Forks,
     /// It can remove by age.
     Retention,
+    /// The harness can start a program that opens the same data, to be killed.
+    ChildProcess,
 }
 
 impl fmt::Display for Capability {
@@ -53,6 +55,7 @@ impl fmt::Display for Capability {
             Self::ChangeHints => "change_hints",
             Self::Forks => "forks",
             Self::Retention => "retention",
+            Self::ChildProcess => "child_process",
         })
     }
 }

@@ -15,10 +15,12 @@ mod fork;
 mod fork_repeat;
 mod inbox;
 mod interrupt;
+mod kill;
 mod lease;
 mod list;
 mod message;
 mod pending;
+mod prop;
 mod race;
 mod retention;
 mod run;
@@ -30,7 +32,7 @@ mod tenant;
 
 use crate::case::Case;
 
-const LISTS: [&[Case]; 27] = [
+const LISTS: [&[Case]; 29] = [
     session::CASES,
     status::CASES,
     run::CASES,
@@ -58,6 +60,8 @@ const LISTS: [&[Case]; 27] = [
     data::CASES,
     race::CASES,
     crash::CASES,
+    kill::CASES,
+    prop::CASES,
 ];
 
 /// Every case of the suite.

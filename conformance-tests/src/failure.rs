@@ -14,13 +14,14 @@ pub struct Failure {
     text: String,
     at: &'static Location<'static>,
     not_implemented: bool,
+    skipped: bool,
 }
 
 impl Failure {
     /// Says what was expected and what was found.
     #[track_caller]
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), at: Location::caller(), not_implemented: false }
+        Self { text: text.into(), at: Location::caller(), not_implemented: false, skipped: false }
     }
 
     /// Says what was expected, and by which condition it was looked for unless the text says what was found.
@@ -35,6 +36,17 @@ impl Failure {
     /// Whether the store answered that it cannot do what every store must.
     pub fn is_not_implemented(&self) -> bool {
         self.not_implemented
+    }
+
+    /// Says why the case cannot be run here. Counts as not run.
+    #[track_caller]
+    pub(crate) fn skipped(reason: &str) -> Self {
+        Self { skipped: true, ..Self::new(reason) }
+    }
+
+    /// Whether the case was not run.
+    pub(crate) fn is_skipped(&self) -> bool {
+        self.skipped
     }
 
     /// What was expected and what was found.

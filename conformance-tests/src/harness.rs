@@ -1,6 +1,7 @@
 //! What the author of a store writes.
 
 use std::any::Any;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,13 @@ pub trait StoreHarness: Send + Sync + 'static {
     /// How time passes for every store of this harness.
     fn clock(&self) -> ClockControl {
         ClockControl::Real { lease: Duration::from_secs(1) }
+    }
+
+    /// How to start a program that opens the data of `of`, as it is now, and calls
+    /// [`serve_child`](crate::serve_child) with the store. Cases kill it. None: they are skipped.
+    fn child(&self, of: &Instance<Self::Store>) -> Option<Command> {
+        let _ = of;
+        None
     }
 
     /// What the store does not claim, with a reason for each. It claims everything else.
@@ -90,6 +98,7 @@ impl<S> Instance<S> {
 pub(crate) trait World: Send + Sync {
     fn store(&self) -> Arc<dyn StateStore>;
     async fn peer(&self) -> Arc<dyn StateStore>;
+    fn child(&self) -> Option<Command>;
     async fn fresh(&self) -> Box<dyn World>;
     async fn reopen(self: Box<Self>) -> Box<dyn World>;
 }
@@ -114,6 +123,10 @@ impl<H: StoreHarness> World for HarnessWorld<H> {
 
     async fn peer(&self) -> Arc<dyn StateStore> {
         Arc::new(self.harness.peer(&self.instance).await)
+    }
+
+    fn child(&self) -> Option<Command> {
+        self.harness.child(&self.instance)
     }
 
     async fn fresh(&self) -> Box<dyn World> {

@@ -347,6 +347,14 @@ macro_rules! __each_conformance_case {
             }
             crash {
                 core cancel_sweep_every_mutating_op,
+                child_process sigkill_acked_is_durable,
+                child_process sigkill_never_partial_commit,
+            }
+            prop {
+                core sequential_model_equivalence,
+                durable reopen_at_any_point_equivalence,
+                core op_outcome_coverage_gate,
+                core regression_scripts,
             }
         }
     };

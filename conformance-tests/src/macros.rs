@@ -48,6 +48,9 @@ macro_rules! __conformance_test {
     };
     (forks [forks $($rest:ident)*] $($test:tt)*) => { $crate::__conformance_test! { @run $($test)* } };
     (retention [retention $($rest:ident)*] $($test:tt)*) => { $crate::__conformance_test! { @run $($test)* } };
+    (child_process [child_process $($rest:ident)*] $($test:tt)*) => {
+        $crate::__conformance_test! { @run $($test)* }
+    };
     ($claim:ident [$other:ident $($rest:ident)*] $($test:tt)*) => {
         $crate::__conformance_test! { $claim [$($rest)*] $($test)* }
     };
@@ -68,6 +71,9 @@ macro_rules! __conformance_test {
     };
     (retention [] $($test:tt)*) => {
         $crate::__conformance_test! { @ignore "retention is not claimed", $($test)* }
+    };
+    (child_process [] $($test:tt)*) => {
+        $crate::__conformance_test! { @ignore "child_process is not claimed", $($test)* }
     };
     (@run $harness:expr, $category:ident $name:ident) => {
         #[test]

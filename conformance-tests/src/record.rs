@@ -76,6 +76,11 @@ impl History {
         }
     }
 
+    /// Forgets what was asked, for a story that is told again.
+    pub(crate) fn forget(&self) {
+        self.lock().operations.clear();
+    }
+
     /// One text for each operation, oldest first.
     pub(crate) fn texts(&self) -> Vec<String> {
         let kept = self.lock();

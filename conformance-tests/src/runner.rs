@@ -89,6 +89,7 @@ impl Attempt {
     pub(crate) fn status(&self) -> Status {
         match &self.result {
             Ok(()) => Status::Passed,
+            Err(failure) if failure.is_skipped() => Status::Skipped,
             Err(failure) if failure.is_not_implemented() => Status::NotImplemented,
             Err(_) => Status::Failed,
         }
@@ -96,6 +97,9 @@ impl Attempt {
 
     /// What is said about it, with the status that was decided on.
     pub(crate) fn report(&self, case: &Case, status: Status, seed: u64, again: String) -> CaseReport {
+        if let (Status::Skipped, Err(reason)) = (status, &self.result) {
+            return CaseReport::skipped(case, Some(reason.text().to_owned()));
+        }
         let failure = self.result.as_ref().err().map(|failure| CaseFailure {
             found: failure.text().to_owned(),
             at: failure.place(),
@@ -207,7 +211,7 @@ pub fn check<H: StoreHarness>(id: &str, harness: H, place: TestPlace) {
     let info = harness.info();
     let attempt = run_apart(case, move || harness, seed, CASE_TIME_MAX);
     let status = attempt.status();
-    if status.is_failure() {
+    if status.is_failure() || status == Status::Skipped {
         let TestPlace { package, target } = place;
         let test = id.replace('.', "::");
         let again = format!(

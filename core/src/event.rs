@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ErrorInfo;
 use crate::ids::{CallId, CheckpointId, Epoch, MessageSeq, SessionKey, TurnNumber};
-use crate::machine::history::HistoryRow;
+use crate::machine::history::{self, HistoryRow};
 use crate::machine::{Ending, Owed, Usage};
 use crate::store::{OutcomeKind, SessionStatus, StreamId};
 use crate::time::Timestamp;
@@ -96,6 +96,7 @@ pub enum Event {
     /// The transitions since the last commit.
     History {
         /// In order.
+        #[serde(with = "history::compact")]
         rows: Vec<HistoryRow>,
     },
 }

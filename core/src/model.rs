@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::error::ErrorInfo;
 use crate::message::Message;
+use crate::payload::is_default;
 
 /// A language model: one call, one stream.
 ///
@@ -123,16 +124,20 @@ pub enum StopReason {
     Refusal,
 }
 
-/// What model calls used, in tokens.
+/// What model calls used, in tokens. As JSON, what is zero is left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TokenUsage {
     /// Tokens read, cached ones among them.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub input: u64,
     /// Tokens written, reasoning among them.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub output: u64,
     /// Of those read: from the provider's cache.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub cached: u64,
     /// Of those written: reasoning.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub reasoning: u64,
 }
 

@@ -120,6 +120,11 @@ impl Payload {
     }
 }
 
+/// Whether a value need not be written: it is what is read where there is none.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 impl fmt::Debug for Payload {
     /// Shows the size and the digest; contents never reach a log by accident.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,17 +8,28 @@ use holdover_core::store::Receipt;
 use holdover_core::time::Timestamp;
 use tokio::time::Instant;
 
-/// The store's clock as far as this process knows it: what the store said last, and how long ago.
+/// What whole milliseconds may leave out: one where the store read its clock, one where we add to it.
+const RESOLUTION: Duration = Duration::from_millis(2);
+
+/// The store's clock as far as this process knows it: what the store said last, and how long ago. Never ahead of
+/// it; behind it by no more than the time that answer took, and what is less than a millisecond.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StoreClock {
     said: Timestamp,
+    asked: Instant,
     heard: Instant,
 }
 
 impl StoreClock {
-    /// The store said just now that it is `now`.
-    pub(crate) fn heard(now: Timestamp) -> Self {
-        Self { said: now, heard: Instant::now() }
+    /// The store said just now that it is `now`, asked at `asked`.
+    pub(crate) fn heard(asked: Instant, now: Timestamp) -> Self {
+        Self { said: now, asked, heard: Instant::now() }
+    }
+
+    /// What to wait by this clock so that at least `wait` passes: the next answer may show that it was behind.
+    pub(crate) fn at_least(&self, wait: Duration) -> Duration {
+        let behind = self.heard.saturating_duration_since(self.asked) + RESOLUTION;
+        wait.saturating_add(behind)
     }
 
     pub(crate) fn now(&self) -> Timestamp {

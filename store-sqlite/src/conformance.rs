@@ -1,7 +1,9 @@
 //! How the conformance suite gets at this store. Behind the feature `conformance`.
 #![allow(clippy::expect_used, reason = "a harness that cannot have its backend panics")]
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -16,22 +18,43 @@ use crate::store::SqliteStore;
 const PAYLOAD_BYTES_MAX: usize = 2 << 20;
 const COMMIT_BYTES_MAX: usize = 8 << 20;
 
+/// The name of each store's file.
+const FILE: &str = "sessions.db";
+
 /// Each store is a new file in a folder of its own, which is removed when the store is dropped. All handles
 /// on all of them share one clock.
-#[derive(Debug)]
 pub struct SqliteHarness {
     folder: PathBuf,
     clock: VirtualClock,
+    child: Option<ChildProgram>,
 }
+
+/// How a program is started that serves the file as a child.
+type ChildProgram = Arc<dyn Fn(&Path) -> Command + Send + Sync>;
 
 impl SqliteHarness {
     /// A harness with a clock of its own, whose stores lie in new folders inside `folder`.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), clock: VirtualClock::new() }
+        Self { folder: folder.into(), clock: VirtualClock::new(), child: None }
+    }
+
+    /// Names a program that calls [`serve_child`](Self::serve_child) with the file that it is given, for the
+    /// cases that kill it.
+    #[must_use]
+    pub fn child_program(mut self, program: impl Fn(&Path) -> Command + Send + Sync + 'static) -> Self {
+        self.child = Some(Arc::new(program));
+        self
+    }
+
+    /// Opens the file as the stores of this harness and writes until it is killed.
+    pub async fn serve_child(file: &Path) {
+        let harness = Self::in_folder("");
+        let folder = file.parent().unwrap_or(Path::new("."));
+        holdover_conformance_tests::serve_child(harness.open(folder).await).await;
     }
 
     async fn open(&self, folder: &Path) -> SqliteStore {
-        let options = SqliteOptions::new(folder.join("sessions.db"))
+        let options = SqliteOptions::new(folder.join(FILE))
             .payload_bytes_max(PAYLOAD_BYTES_MAX)
             .commit_bytes_max(COMMIT_BYTES_MAX)
             .clock(Arc::new(self.clock.clone()));
@@ -68,5 +91,16 @@ impl StoreHarness for SqliteHarness {
 
     fn clock(&self) -> ClockControl {
         ClockControl::Virtual(self.clock.clone())
+    }
+
+    fn child(&self, of: &Instance<SqliteStore>) -> Option<Command> {
+        let folder = of.guard::<TempDir>().expect("its folder").path();
+        self.child.as_ref().map(|program| program(&folder.join(FILE)))
+    }
+}
+
+impl fmt::Debug for SqliteHarness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteHarness").field("folder", &self.folder).finish_non_exhaustive()
     }
 }

@@ -42,6 +42,28 @@ async fn a_corrupt_payload_is_isolated() {
 }
 
 #[tokio::test]
+async fn events_that_do_not_go_with_their_sizes_are_corrupt() {
+    let folder = Folder::new();
+    let store = folder.store().await;
+    let claim = claimed(&store, "s").await;
+    let events = vec![Payload::new("one"), Payload::new("two")];
+    let said = Commit { events, ..commit("c1") };
+    receipt(store.save_state_and_promote_staging(&claim.fence, said).await.unwrap());
+    for (damage, says) in [
+        ("UPDATE event SET sizes = '[3]'", "sizes"),
+        ("UPDATE event SET sizes = '[3,4]'", "sizes"),
+        ("UPDATE event SET sizes = '[1,1,4]'", "sizes"),
+        ("UPDATE event SET sizes = '[3,-3]'", "sizes"),
+        ("UPDATE event SET sizes = '{'", "sizes"),
+        ("UPDATE event SET sizes = NULL, payload = x'00'", "payload"),
+    ] {
+        assert_eq!(folder.sql(damage).await, 1, "{damage}");
+        let key = &claim.fence.key;
+        corrupt(store.read_events(key, &EventCursor::START, 10).await, key, says);
+    }
+}
+
+#[tokio::test]
 async fn unknown_words_and_broken_records_are_corrupt() {
     let folder = Folder::new();
     let store = folder.store().await;

@@ -106,6 +106,13 @@ impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
         self
     }
 
+    /// The JSON Schema of the arguments, instead of the one of their type. What fits it must fit the type.
+    #[must_use]
+    pub(crate) fn parameters(mut self, schema: Value) -> Self {
+        self.spec.parameters = schema;
+        self
+    }
+
     /// How long one call may take.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {

@@ -16,7 +16,8 @@
 //! | `ask_user` | asks whoever follows the session | read_only, on the client |
 //! | `sleep` | waits durably: nothing runs meanwhile | idempotent |
 //!
-//! A tool of your own is a [`FunctionTool`]: arguments as a type, and an async function of them.
+//! A tool of your own is a [`FunctionTool`]: arguments as a type, and an async function of them. One that is a
+//! program is a [`CommandTool`]: data, so that an agent file can bring it.
 //!
 //! The tools are made for Unix.
 
@@ -30,6 +31,7 @@ mod sleep;
 #[cfg(test)]
 mod testing;
 
+pub use command::{CommandTool, InvalidCommandTool};
 pub use files::{Root, RootError};
 pub use function::FunctionTool;
 pub use set::{BUILT_IN, ToolSet, built_in};

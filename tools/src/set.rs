@@ -5,7 +5,7 @@ use std::sync::Arc;
 use holdover_core::ids::ToolName;
 use holdover_core::tool::Tool;
 
-use crate::command::run_command;
+use crate::command::{self, CommandTool, InvalidCommandTool, run_command};
 use crate::files::{Root, edit_file, list_files, read_file, search_files, write_file};
 use crate::{ask, sleep};
 
@@ -40,7 +40,7 @@ impl ToolSet {
         Self { root, environment: Vec::new() }
     }
 
-    /// Lets `run_command` hand these environment variables on to what it runs, besides the usual few
+    /// Lets `run_command` and declared tools hand these environment variables on to what they run, besides the usual few
     /// (`PATH`, `HOME`, locale, time zone, temporary folder). Name no secrets: a model reads what a
     /// command prints.
     #[must_use]
@@ -64,6 +64,11 @@ impl ToolSet {
             "sleep" => Arc::new(sleep::sleep(tool_name)),
             _ => return None,
         })
+    }
+
+    /// The tool that `declared` describes, or why it cannot be one.
+    pub fn command(&self, declared: &CommandTool) -> Result<Arc<dyn Tool>, InvalidCommandTool> {
+        command::tool(declared, self.root.clone(), self.environment.clone())
     }
 }
 

@@ -40,6 +40,9 @@ pub(crate) struct Conformance {
     /// Where the report goes, in the order of --report; left out: standard output
     #[arg(long, value_name = "FILE", requires = "report")]
     pub(crate) out: Vec<PathBuf>,
+    /// Write into this file until killed: how the suite starts what it kills
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(crate) child: Option<PathBuf>,
 }
 
 /// A form of a report.

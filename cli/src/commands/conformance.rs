@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use holdover_conformance_tests::reference::MemoryHarness;
 use holdover_conformance_tests::{Report, StoreHarness, Suite, Verdict};
@@ -16,6 +17,10 @@ use crate::store;
 
 /// Runs the suite, prints and writes its reports.
 pub(crate) async fn conformance(common: &Common, args: &Conformance) -> Result<Exit, Failure> {
+    if let Some(file) = &args.child {
+        SqliteHarness::serve_child(file).await;
+        return Ok(Exit::Completed);
+    }
     let places = places(common, args)?;
     let url = common.store.as_str();
     let report = match url {
@@ -24,7 +29,7 @@ pub(crate) async fn conformance(common: &Common, args: &Conformance) -> Result<E
             let folder = folder_beside(url)?;
             let place = folder.path().to_owned();
             check_place(url, &place).await?;
-            let suite = Suite::new(move || SqliteHarness::in_folder(&place));
+            let suite = Suite::new(move || SqliteHarness::in_folder(&place).child_program(this_program));
             // The folder goes when this returns, whatever is returned.
             run(suite, url, args).await?
         }
@@ -38,6 +43,14 @@ pub(crate) async fn conformance(common: &Common, args: &Conformance) -> Result<E
         Verdict::Passed => Exit::Completed,
         Verdict::Failed | Verdict::Incomplete => Exit::Failed,
     })
+}
+
+/// This program, as a child on the file of a store.
+fn this_program(file: &Path) -> Command {
+    // A program that cannot be found fails the cases that start it, and says so.
+    let mut command = Command::new(std::env::current_exe().unwrap_or_default());
+    command.args(["conformance", "--child"]).arg(file);
+    command
 }
 
 /// Where a report goes.

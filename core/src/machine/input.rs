@@ -8,6 +8,7 @@ use super::turn::Usage;
 use crate::error::ErrorInfo;
 use crate::ids::{CallId, MessageSeq};
 use crate::model::StopReason;
+use crate::payload::is_default;
 use crate::store::InterruptKind;
 use crate::time::Timestamp;
 use crate::tool::{EffectClass, RunsOn};
@@ -53,6 +54,7 @@ pub enum Input {
         /// Why.
         error: ErrorInfo,
         /// When it is tried again; none if it is not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_at: Option<Timestamp>,
     },
     /// Something happened to a call.
@@ -66,6 +68,7 @@ pub enum Input {
     /// Steering decided.
     Steered {
         /// None: the next step. Else how the turn ends.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         stop: Option<Ending>,
     },
     /// The back-off is over.
@@ -96,12 +99,13 @@ pub struct NewCall {
     /// Which tool, as the model named it.
     pub tool: String,
     /// Its class.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub effect: EffectClass,
     /// Whether it is dangerous.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dangerous: bool,
     /// Who runs it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub runs_on: RunsOn,
 }
 

@@ -7,6 +7,7 @@ use super::turn::Usage;
 use crate::error::ErrorInfo;
 use crate::ids::{MessageSeq, StepNumber};
 use crate::model::StopReason;
+use crate::payload::is_default;
 use crate::store::{InterruptKind, SessionStatus};
 use crate::time::Timestamp;
 
@@ -31,6 +32,7 @@ pub enum AgentState {
         /// Which step.
         step: StepNumber,
         /// Which attempt at it, from 0.
+        #[serde(default, skip_serializing_if = "is_default")]
         attempt: u32,
     },
     /// The model answers.
@@ -38,6 +40,7 @@ pub enum AgentState {
         /// Which step.
         step: StepNumber,
         /// Which attempt at it, from 0.
+        #[serde(default, skip_serializing_if = "is_default")]
         attempt: u32,
         /// Where its answer will stand in the transcript.
         entry: MessageSeq,

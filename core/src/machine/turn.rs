@@ -6,6 +6,7 @@ use super::standing::StandingApprovals;
 use super::state::AgentState;
 use crate::ids::{StepNumber, TurnNumber};
 use crate::model::TokenUsage;
+use crate::payload::is_default;
 use crate::time::Timestamp;
 
 /// All that a session's machine remembers; the bytes of a session's state are this, as JSON.
@@ -32,13 +33,16 @@ pub struct Turn {
     /// Whether it runs.
     pub open: bool,
     /// Finished model calls.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub steps: u32,
     /// Whether something is provisioned for it, also if only half.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub provisioned: bool,
     /// Whether the model has said all it wanted and nobody has spoken since: there is nothing to ask it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub answered: bool,
     /// How long runs have worked on it, before the one that does now.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub worked_ms: u64,
     /// Since when a run works on it.
     pub claimed_at: Timestamp,
@@ -52,16 +56,20 @@ impl Turn {
     }
 }
 
-/// What was used, by kind.
+/// What was used, by kind. As JSON, what is zero is left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub tokens: TokenUsage,
     /// Money, in millionths of a dollar, by the agent's prices.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub cost_microusd: u64,
     /// Model calls that answered.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub model_calls: u64,
     /// Tool calls that were asked for.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub tool_calls: u64,
 }
 

@@ -3,7 +3,7 @@
 use holdover_core::agent::StopCondition;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::ToolName;
-use holdover_core::machine::DoneReason;
+use holdover_core::machine::{DoneReason, Usage};
 use holdover_core::message::ResultStatus;
 use holdover_core::model::{ModelError, ModelErrorKind};
 use holdover_core::step::{Action, Reply};
@@ -245,8 +245,8 @@ fn every_run_has_one_record_with_one_end_and_its_own_usage() {
         .map(|record| {
             let end = record.end.as_ref().expect("an end");
             let detail: serde_json::Value = end.detail.as_ref().unwrap().parse().unwrap();
-            let count = |name: &str| detail["usage"][name].as_u64().unwrap();
-            (end.outcome.as_str().to_owned(), count("model_calls"), count("tool_calls"))
+            let usage: Usage = serde_json::from_value(detail["usage"].clone()).unwrap();
+            (end.outcome.as_str().to_owned(), usage.model_calls, usage.tool_calls)
         })
         .collect();
     assert_eq!(usage, [("suspended_client_tool".to_owned(), 1, 0), ("completed".to_owned(), 1, 1)]);

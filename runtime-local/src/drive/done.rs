@@ -1,7 +1,8 @@
 //! What comes back from something that was out.
 
 use holdover_core::ids::CallId;
-use holdover_core::step::{CallOut, Reply};
+use holdover_core::model::{ModelAnswer, ModelError};
+use holdover_core::step::{ActionId, CallOut, Reply};
 use holdover_core::store::{LeaseOutcome, Receipt, StoreError};
 use holdover_core::tool::{ToolError, ToolReturn};
 use tokio::time::Instant;
@@ -12,6 +13,13 @@ use super::Driver;
 pub(super) enum Done {
     /// An answer for core.
     Reply(Reply),
+    /// The model answered, or failed.
+    ModelAnswered {
+        /// Which call of it.
+        id: ActionId,
+        /// With what.
+        result: Result<ModelAnswer, ModelError>,
+    },
     /// A write was answered.
     Written {
         /// Before the first request.
@@ -41,6 +49,11 @@ pub(super) enum Done {
         /// When it was sent.
         sent: Instant,
     },
+    /// The store was looked at.
+    Looked {
+        /// Whether something came, or it cannot be told.
+        changed: bool,
+    },
     /// The lease had ended when a call was about to be sent: it was not.
     CallHeld(CallOut),
     /// The lease is lost, or it cannot be told.
@@ -51,19 +64,31 @@ impl Driver {
     pub(super) fn take(&mut self, done: Done) {
         match done {
             Done::Reply(reply) => self.apply(reply),
+            Done::ModelAnswered { id, result } => {
+                let result = result.map_err(|error| ModelError {
+                    retry_after: error.retry_after.map(|wait| self.clock.at_least(wait)),
+                    ..error
+                });
+                self.apply(Reply::ModelAnswered { id, result });
+            }
             Done::Written { asked, repeated, receipt, releases, reply } => {
                 self.writes_out -= 1;
                 self.releasing -= usize::from(releases);
-                self.renewal.wrote();
                 if let Some(receipt) = receipt {
+                    self.renewal.wrote(asked);
                     self.hear(asked, repeated, &receipt);
                     if !releases {
-                        self.renewal.heard(asked, &receipt);
+                        self.renewal.heard(&receipt);
                     }
                 }
                 self.apply(reply);
             }
             Done::Renewed { asked, outcome } => self.renewed(asked, outcome),
+            Done::Looked { changed } => {
+                if changed {
+                    self.renewal.now();
+                }
+            }
             Done::CallEnded { call, result, sent } => {
                 if self.calls.over(&call) {
                     self.tell_over(&call);

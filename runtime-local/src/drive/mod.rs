@@ -47,7 +47,7 @@ pub(crate) enum Plan {
 
 /// Drives a claimed session until its run exits.
 pub(crate) async fn run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Result<RunOutcome, RuntimeError> {
-    let clock = StoreClock::heard(claimed.claim.now);
+    let clock = StoreClock::heard(claimed.asked, claimed.claim.now);
     let claim = claimed.claim.clone();
     let (agent, started) = match plan {
         Plan::Run(agent) => {
@@ -68,7 +68,7 @@ pub(crate) async fn run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Resul
             return Err(RuntimeError::Start(error));
         }
     };
-    let Claimed { claim, lease } = claimed;
+    let Claimed { claim, lease, asked: _ } = claimed;
     tracing::debug!(run = %claim.fence, found = %claim.found, "run begins");
     let (hears, heard) = mpsc::unbounded_channel();
     let driver = Driver {
@@ -152,7 +152,7 @@ impl Driver {
     /// Waits for whatever comes first: an answer, the instant, the next renewal, a hint.
     async fn wait(&mut self, until: Option<Timestamp>) {
         let instant = until.map(|until| self.clock.instant(until));
-        let renew_at = self.renewal.due();
+        let (renew_at, look_at) = (self.renewal.due(), self.renewal.look_due());
         self.renewal.listen(&self.store, &self.fence.key).await;
         tokio::select! {
             biased;
@@ -164,6 +164,7 @@ impl Driver {
             }
             Some(heard) = self.heard.recv() => self.on_heard(heard),
             () = at(renew_at) => self.renew(),
+            () = at(look_at) => self.look(),
             () = at(instant) => self.apply(Reply::TimePassed),
             hinted = self.renewal.hint() => self.renewal.hinted(hinted, self.writes_out > 0),
         }
@@ -190,7 +191,7 @@ impl Driver {
         });
         // The answer to a repeat is the first one, and old.
         if !repeated {
-            self.clock = StoreClock::heard(receipt.now);
+            self.clock = StoreClock::heard(asked, receipt.now);
             self.runtime.hear(receipt.now);
         }
     }

@@ -9,7 +9,7 @@ use holdover_core::ids::MessageSeq;
 use holdover_core::model::{
     Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
 };
-use holdover_core::step::{ActionId, ModelCall, Reply};
+use holdover_core::step::{ActionId, ModelCall};
 use tokio::time::timeout;
 
 use super::Driver;
@@ -24,7 +24,7 @@ impl Driver {
     pub(super) fn call_model(&mut self, id: ActionId, call: ModelCall) {
         let Some(agent) = self.agent.clone() else {
             let error = ModelError::new(ModelErrorKind::Configuration, "the session runs without its agent");
-            self.send(async move { Done::Reply(Reply::ModelAnswered { id, result: Err(error) }) });
+            self.send(async move { Done::ModelAnswered { id, result: Err(error) } });
             return;
         };
         let (store, key) = (Arc::clone(&self.store), self.fence.key.clone());
@@ -41,7 +41,7 @@ impl Driver {
                 Err(Unread::LeaseEnded) => return Done::LeaseLost,
                 Err(Unread::Broken(error)) => {
                     let error = ModelError::new(ModelErrorKind::Transcript, error.to_string());
-                    return Done::Reply(Reply::ModelAnswered { id, result: Err(error) });
+                    return Done::ModelAnswered { id, result: Err(error) };
                 }
             };
             let of = Provisional { session: key, step: call.step, attempt: call.attempt, after };
@@ -52,7 +52,7 @@ impl Driver {
             let result = asked.await.unwrap_or_else(|panicked| {
                 Err(ModelError::new(ModelErrorKind::Provider, format!("it panicked: {}", panicked.0)))
             });
-            Done::Reply(Reply::ModelAnswered { id, result })
+            Done::ModelAnswered { id, result }
         });
         self.model = Some((id, handle));
     }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use holdover_core::ids::SessionKey;
 use holdover_core::step::Reply;
-use holdover_core::store::{LeaseOutcome, Receipt, Retry, StateStore, StoreError, StoreErrorKind, Watch};
+use holdover_core::store::{
+    InterruptCheck, LeaseOutcome, Receipt, Retry, StateStore, StoreError, StoreErrorKind, Watch,
+};
 use tokio::time::{Instant, timeout};
 
 use super::Driver;
@@ -23,13 +25,19 @@ const OWN_ECHO: Duration = Duration::from_millis(100);
 /// So late is such a hint followed.
 const ECHO_DELAY: Duration = Duration::from_millis(250);
 
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    hinted: Instant,
+    at: Instant,
+}
+
 /// When the lease is renewed next, and what was heard last.
 pub(super) struct Renewal {
     every: Duration,
     next: Instant,
-    /// When a hint was heard, and when it is followed.
-    hinted: Option<(Instant, Instant)>,
     out: bool,
+    /// When the store is looked at because of a hint, and when that was heard.
+    look: Option<Look>,
     last_write: Option<Instant>,
     news: Option<(holdover_core::ids::InboxSeq, bool)>,
     /// Slows down hints that brought nothing.
@@ -43,8 +51,8 @@ impl Renewal {
         Self {
             every,
             next: Instant::now() + every,
-            hinted: None,
             out: false,
+            look: None,
             last_write: None,
             news: None,
             quiet: quiet(),
@@ -54,8 +62,7 @@ impl Renewal {
 
     /// When to renew; never while a renewal is out.
     pub(super) fn due(&self) -> Option<Instant> {
-        let next = self.hinted.map_or(self.next, |(_, at)| at.min(self.next));
-        (!self.out).then_some(next)
+        (!self.out).then_some(self.next)
     }
 
     /// Renews as soon as possible.
@@ -78,8 +85,13 @@ impl Renewal {
         }
     }
 
-    /// Something may have changed: renew early, since a renewal brings the news, unless something else
-    /// brings it before.
+    /// When to look at the store.
+    pub(super) fn look_due(&self) -> Option<Instant> {
+        self.look.map(|look| look.at)
+    }
+
+    /// Something may have changed: look soon. Most hints tell of our own writes, and a look, unlike a
+    /// renewal, writes nothing.
     pub(super) fn hinted(&mut self, changed: bool, writing: bool) {
         self.hint = None;
         if !changed {
@@ -87,19 +99,19 @@ impl Renewal {
         }
         let own = writing || self.last_write.is_some_and(|at| at.elapsed() < OWN_ECHO);
         let delay = if own { ECHO_DELAY } else { self.quiet.take() };
-        let now = Instant::now();
-        let at = self.hinted.map_or(now + delay, |(_, at)| at.min(now + delay));
-        self.hinted = Some((now, at));
+        let hinted = Instant::now();
+        let at = self.look.map_or(hinted + delay, |look| look.at.min(hinted + delay));
+        self.look = Some(Look { hinted, at });
     }
 
-    /// A write of our own was answered.
-    pub(super) fn wrote(&mut self) {
+    /// A write of our own was answered. Its receipt tells of all that changed before it was asked for.
+    pub(super) fn wrote(&mut self, asked: Instant) {
         self.last_write = Some(Instant::now());
+        self.look = self.look.filter(|look| look.hinted >= asked);
     }
 
-    /// Something that was asked for at this instant brought the news.
-    pub(super) fn heard(&mut self, asked: Instant, receipt: &Receipt) {
-        self.hinted = self.hinted.filter(|(heard, _)| asked < *heard);
+    /// Something brought the news.
+    pub(super) fn heard(&mut self, receipt: &Receipt) {
         let news = Some((receipt.last_item, receipt.interrupt));
         if news != self.news {
             self.news = news;
@@ -133,13 +145,31 @@ impl Driver {
         });
     }
 
+    /// Looks for what a hint may have told of. What is found is brought by a renewal.
+    pub(super) fn look(&mut self) {
+        self.renewal.look = None;
+        let (store, fence) = (Arc::clone(&self.store), self.fence.clone());
+        let (last_item, interrupt) = self.renewal.news.unwrap_or_default();
+        self.send(async move {
+            let items = store.read_inbox(&fence.key, last_item, 1).await;
+            let arrived = items.map_or(true, |items| !items.is_empty());
+            let changed = arrived
+                || match store.check_interrupt_flag(&fence).await {
+                    Ok(InterruptCheck::Clear) => false,
+                    Ok(InterruptCheck::Waiting(_)) => !interrupt,
+                    Ok(InterruptCheck::StaleFence) | Err(_) => true,
+                };
+            Done::Looked { changed }
+        });
+    }
+
     /// A write of deltas was answered.
     pub(super) fn on_heard(&mut self, heard: Heard) {
         match heard {
             Heard::News(asked, receipt) => {
-                self.renewal.wrote();
+                self.renewal.wrote(asked);
                 self.hear(asked, false, &receipt);
-                self.renewal.heard(asked, &receipt);
+                self.renewal.heard(&receipt);
                 self.apply(Reply::News(receipt));
             }
             Heard::Lost if self.releasing > 0 => {}
@@ -150,11 +180,11 @@ impl Driver {
     pub(super) fn renewed(&mut self, asked: Instant, outcome: Result<LeaseOutcome, StoreError>) {
         self.renewal.out = false;
         self.renewal.next = Instant::now() + self.renewal.every;
-        self.renewal.hinted = None;
         match outcome {
             Ok(LeaseOutcome::Renewed(receipt)) => {
+                self.renewal.wrote(asked);
                 self.hear(asked, false, &receipt);
-                self.renewal.heard(asked, &receipt);
+                self.renewal.heard(&receipt);
                 self.send_held();
                 self.apply(Reply::News(receipt));
             }

@@ -26,13 +26,15 @@ pub const GIVE_BACK_FOR: Duration = Duration::from_secs(30);
 pub(crate) struct Claimed {
     pub(crate) claim: Claim,
     pub(crate) lease: Lease,
+    /// Before the first request.
+    pub(crate) asked: Instant,
 }
 
 impl Claimed {
     /// `asked`: before the first request.
     pub(crate) fn new(claim: Claim, asked: Instant) -> Self {
         let lease = Lease::granted(asked, claim.now, claim.lease_ends);
-        Self { claim, lease }
+        Self { claim, lease, asked }
     }
 }
 

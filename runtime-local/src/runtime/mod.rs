@@ -26,6 +26,7 @@ use holdover_core::store::{CommitSurvives, StateStore};
 use holdover_core::time::Timestamp;
 use holdover_core::tool::{EffectClass, RunsOn};
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 pub use claim::GIVE_BACK_FOR;
@@ -151,7 +152,8 @@ impl Runtime {
     }
 
     pub(crate) fn hear(&self, now: Timestamp) {
-        *self.shared.clock.lock().unwrap_or_else(PoisonError::into_inner) = Some(StoreClock::heard(now));
+        *self.shared.clock.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(StoreClock::heard(Instant::now(), now));
     }
 
     /// The store's clock was there already.

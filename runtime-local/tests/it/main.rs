@@ -15,6 +15,7 @@ mod files;
 mod following;
 mod forks;
 mod ownership;
+mod renewing;
 mod starting;
 mod stopping;
 mod storms;

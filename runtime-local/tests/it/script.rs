@@ -18,6 +18,8 @@ pub(crate) enum Say {
     Calls(Vec<(&'static str, &'static str)>),
     /// Fails.
     Fail(ModelError),
+    /// Fails after so long.
+    FailAfter(Duration, ModelError),
     /// Says these pieces, so far apart. Not whole: then the stream ends in the middle.
     Slowly { pieces: Vec<String>, apart: Duration, whole: bool },
     /// Says these pieces, so far apart, then asks for this tool.
@@ -88,6 +90,10 @@ impl Model for Script {
                 vec![finished(calls.into_iter().map(part).collect(), StopReason::ToolUse)]
             }
             Say::Fail(error) => vec![Err(error)],
+            Say::FailAfter(wait, error) => {
+                tokio::time::sleep(wait).await;
+                vec![Err(error)]
+            }
             Say::Slowly { pieces, apart, whole } => {
                 let end = finished(vec![AnswerPart::Text(pieces.concat())], StopReason::EndTurn);
                 return Ok(slowly(pieces, apart, whole.then_some(end)));

@@ -35,14 +35,16 @@ pub(crate) struct Faults {
     pub(crate) commits_to_refuse: AtomicU32,
     /// The answer to this commit, counted from 1, comes late.
     pub(crate) late_commit: AtomicU32,
+    /// So late. None: later than a lease.
+    pub(crate) late_by: Mutex<Option<Duration>>,
     /// Answers to claims of what is due come so much later.
     pub(crate) late_claims: Mutex<Duration>,
-    /// How often a lease was renewed.
-    pub(crate) renewals: AtomicU32,
     /// How often the store was read, in whatever way.
     pub(crate) reads: AtomicU32,
     /// No renewal gets through before.
     pub(crate) no_renewals_until: Mutex<Option<Instant>>,
+    /// How often a lease was to be renewed.
+    pub(crate) renewals: AtomicU32,
     commits: AtomicU32,
     pub(crate) fired: AtomicU32,
 }
@@ -132,7 +134,8 @@ impl StateStore for Stumbling {
         let place = self.faults.commits.fetch_add(1, Ordering::SeqCst) + 1;
         if place == self.faults.late_commit.load(Ordering::SeqCst) {
             self.faults.fired.fetch_add(1, Ordering::SeqCst);
-            sleep(LATE).await;
+            let late = self.faults.late_by.lock().unwrap().unwrap_or(LATE);
+            sleep(late).await;
         }
         if self.fires(&self.faults.commit_answers_to_lose) {
             return Err(unavailable(OPERATION, Retry::OutcomeUnknown));

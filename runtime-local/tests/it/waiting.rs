@@ -1,7 +1,7 @@
 //! Timers and back-offs that are followed through.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -70,6 +70,36 @@ async fn back_offs_are_followed_through_until_the_model_answers() {
     assert!(began.elapsed() >= waited && began.elapsed() < waited + Duration::from_secs(3));
     let attempts: Vec<_> = model.asked().iter().map(|request| request.attempt).collect();
     assert_eq!(attempts, [0, 1, 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_asks_for_patience_gets_it_whole_though_the_store_answers_late() {
+    const FAILS_AFTER: Duration = Duration::from_millis(400);
+    // One is slept through, one suspends.
+    for patience in [Duration::from_millis(900), Duration::from_secs(8)] {
+        let asked: Arc<Mutex<Vec<Instant>>> = Arc::default();
+        let seen = Arc::clone(&asked);
+        let model = Script::new(move |request| {
+            seen.lock().unwrap().push(Instant::now());
+            let mut error = ModelError::new(ModelErrorKind::RateLimited, "slow down");
+            error.retry_after = Some(patience);
+            if request.attempt == 0 { Say::FailAfter(FAILS_AFTER, error) } else { Say::Text("at last") }
+        });
+        let agent = Arc::new(agent(&model).build().unwrap());
+        let store = Stumbling::new(store());
+        // It is the newest word of the store when the model fails.
+        store.faults.late_commit.store(1, Ordering::SeqCst);
+        *store.faults.late_by.lock().unwrap() = Some(Duration::from_millis(300));
+        completes(runtime(&store, &agent).execute(say(&agent, "go")).await.unwrap()).await;
+        assert_eq!(store.fired(), 1);
+        let asked = asked.lock().unwrap();
+        let [first, second] = asked.as_slice() else { panic!("{asked:?}") };
+        let waited = second.duration_since(*first + FAILS_AFTER);
+        assert!(
+            waited >= patience && waited < patience + Duration::from_secs(2),
+            "{waited:?} of {patience:?}"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]

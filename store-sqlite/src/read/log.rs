@@ -1,9 +1,7 @@
 //! Messages, events, and the inbox of one session. None: there is no such session.
 
-use holdover_core::ids::{EventSeq, InboxSeq, MessageSeq, SessionKey};
-use holdover_core::store::{
-    EventCursor, EventPage, MessageRange, StoredDelta, StoredEvent, StoredItem, StoredMessage,
-};
+use holdover_core::ids::{InboxSeq, MessageSeq, SessionKey};
+use holdover_core::store::{EventCursor, EventPage, MessageRange, StoredDelta, StoredItem, StoredMessage};
 use sqlx::sqlite::SqliteRow;
 
 use super::Snapshot;
@@ -14,9 +12,6 @@ use crate::rows::{self, Sid};
 // All of these run in the read transaction that has found the session.
 const READ_MESSAGES: &str = "SELECT seq, at, digest, payload FROM message \
      WHERE sid = ? AND seq BETWEEN ? AND ? ORDER BY seq";
-const READ_EVENTS: &str =
-    "SELECT seq, at, digest, payload FROM event WHERE sid = ? AND seq > ? ORDER BY seq LIMIT ?";
-
 const READ_DELTAS: &str =
     "SELECT place, digest, payload FROM delta WHERE sid = ? AND place > ? ORDER BY place LIMIT ?";
 
@@ -59,13 +54,7 @@ pub(crate) async fn read_events(
         return Ok(EventPage::NotFound);
     };
     let Some(place) = after.place_in(session.incarnation) else { return Ok(EventPage::Gone) };
-    let query = sqlx::query(READ_EVENTS).bind(sid.0).bind(int(place.after.0)).bind(i64::from(limit));
-    let event = |row: &SqliteRow| {
-        let mut c = Columns::of(row);
-        Ok(StoredEvent { seq: EventSeq(c.count()?), at: c.at()?, payload: c.payload()? })
-    };
-    let rows = query.fetch_all(snapshot.conn()).await?;
-    let events = rows.iter().map(event).collect::<Result<Vec<_>, Fault>>()?;
+    let events = rows::read_events(snapshot.conn(), sid, place.after, limit).await?;
     let last = events.last().map_or(place.after, |last| last.seq);
     let deltas = match session.deltas_after(&place, last) {
         Some(read) => read_deltas(snapshot, sid, read, i64::from(limit) - events.len() as i64).await?,

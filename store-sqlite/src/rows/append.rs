@@ -21,7 +21,6 @@ const ROWS_PREPARED_MAX: usize = 8;
 
 // All of these run in a write transaction that has read and decided on the session row.
 const APPEND_MESSAGES: &str = "INSERT INTO message (sid, seq, at, digest, payload) ";
-const APPEND_EVENTS: &str = "INSERT INTO event (sid, seq, at, digest, payload) ";
 const APPEND_DELTAS: &str = "INSERT INTO delta (sid, place, digest, payload) ";
 const APPEND_ITEMS: &str =
     "INSERT INTO item (sid, seq, key, content, kind, wake, pending, settles, at, digest, payload) ";
@@ -57,28 +56,16 @@ fn bind_payload(row: &mut Row<'_, '_>, payload: &Payload) {
     row.push_bind(payload.digest().0.to_vec()).push_bind(payload.bytes().to_vec());
 }
 
-/// Which of the two append-only logs.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Log {
-    Messages,
-    Events,
-}
-
-/// Appends to a log after place `last`.
-pub(crate) async fn append_places(
+/// Appends messages after place `last`.
+pub(crate) async fn append_messages(
     tx: &mut Tx<'_>,
-    log: Log,
     sid: Sid,
     last: u64,
-    payloads: &[&Payload],
+    messages: &[&Payload],
     at: Timestamp,
 ) -> Result<(), Fault> {
-    let into = match log {
-        Log::Messages => APPEND_MESSAGES,
-        Log::Events => APPEND_EVENTS,
-    };
-    let rows: Vec<(u64, &Payload)> = (last + 1..).zip(payloads.iter().copied()).collect();
-    append(tx, into, &rows, |row, (seq, payload)| {
+    let rows: Vec<(u64, &Payload)> = (last + 1..).zip(messages.iter().copied()).collect();
+    append(tx, APPEND_MESSAGES, &rows, |row, (seq, payload)| {
         row.push_bind(sid.0).push_bind(int(*seq)).push_bind(at.as_ms());
         bind_payload(row, payload);
     })

@@ -2,14 +2,16 @@
 
 mod append;
 mod checkpoint;
+mod event;
 mod extras;
 mod session;
 
 pub(crate) use append::{
-    Log, Single, append_deltas, append_items, append_labels, append_marks, append_pending, append_places,
+    Single, append_deltas, append_items, append_labels, append_marks, append_messages, append_pending,
     append_run, append_staged, put_payload,
 };
 pub(crate) use checkpoint::{append_checkpoint, checkpoint, read_checkpoint};
+pub(crate) use event::{append_events, read_events};
 pub(crate) use extras::{
     Extras, KnownItems, known_items, read_definition, read_inbox, read_labels, read_opened, read_pending_ids,
     read_staged, read_staged_of, read_state, session,

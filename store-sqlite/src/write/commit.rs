@@ -2,7 +2,6 @@
 
 use async_trait::async_trait;
 use holdover_core::ids::{CallId, Fence, InboxSeq, PendingId, SessionKey};
-use holdover_core::payload::Payload;
 use holdover_core::store::rules::{CommitFacts, SessionRow, Unseen};
 use holdover_core::store::{Applied, Commit, CommitOutcome, NewMessage, RunEnd, StagedResult};
 use holdover_core::time::Timestamp;
@@ -11,7 +10,7 @@ use sqlx::SqliteConnection;
 use crate::columns::{Columns, int};
 use crate::error::Fault;
 use crate::job::{Tx, Write};
-use crate::rows::{self, Log, Sid, Single, json_list};
+use crate::rows::{self, Sid, Single, json_list};
 
 // All of these run in the write transaction that has read the session row.
 const READ_CONSUMABLE: &str = "SELECT seq FROM item WHERE sid = ? AND payload IS NOT NULL \
@@ -72,8 +71,7 @@ impl Write for SaveState {
             tx.write(sqlx::query(DROP_MARKS).bind(sid.0)).await?;
         }
         write_messages(tx, sid, &before, commit, &facts, now).await?;
-        let events: Vec<&Payload> = commit.events.iter().collect();
-        rows::append_places(tx, Log::Events, sid, before.last_event.0, &events, now).await?;
+        rows::append_events(tx, sid, before.last_event.0, &commit.events, now).await?;
         if !commit.close.is_empty() {
             let ids = json_list(commit.close.iter().map(|id| id.as_str()))?;
             tx.write(sqlx::query(CLOSE_PENDING).bind(sid.0).bind(ids)).await?;
@@ -155,7 +153,7 @@ async fn write_messages(
             },
         });
     }
-    rows::append_places(tx, Log::Messages, sid, before.last_message.0, &messages, now).await?;
+    rows::append_messages(tx, sid, before.last_message.0, &messages, now).await?;
 
     let mut fresh: Vec<&StagedResult> = Vec::new();
     for staged in &commit.stage {

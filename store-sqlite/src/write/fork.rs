@@ -9,13 +9,13 @@ use holdover_core::store::{Checkpoint, ForkOutcome, NewFork};
 use crate::columns::int;
 use crate::error::Fault;
 use crate::job::{Tx, Write};
-use crate::rows::{self, Log, Sid, Single};
+use crate::rows::{self, Sid, Single};
 
 // In the write transaction that has found the source, its checkpoint, and no session of the fork's key.
 const COPY: [&str; 3] = [
     "INSERT INTO message (sid, seq, at, digest, payload) SELECT ?1, seq, at, digest, payload \
      FROM message WHERE sid = ?2 AND seq <= ?3 ORDER BY seq",
-    "INSERT INTO event (sid, seq, at, digest, payload) SELECT ?1, seq, at, digest, payload \
+    "INSERT INTO event (sid, seq, at, digest, payload, sizes) SELECT ?1, seq, at, digest, payload, sizes \
      FROM event WHERE sid = ?2 AND seq <= ?3 ORDER BY seq",
     "INSERT INTO checkpoint (sid, id, epoch, last_message, last_event, at, format, digest, payload) \
      SELECT ?1, id, epoch, last_message, last_event, at, format, digest, payload \
@@ -60,13 +60,9 @@ impl Write for ForkSession {
         rows::append_labels(tx, sid, &new.labels).await?;
         rows::put_payload(tx, Single::Definition, sid, &new.definition).await?;
         rows::put_payload(tx, Single::State, sid, &new.state.payload).await?;
-        for (log, last, payloads) in [
-            (Log::Messages, checkpoint.last_message.0, &new.messages),
-            (Log::Events, checkpoint.last_event.0, &new.events),
-        ] {
-            let payloads: Vec<&Payload> = payloads.iter().collect();
-            rows::append_places(tx, log, sid, last, &payloads, now).await?;
-        }
+        let messages: Vec<&Payload> = new.messages.iter().collect();
+        rows::append_messages(tx, sid, checkpoint.last_message.0, &messages, now).await?;
+        rows::append_events(tx, sid, checkpoint.last_event.0, &new.events, now).await?;
         rows::append_checkpoint(tx, sid, &row.checkpoint(new.state.payload.clone(), now)).await?;
         Ok(ForkOutcome::Forked { version: row.version })
     }

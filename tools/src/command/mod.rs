@@ -1,7 +1,12 @@
-//! `run_command`: one program or shell line in the root folder, bounded in time and output.
+//! Programs as tools, bounded in time and output: `run_command`, for which the model writes the line, and
+//! declared ones, for which whoever made the agent did.
 
 mod capture;
+mod declared;
 mod group;
+mod process;
 mod run;
 
+pub(crate) use declared::tool;
+pub use declared::{CommandTool, InvalidCommandTool};
 pub(crate) use run::run_command;

@@ -1,22 +1,15 @@
 //! The tool itself.
 
-use std::fmt::Write as _;
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::pin::pin;
-use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use holdover_core::ids::ToolName;
 use holdover_core::tool::{EffectClass, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio::io::AsyncRead;
 use tokio::process::Command;
-use tokio::time::timeout;
 
-use super::capture::Capture;
-use super::group::Group;
+use super::process::{MARGIN_MAX, confine, limit_of, run, stopped_after, verdict};
 use crate::FunctionTool;
 use crate::files::{RelativePath, Root};
 
@@ -24,13 +17,6 @@ use crate::files::{RelativePath, Root};
 const SECONDS_DEFAULT: u64 = 120;
 /// How long a command may take at most.
 const SECONDS_MAX: u64 = 600;
-/// How much earlier than its call a command is stopped, so that there is time to say so.
-const MARGIN_MAX: Duration = Duration::from_secs(2);
-/// How long to wait for the rest of the output once the command has ended.
-const DRAIN: Duration = Duration::from_millis(500);
-/// The environment that a command sees: nothing that is usually secret.
-const ENVIRONMENT: [&str; 10] =
-    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -67,8 +53,7 @@ pub(crate) fn run_command(name: ToolName, root: Root, environment: Vec<String>) 
             async move {
                 let command = prepare(&asked, &root, &environment)?;
                 let seconds = asked.timeout_seconds.unwrap_or(SECONDS_DEFAULT).clamp(1, SECONDS_MAX);
-                let own = call.timeout.saturating_sub(MARGIN_MAX.min(call.timeout / 4));
-                run(command, own.min(Duration::from_secs(seconds))).await
+                told(command, limit_of(call.timeout).min(Duration::from_secs(seconds))).await
             }
         },
     )
@@ -94,17 +79,8 @@ fn prepare(asked: &RunCommand, root: &Root, environment: &[String]) -> Result<Co
         }
         (None, None) | (Some(_), Some(_)) => return fail("give either command or program"),
     };
-    let names = ENVIRONMENT.iter().copied().chain(environment.iter().map(String::as_str));
-    command
-        .current_dir(working_directory(root, &asked.folder)?)
-        .env_clear()
-        .envs(names.filter_map(|name| Some((name, std::env::var_os(name)?))))
-        .env("TERM", "dumb")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .kill_on_drop(true);
+    confine(&mut command, root, environment);
+    command.current_dir(working_directory(root, &asked.folder)?);
     Ok(command)
 }
 
@@ -120,79 +96,13 @@ fn working_directory(root: &Root, folder: &str) -> Result<PathBuf, ToolError> {
     Ok(directory)
 }
 
-async fn run(mut command: Command, limit: Duration) -> Result<ToolOutput, ToolError> {
-    let mut child = command.spawn().map_err(|error| {
-        let program = command.as_std().get_program().to_string_lossy().into_owned();
-        ToolError::Failed(format!("{program}: could not be started: {error}"))
-    })?;
-    let mut group = child.id().map(Group::led_by);
-    let streams = (child.stdout.take(), child.stderr.take());
-    let (mut stdout, mut stderr) = (Capture::default(), Capture::default());
-    let ended = {
-        let mut reading = pin!(async {
-            let read_stdout = fill(&mut stdout, streams.0);
-            let read_stderr = fill(&mut stderr, streams.1);
-            tokio::join!(read_stdout, read_stderr)
-        });
-        let mut read_to_end = false;
-        let ended = timeout(limit, async {
-            loop {
-                tokio::select! {
-                    status = child.wait() => break status,
-                    _ = &mut reading, if !read_to_end => read_to_end = true,
-                }
-            }
-        })
-        .await;
-        // The leader may have left others behind: they go too, whatever the end was.
-        if let Some(group) = &mut group {
-            group.kill();
-        }
-        if ended.is_err() {
-            // It was killed; nothing is left but to take note of it.
-            let _ = child.wait().await;
-        }
-        if !read_to_end {
-            // Somebody out of the group's reach may hold the pipes open.
-            let _ = timeout(DRAIN, reading).await;
-        }
-        ended
-    };
-    let printed = printed(&stdout, &stderr);
-    match ended {
-        Ok(Ok(status)) => Ok(ToolOutput::text(format!("{}{printed}", verdict(status)))),
-        Ok(Err(error)) => Err(ToolError::Lost(format!("the command's end was not seen: {error}"))),
-        Err(_) => Err(ToolError::Failed(format!(
-            "stopped after {} s: its time was over; it may have done part of its work{printed}",
-            limit.as_secs_f32()
-        ))),
+async fn told(command: Command, limit: Duration) -> Result<ToolOutput, ToolError> {
+    let finished = run(command, &[], limit).await?;
+    let printed = finished.printed();
+    match finished.status {
+        Some(status) => Ok(ToolOutput::text(format!("{}{printed}", verdict(status)))),
+        None => Err(stopped_after(limit, &printed)),
     }
-}
-
-async fn fill(capture: &mut Capture, stream: Option<impl AsyncRead + Unpin>) {
-    if let Some(stream) = stream {
-        capture.fill(stream).await;
-    }
-}
-
-fn verdict(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => format!("ended by signal {signal}"),
-        (None, None) => "ended".to_owned(),
-    }
-}
-
-fn printed(stdout: &Capture, stderr: &Capture) -> String {
-    let mut text = String::new();
-    for (name, capture) in [("stdout", stdout), ("stderr", stderr)] {
-        let part = capture.text();
-        if !part.is_empty() {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "\n{name}:\n{}", part.trim_end_matches('\n'));
-        }
-    }
-    text
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use holdover_conformance_tests::{Case, Level, Status, all, run};
+use holdover_conformance_tests::{Case, Level, all, run};
 
 use crate::fault::Mutant;
 use crate::store::{Budget, Harness};
@@ -104,7 +104,7 @@ fn tried(mutant: &'static Mutant, case: &Case, operations_max: u64) -> Tried {
     let ended = catch_unwind(AssertUnwindSafe(|| {
         runtime.block_on(async { tokio::time::timeout(CASE_TIME_MAX, run(case, harness, SEED)).await })
     }));
-    let failed = !matches!(ended, Ok(Ok(report)) if report.status == Status::Passed);
+    let failed = !matches!(ended, Ok(Ok(report)) if !report.status.is_failure());
     Tried { failed, operations: budget.used() }
 }
 

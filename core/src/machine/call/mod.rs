@@ -14,7 +14,7 @@ pub use state::{CallState, CancelReason};
 pub use step::Step;
 
 use crate::ids::{CallId, MessageSeq};
-use crate::payload::Digest;
+use crate::payload::{Digest, is_default};
 use crate::tool::{EffectClass, ResourceProfile, RunsOn};
 
 /// A call of the step that is being executed.
@@ -25,20 +25,21 @@ pub struct Call {
     /// Which tool, as the model named it.
     pub tool: String,
     /// What a crash in the middle of it means. Kept here so that a session can be ended without its agent.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub effect: EffectClass,
     /// Whether it is never started again on its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dangerous: bool,
     /// Who runs it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub runs_on: RunsOn,
     /// The message that holds the arguments: the model's, or the decision that edited them.
     pub arguments: MessageSeq,
     /// What it touches; serial until the gate has looked at it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub profile: ResourceProfile,
     /// How often an answer was asked for. Part of the pending id, so each asking has its own.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub round: u32,
     /// The digest of the arguments that a person approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]

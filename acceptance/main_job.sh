@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# The whole main job of the command line, against a provider that others wrote (npm @copilotkit/aimock) on
+# loopback: once as OpenAI, once as Anthropic. Needs node and npm; the provider is installed below target/. Prints a
+# line per check (TAP), ends with 1 if one failed. Sessions are kept in a fresh SQLite file, or where --store says.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+
+store=
+case "${1-}" in
+    '') ;;
+    --store) store=${2:?usage: acceptance/main_job.sh [--store URL]} ;;
+    *) echo "usage: acceptance/main_job.sh [--store URL]" >&2; exit 2 ;;
+esac
+
+cd "$here/.."
+provider=target/acceptance/aimock-1.43.0
+if [ ! -x "$provider/node_modules/.bin/llmock" ]; then
+    npm install --silent --no-audit --no-fund --no-save --prefix "$provider" @copilotkit/aimock@1.43.0
+fi
+cargo build --quiet -p holdover-cli
+exec node acceptance/main_job/main.mjs \
+    "$provider/node_modules/.bin/llmock" "${CARGO_TARGET_DIR:-target}/debug/holdover" "$store"

@@ -1,0 +1,65 @@
+// Processes that are started, watched and killed by their id, and nothing else is.
+
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+
+const PATIENCE_MS = 60_000;
+const LOOK_EVERY_MS = 20;
+
+const running = new Set();
+
+/** Asks `probe` until it answers something that is true. */
+export async function until(what, probe) {
+  const deadline = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const found = await probe();
+    if (found) return found;
+    if (Date.now() > deadline) throw new Error(`waited ${PATIENCE_MS} ms in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+  }
+}
+
+/** A started process, and what it has printed so far, by lines. */
+export class Started {
+  constructor(program, words, environment) {
+    this.name = [program.split("/").at(-1), ...words.slice(0, 2)].join(" ");
+    this.out = [];
+    this.err = [];
+    this.child = spawn(program, words, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...environment } });
+    running.add(this);
+    createInterface({ input: this.child.stdout }).on("line", (line) => this.out.push(line));
+    createInterface({ input: this.child.stderr }).on("line", (line) => this.err.push(line));
+    this.closed = new Promise((resolve, reject) => {
+      this.child.on("error", reject);
+      this.child.on("close", () => {
+        running.delete(this);
+        resolve();
+      });
+    });
+  }
+
+  get alive() {
+    return this.child.exitCode === null && this.child.signalCode === null;
+  }
+
+  /** Waits for its end. */
+  async end() {
+    const late = setTimeout(() => this.child.kill("SIGKILL"), PATIENCE_MS);
+    await this.closed;
+    clearTimeout(late);
+    return { code: this.child.exitCode, out: this.out, err: this.err };
+  }
+
+  /** kill -9. Whether it was alive, and died of this. */
+  async kill() {
+    const wasAlive = this.alive;
+    this.child.kill("SIGKILL");
+    await this.closed;
+    return wasAlive && this.child.signalCode === "SIGKILL";
+  }
+}
+
+/** Kills what was started here and still runs. */
+export async function killAll() {
+  await Promise.all([...running].map((process) => process.kill()));
+}

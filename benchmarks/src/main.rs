@@ -1,0 +1,110 @@
+//! Measures what Holdover costs: `cargo run --release -p holdover-benchmarks -- all`.
+//!
+//! It uses the engine as a service would, through the `holdover` facade, and measures in the same run what
+//! the same bytes cost bare. Nothing here asserts a time: machines differ.
+
+mod growth;
+mod machine;
+mod raw;
+mod report;
+mod scene;
+mod sessions;
+mod stats;
+mod timed;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+
+/// What went wrong, in one line.
+pub(crate) type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+/// Measures what a step costs, on SQLite with a sync for each transaction.
+#[derive(Parser)]
+#[command(name = "holdover-benchmarks", version)]
+struct Arguments {
+    /// What is measured.
+    what: What,
+    /// Writes the report to this file too.
+    #[arg(long, value_name = "FILE.md")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// One session, early and late.
+    Growth,
+    /// Many sessions at once.
+    Sessions,
+    /// Both.
+    All,
+}
+
+#[derive(clap::Args)]
+struct Settings {
+    /// Where the databases are made; the file system is part of what is measured.
+    #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
+    folder: PathBuf,
+    /// How often each measurement is made.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    repetitions: u32,
+    /// The steps of one session around which is measured.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "10,100,1000")]
+    steps: Vec<u64>,
+    /// How many sessions run at once.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,8,32,128")]
+    sessions: Vec<usize>,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Arguments::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tell_wrong(&format!("error: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(arguments: Arguments) -> Result<(), Failed> {
+    let settings = &arguments.settings;
+    if !settings.folder.is_dir() {
+        return Err(format!("{}: is no folder", settings.folder.display()).into());
+    }
+    let facts = machine::facts(&settings.folder).await?;
+    let growth = match arguments.what {
+        What::Growth | What::All => Some(growth::measure(settings).await?),
+        What::Sessions => None,
+    };
+    let together = match arguments.what {
+        What::Sessions | What::All => sessions::measure(settings).await?,
+        What::Growth => Vec::new(),
+    };
+    let text = report::write(&command(), &facts, growth.as_ref(), &together);
+    tell(&text);
+    if let Some(file) = &arguments.report {
+        std::fs::write(file, &text).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    Ok(())
+}
+
+/// The command that was given.
+fn command() -> String {
+    let given = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
+    let profile = if cfg!(debug_assertions) { "" } else { " --release" };
+    format!("cargo run{profile} -p holdover-benchmarks -- {given}")
+}
+
+#[allow(clippy::print_stdout, reason = "a program that tells what it measured")]
+fn tell(text: &str) {
+    println!("{text}");
+}
+
+#[allow(clippy::print_stderr, reason = "a program that tells what went wrong")]
+fn tell_wrong(text: &str) {
+    eprintln!("{text}");
+}

@@ -1,0 +1,87 @@
+//! Many sessions at once: steps a second, how long a commit takes, beside bare transactions of the same
+//! group sizes.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use hdrhistogram::Histogram;
+
+use crate::raw::Raw;
+use crate::scene;
+use crate::stats::Samples;
+use crate::timed::{Timed, histogram};
+use crate::{Failed, Settings};
+
+/// At least so many steps are measured, and each session has at least [`STEPS_MIN`].
+const STEPS_ALL_MIN: usize = 320;
+const STEPS_MIN: usize = 10;
+
+/// What was measured with so many sessions at once.
+pub(crate) struct Together {
+    pub(crate) sessions: usize,
+    pub(crate) steps: usize,
+    pub(crate) steps_per_s: Samples,
+    /// Microseconds from asking for a commit to its acknowledgement.
+    pub(crate) commit_us: Histogram<u64>,
+    pub(crate) writes_per_transaction: Samples,
+    /// Steps a second, if only the same transactions were made bare.
+    pub(crate) raw_steps_per_s: Samples,
+}
+
+pub(crate) async fn measure(settings: &Settings) -> Result<Vec<Together>, Failed> {
+    let together = settings.sessions.iter().map(|sessions| Together {
+        sessions: *sessions,
+        steps: steps(*sessions),
+        steps_per_s: Samples::default(),
+        commit_us: histogram(),
+        writes_per_transaction: Samples::default(),
+        raw_steps_per_s: Samples::default(),
+    });
+    let mut all: Vec<Together> = together.collect();
+    for _ in 0..settings.repetitions {
+        for together in &mut all {
+            once(settings, together).await?;
+        }
+    }
+    Ok(all)
+}
+
+/// Steps of each of so many sessions.
+fn steps(sessions: usize) -> usize {
+    (STEPS_ALL_MIN / sessions.max(1)).max(STEPS_MIN)
+}
+
+async fn once(settings: &Settings, together: &mut Together) -> Result<(), Failed> {
+    let folder = tempfile::tempdir_in(&settings.folder)?;
+    let store = scene::open(folder.path()).await?;
+    let timed = Timed::new(store.clone());
+    let agent = scene::agent(together.steps as u64, None)?;
+    let runtime = scene::runtime(Arc::new(timed.clone()), &agent);
+    let before = store.writer_counts();
+    let began = Instant::now();
+    let turns = (0..together.sessions).map(|session| scene::turn(&runtime, &agent, session));
+    futures::future::try_join_all(turns).await?;
+    let took = began.elapsed().as_secs_f64();
+    let after = store.writer_counts();
+    let written = timed.writes();
+    drop(runtime);
+    store.close().await;
+
+    let steps = (together.sessions * together.steps) as f64;
+    let (writes, transactions) = (after.writes - before.writes, after.groups - before.groups);
+    together.steps_per_s.add(steps / took);
+    together.commit_us.add(&written.latency)?;
+    together.writes_per_transaction.add(writes as f64 / transactions.max(1) as f64);
+
+    let mut raw = Raw::open(folder.path()).await?;
+    let bytes = written.bytes / writes.max(1);
+    let mut took = 0.0;
+    for at in 0..transactions {
+        // As many inserts in all, spread evenly.
+        let inserts = writes * (at + 1) / transactions - writes * at / transactions;
+        took += raw.transaction(inserts, bytes).await?.as_secs_f64();
+    }
+    raw.close().await?;
+    together.raw_steps_per_s.add(steps / took);
+    Ok(())
+}

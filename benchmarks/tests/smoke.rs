@@ -1,0 +1,38 @@
+//! The benchmarks run to their end. Nothing is said of how fast.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+use std::process::Command;
+
+#[test]
+fn all_of_it_runs_and_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.md");
+    let output = Command::new(env!("CARGO_BIN_EXE_holdover-benchmarks"))
+        .args(["all", "--steps", "2,12", "--sessions", "1,3", "--repetitions", "1", "--report"])
+        .arg(&file)
+        .arg("--folder")
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = std::fs::read_to_string(file).unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), report.trim());
+    assert!(!report.contains("NaN") && !report.contains("inf"), "something was not measured: {report}");
+    for part in
+        ["| processor |", "| synchronous | full |", "| 12 |", "| 3 | 106 |", "step 12 takes", "--steps 2,12"]
+    {
+        assert!(report.to_lowercase().contains(&part.to_lowercase()), "{part}: {report}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_missing_is_named() {
+    let output = Command::new(env!("CARGO_BIN_EXE_holdover-benchmarks"))
+        .args(["growth", "--folder", "/nowhere/at/all"])
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("/nowhere/at/all") && said.lines().count() == 1, "{said}");
+}

@@ -1,0 +1,236 @@
+//! A process that dies with the store open.
+
+use std::io::{BufRead, BufReader, Lines};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use holdover_core::store::{CommitOutcome, SessionStatus, StateStore};
+
+use crate::bench::{Bench, Handle};
+use crate::case::cases;
+use crate::child::{self, ROUND, SAYS};
+use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
+use crate::fixture::texts;
+use crate::snapshot::{Snapshot, snapshot};
+
+cases! {
+    crash.sigkill_acked_is_durable: Durable Crash needs ChildProcess,
+        "what a process was acknowledged before it was killed is there, byte for byte",
+        "an effect that was acknowledged would be done again, or its result lost",
+        "CommitSurvives::ProcessKill: the death of the process that wrote it, at any instruction (INV-01)";
+    crash.sigkill_never_partial_commit: Durable Crash needs ChildProcess,
+        "a process that is killed at any instant leaves a commit whole or not at all, and no lock",
+        "a session with half a commit is one that no run has left so",
+        "StateStore: a write is applied wholly or not at all, and nothing stays locked (INV-04, INV-05)";
+}
+
+/// How often each case kills, unless the variable `HOLDOVER_KILLS` says so.
+const KILLS: u64 = 40;
+/// The acknowledgements after which the child is killed at once: 1, 2, … and again.
+const ACKNOWLEDGED_MAX: u64 = 5;
+/// The longest time from an acknowledgement to the kill at an instant drawn at random.
+const INSTANT_MAX: Duration = Duration::from_millis(12);
+
+async fn sigkill_acked_is_durable(t: Bench) -> CaseResult {
+    sweep(&t, |round| (1 + round % ACKNOWLEDGED_MAX, Duration::ZERO)).await
+}
+
+async fn sigkill_never_partial_commit(t: Bench) -> CaseResult {
+    let seed = t.seed();
+    sweep(&t, |round| {
+        let drawn = drawn(seed, round);
+        let micros = u64::try_from(INSTANT_MAX.as_micros()).unwrap_or(u64::MAX);
+        (drawn % 3, Duration::from_micros((drawn >> 8) % micros))
+    })
+    .await
+}
+
+/// Kills a child in each round: so long after so many acknowledgements.
+async fn sweep(t: &Bench, when: impl Fn(u64) -> (u64, Duration)) -> CaseResult {
+    let kills = std::env::var("HOLDOVER_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
+    let mut in_commit = 0;
+    for round in 0..kills {
+        let (after, then) = when(round);
+        let Some(command) = t.child() else {
+            return Err(Failure::skipped("the harness starts no child process"));
+        };
+        let killed = tokio::task::spawn_blocking(move || kill(command, round, after, then)).await;
+        let killed = killed.map_err(|error| Failure::new(format!("no child was killed: {error}")))??;
+        in_commit += u64::from(killed.asked.starts_with("commit"));
+        check(t, round, &killed).await.map_err(|failure| {
+            let Killed { acknowledged, asked } = &killed;
+            failure
+                .within(format!("round {round}, {acknowledged:?} acknowledged, killed while asking {asked}"))
+        })?;
+    }
+    ensure!(in_commit > 0, "expected a kill while a commit was out\n    found    none in {kills} kills");
+    Ok(())
+}
+
+/// How far a child came.
+struct Killed {
+    /// Its last commit that was acknowledged; 0 is the creation.
+    acknowledged: Option<u64>,
+    /// What it had asked last.
+    asked: String,
+}
+
+/// Starts a child and kills it.
+fn kill(mut command: Command, round: u64, after: u64, then: Duration) -> CaseResult<Killed> {
+    let failed = |what: &str, error: std::io::Error| Failure::new(format!("the child {what}: {error}"));
+    command.env(ROUND, round.to_string()).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| failed("does not start", error))?;
+    let killed = (|| {
+        let out = child.stdout.take().ok_or_else(|| Failure::new("the child has no output"))?;
+        let mut said = Said { lines: BufReader::new(out).lines(), acknowledged: None, asked: String::new() };
+        while said.acknowledged.is_none_or(|nth| nth < after) {
+            if !said.read_one() {
+                let found = format!("found    that it ended while asking {}", said.asked);
+                return Err(Failure::new(format!(
+                    "expected the child to write until it is killed\n    {found}"
+                )));
+            }
+        }
+        std::thread::sleep(then);
+        child.kill().map_err(|error| failed("cannot be killed", error))?;
+        // What it had said before counts.
+        while said.read_one() {}
+        Ok(Killed { acknowledged: said.acknowledged, asked: said.asked })
+    })();
+    let ended = end(&mut child).map_err(|error| failed("cannot be waited for", error))?;
+    let killed = killed?;
+    ensure!(was_killed(ended), "expected the child to die of the kill\n    found    {ended}");
+    Ok(killed)
+}
+
+fn end(child: &mut Child) -> std::io::Result<ExitStatus> {
+    // It may be dead already.
+    let _ = child.kill();
+    child.wait()
+}
+
+#[cfg(unix)]
+fn was_killed(ended: ExitStatus) -> bool {
+    const SIGKILL: i32 = 9;
+    std::os::unix::process::ExitStatusExt::signal(&ended) == Some(SIGKILL)
+}
+
+#[cfg(not(unix))]
+fn was_killed(ended: ExitStatus) -> bool {
+    !ended.success()
+}
+
+struct Said {
+    lines: Lines<BufReader<ChildStdout>>,
+    acknowledged: Option<u64>,
+    asked: String,
+}
+
+impl Said {
+    /// Reads one line. False: there is none.
+    fn read_one(&mut self) -> bool {
+        let Some(Ok(line)) = self.lines.next() else { return false };
+        // A test program says things of its own, and not always with an end of the line.
+        let Some((_, said)) = line.split_once(SAYS) else { return true };
+        match said.trim().split_once(' ') {
+            Some(("acknowledged", nth)) => self.acknowledged = nth.parse().ok(),
+            Some(_) => said.trim().clone_into(&mut self.asked),
+            None => {}
+        }
+        true
+    }
+}
+
+/// What the next process finds.
+async fn check(t: &Bench, round: u64, killed: &Killed) -> CaseResult {
+    let (key, fence) = (child::session_key(round), child::fence(round));
+    let store = t.peer().await;
+    let found = snapshot(&store, &key).await?;
+    let Some(acknowledged) = killed.acknowledged else { return Ok(()) };
+    let there = found.events.len() as u64;
+    ensure!(
+        there == acknowledged || there == acknowledged + 1,
+        "expected the {acknowledged} commits that were acknowledged, and at most one more\n    found    {there}"
+    );
+    whole(&found, there)?;
+    // The commit that was not answered, repeated: what led to it may not have come either.
+    let next = acknowledged + 1;
+    if repeat(&store, round, next).await?.is_none() {
+        store.deliver(&key, child::item(next)).await?;
+        store.stage_result(&fence, child::staged(next)).await?;
+        ensure!(repeat(&store, round, next).await?.is_some(), "expected the repeat to be applied");
+    }
+    let repeated = snapshot(&store, &key).await?;
+    whole(&repeated, next)?;
+    let clean = repeated.inbox.is_empty() && repeated.session.is_some_and(|it| it.staged.results.is_empty());
+    ensure!(clean, "expected nothing that is left over");
+    // Nothing is locked, for longer than the lease.
+    t.advance(t.lease()).await;
+    let claimed = t.store.claim_session(&key, t.claim_one()).await?;
+    let claim = want!(claimed, holdover_core::store::ClaimOutcome::Claimed(claim) => claim);
+    ensure_eq!(claim.found, SessionStatus::Active, "the status that the next run finds");
+    t.release(&claim.fence, SessionStatus::Idle).await.map(drop)
+}
+
+/// None: what the commit promotes or consumes is not there.
+async fn repeat(store: &Handle, round: u64, nth: u64) -> CaseResult<Option<()>> {
+    let outcome = store.save_state_and_promote_staging(&child::fence(round), child::commit(nth)).await?;
+    if let CommitOutcome::NotStaged { .. } | CommitOutcome::NotInInbox { .. } = outcome {
+        return Ok(None);
+    }
+    want!(outcome, CommitOutcome::Committed(_));
+    Ok(Some(()))
+}
+
+/// Everything of the first `commits` commits is there, together, and nothing of another.
+fn whole(found: &Snapshot, commits: u64) -> CaseResult {
+    let nths = || 1..=commits;
+    let messages: Vec<String> =
+        nths().flat_map(|nth| [format!("result {nth}"), format!("message {nth}")]).collect();
+    ensure_eq!(texts(found.messages.iter().map(|message| &message.payload)), messages, "the messages");
+    ensure!(dense(found.messages.iter().map(|message| message.seq.0)), "expected messages without a gap");
+    let events: Vec<String> = nths().map(|nth| format!("event {nth}")).collect();
+    ensure_eq!(texts(found.events.iter().map(|event| &event.payload)), events, "the events");
+    ensure!(dense(found.events.iter().map(|event| event.seq.0)), "expected events without a gap");
+    let states: Vec<String> = nths().map(|nth| format!("state {nth}")).collect();
+    let kept = found.checkpoints.iter().rev();
+    ensure_eq!(texts(kept.map(|checkpoint| &checkpoint.state)), states, "the checkpoints");
+    let pending: Vec<String> = nths().last().map(|nth| format!("pending-{nth}")).into_iter().collect();
+    let open: Vec<String> = found.pending.iter().map(|call| call.id.to_string()).collect();
+    ensure_eq!(open, pending, "the open pending calls");
+    let Some(session) = &found.session else {
+        return Err(Failure::new("expected the session\n    found    none"));
+    };
+    ensure_eq!(texts(&session.state), Vec::from_iter(states.last().cloned()), "the state");
+    // Created and claimed is version 2.
+    ensure_eq!(session.version.0, 2 + commits, "the version");
+    let (last_message, last_event) = (session.last_message.0, session.last_event.0);
+    ensure_eq!((last_message, last_event), (2 * commits, commits), "the newest message and event");
+    // What comes before a commit is there or not; the commit takes it all.
+    let next = commits + 1;
+    let unread: Vec<String> = found.inbox.iter().map(|item| item.key.to_string()).collect();
+    ensure!(
+        unread.is_empty() || unread == [format!("item-{next}")],
+        "expected no other item\n    found    {unread:?}"
+    );
+    let staged: Vec<String> = session.staged.results.iter().map(|result| result.call.to_string()).collect();
+    ensure!(
+        staged.is_empty() || staged == [format!("call-{next}")],
+        "expected no other result\n    found    {staged:?}"
+    );
+    ensure_eq!(session.unread, unread.len() as u64, "how many items are unread");
+    Ok(())
+}
+
+fn dense(mut numbers: impl Iterator<Item = u64>) -> bool {
+    let mut next = 1_u64..;
+    numbers.all(|number| next.next() == Some(number))
+}
+
+/// A number that a seed and a round stand for (SplitMix64).
+fn drawn(seed: u64, round: u64) -> u64 {
+    let mut mixed = seed.wrapping_add((round + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}

@@ -1,0 +1,112 @@
+//! The program that is killed: it writes, says what it was acknowledged, and never ends by itself.
+
+use std::io::Write as _;
+
+use holdover_core::ids::{Epoch, Fence, InboxSeq, Incarnation, SessionKey};
+use holdover_core::store::{
+    ClaimOne, Commit, CommitOutcome, CreateOutcome, Delivery, InboxItem, NewSession, StageOutcome, Staging,
+    Start, StateStore,
+};
+use uuid::Uuid;
+
+use crate::fixture::{approval, events, id, inline, key, message, new_session, promote, result, state};
+
+/// The variable that tells the child in which round it runs.
+pub(crate) const ROUND: &str = "HOLDOVER_CHILD_ROUND";
+/// How each line begins that the parent reads.
+pub(crate) const SAYS: &str = "holdover-child";
+
+/// What the program of [`StoreHarness::child`](crate::StoreHarness::child) does with the store that it has
+/// opened: it commits for ever, and says on standard output what it asks and what it was acknowledged, until
+/// it is killed. It returns when nobody listens any more, or when the store answers what it should not.
+pub async fn serve_child(store: impl StateStore) {
+    let round = std::env::var(ROUND).ok().and_then(|round| round.parse().ok()).unwrap_or_default();
+    let Some(()) = create(&store, round).await else { return };
+    for nth in 1.. {
+        if write(&store, round, nth).await.is_none() {
+            return;
+        }
+    }
+}
+
+async fn create(store: &impl StateStore, round: u64) -> Option<()> {
+    say("create", 0)?;
+    let created = store.create_session(session(round)).await.ok()?;
+    matches!(created, CreateOutcome::Created { claim: Some(_), .. }).then_some(())?;
+    say("acknowledged", 0)
+}
+
+async fn write(store: &impl StateStore, round: u64, nth: u64) -> Option<()> {
+    say("deliver", nth)?;
+    let delivered = store.deliver(&session_key(round), item(nth)).await.ok()?;
+    matches!(delivered, Delivery::Accepted { .. }).then_some(())?;
+    say("stage", nth)?;
+    let staged = store.stage_result(&fence(round), staged(nth)).await.ok()?;
+    matches!(staged, StageOutcome::Staged(_)).then_some(())?;
+    say("commit", nth)?;
+    let committed = store.save_state_and_promote_staging(&fence(round), commit(nth)).await.ok()?;
+    matches!(committed, CommitOutcome::Committed(_)).then_some(())?;
+    say("acknowledged", nth)
+}
+
+/// None if nobody listens.
+fn say(what: &str, nth: u64) -> Option<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{SAYS} {what} {nth}").ok()?;
+    out.flush().ok()
+}
+
+// What is written in which commit, known to both sides.
+
+pub(crate) fn session_key(round: u64) -> SessionKey {
+    key(&format!("round-{round}"))
+}
+
+pub(crate) fn session(round: u64) -> NewSession {
+    let claim = ClaimOne {
+        run: id("child"),
+        worker: id("child"),
+        lease: std::time::Duration::from_secs(10),
+        expected_version: None,
+        items: Vec::new(),
+    };
+    NewSession {
+        key: session_key(round),
+        incarnation: incarnation(round),
+        operation: id("create"),
+        start: Start::Claimed(claim),
+        ..new_session("child")
+    }
+}
+
+fn incarnation(round: u64) -> Incarnation {
+    Incarnation(Uuid::from_u128(1 << 64 | u128::from(round)))
+}
+
+pub(crate) fn fence(round: u64) -> Fence {
+    Fence { key: session_key(round), incarnation: incarnation(round), epoch: Epoch(1) }
+}
+
+pub(crate) fn item(nth: u64) -> InboxItem {
+    message(&format!("item-{nth}"))
+}
+
+pub(crate) fn staged(nth: u64) -> Staging {
+    Staging { results: vec![result(&format!("call-{nth}"), &format!("result {nth}"))], starts: Vec::new() }
+}
+
+/// Something in every table.
+pub(crate) fn commit(nth: u64) -> Commit {
+    let close = (nth > 1).then(|| id(&format!("pending-{}", nth - 1)));
+    Commit {
+        state: state(&format!("state {nth}")),
+        messages: [promote([&format!("call-{nth}")]), inline([&format!("message {nth}")])].concat(),
+        events: events([&format!("event {nth}")]),
+        checkpoint: true,
+        open: vec![approval(&format!("pending-{nth}"))],
+        close: close.into_iter().collect(),
+        consumed: vec![InboxSeq(nth)],
+        inbox_seen: Some(InboxSeq(nth)),
+        ..Commit::new(id(&format!("commit-{nth}")))
+    }
+}

@@ -1,0 +1,201 @@
+//! The contract as a model: plain lists, one session after the other, nothing removed that can be marked.
+//!
+//! It decides with core's rules and keeps everything in the most obvious way, so that it can be read as
+//! the contract itself. A store is compared with it, operation by operation.
+
+mod life;
+mod own;
+mod read;
+
+use std::collections::BTreeMap;
+
+use holdover_core::ids::{CheckpointId, Fence, SessionKey};
+use holdover_core::store::rules::SessionRow;
+use holdover_core::store::{
+    Applied, Checkpoint, Commit, CommitOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Delivery,
+    DeltaBatch, DeltaOutcome, ForkOutcome, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, NewFork,
+    NewSession, PurgeReport, Remove, RetentionRule, StageOutcome, Staging, Start,
+};
+use holdover_core::time::Timestamp;
+
+pub(crate) use life::Life;
+
+/// Every session there is, and the time.
+#[derive(Debug, Clone)]
+pub(crate) struct Model {
+    pub(crate) lives: BTreeMap<SessionKey, Life>,
+    pub(crate) now: Timestamp,
+}
+
+impl Model {
+    pub(crate) fn new(now: Timestamp) -> Self {
+        Self { lives: BTreeMap::new(), now }
+    }
+
+    pub(crate) fn life(&self, key: &SessionKey) -> Option<&Life> {
+        self.lives.get(key)
+    }
+
+    /// Changes a copy of the session, and keeps the copy if the change says so: wholly or not at all.
+    fn change<T, R>(
+        &mut self,
+        key: &SessionKey,
+        none: R,
+        change: impl FnOnce(&mut Life, Timestamp) -> Result<T, R>,
+    ) -> Result<T, R> {
+        let Some(mut life) = self.lives.get(key).cloned() else { return Err(none) };
+        let done = change(&mut life, self.now)?;
+        self.lives.insert(key.clone(), life);
+        Ok(done)
+    }
+
+    pub(crate) fn create(&mut self, new: &NewSession) -> CreateOutcome {
+        let now = self.now;
+        let first = SessionRow::create(new, now).version;
+        if let Some(there) = self.lives.get(&new.key) {
+            if there.row.created_by != new.operation {
+                let SessionRow { incarnation, status, version, .. } = there.row;
+                return CreateOutcome::AlreadyExists { incarnation, status, version };
+            }
+            return match &new.start {
+                Start::WithItems | Start::At(_) => CreateOutcome::Created { version: first, claim: None },
+                Start::Claimed(one) => {
+                    let alive = there.row.repeated_claim(&one.run, now) == Some(true);
+                    let claim = alive.then(|| Box::new(there.claim(now)));
+                    CreateOutcome::Created { version: first.next(), claim }
+                }
+            };
+        }
+        let mut life = Life::new(SessionRow::create(new, now), &new.labels, &new.definition);
+        let carried = match &new.start {
+            Start::Claimed(one) => one.items.as_slice(),
+            Start::WithItems | Start::At(_) => &[],
+        };
+        let items: Vec<&InboxItem> = new.items.iter().chain(carried).collect();
+        if let Err((index, _)) = life.accept_all(&items, now) {
+            return CreateOutcome::ItemConflict { index };
+        }
+        life.row.set_start(&new.start);
+        let claim = match &new.start {
+            Start::Claimed(one) => {
+                life.begin_run(&one.run, &one.worker, one.lease, now);
+                Some(Box::new(life.claim(now)))
+            }
+            Start::WithItems | Start::At(_) => None,
+        };
+        let version = life.row.version;
+        self.lives.insert(new.key.clone(), life);
+        CreateOutcome::Created { version, claim }
+    }
+
+    pub(crate) fn delete(&mut self, key: &SessionKey, mode: DeleteMode) -> DeleteOutcome {
+        match self.lives.get(key) {
+            None => DeleteOutcome::NotFound,
+            Some(life) if !life.row.deletable(mode) => DeleteOutcome::Active,
+            Some(_) => {
+                self.lives.remove(key);
+                DeleteOutcome::Deleted
+            }
+        }
+    }
+
+    pub(crate) fn stage(&mut self, fence: &Fence, staging: &Staging) -> StageOutcome {
+        let staged = self.change(&fence.key, StageOutcome::StaleFence, |life, now| {
+            if !life.row.admits(fence) {
+                return Err(StageOutcome::StaleFence);
+            }
+            let call = |call: &holdover_core::ids::CallId| StageOutcome::Conflict { call: call.clone() };
+            staging
+                .results
+                .iter()
+                .try_for_each(|result| life.stage(result).map_err(|()| call(&result.call)))?;
+            life.starts.extend(staging.starts.iter().cloned());
+            Ok(life.row.receipt(now))
+        });
+        staged.map_or_else(|refused| refused, StageOutcome::Staged)
+    }
+
+    pub(crate) fn commit(&mut self, fence: &Fence, commit: &Commit) -> CommitOutcome {
+        let gone = CommitOutcome::StaleFence { applied: Applied::Unknown };
+        let committed = self.change(&fence.key, gone, |life, now| match life.row.admit(fence, commit) {
+            Some(answer) => Err(answer),
+            None => life.commit(commit, now),
+        });
+        committed.map_or_else(|refused| refused, CommitOutcome::Committed)
+    }
+
+    pub(crate) fn append_deltas(&mut self, fence: &Fence, batch: &DeltaBatch) -> DeltaOutcome {
+        let appended = self.change(&fence.key, DeltaOutcome::StaleFence, |life, now| {
+            life.append_deltas(fence, batch)?;
+            Ok(life.row.receipt(now))
+        });
+        appended.map_or_else(|refused| refused, DeltaOutcome::Appended)
+    }
+
+    pub(crate) fn check_interrupt(&mut self, fence: &Fence) -> InterruptCheck {
+        let life = self.lives.get_mut(&fence.key);
+        life.map_or(InterruptCheck::StaleFence, |life| life.row.hand_interrupt(fence))
+    }
+
+    pub(crate) fn deliver(&mut self, key: &SessionKey, item: &InboxItem) -> Delivery {
+        let accepted = self.change(key, Delivery::NotFound, |life, now| {
+            life.accept_all(&[item], now).map_err(|(_, refusal)| refusal)?;
+            Ok(life.row.last_item)
+        });
+        accepted.map_or_else(|refusal| refusal, |seq| Delivery::Accepted { seq })
+    }
+
+    pub(crate) fn interrupt(&mut self, key: &SessionKey, interrupt: &Interrupt) -> InterruptOutcome {
+        let now = self.now;
+        let life = self.lives.get_mut(key);
+        life.map_or(InterruptOutcome::NotFound, |life| life.row.request_interrupt(interrupt.clone(), now))
+    }
+
+    pub(crate) fn fork(&mut self, from: &SessionKey, at: CheckpointId, new: &NewFork) -> ForkOutcome {
+        if let Some(there) = self.lives.get(&new.key) {
+            return there.row.forked_before(new, at);
+        }
+        let Some(source) = self.lives.get(from).filter(|source| source.row.is_source(from, new)) else {
+            return ForkOutcome::NoSource;
+        };
+        let Some(place) = source.checkpoints.iter().find(|checkpoint| checkpoint.id == at) else {
+            return ForkOutcome::NoCheckpoint;
+        };
+        let mut fork = Life::new(SessionRow::fork(place, new, self.now), &new.labels, &new.definition);
+        fork.messages = source.messages.iter().filter(|it| it.seq <= place.last_message).cloned().collect();
+        fork.events = source.events.iter().filter(|it| it.seq <= place.last_event).cloned().collect();
+        let copied = source.checkpoints.iter().filter(|checkpoint| checkpoint.id <= at).cloned();
+        fork.checkpoints = copied.map(|it| Checkpoint { incarnation: new.incarnation, ..it }).collect();
+        fork.append(new.messages.clone(), new.events.clone(), self.now);
+        fork.state = Some(new.state.payload.clone());
+        fork.checkpoints.push(fork.row.checkpoint(new.state.payload.clone(), self.now));
+        let version = fork.row.version;
+        self.lives.insert(new.key.clone(), fork);
+        ForkOutcome::Forked { version }
+    }
+
+    pub(crate) fn purge(&mut self, rule: &RetentionRule) -> PurgeReport {
+        let surplus = |life: &Life| match rule.remove {
+            Remove::Sessions => 1,
+            Remove::Checkpoints { keep } => life.checkpoints.len().saturating_sub(keep.get() as usize),
+        };
+        let due = self.lives.values().filter(|life| life.row.purgeable(rule) && surplus(life) > 0);
+        let mut due: Vec<_> = due.map(|life| (life.row.updated_at, life.row.key.clone())).collect();
+        due.sort();
+        let limit = rule.limit.get() as usize;
+        let mut report = PurgeReport { more: due.len() > limit, ..PurgeReport::default() };
+        for (_, key) in due.into_iter().take(limit) {
+            let Some(mut life) = self.lives.remove(&key) else { continue };
+            match rule.remove {
+                Remove::Sessions => report.sessions += 1,
+                Remove::Checkpoints { .. } => {
+                    let removed = surplus(&life);
+                    life.checkpoints.drain(..removed);
+                    report.checkpoints += removed as u64;
+                    self.lives.insert(key, life);
+                }
+            }
+        }
+        report
+    }
+}

@@ -1,0 +1,85 @@
+//! Who holds a session.
+
+use std::time::Duration;
+
+use holdover_core::ids::{Fence, RunId, SessionKey, WorkerId};
+use holdover_core::store::{
+    CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, LeaseOutcome, OutcomeKind, RunEnded, RunRecord,
+    StatusCas,
+};
+use holdover_core::time::Timestamp;
+
+use super::{Life, Model};
+
+impl Model {
+    pub(crate) fn claim(&mut self, key: &SessionKey, one: &ClaimOne) -> ClaimOutcome {
+        let claimed = self.change(key, ClaimOutcome::NotFound, |life, now| {
+            match life.row.repeated_claim(&one.run, now) {
+                Some(true) => return Ok(life.claim(now)),
+                Some(false) => return Err(ClaimOutcome::LeaseEnded),
+                None => {}
+            }
+            life.row.claimable(one.expected_version, now)?;
+            let items: Vec<_> = one.items.iter().collect();
+            life.accept_all(&items, now)
+                .map_err(|(index, refusal)| ClaimOutcome::ItemRefused { index, refusal })?;
+            life.begin_run(&one.run, &one.worker, one.lease, now);
+            Ok(life.claim(now))
+        });
+        claimed.map_or_else(|refused| refused, |claim| ClaimOutcome::Claimed(Box::new(claim)))
+    }
+
+    pub(crate) fn claim_due(&mut self, due: &ClaimDue) -> Vec<Claim> {
+        let now = self.now;
+        let rings =
+            |life: &&mut Life| life.row.is_due(&due.queues, due.newest_format, due.tenant.as_ref(), now);
+        let mut ringing: Vec<&mut Life> = self.lives.values_mut().filter(rings).collect();
+        ringing.sort_by_key(|life| (life.row.alarm, life.row.key.clone()));
+        let claims = ringing.into_iter().zip(&due.runs).map(|(life, run)| {
+            life.begin_run(run, &due.worker, due.lease, now);
+            life.claim(now)
+        });
+        claims.collect()
+    }
+
+    pub(crate) fn compare_and_set(&mut self, key: &SessionKey, cas: &StatusCas) -> CasOutcome {
+        let moved = self.change(key, CasOutcome::NotFound, |life, now| {
+            // Whether it may move comes first; its items count while it still rests.
+            let mut row = life.row.clone();
+            let refused = row.compare_and_set(cas, now);
+            let CasOutcome::Moved { version } = refused else { return Err(refused) };
+            let items: Vec<_> = cas.items.iter().collect();
+            life.accept_all(&items, now)
+                .map_err(|(index, refusal)| CasOutcome::ItemRefused { index, refusal })?;
+            life.row.compare_and_set(cas, now);
+            Ok(version)
+        });
+        moved.map_or_else(|refused| refused, |version| CasOutcome::Moved { version })
+    }
+
+    pub(crate) fn renew(&mut self, fence: &Fence, lease: Duration) -> LeaseOutcome {
+        let renewed = self.change(&fence.key, LeaseOutcome::StaleFence, |life, now| {
+            life.row.renew(fence, lease, now).ok_or(LeaseOutcome::StaleFence)
+        });
+        renewed.map_or_else(|stale| stale, LeaseOutcome::Renewed)
+    }
+}
+
+impl Life {
+    /// Moves the row to active, closes a run that was left open as lost, opens the new one.
+    pub(super) fn begin_run(&mut self, run: &RunId, worker: &WorkerId, lease: Duration, now: Timestamp) {
+        let claimed = self.row.claim(run.clone(), worker.clone(), lease, now);
+        for lost in self.runs.iter_mut().filter(|run| Some(run.epoch) == claimed.close_lost) {
+            lost.end.get_or_insert(RunEnded { at: now, outcome: OutcomeKind::Lost, detail: None });
+        }
+        self.runs.push(RunRecord {
+            epoch: self.row.epoch,
+            run: run.clone(),
+            worker: worker.clone(),
+            found: self.row.found,
+            parent: claimed.parent,
+            started_at: now,
+            end: None,
+        });
+    }
+}

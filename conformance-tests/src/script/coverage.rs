@@ -1,0 +1,150 @@
+//! What must have occurred.
+
+use std::collections::BTreeSet;
+
+use super::{Answer, Powers, Request};
+
+/// What an answer needs to be reachable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    Nothing,
+    Time,
+    Forks,
+    Purge,
+}
+
+use Needs::{Forks, Nothing, Purge, Time};
+
+/// Every operation with each answer that a script can reach. No script reaches these:
+///
+/// | answer | because |
+/// |---|---|
+/// | `TooLarge` | sizes have cases of their own (`data.limit_boundary_exact`) and would fill the scripts |
+/// | `Unsupported` | a store that lacks a capability is not asked for it |
+/// | `Corrupt`, `Newer`, `Unavailable`, `Full`, `Backend` | nothing is broken here: faults have cases of their own |
+/// | that of `wait_for_change` | a hint has one answer, whatever happened |
+const REACHABLE: &[(&str, Needs, &[&str])] = &[
+    (
+        "create_session",
+        Nothing,
+        &["created", "created, claimed", "already exists", "item conflict", "invalid argument"],
+    ),
+    ("load_session", Nothing, &["nothing", "one"]),
+    ("list_sessions", Nothing, &["nothing", "one", "several"]),
+    ("delete_session", Nothing, &["deleted", "active", "not found"]),
+    (
+        "claim_session",
+        Nothing,
+        &["claimed", "held", "version conflict", "lease ended", "item refused", "aborted", "not found"],
+    ),
+    ("claim_session", Nothing, &["invalid argument"]),
+    ("claim_session", Time, &["taken over"]),
+    ("claim_due", Time, &["nothing", "one", "several"]),
+    (
+        "compare_and_set_status",
+        Nothing,
+        &["moved", "version conflict", "not allowed", "item refused", "not found"],
+    ),
+    ("renew_lease", Nothing, &["renewed", "stale fence"]),
+    ("stage_result", Nothing, &["staged", "conflict", "stale fence"]),
+    (
+        "save_state_and_promote_staging",
+        Nothing,
+        &["committed", "version conflict", "stale fence, not applied", "stale fence, unknown"],
+    ),
+    (
+        "save_state_and_promote_staging",
+        Nothing,
+        &["answer waiting", "not staged", "stage conflict", "pending conflict", "not in inbox"],
+    ),
+    ("save_state_and_promote_staging", Nothing, &["invalid argument", "stale fence, applied"]),
+    ("append_deltas", Nothing, &["appended", "ended", "gap", "stale fence", "invalid argument"]),
+    ("check_interrupt_flag", Nothing, &["clear", "waiting", "stale fence"]),
+    (
+        "deliver",
+        Nothing,
+        &["accepted", "duplicate", "conflict", "already answered", "not pending", "aborted", "not found"],
+    ),
+    ("request_interrupt", Nothing, &["requested", "already waiting", "at rest", "aborted", "not found"]),
+    ("read_messages", Nothing, &["nothing", "one", "several", "error: not found"]),
+    ("read_inbox", Nothing, &["nothing", "one", "several", "error: not found", "invalid argument"]),
+    (
+        "read_events",
+        Nothing,
+        &["events", "events, and more", "events and deltas", "gone", "not found", "invalid argument"],
+    ),
+    ("list_runs", Nothing, &["nothing", "one", "several", "error: not found"]),
+    ("list_pending", Nothing, &["nothing", "one", "several"]),
+    ("list_checkpoints", Nothing, &["nothing", "one", "several", "error: not found"]),
+    ("fork_session", Forks, &["forked", "already exists", "no source", "no checkpoint", "invalid argument"]),
+    ("purge", Purge, &["nothing", "sessions", "sessions, and more", "checkpoints", "invalid argument"]),
+];
+
+/// What occurred.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Coverage(BTreeSet<(&'static str, &'static str)>);
+
+/// An operation and the name of its answer.
+type Reached = (&'static str, &'static str);
+
+impl Coverage {
+    pub(crate) fn note(&mut self, request: &Request, answer: &Answer) {
+        self.0.insert((request.operation(), answer.name()));
+    }
+
+    /// What should have occurred, and did not.
+    pub(crate) fn missing(&self, powers: Powers) -> Vec<Reached> {
+        let wanted = |needs: Needs| match needs {
+            Nothing => true,
+            Time => powers.moves_time,
+            Forks => powers.forks,
+            Purge => powers.retention && powers.moves_time,
+        };
+        let rows = REACHABLE.iter().filter(|(_, needs, _)| wanted(*needs));
+        let all = rows.flat_map(|(operation, _, names)| names.iter().map(move |name| (*operation, *name)));
+        all.filter(|reached| !self.0.contains(reached)).collect()
+    }
+
+    /// What occurred and is in no table.
+    pub(crate) fn undeclared(&self) -> Vec<Reached> {
+        let declared = |(operation, name): &&Reached| {
+            REACHABLE.iter().any(|(row, _, names)| row == operation && names.contains(name))
+        };
+        self.0.iter().filter(|reached| !declared(reached)).copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::strategy::{Strategy, ValueTree};
+    use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+    use proptest_state_machine::ReferenceStateMachine;
+
+    use super::*;
+    use crate::script::{Play, Scripts};
+
+    #[test]
+    fn scripts_reach_everything_under_any_seed() {
+        let powers = Powers { forks: true, retention: true, moves_time: true };
+        for seed in 0..2_u8 {
+            let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
+            let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+            let mut reached = Coverage::default();
+            let mut scripts = 0;
+            while !reached.missing(powers).is_empty() {
+                scripts += 1;
+                assert!(scripts < 150, "seed {seed}: {:?}", reached.missing(powers));
+                let tree = Scripts::sequential_strategy(40..=80).new_tree(&mut runner).unwrap();
+                let (mut play, steps, _): (Play, _, _) = tree.current();
+                for (_, op) in steps {
+                    if play.pass(&op).is_none()
+                        && let Some((request, answer)) = play.ask(&op)
+                    {
+                        reached.note(&request, &answer);
+                    }
+                }
+            }
+            assert_eq!(reached.undeclared(), []);
+        }
+    }
+}

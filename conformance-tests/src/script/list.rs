@@ -1,0 +1,29 @@
+//! A list that is shown as the code that makes it.
+
+use std::fmt;
+use std::ops::Deref;
+
+/// A list that is shown as the code that makes it.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct List<T>(pub(crate) Vec<T>);
+
+/// A list of these.
+pub(crate) fn list<T, const N: usize>(items: [T; N]) -> List<T> {
+    List(items.into())
+}
+
+impl<T> Deref for List<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for List<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("list(")?;
+        f.debug_list().entries(&self.0).finish()?;
+        f.write_str(")")
+    }
+}

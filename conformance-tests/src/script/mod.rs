@@ -1,0 +1,22 @@
+//! Scripts: operations on a few sessions, in words that mean something wherever they stand in a script, so
+//! that a script stays one when operations are taken out of it.
+
+mod answer;
+mod coverage;
+mod draw;
+mod list;
+mod play;
+mod request;
+mod resolve;
+mod words;
+
+pub(crate) use answer::Answer;
+pub(crate) use coverage::Coverage;
+pub(crate) use draw::Scripts;
+pub(crate) use list::{List, list};
+pub(crate) use play::{Play, Powers};
+pub(crate) use request::Request;
+pub(crate) use words::*;
+
+/// Operations, each with the handle that asks.
+pub(crate) type Script = List<(By, Op)>;

@@ -1,0 +1,101 @@
+//! A script as it is played on the model.
+
+use std::time::Duration;
+
+use holdover_core::ids::{Incarnation, SessionKey};
+use holdover_core::store::Capabilities;
+use holdover_core::time::Timestamp;
+use uuid::Uuid;
+
+use super::{Answer, Op, Request, Span, Who};
+use crate::fixture::key_of;
+use crate::model::Model;
+
+/// The lease of scripts. Long, so that on a clock that no case moves none ends by itself.
+pub(crate) const LEASE: Duration = Duration::from_secs(3600);
+
+/// What the store under test can do of that which not every store can, and whether cases move its clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Powers {
+    pub(crate) forks: bool,
+    pub(crate) retention: bool,
+    pub(crate) moves_time: bool,
+}
+
+impl Powers {
+    pub(crate) fn of(capabilities: &Capabilities, moves_time: bool) -> Self {
+        Self { forks: capabilities.forks, retention: capabilities.retention, moves_time }
+    }
+}
+
+/// The model, and what the words of a script refer to.
+#[derive(Debug, Clone)]
+pub(crate) struct Play {
+    pub(crate) model: Model,
+    pub(crate) powers: Powers,
+    /// What was asked, oldest first.
+    pub(super) asked: Vec<Request>,
+    /// How many lives each session had.
+    pub(super) lives: [u64; 3],
+}
+
+impl Play {
+    pub(crate) fn new(powers: Powers, now: Timestamp) -> Self {
+        Self { model: Model::new(now), powers, asked: Vec::new(), lives: [0; 3] }
+    }
+
+    /// Lets time pass, if the operation says so and the clock can be moved.
+    pub(crate) fn pass(&mut self, op: &Op) -> Option<Duration> {
+        let Op::Pass(span) = op else { return None };
+        let by = self.powers.moves_time.then(|| duration(*span))?;
+        self.model.now = self.model.now.after(by);
+        Some(by)
+    }
+
+    /// Asks the model. None: the operation asks nothing.
+    pub(crate) fn ask(&mut self, op: &Op) -> Option<(Request, Answer)> {
+        let request = self.resolve(op)?;
+        let answer = request.ask_model(&mut self.model);
+        self.note_life(&request);
+        self.asked.push(request.clone());
+        Some((request, answer))
+    }
+
+    fn note_life(&mut self, request: &Request) {
+        let Some(key) = request.creates() else { return };
+        for who in Who::ALL.into_iter().filter(|who| who.key() == *key) {
+            let born = self.model.life(key).map(|life| life.row.incarnation);
+            if born == Some(self.incarnation(who, 1)) {
+                self.lives[who as usize] += 1;
+            }
+        }
+    }
+
+    /// The incarnation of a life of the session, `ahead` of the newest.
+    pub(super) fn incarnation(&self, who: Who, ahead: i64) -> Incarnation {
+        let life = self.lives[who as usize].saturating_add_signed(ahead);
+        // What differs stands first, where a failure shows it.
+        Incarnation(Uuid::from_u128((1 << 28 | u128::from(life) << 8 | who as u128) << 96))
+    }
+}
+
+impl Who {
+    pub(crate) const ALL: [Self; 3] = [Self::A, Self::B, Self::Z];
+
+    pub(crate) fn key(self) -> SessionKey {
+        match self {
+            Self::A => key_of("acme", "a"),
+            Self::B => key_of("acme", "b"),
+            Self::Z => key_of("other", "a"),
+        }
+    }
+}
+
+pub(super) fn duration(span: Span) -> Duration {
+    match span {
+        Span::NoTime => Duration::ZERO,
+        Span::Moment => Duration::from_secs(1),
+        Span::MostOfALease => LEASE * 2 / 3,
+        Span::Lease => LEASE,
+    }
+}

@@ -1,0 +1,75 @@
+//! What a session costs on the disk: bytes stored against bytes said.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use holdover::core::ids::MessageSeq;
+use holdover::core::store::MessageRange;
+use holdover::{SessionKey, SqliteStore, StateStore};
+use sqlx::{ConnectOptions, Connection, Row};
+
+use crate::agent;
+use crate::watch::Watched;
+
+/// The most that is promised: stored bytes over logical ones, after 200 steps with results of 4 KB.
+const STORED_OVER_LOGICAL_MAX: f64 = 1.6;
+const STEPS: u64 = 200;
+
+/// The bytes of the transcript: what was said, asked for and answered, as it is stored.
+async fn logical(store: &SqliteStore, key: &SessionKey) -> u64 {
+    let all = [MessageRange::new(MessageSeq(1), MessageSeq(u64::MAX))];
+    let messages = store.read_messages(key, &all).await.unwrap();
+    messages.iter().map(|message| message.payload.len() as u64).sum()
+}
+
+/// The bytes of the file, once the log is written back into it; and where they lie.
+async fn stored(folder: &Path) -> (u64, String) {
+    let file = folder.join("holdover.db");
+    let mut conn = sqlx::sqlite::SqliteConnectOptions::new().filename(&file).connect().await.unwrap();
+    let truncated = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(&mut conn).await.unwrap();
+    assert_eq!(truncated.get::<i64, _>(0), 0, "nobody holds the log");
+    let by_table = "SELECT name, count(*), sum(pgsize), sum(unused), sum(payload), sum(ncell) \
+                    FROM dbstat GROUP BY name ORDER BY sum(pgsize) DESC";
+    let rows = sqlx::query(by_table).fetch_all(&mut conn).await.unwrap();
+    let lines = rows.iter().map(|row| {
+        let [pages, bytes, unused, payload, cells] = [1, 2, 3, 4, 5].map(|at| row.get::<i64, _>(at));
+        let name: String = row.get(0);
+        format!("{name}: {pages} pages, {bytes} bytes, {unused} unused, {payload} payload, {cells} cells\n")
+    });
+    let lines = lines.collect();
+    conn.close().await.unwrap();
+    (std::fs::metadata(&file).unwrap().len(), lines)
+}
+
+async fn check(calls: agent::Calls) {
+    let _alone = crate::ALONE.lock().await;
+    let folder = tempfile::tempdir().unwrap();
+    let store = agent::open(folder.path()).await;
+    // No two steps share a commit, as they may when a model is faster than the disk.
+    let watched = Watched::new(store.clone());
+    let settled = {
+        let watched = watched.clone();
+        Arc::new(move || -> BoxFuture<'static, ()> {
+            let watched = watched.clone();
+            Box::pin(async move { drop(watched.settled().await) })
+        })
+    };
+    let key = agent::run(Arc::new(watched), agent::agent(calls, STEPS, settled)).await;
+    let logical = logical(&store, &key).await;
+    store.close().await;
+    let (stored, tables) = stored(folder.path()).await;
+    assert!(logical > STEPS * agent::RESULT_BYTES as u64, "{logical} bytes were said");
+    let ratio = stored as f64 / logical as f64;
+    assert!(ratio <= STORED_OVER_LOGICAL_MAX, "{stored} bytes for {logical}: {ratio:.3} ×\n{tables}");
+}
+
+#[tokio::test]
+async fn steps_with_an_effect_are_stored_in_little_more_than_what_was_said() {
+    check(|_| &["send"]).await;
+}
+
+#[tokio::test]
+async fn steps_that_read_are_stored_in_little_more_than_what_was_said() {
+    check(|_| &["look"]).await;
+}

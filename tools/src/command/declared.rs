@@ -1,0 +1,281 @@
+//! A tool that is a program, declared as data.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdover_core::ids::ToolName;
+use holdover_core::tool::{EffectClass, Tool, ToolError, ToolOutput};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tokio::process::Command;
+
+use super::process::{Finished, MARGIN_MAX, confine, limit_of, run, stopped_after, verdict};
+use crate::FunctionTool;
+use crate::files::Root;
+
+/// The longest name that every provider takes.
+const NAME_BYTES_MAX: usize = 64;
+
+/// A tool that is a program. The arguments of a call come to its standard input as one JSON object; what it
+/// prints on standard output is the result. A code other than 0 fails the call, and the model is told the code and
+/// what was printed. Long output is cut in its middle.
+///
+/// It begins in the root folder, sees the environment that `run_command` sees, and these besides:
+///
+/// | variable | value |
+/// |---|---|
+/// | `HOLDOVER_IDEMPOTENCY_KEY` | the same for every send of this call, and for no other call ever |
+/// | `HOLDOVER_SESSION` | the session that asks |
+///
+/// It has no shell, runs beside no other call, and is not held back to the root folder. What it leaves in the
+/// background is stopped when it ends.
+///
+/// ```
+/// use holdover_core::tool::EffectClass;
+/// use holdover_tools::CommandTool;
+///
+/// let tool: CommandTool = serde_json::from_str(
+///     r#"{
+///         "name": "charge",
+///         "description": "Charges a customer's card",
+///         "command": ["/opt/shop/charge", "--live"],
+///         "effect": "idempotent",
+///         "parameters": {
+///             "type": "object",
+///             "properties": { "customer": { "type": "string" }, "cents": { "type": "integer" } },
+///             "required": ["customer", "cents"],
+///             "additionalProperties": false
+///         }
+///     }"#,
+/// )?;
+/// assert_eq!(tool.effect, EffectClass::Idempotent);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommandTool {
+    /// The name by which a model asks for it.
+    pub name: ToolName,
+    /// What it does, for the model.
+    pub description: String,
+    /// The program and its arguments. A name without `/` is looked for in `PATH`.
+    pub command: Vec<String>,
+    /// The JSON Schema of the arguments. Left out: it takes none.
+    #[serde(default = "no_parameters")]
+    pub parameters: Map<String, Value>,
+    /// What a crash in the middle of a call means. Left out: `at_most_once`. An `idempotent` program must see
+    /// to it that a second call with the same key changes nothing more.
+    #[serde(default)]
+    pub effect: EffectClass,
+    /// Whether a person is asked unless a rule says otherwise, and a crash never starts it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dangerous: bool,
+    /// After how many seconds it is stopped. Left out: a little before the agent's limit for a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<u64>,
+}
+
+/// Why a declared tool cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidCommandTool {
+    /// Model providers take few names.
+    #[error("tool {0:?}: name: providers take 1 to 64 letters, digits, _ and - alone")]
+    Name(ToolName),
+    /// No program is named.
+    #[error("tool {0}: command: is empty")]
+    NoProgram(ToolName),
+    /// Model providers take objects alone.
+    #[error("tool {0}: parameters: type is not \"object\"")]
+    NoObject(ToolName),
+    /// It could do nothing.
+    #[error("tool {0}: timeout_seconds: is zero")]
+    NoTime(ToolName),
+}
+
+impl CommandTool {
+    /// Whether it can be a tool.
+    pub fn check(&self) -> Result<(), InvalidCommandTool> {
+        let name = self.name.as_str();
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.len() > NAME_BYTES_MAX || !name.chars().all(plain) {
+            return Err(InvalidCommandTool::Name(self.name.clone()));
+        }
+        if self.command.first().is_none_or(String::is_empty) {
+            return Err(InvalidCommandTool::NoProgram(self.name.clone()));
+        }
+        if self.parameters.get("type") != Some(&json!("object")) {
+            return Err(InvalidCommandTool::NoObject(self.name.clone()));
+        }
+        if self.timeout_seconds == Some(0) {
+            return Err(InvalidCommandTool::NoTime(self.name.clone()));
+        }
+        Ok(())
+    }
+}
+
+fn no_parameters() -> Map<String, Value> {
+    let pairs =
+        [("type", json!("object")), ("properties", json!({})), ("additionalProperties", json!(false))];
+    pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// The tool that `declared` describes, on `root`.
+pub(crate) fn tool(
+    declared: &CommandTool,
+    root: Root,
+    environment: Vec<String>,
+) -> Result<Arc<dyn Tool>, InvalidCommandTool> {
+    declared.check()?;
+    let CommandTool { name, description, command: line, parameters, effect, dangerous, timeout_seconds } =
+        declared.clone();
+    let own = timeout_seconds.map_or(Duration::MAX, Duration::from_secs);
+    let mut tool = FunctionTool::new(name, description, move |asked: Map<String, Value>, call| {
+        let mut command = Command::new(line.first().map(String::as_str).unwrap_or_default());
+        command.args(line.iter().skip(1));
+        confine(&mut command, &root, &environment);
+        command
+            .stdin(std::process::Stdio::piped())
+            .env("HOLDOVER_IDEMPOTENCY_KEY", &call.idempotency_key)
+            .env("HOLDOVER_SESSION", call.session.id.as_str());
+        let limit = limit_of(call.timeout).min(own);
+        async move {
+            let input = Value::Object(asked).to_string();
+            told(run(command, input.as_bytes(), limit).await?, limit)
+        }
+    })
+    .parameters(Value::Object(parameters))
+    .effect(effect);
+    if dangerous {
+        tool = tool.dangerous();
+    }
+    if timeout_seconds.is_some() {
+        tool = tool.timeout(own.saturating_add(MARGIN_MAX));
+    }
+    Ok(Arc::new(tool))
+}
+
+fn told(finished: Finished, limit: Duration) -> Result<ToolOutput, ToolError> {
+    match finished.status {
+        Some(status) if status.success() => {
+            Ok(ToolOutput::text(finished.stdout.text().trim_end_matches('\n')))
+        }
+        Some(status) => Err(ToolError::Failed(format!("{}{}", verdict(status), finished.printed()))),
+        None => Err(stopped_after(limit, &finished.printed())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ToolSet;
+    use crate::testing::{Fixture, call};
+
+    fn declared(command: &[&str]) -> CommandTool {
+        serde_json::from_value(json!({ "name": "mine", "description": "Does it", "command": command }))
+            .unwrap()
+    }
+
+    async fn run(fixture: &Fixture, tool: &CommandTool, arguments: Value) -> Result<String, ToolError> {
+        let tool = ToolSet::new(fixture.root.clone()).command(tool).unwrap();
+        match tool.call(call(arguments)).await? {
+            holdover_core::tool::ToolReturn::Output(output) => Ok(output.content),
+            other @ holdover_core::tool::ToolReturn::After { .. } => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn it_reads_its_arguments_begins_in_the_root_and_its_output_is_the_result() {
+        let fixture = Fixture::new(&[("here", "")]);
+        let tool = declared(&["sh", "-c", "cat; ls; echo \"$1\"; echo aside >&2", "sh", "$HOME"]);
+        let told = run(&fixture, &tool, json!({ "b": "ü\"", "a": [1, null] })).await.unwrap();
+        assert_eq!(told, "{\"a\":[1,null],\"b\":\"ü\\\"\"}here\n$HOME");
+    }
+
+    #[tokio::test]
+    async fn it_knows_the_key_of_the_call_and_the_session() {
+        let fixture = Fixture::new(&[]);
+        let tool =
+            declared(&["sh", "-c", "echo $HOLDOVER_IDEMPOTENCY_KEY $HOLDOVER_SESSION $CARGO_PKG_NAME"]);
+        assert_eq!(run(&fixture, &tool, json!({})).await.unwrap(), "k1 s");
+    }
+
+    #[tokio::test]
+    async fn a_failure_tells_its_code_and_what_was_printed() {
+        let fixture = Fixture::new(&[]);
+        for (command, line) in [
+            (
+                &["sh", "-c", "echo half; echo why >&2; exit 3"][..],
+                "exit code 3\nstdout:\nhalf\nstderr:\nwhy",
+            ),
+            (&["sh", "-c", "kill -9 $$"], "ended by signal 9"),
+        ] {
+            let end = run(&fixture, &declared(command), json!({})).await;
+            assert_eq!(end, Err(ToolError::Failed(line.to_owned())));
+        }
+        let end = run(&fixture, &declared(&["no-such-program-here"]), json!({})).await.unwrap_err();
+        assert!(end.to_string().starts_with("no-such-program-here: could not be started"), "{end}");
+    }
+
+    #[tokio::test]
+    async fn arguments_that_are_not_read_do_no_harm() {
+        let fixture = Fixture::new(&[]);
+        let long = "x".repeat(1024 * 1024);
+        assert_eq!(
+            run(&fixture, &declared(&["echo", "done"]), json!({ "long": long })).await.unwrap(),
+            "done"
+        );
+    }
+
+    #[tokio::test]
+    async fn its_time_is_bounded() {
+        let fixture = Fixture::new(&[]);
+        let tool =
+            CommandTool { timeout_seconds: Some(1), ..declared(&["sh", "-c", "echo begun; sleep 60"]) };
+        let end = run(&fixture, &tool, json!({})).await.unwrap_err();
+        assert!(end.to_string().starts_with("stopped after 1 s: its time was over"), "{end}");
+    }
+
+    #[test]
+    fn it_is_what_it_was_declared_to_be() {
+        let fixture = Fixture::new(&[]);
+        let tools = ToolSet::new(fixture.root.clone());
+        let careful = tools.command(&declared(&["true"])).unwrap();
+        assert_eq!((careful.spec().effect, careful.spec().dangerous), (EffectClass::AtMostOnce, false));
+        assert_eq!(careful.spec().timeout_ms, None);
+        assert!(jsonschema::is_valid(&careful.spec().parameters, &json!({})));
+        assert!(!jsonschema::is_valid(&careful.spec().parameters, &json!({ "a": 1 })));
+        let parameters = json!({ "type": "object", "required": ["a"] });
+        let bold: CommandTool = serde_json::from_value(json!({
+            "name": "mine", "description": "", "command": ["true"], "effect": "idempotent", "dangerous": true,
+            "timeout_seconds": 5, "parameters": parameters,
+        }))
+        .unwrap();
+        let spec = tools.command(&bold).unwrap().spec().clone();
+        assert_eq!((spec.effect, spec.dangerous), (EffectClass::Idempotent, true));
+        assert_eq!((spec.timeout_ms, spec.parameters), (Some(7000), parameters));
+        let written = serde_json::to_string(&bold).unwrap();
+        assert_eq!(serde_json::from_str::<CommandTool>(&written).unwrap(), bold);
+    }
+
+    #[test]
+    fn what_cannot_be_a_tool_is_refused() {
+        let fixture = Fixture::new(&[]);
+        let good = declared(&["true"]);
+        for (bad, line) in [
+            (
+                CommandTool { name: ToolName::new("my tool").unwrap(), ..good.clone() },
+                "tool \"my tool\": name: providers take 1 to 64 letters, digits, _ and - alone",
+            ),
+            (declared(&[]), "tool mine: command: is empty"),
+            (declared(&[""]), "tool mine: command: is empty"),
+            (
+                CommandTool { parameters: Map::new(), ..good.clone() },
+                "tool mine: parameters: type is not \"object\"",
+            ),
+            (CommandTool { timeout_seconds: Some(0), ..good.clone() }, "tool mine: timeout_seconds: is zero"),
+        ] {
+            let error = ToolSet::new(fixture.root.clone()).command(&bad).err().unwrap();
+            assert_eq!(error.to_string(), line);
+        }
+    }
+}
