@@ -19,7 +19,8 @@ use crate::step::results::{cancelled_waiting, result, result_of_end};
 use crate::store::{Checkpoint, MessageRange, NewState, SessionStatus, StagedResult, StoredMessage};
 use crate::time::Timestamp;
 
-/// How far behind a checkpoint the results of its step are looked for, in messages.
+/// How far behind a checkpoint the results of its step are looked for, in messages, beside a decision and a
+/// result for each of its calls.
 const RESULTS_WITHIN: u64 = 200;
 
 /// What a fork is made of, beside names and what the store copies.
@@ -63,10 +64,9 @@ pub fn needed_messages(source: &SessionKey, at: &Checkpoint) -> Result<Vec<Messa
     let Some(batch) = machine.state.batch() else { return Ok(Vec::new()) };
     let edited = batch.calls.iter().filter(|call| call.arguments != batch.message);
     let single = edited.map(|call| MessageRange::new(call.arguments, call.arguments));
-    let behind = MessageRange::new(
-        at.last_message.next(),
-        MessageSeq(at.last_message.0.saturating_add(RESULTS_WITHIN)),
-    );
+    let reach = (batch.calls.len() as u64).saturating_mul(2).saturating_add(RESULTS_WITHIN);
+    let last = MessageSeq(at.last_message.0.saturating_add(reach));
+    let behind = MessageRange::new(at.last_message.next(), last);
     Ok(single.chain([behind]).collect())
 }
 

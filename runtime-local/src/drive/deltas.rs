@@ -7,12 +7,14 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use holdover_core::delta::Delta;
-use holdover_core::ids::Fence;
+use holdover_core::ids::{Fence, MessageSeq};
 use holdover_core::payload::Payload;
 use holdover_core::store::{DeltaBatch, DeltaOutcome, Receipt, Retry, StateStore, StoreError};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use crate::clock::far;
 use crate::runtime::Backoff;
 
 /// What a write of deltas brought for the run.
@@ -23,12 +25,34 @@ pub(super) enum Heard {
     Lost,
 }
 
+/// Tells when the store has what the model was shown. Before that no delta of its answer is written: they
+/// would void the deltas of the message before, which is only on its way.
+pub(super) struct Written {
+    message: MessageSeq,
+    newest: watch::Receiver<MessageSeq>,
+}
+
+impl Written {
+    /// `message`: the newest that the model was shown. `newest`: the newest that the store has.
+    pub(super) fn new(message: MessageSeq, newest: watch::Receiver<MessageSeq>) -> Self {
+        Self { message, newest }
+    }
+
+    async fn wait(&mut self) {
+        if self.newest.wait_for(|newest| *newest >= self.message).await.is_err() {
+            // The run is over.
+            pending().await
+        }
+    }
+}
+
 /// The deltas of one model call on their way to the store. One batch is out at a time; what comes meanwhile
 /// waits and travels with the next.
 pub(super) struct Deltas {
     store: Arc<dyn StateStore>,
     fence: Fence,
     heard: UnboundedSender<Heard>,
+    shown: Written,
     stream: u32,
     /// None once nothing more is written.
     every: Option<Duration>,
@@ -53,6 +77,7 @@ impl Deltas {
         store: Arc<dyn StateStore>,
         fence: Fence,
         heard: UnboundedSender<Heard>,
+        shown: Written,
         stream: u32,
         every: Option<Duration>,
     ) -> Self {
@@ -60,6 +85,7 @@ impl Deltas {
             store,
             fence,
             heard,
+            shown,
             stream,
             every,
             waiting: Vec::new(),
@@ -74,7 +100,7 @@ impl Deltas {
     pub(super) fn push(&mut self, delta: Delta) {
         let Some(every) = self.every else { return };
         if self.waiting.is_empty() && self.due.is_none() {
-            self.due = Some(Instant::now() + every);
+            self.due = Some(far(Instant::now(), every));
         }
         Delta::coalesce(&mut self.waiting, delta);
     }
@@ -91,6 +117,7 @@ impl Deltas {
                 Some(due) => sleep_until(due).await,
                 None => pending().await,
             }
+            self.shown.wait().await;
             self.send();
         }
     }
@@ -127,7 +154,7 @@ impl Deltas {
                 // The run may be over.
                 let _ = self.heard.send(Heard::News(asked, receipt));
                 if let Some(every) = self.every.filter(|_| !self.waiting.is_empty()) {
-                    self.due = Some(asked + every);
+                    self.due = Some(far(asked, every));
                 }
             }
             Ok(DeltaOutcome::StaleFence) => {

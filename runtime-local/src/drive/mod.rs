@@ -16,12 +16,13 @@ use futures::StreamExt;
 use futures::future::{AbortHandle, Abortable, BoxFuture};
 use futures::stream::FuturesUnordered;
 use holdover_core::error::ErrorInfo;
-use holdover_core::ids::{Fence, QueueLabel};
+use holdover_core::ids::{Fence, MessageSeq, QueueLabel};
 use holdover_core::payload::Payload;
 use holdover_core::step::{Action, ActionId, Reply, RunOutcome, StepIterator};
 use holdover_core::store::StateStore;
 use holdover_core::time::Timestamp;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use calls::Calls;
@@ -88,6 +89,7 @@ pub(crate) async fn run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Resul
         releasing: 0,
         heard,
         hears,
+        written: watch::Sender::new(claim.session.last_message),
     };
     let fence = driver.fence.clone();
     let observer = driver.runtime.options().observer.clone();
@@ -122,6 +124,8 @@ struct Driver {
     /// What writes of deltas brought, and where they tell it.
     heard: UnboundedReceiver<Heard>,
     hears: UnboundedSender<Heard>,
+    /// The newest message that the store is known to have.
+    written: watch::Sender<MessageSeq>,
 }
 
 impl Driver {
@@ -180,6 +184,11 @@ impl Driver {
     /// Tells what a renewal or a write brought beside its answer.
     fn hear(&mut self, asked: Instant, repeated: bool, receipt: &holdover_core::store::Receipt) {
         self.lease.extend(asked, receipt);
+        self.written.send_if_modified(|last| {
+            let later = receipt.last_message > *last;
+            *last = receipt.last_message.max(*last);
+            later
+        });
         // The answer to a repeat is the first one, and old.
         if !repeated {
             self.clock = StoreClock::heard(asked, receipt.now);

@@ -13,7 +13,7 @@ use holdover_core::step::{ActionId, ModelCall};
 use tokio::time::timeout;
 
 use super::Driver;
-use super::deltas::Deltas;
+use super::deltas::{Deltas, Written};
 use super::done::Done;
 use super::transcript::Unread;
 use crate::agent::Agent;
@@ -31,8 +31,10 @@ impl Driver {
         let (transcript, lease) = (self.transcript.clone(), self.lease.clone());
         let options = self.runtime.options();
         let (stall, observer) = (options.model_stall, options.observer.clone());
+        let after = newest_shown(&call);
+        let shown = Written::new(after, self.written.subscribe());
         let (fence, hears, every) = (self.fence.clone(), self.hears.clone(), options.delta_interval);
-        let deltas = Deltas::new(Arc::clone(&self.store), fence, hears, call.stream, every);
+        let deltas = Deltas::new(Arc::clone(&self.store), fence, hears, shown, call.stream, every);
         let handle = self.send(async move {
             let messages = match transcript.of(&call, &store, &key, &lease).await {
                 Ok(messages) => messages,
@@ -42,7 +44,6 @@ impl Driver {
                     return Done::ModelAnswered { id, result: Err(error) };
                 }
             };
-            let after = newest_shown(&call);
             let of = Provisional { session: key, step: call.step, attempt: call.attempt, after };
             let request = request(&agent, &call, messages);
             let model = Arc::clone(agent.model());

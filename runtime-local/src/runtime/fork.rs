@@ -60,8 +60,8 @@ pub struct Forked {
     pub key: SessionKey,
     /// The checkpoint it began from.
     pub at: CheckpointId,
-    /// The status that it was left with: idle at the end of a turn; in the middle of one interrupted, so
-    /// that it can be [resumed](Runtime::resume) from there.
+    /// The status that it was left with: at the end of a turn as that ended; in the middle of one, or if its
+    /// source was aborted, interrupted, so that it can be [resumed](Runtime::resume) from there.
     pub status: SessionStatus,
 }
 

@@ -15,14 +15,17 @@ use holdover_core::store::{
     ClaimOne, ClaimOutcome, Commit, CommitOutcome, DeltaBatch, DeltaOutcome, EventCursor, SessionStatus,
     StateStore, StreamId,
 };
+use holdover_core::tool::{EffectClass, ToolOutput};
 use holdover_runtime_local::{Agent, Agents, Follow, Runtime, RuntimeOptions, Shown, Worker, WorkerOptions};
 use holdover_store_memory::MemoryStore;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::bench::{agent, agentless, options, say, store, worker};
+use crate::bench::{agent, agentless, completes, options, runtime, say, store, worker};
 use crate::dice::Dice;
-use crate::script::{Say, Script};
+use crate::script::{Say, Script, results};
+use crate::stub_store::Stumbling;
+use crate::tools::Fake;
 
 /// How often the reader is cut, all stories together.
 const CUTS: u32 = 200;
@@ -272,4 +275,63 @@ async fn a_message_takes_the_place_of_its_deltas_however_much_comes_after_it() {
     let shown = available(&front, &key, cursor).await;
     assert_eq!(shown.len(), 451, "{:?}", &shown[..2]);
     assert!(shown.iter().all(|shown| is_event(shown, |_| true)), "nothing is dropped");
+}
+
+fn pieces(many: u32) -> Vec<String> {
+    (0..many).map(|piece| format!("{piece} ")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_stream_is_void_whose_message_is_only_slow_to_be_written() {
+    let store = Stumbling::new(store());
+    let apart = Duration::from_millis(110);
+    let faults = Arc::clone(&store.faults);
+    let model = Script::new(move |request| match results(request).is_empty() {
+        true => Say::SlowlyCall { pieces: pieces(10), apart, tool: "look" },
+        false => Say::Slowly { pieces: pieces(40), apart, whole: true },
+    });
+    let look = Fake::new("look", move |_| {
+        // The commit of the answer and of this result takes a second and more.
+        faults.commits_to_refuse.store(7, Ordering::SeqCst);
+        async { Ok(ToolOutput::text("seen").into()) }
+    });
+    let agent = Arc::new(agent(&model).tool(look.effect(EffectClass::ReadOnly)).build().unwrap());
+    let front = runtime(&store, &agent);
+    let key = front.start(say(&agent, "go")).await.unwrap().key;
+    let _worker = worker(&front, WorkerOptions::default());
+    let mut screen = Screen::default();
+    let mut shown = front.follow(&key, EventCursor::START, Follow::UntilRest);
+    while let Some(next) = shown.next().await {
+        screen.take(next.unwrap());
+    }
+    assert_eq!(store.fired(), 7, "the commit was refused");
+    assert_eq!((screen.dropped.len(), screen.said.len()), (0, 2), "{screen:?}");
+    screen.bytes();
+}
+
+#[tokio::test(start_paused = true)]
+async fn deltas_bring_the_news_that_a_renewal_would() {
+    let store = Stumbling::new(store());
+    let apart = Duration::from_millis(110);
+    let model = Script::new(move |_| Say::Slowly { pieces: pieces(300), apart, whole: true });
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let front = runtime(&store, &agent);
+    let began = tokio::time::Instant::now();
+    completes(front.execute(say(&agent, "go")).await.unwrap()).await;
+    let regular = began.elapsed().as_secs() / 5;
+    let renewals = u64::from(store.faults.renewals.load(Ordering::SeqCst));
+    assert!(began.elapsed() > Duration::from_secs(30), "it was slow");
+    assert!(renewals <= regular + 1, "{renewals} renewals, {regular} are due");
+}
+
+#[tokio::test(start_paused = true)]
+async fn deltas_may_be_gathered_for_longer_than_a_clock_can_count() {
+    let store = store();
+    let apart = Duration::from_millis(110);
+    let model = Script::new(move |_| Say::Slowly { pieces: pieces(3), apart, whole: true });
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let agents = Agents::new().with(Arc::clone(&agent));
+    let options = RuntimeOptions { delta_interval: Some(Duration::MAX), ..options() };
+    let front = Runtime::new(Arc::new(store), Arc::new(agents), options);
+    completes(front.execute(say(&agent, "go")).await.unwrap()).await;
 }

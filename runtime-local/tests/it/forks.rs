@@ -142,6 +142,27 @@ async fn fork(runtime: &Runtime, from: &SessionKey, how: Fork) -> SessionKey {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_step_of_many_calls_is_forked_with_the_result_of_each() {
+    const MANY: usize = 250;
+    let pay = Fake::echo("pay").effect(EffectClass::AtMostOnce);
+    let look = Fake::echo("look").effect(EffectClass::ReadOnly);
+    let model = Script::new(|request| match results(request).len() {
+        0 => Say::Calls([vec![("pay", "{}")], vec![("look", "{}"); MANY]].concat()),
+        _ => Say::Text("done"),
+    });
+    let agent = Arc::new(agent(&model).tool(pay).tool(look).gate(asking_for("pay")).build().unwrap());
+    let runtime = runtime(&store(), &agent);
+    let (key, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    assert_eq!(outcome.kind(), OutcomeKind::SuspendedClientTool);
+    let parked = checkpoint_ids(&runtime, &key).await[0];
+    runtime.approve(&key, &only_pending(&runtime, &key).await, Approval::default()).await.unwrap();
+    assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+    let forked = fork(&runtime, &key, Fork::at(parked)).await;
+    let done = tool_results(&runtime, &forked).await;
+    assert_eq!(done.iter().filter(|result| result.status == ResultStatus::Done).count(), MANY);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_session_that_runs_is_forked_from_where_it_last_closed_a_step() {
     let slow = Fake::new("slow", |_| async {
         sleep(Duration::from_secs(5)).await;

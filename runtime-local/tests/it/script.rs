@@ -22,6 +22,8 @@ pub(crate) enum Say {
     FailAfter(Duration, ModelError),
     /// Says these pieces, so far apart. Not whole: then the stream ends in the middle.
     Slowly { pieces: Vec<String>, apart: Duration, whole: bool },
+    /// Says these pieces, so far apart, then asks for this tool.
+    SlowlyCall { pieces: Vec<String>, apart: Duration, tool: &'static str },
     /// Never says anything.
     Nothing,
     /// Ends the stream in the middle.
@@ -93,21 +95,27 @@ impl Model for Script {
                 vec![Err(error)]
             }
             Say::Slowly { pieces, apart, whole } => {
-                let text = pieces.concat();
-                let mut events: Vec<_> =
-                    pieces.into_iter().map(|piece| Ok(ModelEvent::Text(piece))).collect();
-                if whole {
-                    events.push(finished(vec![AnswerPart::Text(text)], StopReason::EndTurn));
-                }
-                let slowly = futures::stream::iter(events).then(move |event| async move {
-                    tokio::time::sleep(apart).await;
-                    event
-                });
-                return Ok(slowly.boxed());
+                let end = finished(vec![AnswerPart::Text(pieces.concat())], StopReason::EndTurn);
+                return Ok(slowly(pieces, apart, whole.then_some(end)));
+            }
+            Say::SlowlyCall { pieces, apart, tool } => {
+                let call = AnswerPart::Call { tool: tool.into(), arguments: "{}".into() };
+                let parts = vec![AnswerPart::Text(pieces.concat()), call];
+                return Ok(slowly(pieces, apart, Some(finished(parts, StopReason::ToolUse))));
             }
             Say::Nothing => return Ok(futures::stream::pending().boxed()),
             Say::Cut => vec![Ok(ModelEvent::Text("so f".into()))],
         };
         Ok(futures::stream::iter(events).boxed())
     }
+}
+
+fn slowly(pieces: Vec<String>, apart: Duration, end: Option<Result<ModelEvent, ModelError>>) -> ModelStream {
+    let pieces = pieces.into_iter().map(|piece| Ok(ModelEvent::Text(piece)));
+    let events: Vec<_> = pieces.chain(end).collect();
+    let slowly = futures::stream::iter(events).then(move |event| async move {
+        tokio::time::sleep(apart).await;
+        event
+    });
+    slowly.boxed()
 }

@@ -43,7 +43,7 @@ impl SessionRow {
     /// What a fork to this session's key is answered: it exists.
     pub fn forked_before(&self, new: &NewFork, at: CheckpointId) -> ForkOutcome {
         if self.created_by == new.operation {
-            return ForkOutcome::Forked { version: Version(at.0).next() };
+            return ForkOutcome::Forked { version: Version(at.0.saturating_add(1)) };
         }
         ForkOutcome::AlreadyExists {
             incarnation: self.incarnation,
