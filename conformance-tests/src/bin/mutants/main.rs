@@ -73,7 +73,13 @@ fn keep(page: &str) -> Result<(), String> {
 fn is_kept(page: &str) -> Result<(), String> {
     match std::fs::read_to_string(MATRIX) {
         Ok(kept) if kept == page => Ok(()),
-        Ok(_) => Err("it says something else: run this with --write and look at what changed".into()),
+        Ok(kept) => {
+            let changed = page.lines().zip(kept.lines()).find(|(now, then)| now != then);
+            let (now, then) = changed.unwrap_or(("more, or less", "the rest"));
+            Err(format!(
+                "run this with --write and look at what changed: it says {then:?}, and it is {now:?}"
+            ))
+        }
         Err(error) => Err(error.to_string()),
     }
 }
