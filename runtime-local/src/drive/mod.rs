@@ -132,9 +132,7 @@ impl Driver {
     fn observer(&self) -> Option<&dyn RunObserver> {
         self.runtime.options().observer.as_deref()
     }
-}
 
-impl Driver {
     async fn drive(mut self) -> RunOutcome {
         loop {
             let action = self.steps.next_action();

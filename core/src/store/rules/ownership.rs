@@ -60,7 +60,8 @@ impl SessionRow {
             | SessionStatus::Suspended
             | SessionStatus::Interrupted
             | SessionStatus::Failed
-            | SessionStatus::Aborted => self.epoch.0 > 0,
+            // A fork has none of its source's runs.
+            | SessionStatus::Aborted => self.last_claim.is_some(),
         };
         let claimed = Claimed {
             repeat: false,

@@ -122,3 +122,30 @@ fn a_commit_extends_the_lease_only_below_half() {
     row.apply(&commit(None), &CommitFacts::default(), at(5_001)).expect("applied");
     assert_eq!(row.alarm, Some(at(15_001)));
 }
+
+#[test]
+fn the_first_run_of_a_fork_has_no_parent_whatever_status_it_rests_with() {
+    let source = claimed(row(), at(0));
+    let checkpoint = source.checkpoint(Payload::new("state"), at(1));
+    for status in [SessionStatus::Idle, SessionStatus::Interrupted, SessionStatus::Failed] {
+        let new = crate::store::NewFork {
+            source: source.incarnation,
+            key: source.key.clone(),
+            incarnation: Incarnation(Uuid::from_u128(2)),
+            operation: OperationId::new("fork").unwrap(),
+            queue: source.queue.clone(),
+            labels: Labels::default(),
+            definition: Payload::new(""),
+            status,
+            state: crate::store::NewState { format: StateFormat(1), payload: Payload::new("state") },
+            messages: vec![],
+            events: vec![],
+        };
+        let mut fork = SessionRow::fork(&checkpoint, &new, at(2));
+        let worker = || WorkerId::new("w").unwrap();
+        let first = fork.claim(RunId::new("r1").unwrap(), worker(), LEASE, at(3));
+        assert_eq!((first.parent, fork.epoch), (None, Epoch(2)), "{status}");
+        let second = fork.claim(RunId::new("r2").unwrap(), worker(), LEASE, at(60_000));
+        assert_eq!(second.parent, Some(Epoch(2)), "{status}");
+    }
+}

@@ -1,0 +1,101 @@
+//! Files of earlier schemas.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod support;
+
+use std::num::NonZeroU32;
+
+use holdover_core::ids::*;
+use holdover_core::payload::Payload;
+use holdover_core::store::*;
+use holdover_core::time::Timestamp;
+use support::*;
+
+/// What leads from the newest schema back to schema 1.
+const BACK_TO_1: &str = "ALTER TABLE event DROP COLUMN sizes; DROP INDEX session_resting; DROP TABLE delta; DROP TABLE checkpoint; \
+     ALTER TABLE session DROP COLUMN stream_run; ALTER TABLE session DROP COLUMN stream_number; \
+     ALTER TABLE session DROP COLUMN stream_last; ALTER TABLE session DROP COLUMN stream_open; \
+     PRAGMA user_version = 1";
+
+/// Every table and index with its columns.
+async fn shape(folder: &Folder) -> Vec<(String, String)> {
+    let mut raw = folder.raw().await;
+    let names = "SELECT s.type || ' ' || s.name, group_concat(c.name || ' ' || c.type || ' ' || c.\"notnull\") \
+         FROM sqlite_schema s, pragma_table_xinfo(s.name) c GROUP BY 1 ORDER BY 1";
+    let shape = sqlx::query_as(names).fetch_all(&mut raw).await.unwrap();
+    sqlx::Connection::close(raw).await.unwrap();
+    shape
+}
+
+/// A file as a program with schema 1 left it: one session, claimed, with a message.
+async fn file_of_schema_1() -> (Folder, Fence) {
+    let folder = Folder::new();
+    let store = folder.store().await;
+    let fence = claimed(&store, "s").await.fence;
+    receipt(store.save_state_and_promote_staging(&fence, saying("c1", "hello")).await.unwrap());
+    store.close().await;
+    folder.sql(BACK_TO_1).await;
+    (folder, fence)
+}
+
+#[tokio::test]
+async fn a_file_of_schema_1_is_brought_up_to_date_and_loses_nothing() {
+    let (folder, fence) = file_of_schema_1().await;
+    let original = Folder::new();
+    let mut raw = sqlx::ConnectOptions::connect(
+        &sqlx::sqlite::SqliteConnectOptions::new().filename(original.file()).create_if_missing(true),
+    )
+    .await
+    .unwrap();
+    sqlx::raw_sql(include_str!("../schema/0001.sql")).execute(&mut raw).await.unwrap();
+    sqlx::Connection::close(raw).await.unwrap();
+    assert_eq!(shape(&folder).await, shape(&original).await, "it is schema 1");
+
+    let store = folder.store().await;
+    let fresh = Folder::new();
+    fresh.store().await.close().await;
+    assert_eq!(shape(&folder).await, shape(&fresh).await, "it is the newest");
+    assert_eq!(messages(&store, &fence.key).await, ["hello"]);
+
+    // The run that held the session goes on, and everything that came with later schemas works on it.
+    let batch = DeltaBatch { stream: 1, first: 1, deltas: vec![Payload::new("a"), Payload::new("b")] };
+    let appended = store.append_deltas(&fence, batch).await.unwrap();
+    assert!(matches!(appended, DeltaOutcome::Appended(_)), "{appended:?}");
+    let page = store.read_events(&fence.key, &EventCursor::START, 10).await.unwrap();
+    let EventPage::Events { stream: Some(shown), .. } = page else { panic!("no stream: {page:?}") };
+    assert_eq!(shown.deltas.len(), 2);
+    let state = NewState { format: StateFormat(1), payload: Payload::new("state") };
+    let last = Commit {
+        state: Some(state.clone()),
+        checkpoint: true,
+        streamed: Some(1),
+        release: to(SessionStatus::Idle),
+        ..saying("c2", "there")
+    };
+    let at =
+        CheckpointId(receipt(store.save_state_and_promote_staging(&fence, last).await.unwrap()).version.0);
+    let new = NewFork {
+        source: fence.incarnation,
+        key: key("fork"),
+        incarnation: Incarnation(uuid::Uuid::from_u128(2)),
+        operation: OperationId::new("fork").unwrap(),
+        queue: QueueLabel::new("queue").unwrap(),
+        labels: Labels::default(),
+        definition: Payload::new("definition"),
+        status: SessionStatus::Idle,
+        state,
+        messages: vec![],
+        events: vec![],
+    };
+    let forked = store.fork_session(&fence.key, at, new).await.unwrap();
+    assert!(matches!(forked, ForkOutcome::Forked { .. }), "{forked:?}");
+    assert_eq!(messages(&store, &key("fork")).await, ["hello", "there"]);
+    let rule = RetentionRule {
+        tenant: None,
+        status: vec![],
+        unchanged_since: Timestamp::from_ms(i64::MAX),
+        remove: Remove::Sessions,
+        limit: NonZeroU32::MAX,
+    };
+    assert_eq!(store.purge(&rule).await.unwrap().sessions, 2);
+}
