@@ -187,7 +187,7 @@ mod tests {
     async fn it_reads_its_arguments_begins_in_the_root_and_its_output_is_the_result() {
         let fixture = Fixture::new(&[("here", "")]);
         let tool = declared(&["sh", "-c", "cat; ls; echo \"$1\"; echo aside >&2", "sh", "$HOME"]);
-        let told = run(&fixture, &tool, json!({ "b": "ü\"", "a": [1, null] })).await.unwrap();
+        let told = run(&fixture, &tool, json!({ "a": [1, null], "b": "ü\"" })).await.unwrap();
         assert_eq!(told, "{\"a\":[1,null],\"b\":\"ü\\\"\"}here\n$HOME");
     }
 
