@@ -4,6 +4,8 @@
 #   <!-- shows: TEXT -->      the block printed this
 #   <!-- exit: CODE -->       a command of the block ended with this code; without a word, all ended with 0
 #   <!-- until: COMMAND -->   the next block comes once this command succeeds, or the play ends after a minute
+# What could be overlooked is refused before anything is played: any other comment, a block that is not closed, and
+# within a block a curl without -f, to which an error is as good as an answer.
 set -uo pipefail
 page=$(realpath "${1:?usage: page.sh PAGE.md}")
 stage=$(mktemp -d)
@@ -26,6 +28,7 @@ until_true() {
 
 # The page as a script.
 awk -v quote="'" '
+    function wrong(why) { printf "%s:%d: %s\n", FILENAME, NR, why >"/dev/stderr"; bad = 1 }
     function quoted(text) { gsub(quote, quote "\\" quote quote, text); return quote text quote }
     /^```sh$/   { within = 1; block = ""; next }
     /^```$/ && within {
@@ -34,15 +37,23 @@ awk -v quote="'" '
         print "{\n" block "} >\"$stage/printed\" 2>&1"
         next
     }
+    within && /curl -[a-eg-zA-Z]* / { wrong("curl takes an error for an answer: say curl -f: " $0) }
     within      { block = block $0 "\n"; next }
+    /^```/      { listing = !listing; next }
+    listing     { next }
+    /<!--/ && !/^<!-- (shows|exit|until): .* -->$/ { wrong("is no word of this page: " $0) }
     match($0, /^<!-- (shows|exit|until): .* -->$/) {
         text = $0; sub(/^<!-- [a-z]+: /, "", text); sub(/ -->$/, "", text)
         if ($2 == "shows:") print "shows " quoted(text)
         if ($2 == "until:") print "until_true " quoted(text)
         if ($2 == "exit:")  print "expected+=" quoted(" " text)
     }
-    END         { print "settled; played=" blocks + 0 }
-' "$page" >"$stage/script"
+    END {
+        if (within || listing) wrong("a block is not closed")
+        if (bad) exit 2
+        print "settled; played=" blocks + 0
+    }
+' "$page" >"$stage/script" || exit 2
 
 codes='' expected='' block='' played=0
 touch "$stage/printed"

@@ -109,6 +109,11 @@ impl From<RuntimeError> for Failure {
             | RuntimeError::AgentUnknown { .. }
             | RuntimeError::EffectsRefused { .. }
             | RuntimeError::OtherAnswer { .. }
+            | RuntimeError::AlreadyAnswered { .. }
+            | RuntimeError::NotPending { .. }
+            | RuntimeError::NotAsked { .. }
+            | RuntimeError::Unanswered { .. }
+            | RuntimeError::Running { .. }
             | RuntimeError::Contended { .. }
             | RuntimeError::Gone { .. }
             | RuntimeError::Unreadable { .. }

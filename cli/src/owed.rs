@@ -98,8 +98,8 @@ pub(crate) async fn debts(
     suspension: &Suspension,
 ) -> Result<Vec<Debt>, Failure> {
     let mut bodies: BTreeMap<PendingId, PendingBody> = BTreeMap::new();
-    for pending in front.runtime.pending(key).await? {
-        bodies.insert(pending.id.clone(), body_of(&pending)?);
+    for entry in front.runtime.pending(key).await? {
+        bodies.insert(entry.call.id, entry.body);
     }
     let debts = suspension.owed.iter().map(|owed| {
         let body = owed.pending.as_ref().and_then(|pending| bodies.get(pending));

@@ -10,10 +10,13 @@ pub use holdover_core::gate::{
     ApprovalRule, GateError, GateQuestion, PolicyGate, RuleAction, RuleGate, Verdict,
 };
 pub use holdover_core::ids::{
-    CallId, CheckpointId, InvalidId, ItemKey, QueueLabel, SessionId, SessionKey, TenantId, ToolName, WorkerId,
+    CallId, CheckpointId, InvalidId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel, SessionId,
+    SessionKey, TenantId, ToolName, WorkerId,
 };
 pub use holdover_core::machine::{DoneReason, Ending, Owed, OwedKind, Suspension, Usage};
-pub use holdover_core::message::{ClientAnswer, Decision, Message, PendingBody};
+pub use holdover_core::message::{
+    ClientAnswer, Decision, Message, PendingBody, ResultStatus, SignalBody, ToolResult,
+};
 pub use holdover_core::model::{
     AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
     ModelTool, StopReason, TokenUsage,
@@ -22,9 +25,10 @@ pub use holdover_core::payload::Digest;
 pub use holdover_core::provision::Provisioner;
 pub use holdover_core::step::RunOutcome;
 pub use holdover_core::store::{
-    Capabilities, Checkpoint, Delivery, EventCursor, InterruptOutcome, Labels, OutcomeKind, Page, PageCursor,
-    PageRequest, PendingCall, PendingKind, PendingQuery, PurgeReport, Queues, Remove, Session, SessionQuery,
-    SessionStatus, SessionSummary, StateStore, StoreError, StoreErrorKind, StreamId,
+    Capabilities, Checkpoint, DeleteMode, EventCursor, InterruptOutcome, Labels, OutcomeKind, Page,
+    PageCursor, PageRequest, PendingCall, PendingKind, PendingQuery, PurgeReport, Queues, Remove, RunRecord,
+    Session, SessionQuery, SessionStatus, SessionSummary, StateStore, StoreError, StoreErrorKind, StreamId,
+    Wake,
 };
 pub use holdover_core::time::{Clock, Timestamp};
 pub use holdover_core::tool::{
@@ -32,10 +36,10 @@ pub use holdover_core::tool::{
     ToolSpec,
 };
 pub use holdover_runtime_local::{
-    Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, CancellationToken, CheckpointEntry,
-    ClientTool, Definition, Deliver, Delivered, DeltaEntry, Denial, EventEntry, Execute, Follow, Fork,
-    Forked, MessageEntry, PendingEntry, Provisional, Retention, RunHandle, RunObserver, Runtime,
-    RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown, Started, Worker, WorkerOptions,
+    Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, CancellationToken, Changed,
+    CheckpointEntry, ClientTool, Definition, Deliver, Delivered, DeltaEntry, Denial, EventEntry, Execute,
+    Follow, Fork, Forked, MessageEntry, PendingEntry, Provisional, Retention, RunHandle, RunObserver,
+    Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown, Standing, Started, Worker, WorkerOptions,
 };
 #[cfg(feature = "memory")]
 pub use holdover_store_memory::MemoryStore;

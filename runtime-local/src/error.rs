@@ -3,11 +3,13 @@
 use holdover_core::error::ErrorInfo;
 use holdover_core::fork::ForkError;
 use holdover_core::ids::{
-    CheckpointId, Epoch, InvalidId, ItemKey, QueueLabel, SessionKey, ToolName, WorkerId,
+    CallId, CheckpointId, Epoch, InvalidId, ItemKey, PendingId, QueueLabel, SessionKey, ToolName, WorkerId,
 };
 use holdover_core::message::SignalBody;
 use holdover_core::step::StartError;
-use holdover_core::store::{CommitSurvives, PendingKind, SessionStatus, StoreError, StoreErrorKind};
+use holdover_core::store::{
+    CommitSurvives, OutcomeKind, PendingKind, SessionStatus, StoreError, StoreErrorKind,
+};
 use holdover_core::time::Timestamp;
 
 /// What goes wrong for whoever asks the runtime.
@@ -114,12 +116,50 @@ pub enum RuntimeError {
     OtherAnswer {
         /// Which session.
         key: SessionKey,
-        /// Which call, as it was named.
-        call: String,
+        /// Which call.
+        call: CallId,
         /// What it waits for.
         found: PendingKind,
         /// What was given.
         asked: PendingKind,
+    },
+    /// The pending call has all the answers it needs: somebody was faster.
+    #[error("session {key}: pending call {pending}: was answered before")]
+    AlreadyAnswered {
+        /// Which session.
+        key: SessionKey,
+        /// Which pending call.
+        pending: PendingId,
+    },
+    /// The pending call was closed, or its deadline has passed.
+    #[error("session {key}: pending call {pending}: no answer is waited for any more")]
+    NotPending {
+        /// Which session.
+        key: SessionKey,
+        /// Which pending call.
+        pending: PendingId,
+    },
+    /// The session, in this life of it, never asked under this id.
+    #[error("session {key}: pending call {pending}: there is no such call")]
+    NotAsked {
+        /// Which session.
+        key: SessionKey,
+        /// Under which id.
+        pending: PendingId,
+    },
+    /// The turn did not end with an answer.
+    #[error("session {key}: it has not answered: {}", outcome.as_str())]
+    Unanswered {
+        /// Which session.
+        key: SessionKey,
+        /// How the turn ended, or what it waits for.
+        outcome: OutcomeKind,
+    },
+    /// A run holds the session.
+    #[error("session {key}: a run holds it")]
+    Running {
+        /// Which.
+        key: SessionKey,
     },
     /// The session changed under our hands, over and over.
     #[error("session {key}: it changed {tries} times while it was being claimed")]
@@ -129,8 +169,9 @@ pub enum RuntimeError {
         /// How often it was tried.
         tries: u32,
     },
-    /// The session was deleted while its events were followed; another may stand in its place.
-    #[error("session {key}: events: the session they belong to was deleted")]
+    /// The cursor does not belong to this life of the session: the session was deleted since, or the cursor
+    /// is another session's.
+    #[error("session {key}: events: the cursor is of a session that was deleted, or of another one")]
     Gone {
         /// Which session.
         key: SessionKey,
@@ -183,11 +224,28 @@ pub enum RuntimeErrorKind {
     Fault,
 }
 
+impl RuntimeErrorKind {
+    /// The HTTP status that says the same.
+    pub fn http_status(self) -> u16 {
+        match self {
+            Self::NotFound => 404,
+            Self::Conflict => 409,
+            Self::Gone => 410,
+            Self::TooLarge => 413,
+            Self::Invalid => 422,
+            Self::Fault => 500,
+            Self::Unavailable => 503,
+        }
+    }
+}
+
 impl RuntimeError {
     /// What kind of thing went wrong.
     pub fn kind(&self) -> RuntimeErrorKind {
         match self {
-            Self::NotFound { .. } | Self::NoCheckpoint { .. } => RuntimeErrorKind::NotFound,
+            Self::NotFound { .. } | Self::NoCheckpoint { .. } | Self::NotAsked { .. } => {
+                RuntimeErrorKind::NotFound
+            }
             Self::Gone { .. } => RuntimeErrorKind::Gone,
             Self::Aborted { .. }
             | Self::Held { .. }
@@ -196,6 +254,10 @@ impl RuntimeError {
             | Self::NotResumable { .. }
             | Self::Exists { .. }
             | Self::OtherAnswer { .. }
+            | Self::AlreadyAnswered { .. }
+            | Self::NotPending { .. }
+            | Self::Unanswered { .. }
+            | Self::Running { .. }
             | Self::Fork(_) => RuntimeErrorKind::Conflict,
             Self::Id(_) => RuntimeErrorKind::Invalid,
             Self::Contended { .. } => RuntimeErrorKind::Unavailable,

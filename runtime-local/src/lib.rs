@@ -30,9 +30,9 @@ pub use observer::{Provisional, RunObserver};
 pub use runtime::{
     Approval, CheckpointEntry, Deliver, Delivered, DeltaEntry, Denial, EventEntry, Execute, Follow, Fork,
     Forked, GIVE_BACK_FOR, MessageEntry, PendingEntry, Retention, RunHandle, Runtime, RuntimeOptions, Shown,
-    Started, machine_of, outcome_of,
+    Standing, Started, machine_of, outcome_of,
 };
-pub use source::{AgentSource, Agents};
+pub use source::{AgentSource, Agents, Changed};
 pub use worker::{Worker, WorkerOptions};
 
 /// What [`Worker::run`] is stopped by.

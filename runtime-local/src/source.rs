@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::QueueLabel;
 use holdover_core::payload::Payload;
+use holdover_core::store::Queues;
 
 use crate::agent::Agent;
 
@@ -14,14 +15,53 @@ use crate::agent::Agent;
 #[async_trait]
 pub trait AgentSource: Send + Sync + 'static {
     /// The agent of the sessions that wait under `queue` with `definition`. An error leaves the session to
-    /// another process.
+    /// another process. Asked once for each definition while the runtime remembers the answer.
     async fn agent(&self, queue: &QueueLabel, definition: &Payload) -> Result<Arc<Agent>, ErrorInfo>;
+
+    /// The queues of all agents that may be found here: what a worker serves that is not told otherwise.
+    fn queues(&self) -> Queues {
+        Queues::All
+    }
 }
 
-/// The agents of an embedding service, found by their queue label.
+#[async_trait]
+impl<S: AgentSource + ?Sized> AgentSource for Arc<S> {
+    async fn agent(&self, queue: &QueueLabel, definition: &Payload) -> Result<Arc<Agent>, ErrorInfo> {
+        (**self).agent(queue, definition).await
+    }
+
+    fn queues(&self) -> Queues {
+        (**self).queues()
+    }
+}
+
+/// What becomes of a session whose agent was changed since it began, under the same name and version: its
+/// words, its tools with their effect classes, or its limits. Model and gate are code, so a change of theirs
+/// is not seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Changed {
+    /// It goes on with the agent as it is now, and a warning is logged.
+    #[default]
+    GoesOn,
+    /// It is left alone, here and by every process with this agent, until one has the agent it began with. It
+    /// can be stopped and deleted.
+    IsRefused,
+}
+
+/// The agents of an embedding service, found by their queue label: name and version.
+///
+/// A session stays with the agent that it began with, for weeks if it must. So a deployment that changes an
+/// agent has two ways:
+///
+/// - Under the same name and version, sessions that wait go on with the agent as it is now; see [`Changed`].
+///   Right for better words. Keep a tool that sessions may have open calls of.
+/// - With another [version](crate::AgentBuilder::version), new sessions begin with the new one. Add the old one
+///   beside it: **a session whose version is not here is served by nobody**, though it still takes answers.
+///   [`Runtime::list`](crate::Runtime::list) by the old queue tells when none is left.
 #[derive(Debug, Clone, Default)]
 pub struct Agents {
     agents: BTreeMap<QueueLabel, Arc<Agent>>,
+    changed: Changed,
 }
 
 impl Agents {
@@ -30,21 +70,22 @@ impl Agents {
         Self::default()
     }
 
-    /// Adds an agent; one with the same queue label is replaced.
+    /// Adds an agent; one with the same name and version is replaced.
     #[must_use]
     pub fn with(mut self, agent: Arc<Agent>) -> Self {
         self.agents.insert(agent.queue().clone(), agent);
         self
     }
 
+    /// What becomes of sessions whose agent was changed since they began.
+    #[must_use]
+    pub fn changed(self, changed: Changed) -> Self {
+        Self { changed, ..self }
+    }
+
     /// The agent under this label.
     pub fn get(&self, queue: &str) -> Option<&Arc<Agent>> {
         self.agents.iter().find(|(label, _)| label.as_str() == queue).map(|(_, agent)| agent)
-    }
-
-    /// The labels of all of them.
-    pub fn queues(&self) -> impl Iterator<Item = &QueueLabel> {
-        self.agents.keys()
     }
 }
 
@@ -56,10 +97,24 @@ impl FromIterator<Arc<Agent>> for Agents {
 
 #[async_trait]
 impl AgentSource for Agents {
-    async fn agent(&self, queue: &QueueLabel, _definition: &Payload) -> Result<Arc<Agent>, ErrorInfo> {
-        self.agents
-            .get(queue)
-            .cloned()
-            .ok_or_else(|| ErrorInfo::new("agent.unknown", format!("no agent {queue} here")))
+    async fn agent(&self, queue: &QueueLabel, definition: &Payload) -> Result<Arc<Agent>, ErrorInfo> {
+        let unknown = || ErrorInfo::new("agent.unknown", format!("no agent {queue} here"));
+        let agent = self.agents.get(queue).ok_or_else(unknown)?;
+        let (began, now) = (definition.digest(), agent.definition().digest());
+        match self.changed {
+            _ if began == now => {}
+            Changed::GoesOn => {
+                tracing::warn!(agent = %queue, %began, %now, "sessions go on with an agent that was changed since");
+            }
+            Changed::IsRefused => {
+                let why = format!("it was changed since the session began: definition {began}, here {now}");
+                return Err(ErrorInfo::new("agent.changed", why));
+            }
+        }
+        Ok(Arc::clone(agent))
+    }
+
+    fn queues(&self) -> Queues {
+        Queues::Named(self.agents.keys().cloned().collect())
     }
 }

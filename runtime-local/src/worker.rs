@@ -7,7 +7,7 @@ use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{StateFormat, TenantId};
 use holdover_core::step::{RunOutcome, STATE_FORMAT};
 use holdover_core::store::{ClaimDue, Queues, StoreError, Watch};
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +28,8 @@ const LAST_ANSWER: Duration = Duration::from_secs(2);
 pub struct WorkerOptions {
     /// How many sessions run at once.
     pub max_running: NonZeroUsize,
-    /// Which queues are served: the labels of agents that are found here.
+    /// Which queues are served. All: those of the agents that are found here
+    /// ([`AgentSource::queues`](crate::AgentSource::queues)).
     pub queues: Queues,
     /// Sessions whose state has a newer format are left alone.
     pub newest_format: StateFormat,
@@ -65,7 +66,15 @@ impl Worker {
     /// A worker of `runtime`.
     pub fn new(runtime: Runtime, mut options: WorkerOptions) -> Self {
         options.poll = options.poll.max(GAP_MAX);
+        if options.queues == Queues::All {
+            options.queues = runtime.queues();
+        }
         Self { runtime, options }
+    }
+
+    /// Works in a task of its own, as [`run`](Self::run) does. Await it after the shutdown was asked for.
+    pub fn spawn(self, shutdown: CancellationToken) -> JoinHandle<()> {
+        tokio::spawn(async move { self.run(shutdown).await })
     }
 
     /// Works until `shutdown` is cancelled, then lets what runs come to its end. Store errors are logged

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use holdover_core::ids::{SessionId, SessionKey};
 use holdover_core::message::SignalBody;
-use holdover_core::store::{Delivery, Labels, Session};
-use holdover_runtime_local::{Agent, Deliver, Execute, RunHandle, RuntimeError};
+use holdover_core::store::{Labels, Session};
+use holdover_runtime_local::{Agent, Deliver, Delivered, Execute, RunHandle, RuntimeError};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -80,16 +80,13 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
     if let Some(key) = &args.key {
         deliver = deliver.once(key.clone());
     }
-    let word = match front.runtime.deliver(&session.key, deliver).await? {
-        Delivery::Accepted { .. } => "accepted",
-        Delivery::Duplicate { .. } => "duplicate",
-        Delivery::Conflict { .. } => {
+    let word = match front.runtime.deliver(&session.key, deliver).await {
+        Ok(Delivered::Accepted) => "accepted",
+        Ok(Delivered::Duplicate) => "duplicate",
+        Err(RuntimeError::KeyConflict { .. }) => {
             return Err(refused(&args.session, "the key was used before for something else"));
         }
-        Delivery::Aborted => return Err(refused(&args.session, "it is aborted")),
-        Delivery::AlreadyAnswered | Delivery::NotPending | Delivery::NotFound => {
-            return Err(Failure::unknown(&args.session));
-        }
+        Err(error) => return Err(error.into()),
     };
     if args.detach {
         left_to_workers(&front, &session.key, word);

@@ -125,7 +125,8 @@ impl<'de> Deserialize<'de> for EventCursor {
 }
 
 /// A place in a list, bound to the query it came from.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct PageCursor(String);
 
 impl PageCursor {
@@ -165,6 +166,20 @@ impl FromStr for PageCursor {
     fn from_str(text: &str) -> Result<Self, InvalidCursor> {
         open(text, PAGE)?;
         Ok(Self(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for PageCursor {
+    type Error = InvalidCursor;
+
+    fn try_from(text: String) -> Result<Self, InvalidCursor> {
+        text.parse()
+    }
+}
+
+impl From<PageCursor> for String {
+    fn from(cursor: PageCursor) -> Self {
+        cursor.0
     }
 }
 
@@ -239,6 +254,10 @@ mod tests {
         let cursor = PageCursor::at(Digest::of(b"q"), b"place");
         assert_eq!(cursor.position_in(Digest::of(b"q")), Ok(b"place".to_vec()));
         assert!(cursor.position_in(Digest::of(b"other")).is_err());
+        let text = serde_json::to_value(&cursor).unwrap();
+        assert_eq!(text, cursor.as_str());
+        assert_eq!(serde_json::from_value::<PageCursor>(text).unwrap(), cursor);
+        assert!(serde_json::from_str::<PageCursor>("\"00\"").is_err());
         assert_eq!(cursor.as_str().parse(), Ok(cursor));
     }
 }

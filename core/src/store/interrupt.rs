@@ -57,6 +57,16 @@ pub enum InterruptOutcome {
     NotFound,
 }
 
+impl InterruptOutcome {
+    /// Whether a stop waits now, by this request or an earlier one.
+    pub fn is_waiting(&self) -> bool {
+        match self {
+            Self::Requested | Self::AlreadyWaiting { .. } => true,
+            Self::AtRest | Self::Aborted | Self::NotFound => false,
+        }
+    }
+}
+
 /// The answer to [`check_interrupt_flag`](super::StateStore::check_interrupt_flag).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InterruptCheck {

@@ -110,7 +110,8 @@ pub struct RunEnded {
 }
 
 /// Which page of a list.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PageRequest {
     /// Where the page before ended; from the start if none.
     pub after: Option<PageCursor>,
@@ -131,7 +132,7 @@ impl PageRequest {
 }
 
 /// A page of a list. It may be short and still have a cursor; a walk to the end is complete.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Page<T> {
     /// The rows.
     pub items: Vec<T>,

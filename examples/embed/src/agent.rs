@@ -9,15 +9,26 @@ use std::time::Duration;
 use holdover::models::{ModelRef, Script, ScriptedModel, connect};
 use holdover::tools::FunctionTool;
 use holdover::{
-    Agent, ApprovalRule, EffectClass, Limits, Model, RuleAction, RuleGate, ToolError, ToolName, ToolOutput,
+    Agent, Agents, ApprovalRule, EffectClass, Limits, Model, RuleAction, RuleGate, ToolError, ToolName,
+    ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::fs::OpenOptions;
 use tokio::io::AsyncWriteExt;
 
-const INSTRUCTIONS: &str = "You are a clerk. Look an order up, have its receipt scanned, then refund it. \
-    When you cannot know whether a refund happened, look the order up before you act again.";
+/// Every version of the clerk that a session may have begun with, in its own words. A session stays with its
+/// version: an old one goes when `Runtime::list` finds no session in its queue any more.
+const VERSIONS: [(&str, &str); 2] = [
+    ("1", "You are a clerk. Look an order up, have its receipt scanned, then refund it."),
+    (
+        NEWEST,
+        "You are a clerk. Look an order up, have its receipt scanned, then refund it. When you cannot know \
+         whether a refund happened, look the order up before you act again.",
+    ),
+];
+
+pub(crate) const NEWEST: &str = "2";
 
 /// A person may take this long.
 const A_WEEK_MS: u64 = 7 * 24 * 60 * 60 * 1000;
@@ -38,32 +49,39 @@ struct Refund {
     cents: u32,
 }
 
-/// The clerk, with one tool of each kind.
-pub(crate) fn clerk(model: Option<&ModelRef>, bank: Bank) -> Result<Arc<Agent>, Box<dyn Error>> {
+/// The clerks of all versions.
+pub(crate) fn clerks(model: Option<&ModelRef>, bank: &Bank) -> Result<Agents, Box<dyn Error>> {
     let model: Arc<dyn Model> = match model {
         Some(model) => connect(model)?,
         None => Arc::new(ScriptedModel::new("desk", Script::from_toml(include_str!("../script.toml"))?)),
     };
-    let ledger = bank.clone();
+    let clerk =
+        |(version, instructions)| clerk(version, instructions, Arc::clone(&model), bank).map(Arc::new);
+    VERSIONS.into_iter().map(clerk).collect()
+}
+
+/// A clerk, with one tool of each kind.
+fn clerk(
+    version: &str,
+    instructions: &str,
+    model: Arc<dyn Model>,
+    bank: &Bank,
+) -> Result<Agent, Box<dyn Error>> {
     // Reads only: after a crash it simply runs again.
+    let ledger = bank.clone();
     let look_up = FunctionTool::new(
         ToolName::new("look_up_order")?,
         "Tells what was paid for an order, and what was refunded",
-        move |asked: Order, _call| {
-            let ledger = ledger.clone();
-            async move { ledger.look_up(asked.order).await }
-        },
+        move |asked: Order, _call| ledger.clone().look_up(asked.order),
     )
     .effect(EffectClass::ReadOnly);
     // At most once, as every tool that says nothing else: never sent twice. After a crash in the middle it is
     // in doubt, and the model is told.
+    let bank = bank.clone();
     let refund = FunctionTool::new(
         ToolName::new("refund")?,
         "Pays money back to the customer",
-        move |asked: Refund, _call| {
-            let bank = bank.clone();
-            async move { bank.refund(asked).await }
-        },
+        move |asked: Refund, _call| bank.clone().refund(asked),
     );
     // Runs at the counter: the session waits until somebody posts the answer.
     let scan = FunctionTool::<Order>::on_client(ToolName::new("scan_receipt")?, "Scans an order's receipt");
@@ -72,16 +90,16 @@ pub(crate) fn clerk(model: Option<&ModelRef>, bank: Bank) -> Result<Arc<Agent>, 
         action: RuleAction::Ask,
         reason: Some("money leaves the house".to_owned()),
     };
-    let limits = Limits { answer_timeout_ms: Some(A_WEEK_MS), ..Limits::default() };
-    let agent = Agent::builder("clerk")
-        .instructions(INSTRUCTIONS)
+    let clerk = Agent::builder("clerk")
+        .version(version)
+        .instructions(instructions)
         .shared_model(model)
         .tool(look_up)
         .tool(refund)
         .tool(scan)
         .gate(RuleGate::new(vec![a_person_first]))
-        .limits(limits);
-    Ok(Arc::new(agent.build()?))
+        .limits(Limits { answer_timeout_ms: Some(A_WEEK_MS), ..Limits::default() });
+    Ok(clerk.build()?)
 }
 
 /// Stands for the world outside: a file to which each refund adds a line.
@@ -96,7 +114,7 @@ impl Bank {
         Self { ledger, takes }
     }
 
-    async fn refund(&self, asked: Refund) -> Result<ToolOutput, ToolError> {
+    async fn refund(self, asked: Refund) -> Result<ToolOutput, ToolError> {
         // One write of one line: whole, also when two processes append at once.
         let line = format!("{} {}\n", asked.order, asked.cents);
         let opened = OpenOptions::new().create(true).append(true).open(&self.ledger).await;
@@ -109,7 +127,7 @@ impl Bank {
         Ok(ToolOutput::text(format!("refunded {} cents", asked.cents)))
     }
 
-    async fn look_up(&self, order: u32) -> Result<ToolOutput, ToolError> {
+    async fn look_up(self, order: u32) -> Result<ToolOutput, ToolError> {
         let ledger = match tokio::fs::read_to_string(&self.ledger).await {
             Ok(ledger) => ledger,
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),

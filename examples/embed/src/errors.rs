@@ -1,90 +1,66 @@
 //! What goes wrong, as a status and one line of JSON.
 
+use std::fmt::Display;
+use std::time::Duration;
+
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
-use axum::extract::{FromRequest, FromRequestParts};
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use holdover::{InvalidId, RuntimeError, RuntimeErrorKind};
+use holdover::RuntimeError;
+use serde::de::DeserializeOwned;
 use serde_json::json;
+use tokio::time::timeout;
+
+/// Whoever sends a request has so long to send it whole.
+const BODY_TIME: Duration = Duration::from_secs(10);
 
 /// What goes wrong.
-pub(crate) enum Error {
-    /// The engine refused, or failed.
-    Runtime(RuntimeError),
-    /// There is no such thing.
-    NotFound(String),
-    /// It is too late for that, or somebody was faster.
-    Conflict(String),
-    /// The request cannot be read.
-    Request(StatusCode, String),
+pub(crate) struct Error(pub(crate) StatusCode, pub(crate) String);
+
+impl Error {
+    /// The request means nothing here.
+    pub(crate) fn not_understood(why: impl Display) -> Self {
+        Self(StatusCode::UNPROCESSABLE_ENTITY, why.to_string())
+    }
 }
 
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
-        let (status, line) = match self {
-            Self::Runtime(error) => (status_of(error.kind()), error.to_string()),
-            Self::NotFound(line) => (StatusCode::NOT_FOUND, line),
-            Self::Conflict(line) => (StatusCode::CONFLICT, line),
-            Self::Request(status, line) => (status, line),
-        };
-        (status, Json(json!({ "error": line.replace('\n', " ") }))).into_response()
-    }
-}
-
-fn status_of(kind: RuntimeErrorKind) -> StatusCode {
-    match kind {
-        RuntimeErrorKind::NotFound => StatusCode::NOT_FOUND,
-        RuntimeErrorKind::Gone => StatusCode::GONE,
-        RuntimeErrorKind::Conflict => StatusCode::CONFLICT,
-        RuntimeErrorKind::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
-        RuntimeErrorKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        RuntimeErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-        RuntimeErrorKind::Fault => StatusCode::INTERNAL_SERVER_ERROR,
+        (self.0, Json(json!({ "error": self.1.replace('\n', " ") }))).into_response()
     }
 }
 
 impl From<RuntimeError> for Error {
     fn from(error: RuntimeError) -> Self {
-        Self::Runtime(error)
+        let status = StatusCode::from_u16(error.kind().http_status());
+        Self(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), error.to_string())
     }
 }
 
-impl From<InvalidId> for Error {
-    fn from(error: InvalidId) -> Self {
-        Self::Runtime(error.into())
-    }
-}
-
-/// `axum::Json`, refused in one line.
-#[derive(FromRequest)]
-#[from_request(via(axum::Json), rejection(Error))]
+/// A body of JSON, refused in one line.
 pub(crate) struct Body<T>(pub(crate) T);
 
-/// `axum::extract::Path`, refused in one line.
-#[derive(FromRequestParts)]
-#[from_request(via(axum::extract::Path), rejection(Error))]
-pub(crate) struct Path<T>(pub(crate) T);
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = Error;
 
-/// `axum::extract::Query`, refused in one line.
-#[derive(FromRequestParts)]
-#[from_request(via(axum::extract::Query), rejection(Error))]
-pub(crate) struct Query<T>(pub(crate) T);
-
-impl From<JsonRejection> for Error {
-    fn from(refused: JsonRejection) -> Self {
-        Self::Request(refused.status(), refused.body_text())
+    async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
+        match timeout(BODY_TIME, Json::from_request(request, state)).await {
+            Ok(Ok(Json(body))) => Ok(Self(body)),
+            Ok(Err(refused)) => Err(Error(refused.status(), refused.body_text())),
+            Err(_) => Err(Error(StatusCode::REQUEST_TIMEOUT, "the body did not come in time".to_owned())),
+        }
     }
 }
 
-impl From<PathRejection> for Error {
-    fn from(refused: PathRejection) -> Self {
-        Self::Request(StatusCode::UNPROCESSABLE_ENTITY, refused.body_text())
-    }
-}
+/// A part of the address, refused in one line.
+pub(crate) struct Given<P>(pub(crate) P);
 
-impl From<QueryRejection> for Error {
-    fn from(refused: QueryRejection) -> Self {
-        Self::Request(StatusCode::UNPROCESSABLE_ENTITY, refused.body_text())
+impl<S: Send + Sync, P: FromRequestParts<S, Rejection: Display>> FromRequestParts<S> for Given<P> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
+        P::from_request_parts(parts, state).await.map(Self).map_err(Error::not_understood)
     }
 }

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{Path, Query, State};
+use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, future};
 use holdover::{EventCursor, Follow, RuntimeError, SessionId, Shown};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::api::Desk;
-use crate::errors::{Error, Path, Query};
+use crate::errors::{Error, Given};
 
 /// Keeps the connection open while nothing happens.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -26,8 +26,8 @@ pub(crate) struct From {
 /// misses nothing and is shown nothing twice, whichever process answers.
 pub(crate) async fn follow(
     State(desk): State<Desk>,
-    Path(session): Path<SessionId>,
-    Query(from): Query<From>,
+    Given(Path(session)): Given<Path<SessionId>>,
+    Given(Query(from)): Given<Query<From>>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, Error> {
     let after = last_seen(&headers)?.or(from.after).unwrap_or(EventCursor::START);
@@ -37,6 +37,8 @@ pub(crate) async fn follow(
         return Err(error.into());
     }
     let shown = desk.runtime.follow(&key, after, Follow::Forever);
+    // The engine's own rows are no business of a customer's.
+    let shown = shown.filter(|shown| future::ready(!matches!(shown, Ok(shown) if shown.is_history())));
     // A follower never leaves by itself, so it is let go at shutdown.
     let shown = shown.take_until(desk.stop.cancelled_owned()).map(sent);
     Ok(Sse::new(shown).keep_alive(KeepAlive::new().interval(HEARTBEAT)))
@@ -45,26 +47,12 @@ pub(crate) async fn follow(
 fn last_seen(headers: &HeaderMap) -> Result<Option<EventCursor>, Error> {
     let Some(id) = headers.get("last-event-id") else { return Ok(None) };
     let cursor = id.to_str().ok().and_then(|id| id.parse().ok());
-    let refused =
-        || Error::Request(StatusCode::UNPROCESSABLE_ENTITY, "Last-Event-ID: not a cursor".to_owned());
-    cursor.map(Some).ok_or_else(refused)
+    cursor.map(Some).ok_or_else(|| Error::not_understood("Last-Event-ID: not a cursor"))
 }
 
 fn sent(shown: Result<Shown, RuntimeError>) -> Result<Event, axum::Error> {
-    let shown = match shown {
-        Ok(shown) => shown,
-        Err(error) => {
-            return Event::default().event("error").json_data(json!({ "error": error.to_string() }));
-        }
-    };
-    let event = Event::default().id(shown.cursor().to_string());
     match shown {
-        Shown::Event(entry) => {
-            event.event("event").json_data(json!({ "seq": entry.seq, "at": entry.at, "event": entry.event }))
-        }
-        Shown::Delta(entry) => event
-            .event("delta")
-            .json_data(json!({ "stream": entry.stream, "place": entry.place, "delta": entry.delta })),
-        Shown::Dropped { stream, .. } => event.event("dropped").json_data(json!({ "stream": stream })),
+        Ok(shown) => Event::default().id(shown.cursor().to_string()).event(shown.kind()).json_data(&shown),
+        Err(error) => Event::default().event("error").json_data(json!({ "error": error.to_string() })),
     }
 }

@@ -9,6 +9,7 @@ mod errors;
 mod events;
 
 use std::error::Error;
+use std::future::IntoFuture;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,14 +19,17 @@ use std::time::Duration;
 use clap::Parser;
 use holdover::models::ModelRef;
 use holdover::{
-    Agents, CancellationToken, Queues, Runtime, RuntimeOptions, SqliteOptions, SqliteStore, TenantId, Worker,
-    WorkerOptions,
+    CancellationToken, Runtime, RuntimeOptions, SqliteOptions, SqliteStore, TenantId, Worker, WorkerOptions,
 };
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::sleep;
 
-use crate::agent::{Bank, clerk};
+use crate::agent::{Bank, NEWEST, clerks};
 use crate::api::Desk;
+
+/// Requests that are on their way when the service is told to stop may take so long.
+const DRAIN: Duration = Duration::from_secs(5);
 
 #[derive(Parser)]
 struct Options {
@@ -38,6 +42,9 @@ struct Options {
     /// Whose sessions are served.
     #[arg(long, default_value = "acme")]
     tenant: TenantId,
+    /// The version of the clerk with which new sessions begin; old ones stay with theirs.
+    #[arg(long, default_value = NEWEST)]
+    clerk: String,
     /// The model: openai:NAME, scripted:FILE, … Left out: the script that the README plays.
     #[arg(long)]
     model: Option<ModelRef>,
@@ -53,7 +60,12 @@ struct Options {
 #[expect(clippy::print_stderr, reason = "a program says why it ends")]
 async fn main() -> ExitCode {
     tracing_subscriber::fmt().with_writer(std::io::stderr).init();
-    match serve(Options::parse()).await {
+    let stop = CancellationToken::new();
+    let ended = tokio::select! {
+        ended = serve(Options::parse(), stop.clone()) => ended,
+        told = told_twice(&stop) => told.map_err(Into::into).and(Err("told to stop at once".into())),
+    };
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -62,55 +74,52 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn serve(options: Options) -> Result<(), Box<dyn Error>> {
-    std::fs::create_dir_all(&options.folder)?;
-    let bank = Bank::new(options.folder.join("ledger.txt"), Duration::from_millis(options.bank_ms));
-    let agent = clerk(options.model.as_ref(), bank)?;
-    let store = SqliteStore::open(SqliteOptions::new(options.folder.join("sessions.db"))).await?;
-    let agents = Agents::new().with(Arc::clone(&agent));
-    let settings =
-        RuntimeOptions { lease: Duration::from_millis(options.lease_ms), ..RuntimeOptions::default() };
-    let runtime = Runtime::new(Arc::new(store), Arc::new(agents), settings);
+/// Serves until `stop`, then lets what runs come to its end.
+async fn serve(options: Options, stop: CancellationToken) -> Result<(), Box<dyn Error>> {
+    let Options { listen, folder, tenant, .. } = options;
+    std::fs::create_dir_all(&folder).map_err(|error| format!("folder {}: {error}", folder.display()))?;
+    let listener = TcpListener::bind(listen).await.map_err(|error| format!("listen {listen}: {error}"))?;
+
+    let bank = Bank::new(folder.join("ledger.txt"), Duration::from_millis(options.bank_ms));
+    let agents = clerks(options.model.as_ref(), &bank)?;
+    let label = format!("clerk@{}", options.clerk);
+    let agent = Arc::clone(agents.get(&label).ok_or_else(|| format!("clerk {}: not here", options.clerk))?);
+    let store = SqliteStore::open(SqliteOptions::new(folder.join("sessions.db"))).await?;
+    let lease = Duration::from_millis(options.lease_ms);
+    let runtime = Runtime::new(store, agents, RuntimeOptions { lease, ..RuntimeOptions::default() });
 
     // The routes put work into the store, the worker takes it from there: the two may be different processes.
-    let stop = told_to_stop()?;
-    let served = WorkerOptions {
-        tenant: Some(options.tenant.clone()),
-        queues: Queues::Named(vec![agent.queue().clone()]),
-        ..WorkerOptions::default()
-    };
+    let served = WorkerOptions { tenant: Some(tenant.clone()), ..WorkerOptions::default() };
     let worker = Worker::new(runtime.clone(), served);
-    let working = tokio::spawn({
-        let stop = stop.clone();
-        async move { worker.run(stop).await }
-    });
-
-    let listener = TcpListener::bind(options.listen).await?;
     announce(listener.local_addr()?);
-    let desk = Desk { runtime, agent, tenant: options.tenant, stop: stop.clone() };
-    let served =
+    let desk = Desk { runtime, agent, tenant, stop: stop.clone() };
+    let server =
         axum::serve(listener, api::routes(desk)).with_graceful_shutdown(stop.clone().cancelled_owned());
-    let ended = served.await;
-    // What runs may come to its end. What does not in time is taken over once its lease has ended.
-    stop.cancel();
-    working.await?;
+    let answering = async {
+        let ended = tokio::select! {
+            ended = server.into_future() => ended,
+            // Whoever is half-way through a request by then is left.
+            () = async { stop.cancelled().await; sleep(DRAIN).await } => Ok(()),
+        };
+        stop.cancel();
+        ended
+    };
+    // What does not come to its end in time is taken over once its lease has ended.
+    let (ended, ()) = tokio::join!(answering, worker.run(stop.clone()));
     Ok(ended?)
 }
 
-/// Cancelled by Ctrl-C and by SIGTERM.
-fn told_to_stop() -> std::io::Result<CancellationToken> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let stop = CancellationToken::new();
-    let told = stop.clone();
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+/// Cancels `stop` at the first Ctrl-C or SIGTERM, and returns at the second.
+async fn told_twice(stop: &CancellationToken) -> std::io::Result<()> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    for _ in 0..2 {
+        tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+        if stop.is_cancelled() {
+            break;
         }
-        told.cancel();
-    });
-    Ok(stop)
+        stop.cancel();
+    }
+    Ok(())
 }
 
 #[expect(clippy::print_stdout, reason = "whoever asked for port 0 reads it here")]

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use holdover::core::message::{Decision, ResultStatus};
 use holdover::core::payload::Digest;
 use holdover::{
-    Agents, Deliver, Delivery, DoneReason, Execute, ItemKey, Message, PendingBody, PendingCall, RunOutcome,
-    Runtime, RuntimeOptions, SessionId, SessionKey, SqliteOptions, SqliteStore, TenantId, Worker,
+    Agents, Deliver, Delivered, DoneReason, Execute, ItemKey, Message, PendingEntry, RunOutcome, Runtime,
+    RuntimeError, RuntimeOptions, SessionId, SessionKey, SqliteOptions, SqliteStore, TenantId, Worker,
     WorkerOptions,
 };
 use tokio::sync::Barrier;
@@ -103,15 +103,15 @@ fn key(round: usize) -> SessionKey {
     SessionKey::new(TenantId::new("acme").unwrap(), SessionId::new(format!("round-{round}")).unwrap())
 }
 
-async fn the_pending_call(runtime: &Runtime, key: &SessionKey) -> PendingCall {
+async fn the_pending_call(runtime: &Runtime, key: &SessionKey) -> PendingEntry {
     let mut pending = runtime.pending(key).await.unwrap();
     assert_eq!(pending.len(), 1, "{key}: pending calls");
     pending.remove(0)
 }
 
 /// 32 people decide at once, every other one against it. Answers which decisions were taken.
-async fn decide(runtime: &Runtime, key: &SessionKey, pending: &PendingCall, who: &str) -> Vec<String> {
-    let body: PendingBody = pending.body.parse().unwrap();
+async fn decide(runtime: &Runtime, key: &SessionKey, pending: &PendingEntry, who: &str) -> Vec<String> {
+    let PendingEntry { call, body } = pending;
     assert_eq!(body.digest, Digest::of(body.arguments.as_bytes()));
     let barrier = Arc::new(Barrier::new(DECIDERS_PER_PROCESS));
     let mut deciders = tokio::task::JoinSet::new();
@@ -127,16 +127,13 @@ async fn decide(runtime: &Runtime, key: &SessionKey, pending: &PendingCall, who:
         };
         let word = if decision.approve { "approve" } else { "deny" };
         let item = ItemKey::new(format!("{who}-{at}")).unwrap();
-        let deliver = Deliver::decision(pending, decision).once(item);
+        let deliver = Deliver::decision(call, decision).once(item);
         deciders.spawn(async move {
             barrier.wait().await;
-            match runtime.deliver(&key, deliver).await.unwrap() {
-                Delivery::Accepted { .. } => Some(word.to_owned()),
-                Delivery::AlreadyAnswered | Delivery::NotPending => None,
-                other @ (Delivery::Duplicate { .. }
-                | Delivery::Conflict { .. }
-                | Delivery::Aborted
-                | Delivery::NotFound) => panic!("{key}: {other:?}"),
+            match runtime.deliver(&key, deliver).await {
+                Ok(Delivered::Accepted) => Some(word.to_owned()),
+                Err(RuntimeError::AlreadyAnswered { .. } | RuntimeError::NotPending { .. }) => None,
+                other => panic!("{key}: {other:?}"),
             }
         });
     }

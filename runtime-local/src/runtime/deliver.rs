@@ -1,21 +1,31 @@
 //! Deliveries from outside: messages, signals, decisions, answers of clients.
 
-use holdover_core::ids::{Incarnation, ItemKey, PendingId, SessionKey};
-use holdover_core::message::{ClientAnswer, Decision, PendingBody, Said, SignalBody};
-use holdover_core::payload::Payload;
+use holdover_core::ids::{Incarnation, InvalidId, ItemKey, PendingId, SessionKey};
+use holdover_core::message::{ClientAnswer, Decision, Said, SignalBody};
+use holdover_core::payload::{Digest, Payload};
 use holdover_core::store::{Delivery, InboxItem, ItemKind, PendingCall, PendingKind, Wake};
+use serde::Serialize;
 
+use super::Runtime;
+use super::keys::{self, Once};
+use super::pending::Asking;
 use super::repeat::repeated;
-use super::{PendingEntry, Runtime, draw_id};
 use crate::error::RuntimeError;
 
-/// What became of a delivery.
-pub type Delivered = Delivery;
+/// What became of a delivery that was not refused: it lies in the inbox and is consumed exactly once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Delivered {
+    /// By this delivery.
+    Accepted,
+    /// By an earlier one that said the same under the same key; nothing was changed.
+    Duplicate,
+}
 
 /// Something for a session's inbox.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Deliver {
-    key: Option<ItemKey>,
+    once: Once,
     incarnation: Option<Incarnation>,
     what: What,
 }
@@ -36,54 +46,62 @@ impl Deliver {
 
     /// Something said to the agent that counts as `wake` says.
     pub fn message_that(text: impl Into<String>, wake: Wake) -> Self {
-        Self { key: None, incarnation: None, what: What::Message { text: text.into(), wake } }
+        Self { once: Once::Never, incarnation: None, what: What::Message { text: text.into(), wake } }
     }
 
     /// A word to the engine.
     pub fn signal(signal: SignalBody) -> Self {
-        Self { key: None, incarnation: None, what: What::Signal(signal) }
+        Self { once: Once::Never, incarnation: None, what: What::Signal(signal) }
     }
 
     /// A decision on a call that waits for one.
     pub fn decision(on: &PendingCall, decision: Decision) -> Self {
         let what = What::Decision { pending: on.id.clone(), decision };
-        Self { key: None, incarnation: Some(on.incarnation), what }
+        Self { once: Once::Never, incarnation: Some(on.incarnation), what }
     }
 
     /// The result of a call that a client runs.
     pub fn client_answer(to: &PendingCall, answer: ClientAnswer) -> Self {
         let what = What::ClientAnswer { pending: to.id.clone(), answer };
-        Self { key: None, incarnation: Some(to.incarnation), what }
+        Self { once: Once::Never, incarnation: Some(to.incarnation), what }
     }
 
     /// At most once under this key; without one, each call is a delivery of its own.
+    ///
+    /// Messages, signals and answers have keys of their own, each kind of each session. So a key may come
+    /// from whoever sends a message: it takes no key from an answer, whatever it is.
     #[must_use]
-    pub fn once(self, key: ItemKey) -> Self {
-        Self { key: Some(key), ..self }
+    pub fn once(self, key: impl Into<Option<ItemKey>>) -> Self {
+        Self { once: key.into().map_or(Once::Never, Once::Key), ..self }
     }
 
-    fn into_item(self) -> Result<InboxItem, serde_json::Error> {
-        let (kind, payload) = match self.what {
-            What::Message { text, wake } => (ItemKind::Message { wake }, Payload::json(&Said { text })?),
-            What::Signal(signal) => (ItemKind::Signal { wake: Wake::Now }, Payload::json(&signal)?),
+    fn into_item(self, key: &SessionKey) -> Result<InboxItem, RuntimeError> {
+        let unreadable = |error| RuntimeError::unreadable(key, "delivery", error);
+        let once = &self.once;
+        let (key, kind, payload) = match self.what {
+            What::Message { text, wake } => {
+                (keys::of_message(once)?, ItemKind::Message { wake }, Payload::json(&Said { text }))
+            }
+            What::Signal(signal) => {
+                (keys::of_signal(once)?, ItemKind::Signal { wake: Wake::Now }, Payload::json(&signal))
+            }
             What::Decision { pending, decision } => {
                 // A refusal alone ends the asking, however many approvals are needed.
                 let settles = !decision.approve;
-                (ItemKind::Answer { pending, settles }, Payload::json(&decision)?)
+                (keys::of_answer(once)?, ItemKind::Answer { pending, settles }, Payload::json(&decision))
             }
             What::ClientAnswer { pending, answer } => {
-                (ItemKind::Answer { pending, settles: false }, Payload::json(&answer)?)
+                (keys::of_answer(once)?, ItemKind::Answer { pending, settles: false }, Payload::json(&answer))
             }
         };
-        let key = self.key.unwrap_or_else(draw_id);
-        Ok(InboxItem { key, kind, incarnation: self.incarnation, payload })
+        Ok(InboxItem { key, kind, incarnation: self.incarnation, payload: payload.map_err(unreadable)? })
     }
 }
 
 /// A yes to a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Approval {
-    /// Who says so.
+    /// Who says so; not empty. Where a call needs several approvals, people are told apart by it.
     pub by: Option<String>,
     /// Why.
     pub reason: Option<String>,
@@ -96,7 +114,7 @@ pub struct Approval {
 /// A no to a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Denial {
-    /// Who says so.
+    /// Who says so; not empty.
     pub by: Option<String>,
     /// Why; the model is told.
     pub reason: Option<String>,
@@ -105,92 +123,108 @@ pub struct Denial {
 impl Runtime {
     /// Puts something into a session's inbox. Wakes the session if nobody runs it; a worker, or whoever
     /// waits for it, takes it up.
+    ///
+    /// Errors: the key was used before for [something else](RuntimeError::KeyConflict), the session is
+    /// [aborted](RuntimeError::Aborted) or [not there](RuntimeError::NotFound); of an answer, others were
+    /// [faster](RuntimeError::AlreadyAnswered), or it is [not waited for](RuntimeError::NotPending).
     pub async fn deliver(&self, key: &SessionKey, deliver: Deliver) -> Result<Delivered, RuntimeError> {
-        let item = deliver.into_item().map_err(|error| RuntimeError::unreadable(key, "delivery", error))?;
-        Ok(repeated(|| self.shared.store.deliver(key, item.clone())).await?)
+        let named = deliver.once.named();
+        let item = deliver.into_item(key)?;
+        match repeated(|| self.shared.store.deliver(key, item.clone())).await? {
+            Delivery::Accepted { .. } => Ok(Delivered::Accepted),
+            Delivery::Duplicate { .. } => Ok(Delivered::Duplicate),
+            Delivery::Conflict { .. } => {
+                Err(RuntimeError::KeyConflict { key: key.clone(), item: named.unwrap_or(item.key) })
+            }
+            Delivery::Aborted => Err(RuntimeError::Aborted { key: key.clone() }),
+            Delivery::NotFound => Err(RuntimeError::NotFound { key: key.clone() }),
+            refused @ (Delivery::AlreadyAnswered | Delivery::NotPending) => match item.kind {
+                ItemKind::Answer { pending, .. } if refused == Delivery::AlreadyAnswered => {
+                    Err(RuntimeError::AlreadyAnswered { key: key.clone(), pending })
+                }
+                ItemKind::Answer { pending, .. } => {
+                    Err(RuntimeError::NotPending { key: key.clone(), pending })
+                }
+                ItemKind::Message { .. } | ItemKind::Signal { .. } => {
+                    Err(RuntimeError::NotFound { key: key.clone() })
+                }
+            },
+        }
     }
 
-    /// Lets a call run that waits for a person. `which` is its call id or its pending id.
+    /// Lets a call run that waits for a person.
+    ///
+    /// `pending` names the asking that was shown: this call with these bytes in this life of the session.
+    /// What is asked there now, if it is anything else, has another id, and is not approved. Who says the
+    /// same again is told [`Duplicate`](Delivered::Duplicate), also when the call is long over.
     pub async fn approve(
         &self,
         key: &SessionKey,
-        which: &str,
+        pending: &PendingId,
         approval: Approval,
     ) -> Result<Delivered, RuntimeError> {
-        let decide = |body: &PendingBody| Decision {
-            approve: true,
-            saw: body.digest,
-            arguments: approval.arguments,
-            always: approval.always,
-            reason: approval.reason,
-            by: approval.by,
-        };
-        self.decide(key, which, decide).await
+        let Approval { by, reason, arguments, always } = approval;
+        self.decide(key, pending, |saw| Decision { approve: true, saw, arguments, always, reason, by }).await
     }
 
-    /// Refuses a call that waits for a person. `which` is its call id or its pending id.
+    /// Refuses a call that waits for a person; `pending` as in [`approve`](Self::approve).
     pub async fn deny(
         &self,
         key: &SessionKey,
-        which: &str,
+        pending: &PendingId,
         denial: Denial,
     ) -> Result<Delivered, RuntimeError> {
-        let decide = |body: &PendingBody| Decision {
-            approve: false,
-            saw: body.digest,
-            arguments: None,
-            always: false,
-            reason: denial.reason,
-            by: denial.by,
-        };
-        self.decide(key, which, decide).await
+        let Denial { by, reason } = denial;
+        let decide = |saw| Decision { approve: false, saw, arguments: None, always: false, reason, by };
+        self.decide(key, pending, decide).await
     }
 
-    /// Hands in the result of a call that a client runs. `which` is its call id or its pending id.
+    /// Hands in the result of a call that a client runs; `pending` as in [`approve`](Self::approve).
     pub async fn answer(
         &self,
         key: &SessionKey,
-        which: &str,
+        pending: &PendingId,
         answer: ClientAnswer,
     ) -> Result<Delivered, RuntimeError> {
-        match self.open_call(key, which, PendingKind::ClientTool).await? {
-            Ok(pending) => self.deliver(key, Deliver::client_answer(&pending.call, answer)).await,
-            Err(answer) => Ok(answer),
-        }
+        let asking = self.asking(key, pending, PendingKind::ClientTool).await?;
+        let said =
+            serde_json::to_vec(&answer).map_err(|error| RuntimeError::unreadable(key, "answer", error))?;
+        let what = What::ClientAnswer { pending: pending.clone(), answer };
+        self.say(key, asking, &said, what).await
     }
 
     async fn decide(
         &self,
         key: &SessionKey,
-        which: &str,
-        decide: impl FnOnce(&PendingBody) -> Decision,
+        pending: &PendingId,
+        decide: impl FnOnce(Digest) -> Decision,
     ) -> Result<Delivered, RuntimeError> {
-        match self.open_call(key, which, PendingKind::Approval).await? {
-            Ok(PendingEntry { call, body }) => {
-                self.deliver(key, Deliver::decision(&call, decide(&body))).await
-            }
-            Err(answer) => Ok(answer),
+        let asking = self.asking(key, pending, PendingKind::Approval).await?;
+        let decision = decide(asking.digest);
+        if decision.by.as_deref().is_some_and(|by| by.trim().is_empty()) {
+            return Err(InvalidId::Empty { kind: "by: the name of who decides" }.into());
         }
+        // The words alone: what was seen is not known any more once the asking is over.
+        let words = Decision { saw: Digest::of(b""), ..decision.clone() };
+        let said =
+            serde_json::to_vec(&words).map_err(|error| RuntimeError::unreadable(key, "decision", error))?;
+        self.say(key, asking, &said, What::Decision { pending: pending.clone(), decision }).await
     }
 
-    /// The open pending call with this call id or pending id, or why there is none.
-    async fn open_call(
+    /// Delivers an answer, at most once by its words.
+    async fn say(
         &self,
         key: &SessionKey,
-        which: &str,
-        asked: PendingKind,
-    ) -> Result<Result<PendingEntry, Delivered>, RuntimeError> {
-        match self.pending_call(key, which).await {
-            Ok(Some(entry)) if entry.call.kind != asked => Err(RuntimeError::OtherAnswer {
-                key: key.clone(),
-                call: which.to_owned(),
-                found: entry.call.kind,
-                asked,
-            }),
-            Ok(Some(entry)) => Ok(Ok(entry)),
-            Ok(None) => Ok(Err(Delivery::NotPending)),
-            Err(RuntimeError::NotFound { .. }) => Ok(Err(Delivery::NotFound)),
-            Err(error) => Err(error),
+        asking: Asking,
+        said: &[u8],
+        what: What,
+    ) -> Result<Delivered, RuntimeError> {
+        let once = Once::Words(asking.pending, Digest::of(said));
+        let deliver = Deliver { once, incarnation: Some(asking.incarnation), what };
+        match self.deliver(key, deliver).await {
+            // The same words under the same asking: they differ only in what is not known any more.
+            Err(RuntimeError::KeyConflict { .. }) => Ok(Delivered::Duplicate),
+            delivered => delivered,
         }
     }
 }

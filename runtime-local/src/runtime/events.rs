@@ -7,15 +7,17 @@ use holdover_core::event::Event;
 use holdover_core::ids::{EventSeq, SessionKey};
 use holdover_core::store::{EventCursor, StreamId};
 use holdover_core::time::Timestamp;
+use serde::Serialize;
 
 use super::Runtime;
 use super::tail::Tail;
 use crate::error::RuntimeError;
 
 /// An event with its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EventEntry {
     /// Where to go on after it.
+    #[serde(skip)]
     pub cursor: EventCursor,
     /// Its place.
     pub seq: EventSeq,
@@ -26,9 +28,10 @@ pub struct EventEntry {
 }
 
 /// A piece of an answer that is not whole yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeltaEntry {
     /// Where to go on after it.
+    #[serde(skip)]
     pub cursor: EventCursor,
     /// The model call that it comes from.
     pub stream: StreamId,
@@ -38,8 +41,10 @@ pub struct DeltaEntry {
     pub delta: Delta,
 }
 
-/// What whoever follows a session is shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What whoever follows a session is shown. As JSON it is the content alone, without kind and cursor, which
+/// Server-Sent Events carry beside it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum Shown {
     /// An event: committed, and true for ever. One that announces the message of a stream
     /// ([`Event::Message`] with `stream`) takes the place of that stream's deltas.
@@ -50,6 +55,7 @@ pub enum Shown {
     /// are void, and no message follows them.
     Dropped {
         /// Where to go on.
+        #[serde(skip)]
         cursor: EventCursor,
         /// Which stream.
         stream: StreamId,
@@ -64,6 +70,21 @@ impl Shown {
             | Self::Delta(DeltaEntry { cursor, .. })
             | Self::Dropped { cursor, .. } => *cursor,
         }
+    }
+
+    /// The wire name of its kind: `event`, `delta`, `dropped`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Event(_) => "event",
+            Self::Delta(_) => "delta",
+            Self::Dropped { .. } => "dropped",
+        }
+    }
+
+    /// Whether it is a row of the engine's own history ([`Event::History`]): of use to whoever looks into the
+    /// engine, of none to whoever talks with the agent.
+    pub fn is_history(&self) -> bool {
+        matches!(self, Self::Event(EventEntry { event: Event::History { .. }, .. }))
     }
 }
 

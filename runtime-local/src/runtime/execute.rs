@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::claim::Try;
+use super::keys::{self, Once};
 use super::repeat::repeated;
 use super::{Claimed, RunHandle, Runtime, draw_id};
 use crate::agent::Agent;
@@ -29,12 +30,15 @@ pub struct Execute {
     pub tenant: TenantId,
     /// Which session. None: a new one, or, with an idempotency key, the one that belongs to the key.
     pub session: Option<SessionId>,
-    /// Who answers. An existing session stays with the definition it was created with.
+    /// Who answers. An existing session stays with the version of it that it was created with.
     pub agent: Arc<Agent>,
     /// What is said.
     pub message: String,
-    /// Starts at most one turn, however often it comes (INV-27).
+    /// Starts at most one turn, however often it comes (INV-27). A key of messages, as in
+    /// [`Deliver::once`](super::Deliver::once).
     pub idempotency_key: Option<ItemKey>,
+    /// Whether it is the first message of its session; then it needs no key.
+    pub first: bool,
     /// By what a new session is listed.
     pub labels: Labels,
 }
@@ -48,20 +52,28 @@ impl Execute {
             agent,
             message: message.into(),
             idempotency_key: None,
+            first: false,
             labels: Labels::default(),
         }
     }
 
     /// In this session, which is created if there is none.
     #[must_use]
-    pub fn in_session(self, session: SessionId) -> Self {
-        Self { session: Some(session), ..self }
+    pub fn in_session(self, session: impl Into<Option<SessionId>>) -> Self {
+        Self { session: session.into(), ..self }
     }
 
     /// At most once under this key.
     #[must_use]
-    pub fn once(self, idempotency_key: ItemKey) -> Self {
-        Self { idempotency_key: Some(idempotency_key), ..self }
+    pub fn once(self, idempotency_key: impl Into<Option<ItemKey>>) -> Self {
+        Self { idempotency_key: idempotency_key.into(), ..self }
+    }
+
+    /// As the first message of its session, of which there is one: who says it again starts nothing, and who
+    /// says something else is [refused](RuntimeError::KeyConflict). For sessions whose id is chosen outside.
+    #[must_use]
+    pub fn first(self) -> Self {
+        Self { first: true, ..self }
     }
 
     /// A new session is listed by these.
@@ -79,13 +91,18 @@ impl Execute {
         let (id, derived) = id;
         let payload = Payload::json(&Said { text: self.message });
         let key = SessionKey::new(self.tenant, id);
+        let once = match self.idempotency_key {
+            _ if self.first => Once::First,
+            Some(key) => Once::Key(key),
+            None => Once::Never,
+        };
         let item = InboxItem {
-            key: self.idempotency_key.unwrap_or_else(draw_id),
+            key: keys::of_message(&once)?,
             kind: ItemKind::Message { wake: Wake::Now },
             incarnation: None,
             payload: payload.map_err(|error| RuntimeError::unreadable(&key, "message", error))?,
         };
-        Ok(Prepared { key, derived, agent: self.agent, item, labels: self.labels })
+        Ok(Prepared { key, derived, agent: self.agent, once, item, labels: self.labels })
     }
 }
 
@@ -101,6 +118,7 @@ struct Prepared {
     /// The session belongs to the idempotency key and to nothing else.
     derived: bool,
     agent: Arc<Agent>,
+    once: Once,
     item: InboxItem,
     labels: Labels,
 }
@@ -234,6 +252,7 @@ impl Runtime {
         let claimed = match self.try_claim(&prepared.key, vec![prepared.item.clone()], None).await {
             // Deleted since it was read.
             Err(RuntimeError::NotFound { .. }) => return Ok(None),
+            Err(RuntimeError::KeyConflict { .. }) => return Err(conflict(prepared)),
             claimed => claimed?,
         };
         match claimed {
@@ -244,8 +263,10 @@ impl Runtime {
     }
 }
 
+/// Any version of the agent will do: the session stays with its own.
 fn check_agent(prepared: &Prepared, session: &Session) -> Result<(), RuntimeError> {
-    if session.queue == *prepared.agent.queue() {
+    let versions = session.queue.as_str().strip_prefix(prepared.agent.spec().name.as_str());
+    if versions.is_some_and(|version| version.is_empty() || version.starts_with('@')) {
         return Ok(());
     }
     Err(RuntimeError::OtherAgent {
@@ -256,5 +277,6 @@ fn check_agent(prepared: &Prepared, session: &Session) -> Result<(), RuntimeErro
 }
 
 fn conflict(prepared: &Prepared) -> RuntimeError {
-    RuntimeError::KeyConflict { key: prepared.key.clone(), item: prepared.item.key.clone() }
+    let item = prepared.once.named().unwrap_or_else(|| prepared.item.key.clone());
+    RuntimeError::KeyConflict { key: prepared.key.clone(), item }
 }

@@ -6,18 +6,22 @@ use holdover_core::machine::Machine;
 use holdover_core::store::{
     Checkpoint, CheckpointQuery, ForkOutcome, Labels, NewFork, Page, PageRequest, Session, SessionStatus,
 };
+use serde::Deserialize;
 use uuid::Uuid;
 
 use super::repeat::repeated;
 use super::{Runtime, draw_id};
 use crate::error::RuntimeError;
 
-/// The fork of a session: from where, and under which name.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The fork of a session: from where, and under which name. In JSON it has `at` and `to`, or neither.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Fork {
     at: Option<CheckpointId>,
     to: Option<SessionId>,
+    #[serde(skip)]
     labels: Labels,
+    #[serde(skip)]
     operation: Option<OperationId>,
 }
 

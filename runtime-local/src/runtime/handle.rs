@@ -2,6 +2,7 @@
 
 use holdover_core::ids::{Epoch, SessionKey};
 use holdover_core::step::RunOutcome;
+use holdover_core::store::OutcomeKind;
 
 use super::{Claimed, Runtime};
 use crate::drive::{self, Plan};
@@ -54,6 +55,18 @@ impl RunHandle {
         match self.first_outcome().await? {
             Some(outcome) if is_last_word(&outcome) => Ok(outcome),
             Some(_) | None => self.runtime.wait(&self.key).await,
+        }
+    }
+
+    /// What the agent answered, once the turn has ended well.
+    ///
+    /// Errors: [`Unanswered`](RuntimeError::Unanswered) if it ended otherwise, or waits for somebody; then
+    /// [`outcome`](Self::outcome) says more.
+    pub async fn text(self) -> Result<String, RuntimeError> {
+        let (runtime, key) = (self.runtime.clone(), self.key.clone());
+        match self.outcome().await?.kind() {
+            OutcomeKind::Completed => Ok(runtime.last_text(&key).await?.unwrap_or_default()),
+            outcome => Err(RuntimeError::Unanswered { key, outcome }),
         }
     }
 

@@ -6,11 +6,13 @@ mod events;
 mod execute;
 mod fork;
 mod handle;
+mod keys;
 mod pending;
 mod read;
 mod repeat;
 mod resume;
 mod retention;
+mod sessions;
 mod standing;
 mod stop;
 mod tail;
@@ -22,7 +24,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use holdover_core::ids::{QueueLabel, RunId, SessionKey, WorkerId};
 use holdover_core::payload::{Digest, Payload};
-use holdover_core::store::{CommitSurvives, StateStore};
+use holdover_core::store::{CommitSurvives, Queues, StateStore};
 use holdover_core::time::Timestamp;
 use holdover_core::tool::{EffectClass, RunsOn};
 use tokio::sync::OnceCell;
@@ -38,7 +40,7 @@ pub use handle::RunHandle;
 pub use pending::PendingEntry;
 pub use read::MessageEntry;
 pub use retention::Retention;
-pub use standing::{machine_of, outcome_of};
+pub use standing::{Standing, machine_of, outcome_of};
 
 pub(crate) use claim::Claimed;
 pub(crate) use repeat::{Backoff, GivenUp, until_answered};
@@ -109,17 +111,13 @@ struct Shared {
 }
 
 impl Runtime {
-    /// A runtime on `store`, with the agents of `source`.
-    pub fn new(
-        store: Arc<dyn StateStore>,
-        source: Arc<dyn AgentSource>,
-        mut options: RuntimeOptions,
-    ) -> Self {
+    /// A runtime on `store`, with the agents of `source`. Either may be shared: an `Arc` of it will do.
+    pub fn new(store: impl StateStore, source: impl AgentSource, mut options: RuntimeOptions) -> Self {
         options.lease = options.lease.max(LEASE_MIN);
         let worker = options.worker.clone().unwrap_or_else(draw_worker);
         let shared = Shared {
-            store,
-            source,
+            store: Arc::new(store),
+            source: Arc::new(source),
             options,
             worker,
             agents: Mutex::new(HashMap::new()),
@@ -136,6 +134,10 @@ impl Runtime {
     /// Who we are in leases and run records.
     pub fn worker_id(&self) -> &WorkerId {
         &self.shared.worker
+    }
+
+    pub(crate) fn queues(&self) -> Queues {
+        self.shared.source.queues()
     }
 
     /// How it behaves.

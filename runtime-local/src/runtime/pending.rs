@@ -1,13 +1,16 @@
 //! What is owed: the open pending calls, of one session or of all.
 
-use holdover_core::ids::SessionKey;
+use holdover_core::ids::{Incarnation, PendingId, SessionKey};
 use holdover_core::message::PendingBody;
-use holdover_core::store::{Page, PageRequest, PendingCall, PendingQuery};
+use holdover_core::payload::Digest;
+use holdover_core::store::{Page, PageRequest, PendingCall, PendingKind, PendingQuery};
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::Runtime;
 use crate::error::RuntimeError;
 
-/// An open pending call, read.
+/// An open pending call, read. As JSON it is what whoever owes the answer must be shown: the `id` to answer
+/// under, `session`, `call`, `kind`, `tool`, `arguments`, `prompt`, `opened_at`, `deadline`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingEntry {
     /// As it is stored.
@@ -16,14 +19,53 @@ pub struct PendingEntry {
     pub body: PendingBody,
 }
 
+impl PendingEntry {
+    /// What it is answered under: names this call with these bytes in this life of the session.
+    pub fn id(&self) -> &PendingId {
+        &self.call.id
+    }
+
+    fn read(call: PendingCall) -> Result<Self, RuntimeError> {
+        let unreadable =
+            |error| RuntimeError::unreadable(&call.key, format!("pending call {}", call.id), error);
+        let body = call.body.parse::<PendingBody>().map_err(unreadable)?;
+        Ok(Self { call, body })
+    }
+}
+
+impl Serialize for PendingEntry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { call, body } = self;
+        let mut shown = serializer.serialize_struct("PendingEntry", 9)?;
+        shown.serialize_field("id", &call.id)?;
+        shown.serialize_field("session", &call.key.id)?;
+        shown.serialize_field("call", &call.call)?;
+        shown.serialize_field("kind", &call.kind)?;
+        shown.serialize_field("tool", &body.tool)?;
+        shown.serialize_field("arguments", &body.arguments)?;
+        shown.serialize_field("prompt", &body.prompt)?;
+        shown.serialize_field("opened_at", &call.opened_at)?;
+        shown.serialize_field("deadline", &call.deadline)?;
+        shown.end()
+    }
+}
+
+/// What an answer is bound to.
+pub(super) struct Asking {
+    pub(super) pending: PendingId,
+    pub(super) incarnation: Incarnation,
+    /// Of the arguments that were shown; of nothing if it is over.
+    pub(super) digest: Digest,
+}
+
 impl Runtime {
-    /// The calls of a session that somebody owes an answer.
-    pub async fn pending(&self, key: &SessionKey) -> Result<Vec<PendingCall>, RuntimeError> {
+    /// All calls of a session that somebody owes an answer.
+    pub async fn pending(&self, key: &SessionKey) -> Result<Vec<PendingEntry>, RuntimeError> {
         let mut query =
             PendingQuery { session: Some(key.id.clone()), ..PendingQuery::all(key.tenant.clone()) };
         let mut open = Vec::new();
         loop {
-            let Page { items, next } = self.shared.store.list_pending(&query).await?;
+            let Page { items, next } = self.list_pending(&query).await?;
             open.extend(items);
             match next {
                 Some(next) => query.page = PageRequest { after: Some(next), limit: None },
@@ -40,26 +82,47 @@ impl Runtime {
         Ok(Page { items, next })
     }
 
-    /// The open pending call of a session with this call id or pending id. None if nobody owes it an answer
-    /// (any more); [`RuntimeError::NotFound`] if there is no such session.
+    /// The open pending call of a session with this id. None if nobody owes it an answer any more.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound), or it never
+    /// [asked](RuntimeError::NotAsked) under this id.
     pub async fn pending_call(
         &self,
         key: &SessionKey,
-        which: &str,
+        pending: &PendingId,
     ) -> Result<Option<PendingEntry>, RuntimeError> {
-        let named = |pending: &PendingCall| pending.id.as_str() == which || pending.call.as_str() == which;
-        match self.pending(key).await?.into_iter().find(named) {
-            Some(call) => PendingEntry::read(call).map(Some),
-            None => self.existing(key).await.map(|_| None),
+        let found = self.pending(key).await?.into_iter().find(|entry| entry.id() == pending);
+        if found.is_none() {
+            self.life_of(key, pending).await?;
         }
+        Ok(found)
     }
-}
 
-impl PendingEntry {
-    fn read(call: PendingCall) -> Result<Self, RuntimeError> {
-        let unreadable =
-            |error| RuntimeError::unreadable(&call.key, format!("pending call {}", call.id), error);
-        let body = call.body.parse::<PendingBody>().map_err(unreadable)?;
-        Ok(Self { call, body })
+    /// What an answer of this kind to `pending` is bound to, also when it is not waited for any more.
+    pub(super) async fn asking(
+        &self,
+        key: &SessionKey,
+        pending: &PendingId,
+        asked: PendingKind,
+    ) -> Result<Asking, RuntimeError> {
+        let open = self.pending(key).await?.into_iter().find(|entry| entry.id() == pending);
+        let (incarnation, digest) = match open {
+            Some(PendingEntry { call, .. }) if call.kind != asked => {
+                let (key, call, found) = (key.clone(), call.call, call.kind);
+                return Err(RuntimeError::OtherAnswer { key, call, found, asked });
+            }
+            Some(PendingEntry { call, body }) => (call.incarnation, body.digest),
+            None => (self.life_of(key, pending).await?, Digest::of(b"")),
+        };
+        Ok(Asking { pending: pending.clone(), incarnation, digest })
+    }
+
+    /// The life of the session in which it asked under this id: ids begin with it.
+    async fn life_of(&self, key: &SessionKey, pending: &PendingId) -> Result<Incarnation, RuntimeError> {
+        let life = self.existing(key).await?.incarnation;
+        match pending.as_str().strip_prefix(&life.to_string()) {
+            Some(rest) if rest.starts_with('.') => Ok(life),
+            Some(_) | None => Err(RuntimeError::NotAsked { key: key.clone(), pending: pending.clone() }),
+        }
     }
 }

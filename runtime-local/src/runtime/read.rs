@@ -5,6 +5,7 @@ use holdover_core::message::Message;
 use holdover_core::step::RunOutcome;
 use holdover_core::store::{MessageRange, Session, SessionStatus};
 use holdover_core::time::Timestamp;
+use serde::Serialize;
 
 use super::Runtime;
 use super::standing::outcome_of;
@@ -14,7 +15,7 @@ use crate::error::RuntimeError;
 const MESSAGES_AT_ONCE: u64 = 256;
 
 /// A message with its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MessageEntry {
     /// Its place.
     pub seq: MessageSeq,
@@ -52,19 +53,61 @@ impl Runtime {
 
     /// The whole transcript of a session, oldest first, decisions and notices included.
     pub async fn messages(&self, key: &SessionKey) -> Result<Vec<MessageEntry>, RuntimeError> {
-        let last = self.existing(key).await?.last_message;
+        self.messages_after(key, MessageSeq(0), u32::MAX).await
+    }
+
+    /// The messages of a session that come after `after`, oldest first, at most `limit`. After
+    /// [`MessageSeq`] 0 they begin with the first; the place of the last one leads to the next ones.
+    pub async fn messages_after(
+        &self,
+        key: &SessionKey,
+        after: MessageSeq,
+        limit: u32,
+    ) -> Result<Vec<MessageEntry>, RuntimeError> {
+        let last =
+            self.existing(key).await?.last_message.min(MessageSeq(after.0.saturating_add(limit.into())));
         let mut messages = Vec::new();
-        let mut from = MessageSeq(1);
+        let mut from = MessageSeq(after.0.saturating_add(1));
         while from <= last {
             let to = last.min(MessageSeq(from.0 + MESSAGES_AT_ONCE - 1));
-            for stored in self.shared.store.read_messages(key, &[MessageRange::new(from, to)]).await? {
-                let message = stored.payload.parse().map_err(|error| {
-                    RuntimeError::unreadable(key, format!("message {}", stored.seq), error)
-                })?;
-                messages.push(MessageEntry { seq: stored.seq, at: stored.at, message });
-            }
+            messages.extend(self.read_range(key, from, to).await?);
             from = to.next();
         }
         Ok(messages)
+    }
+
+    /// What the agent said last in a session. None if it said nothing yet.
+    pub async fn last_text(&self, key: &SessionKey) -> Result<Option<String>, RuntimeError> {
+        let mut to = self.existing(key).await?.last_message;
+        while to > MessageSeq(0) {
+            let from = MessageSeq(to.0.saturating_sub(MESSAGES_AT_ONCE - 1).max(1));
+            for entry in self.read_range(key, from, to).await?.into_iter().rev() {
+                match entry.message {
+                    Message::Assistant(said) if !said.text().is_empty() => return Ok(Some(said.text())),
+                    Message::Assistant(_)
+                    | Message::User(_)
+                    | Message::Tool(_)
+                    | Message::Decision(_)
+                    | Message::Notice(_) => {}
+                }
+            }
+            to = MessageSeq(from.0 - 1);
+        }
+        Ok(None)
+    }
+
+    async fn read_range(
+        &self,
+        key: &SessionKey,
+        from: MessageSeq,
+        to: MessageSeq,
+    ) -> Result<Vec<MessageEntry>, RuntimeError> {
+        let stored = self.shared.store.read_messages(key, &[MessageRange::new(from, to)]).await?;
+        let read = stored.into_iter().map(|stored| {
+            let unreadable = |error| RuntimeError::unreadable(key, format!("message {}", stored.seq), error);
+            let message = stored.payload.parse().map_err(unreadable)?;
+            Ok(MessageEntry { seq: stored.seq, at: stored.at, message })
+        });
+        read.collect()
     }
 }

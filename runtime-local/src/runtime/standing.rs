@@ -1,11 +1,54 @@
 //! How a session stands, read from what is stored.
 
+use holdover_core::ids::SessionKey;
 use holdover_core::machine::{AgentState, Machine, classify_suspension};
 use holdover_core::step::RunOutcome;
 use holdover_core::store::Session;
 use holdover_core::time::Timestamp;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+use serde_json::json;
 
+use super::{PendingEntry, Runtime};
 use crate::error::RuntimeError;
+
+/// How a session stands, for whoever looks at it from outside. As JSON: `session` (its id), `agent` (its queue),
+/// `status`, `unread`, `outcome` (`kind` and `detail`, or null), `pending`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standing {
+    /// As it is stored.
+    pub session: Session,
+    /// How its last turn ended, or what it waits for; see [`Runtime::outcome`].
+    pub outcome: Option<RunOutcome>,
+    /// The calls that somebody owes an answer. Read after the rest: it may have gone on in between.
+    pub pending: Vec<PendingEntry>,
+}
+
+impl Serialize for Standing {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { session, outcome, pending } = self;
+        let outcome = outcome.as_ref().map(|outcome| json!({ "kind": outcome.kind(), "detail": outcome }));
+        let mut shown = serializer.serialize_struct("Standing", 6)?;
+        shown.serialize_field("session", &session.key.id)?;
+        shown.serialize_field("agent", &session.queue)?;
+        shown.serialize_field("status", &session.status)?;
+        shown.serialize_field("unread", &session.unread)?;
+        shown.serialize_field("outcome", &outcome)?;
+        shown.serialize_field("pending", pending)?;
+        shown.end()
+    }
+}
+
+impl Runtime {
+    /// How a session stands: all that its front page shows.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound).
+    pub async fn standing(&self, key: &SessionKey) -> Result<Standing, RuntimeError> {
+        let session = self.existing(key).await?;
+        let outcome = self.outcome(&session)?;
+        let pending = self.pending(key).await?;
+        Ok(Standing { session, outcome, pending })
+    }
+}
 
 /// What a session remembers. None before its first commit.
 ///

@@ -13,6 +13,8 @@ use crate::error::RuntimeError;
 impl Runtime {
     /// Stops the turn of a session; it stays usable. A run that holds it ends it within the grace period;
     /// when nobody does, it is ended here, without its agent, before this returns.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound).
     pub async fn interrupt(
         &self,
         key: &SessionKey,
@@ -48,7 +50,8 @@ impl Runtime {
                     tracing::warn!(session = %key, %error, "asked to stop, left to be ended by another");
                 }
             }
-            InterruptOutcome::AtRest | InterruptOutcome::Aborted | InterruptOutcome::NotFound => {}
+            InterruptOutcome::AtRest | InterruptOutcome::Aborted => {}
+            InterruptOutcome::NotFound => return Err(RuntimeError::NotFound { key: key.clone() }),
         }
         Ok(outcome)
     }

@@ -8,14 +8,12 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use holdover_core::agent::Limits;
 use holdover_core::gate::{GateError, GateQuestion, PolicyGate, Verdict};
-use holdover_core::ids::{SessionId, SessionKey, TenantId};
+use holdover_core::ids::{PendingId, SessionId, SessionKey, TenantId};
 use holdover_core::message::{ClientAnswer, ResultStatus};
 use holdover_core::payload::Digest;
-use holdover_core::store::{
-    Delivery, EventCursor, OutcomeKind, PageRequest, PendingKind, PendingQuery, SessionStatus,
-};
+use holdover_core::store::{EventCursor, OutcomeKind, PageRequest, PendingKind, PendingQuery, SessionStatus};
 use holdover_runtime_local::{
-    Approval, Denial, Follow, PendingEntry, RuntimeError, RuntimeErrorKind, WorkerOptions,
+    Approval, Delivered, Denial, Follow, PendingEntry, RuntimeError, RuntimeErrorKind, WorkerOptions,
 };
 use serde_json::json;
 use tokio::time::Instant;
@@ -44,11 +42,14 @@ async fn an_approval_from_another_process_lets_the_call_run_once() {
     let call = only_pending(&second, &key).await;
     let approval = Approval { by: Some("ada".into()), ..Approval::default() };
     let delivered = second.approve(&key, &call, approval.clone()).await.unwrap();
-    assert!(matches!(delivered, Delivery::Accepted { .. }), "{delivered:?}");
+    assert_eq!(delivered, Delivered::Accepted);
     assert_eq!(second.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
     assert_eq!(tool.calls().len(), 1);
     assert_eq!(only_result(&second, &key).await, (ResultStatus::Done, r#"{"n":7}"#.into()));
-    assert_eq!(second.approve(&key, &call, approval).await.unwrap(), Delivery::NotPending);
+    // A person who did not hear the answer says it again; another one is late.
+    assert_eq!(second.approve(&key, &call, approval).await.unwrap(), Delivered::Duplicate);
+    let late = second.deny(&key, &call, Denial::default()).await.unwrap_err();
+    assert!(matches!(late, RuntimeError::NotPending { .. }), "{late}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -79,7 +80,7 @@ async fn a_denied_call_never_runs_and_the_model_is_told() {
     // No agent is needed to deny.
     let denial = Denial { reason: Some("too much".into()), by: None };
     let delivered = agentless(&store).deny(&key, &call, denial).await.unwrap();
-    assert!(matches!(delivered, Delivery::Accepted { .. }), "{delivered:?}");
+    assert_eq!(delivered, Delivered::Accepted);
     runtime.wait(&key).await.unwrap();
     let (status, told) = only_result(&runtime, &key).await;
     assert_eq!(status, ResultStatus::RejectedByUser);
@@ -113,10 +114,11 @@ async fn of_64_deciders_one_decides_and_the_call_runs_once() {
     let runtime = runtime(&store, &agent);
     let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     let call = only_pending(&runtime, &key).await;
-    let deciders = (0..64).map(|_| {
+    let deciders = (0..64).map(|at| {
         let (runtime, key, call) = (runtime.clone(), key.clone(), call.clone());
         tokio::spawn(async move {
-            let delivered = runtime.approve(&key, &call, Approval::default()).await.unwrap();
+            let by = Some(format!("decider {at}"));
+            let delivered = runtime.approve(&key, &call, Approval { by, ..Approval::default() }).await;
             let outcome = runtime.wait(&key).await.unwrap();
             assert_eq!(outcome.kind(), OutcomeKind::Completed);
             delivered
@@ -124,7 +126,7 @@ async fn of_64_deciders_one_decides_and_the_call_runs_once() {
     });
     let delivered: Vec<_> =
         futures::future::join_all(deciders).await.into_iter().map(|answer| answer.unwrap()).collect();
-    let accepted = delivered.iter().filter(|answer| matches!(answer, Delivery::Accepted { .. })).count();
+    let accepted = delivered.iter().filter(|answer| matches!(answer, Ok(Delivered::Accepted))).count();
     assert_eq!(accepted, 1, "{delivered:?}");
     assert_eq!(tool.calls().len(), 1);
 }
@@ -268,20 +270,25 @@ async fn what_is_owed_is_listed_across_sessions_and_each_says_how_it_stands() {
     let key = &keys[0];
     let stands = async || runtime.outcome(&runtime.session(key).await.unwrap().unwrap()).unwrap();
     assert_eq!(stands().await.unwrap().kind(), OutcomeKind::SuspendedClientTool);
-    let entry = runtime.pending_call(key, "c1-0").await.unwrap().unwrap();
-    assert_eq!(runtime.pending_call(key, entry.call.id.as_str()).await.unwrap(), Some(entry));
-    assert_eq!(runtime.pending_call(key, "c9-0").await.unwrap(), None);
+    let asked = only_pending(&runtime, key).await;
+    let entry = runtime.pending_call(key, &asked).await.unwrap().unwrap();
+    assert_eq!(entry.id(), &asked);
+    let shown = serde_json::to_value(&entry).unwrap();
+    assert_eq!((&shown["tool"], &shown["arguments"]), (&json!("pay"), &json!(r#"{"n":7}"#)), "{shown}");
+    assert_eq!((&shown["id"], &shown["session"]), (&json!(asked), &json!(key.id)), "{shown}");
     let nobody = SessionKey::new(tenant(), SessionId::new("nobody").unwrap());
-    let error = runtime.pending_call(&nobody, "c1-0").await.unwrap_err();
-    assert_eq!(error.kind(), RuntimeErrorKind::NotFound);
+    for (key, asked) in [(&nobody, &asked), (key, &PendingId::new("c1-0").unwrap()), (&keys[1], &asked)] {
+        let error = runtime.pending_call(key, asked).await.unwrap_err();
+        assert_eq!(error.kind(), RuntimeErrorKind::NotFound, "{error}");
+    }
 
     // A message has arrived that no run has taken up: what the last run left still stands.
     let started = agentless(&store).start(say(&agent, "hello")).await.unwrap();
     let new = runtime.session(&started.key).await.unwrap().unwrap();
     assert_eq!(runtime.outcome(&new).unwrap(), None, "no turn yet");
-    runtime.approve(key, "c1-0", Approval::default()).await.unwrap();
+    runtime.approve(key, &asked, Approval::default()).await.unwrap();
     assert_eq!(stands().await.unwrap().kind(), OutcomeKind::SuspendedClientTool);
     runtime.wait(key).await.unwrap();
     assert_eq!(stands().await.unwrap().kind(), OutcomeKind::Completed);
-    assert_eq!(runtime.pending_call(key, "c1-0").await.unwrap(), None);
+    assert_eq!(runtime.pending_call(key, &asked).await.unwrap(), None);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdover_core::gate::{ApprovalRule, RuleAction, RuleGate};
-use holdover_core::ids::{SessionKey, TenantId};
+use holdover_core::ids::{PendingId, SessionKey, TenantId};
 use holdover_core::message::{Message, ResultStatus, ToolResult};
 use holdover_core::step::RunOutcome;
 use holdover_core::store::{OutcomeKind, StateStore};
@@ -93,11 +93,11 @@ pub(crate) async fn only_result(runtime: &Runtime, key: &SessionKey) -> (ResultS
     (result.status, result.content)
 }
 
-/// The id of the one call that waits.
-pub(crate) async fn only_pending(runtime: &Runtime, key: &SessionKey) -> String {
+/// What the one call that waits is answered under.
+pub(crate) async fn only_pending(runtime: &Runtime, key: &SessionKey) -> PendingId {
     let pending = runtime.pending(key).await.unwrap();
     assert_eq!(pending.len(), 1, "{pending:?}");
-    pending[0].call.to_string()
+    pending[0].id().clone()
 }
 
 /// A worker in a task of its own, until the token is dropped.

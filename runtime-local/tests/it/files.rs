@@ -7,7 +7,7 @@ use std::time::Duration;
 use holdover_core::message::ResultStatus;
 use holdover_core::store::{OutcomeKind, SessionStatus};
 use holdover_core::tool::EffectClass;
-use holdover_runtime_local::{Agent, Agents, Approval, Runtime, RuntimeOptions, WorkerOptions};
+use holdover_runtime_local::{Agent, Agents, Approval, Delivered, Runtime, RuntimeOptions, WorkerOptions};
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::bench::{agent, asking_for, finish, only_pending, only_result, say, settle, transcript, worker};
@@ -32,9 +32,10 @@ async fn an_approval_reaches_a_session_from_another_process() {
     let (key, outcome) = finish(first.execute(say(&agent, "go")).await.unwrap()).await;
     assert_eq!(outcome.kind(), OutcomeKind::SuspendedClientTool);
     let call = only_pending(&front, &key).await;
-    let deciders = (0..64).map(|_| front.approve(&key, &call, Approval::default()));
+    let by = |at: u32| Approval { by: Some(format!("decider {at}")), ..Approval::default() };
+    let deciders = (0..64).map(|at| front.approve(&key, &call, by(at)));
     let answers = futures::future::join_all(deciders).await;
-    let accepted = answers.into_iter().filter(|answer| answer.as_ref().unwrap().is_in()).count();
+    let accepted = answers.iter().filter(|answer| matches!(answer, Ok(Delivered::Accepted))).count();
     assert_eq!(accepted, 1);
     let second = process(folder.path(), Some(&agent)).await;
     assert_eq!(second.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);

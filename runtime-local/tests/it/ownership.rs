@@ -160,7 +160,7 @@ async fn a_message_that_races_the_end_of_a_turn_is_never_lost() {
             async move { runtime.deliver(&key, holdover_runtime_local::Deliver::message("second")).await }
         });
         completes(run).await;
-        assert!(racing.await.unwrap().unwrap().is_in());
+        assert_eq!(racing.await.unwrap().unwrap(), holdover_runtime_local::Delivered::Accepted);
         assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
         let users = transcript(&runtime, &key).await;
         let users = users.iter().filter(|message| message.role() == "user").count();

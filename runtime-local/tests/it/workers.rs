@@ -8,7 +8,7 @@ use std::time::Duration;
 use holdover_core::ids::{OperationId, RunId, StateFormat, WorkerId};
 use holdover_core::payload::Payload;
 use holdover_core::store::{
-    ClaimOne, ClaimOutcome, Commit, CommitOutcome, InterruptOutcome, NewState, OutcomeKind, Release,
+    ClaimOne, ClaimOutcome, Commit, CommitOutcome, InterruptOutcome, NewState, OutcomeKind, Queues, Release,
     SessionStatus, StateStore,
 };
 use holdover_core::tool::ToolOutput;
@@ -59,7 +59,8 @@ async fn a_session_of_an_unknown_agent_is_given_back_and_can_still_be_stopped() 
     let store = store();
     let front = agentless(&store);
     let key = front.start(say(&agent, "go")).await.unwrap().key;
-    let lost = worker(&agentless(&store), WorkerOptions::default());
+    let served = Queues::Named(vec![agent.queue().clone()]);
+    let lost = worker(&agentless(&store), WorkerOptions { queues: served, ..WorkerOptions::default() });
     tokio::time::sleep(Duration::from_secs(10)).await;
     let session = front.session(&key).await.unwrap().unwrap();
     assert_eq!((session.status, session.lease), (SessionStatus::Idle, None));

@@ -7,6 +7,7 @@ use holdover_core::store::{INBOX_PAGE, ItemKind, PendingCall, StateStore};
 use super::Word;
 use crate::exit::Failure;
 use crate::front::Front;
+use crate::owed::all_pending;
 use crate::print::{instant, one_line};
 
 /// How a call that takes no answer any more came to that.
@@ -66,7 +67,7 @@ pub(super) async fn answered_before(
 
 /// Why a call without a result takes no answer.
 async fn expired(front: &Front, key: &SessionKey, call: &str) -> Result<String, Failure> {
-    let open = front.runtime.pending(key).await?;
+    let open = all_pending(front, Some(&key.id)).await?;
     let deadline = open.iter().find(|pending| names(pending, call)).and_then(|pending| pending.deadline);
     Ok(match deadline {
         Some(at) => format!("is not pending: its deadline passed at {}", instant(at)),
@@ -86,7 +87,7 @@ async fn in_inbox(
     call: &str,
     word: &Word,
 ) -> Result<Option<Before>, Failure> {
-    let open = front.runtime.pending(key).await?;
+    let open = all_pending(front, Some(&key.id)).await?;
     let Some(asked) = open.iter().find(|pending| names(pending, call)) else { return Ok(None) };
     let mut after = InboxSeq(0);
     loop {

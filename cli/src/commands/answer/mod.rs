@@ -5,8 +5,8 @@ mod which;
 
 use holdover_core::ids::SessionKey;
 use holdover_core::message::{ClientAnswer, Decision};
-use holdover_core::store::{Delivery, PendingCall, PendingKind, Session};
-use holdover_runtime_local::{Approval, Denial, check_arguments};
+use holdover_core::store::{PendingCall, PendingKind, Session};
+use holdover_runtime_local::{Approval, Delivered, Denial, RuntimeError, check_arguments};
 use serde_json::{Value, json};
 
 use self::before::{Before, answered_before};
@@ -17,6 +17,7 @@ use crate::exit::{Exit, Failure};
 use crate::follow::follow;
 use crate::front::Front;
 use crate::input::{text_of, text_or_file};
+use crate::owed::all_pending;
 use crate::store::IfMissing;
 
 /// Lets calls run.
@@ -150,7 +151,7 @@ async fn give(
 
 /// Refuses a call that would not take `word`, before anything is said about any.
 async fn check(front: &Front, key: &SessionKey, call: &str, word: &Word) -> Result<(), Failure> {
-    let open = front.runtime.pending(key).await?;
+    let open = all_pending(front, Some(&key.id)).await?;
     let waits = |pending: &PendingCall| {
         let named = pending.call.as_str() == call || pending.id.as_str() == call;
         named && pending.kind == word.kind() && pending.answered < pending.needed
@@ -171,14 +172,18 @@ enum Said {
 }
 
 async fn deliver(front: &Front, key: &SessionKey, call: &str, word: &Word) -> Result<Said, Failure> {
-    let delivered = match word.clone() {
-        Word::Approve(approval) => front.runtime.approve(key, call, approval).await?,
-        Word::Deny(denial) => front.runtime.deny(key, call, denial).await?,
-        Word::Answer(answer) => front.runtime.answer(key, call, answer).await?,
+    let open = all_pending(front, Some(&key.id)).await?;
+    let named = open.iter().find(|pending| pending.id.as_str() == call || pending.call.as_str() == call);
+    let delivered = match (named, word.clone()) {
+        (None, _) => None,
+        (Some(asked), Word::Approve(yes)) => Some(front.runtime.approve(key, &asked.id, yes).await),
+        (Some(asked), Word::Deny(no)) => Some(front.runtime.deny(key, &asked.id, no).await),
+        (Some(asked), Word::Answer(answer)) => Some(front.runtime.answer(key, &asked.id, answer).await),
     };
     match delivered {
-        Delivery::Accepted { .. } | Delivery::Duplicate { .. } => Ok(Said::Now),
-        Delivery::AlreadyAnswered | Delivery::NotPending | Delivery::Conflict { .. } => {
+        Some(Ok(Delivered::Accepted)) => Ok(Said::Now),
+        Some(Ok(Delivered::Duplicate)) => Ok(Said::Before),
+        None | Some(Err(RuntimeError::AlreadyAnswered { .. } | RuntimeError::NotPending { .. })) => {
             match answered_before(front, key, call, word).await? {
                 Before::Same => Ok(Said::Before),
                 Before::Otherwise(how) => {
@@ -186,8 +191,7 @@ async fn deliver(front: &Front, key: &SessionKey, call: &str, word: &Word) -> Re
                 }
             }
         }
-        Delivery::Aborted => Err(Failure::failed(format!("session {}: it is aborted", key.id))),
-        Delivery::NotFound => Err(Failure::unknown(&key.id)),
+        Some(Err(error)) => Err(error.into()),
     }
 }
 

@@ -47,7 +47,7 @@ async fn existing(front: &Front, word: &str) -> Result<Option<Session>, Failure>
 
 /// The one call that waits for such an answer.
 async fn only_call(front: &Front, session: &Session, kind: PendingKind) -> Result<String, Failure> {
-    let open = front.runtime.pending(&session.key).await?;
+    let open = all_pending(front, Some(&session.key.id)).await?;
     let waiting: Vec<&PendingCall> =
         open.iter().filter(|pending| pending.answered < pending.needed).collect();
     let fitting: Vec<&str> =

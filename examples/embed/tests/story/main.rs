@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod follower;
+mod life;
 mod readme;
 mod service;
 
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::follower::{Follower, is_done};
-use crate::service::{Folder, PATIENCE, Pace, eventually};
+use crate::service::{Folder, PATIENCE, Pace, answer_path, eventually};
 
 const POLICY: &str = "Good day. Whatever you bought here";
 
@@ -26,10 +27,9 @@ async fn what_was_on_its_way_when_the_process_was_killed_goes_on_once() {
         let asked =
             json!({ "id": format!("order-{order}"), "message": format!("Please refund order {order}.") });
         assert_eq!(service.post("/sessions", asked).await.0, StatusCode::CREATED);
-        service.waits_for(&format!("order-{order}"), "scan_receipt").await;
-        let path = format!("/sessions/order-{order}/answers/c2-0");
-        assert_eq!(service.post(&path, json!({ "content": "genuine" })).await.0, StatusCode::ACCEPTED);
-        service.waits_for(&format!("order-{order}"), "refund").await;
+        let (session, genuine) = (format!("order-{order}"), json!({ "content": "genuine" }));
+        assert_eq!(service.answer(&session, "scan_receipt", genuine).await, StatusCode::ACCEPTED);
+        service.waits_for(&session, "refund").await;
     }
     let approvals = service.approvals().await;
     assert_eq!(approvals.len(), 2, "{approvals:?}");
@@ -37,8 +37,8 @@ async fn what_was_on_its_way_when_the_process_was_killed_goes_on_once() {
     assert_eq!(approvals[0]["session"], "order-7");
 
     // A tool is out,
-    let yes = json!({ "approve": true, "by": "ada", "saw": approvals[0]["digest"] });
-    assert_eq!(service.post("/approvals/order-7/c3-0", yes).await.0, StatusCode::ACCEPTED);
+    let yes = json!({ "approve": true, "by": "ada" });
+    assert_eq!(service.post(&answer_path(&approvals[0]), yes).await.0, StatusCode::ACCEPTED);
     eventually("the bank is told", async || folder.ledger() == ["7 1250"]).await;
     // an approval waits,
     assert_eq!(service.session("order-8").await["status"], "suspended");
@@ -69,9 +69,8 @@ async fn what_was_on_its_way_when_the_process_was_killed_goes_on_once() {
 
     let approvals = service.approvals().await;
     assert_eq!(approvals.len(), 1, "{approvals:?}");
-    let yes =
-        json!({ "approve": true, "by": "bo", "reason": "it was broken", "saw": approvals[0]["digest"] });
-    service.post("/approvals/order-8/c3-0", yes).await;
+    let yes = json!({ "approve": true, "by": "bo", "reason": "it was broken" });
+    service.post(&answer_path(&approvals[0]), yes).await;
     waits.follow(&service, is_done).await;
     assert_eq!(waits.check(), 0);
     assert_eq!(service.last_words("order-8").await, "The money is on its way.");
@@ -98,8 +97,9 @@ async fn what_cannot_be_done_is_refused_in_one_line() {
     let service = folder.start(Pace { word_ms: 0, bank_ms: 0 }).await;
     let started = service.post("/sessions", json!({ "id": "a", "message": "Please refund order 7." })).await;
     assert_eq!(started, (StatusCode::CREATED, json!({ "session": "a" })));
-    service.waits_for("a", "scan_receipt").await;
-    let yes = json!({ "approve": true, "by": "ada" });
+    let scan = answer_path(&service.waits_for("a", "scan_receipt").await);
+    let (approve_scan, yes) =
+        (scan.replace("/sessions/a/answers", "/approvals/a"), json!({ "approve": true, "by": "ada" }));
     let genuine = json!({ "content": "genuine" });
     for (path, body, status, why) in [
         ("/nowhere", json!({}), 404, "no such path"),
@@ -108,10 +108,10 @@ async fn what_cannot_be_done_is_refused_in_one_line() {
         ("/sessions/b/fork", json!({}), 404, "acme/b: there is no such session"),
         ("/sessions/b/answers/c2-0", genuine.clone(), 404, "acme/b: there is no such session"),
         ("/approvals/b/c3-0", yes.clone(), 404, "acme/b: there is no such session"),
-        ("/approvals/a/c9-0", yes.clone(), 404, "call c9-0: there is no such call"),
-        ("/approvals/a/c2-0", yes.clone(), 409, "call c2-0: waits for client_tool, not for approval"),
+        ("/approvals/a/c2-0", yes.clone(), 404, "call c2-0: there is no such call"),
+        (&approve_scan, yes.clone(), 409, "call c2-0: waits for client_tool, not for approval"),
         ("/sessions/a/fork", json!({ "at": 99 }), 404, "there is no checkpoint 99"),
-        ("/sessions/a/fork", json!({ "id": "a" }), 409, "it exists already"),
+        ("/sessions/a/fork", json!({ "to": "a" }), 409, "it exists already"),
         (
             "/sessions",
             json!({ "id": "a", "message": "Something else" }),
@@ -135,6 +135,7 @@ async fn what_cannot_be_done_is_refused_in_one_line() {
         ("/sessions/a/events?after=abc", 422),
         ("/approvals?after=abc", 422),
         ("/approvals?limit=0", 422),
+        ("/sessions/a/messages?after=x", 422),
         ("/sessions", 405),
     ] {
         let (found, said) = service.get(path).await;
@@ -157,18 +158,32 @@ async fn what_cannot_be_done_is_refused_in_one_line() {
     assert_eq!(service.post_once(&path, "m", thanks.clone()).await.0, StatusCode::ACCEPTED);
     assert_eq!(service.post_once(&path, "m", thanks).await.0, StatusCode::OK);
 
-    // Of two answers one is taken.
-    let path = "/sessions/a/answers/c2-0";
-    assert_eq!(service.post(path, genuine).await.0, StatusCode::ACCEPTED);
-    assert_eq!(service.post(path, json!({ "content": "forged" })).await.0, StatusCode::CONFLICT);
-    let asked = service.waits_for("a", "refund").await;
-    let path = format!("/approvals/a/{}", asked["call"].as_str().unwrap());
-    let other = json!({ "approve": true, "by": "ada", "saw": "0".repeat(64) });
-    assert_eq!(service.post(&path, other).await.0, StatusCode::CONFLICT, "other arguments than were seen");
+    // A key is anything that a header can hold.
+    for (key, status) in [("ü", 202), ("ü", 200), ("", 422)] {
+        let (found, said) =
+            service.post_once("/sessions/a/messages", key, json!({ "message": "And?" })).await;
+        assert_eq!(found, status, "{key}: {said}");
+    }
+
+    // A cursor is of one session.
+    let mut other = Follower::of(first.1["session"].as_str().unwrap());
+    other.follow(&service, |seen| !seen.is_empty()).await;
+    let (status, said) = service.get(&format!("/sessions/a/events?after={}", other.last_id())).await;
+    assert_eq!(status, StatusCode::GONE, "{said}");
+    assert!(said["error"].as_str().unwrap().contains("or of another one"), "{said}");
+
+    // Of two answers one is taken, and may be said again.
+    assert_eq!(service.post(&scan, genuine.clone()).await.0, StatusCode::ACCEPTED);
+    let refund = answer_path(&service.waits_for("a", "refund").await);
+    assert_eq!(service.post(&scan, genuine).await.0, StatusCode::OK);
+    assert_eq!(service.post(&scan, json!({ "content": "forged" })).await.0, StatusCode::CONFLICT);
+    let nobody = json!({ "approve": true, "by": " " });
+    assert_eq!(service.post(&refund, nobody).await.0, StatusCode::UNPROCESSABLE_ENTITY);
     let no = json!({ "approve": false, "by": "bo", "reason": "too late" });
-    assert_eq!(service.post(&path, no).await.0, StatusCode::ACCEPTED);
-    assert_eq!(service.post(&path, yes).await.0, StatusCode::CONFLICT);
+    assert_eq!(service.post(&refund, no.clone()).await.0, StatusCode::ACCEPTED);
+    assert_eq!(service.post(&refund, yes).await.0, StatusCode::CONFLICT);
     service.completes("a").await;
+    assert_eq!(service.post(&refund, no).await.0, StatusCode::OK);
     assert_eq!(service.decision("a").await["by"], "bo");
     assert_eq!(folder.ledger(), [""; 0]);
 }
@@ -178,14 +193,13 @@ async fn edited_arguments_run_and_a_fork_of_an_interrupted_session_goes_its_own_
     let folder = Folder::new();
     let service = folder.start(Pace { word_ms: 0, bank_ms: 0 }).await;
     service.post("/sessions", json!({ "id": "a", "message": "Please refund order 7." })).await;
-    service.waits_for("a", "scan_receipt").await;
-    service.post("/sessions/a/answers/c2-0", json!({ "content": "genuine" })).await;
-    service.waits_for("a", "refund").await;
-    let (status, forked) = service.post("/sessions/a/fork", json!({ "id": "b" })).await;
+    service.answer("a", "scan_receipt", json!({ "content": "genuine" })).await;
+    let asked = service.waits_for("a", "refund").await;
+    let (status, forked) = service.post("/sessions/a/fork", json!({ "to": "b" })).await;
     assert_eq!((status, &forked["session"]), (StatusCode::CREATED, &json!("b")));
 
     let half = json!({ "approve": true, "by": "ada", "arguments": { "order": 7, "cents": 600 } });
-    assert_eq!(service.post("/approvals/a/c3-0", half).await.0, StatusCode::ACCEPTED);
+    assert_eq!(service.post(&answer_path(&asked), half).await.0, StatusCode::ACCEPTED);
     service.completes("a").await;
     assert_eq!(folder.ledger(), ["7 600"]);
 

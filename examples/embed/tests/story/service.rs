@@ -2,11 +2,12 @@
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use reqwest::StatusCode;
+use reqwest::header::HeaderValue;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -39,12 +40,17 @@ impl Folder {
     }
 
     pub(crate) async fn start(&self, pace: Pace) -> Service {
-        let script = self.script(pace.word_ms);
+        self.start_with(pace, &self.script(pace.word_ms), &[])
+    }
+
+    /// The same with this script and these options.
+    pub(crate) fn start_with(&self, pace: Pace, script: &Path, options: &[&str]) -> Service {
         let mut child = Command::new(env!("CARGO_BIN_EXE_holdover-example-embed"))
             .args(["--listen", "127.0.0.1:0", "--lease-ms", "1000", "--folder"])
             .arg(self.folder.path().join("desk"))
             .args(["--model", &format!("scripted:{}", script.display())])
             .args(["--bank-ms", &pace.bank_ms.to_string()])
+            .args(options)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -55,7 +61,7 @@ impl Folder {
     }
 
     /// The script that the service comes with, for two orders and at another pace.
-    fn script(&self, word_ms: u64) -> PathBuf {
+    pub(crate) fn script(&self, word_ms: u64) -> PathBuf {
         let text = include_str!("../../script.toml");
         let mut turns: Vec<&str> = text.split("[[turns]]").skip(1).collect();
         let otherwise = turns.pop().unwrap();
@@ -73,6 +79,13 @@ impl Folder {
         script += otherwise;
         let path = self.folder.path().join(format!("script-{word_ms}.toml"));
         std::fs::write(&path, script).unwrap();
+        path
+    }
+
+    /// A script of one's own.
+    pub(crate) fn write_script(&self, text: &str) -> PathBuf {
+        let path = self.folder.path().join("script.toml");
+        std::fs::write(&path, text).unwrap();
         path
     }
 
@@ -110,13 +123,18 @@ impl Service {
     }
 
     pub(crate) async fn ended_within(&mut self, patience: Duration) -> bool {
+        self.exit_code_within(patience).await == Some(0)
+    }
+
+    /// None: it was killed, or still lives.
+    pub(crate) async fn exit_code_within(&mut self, patience: Duration) -> Option<i32> {
         let began = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                return status.success();
+                return status.code();
             }
             if began.elapsed() > patience {
-                return false;
+                return None;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
@@ -131,6 +149,7 @@ impl Service {
     }
 
     pub(crate) async fn post_once(&self, path: &str, key: &str, body: Value) -> (StatusCode, Value) {
+        let key = HeaderValue::from_bytes(key.as_bytes()).unwrap();
         let request = self.client.post(format!("{}{path}", self.url)).header("Idempotency-Key", key);
         answer(request.json(&body)).await
     }
@@ -155,6 +174,12 @@ impl Service {
         };
         eventually(&format!("{session} waits for {tool}"), async || waiting().await.is_some()).await;
         waiting().await.unwrap()
+    }
+
+    /// Answers the call of `tool` that the session waits for, once it does.
+    pub(crate) async fn answer(&self, session: &str, tool: &str, body: Value) -> StatusCode {
+        let path = answer_path(&self.waits_for(session, tool).await);
+        self.post(&path, body).await.0
     }
 
     pub(crate) async fn completes(&self, session: &str) {
@@ -192,6 +217,18 @@ impl Service {
         let mut found: Vec<Value> = transcript.iter().filter(|message| fits(message)).cloned().collect();
         assert_eq!(found.len(), 1, "{session}: {transcript:?}");
         found.remove(0)
+    }
+}
+
+/// Where the call is answered.
+pub(crate) fn answer_path(asked: &Value) -> String {
+    let (session, id) = (asked["session"].as_str().unwrap(), asked["id"].as_str().unwrap());
+    match asked["kind"].as_str().unwrap() {
+        "approval" => format!("/approvals/{session}/{id}"),
+        kind => {
+            assert_eq!(kind, "client_tool");
+            format!("/sessions/{session}/answers/{id}")
+        }
     }
 }
 

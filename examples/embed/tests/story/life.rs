@@ -1,0 +1,128 @@
+//! What a service lives through: keys that somebody else chose, new versions, bad starts, hasty stops.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use serde_json::json;
+
+use crate::service::{Folder, Pace, answer_path};
+
+const AT_ONCE: Pace = Pace { word_ms: 0, bank_ms: 0 };
+
+/// A customer reads the id under which the refund is decided, and sends a message under it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_key_of_a_customers_makes_an_approval_undecidable() {
+    let folder = Folder::new();
+    let service = folder.start(AT_ONCE).await;
+    let begin = json!({ "id": "a", "message": "Please refund order 7." });
+    assert_eq!(service.post("/sessions", begin.clone()).await.0, StatusCode::CREATED);
+    service.answer("a", "scan_receipt", json!({ "content": "genuine" })).await;
+    let asked = service.waits_for("a", "refund").await;
+    for key in [asked["id"].as_str().unwrap(), "first", "first message"] {
+        let taken = service.post_once("/sessions/a/messages", key, json!({ "message": "Hurry." })).await;
+        assert_eq!(taken.0, StatusCode::ACCEPTED, "{key}");
+    }
+    assert_eq!(service.post("/sessions", begin).await.0, StatusCode::OK, "begun before");
+    // The messages may have been read, and so the asking is another one.
+    let asked = service.waits_for("a", "refund").await;
+    let yes = json!({ "approve": true, "by": "ada" });
+    assert_eq!(service.post(&answer_path(&asked), yes).await.0, StatusCode::ACCEPTED);
+    service.completes("a").await;
+    assert_eq!(folder.ledger(), ["7 1250"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_stays_with_the_version_that_it_began_with() {
+    let folder = Folder::new();
+    let mut before = folder.start_with(AT_ONCE, &folder.script(0), &["--clerk", "1"]);
+    before.post("/sessions", json!({ "id": "old", "message": "Please refund order 7." })).await;
+    before.waits_for("old", "scan_receipt").await;
+    before.kill();
+
+    let service = folder.start(AT_ONCE).await;
+    service.post("/sessions", json!({ "id": "new", "message": "Please refund order 8." })).await;
+    for (session, agent) in [("old", "clerk@1"), ("new", "clerk@2")] {
+        service.answer(session, "scan_receipt", json!({ "content": "genuine" })).await;
+        let yes = json!({ "approve": true, "by": "ada" });
+        assert_eq!(service.answer(session, "refund", yes).await, StatusCode::ACCEPTED);
+        service.completes(session).await;
+        assert_eq!(service.session(session).await["agent"], agent);
+    }
+    let again = service.post("/sessions", json!({ "id": "old", "message": "Please refund order 7." })).await;
+    assert_eq!(again.0, StatusCode::OK, "begun before, by another version");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_that_a_session_waits_for_is_shown() {
+    let folder = Folder::new();
+    let call = r#"{ tool = "scan_receipt", arguments = { order = 7 } }"#;
+    let script = folder.write_script(&format!("[[turns]]\ncalls = [{}]\n", [call; 60].join(", ")));
+    let service = folder.start_with(AT_ONCE, &script, &[]);
+    service.post("/sessions", json!({ "id": "a", "message": "Sixty receipts." })).await;
+    service.waits_for("a", "scan_receipt").await;
+    assert_eq!(service.session("a").await["pending"].as_array().unwrap().len(), 60);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_is_half_way_through_a_request_holds_up_no_stop() {
+    let folder = Folder::new();
+    let mut service = folder.start(AT_ONCE).await;
+    let mut client = TcpStream::connect(service.url().strip_prefix("http://").unwrap()).unwrap();
+    client.write_all(b"POST /sessions HTTP/1.1\r\nHost: desk\r\nContent-Type: application/json\r\n").unwrap();
+    client.write_all(b"Content-Length: 100\r\n\r\n{").unwrap();
+    // Whoever comes after it is answered, so the service has it.
+    service.approvals().await;
+    service.terminate();
+    assert!(
+        service.ended_within(Duration::from_secs(9)).await,
+        "ends well, and before it tires of the client"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_signal_stops_at_once_what_a_first_one_waits_for() {
+    let folder = Folder::new();
+    let mut service = folder.start(Pace { word_ms: 60_000, bank_ms: 0 }).await;
+    service.post("/sessions", json!({ "id": "talk", "message": "What are the rules?" })).await;
+    crate::service::eventually("a model speaks", async || {
+        service.session("talk").await["status"] == "active"
+    })
+    .await;
+    service.terminate();
+    // It listens no more, so it has heard the first.
+    crate::service::eventually("it was told", async || {
+        service.client().get(service.url()).send().await.is_err()
+    })
+    .await;
+    service.terminate();
+    let code = service.exit_code_within(Duration::from_secs(5)).await;
+    assert_eq!(code, Some(1), "it says that it was hasty");
+}
+
+#[test]
+fn a_start_that_fails_says_where() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let below = file.join("desk").display().to_string();
+    let here = folder.path().display().to_string();
+    for (folder, address, clerk, why) in [
+        (&below, "127.0.0.1:0", "2", &below),
+        (&here, &address, "2", &address),
+        (&here, "127.0.0.1:0", "9", &"clerk 9".to_owned()),
+    ] {
+        let program = env!("CARGO_BIN_EXE_holdover-example-embed");
+        let ended = Command::new(program)
+            .args(["--folder", folder, "--listen", address, "--clerk", clerk])
+            .output()
+            .unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{said}");
+        assert!(said.lines().count() == 1 && said.contains(why), "{why}: {said}");
+    }
+}

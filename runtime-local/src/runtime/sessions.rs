@@ -1,0 +1,37 @@
+//! Sessions as a whole: which there are, which runs they had, and their end.
+
+use holdover_core::ids::SessionKey;
+use holdover_core::store::{
+    DeleteMode, DeleteOutcome, Page, PageRequest, RunRecord, SessionQuery, SessionSummary,
+};
+
+use super::Runtime;
+use super::repeat::repeated;
+use crate::error::RuntimeError;
+
+impl Runtime {
+    /// A page of the sessions of a tenant. By status, labels, or queue: that of an agent's older version
+    /// tells whether its code is still needed.
+    pub async fn list(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, RuntimeError> {
+        Ok(self.shared.store.list_sessions(query).await?)
+    }
+
+    /// A page of the runs of a session, in the order they began.
+    pub async fn runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, RuntimeError> {
+        self.existing(key).await?;
+        Ok(self.shared.store.list_runs(key, page).await?)
+    }
+
+    /// Removes a session with all that belongs to it, for ever. Nothing that was meant for it reaches a
+    /// session that is created under its key later.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound), or a run [holds](RuntimeError::Running) it
+    /// and `mode` is [`UnlessActive`](DeleteMode::UnlessActive).
+    pub async fn delete(&self, key: &SessionKey, mode: DeleteMode) -> Result<(), RuntimeError> {
+        match repeated(|| self.shared.store.delete_session(key, mode)).await? {
+            DeleteOutcome::Deleted => Ok(()),
+            DeleteOutcome::Active => Err(RuntimeError::Running { key: key.clone() }),
+            DeleteOutcome::NotFound => Err(RuntimeError::NotFound { key: key.clone() }),
+        }
+    }
+}

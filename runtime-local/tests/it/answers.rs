@@ -1,0 +1,131 @@
+//! What an answer is bound to, and which keys are whose.
+
+use std::sync::Arc;
+
+use holdover_core::ids::{ItemKey, SessionId};
+use holdover_core::message::{ClientAnswer, Decision};
+use holdover_core::store::{DeleteMode, OutcomeKind};
+use holdover_runtime_local::{Agent, Approval, Deliver, Delivered, Denial, RuntimeError, RuntimeErrorKind};
+
+use crate::bench::{agent, asking_for, completes, finish, only_pending, runtime, say, store, transcript};
+use crate::script::{Say, Script, results};
+use crate::tools::{Fake, spec};
+
+/// Asks for one payment, then is done.
+fn payer(arguments: &'static str) -> (Arc<Agent>, Fake) {
+    let tool = Fake::echo("pay");
+    let model = Script::calling(vec![("pay", arguments)]);
+    let agent = agent(&model).tool(tool.clone()).gate(asking_for("pay"));
+    (Arc::new(agent.build().unwrap()), tool)
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_key_of_a_message_takes_the_key_of_an_answer() {
+    let (agent, tool) = payer("{}");
+    let runtime = runtime(&store(), &agent);
+    let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let entry = runtime.pending(&key).await.unwrap().remove(0);
+    // The id is shown to whoever may answer, and here it is the service's own key for the one answer.
+    let shown = ItemKey::new(entry.id().as_str()).unwrap();
+    let said = runtime.deliver(&key, Deliver::message("hello").once(shown.clone())).await.unwrap();
+    assert_eq!(said, Delivered::Accepted);
+    let decision = Decision {
+        approve: true,
+        saw: entry.body.digest,
+        arguments: None,
+        always: false,
+        reason: None,
+        by: Some("ada".into()),
+    };
+    let decide = Deliver::decision(&entry.call, decision).once(shown);
+    assert_eq!(runtime.deliver(&key, decide.clone()).await.unwrap(), Delivered::Accepted);
+    assert_eq!(runtime.deliver(&key, decide).await.unwrap(), Delivered::Duplicate);
+    assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+    assert_eq!(tool.calls().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_message_has_a_key_that_no_other_message_can_have() {
+    let model = Script::new(|_| Say::Text("ok"));
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let runtime = runtime(&store(), &agent);
+    let first = |text: &str| say(&agent, text).in_session(SessionId::new("desk").unwrap()).first();
+    let key = completes(runtime.execute(first("go")).await.unwrap()).await;
+    for text in ["first", "!first", "message!first", "first message"] {
+        let other = Deliver::message("more").once(ItemKey::new(text).unwrap());
+        assert_eq!(runtime.deliver(&key, other).await.unwrap(), Delivered::Accepted, "{text}");
+    }
+    assert!(runtime.start(first("go")).await.unwrap().duplicate);
+    assert!(runtime.execute(first("go")).await.unwrap().is_duplicate());
+    let other = runtime.start(first("else")).await;
+    assert!(matches!(other, Err(RuntimeError::KeyConflict { .. })), "{other:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_is_of_what_was_shown_and_of_nothing_that_came_later() {
+    let (first, _) = payer(r#"{"n":7}"#);
+    let store = store();
+    let id = SessionId::new("tidy").unwrap();
+    let before = runtime(&store, &first);
+    let (key, _) = finish(before.execute(say(&first, "go").in_session(id.clone())).await.unwrap()).await;
+    let shown = only_pending(&before, &key).await;
+    before.delete(&key, DeleteMode::UnlessActive).await.unwrap();
+
+    // The same name, the same call id, other bytes.
+    let (second, tool) = payer(r#"{"n":1000}"#);
+    let now = runtime(&store, &second);
+    let (_, outcome) = finish(now.execute(say(&second, "go").in_session(id)).await.unwrap()).await;
+    assert_eq!(outcome.kind(), OutcomeKind::SuspendedClientTool);
+    let asked = now.pending(&key).await.unwrap().remove(0);
+    assert!(shown.as_str().contains(asked.call.call.as_str()), "{shown}: the same call id");
+    for refused in [
+        now.approve(&key, &shown, Approval::default()).await,
+        now.deny(&key, &shown, Denial::default()).await,
+    ] {
+        let error = refused.unwrap_err();
+        assert_eq!(error.kind(), RuntimeErrorKind::NotFound, "{error}");
+        assert!(error.to_string().contains(shown.as_str()), "{error}");
+    }
+    assert_eq!(now.pending(&key).await.unwrap(), [asked.clone()], "it is still asked");
+    now.approve(&key, asked.id(), Approval::default()).await.unwrap();
+    assert_eq!(now.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+    assert_eq!(tool.calls().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_answer_again_is_a_duplicate_and_another_one_is_late() {
+    let model = Script::new(|request| match results(request).len() {
+        0 => Say::Calls(vec![("ask_user", r#"{"n":1}"#)]),
+        _ => Say::Text("done"),
+    });
+    let agent = Arc::new(agent(&model).client_tool(spec("ask_user")).build().unwrap());
+    let runtime = runtime(&store(), &agent);
+    let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let asked = only_pending(&runtime, &key).await;
+    let answer = |content: &str| ClientAnswer { is_error: false, content: content.into() };
+    assert_eq!(runtime.answer(&key, &asked, answer("blue")).await.unwrap(), Delivered::Accepted);
+    assert_eq!(runtime.answer(&key, &asked, answer("blue")).await.unwrap(), Delivered::Duplicate);
+    let other = runtime.answer(&key, &asked, answer("red")).await.unwrap_err();
+    assert!(matches!(other, RuntimeError::AlreadyAnswered { .. }), "{other}");
+    assert_eq!(other.kind().http_status(), 409);
+    assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+    assert_eq!(runtime.answer(&key, &asked, answer("blue")).await.unwrap(), Delivered::Duplicate);
+    let other = runtime.answer(&key, &asked, answer("red")).await.unwrap_err();
+    assert!(matches!(other, RuntimeError::NotPending { .. }), "{other}");
+    assert_eq!(transcript(&runtime, &key).await.len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_decision_says_who_decides_or_says_nothing_of_it() {
+    let (agent, tool) = payer("{}");
+    let runtime = runtime(&store(), &agent);
+    let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let asked = only_pending(&runtime, &key).await;
+    for by in ["", " "] {
+        let nobody = Approval { by: Some(by.into()), ..Approval::default() };
+        let error = runtime.approve(&key, &asked, nobody).await.unwrap_err();
+        assert_eq!(error.kind(), RuntimeErrorKind::Invalid, "{error}");
+    }
+    assert_eq!(tool.calls(), []);
+    runtime.approve(&key, &asked, Approval::default()).await.unwrap();
+}
