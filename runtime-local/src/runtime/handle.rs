@@ -64,10 +64,11 @@ impl RunHandle {
     /// [`outcome`](Self::outcome) says more.
     pub async fn text(self) -> Result<String, RuntimeError> {
         let (runtime, key) = (self.runtime.clone(), self.key.clone());
-        match self.outcome().await?.kind() {
-            OutcomeKind::Completed => Ok(runtime.last_text(&key).await?.unwrap_or_default()),
-            outcome => Err(RuntimeError::Unanswered { key, outcome }),
+        let outcome = self.outcome().await?.kind();
+        if outcome != OutcomeKind::Completed {
+            return Err(RuntimeError::Unanswered { key, outcome });
         }
+        Ok(runtime.last_text(&key).await?.unwrap_or_default())
     }
 
     /// How this one run ended, whatever comes after it. None if it was not started here, or was asked for

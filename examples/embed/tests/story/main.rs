@@ -160,8 +160,7 @@ async fn what_cannot_be_done_is_refused_in_one_line() {
 
     // A key is anything that a header can hold.
     for (key, status) in [("ü", 202), ("ü", 200), ("", 422)] {
-        let (found, said) =
-            service.post_once("/sessions/a/messages", key, json!({ "message": "And?" })).await;
+        let (found, said) = service.post_once(&path, key, json!({ "message": "And?" })).await;
         assert_eq!(found, status, "{key}: {said}");
     }
 
