@@ -1,6 +1,6 @@
 //! What a service lives through: keys that somebody else chose, new versions, bad starts, hasty stops.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::process::Command;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use serde_json::json;
 
-use crate::service::{Folder, Pace, answer_path};
+use crate::service::{Folder, PATIENCE, Pace, Service, answer_path, eventually};
 
 const AT_ONCE: Pace = Pace { word_ms: 0, bank_ms: 0 };
 
@@ -66,13 +66,31 @@ async fn all_that_a_session_waits_for_is_shown() {
     assert_eq!(service.session("a").await["pending"].as_array().unwrap().len(), 60);
 }
 
+/// A client that has sent a part of its request.
+fn half_way(service: &Service) -> TcpStream {
+    let mut client = TcpStream::connect(service.url().strip_prefix("http://").unwrap()).unwrap();
+    client.write_all(b"POST /sessions HTTP/1.1\r\nHost: desk\r\nContent-Type: application/json\r\n").unwrap();
+    client.write_all(b"Content-Length: 100\r\n\r\n{").unwrap();
+    client
+}
+
+/// It takes as long as the service waits for a body.
+#[test]
+fn a_body_that_does_not_come_is_given_up() {
+    let folder = Folder::new();
+    let service = folder.start_with(AT_ONCE, &folder.script(0), &[]);
+    let mut answer = String::new();
+    let mut client = half_way(&service);
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    BufReader::new(&mut client).read_line(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_is_half_way_through_a_request_holds_up_no_stop() {
     let folder = Folder::new();
     let mut service = folder.start(AT_ONCE).await;
-    let mut client = TcpStream::connect(service.url().strip_prefix("http://").unwrap()).unwrap();
-    client.write_all(b"POST /sessions HTTP/1.1\r\nHost: desk\r\nContent-Type: application/json\r\n").unwrap();
-    client.write_all(b"Content-Length: 100\r\n\r\n{").unwrap();
+    let _client = half_way(&service);
     // Whoever comes after it is answered, so the service has it.
     service.approvals().await;
     service.terminate();
@@ -87,16 +105,10 @@ async fn a_second_signal_stops_at_once_what_a_first_one_waits_for() {
     let folder = Folder::new();
     let mut service = folder.start(Pace { word_ms: 60_000, bank_ms: 0 }).await;
     service.post("/sessions", json!({ "id": "talk", "message": "What are the rules?" })).await;
-    crate::service::eventually("a model speaks", async || {
-        service.session("talk").await["status"] == "active"
-    })
-    .await;
+    eventually("a model speaks", async || service.session("talk").await["status"] == "active").await;
     service.terminate();
     // It listens no more, so it has heard the first.
-    crate::service::eventually("it was told", async || {
-        service.client().get(service.url()).send().await.is_err()
-    })
-    .await;
+    eventually("it was told", async || service.client().get(service.url()).send().await.is_err()).await;
     service.terminate();
     let code = service.exit_code_within(Duration::from_secs(5)).await;
     assert_eq!(code, Some(1), "it says that it was hasty");

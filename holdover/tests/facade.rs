@@ -1,0 +1,28 @@
+//! What a service hands to the runtime, or gets from it, it can name without looking beneath the facade.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+use holdover::{
+    Agents, Changed, DeleteMode, Deliver, Fork, Message, MessageEntry, MessageSeq, OperationId, PageRequest,
+    ResultStatus, RunRecord, Runtime, RuntimeError, SessionKey, SignalBody, ToolResult, Wake,
+};
+
+/// Never run: that it compiles is the test.
+async fn everything(runtime: Runtime, key: SessionKey) -> Result<(), RuntimeError> {
+    let runs: Vec<RunRecord> = runtime.runs(&key, PageRequest::default()).await?.items;
+    let newest: Vec<MessageEntry> = runtime.messages_after(&key, MessageSeq(0), 10).await?;
+    for entry in newest {
+        if let Message::Tool(ToolResult { status: ResultStatus::InDoubt, .. }) = entry.message {
+            runtime.deliver(&key, Deliver::signal(SignalBody::Resume)).await?;
+        }
+    }
+    runtime.deliver(&key, Deliver::message_that(format!("{} runs", runs.len()), Wake::Quiet)).await?;
+    runtime.fork(&key, Fork::newest().once("once".parse::<OperationId>()?)).await?;
+    runtime.delete(&key, DeleteMode::UnlessActive).await
+}
+
+#[test]
+fn a_service_names_what_it_uses() {
+    let _ = everything;
+    let _ = Agents::new().changed(Changed::IsRefused);
+}
