@@ -1,0 +1,84 @@
+//! The folder that all servers of one launcher work in, and its end.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tempfile::TempDir;
+
+use crate::error::LaunchError;
+
+/// Waits until its input ends, which it does when the process that holds the other side ends in whatever
+/// way. Then kills what works in the folder, and removes the folder. What is killed is known by where it
+/// works, so that no number of a process that ended long ago can hit another one.
+const WATCH: &str = r#"
+cat > /dev/null
+for round in 1 2 3 4 5 6 7 8 9 10; do
+    left=no
+    for process in /proc/[0-9]*; do
+        case "$(readlink "$process/cwd" 2> /dev/null)" in
+            "$1"/*) kill -9 "${process#/proc/}" 2> /dev/null && left=yes ;;
+        esac
+    done
+    rm -rf "$1" 2> /dev/null
+    test "$left" = no && ! test -e "$1" && exit 0
+done
+"#;
+
+/// A temporary folder with a watcher that outlives this process long enough to clean up after it.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    watcher: Option<Child>,
+    servers: AtomicU32,
+}
+
+impl Folder {
+    pub(crate) fn new() -> Result<Self, LaunchError> {
+        let parent = std::env::temp_dir();
+        let folder = TempDir::with_prefix("holdover-servers-").map_err(LaunchError::at(&parent))?;
+        // A server that runs as another user must be able to walk through.
+        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o711))
+            .map_err(LaunchError::at(folder.path()))?;
+        let path = folder.path().canonicalize().map_err(LaunchError::at(folder.path()))?;
+        let watcher = Command::new("sh")
+            .args(["-c", WATCH, "sh"])
+            .arg(&path)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // What a terminal sends to the test does not reach the watcher.
+            .process_group(0)
+            .spawn()
+            .map_err(LaunchError::at("sh"))?;
+        // From here on the watcher removes it.
+        let _ = folder.keep();
+        Ok(Self { path, watcher: Some(watcher), servers: AtomicU32::new(0) })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A new folder for a server of this name.
+    pub(crate) fn server(&self, name: &str) -> Result<PathBuf, LaunchError> {
+        let number = self.servers.fetch_add(1, Ordering::Relaxed);
+        let path = self.path.join(format!("{name}-{number}"));
+        std::fs::create_dir(&path).map_err(LaunchError::at(&path))?;
+        Ok(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Some(mut watcher) = self.watcher.take() {
+            drop(watcher.stdin.take());
+            // Nothing can be done about a watcher that cannot be waited for.
+            let _ = watcher.wait();
+        }
+    }
+}
