@@ -114,9 +114,6 @@ async fn told_twice(stop: &CancellationToken) -> std::io::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     for _ in 0..2 {
         tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
-        if stop.is_cancelled() {
-            break;
-        }
         stop.cancel();
     }
     Ok(())
