@@ -38,16 +38,17 @@ fn main() -> ExitCode {
         runtime.shutdown_timeout(SHUTDOWN);
         ended
     });
-    let ended = match (ended, print::lost()) {
-        (Ok(Exit::Completed), Some(why)) => Err(Failure::failed(format!("standard output: {why}"))),
-        (ended, _) => ended.map_err(|failure| failure.on_store(&cli.common.store)),
-    };
-    match ended {
-        Ok(exit) => exit.into(),
-        Err(Failure { exit, line }) => {
-            note(&format!("error: {line}"));
-            exit.into()
+    let exit = ended.unwrap_or_else(|failure| {
+        let Failure { exit, line } = failure.on_store(&cli.common.store);
+        note(&format!("error: {line}"));
+        exit
+    });
+    match print::lost() {
+        Some(why) => {
+            note(&format!("error: standard output: {why}"));
+            exit.with_output_lost().into()
         }
+        None => exit.into(),
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::convert::Infallible;
 use std::num::NonZeroU32;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use holdover_core::ids::{CallId, SessionKey, ToolName};
 use holdover_core::model::TokenUsage;
 use holdover_core::step::RunOutcome;
-use holdover_core::store::{PageRequest, SessionQuery, SessionStatus, StateStore};
+use holdover_core::store::{PAGE_ROWS_MAX, SessionQuery, SessionStatus, SessionSummary, StateStore};
 use holdover_runtime_local::{Provisional, RunObserver, Worker, WorkerOptions};
 use serde_json::json;
 use tokio::time::MissedTickBehavior;
@@ -19,7 +20,7 @@ use crate::exit::{Exit, Failure};
 use crate::follow::REDRAW_EVERY;
 use crate::front::Front;
 use crate::print::view::{Doing, Serving};
-use crate::print::{Out, clean, human, json, note, screen};
+use crate::print::{Out, inline, human, json, note, screen};
 use crate::signals::{Signals, Told};
 use crate::store::IfMissing;
 
@@ -46,15 +47,17 @@ pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> 
     let whose =
         if args.all_tenants { "every tenant".to_owned() } else { format!("tenant {}", common.tenant) };
     front.out.passing(front.out.dim(&format!("worker {id} serves {whose} on {}", common.store)));
-    let stop = CancellationToken::new();
     let ended = tokio::select! {
-        () = worker.run(stop.clone()) => Ended::Stopped,
-        ended = until_told(&front, args.until_idle, &stop) => ended?,
+        ended = serve(&front, &worker, args.until_idle) => ended?,
         never = teller.draw() => match never {},
     };
     let (why, exit) = match ended {
         Ended::Idle => ("idle", Exit::Completed),
         Ended::Stopped => ("stopped", Exit::Completed),
+        Ended::Late { told, left } => {
+            note(&format!("--grace is over; left as they are, for others to take over: {left} sessions"));
+            ("stopped late", told.exit())
+        }
         Ended::AtOnce(told) => ("stopped at once", told.exit()),
     };
     front.out.passing(front.out.dim(&format!("worker {id}: {why}")));
@@ -113,7 +116,7 @@ impl RunObserver for Teller {
     }
 
     fn on_call_started(&self, of: &Provisional, tool: &str) {
-        self.say(&format!("session {}: step {}: it asks for {}", of.session.id, of.step, clean(tool)));
+        self.say(&format!("session {}: step {}: it asks for {}", of.session.id, of.step, inline(tool)));
     }
 
     fn on_call_sent(&self, session: &SessionKey, call: &CallId, tool: &ToolName) {
@@ -134,7 +137,7 @@ impl RunObserver for Teller {
         serving.over += 1;
         drop(serving);
         self.out.passing(format!("session {}: {}", session.id, human::outcome(outcome)));
-        self.out.object(&json::last(&session.id, json!({ "kind": outcome.kind().as_str() })));
+        self.out.object(&json::last(&session.id, json!({ "kind": outcome.kind().as_str() }), false));
     }
 }
 
@@ -144,61 +147,83 @@ enum Ended {
     Idle,
     /// What ran when the stop was asked for has come to its end.
     Stopped,
+    /// Not all of it has within the time for that.
+    Late { told: Told, left: usize },
     /// Told to stop for the second time.
     AtOnce(Told),
 }
 
-/// Returns when there is nothing left to wait for. Having asked the worker to stop, it returns only when told
-/// again: the worker ends first, once what runs has come to its end.
-async fn until_told(front: &Front, until_idle: bool, stop: &CancellationToken) -> Result<Ended, Failure> {
+/// Works until told to stop or, if that is asked for, until there is nothing left to do. Whatever the worker has
+/// claimed by then is run to its end, so that no session is left held by nobody.
+async fn serve(front: &Front, worker: &Worker, until_idle: bool) -> Result<Ended, Failure> {
     let mut signals = Signals::listen()?;
     loop {
-        let told = tokio::select! {
-            told = signals.next() => told,
-            idle = idle(front), if until_idle && !stop.is_cancelled() => {
+        let stop = CancellationToken::new();
+        let mut working = pin!(worker.run(stop.clone()));
+        let mut told = tokio::select! {
+            _ = &mut working => None,
+            told = signals.next() => Some(told),
+            idle = idle(front), if until_idle => {
                 idle?;
-                return Ok(Ended::Idle);
+                None
             }
         };
-        if stop.is_cancelled() {
-            return Ok(Ended::AtOnce(told));
-        }
-        note("stopping once what runs has come to its end; again stops at once");
         stop.cancel();
+        if told.is_some() {
+            say_that_it_stops();
+        }
+        let left = loop {
+            tokio::select! {
+                left = &mut working => break left,
+                again = signals.next() => match told {
+                    Some(_) => return Ok(Ended::AtOnce(again)),
+                    None => {
+                        told = Some(again);
+                        say_that_it_stops();
+                    }
+                }
+            }
+        };
+        match told {
+            Some(_) if left == 0 => return Ok(Ended::Stopped),
+            Some(told) => return Ok(Ended::Late { told, left }),
+            // Seen again with no claim of ours on its way: the first look may have been a claim too late.
+            None if is_idle(front).await? => return Ok(Ended::Idle),
+            None => {}
+        }
     }
+}
+
+fn say_that_it_stops() {
+    note("stopping once what runs has come to its end; again stops at once");
 }
 
 /// Returns once nothing is due and nobody holds a session. What waits for a later instant, or for
 /// somebody, does not count.
 async fn idle(front: &Front) -> Result<(), Failure> {
-    loop {
-        if !any_active(front).await? && !any_due(front).await? {
-            return Ok(());
-        }
+    while !is_idle(front).await? {
         tokio::time::sleep(LOOK_EVERY).await;
     }
+    Ok(())
 }
 
-async fn any_active(front: &Front) -> Result<bool, Failure> {
-    let query = SessionQuery {
-        status: vec![SessionStatus::Active],
-        page: PageRequest::first(NonZeroU32::MIN),
-        ..SessionQuery::all(front.common.tenant.clone())
-    };
-    Ok(!front.store.list_sessions(&query).await?.items.is_empty())
-}
-
-async fn any_due(front: &Front) -> Result<bool, Failure> {
+/// Whether no session is held and none is due. Both are asked of one row at one instant: a claim between two
+/// reads would make a session neither. A page shows one instant; a claim between two pages may be missed.
+async fn is_idle(front: &Front) -> Result<bool, Failure> {
     let mut query = SessionQuery::all(front.common.tenant.clone());
+    query.page.limit = NonZeroU32::new(PAGE_ROWS_MAX);
     loop {
         let page = front.store.list_sessions(&query).await?;
         let now = front.runtime.now();
-        if page.items.iter().any(|session| session.alarm.is_some_and(|alarm| alarm <= now)) {
-            return Ok(true);
+        let is_busy = |session: &SessionSummary| {
+            session.status == SessionStatus::Active || session.alarm.is_some_and(|alarm| alarm <= now)
+        };
+        if page.items.iter().any(is_busy) {
+            return Ok(false);
         }
         match page.next {
-            Some(next) => query.page = PageRequest { after: Some(next), limit: None },
-            None => return Ok(false),
+            Some(next) => query.page.after = Some(next),
+            None => return Ok(true),
         }
     }
 }

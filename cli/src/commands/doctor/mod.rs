@@ -18,7 +18,7 @@ use crate::args::{Common, Doctor};
 use crate::exit::{Exit, Failure};
 use crate::front::Front;
 use crate::owed::{all_pending, command};
-use crate::print::{Out, clean, shell};
+use crate::print::{Out, inline, shell};
 use crate::store::{self, IfMissing};
 
 /// Examines a store.
@@ -57,7 +57,7 @@ fn tell_of_closed(common: &Common, failure: &Failure) {
     out.object(&json!({
         "store": common.store, "bytes": bytes, "healthy": false, "error": failure.line,
     }));
-    out.line(format!("store     {}", clean(&common.store)));
+    out.line(format!("store     {}", inline(&common.store)));
     if let Some(bytes) = bytes {
         out.line(format!("file      {bytes} bytes"));
     }
@@ -150,7 +150,7 @@ fn print(
     stuck: &[(SessionKey, Stuck)],
 ) {
     let out = &front.out;
-    let row = |name: &str, value: &str| out.line(format!("{name:<9} {}", clean(value)));
+    let row = |name: &str, value: &str| out.line(format!("{name:<9} {}", inline(value)));
     row("store", &front.common.store);
     row("backend", &capabilities.backend);
     for (at, promise) in in_words(capabilities).iter().enumerate() {
@@ -170,7 +170,7 @@ fn print(
     row("stuck", &stuck.len().to_string());
     for (key, found) in stuck {
         out.line("");
-        out.line(format!("  {}", out.bold(&clean(&format!("session {}: {}", key.id, found.detail)))));
+        out.line(format!("  {}", out.bold(&inline(&format!("session {}: {}", key.id, found.detail)))));
         for command in commands(front, key, found) {
             out.line(format!("    {}", shell(&command)));
         }
