@@ -118,7 +118,7 @@ impl From<RuntimeError> for Failure {
                 key.id
             )),
             RuntimeError::TooLong { key, pending, what, bytes, bytes_max } => Self::wrong_use(format!(
-                "session {}: call {}: the {what} has {bytes} bytes, at most {bytes_max} are allowed",
+                "session {}: call {}: {what}: {bytes} bytes, at most {bytes_max} are allowed",
                 key.id,
                 pending.parts().map_or_else(|| pending.to_string(), |(_, call)| call.to_string()),
             )),

@@ -12,6 +12,7 @@ mod print;
 mod signals;
 mod source;
 mod store;
+mod temporary;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -54,6 +55,9 @@ fn main() -> ExitCode {
 
 async fn perform(cli: &Cli) -> Result<Exit, Failure> {
     let common = &cli.common;
+    if common.json && !cli.command.speaks_json() {
+        return Err(Failure::wrong_use("--json: this command prints nothing for programs"));
+    }
     match &cli.command {
         Command::Run(args) => commands::run::run(common, args).await,
         Command::Send(args) => commands::run::send(common, args).await,

@@ -45,13 +45,14 @@ fn must_hold_something(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Why this user cannot write the database at `path`, if that is so. Writing it also makes files beside it.
-pub(crate) fn unwritable(path: &Path) -> Option<String> {
+/// Why this user cannot write the store `url`, if that is so. Writing it also makes files beside it.
+pub(crate) fn unwritable(url: &str) -> Result<Option<String>, Failure> {
+    let path = Path::new(path_of(url)?);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    [path, folder].into_iter().find_map(|place| {
+    Ok([path, folder].into_iter().find_map(|place| {
         let refused = access(place, Access::WRITE_OK).err()?;
         Some(format!("{}: {}", place.display(), std::io::Error::from(refused)))
-    })
+    }))
 }
 
 /// The path that a SQLite URL names.

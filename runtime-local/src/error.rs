@@ -145,7 +145,9 @@ pub enum RuntimeError {
     },
     /// The cursor belongs to no life of this session that is there: to another session, or to one of this name
     /// that was deleted, perhaps while its events were followed.
-    #[error("session {key}: events: the cursor is of another session, or of one of this name that was deleted")]
+    #[error(
+        "session {key}: events: the cursor is of another session, or of one of this name that was deleted"
+    )]
     Gone {
         /// Which session.
         key: SessionKey,

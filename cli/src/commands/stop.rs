@@ -57,7 +57,10 @@ pub(crate) async fn stop(common: &Common, args: &Stop, kind: InterruptKind) -> R
             told = true;
             let when = in_time(front.runtime.now(), lease.ends);
             let until = instant(lease.ends);
-            note(&format!("{} holds the session until {until} ({when}) and does not let go; waiting", lease.worker));
+            note(&format!(
+                "{} holds the session until {until} ({when}) and does not let go; waiting",
+                lease.worker
+            ));
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }

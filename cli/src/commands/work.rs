@@ -20,7 +20,7 @@ use crate::exit::{Exit, Failure};
 use crate::follow::REDRAW_EVERY;
 use crate::front::Front;
 use crate::print::view::{Doing, Serving};
-use crate::print::{Out, inline, human, json, note, screen};
+use crate::print::{Out, human, inline, json, note, screen};
 use crate::signals::{Signals, Told};
 use crate::store::IfMissing;
 

@@ -6,6 +6,7 @@ pub(crate) mod screen;
 pub(crate) mod view;
 
 use std::io::{IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
@@ -13,7 +14,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use holdover_core::time::Timestamp;
 use serde_json::Value;
 use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use tokio::net::unix::pipe;
 
 use crate::args::Common;
 
@@ -81,7 +82,11 @@ impl Out {
 
     /// Returns once the reader of standard output has gone away; of one that cannot tell (a file), never.
     pub(crate) async fn reader_left(&self) {
-        let left = async { AsyncFd::with_interest(std::io::stdout(), Interest::ERROR)?.ready(Interest::ERROR).await.map(drop) };
+        let left = async {
+            // Only its readiness is looked at: whether it is a pipe, and whether it blocks, does not matter.
+            let output = std::io::stdout().as_fd().try_clone_to_owned()?;
+            pipe::Sender::from_owned_fd_unchecked(output)?.ready(Interest::ERROR).await
+        };
         if left.await.is_err() {
             std::future::pending().await
         }

@@ -182,7 +182,13 @@ impl Runtime {
         if bytes <= bytes_max {
             return Ok(());
         }
-        Err(RuntimeError::TooLong { key: key.clone(), pending: pending.clone(), what: part, bytes, bytes_max })
+        Err(RuntimeError::TooLong {
+            key: key.clone(),
+            pending: pending.clone(),
+            what: part,
+            bytes,
+            bytes_max,
+        })
     }
 
     /// The longest result that the agent of the session takes, as it was stored with it. What nobody can tell

@@ -22,7 +22,8 @@ pub(super) enum Before {
 pub(super) async fn answered_before(front: &Front, asked: &Asked, word: &Word) -> Result<Before, Failure> {
     let (key, call) = (&asked.session.key, asked.call.as_str());
     let open = front.runtime.pending(key).await?;
-    let asking = open.iter().find(|open| open.id.as_str() == asked.name() || open.call.as_str() == asked.name());
+    let asking =
+        open.iter().find(|open| open.id.as_str() == asked.name() || open.call.as_str() == asked.name());
     if let Some(asking) = asking
         && let Some(before) = in_inbox(front, asking, word).await?
     {

@@ -63,11 +63,19 @@ async fn of_session(
         let closed = || PendingId::new(word).ok().filter(|id| life_and_call(id, session).is_some());
         let pending = waits.map(|open| open.id.clone()).or_else(closed);
         let call = pending.as_ref().and_then(|id| life_and_call(id, session));
-        Asked { session: session.clone(), call: call.map_or_else(|| word.clone(), |call| call.to_string()), pending }
+        Asked {
+            session: session.clone(),
+            call: call.map_or_else(|| word.clone(), |call| call.to_string()),
+            pending,
+        }
     };
     if calls.is_empty() {
         let only = only_call(session, &open, kind)?;
-        return Ok(vec![Asked { session: session.clone(), call: only.call.to_string(), pending: Some(only.id.clone()) }]);
+        return Ok(vec![Asked {
+            session: session.clone(),
+            call: only.call.to_string(),
+            pending: Some(only.id.clone()),
+        }]);
     }
     Ok(calls.iter().map(named).collect())
 }
@@ -89,7 +97,9 @@ async fn of_any_session(front: &Front, which: &[String]) -> Result<Vec<Asked>, F
             None => closed(front, word).await?,
         };
         asked.push(one.ok_or_else(|| {
-            Failure::failed(format!("session {word}: there is no such session, and no call was asked about under this id"))
+            Failure::failed(format!(
+                "session {word}: there is no such session, and no call was asked about under this id"
+            ))
         })?);
     }
     Ok(asked)

@@ -4,7 +4,7 @@ use crate::args::Pending;
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::owed::{all_pending, debt_of};
-use crate::print::{inline, human, json};
+use crate::print::{human, inline, json};
 
 /// Lists the calls that somebody owes an answer, soonest deadline first.
 pub(super) async fn pending(front: &Front, args: &Pending) -> Result<(), Failure> {
@@ -22,7 +22,11 @@ pub(super) async fn pending(front: &Front, args: &Pending) -> Result<(), Failure
         front.out.object(&json::pending(pending, &debt));
         front.out.line(front.out.bold(&inline(&format!("session {}: {}", pending.key.id, pending.id))));
         if pending.answered >= pending.needed {
-            front.out.line(format!("  {} ({}) is answered; a run takes it up", inline(&debt.tool), debt.call));
+            front.out.line(format!(
+                "  {} ({}) is answered; a run takes it up",
+                inline(&debt.tool),
+                debt.call
+            ));
         } else {
             human::debt(&front.out, &debt, now);
         }

@@ -10,7 +10,7 @@ use crate::args::One;
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::owed::{self, Debt};
-use crate::print::{inline, human, in_time, instant, json as print};
+use crate::print::{human, in_time, inline, instant, json as print};
 use crate::source::Blueprint;
 
 /// How many runs are shown: `sessions runs` shows all.
