@@ -44,7 +44,7 @@ fn a_second_ctrl_c_leaves_the_session_where_it_is() {
     let ran = running.end().ends(130);
     assert!(ran.err.contains("session s: left where it is; the next run ends the turn"), "{ran:#?}");
     assert_eq!(ran.last(), json!({ "session": "s", "outcome": Value::Null }));
-    fixture.run(&["sessions", "show", "s"]).ends(0).says("active").says("interrupt is asked for");
+    fixture.run(&["sessions", "show", "s"]).ends(0).says("active").says("soft is asked for: Ctrl-C");
 }
 
 #[test]

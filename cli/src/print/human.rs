@@ -206,8 +206,8 @@ pub(crate) fn debt(out: &Out, debt: &Debt, now: Timestamp) {
     if let Some(prompt) = &debt.prompt {
         out.line(format!("    {}", cut(prompt, SHOWN_CHARS)));
     }
-    if let Some(text) = &debt.arguments {
-        arguments(out, text);
+    for line in debt.arguments.iter().flat_map(|text| arguments(text)) {
+        out.line(format!("    {line}"));
     }
     for (word, command) in &debt.commands {
         out.line(format!("  {word:<8} {}", shell(command)));
@@ -216,37 +216,31 @@ pub(crate) fn debt(out: &Out, debt: &Debt, now: Timestamp) {
 
 /// The arguments of a call, one a line; of a long one, the beginning and how much there is. Whatever the model
 /// wrote stands to the right of a name or of a bar, so that it cannot pass for a line of ours.
-fn arguments(out: &Out, text: &str) {
-    let Ok(Value::Object(fields)) = serde_json::from_str(text) else { return barred(out, "    ", text) };
+fn arguments(text: &str) -> Vec<String> {
+    let Ok(Value::Object(fields)) = serde_json::from_str(text) else { return barred(text) };
+    let mut lines = Vec::new();
     for (name, value) in &fields {
         let name = inline(name);
         match value.as_str() {
             Some(text) if text.contains('\n') => {
-                out.line(format!("    {name}:"));
-                barred(out, "      ", text);
+                lines.push(format!("{name}:"));
+                lines.extend(barred(text).iter().map(|line| format!("  {line}")));
             }
-            Some(text) => named(out, &name, text),
-            None => named(out, &name, &value.to_string()),
+            Some(text) => lines.extend(named(&name, text)),
+            None => lines.extend(named(&name, &value.to_string())),
         }
     }
+    lines
 }
 
-fn named(out: &Out, name: &str, text: &str) {
+fn named(name: &str, text: &str) -> Vec<String> {
     let (text, rest) = shown(text);
-    out.line(format!("    {name}: {}", inline(&text)));
-    if let Some(rest) = rest {
-        out.line(format!("    {rest}"));
-    }
+    [format!("{name}: {}", inline(&text))].into_iter().chain(rest).collect()
 }
 
-fn barred(out: &Out, indent: &str, text: &str) {
+fn barred(text: &str) -> Vec<String> {
     let (text, rest) = shown(text);
-    for line in text.lines() {
-        out.line(format!("{indent}| {line}"));
-    }
-    if let Some(rest) = rest {
-        out.line(format!("{indent}{rest}"));
-    }
+    text.lines().map(|line| format!("| {line}")).chain(rest).collect()
 }
 
 /// As much of `text` as is shown, and what is said of the rest.
@@ -265,4 +259,30 @@ fn shown(text: &str) -> (String, Option<String>) {
 /// `text` with all lines but the first set in.
 fn indented(text: &str) -> String {
     clean(text).lines().collect::<Vec<_>>().join("\n  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_of_an_argument_begins_as_the_model_likes() {
+        for (text, lines) in [
+            (r#"{"x\n  approve  rm": "boo"}"#, &[r"x\n  approve  rm: boo"][..]),
+            (r#"{"x": "a\tb", "y": {"\n": 1}}"#, &[r"x: a\tb", r#"y: {"\n":1}"#]),
+            (r#"{"x": "a\n  approve  rm"}"#, &["x:", "  | a", "  |   approve  rm"]),
+            ("[1,\n  approve  rm\n]", &["| [1,", "|   approve  rm", "| ]"]),
+            ("\r\n  deny", &["| \u{fffd}", "|   deny"]),
+        ] {
+            assert_eq!(arguments(text), lines, "{text}");
+        }
+        let long = arguments(&"x".repeat(SHOWN_CHARS + 1));
+        assert_eq!(long[1], "… 4001 bytes in all: holdover sessions messages shows them");
+    }
+
+    #[test]
+    fn what_is_one_line_stays_one() {
+        assert_eq!(delta(&Delta::CallStarted { tool: "a\nb".into() }), r"asks for a\nb");
+        assert_eq!(indented("a\nb"), "a\n  b");
+    }
 }

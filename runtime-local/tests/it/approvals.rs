@@ -128,7 +128,10 @@ async fn an_answer_that_is_too_long_is_not_delivered_and_the_call_waits_as_befor
         };
         let error = refused.expect_err("it is too long");
         assert_eq!(error.kind(), RuntimeErrorKind::TooLarge, "{error}");
-        assert!(matches!(&error, RuntimeError::TooLong { bytes, bytes_max, .. } if bytes > bytes_max), "{error}");
+        assert!(
+            matches!(&error, RuntimeError::TooLong { bytes, bytes_max, .. } if bytes > bytes_max),
+            "{error}"
+        );
         assert_eq!(runtime.session(&key).await.unwrap(), before, "nothing was delivered");
     }
 }

@@ -32,16 +32,18 @@ pub(crate) async fn conformance(common: &Common, args: &Conformance) -> Result<E
         return Ok(Exit::Completed);
     }
     let places = places(common, args)?;
+    // Before there is a folder: whoever is told to stop removes it.
+    let mut signals = Signals::listen()?;
     let url = common.store.as_str();
     let report = match url {
-        "memory" | "memory:" => run(MemoryHarness::new, common, args, &places).await?,
+        "memory" | "memory:" => run(MemoryHarness::new, common, args, &places, &mut signals).await?,
         url => {
             let folder = folder_beside(url)?;
             let place = folder.path().to_owned();
             let ran = match check_place(url, &place).await {
                 Ok(()) => {
                     let make = move || SqliteHarness::in_folder(&place).child_program(this_program);
-                    run(make, common, args, &places).await
+                    run(make, common, args, &places, &mut signals).await
                 }
                 Err(failure) => Err(failure),
             };
@@ -120,8 +122,8 @@ async fn run<H: StoreHarness>(
     common: &Common,
     args: &Conformance,
     places: &[(Form, Place<'_>)],
+    signals: &mut Signals,
 ) -> Result<Report, Failure> {
-    let mut signals = Signals::listen()?;
     let watch = Watch::new();
     let watched = Arc::clone(&watch);
     let mut suite = Suite::new(move || watched.harness(&make))
