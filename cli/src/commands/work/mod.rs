@@ -1,31 +1,26 @@
 //! `work`: serving the sessions that are due.
 
+mod serve;
+
 use std::convert::Infallible;
-use std::num::NonZeroU32;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use holdover_core::ids::{CallId, SessionKey, ToolName};
 use holdover_core::model::TokenUsage;
 use holdover_core::step::RunOutcome;
-use holdover_core::store::{PAGE_ROWS_MAX, SessionQuery, SessionStatus, SessionSummary, StateStore};
 use holdover_runtime_local::{Provisional, RunObserver, Worker, WorkerOptions};
 use serde_json::json;
 use tokio::time::MissedTickBehavior;
-use tokio_util::sync::CancellationToken;
 
+use self::serve::{Ended, is_idle, serve};
 use crate::args::{Common, Work};
 use crate::exit::{Exit, Failure};
 use crate::follow::REDRAW_EVERY;
 use crate::front::Front;
 use crate::print::view::{Doing, Serving};
 use crate::print::{Out, human, inline, json, note, screen};
-use crate::signals::{Signals, Told};
 use crate::store::IfMissing;
-
-/// How often it is asked whether anything is left to do.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Serves the sessions that are due.
 pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> {
@@ -48,7 +43,7 @@ pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> 
         if args.all_tenants { "every tenant".to_owned() } else { format!("tenant {}", common.tenant) };
     front.out.passing(front.out.dim(&format!("worker {id} serves {whose} on {}", common.store)));
     let ended = tokio::select! {
-        ended = serve(&front, &worker, args.until_idle) => ended?,
+        ended = serve(&worker, args.until_idle.then_some(async || is_idle(&front).await)) => ended?,
         never = teller.draw() => match never {},
     };
     let (why, exit) = match ended {
@@ -138,92 +133,5 @@ impl RunObserver for Teller {
         drop(serving);
         self.out.passing(format!("session {}: {}", session.id, human::outcome(outcome)));
         self.out.object(&json::last(&session.id, json!({ "kind": outcome.kind().as_str() }), false));
-    }
-}
-
-/// How the work ended.
-enum Ended {
-    /// There is nothing left to do.
-    Idle,
-    /// What ran when the stop was asked for has come to its end.
-    Stopped,
-    /// Not all of it has within the time for that.
-    Late { told: Told, left: usize },
-    /// Told to stop for the second time.
-    AtOnce(Told),
-}
-
-/// Works until told to stop or, if that is asked for, until there is nothing left to do. Whatever the worker has
-/// claimed by then is run to its end, so that no session is left held by nobody.
-async fn serve(front: &Front, worker: &Worker, until_idle: bool) -> Result<Ended, Failure> {
-    let mut signals = Signals::listen()?;
-    loop {
-        let stop = CancellationToken::new();
-        let mut working = pin!(worker.run(stop.clone()));
-        let mut told = tokio::select! {
-            _ = &mut working => None,
-            told = signals.next() => Some(told),
-            idle = idle(front), if until_idle => {
-                idle?;
-                None
-            }
-        };
-        stop.cancel();
-        if told.is_some() {
-            say_that_it_stops();
-        }
-        let left = loop {
-            tokio::select! {
-                left = &mut working => break left,
-                again = signals.next() => match told {
-                    Some(_) => return Ok(Ended::AtOnce(again)),
-                    None => {
-                        told = Some(again);
-                        say_that_it_stops();
-                    }
-                }
-            }
-        };
-        match told {
-            Some(_) if left == 0 => return Ok(Ended::Stopped),
-            Some(told) => return Ok(Ended::Late { told, left }),
-            // Seen again with no claim of ours on its way: the first look may have been a claim too late.
-            None if is_idle(front).await? => return Ok(Ended::Idle),
-            None => {}
-        }
-    }
-}
-
-fn say_that_it_stops() {
-    note("stopping once what runs has come to its end; again stops at once");
-}
-
-/// Returns once nothing is due and nobody holds a session. What waits for a later instant, or for
-/// somebody, does not count.
-async fn idle(front: &Front) -> Result<(), Failure> {
-    while !is_idle(front).await? {
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
-    Ok(())
-}
-
-/// Whether no session is held and none is due. Both are asked of one row at one instant: a claim between two
-/// reads would make a session neither. A page shows one instant; a claim between two pages may be missed.
-async fn is_idle(front: &Front) -> Result<bool, Failure> {
-    let mut query = SessionQuery::all(front.common.tenant.clone());
-    query.page.limit = NonZeroU32::new(PAGE_ROWS_MAX);
-    loop {
-        let page = front.store.list_sessions(&query).await?;
-        let now = front.runtime.now();
-        let is_busy = |session: &SessionSummary| {
-            session.status == SessionStatus::Active || session.alarm.is_some_and(|alarm| alarm <= now)
-        };
-        if page.items.iter().any(is_busy) {
-            return Ok(false);
-        }
-        match page.next {
-            Some(next) => query.page.after = Some(next),
-            None => return Ok(true),
-        }
     }
 }
