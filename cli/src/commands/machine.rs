@@ -1,7 +1,6 @@
 //! `machine`: the table by which every session moves.
 
 use holdover_core::machine::diagram;
-use serde_json::Value;
 
 use crate::args::{Common, Machine};
 use crate::exit::Exit;
@@ -11,10 +10,7 @@ use crate::print::Out;
 pub(crate) fn machine(common: &Common, args: &Machine) -> Exit {
     let out = Out::new(common);
     if common.json {
-        match diagram::json() {
-            Value::Array(rows) => rows.iter().for_each(|row| out.object(row)),
-            whole => out.object(&whole),
-        }
+        diagram::json().as_array().into_iter().flatten().for_each(|row| out.object(row));
     } else if args.mermaid {
         out.plain(&diagram::mermaid());
     } else {
