@@ -1,5 +1,7 @@
 //! Which asking an answer is for, and what a person is shown who must decide.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
 mod support;
 
 use support::Fixture;
