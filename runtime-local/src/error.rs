@@ -3,7 +3,7 @@
 use holdover_core::error::ErrorInfo;
 use holdover_core::fork::ForkError;
 use holdover_core::ids::{
-    CheckpointId, Epoch, InvalidId, ItemKey, QueueLabel, SessionKey, ToolName, WorkerId,
+    CheckpointId, Epoch, InvalidId, ItemKey, PendingId, QueueLabel, SessionKey, ToolName, WorkerId,
 };
 use holdover_core::message::SignalBody;
 use holdover_core::step::StartError;
@@ -121,6 +121,20 @@ pub enum RuntimeError {
         /// What was given.
         asked: PendingKind,
     },
+    /// The answer is longer than the engine would take; it was not delivered, and the call waits as before.
+    #[error("session {key}: pending call {pending}: {what}: {bytes} bytes, at most {bytes_max} are allowed")]
+    TooLong {
+        /// Which session.
+        key: SessionKey,
+        /// Which pending call.
+        pending: PendingId,
+        /// Which part of the answer.
+        what: &'static str,
+        /// How long it is.
+        bytes: usize,
+        /// How long it may be.
+        bytes_max: usize,
+    },
     /// The session changed under our hands, over and over.
     #[error("session {key}: it changed {tries} times while it was being claimed")]
     Contended {
@@ -129,8 +143,11 @@ pub enum RuntimeError {
         /// How often it was tried.
         tries: u32,
     },
-    /// The session was deleted while its events were followed; another may stand in its place.
-    #[error("session {key}: events: the session they belong to was deleted")]
+    /// The cursor belongs to no life of this session that is there: to another session, or to one of this name
+    /// that was deleted, perhaps while its events were followed.
+    #[error(
+        "session {key}: events: the cursor is of another session, or of one of this name that was deleted"
+    )]
     Gone {
         /// Which session.
         key: SessionKey,
@@ -175,7 +192,7 @@ pub enum RuntimeErrorKind {
     Conflict,
     /// What was given has no meaning.
     Invalid,
-    /// What was given is larger than the store takes.
+    /// What was given is larger than the store, or the engine, takes.
     TooLarge,
     /// The same may succeed later.
     Unavailable,
@@ -198,6 +215,7 @@ impl RuntimeError {
             | Self::OtherAnswer { .. }
             | Self::Fork(_) => RuntimeErrorKind::Conflict,
             Self::Id(_) => RuntimeErrorKind::Invalid,
+            Self::TooLong { .. } => RuntimeErrorKind::TooLarge,
             Self::Contended { .. } => RuntimeErrorKind::Unavailable,
             Self::AgentUnknown { .. }
             | Self::EffectsRefused { .. }

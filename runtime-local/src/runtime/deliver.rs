@@ -7,7 +7,12 @@ use holdover_core::store::{Delivery, InboxItem, ItemKind, PendingCall, PendingKi
 
 use super::repeat::repeated;
 use super::{PendingEntry, Runtime, draw_id};
+use crate::agent::Definition;
 use crate::error::RuntimeError;
+
+/// The longest arguments that a person may let a call run with instead, in bytes: well beyond what a built-in
+/// tool takes.
+pub const EDIT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// What became of a delivery.
 pub type Delivered = Delivery;
@@ -105,7 +110,11 @@ pub struct Denial {
 impl Runtime {
     /// Puts something into a session's inbox. Wakes the session if nobody runs it; a worker, or whoever
     /// waits for it, takes it up.
+    ///
+    /// An answer that the engine would have to refuse for its length alone is not delivered
+    /// ([`RuntimeError::TooLong`]): delivered, it would use up the one answer of its call.
     pub async fn deliver(&self, key: &SessionKey, deliver: Deliver) -> Result<Delivered, RuntimeError> {
+        self.refuse_too_long(key, &deliver.what).await?;
         let item = deliver.into_item().map_err(|error| RuntimeError::unreadable(key, "delivery", error))?;
         Ok(repeated(|| self.shared.store.deliver(key, item.clone())).await?)
     }
@@ -157,6 +166,37 @@ impl Runtime {
             Ok(pending) => self.deliver(key, Deliver::client_answer(&pending.call, answer)).await,
             Err(answer) => Ok(answer),
         }
+    }
+
+    async fn refuse_too_long(&self, key: &SessionKey, what: &What) -> Result<(), RuntimeError> {
+        let (pending, part, bytes, bytes_max) = match what {
+            What::Message { .. } | What::Signal(_) => return Ok(()),
+            What::Decision { pending, decision } => {
+                let bytes = decision.arguments.as_ref().map_or(0, String::len);
+                (pending, "arguments", bytes, EDIT_BYTES_MAX)
+            }
+            What::ClientAnswer { pending, answer } => {
+                (pending, "result", answer.content.len(), self.result_bytes_max(key).await?)
+            }
+        };
+        if bytes <= bytes_max {
+            return Ok(());
+        }
+        Err(RuntimeError::TooLong {
+            key: key.clone(),
+            pending: pending.clone(),
+            what: part,
+            bytes,
+            bytes_max,
+        })
+    }
+
+    /// The longest result that the agent of the session takes, as it was stored with it. What nobody can tell
+    /// here, core judges later.
+    async fn result_bytes_max(&self, key: &SessionKey) -> Result<usize, RuntimeError> {
+        let session = self.session(key).await?;
+        let definition = session.and_then(|session| Definition::read(&session.definition).ok());
+        Ok(definition.map_or(usize::MAX, |definition| definition.spec.limits.result_bytes_max))
     }
 
     async fn decide(

@@ -30,7 +30,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 pub use claim::GIVE_BACK_FOR;
-pub use deliver::{Approval, Deliver, Delivered, Denial};
+pub use deliver::{Approval, Deliver, Delivered, Denial, EDIT_BYTES_MAX};
 pub use events::{DeltaEntry, EventEntry, Follow, Shown};
 pub use execute::{Execute, Started};
 pub use fork::{CheckpointEntry, Fork, Forked};
