@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The whole main job of the command line, against a provider that others wrote (npm @copilotkit/aimock) on
-# loopback: once as OpenAI, once as Anthropic. Needs node and npm; the provider is installed below target/, exactly as
-# acceptance/main_job/provider/package-lock.json names it, and no script of a package is run. Prints a line per check (TAP), ends with 1 if one failed. Sessions are kept in a fresh SQLite file, or where --store says.
+# loopback: once as OpenAI, once as Anthropic. Needs node and npm; the provider is installed below target/, exactly
+# as main_job/provider/package-lock.json names it, and no script of a package is run. Prints a line per check (TAP),
+# ends with 1 if one failed. Sessions are kept in a fresh SQLite file, or where --store says.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
