@@ -243,7 +243,7 @@ impl Writer {
     async fn choose_sync(&mut self, conn: &mut SqliteConnection, provisional: bool) -> Result<(), Fault> {
         let wanted = if provisional { Synchronous::Normal } else { self.connector.synchronous() };
         if wanted != self.synchronous {
-            // Never a prepared statement: this pragma acts when it is compiled, so a kept one does nothing.
+            // Compiled each time: a pragma may act when it is compiled, and a kept statement would not.
             sqlx::raw_sql(wanted.pragma()).execute(conn).await?;
             self.synchronous = wanted;
         }
