@@ -10,9 +10,9 @@ use futures::{StreamExt, stream};
 use holdover::core::message::Message;
 use holdover::{
     Access, Agent, Agents, AnswerPart, EffectClass, Execute, Limits, Model, ModelAnswer, ModelError,
-    ModelEvent, ModelRequest, ModelStream, OutcomeKind, ResourceProfile, RunsOn, Runtime, RuntimeOptions,
-    SessionId, SessionKey, SqliteOptions, SqliteStore, StateStore, StopReason, TenantId, TokenUsage, Tool,
-    ToolCall, ToolError, ToolName, ToolOutput, ToolReturn, ToolSpec,
+    ModelErrorKind, ModelEvent, ModelRequest, ModelStream, OutcomeKind, ResourceProfile, RunsOn, Runtime,
+    RuntimeOptions, SessionId, SessionKey, SqliteOptions, SqliteStore, StateStore, StopReason, TenantId,
+    TokenUsage, Tool, ToolCall, ToolError, ToolName, ToolOutput, ToolReturn, ToolSpec,
 };
 use serde_json::{Value, json};
 
@@ -59,11 +59,17 @@ pub(crate) struct Hooks {
 
 impl Scripted {
     /// What the model was shown once it is shown again as it is: a run makes no message twice.
-    fn see(&self, messages: Vec<Arc<Message>>) {
+    fn see(&self, messages: Vec<Arc<Message>>) -> Result<(), ModelError> {
         let mut shown = self.shown.lock().unwrap();
         let same = shown.iter().zip(&messages).filter(|(before, now)| Arc::ptr_eq(before, now)).count();
-        assert_eq!(same, shown.len(), "of so many messages that the model knows, the others were made anew");
+        if same < shown.len() {
+            let detail =
+                format!("of {} messages that the model knows, {same} came as they were", shown.len());
+            // Not tried again.
+            return Err(ModelError::new(ModelErrorKind::Configuration, detail));
+        }
         *shown = messages;
+        Ok(())
     }
 }
 
@@ -74,7 +80,7 @@ impl Model for Scripted {
     }
 
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
-        self.see(request.messages);
+        self.see(request.messages)?;
         (self.hooks.before)().await;
         let (text, asks, words, stop) = if request.step <= self.steps {
             let Answer { asks, words } = (self.answers)(request.step);
