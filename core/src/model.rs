@@ -124,6 +124,16 @@ pub enum StopReason {
     Refusal,
 }
 
+impl StopReason {
+    /// Whether what was said is all that the model wanted to say: neither cut off nor refused.
+    pub fn is_whole(self) -> bool {
+        match self {
+            Self::EndTurn | Self::ToolUse => true,
+            Self::MaxTokens | Self::Refusal => false,
+        }
+    }
+}
+
 /// What model calls used, in tokens. As JSON, what is zero is left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TokenUsage {
@@ -142,17 +152,18 @@ pub struct TokenUsage {
 }
 
 impl TokenUsage {
-    /// Adds another usage.
+    /// Adds another usage. A server says what it likes: what cannot be counted stays at the most that can.
     pub fn add(&mut self, other: Self) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cached += other.cached;
-        self.reasoning += other.reasoning;
+        let add = |count: &mut u64, more: u64| *count = count.saturating_add(more);
+        add(&mut self.input, other.input);
+        add(&mut self.output, other.output);
+        add(&mut self.cached, other.cached);
+        add(&mut self.reasoning, other.reasoning);
     }
 
     /// Tokens read and written.
     pub fn total(&self) -> u64 {
-        self.input + self.output
+        self.input.saturating_add(self.output)
     }
 }
 
