@@ -21,6 +21,11 @@ pub trait Model: Send + Sync + 'static {
     /// The model as a person would name it: `openai:gpt-5`. For logs and errors.
     fn name(&self) -> &str;
 
+    /// How long this model may say nothing before it is given up. None: as long as the runtime lets any model.
+    fn stall_timeout(&self) -> Option<Duration> {
+        None
+    }
+
     /// Begins one model call. Dropping the stream stops the call.
     ///
     /// The stream ends with exactly one [`ModelEvent::Finished`], or with one error, after which nothing
@@ -74,6 +79,9 @@ pub enum ModelEvent {
         /// Which tool.
         tool: String,
     },
+    /// Something came that is not to be shown: a piece of a call's arguments, a count. An adapter says so for
+    /// each, since by this, too, it is known that the model is still writing.
+    Progress,
     /// The whole answer; the last event.
     Finished(ModelAnswer),
 }
@@ -181,7 +189,7 @@ pub enum ModelErrorKind {
     Incomplete,
     /// What came cannot be read.
     Malformed,
-    /// No data for too long.
+    /// No data for too long, or no end.
     Stalled,
     /// The key is refused.
     Auth,
