@@ -53,10 +53,11 @@ impl Answer for Blocks {
     const END: &'static str = "message_stop";
 
     fn take(&mut self, frame: &str) -> Result<Heard, ModelError> {
-        match Event::read(frame)? {
-            Event::Ping if !self.writing => Ok(Heard::Connection),
-            event => Ok(Heard::Part(self.hear(event)?.into_iter().collect())),
+        let event = Event::read(frame)?;
+        if matches!(event, Event::Ping) && !self.writing {
+            return Ok(Heard::Connection);
         }
+        Ok(Heard::Part(self.hear(event)?.into_iter().collect()))
     }
 }
 

@@ -93,9 +93,9 @@ fn string(value: &Option<Value>) -> String {
 fn pieces_of(pieces: &[Value], kind: &str) -> String {
     let of_kind = pieces.iter().filter(|piece| piece["type"] == kind);
     of_kind
-        .map(|piece| match &piece[kind] {
-            Value::Array(inner) => pieces_of(inner, "text"),
-            said => said.as_str().unwrap_or_default().to_owned(),
+        .map(|piece| match piece[kind].as_array() {
+            Some(inner) => pieces_of(inner, "text"),
+            None => piece[kind].as_str().unwrap_or_default().to_owned(),
         })
         .collect()
 }
