@@ -43,26 +43,26 @@ pub(crate) fn parse_arguments(text: &str) -> Result<Value, String> {
     read.map_err(|error| format!("arguments: not JSON: {error}"))
 }
 
-/// The text with all that stands in strings left out, and the quotes around it.
+/// The text with all that stands in strings left out, and the quotes around it. In one pass: a string may be long.
 fn outside_strings(text: &str) -> impl Iterator<Item = &str> {
-    let mut in_string = false;
-    let mut escaped = false;
-    text.split(move |c| {
-        let ends = match (in_string, c) {
-            (true, _) if escaped => {
-                escaped = false;
-                return true;
-            }
-            (true, '\\') => {
-                escaped = true;
-                return true;
-            }
-            (_, '"') => true,
-            (inside, _) => return inside,
-        };
-        in_string = !in_string;
-        ends
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest.take()?;
+        let Some((outside, inside)) = text.split_once('"') else { return Some(text) };
+        rest = after_string(inside);
+        Some(outside)
     })
+}
+
+/// What comes after the string that `inside` begins in. None: it does not end.
+fn after_string(inside: &str) -> Option<&str> {
+    let mut escaped = false;
+    let end = inside.bytes().position(|byte| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    });
+    inside.get(end? + 1..)
 }
 
 /// How deeply brackets outside of strings are nested. Looked at before anything is parsed.
