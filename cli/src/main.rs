@@ -86,8 +86,6 @@ fn log(command: &Command) -> Result<(), Failure> {
         Ok(filter) if !filter.trim().is_empty() => filter,
         Ok(_) | Err(_) => default.to_owned(),
     };
-    // The provider library logs whole requests.
-    let filter = if filter.contains("genai") { filter } else { format!("{filter},genai=off") };
     let filter = EnvFilter::try_new(&filter)
         .map_err(|error| Failure::wrong_use(format!("HOLDOVER_LOG {filter:?}: {error}")))?;
     tracing_subscriber::fmt()
