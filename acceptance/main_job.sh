@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The whole main job of the command line, against a provider that others wrote (npm @copilotkit/aimock) on
-# loopback: once as OpenAI, once as Anthropic. Needs node and npm; the provider is installed below target/. Prints a
-# line per check (TAP), ends with 1 if one failed. Sessions are kept in a fresh SQLite file, or where --store says.
+# loopback: once as OpenAI, once as Anthropic. Needs node and npm; the provider is installed below target/, exactly
+# as main_job/provider/package-lock.json names it, and no script of a package is run. Prints a line per check (TAP),
+# ends with 1 if one failed. Sessions are kept in a fresh SQLite file, or where --store says.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -13,9 +14,13 @@ case "${1-}" in
 esac
 
 cd "$here/.."
-provider=target/acceptance/aimock-1.43.0
-if [ ! -x "$provider/node_modules/.bin/llmock" ]; then
-    npm install --silent --no-audit --no-fund --no-save --prefix "$provider" @copilotkit/aimock@1.43.0
+provider=target/acceptance/provider
+if ! cmp -s "$here/main_job/provider/package-lock.json" "$provider/package-lock.json"; then
+    rm -rf "$provider" "$provider.new"
+    mkdir -p target/acceptance
+    cp -r "$here/main_job/provider" "$provider.new"
+    npm ci --silent --no-audit --no-fund --ignore-scripts --prefix "$provider.new"
+    mv "$provider.new" "$provider"
 fi
 cargo build --quiet -p holdover-cli
 exec node acceptance/main_job/main.mjs \

@@ -1,7 +1,7 @@
 // Runs every scene on each wire, several at a time: each has a session, a tenant and a folder of its own.
 
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { constants, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { faults } from "./faults.mjs";
@@ -46,6 +46,15 @@ async function playAll() {
     for (let next = queue.shift(); next; next = queue.shift()) await play(next);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, take));
+}
+
+// Told to stop, it leaves nothing behind: no process, no folder.
+for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"]) {
+  process.once(signal, async () => {
+    await killAll();
+    rmSync(folder, { recursive: true, force: true });
+    process.exit(128 + constants.signals[signal]);
+  });
 }
 
 const began = Date.now();

@@ -7,6 +7,7 @@ const PATIENCE_MS = 60_000;
 const LOOK_EVERY_MS = 20;
 
 const running = new Set();
+let over = false;
 
 /** Asks `probe` until it answers something that is true. */
 export async function until(what, probe) {
@@ -22,6 +23,7 @@ export async function until(what, probe) {
 /** A started process, and what it has printed so far, by lines. */
 export class Started {
   constructor(program, words, environment) {
+    if (over) throw new Error("nothing is started any more");
     this.name = [program.split("/").at(-1), ...words.slice(0, 2)].join(" ");
     this.out = [];
     this.err = [];
@@ -59,7 +61,8 @@ export class Started {
   }
 }
 
-/** Kills what was started here and still runs. */
+/** Kills what was started here and still runs; nothing is started after it. */
 export async function killAll() {
-  await Promise.all([...running].map((process) => process.kill()));
+  over = true;
+  await Promise.allSettled([...running].map((process) => process.kill()));
 }

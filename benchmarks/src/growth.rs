@@ -1,13 +1,17 @@
 //! One session that grows: what a step costs early and late, beside bare inserts of the same bytes.
 
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use holdover::core::ids::MessageSeq;
+use holdover::core::store::MessageRange;
+use holdover::{SessionKey, SqliteStore, StateStore};
 use sqlx::{ConnectOptions, Connection, Row};
+use tokio::sync::Mutex;
 
 use crate::raw::Raw;
-use crate::scene;
+use crate::scene::{self, Turn};
 use crate::stats::{Samples, cpu, ms};
 use crate::timed::Timed;
 use crate::{Failed, Settings};
@@ -15,144 +19,233 @@ use crate::{Failed, Settings};
 /// Steps on either side of the one that is asked about.
 const WINDOW: u64 = 9;
 
+/// Steps that come before all others, and of which nothing is told.
+const WARM_UP: u64 = 100;
+
+/// Sessions that end with the first window; one half runs before the session that grows, one half after it.
+const YOUNG: usize = 10;
+
 /// What was measured around one step.
 pub(crate) struct Around {
     pub(crate) step: u64,
     pub(crate) step_ms: Samples,
-    pub(crate) stored_bytes: Samples,
     pub(crate) raw_ms: Samples,
+    /// Each step over its own bare transactions.
+    pub(crate) ratio: Samples,
     /// What the process worked for it, on all cores together.
     pub(crate) cpu_ms: Samples,
     pub(crate) raw_cpu_ms: Samples,
+    pub(crate) stored_bytes: Samples,
+}
+
+impl Around {
+    fn new(step: u64) -> Self {
+        Self {
+            step,
+            step_ms: Samples::default(),
+            raw_ms: Samples::default(),
+            ratio: Samples::default(),
+            cpu_ms: Samples::default(),
+            raw_cpu_ms: Samples::default(),
+            stored_bytes: Samples::default(),
+        }
+    }
+
+    /// The steps that are measured. The first step is none of them: it begins the turn as well.
+    fn window(&self) -> (u64, u64) {
+        (self.step.saturating_sub(WINDOW).max(2), self.step + WINDOW)
+    }
+
+    fn add(&mut self, marks: &[Mark]) {
+        let (from, to) = self.window();
+        let within: Vec<&Mark> = marks.iter().filter(|mark| (from..=to).contains(&mark.step)).collect();
+        for mark in &within {
+            self.step_ms.add(ms(mark.took));
+            self.raw_ms.add(ms(mark.raw));
+            self.ratio.add(mark.took.as_secs_f64() / mark.raw.as_secs_f64());
+            self.cpu_ms.add(ms(mark.cpu));
+            self.raw_cpu_ms.add(ms(mark.raw_cpu));
+        }
+        if let (Some(first), Some(last)) = (within.first(), within.last())
+            && last.step > first.step
+        {
+            let grown = last.bytes.saturating_sub(first.bytes);
+            self.stored_bytes.add(grown as f64 / (last.step - first.step) as f64);
+        }
+    }
 }
 
 pub(crate) struct Growth {
     pub(crate) around: Vec<Around>,
-    /// Bytes of payloads of one step, over the whole session.
+    /// The last of them over the first, a value for each repetition: by their ratios to the bare
+    /// transactions, by their times, by their processor times.
+    pub(crate) last_over_first: [Samples; 3],
+    /// Bytes of payloads of one step, over the session that grows.
     pub(crate) payload_bytes: Samples,
-    /// Transactions of one step, over the whole session.
+    /// Transactions of one step, over the same.
     pub(crate) transactions: Samples,
-    /// Bytes of the file over bytes of the transcript, at the end.
+    /// Bytes of the file over bytes of all transcripts in it, at the end.
     pub(crate) stored_over_logical: Samples,
 }
 
-/// When the model was asked for a step, and how large the database was then.
-#[derive(Clone, Copy)]
-struct Mark {
-    step: u64,
-    at: Instant,
-    cpu: Duration,
-    bytes: Option<u64>,
-}
-
 pub(crate) async fn measure(settings: &Settings) -> Result<Growth, Failed> {
-    let around = settings.steps.iter().map(|step| Around {
-        step: *step,
-        step_ms: Samples::default(),
-        stored_bytes: Samples::default(),
-        raw_ms: Samples::default(),
-        cpu_ms: Samples::default(),
-        raw_cpu_ms: Samples::default(),
-    });
     let mut growth = Growth {
-        around: around.collect(),
+        around: settings.steps.iter().copied().map(Around::new).collect(),
+        last_over_first: Default::default(),
         payload_bytes: Samples::default(),
         transactions: Samples::default(),
         stored_over_logical: Samples::default(),
     };
     for _ in 0..settings.repetitions {
-        once(settings, &mut growth).await?;
+        let here = repetition(settings, &mut growth).await?;
+        if let (Some(first), Some(last)) = (here.first(), here.last()) {
+            let [by_ratio, by_time, by_cpu] = &mut growth.last_over_first;
+            by_ratio.add(last.ratio.median() / first.ratio.median());
+            by_time.add(last.step_ms.median() / first.step_ms.median());
+            by_cpu.add(last.cpu_ms.median() / first.cpu_ms.median());
+        }
+        for (all, here) in growth.around.iter_mut().zip(&here) {
+            all.step_ms.extend(&here.step_ms);
+            all.raw_ms.extend(&here.raw_ms);
+            all.ratio.extend(&here.ratio);
+            all.cpu_ms.extend(&here.cpu_ms);
+            all.raw_cpu_ms.extend(&here.raw_cpu_ms);
+            all.stored_bytes.extend(&here.stored_bytes);
+        }
     }
     Ok(growth)
 }
 
-fn window(step: u64) -> (u64, u64) {
-    (step.saturating_sub(WINDOW).max(1), step + WINDOW + 1)
-}
-
-/// One session to its end, then as many bare transactions.
-async fn once(settings: &Settings, growth: &mut Growth) -> Result<(), Failed> {
+/// Warms up, then lets young sessions run before and after the one that grows.
+async fn repetition(settings: &Settings, growth: &mut Growth) -> Result<Vec<Around>, Failed> {
     let folder = tempfile::tempdir_in(&settings.folder)?;
-    let store = scene::open(folder.path()).await?;
-    let timed = Timed::new(store.clone());
-    let marks = Arc::new(Mutex::new(Vec::new()));
-    let file = folder.path().join("holdover.db");
-    let edges: Vec<u64> = settings.steps.iter().flat_map(|step| <[u64; 2]>::from(window(*step))).collect();
-    let on_step: scene::OnStep = {
-        let marks = Arc::clone(&marks);
-        Arc::new(move |step| {
-            let (at, cpu) = (Instant::now(), cpu());
-            let (marks, file, edge) = (Arc::clone(&marks), file.clone(), edges.contains(&step));
-            Box::pin(async move {
-                let bytes = if edge { size(&file).await.ok() } else { None };
-                marks.lock().unwrap_or_else(PoisonError::into_inner).push(Mark { step, at, cpu, bytes });
-            })
-        })
-    };
-    let steps = settings.steps.iter().map(|step| window(*step).1).max().unwrap_or(1);
-    let agent = scene::agent(steps, Some(on_step))?;
-    let runtime = scene::runtime(Arc::new(timed.clone()), &agent);
-    let before = store.writer_counts();
-    scene::turn(&runtime, &agent, 0).await?;
-    let transactions = store.writer_counts().groups - before.groups;
-    let bytes = timed.writes().bytes;
-    let logical = logical(&runtime).await?;
-    drop(runtime);
-    store.close().await;
-
-    growth.payload_bytes.add(bytes as f64 / steps as f64);
-    growth.transactions.add(transactions as f64 / steps as f64);
-    let stored = std::fs::metadata(folder.path().join("holdover.db"))?.len();
-    growth.stored_over_logical.add(stored as f64 / logical as f64);
-    let marks = marks.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    for around in &mut growth.around {
-        let (from, to) = window(around.step);
-        let within: Vec<&Mark> = marks.iter().filter(|mark| (from..=to).contains(&mark.step)).collect();
-        // A look at the size falls into the first step of a window, which is left out.
-        for pair in within.windows(2).skip(1) {
-            if let [one, next] = pair {
-                around.step_ms.add(ms(next.at - one.at));
-                around.cpu_ms.add(ms(next.cpu - one.cpu));
-            }
-        }
-        if let (Some(first), Some(last)) = (within.first(), within.last())
-            && let (Some(before), Some(after)) = (first.bytes, last.bytes)
-        {
-            around.stored_bytes.add((after - before) as f64 / (last.step - first.step) as f64);
+    let mut bench = Bench::open(folder.path()).await?;
+    bench.session(WARM_UP).await?;
+    let mut around: Vec<Around> = settings.steps.iter().copied().map(Around::new).collect();
+    let young = around.first().map_or(1, |first| first.window().1);
+    let long = around.iter().map(|around| around.window().1).max().unwrap_or(1);
+    for at in 0..=YOUNG {
+        if at == YOUNG / 2 {
+            let before = (bench.store.writer_counts().groups, bench.timed.writes().bytes);
+            let marks = bench.session(long).await?;
+            around.iter_mut().for_each(|around| around.add(&marks));
+            let after = (bench.store.writer_counts().groups, bench.timed.writes().bytes);
+            growth.transactions.add((after.0 - before.0) as f64 / long as f64);
+            growth.payload_bytes.add((after.1 - before.1) as f64 / long as f64);
+        } else if let Some(first) = around.first_mut() {
+            first.add(&bench.session(young).await?);
         }
     }
-    raw(folder.path(), steps, transactions, bytes, growth).await
+    growth.stored_over_logical.add(bench.close().await?);
+    Ok(around)
 }
 
-/// As many transactions, with as many bytes, in the same folder.
-async fn raw(
-    folder: &Path,
-    steps: u64,
-    transactions: u64,
+/// One step, and then its bare transactions.
+#[derive(Clone, Copy)]
+struct Mark {
+    step: u64,
+    took: Duration,
+    cpu: Duration,
+    raw: Duration,
+    raw_cpu: Duration,
+    /// How large the database was after it.
     bytes: u64,
-    growth: &mut Growth,
-) -> Result<(), Failed> {
-    let mut raw = Raw::open(folder).await?;
-    let per_step = transactions as f64 / steps as f64;
-    let mut took = Vec::new();
-    for _ in 0..transactions {
-        let before = cpu();
-        let time = raw.transaction(1, bytes / transactions.max(1)).await?;
-        took.push((ms(time), ms(cpu() - before)));
+}
+
+struct Bench {
+    file: PathBuf,
+    store: SqliteStore,
+    timed: Timed,
+    raw: Arc<Mutex<Raw>>,
+    sessions: Vec<SessionKey>,
+}
+
+impl Bench {
+    async fn open(folder: &Path) -> Result<Self, Failed> {
+        let store = scene::open(folder).await?;
+        let raw = Raw::open(folder, &store.capabilities()).await?;
+        let (file, timed) = (folder.join("holdover.db"), Timed::new(store.clone()));
+        Ok(Self { file, store, timed, raw: Arc::new(Mutex::new(raw)), sessions: Vec::new() })
     }
-    raw.close().await?;
-    for around in &mut growth.around {
-        let (from, to) = window(around.step);
-        for step in from + 1..to {
-            #[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "places in a list")]
-            let places = (step as f64 * per_step) as usize..((step + 1) as f64 * per_step) as usize;
-            if let Some(of_step) = took.get(places) {
-                around.raw_ms.add(of_step.iter().map(|(time, _)| time).sum());
-                around.raw_cpu_ms.add(of_step.iter().map(|(_, cpu)| cpu).sum());
-            }
+
+    /// A new session of so many steps.
+    async fn session(&mut self, steps: u64) -> Result<Vec<Mark>, Failed> {
+        let course = Arc::new(Mutex::new(Course::default()));
+        let on_step: scene::OnStep = {
+            let (course, timed, raw) = (Arc::clone(&course), self.timed.clone(), Arc::clone(&self.raw));
+            let file = self.file.clone();
+            Arc::new(move |step| {
+                let (course, timed, raw) = (Arc::clone(&course), timed.clone(), Arc::clone(&raw));
+                let file = file.clone();
+                Box::pin(async move {
+                    let mut course = course.lock().await;
+                    if let Err(error) = course.step_begins(step, &timed, &raw, &file).await {
+                        course.failed = Some(error);
+                    }
+                })
+            })
+        };
+        let agent = scene::agent(Turn { steps, words: 0, on_step: Some(on_step) })?;
+        let runtime = scene::runtime(Arc::new(self.timed.clone()), &agent);
+        self.sessions.push(scene::turn(&runtime, &agent, self.sessions.len()).await?);
+        let mut course = course.lock().await;
+        match course.failed.take() {
+            Some(error) => Err(error),
+            None => Ok(std::mem::take(&mut course.marks)),
         }
     }
-    Ok(())
+
+    /// Bytes of the file over bytes of the transcripts.
+    async fn close(self) -> Result<f64, Failed> {
+        let mut logical = 0;
+        let all = [MessageRange::new(MessageSeq(1), MessageSeq(u64::MAX))];
+        for key in &self.sessions {
+            let messages = self.store.read_messages(key, &all).await?;
+            logical += messages.iter().map(|message| message.payload.len() as u64).sum::<u64>();
+        }
+        self.store.close().await;
+        if let Some(raw) = Arc::into_inner(self.raw) {
+            raw.into_inner().close().await?;
+        }
+        Ok(std::fs::metadata(&self.file)?.len() as f64 / logical as f64)
+    }
+}
+
+/// A session on its way.
+#[derive(Default)]
+struct Course {
+    marks: Vec<Mark>,
+    began: Option<(u64, Instant, Duration)>,
+    failed: Option<Failed>,
+}
+
+impl Course {
+    /// The step before is over once its last write is acknowledged. Its bare transactions follow at once: one
+    /// for each write, with as many bytes.
+    async fn step_begins(
+        &mut self,
+        step: u64,
+        timed: &Timed,
+        raw: &Mutex<Raw>,
+        file: &Path,
+    ) -> Result<(), Failed> {
+        timed.settled().await;
+        let (now, worked) = (Instant::now(), cpu());
+        let writes = timed.take_recent();
+        if let Some((step, began, worked_before)) = self.began.take() {
+            let mut raw = raw.lock().await;
+            let mut bare = Duration::ZERO;
+            for bytes in writes {
+                bare += raw.transaction(1, bytes).await?;
+            }
+            let raw_cpu = cpu() - worked;
+            let bytes = size(file).await?;
+            let (took, cpu) = (now - began, worked - worked_before);
+            self.marks.push(Mark { step, took, cpu, raw: bare, raw_cpu, bytes });
+        }
+        self.began = Some((step, Instant::now(), cpu()));
+        Ok(())
+    }
 }
 
 /// The bytes of the database, as its newest transaction left it.
@@ -164,14 +257,4 @@ async fn size(file: &Path) -> Result<u64, Failed> {
         .await?;
     conn.close().await?;
     Ok(u64::try_from(row.try_get::<i64, _>(0)?)?)
-}
-
-/// The bytes of the transcript.
-async fn logical(runtime: &holdover::Runtime) -> Result<u64, Failed> {
-    use holdover::core::ids::MessageSeq;
-    use holdover::core::store::MessageRange;
-    let key = holdover::SessionKey::new(holdover::TenantId::new("acme")?, holdover::SessionId::new("s0")?);
-    let all = [MessageRange::new(MessageSeq(1), MessageSeq(u64::MAX))];
-    let messages = runtime.store().read_messages(&key, &all).await?;
-    Ok(messages.iter().map(|message| message.payload.len() as u64).sum())
 }

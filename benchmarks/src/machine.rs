@@ -29,6 +29,7 @@ pub(crate) async fn facts(folder: &Path) -> Result<Facts, Failed> {
     say("load before", load());
     say("sync of a 4 KB append, ms: median (p10–p90)", sync_ms(folder)?.to_string());
     say("holdover", env!("CARGO_PKG_VERSION").to_owned());
+    say("commit", commit());
     say("compiler", env!("BENCHMARKS_RUSTC").to_owned());
     say("build", if cfg!(debug_assertions) { "debug: the times mean nothing" } else { "release" }.to_owned());
     let place = tempfile::tempdir_in(folder)?;
@@ -45,6 +46,23 @@ fn processor() -> String {
     let model = text.lines().find(|line| line.starts_with("model name"));
     let name = model.and_then(|line| line.split_once(": ")).map(|(_, name)| name.trim().to_owned());
     name.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+}
+
+/// The commit whose sources these are, and whether they were changed since.
+fn commit() -> String {
+    let said = std::process::Command::new("git")
+        .args([
+            "-C",
+            env!("CARGO_MANIFEST_DIR"),
+            "describe",
+            "--always",
+            "--exclude=*",
+            "--abbrev=12",
+            "--dirty",
+        ])
+        .output();
+    let commit = said.map(|said| String::from_utf8_lossy(&said.stdout).trim().to_owned()).unwrap_or_default();
+    if commit.is_empty() { "unknown".to_owned() } else { commit.replace("-dirty", ", changed since") }
 }
 
 fn load() -> String {

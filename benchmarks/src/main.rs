@@ -10,6 +10,7 @@ mod report;
 mod scene;
 mod sessions;
 mod stats;
+mod streams;
 mod timed;
 
 use std::path::PathBuf;
@@ -37,9 +38,11 @@ struct Arguments {
 enum What {
     /// One session, early and late.
     Growth,
+    /// A model that answers word by word.
+    Streams,
     /// Many sessions at once.
     Sessions,
-    /// Both.
+    /// All of it.
     All,
 }
 
@@ -76,15 +79,11 @@ async fn run(arguments: Arguments) -> Result<(), Failed> {
         return Err(format!("{}: is no folder", settings.folder.display()).into());
     }
     let facts = machine::facts(&settings.folder).await?;
-    let growth = match arguments.what {
-        What::Growth | What::All => Some(growth::measure(settings).await?),
-        What::Sessions => None,
-    };
-    let together = match arguments.what {
-        What::Sessions | What::All => sessions::measure(settings).await?,
-        What::Growth => Vec::new(),
-    };
-    let text = report::write(&command(), &facts, growth.as_ref(), &together);
+    let asked = |what| [what, What::All].contains(&arguments.what);
+    let growth = if asked(What::Growth) { Some(growth::measure(settings).await?) } else { None };
+    let streamed = if asked(What::Streams) { streams::measure(settings).await? } else { Vec::new() };
+    let together = if asked(What::Sessions) { sessions::measure(settings).await? } else { Vec::new() };
+    let text = report::write(&command(), &facts, growth.as_ref(), &streamed, &together);
     tell(&text);
     if let Some(file) = &arguments.report {
         std::fs::write(file, &text).map_err(|error| format!("{}: {error}", file.display()))?;

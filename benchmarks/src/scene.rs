@@ -1,15 +1,17 @@
-//! What is measured: an agent as a service would embed it, with a model that answers at once.
+//! What is measured: an agent as a service would embed it, with a model that answers at once or word by word.
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
+use futures::{StreamExt, stream};
 use holdover::{
     Access, Agent, AgentError, Agents, AnswerPart, EffectClass, Execute, Limits, Model, ModelAnswer,
     ModelError, ModelEvent, ModelRequest, ModelStream, OutcomeKind, ResourceProfile, RunsOn, Runtime,
-    RuntimeOptions, SessionId, SqliteOptions, SqliteStore, StateStore, StopReason, TenantId, TokenUsage,
-    Tool, ToolCall, ToolError, ToolName, ToolOutput, ToolReturn, ToolSpec,
+    RuntimeOptions, SessionId, SessionKey, SqliteOptions, SqliteStore, StateStore, StopReason, TenantId,
+    TokenUsage, Tool, ToolCall, ToolError, ToolName, ToolOutput, ToolReturn, ToolSpec,
 };
 use serde_json::{Value, json};
 
@@ -21,31 +23,46 @@ pub(crate) const RESULT_BYTES: usize = 4096;
 /// Called when the model is asked for a step.
 pub(crate) type OnStep = Arc<dyn Fn(u64) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// Asks for one tool call at each step up to the last, then says one sentence.
-struct AtOnce {
-    steps: u64,
-    on_step: Option<OnStep>,
+/// So far lie two words apart that are said one by one.
+pub(crate) const WORDS_APART: Duration = Duration::from_millis(20);
+
+/// What an agent does in a turn: so many steps with one call, and one more that says a sentence.
+#[derive(Clone, Default)]
+pub(crate) struct Turn {
+    pub(crate) steps: u64,
+    /// Words that are said one by one before each call.
+    pub(crate) words: usize,
+    pub(crate) on_step: Option<OnStep>,
 }
 
+struct Scripted(Turn);
+
 #[async_trait]
-impl Model for AtOnce {
+impl Model for Scripted {
     fn name(&self) -> &str {
-        "scripted:at-once"
+        "scripted:benchmark"
     }
 
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
-        if let Some(on_step) = &self.on_step {
+        let Turn { steps, words, on_step } = &self.0;
+        if let Some(on_step) = on_step {
             on_step(request.step).await;
         }
-        let (part, stop) = if request.step <= self.steps {
+        let (words, parts, stop) = if request.step <= *steps {
+            let text = Some("word ".repeat(*words)).filter(|text| !text.is_empty()).map(AnswerPart::Text);
             let arguments = json!({ "about": "growth", "step": request.step }).to_string();
-            (AnswerPart::Call { tool: "send".into(), arguments }, StopReason::ToolUse)
+            let call = AnswerPart::Call { tool: "send".into(), arguments };
+            (*words, text.into_iter().chain([call]).collect(), StopReason::ToolUse)
         } else {
-            (AnswerPart::Text("All of it is done.".into()), StopReason::EndTurn)
+            (0, vec![AnswerPart::Text("All of it is done.".into())], StopReason::EndTurn)
         };
         let usage = TokenUsage { input: 1000, output: 100, ..TokenUsage::default() };
-        let answer = ModelAnswer { parts: vec![part], stop, usage };
-        Ok(Box::pin(futures::stream::iter([Ok(ModelEvent::Finished(answer))])))
+        let answer = ModelAnswer { parts, stop, usage };
+        let words = stream::iter(0..words).then(|_| async {
+            tokio::time::sleep(WORDS_APART).await;
+            Ok(ModelEvent::Text("word ".to_owned()))
+        });
+        Ok(Box::pin(words.chain(stream::iter([Ok(ModelEvent::Finished(answer))]))))
     }
 }
 
@@ -92,12 +109,12 @@ impl Tool for Letters {
     }
 }
 
-/// An agent whose turns have so many steps with a call, and one more that ends them.
-pub(crate) fn agent(steps: u64, on_step: Option<OnStep>) -> Result<Arc<Agent>, Failed> {
+/// An agent whose turns are so.
+pub(crate) fn agent(turn: Turn) -> Result<Arc<Agent>, Failed> {
     let limits = Limits { max_steps: u32::MAX, max_run_ms: None, ..Limits::default() };
     let agent: Result<Agent, AgentError> = Agent::builder("benchmark")
         .instructions("Send one letter at a time.")
-        .model(AtOnce { steps, on_step })
+        .model(Scripted(turn))
         .tool(Letters::new()?)
         .limits(limits)
         .build();
@@ -115,13 +132,19 @@ pub(crate) fn runtime(store: Arc<dyn StateStore>, agent: &Arc<Agent>) -> Runtime
 }
 
 /// One turn in a session of its own.
-pub(crate) async fn turn(runtime: &Runtime, agent: &Arc<Agent>, session: usize) -> Result<(), Failed> {
+pub(crate) async fn turn(
+    runtime: &Runtime,
+    agent: &Arc<Agent>,
+    session: usize,
+) -> Result<SessionKey, Failed> {
     let request = Execute::new(TenantId::new("acme")?, Arc::clone(agent), "Begin.")
         .in_session(SessionId::new(format!("s{session}"))?);
-    let outcome = runtime.execute(request).await?.outcome().await?;
+    let run = runtime.execute(request).await?;
+    let key = run.key().clone();
+    let outcome = run.outcome().await?;
     if outcome.kind() == OutcomeKind::Completed {
-        Ok(())
+        Ok(key)
     } else {
-        Err(format!("session s{session}: the turn ended otherwise: {outcome:?}").into())
+        Err(format!("{key}: the turn ended otherwise: {outcome:?}").into())
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hdrhistogram::Histogram;
+use holdover::StateStore;
 
 use crate::raw::Raw;
-use crate::scene;
+use crate::scene::{self, Turn};
 use crate::stats::Samples;
 use crate::timed::{Timed, histogram};
 use crate::{Failed, Settings};
@@ -55,7 +56,7 @@ async fn once(settings: &Settings, together: &mut Together) -> Result<(), Failed
     let folder = tempfile::tempdir_in(&settings.folder)?;
     let store = scene::open(folder.path()).await?;
     let timed = Timed::new(store.clone());
-    let agent = scene::agent(together.steps as u64, None)?;
+    let agent = scene::agent(Turn { steps: together.steps as u64, ..Turn::default() })?;
     let runtime = scene::runtime(Arc::new(timed.clone()), &agent);
     let before = store.writer_counts();
     let began = Instant::now();
@@ -65,6 +66,7 @@ async fn once(settings: &Settings, together: &mut Together) -> Result<(), Failed
     let after = store.writer_counts();
     let written = timed.writes();
     drop(runtime);
+    let capabilities = store.capabilities();
     store.close().await;
 
     let steps = (together.sessions * together.steps) as f64;
@@ -73,7 +75,7 @@ async fn once(settings: &Settings, together: &mut Together) -> Result<(), Failed
     together.commit_us.add(&written.latency)?;
     together.writes_per_transaction.add(writes as f64 / transactions.max(1) as f64);
 
-    let mut raw = Raw::open(folder.path()).await?;
+    let mut raw = Raw::open(folder.path(), &capabilities).await?;
     let bytes = written.bytes / writes.max(1);
     let mut took = 0.0;
     for at in 0..transactions {

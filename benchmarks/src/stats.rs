@@ -22,6 +22,10 @@ impl Samples {
         self.0.push(value);
     }
 
+    pub(crate) fn extend(&mut self, others: &Self) {
+        self.0.extend(&others.0);
+    }
+
     pub(crate) fn median(&self) -> f64 {
         self.at(0.5)
     }

@@ -8,6 +8,7 @@ use hdrhistogram::Histogram;
 use holdover::core::ids::{CheckpointId, Fence, InboxSeq};
 use holdover::core::store::*;
 use holdover::{SessionKey, SqliteStore};
+use tokio::sync::watch;
 
 /// What was written, and how long that took.
 #[derive(Clone)]
@@ -16,6 +17,8 @@ pub(crate) struct Writes {
     pub(crate) latency: Histogram<u64>,
     /// Bytes of their payloads.
     pub(crate) bytes: u64,
+    /// The same, write by write, since they were taken.
+    recent: Vec<u64>,
 }
 
 /// A store whose commits and stagings are timed, as its caller sees them.
@@ -23,24 +26,41 @@ pub(crate) struct Writes {
 pub(crate) struct Timed {
     inner: SqliteStore,
     writes: Arc<Mutex<Writes>>,
+    out: Arc<watch::Sender<usize>>,
 }
 
 impl Timed {
     pub(crate) fn new(inner: SqliteStore) -> Self {
-        let writes = Writes { latency: histogram(), bytes: 0 };
-        Self { inner, writes: Arc::new(Mutex::new(writes)) }
+        let writes = Writes { latency: histogram(), bytes: 0, recent: Vec::new() };
+        Self { inner, writes: Arc::new(Mutex::new(writes)), out: Arc::new(watch::Sender::new(0)) }
     }
 
     pub(crate) fn writes(&self) -> Writes {
         self.writes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Waits until no write is on its way.
+    pub(crate) async fn settled(&self) {
+        let mut out = self.out.subscribe();
+        // It never closes: this store holds the other end.
+        let _ = out.wait_for(|out| *out == 0).await;
+    }
+
+    /// The bytes of each write since the last time.
+    pub(crate) fn take_recent(&self) -> Vec<u64> {
+        std::mem::take(&mut self.writes.lock().unwrap_or_else(PoisonError::into_inner).recent)
+    }
+
     async fn timed<T>(&self, bytes: u64, write: impl Future<Output = T>) -> T {
+        self.out.send_modify(|out| *out += 1);
         let began = Instant::now();
         let outcome = write.await;
         let mut writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
         writes.latency.saturating_record(micros(began.elapsed()));
         writes.bytes += bytes;
+        writes.recent.push(bytes);
+        drop(writes);
+        self.out.send_modify(|out| *out -= 1);
         outcome
     }
 }

@@ -19,9 +19,16 @@ fn all_of_it_runs_and_is_reported() {
     let report = std::fs::read_to_string(file).unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), report.trim());
     assert!(!report.contains("NaN") && !report.contains("inf"), "something was not measured: {report}");
-    for part in
-        ["| processor |", "| synchronous | full |", "| 12 |", "| 3 | 106 |", "step 12 takes", "--steps 2,12"]
-    {
+    for part in [
+        "| processor |",
+        "| commit |",
+        "| synchronous | full |",
+        "| 12 |",
+        "| 3 | 106 |",
+        "step 12 over step 2",
+        "| 50 | ",
+        "--steps 2,12",
+    ] {
         assert!(report.to_lowercase().contains(&part.to_lowercase()), "{part}: {report}");
     }
 }

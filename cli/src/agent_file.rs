@@ -12,6 +12,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserial
 use toml::Spanned;
 
 use crate::exit::Failure;
+use crate::input::small_file;
 use crate::print::one_line;
 use crate::source::{Blueprint, Recipe};
 
@@ -125,7 +126,7 @@ pub(crate) struct Instead {
 /// Errors are of wrong use, in one line that names the file, and the line and the key where there is one.
 pub(crate) fn read(path: &Path, instead: &Instead) -> Result<Blueprint, Failure> {
     let refuse = |why: String| Failure::wrong_use(format!("{}: {why}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
+    let text = small_file(path).map_err(refuse)?;
     let folder = path.canonicalize().map_err(|error| refuse(error.to_string()))?;
     let folder = folder.parent().unwrap_or(Path::new("/")).to_owned();
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -174,9 +175,8 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         (Some(text), None) => text,
         (None, Some(path)) => {
             let place = folder.join(path.get_ref());
-            std::fs::read_to_string(&place).map_err(|error| {
-                at(path.span(), format!("instructions_file: {}: {error}", place.display()))
-            })?
+            small_file(&place)
+                .map_err(|why| at(path.span(), format!("instructions_file: {}: {why}", place.display())))?
         }
         (None, None) => String::new(),
     };

@@ -40,6 +40,19 @@ impl Exit {
         }
     }
 
+    /// The same when what was printed did not reach its reader: success is none then, all else stays as it was.
+    pub(crate) fn with_output_lost(self) -> Self {
+        match self {
+            Self::Completed => Self::Failed,
+            Self::Failed
+            | Self::WrongUse
+            | Self::Suspended
+            | Self::Stopped
+            | Self::Killed
+            | Self::Terminated => self,
+        }
+    }
+
     /// What the outcome of a run means for the process that followed it.
     pub(crate) fn of(kind: OutcomeKind) -> Self {
         match kind {
@@ -104,6 +117,15 @@ impl From<RuntimeError> for Failure {
                 "session {}: it is {status}: there is nothing to take up; say something with holdover send",
                 key.id
             )),
+            RuntimeError::TooLong { key, pending, what, bytes, bytes_max } => Self::wrong_use(format!(
+                "session {}: call {}: {what}: {bytes} bytes, at most {bytes_max} are allowed",
+                key.id,
+                pending.parts().map_or_else(|| pending.to_string(), |(_, call)| call.to_string()),
+            )),
+            RuntimeError::Gone { key } => Self::failed(format!(
+                "session {}: the cursor is of another session, or of one of this name that was deleted",
+                key.id
+            )),
             RuntimeError::KeyConflict { .. }
             | RuntimeError::OtherAgent { .. }
             | RuntimeError::AgentUnknown { .. }
@@ -115,7 +137,6 @@ impl From<RuntimeError> for Failure {
             | RuntimeError::Unanswered { .. }
             | RuntimeError::Running { .. }
             | RuntimeError::Contended { .. }
-            | RuntimeError::Gone { .. }
             | RuntimeError::Unreadable { .. }
             | RuntimeError::Start(_)
             | RuntimeError::Panicked { .. }

@@ -2,12 +2,16 @@
 
 use std::fs::File;
 use std::io::{IsTerminal, Read};
+use std::path::Path;
 
 use crate::exit::Failure;
 use crate::print::note;
 
 /// The most that is read from standard input or from a file.
 const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// The most that is read from a file that somebody wrote by hand.
+const SMALL_FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The word itself, or standard input for `-`.
 pub(crate) fn text_of(word: &str) -> Result<String, Failure> {
@@ -40,16 +44,40 @@ pub(crate) fn message_of(word: Option<&str>) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn read(name: &str, from: impl Read) -> Result<String, Failure> {
-    let mut text = String::new();
-    match from.take(INPUT_BYTES_MAX + 1).read_to_string(&mut text) {
-        Ok(bytes) if bytes as u64 > INPUT_BYTES_MAX => {
-            Err(Failure::wrong_use(format!("{name}: more than {INPUT_BYTES_MAX} bytes")))
-        }
-        Ok(_) => Ok(text.trim_end().to_owned()),
-        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
-            Err(Failure::wrong_use(format!("{name}: is no UTF-8 text")))
-        }
-        Err(error) => Err(Failure::failed(format!("{name}: {error}"))),
+/// The text of a file that says how something is done: an agent file, its instructions. Why there is none, without
+/// the file's name.
+pub(crate) fn small_file(path: &Path) -> Result<String, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    match bounded(file, SMALL_FILE_BYTES_MAX) {
+        Ok(text) => Ok(text),
+        Err(NoText::Long) => Err(format!("more than {SMALL_FILE_BYTES_MAX} bytes")),
+        Err(NoText::Bytes) => Err("is no UTF-8 text".to_owned()),
+        Err(NoText::Unread(error)) => Err(error.to_string()),
     }
+}
+
+fn read(name: &str, from: impl Read) -> Result<String, Failure> {
+    match bounded(from, INPUT_BYTES_MAX) {
+        Ok(text) => Ok(text.trim_end().to_owned()),
+        Err(NoText::Long) => Err(Failure::wrong_use(format!("{name}: more than {INPUT_BYTES_MAX} bytes"))),
+        Err(NoText::Bytes) => Err(Failure::wrong_use(format!("{name}: is no UTF-8 text"))),
+        Err(NoText::Unread(error)) => Err(Failure::failed(format!("{name}: {error}"))),
+    }
+}
+
+/// Why something that was read is no text.
+enum NoText {
+    Long,
+    Bytes,
+    Unread(std::io::Error),
+}
+
+/// All that there is to read, if it has at most `most` bytes; no more than that is read.
+fn bounded(from: impl Read, most: u64) -> Result<String, NoText> {
+    let mut bytes = Vec::new();
+    from.take(most + 1).read_to_end(&mut bytes).map_err(NoText::Unread)?;
+    if bytes.len() as u64 > most {
+        return Err(NoText::Long);
+    }
+    String::from_utf8(bytes).map_err(|_| NoText::Bytes)
 }

@@ -12,6 +12,7 @@ mod print;
 mod signals;
 mod source;
 mod store;
+mod temporary;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -38,21 +39,25 @@ fn main() -> ExitCode {
         runtime.shutdown_timeout(SHUTDOWN);
         ended
     });
-    let ended = match (ended, print::lost()) {
-        (Ok(Exit::Completed), Some(why)) => Err(Failure::failed(format!("standard output: {why}"))),
-        (ended, _) => ended.map_err(|failure| failure.on_store(&cli.common.store)),
-    };
-    match ended {
-        Ok(exit) => exit.into(),
-        Err(Failure { exit, line }) => {
-            note(&format!("error: {line}"));
-            exit.into()
+    let exit = ended.unwrap_or_else(|failure| {
+        let Failure { exit, line } = failure.on_store(&cli.common.store);
+        note(&format!("error: {line}"));
+        exit
+    });
+    match print::lost() {
+        Some(why) => {
+            note(&format!("error: standard output: {why}"));
+            exit.with_output_lost().into()
         }
+        None => exit.into(),
     }
 }
 
 async fn perform(cli: &Cli) -> Result<Exit, Failure> {
     let common = &cli.common;
+    if common.json && !cli.command.speaks_json() {
+        return Err(Failure::wrong_use("--json: this command prints nothing for programs"));
+    }
     match &cli.command {
         Command::Run(args) => commands::run::run(common, args).await,
         Command::Send(args) => commands::run::send(common, args).await,
@@ -81,8 +86,6 @@ fn log(command: &Command) -> Result<(), Failure> {
         Ok(filter) if !filter.trim().is_empty() => filter,
         Ok(_) | Err(_) => default.to_owned(),
     };
-    // The provider library logs whole requests.
-    let filter = if filter.contains("genai") { filter } else { format!("{filter},genai=off") };
     let filter = EnvFilter::try_new(&filter)
         .map_err(|error| Failure::wrong_use(format!("HOLDOVER_LOG {filter:?}: {error}")))?;
     tracing_subscriber::fmt()

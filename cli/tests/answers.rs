@@ -71,7 +71,9 @@ fn a_refusal_reaches_the_model() {
     fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
     fixture.run(&["deny", "s", "--reason", "not today"]).ends(0).says("Not written.");
     assert!(!fixture.has("files/note.txt"));
-    fixture.run(&["sessions", "messages", "s"]).ends(0).says("• denied: not today  (c1-0)");
+    let told = fixture.run(&["sessions", "messages", "s"]).ends(0).says("• denied: not today  (c1-0)");
+    let result = told.out.split("← write_file denied").nth(1).expect("the result that the model reads");
+    assert!(result.contains("not today"), "{told:#?}");
 }
 
 #[test]
@@ -230,7 +232,7 @@ fn several_calls_are_decided_at_once_also_of_several_sessions() {
     let waiting = fixture.run(&["sessions", "pending", "t", "--json"]).ends(0).lines();
     let ids: Vec<&str> = waiting.iter().map(|line| line["pending"].as_str().expect("an id")).collect();
     let made_up = &["approve", ids[0], "made-up"];
-    fixture.run(made_up).fails(1, &["made-up", "no call waits under this id"]);
+    fixture.run(made_up).fails(1, &["made-up", "no call was asked about under this id"]);
     assert_eq!(fixture.run(&["sessions", "pending"]).ends(0).out.matches("waits for approval").count(), 2);
     fixture.run(&["deny", ids[0], ids[1], "--reason", "no"]).ends(0).says("Not written.");
     fixture.run(&["approve", "s", "c1-0", "c1-1", "--edit", "{}"]).fails(2, &["fit one call"]);

@@ -56,6 +56,10 @@ fn an_agent_file_that_is_no_agent_begins_nothing() {
     fixture.run(&["run", "bytes.toml", "hello"]).fails(2, &["bytes.toml: ", "UTF-8"]);
     fixture.run(&["run", "files", "hello"]).fails(2, &["files: ", "directory"]);
     fixture.run(&["run", "no/such/agent.toml", "hello"]).fails(2, &["no/such/agent.toml: "]);
+    fixture.run(&["run", "/dev/zero", "hello"]).fails(2, &["/dev/zero: more than 1048576 bytes"]);
+    fixture.write("endless.toml", &format!("{model}instructions_file = '/dev/zero'\n"));
+    let endless = ["endless.toml: line 2: instructions_file: /dev/zero: more than"];
+    fixture.run(&["run", "endless.toml", "hello"]).fails(2, &endless);
     fixture.write(
         "script.toml",
         &format!("[[turns]]\ncalls = [{{ tool = 'x', arguments = {{ x = {} }} }}]\n", deep_list()),
@@ -144,15 +148,30 @@ fn what_a_model_or_a_client_writes_may_be_as_deep_and_as_long_as_it_likes() {
     let told = fixture.run(&["sessions", "messages", "a", "--json"]).ends(0).lines();
     assert!(told.iter().any(|line| line["message"]["content"] == deep_list().as_str()), "as it was written");
 
-    // Ten megabytes: taken, and judged by the tool and by the limits.
+    fixture.run_with(&["send", "a", "-"], &"x".repeat(10_000_000)).ends(0).says("Well.");
+}
+
+#[test]
+fn an_answer_that_is_too_long_is_not_taken_and_its_call_waits_as_before() {
+    let fixture = Fixture::new();
     let long = "x".repeat(10_000_000);
     fixture.run(&["run", "agent.toml", "--session", "b", "ask"]).ends(10);
-    fixture.run_with(&["answer", "b", "-"], &long).ends(0).says("at most 1048576 are allowed");
     fixture.run(&["run", "agent.toml", "--session", "c", "write"]).ends(10);
+    let agent = fixture.read("agent.toml");
+    fixture.write("agent.toml", &format!("{agent}\n[limits]\nresult_bytes_max = 4\n"));
+    fixture.run(&["run", "agent.toml", "--session", "d", "ask"]).ends(10);
     fixture.write("long.json", &format!(r#"{{"path": "note.txt", "content": "{long}"}}"#));
-    fixture.run(&["approve", "c", "--edit", "@long.json"]).ends(0).says("10000000 bytes are too many");
-    fixture.run_with(&["send", "a", "-"], &long).ends(0).says("Well.");
-    assert!(!fixture.has("files/note.txt"));
+    let before = contents(&fixture);
+    let ran = fixture.run_with(&["answer", "b", "-"], &long);
+    ran.fails(2, &["session b: call c1-0: result: 10000000 bytes, at most 1048576 are allowed"]);
+    let ran = fixture.run(&["approve", "c", "--edit", "@long.json"]);
+    ran.fails(2, &["session c: call c1-0: arguments: 100000", "bytes, at most 8388608 are allowed"]);
+    let ran = fixture.run(&["answer", "d", "a long story"]);
+    ran.fails(2, &["session d: call c1-0: result: 12 bytes, at most 4 are allowed"]);
+    assert_eq!(contents(&fixture), before, "nothing was changed");
+    fixture.run(&["answer", "b", "blue"]).ends(0).says("Blue it is.");
+    fixture.run(&["answer", "d", "blue"]).ends(0).says("Blue it is.");
+    fixture.run(&["approve", "c"]).ends(0).says("Written.");
 }
 
 #[test]
@@ -222,6 +241,13 @@ fn a_reader_without_room_is_said_so() {
     let said = String::from_utf8(output.stderr).expect("UTF-8");
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.starts_with("error: standard output: ") && said.lines().count() == 1, "{said}");
+    // How the session stands is said by the code, as ever, and that it could not be printed besides.
+    let output = fixture.command(&["run", "agent.toml", "--session", "w", "ask"]).stdout(full()).output();
+    let output = output.expect("it starts");
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(10), "{said}");
+    assert!(said.starts_with("error: standard output: ") && said.lines().count() == 1, "{said}");
+    fixture.run(&["answer", "w", "blue"]).ends(0);
     // What was done is done.
     let output = fixture.command(&["send", "s", "hello again"]).stdout(full()).output().expect("it starts");
     assert_eq!(output.status.code(), Some(1));

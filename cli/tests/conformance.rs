@@ -76,6 +76,7 @@ fn reports_go_where_they_are_told_to() {
     assert!(fixture.read("r.xml").starts_with("<?xml "));
     assert!(fixture.read("r.svg.json").contains("brightgreen"));
     let ran = fixture.run(&["conformance", "--store", "memory", "--json", "--filter", CASE]).ends(1);
+    assert_eq!(ran.out.lines().count(), 1, "one object a line");
     let json: Value = serde_json::from_str(&ran.out).expect("JSON alone");
     assert_eq!(json["cases"][0]["status"], "PASSED");
     assert!(ran.err.contains("incomplete: core, 1 passed"), "{ran:#?}");

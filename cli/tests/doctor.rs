@@ -80,6 +80,23 @@ fn a_store_that_does_not_open_is_described_as_far_as_it_goes() {
 }
 
 #[test]
+fn a_store_that_this_user_cannot_write_is_not_healthy() {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);
+    fixture.shell("chmod 777 . && chmod 444 holdover.db").ends(0);
+    // Who may do everything must become somebody else first.
+    let other = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+    let doctor = format!("[ $(id -u) = 0 ] && as='{other}'; $as {} doctor", support::HOLDOVER);
+    let report = fixture.shell(&format!("{doctor} --json")).ends(1).last();
+    assert_eq!((&report["writable"], &report["healthy"]), (&false.into(), &false.into()));
+    assert_eq!(report["stuck"], serde_json::json!([]));
+    let said = fixture.shell(&doctor).ends(1);
+    said.says("writable  no, not by this user: holdover.db: Permission denied");
+    fixture.shell("chmod 644 holdover.db").ends(0);
+    assert_eq!(fixture.run(&["doctor", "--json"]).ends(0).last()["writable"], true);
+}
+
+#[test]
 fn a_session_that_nobody_takes_is_stuck_until_a_worker_comes() {
     let fixture = Fixture::new();
     fixture.run(&["run", "agent.toml", "--session", "s", "--detach", "hello"]).ends(0);

@@ -104,10 +104,84 @@ fn a_shell_gets_its_completions() {
 }
 
 #[test]
-fn quiet_prints_how_it_ended_and_nothing_else() {
+fn quiet_prints_the_answer_or_how_it_ended_and_nothing_else() {
     let fixture = Fixture::new();
     let ran = fixture.run(&["run", "agent.toml", "--session", "s", "--quiet", "hello"]).ends(0);
-    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("session s: completed (model_stop)\n", ""));
-    fixture.run(&["run", "agent.toml", "--session", "t", "-q", "write"]).ends(10).command("approve");
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("Good day.\n", ""));
+    let waits = fixture.run(&["run", "agent.toml", "--session", "t", "-q", "write"]).ends(10);
+    assert!(waits.out.starts_with("session t: suspended_client_tool: 1 call waits\n"), "{waits:#?}");
+    let ran = fixture.shell(&format!("{} -q", waits.command("approve"))).ends(0);
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("Written.\n", ""), "the last that it said");
+    fixture.write("mute.toml", "turns = [{ say = ' ' }]");
+    let mute = ["run", "agent.toml", "--model", "scripted:mute.toml", "--session", "m", "-q", "hello"];
+    let ran = fixture.run(&mute).ends(0);
+    assert_eq!(ran.out, "session m: completed (model_stop)\n", "there is no answer");
+    let ran = fixture.run_on_terminal(&["send", "s", "-q", "hello"]).ends(0);
+    assert_eq!(ran.out.replace('\r', ""), "Good day.\n");
     fixture.run(&["sessions", "list", "-q", "--json"]).ends(2);
+}
+
+#[test]
+fn who_follows_a_quiet_session_ends_with_its_reader() {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);
+    let follow = format!("timeout 50 {} events s --follow", support::HOLDOVER);
+    let lines = fixture.run(&["events", "s"]).ends(0).out.lines().count();
+    // The reader goes away in the middle, and after all that there is to read.
+    for wanted in [1, lines] {
+        let ran = fixture.shell(&format!("{{ {follow}; echo \"code $?\" >&2; }} | head -n {wanted}")).ends(0);
+        assert_eq!((ran.out.lines().count(), ran.err.as_str()), (wanted, "code 0\n"), "{ran:#?}");
+    }
+}
+
+#[test]
+fn a_cursor_of_another_session_is_not_said_to_be_of_a_deleted_one() {
+    let fixture = Fixture::new();
+    for session in ["s", "t"] {
+        fixture.run(&["run", "agent.toml", "--session", session, "hello"]).ends(0);
+    }
+    let last = fixture.run(&["events", "t", "--json"]).ends(0).last();
+    let ran = fixture.run(&["events", "s", "--after", last["cursor"].as_str().unwrap()]);
+    ran.fails(1, &["session s: the cursor is of another session, or of one of this name that was deleted"]);
+}
+
+#[test]
+fn looking_changes_no_file() {
+    let fixture = Fixture::new();
+    fixture.write("empty.db", "");
+    fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);
+    fixture.set_schema("holdover.db", 1);
+    let before = std::fs::read(fixture.path("holdover.db")).expect("a file");
+    for words in [
+        &["sessions", "list"][..],
+        &["sessions", "show", "s"],
+        &["sessions", "messages", "s"],
+        &["sessions", "runs", "s"],
+        &["sessions", "pending"],
+        &["sessions", "history", "s"],
+        &["sessions", "checkpoints", "s"],
+        &["events", "s"],
+    ] {
+        fixture.run(words).fails(1, &["has schema 1, the newest is"]);
+        assert_eq!(std::fs::read(fixture.path("holdover.db")).expect("a file"), before, "{words:?}");
+    }
+    let in_empty =
+        [&["sessions", "list"][..], &["events", "s"], &["sessions", "delete", "s"], &["send", "s", "x"]];
+    for words in in_empty {
+        let ran = fixture.run(&[words, &["--store", "sqlite:empty.db"]].concat());
+        ran.fails(1, &["sqlite:empty.db", "is empty"]);
+        assert_eq!(std::fs::metadata(fixture.path("empty.db")).expect("a file").len(), 0, "{words:?}");
+    }
+    let ran = fixture.run(&["sessions", "list", "--store", "sqlite:agent.toml/x.db"]);
+    ran.fails(1, &["agent.toml/x.db", "Not a directory"]);
+}
+
+#[test]
+fn a_shell_offers_what_there_is_to_choose_from() {
+    let bash = Fixture::new().run(&["completions", "bash"]).ends(0).out;
+    let all = "idle active suspended interrupted failed aborted";
+    for words in ["core durable distributed", all, "idle interrupted failed aborted"] {
+        assert!(bash.contains(&format!("\"{words}\"")), "{words}");
+    }
+    assert!(!bash.contains("--child"), "what the suite starts is nobody else's");
 }

@@ -132,6 +132,14 @@ fn a_worker_draws_what_it_runs() {
 }
 
 #[test]
+fn the_suite_draws_how_far_it_is_and_leaves_its_tree_alone() {
+    let fixture = Fixture::new();
+    let ran = fixture.run_on_terminal(&["conformance", "--store", "memory", "--level", "core"]).ends(0);
+    assert!(ran.out.contains("◦ case "), "{ran:#?}");
+    assert!(screen(&ran.out).iter().all(|line| !line.contains('◦')), "{ran:#?}");
+}
+
+#[test]
 fn what_a_model_says_comes_after_what_it_was_shown() {
     let fixture = Fixture::new();
     let places = |out: &str, texts: &[&str]| -> Vec<usize> {

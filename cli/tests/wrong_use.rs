@@ -117,6 +117,9 @@ fn wrong_words_end_with_two() {
         &["work", "--all-tenants", "--until-idle"],
         &["events", "s", "--after", "xyz"],
         &["machine", "--json", "--mermaid"],
+        &["demo", "--json"],
+        &["completions", "bash", "--json"],
+        &["conformance", "--store", "memory", "--json", "--report", "md"],
     ] {
         let ran = fixture.run(words).ends(2);
         assert!(!ran.err.contains("panicked"), "{ran:#?}");

@@ -210,6 +210,21 @@ impl fmt::Debug for Incarnation {
     }
 }
 
+impl PendingId {
+    /// The id of the `round`th time that somebody is asked about `call`, in this life of its session.
+    pub fn of(incarnation: Incarnation, call: &CallId, round: u32) -> Result<Self, InvalidId> {
+        Self::new(format!("{incarnation}.{call}.{round}"))
+    }
+
+    /// The life of a session and the call that it was made [`of`](Self::of). None: it was made of nothing such.
+    pub fn parts(&self) -> Option<(Incarnation, CallId)> {
+        let (incarnation, rest) = self.as_str().split_once('.')?;
+        let (call, round) = rest.rsplit_once('.')?;
+        round.parse::<u32>().ok()?;
+        Some((Incarnation(Uuid::try_parse(incarnation).ok()?), CallId::new(call).ok()?))
+    }
+}
+
 /// The key of a session: tenant and id together, in every query.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SessionKey {
@@ -258,6 +273,17 @@ impl fmt::Display for Fence {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pending_id_says_what_it_was_made_of() {
+        let (life, call) = (Incarnation(Uuid::from_u128(7)), CallId::new("c1.x-0").unwrap());
+        let id = PendingId::of(life, &call, 2).unwrap();
+        assert_eq!(id.as_str(), "00000000000000000000000000000007.c1.x-0.2");
+        assert_eq!(id.parts(), Some((life, call)));
+        for made_up in ["c1-0", "x.c1-0.1", "00000000000000000000000000000007.c1-0", "7.c1-0.1"] {
+            assert_eq!(PendingId::new(made_up).unwrap().parts(), None, "{made_up}");
+        }
+    }
 
     #[test]
     fn text_ids_take_every_printable_character_and_refuse_the_rest() {

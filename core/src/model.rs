@@ -21,6 +21,11 @@ pub trait Model: Send + Sync + 'static {
     /// The model as a person would name it: `openai:gpt-5`. For logs and errors.
     fn name(&self) -> &str;
 
+    /// How long this model may say nothing before it is given up. None: as long as the runtime lets any model.
+    fn stall_timeout(&self) -> Option<Duration> {
+        None
+    }
+
     /// Begins one model call. Dropping the stream stops the call.
     ///
     /// The stream ends with exactly one [`ModelEvent::Finished`], or with one error, after which nothing
@@ -74,6 +79,9 @@ pub enum ModelEvent {
         /// Which tool.
         tool: String,
     },
+    /// Something came that is not to be shown: a piece of a call's arguments, a count. An adapter says so for
+    /// each, since by this, too, it is known that the model is still writing.
+    Progress,
     /// The whole answer; the last event.
     Finished(ModelAnswer),
 }
@@ -124,6 +132,16 @@ pub enum StopReason {
     Refusal,
 }
 
+impl StopReason {
+    /// Whether what was said is all that the model wanted to say: neither cut off nor refused.
+    pub fn is_whole(self) -> bool {
+        match self {
+            Self::EndTurn | Self::ToolUse => true,
+            Self::MaxTokens | Self::Refusal => false,
+        }
+    }
+}
+
 /// What model calls used, in tokens. As JSON, what is zero is left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TokenUsage {
@@ -142,17 +160,18 @@ pub struct TokenUsage {
 }
 
 impl TokenUsage {
-    /// Adds another usage.
+    /// Adds another usage. A server says what it likes: what cannot be counted stays at the most that can.
     pub fn add(&mut self, other: Self) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cached += other.cached;
-        self.reasoning += other.reasoning;
+        let add = |count: &mut u64, more: u64| *count = count.saturating_add(more);
+        add(&mut self.input, other.input);
+        add(&mut self.output, other.output);
+        add(&mut self.cached, other.cached);
+        add(&mut self.reasoning, other.reasoning);
     }
 
     /// Tokens read and written.
     pub fn total(&self) -> u64 {
-        self.input + self.output
+        self.input.saturating_add(self.output)
     }
 }
 
@@ -170,7 +189,7 @@ pub enum ModelErrorKind {
     Incomplete,
     /// What came cannot be read.
     Malformed,
-    /// No data for too long.
+    /// No data for too long, or no end.
     Stalled,
     /// The key is refused.
     Auth,

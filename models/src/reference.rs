@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::anthropic::Anthropic;
 use crate::openai::OpenAi;
 use crate::scripted::ScriptedModel;
-use crate::wire::{ApiKey, ServerSettings, TIMEOUT_MS_MAX};
+use crate::wire::{ApiKey, ServerSettings, TIMEOUT_MS_MAX, shown};
 
 /// Where the key of OpenAI's own service is looked for.
 const OPENAI_KEY_ENV: &str = "OPENAI_API_KEY";
@@ -58,7 +58,7 @@ impl Provider {
 /// assert!("gpt-5".parse::<ModelRef>().is_err());
 /// # Ok::<(), holdover_models::InvalidModelRef>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelRef {
     /// Which adapter.
@@ -75,8 +75,7 @@ pub struct ModelRef {
     /// How long it may take to connect, in milliseconds: 1 to 3 600 000. Left out: 20 000.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "timeout_ms")]
     pub connect_timeout_ms: Option<u64>,
-    /// How long the server may say nothing, in milliseconds: 1 to 3 600 000. Left out: 120 000. A runtime may
-    /// have a bound of its own, which stands.
+    /// How long the server may say nothing, in milliseconds: 1 to 3 600 000. Left out: 120 000.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "timeout_ms")]
     pub stall_timeout_ms: Option<u64>,
 }
@@ -130,6 +129,20 @@ impl FromStr for ModelRef {
             connect_timeout_ms: None,
             stall_timeout_ms: None,
         })
+    }
+}
+
+/// Without the query of the base URL, which may be secret.
+impl fmt::Debug for ModelRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModelRef")
+            .field("provider", &self.provider)
+            .field("name", &self.name)
+            .field("base_url", &self.base_url.as_deref().map(shown))
+            .field("api_key_env", &self.api_key_env)
+            .field("connect_timeout_ms", &self.connect_timeout_ms)
+            .field("stall_timeout_ms", &self.stall_timeout_ms)
+            .finish()
     }
 }
 
@@ -236,6 +249,9 @@ mod tests {
         }
         let claude = ModelRef { base_url: Some("http://127.0.0.1:1/v1".to_owned()), ..claude };
         assert_eq!(connect(&claude).unwrap().name(), "anthropic:m");
+        let secret = ModelRef { base_url: Some("http://a/v1?token=secret".to_owned()), ..claude };
+        let shown = format!("{secret:?}");
+        assert!(shown.contains("http://a/v1") && !shown.contains("secret"), "{shown}");
         let mut script: ModelRef = "scripted:/no/such/script.toml".parse().unwrap();
         assert!(connect(&script).err().unwrap().detail.contains("/no/such/script.toml"));
         script.base_url = Some("http://a/".to_owned());

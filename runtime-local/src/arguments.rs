@@ -1,7 +1,9 @@
 //! The arguments of a call: text that the model wrote, read in one way only.
 //!
 //! The gate checks what is read here, the tool gets what is read here. A person who decides and a client
-//! that runs the call read the text itself, so a text that two readers could take differently is refused.
+//! that runs the call read the text itself, so a text that two readers could take differently is refused: an
+//! object that names a key twice, and a whole number of more than 64 bits, of which some readers keep every digit
+//! and others the first sixteen. A number with a fraction or an exponent is a double for every reader.
 
 use std::fmt;
 
@@ -11,8 +13,11 @@ use serde_json::{Map, Value};
 /// How deeply the arguments of a call may be nested.
 pub const JSON_DEPTH_MAX: usize = 64;
 
+/// The most digits of a number that an error shows.
+const NUMBER_SHOWN_MAX: usize = 40;
+
 /// Whether the engine would read this text as the arguments of a call: JSON, nested at most [`JSON_DEPTH_MAX`]
-/// deep, no object of which names a key twice. The schema of a tool is not asked. Errors are one line.
+/// deep, no object of which names a key twice and no whole number of which needs more than 64 bits. The schema of a tool is not asked. Errors are one line.
 pub fn check_arguments(text: &str) -> Result<(), String> {
     parse_arguments(text).map(drop)
 }
@@ -26,30 +31,67 @@ pub(crate) fn parse_arguments(text: &str) -> Result<Value, String> {
     if depth > JSON_DEPTH_MAX {
         return Err(format!("arguments: nested {depth} deep, at most {JSON_DEPTH_MAX} are allowed"));
     }
+    if let Some(number) = numbers(text).find(|number| is_inexact(number)) {
+        let (shown, more) = number.split_at(number.len().min(NUMBER_SHOWN_MAX));
+        let more = if more.is_empty() { "" } else { "…" };
+        return Err(format!(
+            "arguments: {shown}{more} does not fit into 64 bits; write a number that long as a string"
+        ));
+    }
     let mut json = serde_json::Deserializer::from_str(text);
     let read = Unambiguous.deserialize(&mut json).and_then(|value| json.end().map(|()| value));
     read.map_err(|error| format!("arguments: not JSON: {error}"))
 }
 
+/// The text with all that stands in strings left out, and the quotes around it. In one pass: a string may be long.
+fn outside_strings(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest.take()?;
+        let Some((outside, inside)) = text.split_once('"') else { return Some(text) };
+        rest = after_string(inside);
+        Some(outside)
+    })
+}
+
+/// What comes after the string that `inside` begins in. None: it does not end.
+fn after_string(inside: &str) -> Option<&str> {
+    let mut escaped = false;
+    let end = inside.bytes().position(|byte| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    });
+    inside.get(end? + 1..)
+}
+
 /// How deeply brackets outside of strings are nested. Looked at before anything is parsed.
 fn depth(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
-    let (mut in_string, mut escaped) = (false, false);
-    for byte in text.bytes() {
-        match (in_string, byte) {
-            (true, _) if escaped => escaped = false,
-            (true, b'\\') => escaped = true,
-            (true, b'"') => in_string = false,
-            (false, b'"') => in_string = true,
-            (false, b'{' | b'[') => {
+    for byte in outside_strings(text).flat_map(str::bytes) {
+        match byte {
+            b'{' | b'[' => {
                 depth += 1;
                 deepest = deepest.max(depth);
             }
-            (false, b'}' | b']') => depth = depth.saturating_sub(1),
-            (_, _) => {}
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
         }
     }
     deepest
+}
+
+/// What stands where numbers stand.
+fn numbers(text: &str) -> impl Iterator<Item = &str> {
+    let part = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E');
+    let words = outside_strings(text).flat_map(move |outside| outside.split(move |c| !part(c)));
+    words.filter(|word| word.contains(|c: char| c.is_ascii_digit()))
+}
+
+/// Whether this is a whole number that our reader would round.
+fn is_inexact(number: &str) -> bool {
+    let whole = number.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+    whole && number.parse::<u64>().is_err() && number.parse::<i64>().is_err()
 }
 
 /// Any JSON in which no object names a key twice: of two values one reader takes the first, another the last.
@@ -130,6 +172,31 @@ mod tests {
         assert!(parse_arguments(&nested(JSON_DEPTH_MAX + 1)).is_err());
         let in_a_string = serde_json::to_string(&nested(JSON_DEPTH_MAX + 1)).unwrap();
         assert!(parse_arguments(&in_a_string).is_ok());
+    }
+
+    #[test]
+    fn a_whole_number_that_would_be_rounded_is_refused() {
+        let refused =
+            parse_arguments(r#"{"to":"x","amount":90071992547409930000123}"#).expect_err("too long");
+        assert_eq!(
+            refused,
+            "arguments: 90071992547409930000123 does not fit into 64 bits; write a number that long as a string"
+        );
+        for bad in
+            ["18446744073709551616", "[-9223372036854775809]", r#"{"a":[1,{"b":-99999999999999999999}]}"#]
+        {
+            assert!(parse_arguments(bad).is_err(), "{bad}");
+        }
+        let long = parse_arguments(&"9".repeat(1000)).expect_err("too long");
+        assert!(long.len() < 200, "{long}");
+        for good in [
+            r#"{"a":18446744073709551615,"b":-9223372036854775808,"c":90071992547409930000123.5,"d":1e22}"#,
+            r#"{"a":"90071992547409930000123","b":"\"90071992547409930000123","90071992547409930000123":1}"#,
+            "[-0,0,1]",
+        ] {
+            let read = parse_arguments(good).unwrap();
+            assert_eq!(read, serde_json::from_str::<Value>(good).unwrap());
+        }
     }
 
     #[test]

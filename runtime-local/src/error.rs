@@ -123,6 +123,20 @@ pub enum RuntimeError {
         /// What was given.
         asked: PendingKind,
     },
+    /// The answer is longer than the engine would take; it was not delivered, and the call waits as before.
+    #[error("session {key}: pending call {pending}: {what}: {bytes} bytes, at most {bytes_max} are allowed")]
+    TooLong {
+        /// Which session.
+        key: SessionKey,
+        /// Which pending call.
+        pending: PendingId,
+        /// Which part of the answer.
+        what: &'static str,
+        /// How long it is.
+        bytes: usize,
+        /// How long it may be.
+        bytes_max: usize,
+    },
     /// The pending call has all the answers it needs: somebody was faster.
     #[error("session {key}: pending call {pending}: was answered before")]
     AlreadyAnswered {
@@ -169,9 +183,11 @@ pub enum RuntimeError {
         /// How often it was tried.
         tries: u32,
     },
-    /// The cursor does not belong to this life of the session: the session was deleted since, or the cursor
-    /// is another session's.
-    #[error("session {key}: events: the cursor is of a session that was deleted, or of another one")]
+    /// The cursor belongs to no life of this session that is there: to another session, or to one of this name
+    /// that was deleted, perhaps while its events were followed.
+    #[error(
+        "session {key}: events: the cursor is of another session, or of one of this name that was deleted"
+    )]
     Gone {
         /// Which session.
         key: SessionKey,
@@ -216,7 +232,7 @@ pub enum RuntimeErrorKind {
     Conflict,
     /// What was given has no meaning.
     Invalid,
-    /// What was given is larger than the store takes.
+    /// What was given is larger than the store, or the engine, takes.
     TooLarge,
     /// The same may succeed later.
     Unavailable,
@@ -260,6 +276,7 @@ impl RuntimeError {
             | Self::Running { .. }
             | Self::Fork(_) => RuntimeErrorKind::Conflict,
             Self::Id(_) => RuntimeErrorKind::Invalid,
+            Self::TooLong { .. } => RuntimeErrorKind::TooLarge,
             Self::Contended { .. } => RuntimeErrorKind::Unavailable,
             Self::AgentUnknown { .. }
             | Self::EffectsRefused { .. }

@@ -73,16 +73,19 @@ impl Worker {
     }
 
     /// Works in a task of its own, as [`run`](Self::run) does. Await it after the shutdown was asked for.
-    pub fn spawn(self, shutdown: CancellationToken) -> JoinHandle<()> {
+    pub fn spawn(self, shutdown: CancellationToken) -> JoinHandle<usize> {
         tokio::spawn(async move { self.run(shutdown).await })
     }
 
     /// Works until `shutdown` is cancelled, then lets what runs come to its end. Store errors are logged
     /// and waited out: a worker outlives its store's restarts.
-    pub async fn run(&self, shutdown: CancellationToken) {
+    ///
+    /// Answers how many runs were dropped because they did not end within
+    /// [`shutdown_grace`](WorkerOptions::shutdown_grace): others take their sessions over.
+    pub async fn run(&self, shutdown: CancellationToken) -> usize {
         let mut running = JoinSet::new();
         self.work(&mut running, &shutdown).await;
-        self.finish(running).await;
+        self.finish(running).await
     }
 
     async fn work(&self, running: &mut JoinSet<()>, shutdown: &CancellationToken) {
@@ -151,16 +154,19 @@ impl Worker {
         Ok(claims.into_iter().map(|claim| Claimed::new(claim, asked)).collect())
     }
 
-    async fn finish(&self, mut running: JoinSet<()>) {
+    async fn finish(&self, mut running: JoinSet<()>) -> usize {
         let all = async {
             while let Some(ended) = running.join_next().await {
                 note(ended);
             }
         };
-        if timeout(self.options.shutdown_grace, all).await.is_err() {
-            tracing::warn!(runs = running.len(), "worker: dropped at shutdown, to be taken over");
-            running.shutdown().await;
+        if timeout(self.options.shutdown_grace, all).await.is_ok() {
+            return 0;
         }
+        let left = running.len();
+        tracing::warn!(runs = left, "worker: dropped at shutdown, to be taken over");
+        running.shutdown().await;
+        left
     }
 }
 

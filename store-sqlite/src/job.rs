@@ -52,6 +52,9 @@ pub(crate) trait Write: Send + Sync + 'static {
     type Outcome: Send + 'static;
     const OPERATION: &'static str;
 
+    /// Whether nothing rests on it: acknowledged, it may still be lost in a power cut.
+    const PROVISIONAL: bool = false;
+
     /// The session it is about, where there is one.
     fn key(&self) -> Option<&SessionKey>;
 
@@ -68,6 +71,9 @@ pub(crate) trait Write: Send + Sync + 'static {
 #[async_trait]
 pub(crate) trait Job: Send {
     fn bytes(&self) -> usize;
+
+    /// Whether it may be acknowledged before it is synced.
+    fn provisional(&self) -> bool;
 
     /// Runs it. `Err`: the group's transaction cannot go on.
     async fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), Fault>;
@@ -114,6 +120,10 @@ impl<W: Write> Queued<W> {
 impl<W: Write> Job for Queued<W> {
     fn bytes(&self) -> usize {
         self.write.bytes()
+    }
+
+    fn provisional(&self) -> bool {
+        W::PROVISIONAL
     }
 
     async fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), Fault> {

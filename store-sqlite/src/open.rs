@@ -59,6 +59,11 @@ impl Connector {
         &self.place.file
     }
 
+    /// How a connection commits when it is opened.
+    pub(crate) fn synchronous(&self) -> Synchronous {
+        self.options.synchronous
+    }
+
     /// The write-ahead log beside the file.
     pub(crate) fn wal_file(&self) -> std::path::PathBuf {
         let mut name = self.place.file.clone().into_os_string();

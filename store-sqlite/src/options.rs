@@ -13,7 +13,8 @@ const MIB: usize = 1024 * 1024;
 /// What an acknowledged commit survives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Synchronous {
-    /// Each commit is synced before it is acknowledged: it survives a power cut.
+    /// Each commit is synced before it is acknowledged: it survives a power cut. Deltas, which are
+    /// provisional, are not synced by themselves.
     #[default]
     Full,
     /// Commits are synced at checkpoints only: the last ones may roll back in a power cut. They survive the
@@ -27,6 +28,14 @@ impl Synchronous {
         match self {
             Self::Full => "full",
             Self::Normal => "normal",
+        }
+    }
+
+    /// Sets it, outside any transaction.
+    pub(crate) fn pragma(self) -> &'static str {
+        match self {
+            Self::Full => "PRAGMA synchronous = FULL",
+            Self::Normal => "PRAGMA synchronous = NORMAL",
         }
     }
 }

@@ -36,6 +36,8 @@ pub struct WriterCounts {
     pub writes: u64,
     /// Transactions that were begun for them; each costs at most one sync.
     pub groups: u64,
+    /// Those of them that held deltas alone, and so were not synced by themselves.
+    pub provisional: u64,
     /// Writes of groups that failed as a whole and were repeated one by one.
     pub repeated: u64,
     /// Checkpoints that truncated the write-ahead log.
@@ -73,7 +75,7 @@ impl SqliteStore {
     /// SQLite database or another program's; [`Newer`](StoreErrorKind::Newer) if a newer version wrote it.
     pub async fn open(options: SqliteOptions) -> Result<Self, StoreError> {
         let (clock, busy_timeout) = (options.clock.clone(), options.busy_timeout);
-        let wal_bytes_max = options.wal_bytes_max;
+        let (wal_bytes_max, synchronous) = (options.wal_bytes_max, options.synchronous);
         let connector = Connector::new(options)?;
         let Opened { writer, readers, capabilities } = connector.open().await?;
         let hints = Hints::of(connector.file());
@@ -83,6 +85,7 @@ impl SqliteStore {
             wal_file: connector.wal_file(),
             connector,
             conn: Some(writer),
+            synchronous,
             clock: clock.clone(),
             hints: hints.clone(),
             counters: counters.clone(),
@@ -119,6 +122,7 @@ impl SqliteStore {
         WriterCounts {
             writes: counters.writes.load(Ordering::Relaxed),
             groups: counters.groups.load(Ordering::Relaxed),
+            provisional: counters.provisional.load(Ordering::Relaxed),
             repeated: counters.repeated.load(Ordering::Relaxed),
             checkpoints: counters.checkpoints.load(Ordering::Relaxed),
             reopened: counters.reopened.load(Ordering::Relaxed),

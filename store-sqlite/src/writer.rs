@@ -4,6 +4,9 @@
 //! commit). The task runs each transaction to its end, whatever happens to the callers' futures. A group
 //! that fails as a whole is rolled back and repeated one by one, so that only the guilty one fails; there
 //! are no savepoints, because a full disk rolls back the whole transaction and takes them with it.
+//!
+//! A group in which everything is provisional is committed without a sync. The log keeps the order: the next
+//! synced commit syncs all that lies before it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,6 +22,7 @@ use crate::error::Fault;
 use crate::hints::{Change, Hints};
 use crate::job::{Job, Tx};
 use crate::open::{self, Connector};
+use crate::options::Synchronous;
 
 /// How many writes wait before callers do.
 pub(crate) const QUEUE_MAX: usize = 256;
@@ -53,6 +57,7 @@ pub(crate) enum Message {
 pub(crate) struct Counters {
     pub(crate) writes: AtomicU64,
     pub(crate) groups: AtomicU64,
+    pub(crate) provisional: AtomicU64,
     pub(crate) repeated: AtomicU64,
     pub(crate) checkpoints: AtomicU64,
     pub(crate) reopened: AtomicU64,
@@ -68,6 +73,8 @@ pub(crate) struct Writer {
     pub(crate) connector: Connector,
     /// None after a failure, until the next group opens it again.
     pub(crate) conn: Option<SqliteConnection>,
+    /// How the connection commits now.
+    pub(crate) synchronous: Synchronous,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) hints: Arc<Hints>,
     pub(crate) counters: Arc<Counters>,
@@ -189,11 +196,19 @@ impl Writer {
             None => match self.connector.reopen().await {
                 Ok(conn) => {
                     Counters::add(&self.counters.reopened, 1);
+                    self.synchronous = self.connector.synchronous();
                     conn
                 }
                 Err(error) => return Attempt::Refused(Fault::Unreachable(error.to_string())),
             },
         };
+        let provisional = group.iter().all(|job| job.provisional());
+        Counters::add(&self.counters.provisional, usize::from(provisional));
+        if let Err(fault) = self.choose_sync(&mut conn, provisional).await {
+            // It would commit otherwise than it should.
+            open::close(conn).await;
+            return Attempt::Refused(fault);
+        }
         if let Err(error) = sqlx::query(BEGIN).execute(&mut conn).await {
             let fault = Fault::from(error);
             self.keep(conn, &fault).await;
@@ -222,6 +237,17 @@ impl Writer {
                 }
             }
         }
+    }
+
+    /// Sets whether the next COMMIT is synced before it is acknowledged.
+    async fn choose_sync(&mut self, conn: &mut SqliteConnection, provisional: bool) -> Result<(), Fault> {
+        let wanted = if provisional { Synchronous::Normal } else { self.connector.synchronous() };
+        if wanted != self.synchronous {
+            // Compiled each time: a pragma may act when it is compiled, and a kept statement would not.
+            sqlx::raw_sql(wanted.pragma()).execute(conn).await?;
+            self.synchronous = wanted;
+        }
+        Ok(())
     }
 
     /// Ends the transaction that failed, and keeps the connection only if it is certainly outside of one:

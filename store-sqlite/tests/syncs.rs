@@ -75,6 +75,18 @@ fn two_sessions_commits_share_one_sync() {
     assert_eq!(together.len() - idle.len(), 1, "one sync for both: {together:?}");
 }
 
+/// Deltas are written again and again between commits: a switch that works once is not enough.
+#[test]
+fn deltas_are_not_synced_and_every_commit_among_them_is() {
+    let idle = traced("child_rests", None);
+    let deltas = traced("child_streams", None);
+    assert_eq!(deltas.len() - idle.len(), 0, "no sync for deltas: {deltas:?}");
+    let among = traced("child_commits_while_it_streams", None);
+    assert_eq!(among.len() - idle.len(), STREAMED as usize, "one sync for each commit: {among:?}");
+    let beside = traced("child_commits_in_the_group_of_a_delta", None);
+    assert_eq!(beside.len() - idle.len(), 1, "a group with a commit in it is synced: {beside:?}");
+}
+
 #[test]
 fn a_sync_that_fails_leaves_the_outcome_unknown_to_all_and_the_store_usable() {
     let nth = place_of_last(&traced("child_commits_twice_together", None));
@@ -110,6 +122,55 @@ async fn child_commits_twice_apart() {
     for claim in [&a, &b] {
         receipt(store.save_state_and_promote_staging(&claim.fence, saying("c2", "second")).await.unwrap());
     }
+    leave();
+}
+
+/// Batches of deltas that are written, one after the other.
+const STREAMED: u32 = 5;
+
+async fn streams(store: &SqliteStore, claim: &Claim, stream: u32) {
+    let batch = DeltaBatch { stream, first: 1, deltas: vec![Payload::new("word")] };
+    let outcome = store.append_deltas(&claim.fence, batch).await.unwrap();
+    assert!(matches!(outcome, DeltaOutcome::Appended(_)), "{outcome:?}");
+}
+
+#[tokio::test]
+#[ignore = "run under strace by the tests above"]
+async fn child_streams() {
+    let (store, a, _) = two_claims().await;
+    let before = store.writer_counts();
+    for stream in 1..=STREAMED {
+        streams(&store, &a, stream).await;
+    }
+    let after = store.writer_counts();
+    let (groups, provisional) = (after.groups - before.groups, after.provisional - before.provisional);
+    assert_eq!((groups, provisional), (STREAMED.into(), STREAMED.into()));
+    leave();
+}
+
+#[tokio::test]
+#[ignore = "run under strace by the tests above"]
+async fn child_commits_while_it_streams() {
+    let (store, a, _) = two_claims().await;
+    for stream in 1..=STREAMED {
+        streams(&store, &a, stream).await;
+        let said = saying(&format!("c{}", stream + 1), "second");
+        receipt(store.save_state_and_promote_staging(&a.fence, said).await.unwrap());
+    }
+    leave();
+}
+
+#[tokio::test]
+#[ignore = "run under strace by the tests above"]
+async fn child_commits_in_the_group_of_a_delta() {
+    let (store, a, b) = two_claims().await;
+    let before = store.writer_counts();
+    let said = saying("c2", "second");
+    let ((), committed) =
+        tokio::join!(streams(&store, &a, 1), store.save_state_and_promote_staging(&b.fence, said));
+    receipt(committed.unwrap());
+    let after = store.writer_counts();
+    assert_eq!((after.groups - before.groups, after.provisional - before.provisional), (1, 0));
     leave();
 }
 

@@ -7,10 +7,11 @@ use clap::Args;
 use holdover_core::ids::{CheckpointId, SessionId};
 use holdover_core::store::SessionStatus;
 
+use super::look::status;
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A fork begins as the session was there: same transcript, agent and labels. What was open stays behind. The session
-itself is not touched.
+A fork begins as the session was there: same transcript, agent and labels. What was open stays behind. The session itself is not touched.
 
 Examples:
   holdover sessions checkpoints notes
@@ -32,8 +33,7 @@ pub(crate) struct Fork {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Only sessions at rest are touched, in which nothing waits: no unread message, no alarm. With --checkpoints the sessions
-stay, and each keeps its newest N checkpoints.
+Only sessions at rest are touched, in which nothing waits: no unread message, no alarm. With --checkpoints the sessions stay, and each keeps its newest N checkpoints.
 
 Examples:
   holdover sessions purge --unchanged-for 90d
@@ -43,8 +43,8 @@ pub(crate) struct Purge {
     /// Only sessions in which nothing has changed for so long
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) unchanged_for: Duration,
-    /// Only with this status: idle, interrupted, failed, aborted
-    #[arg(long, value_name = "STATUS", value_parser = resting)]
+    /// Only with this status
+    #[arg(long, value_name = "STATUS", value_parser = status(resting()))]
     pub(crate) status: Vec<SessionStatus>,
     /// Remove checkpoints instead, but for the newest N of each session
     #[arg(long, value_name = "N")]
@@ -62,10 +62,6 @@ fn label(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn resting(text: &str) -> Result<SessionStatus, String> {
-    let resting = SessionStatus::ALL.into_iter().filter(|status| status.at_rest());
-    SessionStatus::from_wire(text).filter(|status| status.at_rest()).ok_or_else(|| {
-        let known: Vec<&str> = resting.map(SessionStatus::as_str).collect();
-        format!("known are {}", known.join(", "))
-    })
+fn resting() -> impl Iterator<Item = SessionStatus> {
+    SessionStatus::ALL.into_iter().filter(|status| status.at_rest())
 }

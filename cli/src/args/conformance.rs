@@ -3,27 +3,23 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use holdover_conformance_tests::Level;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Your data is never touched. --store sqlite:PATH says where to test, not what: every case has new databases in
-a temporary folder beside the file PATH (inside PATH if it is a folder), so that the same file system is
-tested, and the folder is removed at the end. --store memory tests the reference store. The clock is moved by
-the cases, and payload limits are lowered to a size that a case can reach.
+Your data is never touched. --store sqlite:PATH says where to test, not what: every case has new databases in a temporary folder beside the file PATH (inside PATH if it is a folder), so that the same file system is tested, and the folder is removed at the end. --store memory tests the reference store. The clock is moved by the cases, and payload limits are lowered to a size that a case can reach.
 
-The tree goes to standard output, or to standard error when a report goes to standard output. Exit codes: 0
-only if every case of the asked level, and of those below it, was run and passed; 1 if not, and so always
-with --filter; 2 wrong use.
+The tree goes to standard output, or to standard error when a report goes to standard output. Exit codes: 0 only if every case of the asked level, and of those below it, was run and passed; 1 if not, and so always with --filter; 2 wrong use; 130 or 143 if told to stop: then there is no report.
 
 Examples:
   holdover conformance --store sqlite:holdover.db
   holdover conformance --store memory --level core --report md
   holdover conformance --filter fence --report json --out fence.json --report junit --out fence.xml")]
 pub(crate) struct Conformance {
-    /// The level to be judged: core, durable, distributed; left out: the highest that the store claims
-    #[arg(long, value_name = "LEVEL", value_parser = level)]
+    /// The level to be judged; left out: the highest that the store claims
+    #[arg(long, value_name = "LEVEL", value_parser = level())]
     pub(crate) level: Option<Level>,
     /// Only the case, the category, or the cases whose id contains this
     #[arg(long, value_name = "TEXT")]
@@ -40,9 +36,6 @@ pub(crate) struct Conformance {
     /// Where the report goes, in the order of --report; left out: standard output
     #[arg(long, value_name = "FILE", requires = "report")]
     pub(crate) out: Vec<PathBuf>,
-    /// Write into this file until killed: how the suite starts what it kills
-    #[arg(long, value_name = "FILE", hide = true)]
-    pub(crate) child: Option<PathBuf>,
 }
 
 /// A form of a report.
@@ -58,7 +51,16 @@ pub(crate) enum Form {
     Badge,
 }
 
-fn level(text: &str) -> Result<Level, String> {
-    let level = Level::ALL.into_iter().find(|level| level.to_string() == text);
-    level.ok_or_else(|| format!("known are {}", Level::ALL.map(|level| level.to_string()).join(", ")))
+fn level() -> impl TypedValueParser<Value = Level> {
+    let named = |name: String| Level::ALL.into_iter().find(|level| name_of(*level) == name);
+    PossibleValuesParser::new(Level::ALL.map(name_of))
+        .try_map(move |name| named(name).ok_or("there is no such level"))
+}
+
+fn name_of(level: Level) -> &'static str {
+    match level {
+        Level::Core => "core",
+        Level::Durable => "durable",
+        Level::Distributed => "distributed",
+    }
 }

@@ -89,8 +89,7 @@ pub(crate) struct Again {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Serves the sessions of one tenant, whatever their agent: each session carries its agent with it. Ctrl-C or
-SIGTERM lets what runs come to its end; a second one stops at once, and others take the sessions over.
+Serves the sessions of one tenant, whatever their agent: each session carries its agent with it. Ctrl-C or SIGTERM lets what runs come to its end; a second one stops at once, and others take the sessions over, as they do what has not come to its end within --grace (exit code 130 or 143).
 
 Examples:
   holdover work --max-running 4

@@ -18,8 +18,7 @@ Exit codes:
    1  failed           20  interrupted or aborted
    2  wrong use        130, 143  told to stop at once
 
-With --json each line is one object; the last one of a command that drives a session is
-{\"session\": …, \"outcome\": {\"kind\": …}}. Instants are milliseconds since 1970-01-01T00:00:00Z.
+With --json each line is one object; the last one of a command that drives a session is {\"session\": …, \"outcome\": {\"kind\": …}}, its outcome null if the session was left where it is, with \"duplicate\": true if its --key was used before. Instants are milliseconds since 1970-01-01T00:00:00Z.
 HOLDOVER_LOG sets what is logged to standard error: error, warn, info, debug, or a tracing filter.
 NO_COLOR turns colours off.";
 
@@ -153,6 +152,29 @@ mod tests {
         let mut found = 0;
         check(&mut command, "holdover", &mut found);
         assert!(found > 30, "{found} examples");
+    }
+
+    /// Every line of text that stops before its sentence does: a terminal of another width breaks it again.
+    fn cut_lines(command: &Command, found: &mut Vec<String>) {
+        let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        for pair in lines.windows(2) {
+            let [line, next] = pair else { continue };
+            let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+            if is_prose(line) && is_prose(next) && !line.ends_with(['.', ':']) {
+                found.push((*line).to_owned());
+            }
+        }
+        command.get_subcommands().for_each(|inner| cut_lines(inner, found));
+    }
+
+    #[test]
+    fn a_paragraph_of_help_is_one_line() {
+        let mut command = Cli::described();
+        command.build();
+        let mut found = Vec::new();
+        cut_lines(&command, &mut found);
+        assert_eq!(found, Vec::<String>::new());
     }
 
     #[test]

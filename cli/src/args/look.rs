@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use clap_complete::Shell;
 use holdover_core::ids::SessionId;
@@ -44,8 +45,8 @@ Examples:
   holdover sessions list
   holdover sessions list --status suspended --status failed --agent clerk")]
 pub(crate) struct List {
-    /// Only with this status: idle, active, suspended, interrupted, failed, aborted
-    #[arg(long, value_name = "STATUS", value_parser = status)]
+    /// Only with this status
+    #[arg(long, value_name = "STATUS", value_parser = status(SessionStatus::ALL))]
     pub(crate) status: Vec<SessionStatus>,
     /// Only of the agent with this name
     #[arg(long, value_name = "NAME")]
@@ -110,8 +111,7 @@ pub(crate) struct Events {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Says what the store promises, how many sessions it holds, and which of them are stuck: each with a reason and
-the commands that help. Changes nothing. Exit code 1 if something is stuck.
+Says what the store promises, how many sessions it holds, and which of them are stuck: each with a reason and the commands that help. Changes nothing. Exit code 1 if something is stuck, or if this user cannot write the store.
 
 Examples:
   holdover doctor
@@ -154,9 +154,11 @@ pub(crate) struct Completions {
     pub(crate) shell: Shell,
 }
 
-fn status(text: &str) -> Result<SessionStatus, String> {
-    SessionStatus::from_wire(text).ok_or_else(|| {
-        let known: Vec<&str> = SessionStatus::ALL.iter().map(|status| status.as_str()).collect();
-        format!("known are {}", known.join(", "))
-    })
+/// One of these statuses, by its name.
+pub(super) fn status(
+    known: impl IntoIterator<Item = SessionStatus>,
+) -> impl TypedValueParser<Value = SessionStatus> {
+    let names = known.into_iter().map(|status| status.as_str());
+    PossibleValuesParser::new(names)
+        .try_map(|name| SessionStatus::from_wire(&name).ok_or("there is no such status"))
 }

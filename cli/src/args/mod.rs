@@ -54,7 +54,7 @@ pub(crate) struct Common {
     /// Print JSON, one object a line
     #[arg(long, global = true, display_order = 902)]
     pub(crate) json: bool,
-    /// Print nothing in passing: only the answer, or how it ended
+    /// Print nothing in passing: only the answer, or how it ended if there is none
     #[arg(long, short, global = true, conflicts_with = "json", display_order = 903)]
     pub(crate) quiet: bool,
 }
@@ -100,6 +100,30 @@ pub(crate) enum Command {
     Machine(Machine),
     /// Print a completion script for a shell
     Completions(Completions),
+}
+
+impl Command {
+    /// Whether it prints anything for programs.
+    pub(crate) fn speaks_json(&self) -> bool {
+        match self {
+            Self::Demo(_) | Self::Completions(_) => false,
+            Self::Run(_)
+            | Self::Send(_)
+            | Self::Resume(_)
+            | Self::Retry(_)
+            | Self::Work(_)
+            | Self::Approve(_)
+            | Self::Deny(_)
+            | Self::Answer(_)
+            | Self::Interrupt(_)
+            | Self::Abort(_)
+            | Self::Sessions(_)
+            | Self::Events(_)
+            | Self::Doctor(_)
+            | Self::Conformance(_)
+            | Self::Machine(_) => true,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ use self::process::Player;
 use crate::args::Demo;
 use crate::exit::{Exit, Failure};
 use crate::print::Out;
+use crate::signals::Signals;
+use crate::temporary;
 
 /// The files that the demo begins with.
 const FILES: [(&str, &str); 4] = [
@@ -33,6 +35,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Plays the demo.
 pub(crate) async fn demo(args: &Demo) -> Result<Exit, Failure> {
+    let mut signals = Signals::listen()?;
     let folder = tempfile::Builder::new()
         .prefix("holdover-demo-")
         .tempdir()
@@ -41,15 +44,14 @@ pub(crate) async fn demo(args: &Demo) -> Result<Exit, Failure> {
     let stage = Stage::new(&folder)?;
     let played = tokio::select! {
         played = stage.play() => played,
-        _ = tokio::signal::ctrl_c() => Err(Failure { exit: Exit::Killed, line: "the demo was stopped".to_owned() }),
+        told = signals.next() => Err(Failure { exit: told.exit(), line: "the demo was stopped".to_owned() }),
     };
     let out = Out::for_people();
     if args.keep {
         let kept = folder.keep();
         out.line(format!("Kept: {}", kept.display()));
     } else {
-        let place = folder.path().to_owned();
-        folder.close().map_err(|error| Failure::failed(format!("{}: {error}", place.display())))?;
+        temporary::remove(folder).await.map_err(|error| Failure::failed(error.to_string()))?;
     }
     played?;
     out.line(format!("\nThat took {:.1} s. Now yours: holdover run --help", began.elapsed().as_secs_f32()));

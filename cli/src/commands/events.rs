@@ -8,11 +8,12 @@ use crate::args::{Common, Events};
 use crate::exit::{Exit, Failure};
 use crate::front::Front;
 use crate::print::{human, instant, json};
+use crate::signals::{Signals, Told};
 use crate::store::IfMissing;
 
 /// Prints the events of a session.
 pub(crate) async fn events(common: &Common, args: &Events) -> Result<Exit, Failure> {
-    let front = Front::open(common, None, IfMissing::Refuse).await?;
+    let front = Front::open(common, None, IfMissing::AsItIs).await?;
     let key = front.key(&args.session);
     let follow = if args.follow { Follow::Forever } else { Follow::Available };
     let after = args.after.unwrap_or(EventCursor::START);
@@ -21,10 +22,16 @@ pub(crate) async fn events(common: &Common, args: &Events) -> Result<Exit, Failu
     } else {
         front.runtime.events(&key, after, follow).map_ok(Shown::Event).boxed()
     };
-    loop {
+    let mut signals = if args.follow { Some(Signals::listen()?) } else { None };
+    // Nobody would see what comes, and a quiet session would never let us notice.
+    while !front.out.closed() {
         let next = tokio::select! {
             next = shown.next() => next,
-            _ = tokio::signal::ctrl_c(), if args.follow => None,
+            () = front.out.reader_left(), if args.follow => None,
+            told = told(&mut signals) => match told {
+                Told::Interrupt => None,
+                Told::Terminate => return Ok(told.exit()),
+            },
         };
         let Some(next) = next.transpose()? else { break };
         let line = match &next {
@@ -51,4 +58,11 @@ pub(crate) async fn events(common: &Common, args: &Events) -> Result<Exit, Failu
     drop(shown);
     front.close().await;
     Ok(Exit::Completed)
+}
+
+async fn told(signals: &mut Option<Signals>) -> Told {
+    match signals {
+        Some(signals) => signals.next().await,
+        None => std::future::pending().await,
+    }
 }

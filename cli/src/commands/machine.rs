@@ -10,7 +10,7 @@ use crate::print::Out;
 pub(crate) fn machine(common: &Common, args: &Machine) -> Exit {
     let out = Out::new(common);
     if common.json {
-        out.object(&diagram::json());
+        diagram::json().as_array().into_iter().flatten().for_each(|row| out.object(row));
     } else if args.mermaid {
         out.plain(&diagram::mermaid());
     } else {

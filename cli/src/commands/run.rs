@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::agent_file::{self, Instead};
 use crate::args::{Again, Common, Drive, Run, Send};
 use crate::exit::{Exit, Failure};
-use crate::follow::follow;
+use crate::follow::{Following, follow};
 use crate::front::Front;
 use crate::input::message_of;
 use crate::print::{in_time, instant, note};
@@ -55,9 +55,10 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     let key = handle.key().clone();
     front.out.passing(front.out.dim(&format!("session {}", key.id)));
     if handle.is_duplicate() {
-        front.out.line("this key was used before: its turn is not started again");
+        front.out.passing("this key was used before: its turn is not started again");
     }
-    let exit = follow(&mut front, &key, before.as_ref(), handle.outcome()).await;
+    let following = Following { key: &key, known: before.as_ref(), duplicate: handle.is_duplicate() };
+    let exit = follow(&mut front, following, handle.outcome()).await;
     front.close().await;
     exit
 }
@@ -95,7 +96,8 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
     }
     front.can_run(&session, "the message is delivered")?;
     let runtime = front.runtime.clone();
-    let exit = follow(&mut front, &session.key, Some(&session), runtime.wait(&session.key)).await;
+    let following = Following { duplicate: word == "duplicate", ..Following::since(&session) };
+    let exit = follow(&mut front, following, runtime.wait(&session.key)).await;
     front.close().await;
     exit
 }
@@ -120,11 +122,11 @@ pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> 
     };
     let runtime = front.runtime.clone();
     let exit = match taken {
-        Ok(handle) => follow(&mut front, &key, Some(&session), RunHandle::outcome(handle)).await,
+        Ok(handle) => follow(&mut front, Following::since(&session), RunHandle::outcome(handle)).await,
         Err(RuntimeError::Held { worker, lease_ends, .. }) => {
             let when = in_time(front.runtime.now(), lease_ends);
             note(&format!("{worker} holds the session until {} ({when}); waiting", instant(lease_ends)));
-            follow(&mut front, &key, Some(&session), runtime.wait(&key)).await
+            follow(&mut front, Following::since(&session), runtime.wait(&key)).await
         }
         Err(error) => Err(error.into()),
     };

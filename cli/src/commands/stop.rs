@@ -1,6 +1,6 @@
 //! `interrupt` and `abort`: from any process, without the agent.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use holdover_core::machine::{DoneReason, Ending};
 use holdover_core::step::RunOutcome;
@@ -10,18 +10,23 @@ use serde_json::{Value, json};
 
 use crate::args::{Common, Stop};
 use crate::exit::{Exit, Failure};
-use crate::follow::report;
+use crate::follow::{Following, report};
 use crate::front::Front;
+use crate::print::{in_time, instant, note};
 use crate::store::IfMissing;
 
 /// How often a session that another process holds is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+/// After how long it is said what is waited for: a run that lives lets go sooner.
+const SILENCE: Duration = Duration::from_secs(1);
+
 /// Stops a session, and waits until it has stopped.
 pub(crate) async fn stop(common: &Common, args: &Stop, kind: InterruptKind) -> Result<Exit, Failure> {
     let front = Front::open(common, None, IfMissing::Refuse).await?;
     let key = front.key(&args.session);
-    let mut asked = false;
+    let began = Instant::now();
+    let (mut asked, mut told) = (false, false);
     loop {
         // Asking again is harmless, and ends the session here once nobody holds it.
         let answer = match kind {
@@ -48,6 +53,15 @@ pub(crate) async fn stop(common: &Common, args: &Stop, kind: InterruptKind) -> R
             front.close().await;
             return Ok(Exit::Completed);
         }
+        if let Some(lease) = session.lease.filter(|_| !told && began.elapsed() >= SILENCE) {
+            told = true;
+            let when = in_time(front.runtime.now(), lease.ends);
+            let until = instant(lease.ends);
+            note(&format!(
+                "{} holds the session until {until} ({when}) and does not let go; waiting",
+                lease.worker
+            ));
+        }
         tokio::time::sleep(LOOK_EVERY).await;
     }
     let session = front.session(&args.session).await?;
@@ -59,7 +73,7 @@ pub(crate) async fn stop(common: &Common, args: &Stop, kind: InterruptKind) -> R
         (_, Some(outcome)) => outcome,
         (_, None) => RunOutcome::Released,
     };
-    let exit = report(&front, &key, &outcome).await?;
+    let exit = report(&front, Following::since(&session), &outcome, None).await?;
     front.close().await;
     Ok(exit)
 }

@@ -9,8 +9,9 @@ use std::time::Duration;
 use futures::StreamExt;
 use holdover_core::ids::SessionKey;
 use holdover_core::step::RunOutcome;
-use holdover_core::store::Session;
+use holdover_core::store::{OutcomeKind, Session};
 use holdover_runtime_local::{Follow, RuntimeError};
+use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::MissedTickBehavior;
 
@@ -18,36 +19,69 @@ use self::reader::Reader;
 use crate::exit::{Exit, Failure};
 use crate::front::{Front, Live};
 use crate::owed;
-use crate::print::{human, json, note, screen};
+use crate::print::{clean, human, json, note, screen};
 use crate::signals::{Signals, Told};
 
 /// How often what is drawn is drawn anew.
 pub(crate) const REDRAW_EVERY: Duration = Duration::from_millis(100);
 
-/// Prints what happens to `key` since it was `known` so until `outcome` is there, then how the session stands
-/// and what it waits for. Ctrl-C interrupts the session; a second one leaves it where it is, as SIGTERM does.
+/// What is followed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Following<'a> {
+    /// Which session.
+    pub(crate) key: &'a SessionKey,
+    /// As what it was known before: only what came since is printed.
+    pub(crate) known: Option<&'a Session>,
+    /// Whether what it was asked for had been asked before, under the same key.
+    pub(crate) duplicate: bool,
+}
+
+impl<'a> Following<'a> {
+    /// What comes after `known`.
+    pub(crate) fn since(known: &'a Session) -> Self {
+        Self { key: &known.key, known: Some(known), duplicate: false }
+    }
+}
+
+/// Prints what happens to the session until `outcome` is there, then how the session stands and what it waits
+/// for. Ctrl-C interrupts the session; a second one leaves it where it is, as SIGTERM does.
+///
+/// For programs the last line is always the one that says how the session stands; nothing, if it is left.
 pub(crate) async fn follow(
     front: &mut Front,
-    key: &SessionKey,
-    known: Option<&Session>,
+    following: Following<'_>,
     outcome: impl Future<Output = Result<RunOutcome, RuntimeError>>,
 ) -> Result<Exit, Failure> {
     let mut live = front.live.take();
-    let ended = read_along(front, &mut live, key, known, outcome).await;
+    let ended = read_along(front, &mut live, following, outcome).await;
     front.live = live;
     screen::clear();
-    report(front, key, &ended?).await
+    let reported = match ended {
+        Ok(read) => report(front, following, &read.outcome, read.answer.as_deref()).await,
+        Err(failure) => Err(failure),
+    };
+    if reported.is_err() {
+        front.out.object(&json::last(&following.key.id, Value::Null, following.duplicate));
+    }
+    reported
+}
+
+/// What came of reading along.
+struct Read {
+    outcome: RunOutcome,
+    /// What the model said last, if it was listened to for that.
+    answer: Option<String>,
 }
 
 async fn read_along(
     front: &Front,
     live: &mut Option<UnboundedReceiver<Live>>,
-    key: &SessionKey,
-    known: Option<&Session>,
+    following: Following<'_>,
     outcome: impl Future<Output = Result<RunOutcome, RuntimeError>>,
-) -> Result<RunOutcome, Failure> {
+) -> Result<Read, Failure> {
+    let key = following.key;
     let mut signals = Signals::listen()?;
-    let mut reader = Reader::new(front, key, known);
+    let mut reader = Reader::new(front, key, following.known);
     let mut events = front.runtime.events(key, reader.cursor, Follow::Forever);
     let mut outcome = pin!(outcome);
     let mut asked_to_stop = false;
@@ -77,17 +111,32 @@ async fn read_along(
             }
         }
     };
-    let ended = ended?;
+    let outcome = ended?;
     let mut rest = front.runtime.events(key, reader.cursor, Follow::Available);
     while let Some(entry) = rest.next().await {
         reader.event(&entry?).await?;
     }
     reader.end_line();
-    Ok(ended)
+    Ok(Read { outcome, answer: reader.answer })
 }
 
-/// Prints how a session stands and what it waits for, and says what that means for the process.
-pub(crate) async fn report(front: &Front, key: &SessionKey, outcome: &RunOutcome) -> Result<Exit, Failure> {
+/// Prints how a session stands and what it waits for, and says what that means for the process. Who asked for
+/// quiet is told the `answer` alone, once the turn is completed and there is one.
+pub(crate) async fn report(
+    front: &Front,
+    following: Following<'_>,
+    outcome: &RunOutcome,
+    answer: Option<&str>,
+) -> Result<Exit, Failure> {
+    let key = following.key;
+    let exit = Exit::of(outcome.kind());
+    if let Some(answer) = answer
+        && front.out.quiet()
+        && outcome.kind() == OutcomeKind::Completed
+    {
+        front.out.line(clean(answer).trim_end());
+        return Ok(exit);
+    }
     let debts = match outcome {
         RunOutcome::Suspended(suspension) => owed::debts(front, key, suspension).await?,
         RunOutcome::Ended(_) | RunOutcome::BackingOff { .. } | RunOutcome::Released | RunOutcome::Lost => {
@@ -97,8 +146,8 @@ pub(crate) async fn report(front: &Front, key: &SessionKey, outcome: &RunOutcome
     let line = format!("session {}: {}", key.id, human::outcome(outcome));
     front.out.line(front.out.bold(&line));
     human::debts(&front.out, &debts, front.runtime.now());
-    front.out.object(&json::last(&key.id, json::outcome(outcome, &debts)));
-    Ok(Exit::of(outcome.kind()))
+    front.out.object(&json::last(&key.id, json::outcome(outcome, &debts), following.duplicate));
+    Ok(exit)
 }
 
 async fn hear(live: &mut Option<tokio::sync::mpsc::UnboundedReceiver<Live>>) -> Option<Live> {

@@ -21,6 +21,8 @@ pub(super) struct Reader<'a> {
     front: &'a Front,
     key: &'a SessionKey,
     pub(super) cursor: EventCursor,
+    /// What the model said last, where nothing else is wanted.
+    pub(super) answer: Option<String>,
     /// Said, but later than something durable that is not printed yet.
     held: VecDeque<Live>,
     /// The newest message that is printed.
@@ -45,6 +47,7 @@ impl<'a> Reader<'a> {
             cursor: known.map_or(EventCursor::START, |session| {
                 EventCursor::after(session.incarnation, session.last_event)
             }),
+            answer: None,
             held: VecDeque::new(),
             printed: known.map_or(MessageSeq(0), |session| session.last_message),
             showing: false,
@@ -67,6 +70,10 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         if out.quiet() {
+            if let Some(Message::Assistant(assistant)) = &message {
+                let text = assistant.text();
+                self.answer = Some(text).filter(|text| !text.trim().is_empty()).or(self.answer.take());
+            }
             return Ok(());
         }
         self.look_at(&entry.event);

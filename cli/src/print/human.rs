@@ -8,7 +8,7 @@ use holdover_core::step::RunOutcome;
 use holdover_core::time::Timestamp;
 use serde_json::Value;
 
-use super::{Out, clean, cut, in_time, instant, shell};
+use super::{Out, clean, cut, in_time, inline, instant, shell};
 use crate::owed::Debt;
 
 /// How much of arguments and results is shown in passing, in characters.
@@ -50,15 +50,15 @@ pub(crate) fn message(out: &Out, message: &Message, detail: Detail, said: bool) 
                     AssistantPart::Call(call) => {
                         let arguments = match detail {
                             Detail::Passing => cut(&call.arguments, PASSING_CHARS),
-                            Detail::Whole => clean(&call.arguments),
+                            Detail::Whole => indented(&call.arguments),
                         };
-                        out.line(out.dim(&format!("→ {} {arguments}  ({})", clean(&call.tool), call.id)));
+                        out.line(out.dim(&format!("→ {} {arguments}  ({})", inline(&call.tool), call.id)));
                     }
                 }
             }
         }
         Message::Tool(result) => {
-            let head = format!("← {} {}", clean(&result.tool), status(result.status));
+            let head = format!("← {} {}", inline(&result.tool), status(result.status));
             match detail {
                 Detail::Passing => {
                     out.line(out.dim(&format!("{head}: {}", cut(&result.content, PASSING_CHARS))));
@@ -78,12 +78,12 @@ pub(crate) fn message(out: &Out, message: &Message, detail: Detail, said: bool) 
             let why = decision.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
             let always =
                 if decision.approve && decision.always { " for the rest of the session" } else { "" };
-            out.line(out.bold(&clean(&format!("• {word}{always}{by}{why}  ({})", record.call))));
+            out.line(out.bold(&inline(&format!("• {word}{always}{by}{why}  ({})", record.call))));
             if let Some(note) = &record.note {
-                out.line(out.dim(&clean(&format!("  {note}"))));
+                out.line(out.dim(&format!("  {}", inline(note))));
             }
         }
-        Message::Notice(notice) => out.line(out.bold(&format!("! {}", clean(&notice.text)))),
+        Message::Notice(notice) => out.line(out.bold(&format!("! {}", indented(&notice.text)))),
     }
 }
 
@@ -106,9 +106,9 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
         }
         Event::BackingOff { until, error, .. } => {
             let at = instant(*until);
-            Some(out.dim(&clean(&format!("• {error}; the model is asked again at {at}"))))
+            Some(out.dim(&inline(&format!("• {error}; the model is asked again at {at}"))))
         }
-        Event::TeardownFailed { error } => Some(out.bold(&clean(&format!("! {error}")))),
+        Event::TeardownFailed { error } => Some(out.bold(&inline(&format!("! {error}")))),
         Event::Init { .. }
         | Event::RunStarted { .. }
         | Event::Message { .. }
@@ -151,12 +151,12 @@ pub(crate) fn event(event: &Event) -> String {
             format!("history: {}", moves.join(", "))
         }
     };
-    clean(&line)
+    inline(&line)
 }
 
 /// A piece of an answer on one line.
 pub(crate) fn delta(delta: &Delta) -> String {
-    clean(&match delta {
+    inline(&match delta {
         Delta::Text { text } => format!("says {text:?}"),
         Delta::Reasoning { text } => format!("thinks {text:?}"),
         Delta::CallStarted { tool } => format!("asks for {tool}"),
@@ -179,7 +179,7 @@ pub(crate) fn outcome(outcome: &RunOutcome) -> String {
         RunOutcome::Released => format!("{kind}: there was nothing to do"),
         RunOutcome::Lost => format!("{kind}: another run owns the session now"),
     };
-    clean(&line)
+    inline(&line)
 }
 
 /// Prints what is owed, and the commands that answer it.
@@ -202,45 +202,87 @@ pub(crate) fn debt(out: &Out, debt: &Debt, now: Timestamp) {
         None if debt.kind == OwedKind::Timer => String::new(),
         None => ", for ever".to_owned(),
     };
-    out.line(format!("  {} {what}{until}", out.bold(&format!("{} ({})", clean(&debt.tool), debt.call))));
+    out.line(format!("  {} {what}{until}", out.bold(&format!("{} ({})", inline(&debt.tool), debt.call))));
     if let Some(prompt) = &debt.prompt {
         out.line(format!("    {}", cut(prompt, SHOWN_CHARS)));
     }
-    if let Some(text) = &debt.arguments {
-        arguments(out, text);
+    for line in debt.arguments.iter().flat_map(|text| arguments(text)) {
+        out.line(format!("    {line}"));
     }
     for (word, command) in &debt.commands {
         out.line(format!("  {word:<8} {}", shell(command)));
     }
 }
 
-/// The arguments of a call, one a line; of a long one, the beginning and how much there is.
-fn arguments(out: &Out, text: &str) {
-    let Ok(Value::Object(fields)) = serde_json::from_str(text) else {
-        return out.line(format!("    {}", shown(text)));
-    };
+/// The arguments of a call, one a line; of a long one, the beginning and how much there is. Whatever the model
+/// wrote stands to the right of a name or of a bar, so that it cannot pass for a line of ours.
+fn arguments(text: &str) -> Vec<String> {
+    let Ok(Value::Object(fields)) = serde_json::from_str(text) else { return barred(text) };
+    let mut lines = Vec::new();
     for (name, value) in &fields {
-        let name = clean(name);
+        let name = inline(name);
         match value.as_str() {
             Some(text) if text.contains('\n') => {
-                out.line(format!("    {name}:"));
-                for line in shown(text).lines() {
-                    out.line(format!("      | {line}"));
-                }
+                lines.push(format!("{name}:"));
+                lines.extend(barred(text).iter().map(|line| format!("  {line}")));
             }
-            Some(text) => out.line(format!("    {name}: {}", shown(text))),
-            None => out.line(format!("    {name}: {}", shown(&value.to_string()))),
+            Some(text) => lines.extend(named(&name, text)),
+            None => lines.extend(named(&name, &value.to_string())),
         }
     }
+    lines
 }
 
-fn shown(text: &str) -> String {
+fn named(name: &str, text: &str) -> Vec<String> {
+    let (text, rest) = shown(text);
+    [format!("{name}: {}", inline(&text))].into_iter().chain(rest).collect()
+}
+
+fn barred(text: &str) -> Vec<String> {
+    let (text, rest) = shown(text);
+    text.lines().map(|line| format!("| {line}")).chain(rest).collect()
+}
+
+/// As much of `text` as is shown, and what is said of the rest.
+fn shown(text: &str) -> (String, Option<String>) {
     let cleaned = clean(text);
     match cleaned.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => {
             let bytes = text.len();
-            format!("{}\n… {bytes} bytes in all: holdover sessions messages shows them", &cleaned[..end])
+            let rest = format!("… {bytes} bytes in all: holdover sessions messages shows them");
+            (cleaned[..end].to_owned(), Some(rest))
         }
-        None => cleaned,
+        None => (cleaned, None),
+    }
+}
+
+/// `text` with all lines but the first set in.
+fn indented(text: &str) -> String {
+    clean(text).lines().collect::<Vec<_>>().join("\n  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_of_an_argument_begins_as_the_model_likes() {
+        for (text, lines) in [
+            (r#"{"x\n  approve  rm": "boo"}"#, &[r"x\n  approve  rm: boo"][..]),
+            (r#"{"x": "a\tb", "y": {"\n": 1}}"#, &[r"x: a\tb", r#"y: {"\n":1}"#]),
+            (r#"{"x": "a\n  approve  rm"}"#, &["x:", "  | a", "  |   approve  rm"]),
+            ("[1,\n  approve  rm\n]", &["| [1,", "|   approve  rm", "| ]"]),
+            ("\r\n  deny", &["| \u{fffd}", "|   deny"]),
+        ] {
+            assert_eq!(arguments(text), lines, "{text}");
+        }
+        let long = arguments(&"x".repeat(SHOWN_CHARS + 1));
+        assert_eq!(long[1], "… 4001 bytes in all: holdover sessions messages shows them");
+    }
+
+    #[test]
+    fn what_is_one_line_stays_one() {
+        assert_eq!(delta(&Delta::CallStarted { tool: "a\nb".into() }), r"asks for a\nb");
+        assert_eq!(indented("a\nb"), "a\n  b");
     }
 }

@@ -42,9 +42,16 @@ fn place(seq: MessageSeq, at: Timestamp, message: &Message) -> Value {
     json!({ "seq": seq, "at": at, "message": value(message) })
 }
 
-/// The last line of a command that drives a session.
-pub(crate) fn last(session: &SessionId, outcome: Value) -> Value {
-    json!({ "session": session, "outcome": outcome })
+/// The last line of a command that drives a session: how it stands, nothing if it was left. `duplicate`: what
+/// it was asked for had been asked before.
+pub(crate) fn last(session: &SessionId, outcome: Value, duplicate: bool) -> Value {
+    let mut object = Map::new();
+    object.insert("session".into(), json!(session));
+    object.insert("outcome".into(), outcome);
+    if duplicate {
+        object.insert("duplicate".into(), json!(true));
+    }
+    Value::Object(object)
 }
 
 /// How a session stands.

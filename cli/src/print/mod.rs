@@ -6,12 +6,15 @@ pub(crate) mod screen;
 pub(crate) mod view;
 
 use std::io::{IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use holdover_core::time::Timestamp;
 use serde_json::Value;
+use tokio::io::Interest;
+use tokio::net::unix::pipe;
 
 use crate::args::Common;
 
@@ -70,6 +73,23 @@ impl Out {
     /// Whether nothing is to be said in passing.
     pub(crate) fn quiet(&self) -> bool {
         self.quiet
+    }
+
+    /// Whether nothing that is printed from now on reaches anybody.
+    pub(crate) fn closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    /// Returns once the reader of standard output has gone away; of one that cannot tell (a file), never.
+    pub(crate) async fn reader_left(&self) {
+        let left = async {
+            // Only its readiness is looked at: whether it is a pipe, and whether it blocks, does not matter.
+            let output = std::io::stdout().as_fd().try_clone_to_owned()?;
+            pipe::Sender::from_owned_fd_unchecked(output)?.ready(Interest::ERROR).await
+        };
+        if left.await.is_err() {
+            std::future::pending().await
+        }
     }
 
     /// Prints a line that one reads in passing, unless there is to be quiet.
@@ -160,6 +180,11 @@ pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if is_control(c) && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
+/// The same on one line, with line ends and tabs written out: for names and whatever else ends with its line.
+pub(crate) fn inline(text: &str) -> String {
+    clean(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
 fn is_control(c: char) -> bool {
     // Marks that turn the direction of writing, and separators that terminals take for line ends.
     let turns =
@@ -225,6 +250,7 @@ mod tests {
             clean("a\u{202e}b\u{2066}c\u{2028}d é 👩\u{200d}🚀"),
             "a\u{fffd}b\u{fffd}c\u{fffd}d é 👩\u{200d}🚀"
         );
+        assert_eq!(inline("a\n\tb\r"), "a\\n\\tb\u{fffd}");
         assert_eq!(cut("one\ntwo", 80), "one …");
         assert_eq!(cut("abcdef", 3), "abc …");
         assert_eq!(cut("abc\n", 3), "abc");

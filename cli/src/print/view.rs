@@ -6,7 +6,7 @@ use std::time::Duration;
 use holdover_core::ids::{CallId, SessionId, StepNumber, ToolName};
 use holdover_core::machine::Usage;
 
-use super::clean;
+use super::inline;
 
 /// The most lines beneath the first.
 const LINES_MAX: usize = 8;
@@ -85,7 +85,7 @@ impl Followed {
             first.push(took(now));
         }
         let calls = self.calls.iter().map(|(call, tool, since)| {
-            format!("  {} {call}  {}", clean(tool.as_str()), took(now.saturating_sub(*since)))
+            format!("  {} {call}  {}", inline(tool.as_str()), took(now.saturating_sub(*since)))
         });
         bounded(format!("◦ {}", first.join(" · ")), calls.collect(), columns)
     }
@@ -125,13 +125,13 @@ impl Serving {
         }
         first.push(took(now));
         let sessions = self.running.iter().flat_map(|(id, session)| {
-            let id = clean(id.as_str());
+            let id = inline(id.as_str());
             if session.calls.is_empty() {
                 let since = took(now.saturating_sub(session.since));
                 return vec![format!("  {id}  {} {since}", in_words(session.doing))];
             }
             let call = |(call, tool, since): &(CallId, ToolName, Duration)| {
-                format!("  {id}  {} {call}  {}", clean(tool.as_str()), took(now.saturating_sub(*since)))
+                format!("  {id}  {} {call}  {}", inline(tool.as_str()), took(now.saturating_sub(*since)))
             };
             session.calls.iter().map(call).collect()
         });

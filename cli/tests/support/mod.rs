@@ -205,26 +205,53 @@ impl Fixture {
 
     /// Starts the binary in a process group of its own.
     pub(crate) fn start(&self, words: &[&str]) -> Running {
-        let mut command = self.command(words);
+        Self::start_that(self.command(words))
+    }
+
+    /// The same, as it is prepared.
+    pub(crate) fn start_that(mut command: Command) -> Running {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().expect("it starts");
-        let out = Arc::new(Mutex::new(Vec::new()));
-        let (mut pipe, read) = (child.stdout.take().expect("a pipe"), Arc::clone(&out));
+        let out = Heard::of(child.stdout.take().expect("a pipe"));
+        let err = Heard::of(child.stderr.take().expect("a pipe"));
+        Running { child: Some(child), out, err }
+    }
+}
+
+/// What comes from a pipe, read as it comes.
+struct Heard {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Heard {
+    fn of(mut pipe: impl Read + Send + 'static) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let read = Arc::clone(&bytes);
         let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = pipe.read(&mut bytes) {
                 read.lock().expect("unpoisoned").extend_from_slice(&bytes[..count]);
             }
         });
-        Running { child: Some(child), out, reader: Some(reader) }
+        Self { bytes, reader: Some(reader) }
+    }
+
+    fn so_far(&self) -> String {
+        String::from_utf8_lossy(&self.bytes.lock().expect("unpoisoned")).into_owned()
+    }
+
+    fn all(&mut self) -> Vec<u8> {
+        self.reader.take().expect("it is read").join().expect("it is read to its end");
+        std::mem::take(&mut self.bytes.lock().expect("unpoisoned"))
     }
 }
 
 /// A process that is killed when the test is over. What it prints is read as it comes.
 pub(crate) struct Running {
     child: Option<Child>,
-    out: Arc<Mutex<Vec<u8>>>,
-    reader: Option<JoinHandle<()>>,
+    out: Heard,
+    err: Heard,
 }
 
 impl Running {
@@ -235,16 +262,20 @@ impl Running {
     }
 
     pub(crate) fn end(mut self) -> Ran {
-        let child = self.child.take().expect("it runs");
-        let mut output = child.wait_with_output().expect("it ends");
-        self.reader.take().expect("it is read").join().expect("it is read to its end");
-        output.stdout = std::mem::take(&mut self.out.lock().expect("unpoisoned"));
-        Ran::of(&["a started process"], output)
+        let mut child = self.child.take().expect("it runs");
+        let status = child.wait().expect("it ends");
+        Ran::of(&["a started process"], Output { status, stdout: self.out.all(), stderr: self.err.all() })
     }
 
     /// What it has printed.
     pub(crate) fn text_so_far(&self) -> String {
-        String::from_utf8_lossy(&self.out.lock().expect("unpoisoned")).into_owned()
+        self.out.so_far()
+    }
+
+    /// Waits until it has said this on standard error.
+    #[track_caller]
+    pub(crate) fn notes(&self, text: &str) {
+        wait_until(text, || self.err.so_far().contains(text));
     }
 
     /// How many lines it has printed.

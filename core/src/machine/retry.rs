@@ -22,13 +22,16 @@ pub fn delay(attempt: u32) -> Option<Duration> {
 }
 
 /// How long to wait after attempt `attempt` failed with `error`. What the provider asks for wins over the
-/// schedule, but not over its end.
+/// schedule, but not over its end. That a short wait is enough it is believed once: from the second failure on
+/// the schedule, one step behind, is the least. To ask for no wait at all is to ask for nothing.
 pub fn delay_after(error: &ModelError, attempt: u32) -> Option<Duration> {
     if !error.kind.is_retryable() {
         return None;
     }
     let scheduled = delay(attempt)?;
-    Some(error.retry_after.map_or(scheduled, |asked| asked.min(RETRY_AFTER_MAX)))
+    let least = attempt.checked_sub(1).and_then(delay).unwrap_or_default();
+    let asked = error.retry_after.filter(|asked| !asked.is_zero());
+    Some(asked.map_or(scheduled, |asked| asked.clamp(least, RETRY_AFTER_MAX)))
 }
 
 #[cfg(test)]
@@ -46,8 +49,24 @@ mod tests {
     fn what_the_provider_asks_for_wins_and_a_refused_key_is_not_tried_again() {
         let mut error = ModelError::new(ModelErrorKind::RateLimited, "slow down");
         error.retry_after = Some(Duration::from_millis(300));
-        assert_eq!(delay_after(&error, 2), Some(Duration::from_millis(300)));
+        assert_eq!(delay_after(&error, 0), Some(Duration::from_millis(300)));
         assert_eq!(delay_after(&error, RETRIES_MAX), None);
+        error.retry_after = Some(Duration::from_secs(90));
+        assert_eq!(delay_after(&error, 2), Some(Duration::from_secs(90)));
+        error.retry_after = Some(Duration::MAX);
+        assert_eq!(delay_after(&error, 4), Some(RETRY_AFTER_MAX));
         assert_eq!(delay_after(&ModelError::new(ModelErrorKind::Auth, ""), 0), None);
+    }
+
+    #[test]
+    fn a_provider_that_always_asks_for_nothing_or_next_to_it_does_not_spend_the_retries_at_once() {
+        let waits = |asked| {
+            let mut error = ModelError::new(ModelErrorKind::RateLimited, "slow down");
+            error.retry_after = Some(asked);
+            (0..RETRIES_MAX).map(|attempt| delay_after(&error, attempt).unwrap()).collect::<Vec<_>>()
+        };
+        let seconds = |seconds: [u64; 5]| seconds.map(Duration::from_secs).to_vec();
+        assert_eq!(waits(Duration::ZERO), seconds([5, 10, 20, 40, 60]));
+        assert_eq!(waits(Duration::from_secs(1)), seconds([1, 5, 10, 20, 40]));
     }
 }

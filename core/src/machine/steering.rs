@@ -1,8 +1,10 @@
-//! Whether a turn goes on after a step (requirements C37 to C43, A17 to A19).
+//! Whether a turn goes on after a step (requirements B17, C37 to C43, A17 to A19).
 
 use super::state::{DoneReason, Ending, SteeringFrom};
 use super::turn::{Turn, Usage};
 use crate::agent::{AgentSpec, Limits, StopCondition};
+use crate::error::ErrorInfo;
+use crate::model::StopReason;
 use crate::time::Timestamp;
 
 /// What steering looks at.
@@ -28,26 +30,46 @@ pub struct View<'a> {
 
 /// How the turn ends, or none: the next step.
 ///
-/// In this order: a stop signal of a tool or a stop condition; then, only if the turn would go on, the
-/// step limit and the budgets; then the model's own stop, unless messages wait. A stop from outside is
+/// In this order: a stop signal of a tool or a stop condition; a refusal, which is an error; then, only if the
+/// turn would go on, the step limit and the budgets; then the model's own stop, unless messages wait. An answer
+/// that was cut off is no stop of the model's own: it is an error, unless messages wait. A stop from outside is
 /// looked at before.
 pub fn decide(view: &View<'_>) -> Option<Ending> {
     if stop_signal(view) {
         return Some(Ending::of(DoneReason::ToolStop));
     }
     let goes_on = match view.from {
+        SteeringFrom::Answer { stop: StopReason::Refusal } => return Some(Ending::error(refused())),
         SteeringFrom::Answer { .. } => view.messages_wait,
         SteeringFrom::Calls { .. } => true,
         // The turn was stopped or failed after the model's last word: it is not asked to speak twice.
         SteeringFrom::Resumed => !view.turn.answered || view.messages_wait,
     };
     if !goes_on {
-        return Some(Ending::of(DoneReason::ModelStop));
+        return Some(match view.from {
+            SteeringFrom::Answer { stop: StopReason::MaxTokens } => {
+                Ending::error(cut_off(&view.agent.limits))
+            }
+            SteeringFrom::Answer { .. } | SteeringFrom::Calls { .. } | SteeringFrom::Resumed => {
+                Ending::of(DoneReason::ModelStop)
+            }
+        });
     }
     if view.turn.steps >= view.agent.limits.max_steps {
         return Some(Ending::of(DoneReason::MaxTurns));
     }
     over_budget(view, &view.agent.limits).then(|| Ending::of(DoneReason::BudgetExceeded))
+}
+
+fn refused() -> ErrorInfo {
+    ErrorInfo::new("model.refusal", "the model refused to answer, or its answer was filtered")
+}
+
+fn cut_off(limits: &Limits) -> ErrorInfo {
+    let most = limits.max_output_tokens;
+    let why =
+        format!("the answer was cut off, at limits.max_output_tokens ({most}) or the end of the context");
+    ErrorInfo::new("model.max_tokens", why)
 }
 
 fn stop_signal(view: &View<'_>) -> bool {
@@ -69,7 +91,7 @@ fn over_budget(view: &View<'_>, limits: &Limits) -> bool {
 /// What the model call cost, in millionths of a dollar.
 pub fn cost_microusd(tokens: &crate::model::TokenUsage, limits: &Limits) -> u64 {
     let part = |count: u64, price: u64| u128::from(count) * u128::from(price) / 1_000_000;
-    let cost =
-        part(tokens.input, limits.prices.input_microusd) + part(tokens.output, limits.prices.output_microusd);
+    let input = part(tokens.input, limits.prices.input_microusd);
+    let cost = input.saturating_add(part(tokens.output, limits.prices.output_microusd));
     u64::try_from(cost).unwrap_or(u64::MAX)
 }

@@ -503,6 +503,19 @@ mod steering_decides {
     }
 
     #[test]
+    fn an_answer_that_was_refused_or_cut_off_is_an_error() {
+        let refusal = SteeringFrom::Answer { stop: StopReason::Refusal };
+        let cut = SteeringFrom::Answer { stop: StopReason::MaxTokens };
+        check(given(refusal), Some(DoneReason::Error));
+        check(Given { messages_wait: true, ..given(refusal) }, Some(DoneReason::Error));
+        check(given(cut), Some(DoneReason::Error));
+        // The model is asked again anyway.
+        check(Given { messages_wait: true, ..given(cut) }, None);
+        check(Given { messages_wait: true, steps: 3, ..given(cut) }, Some(DoneReason::MaxTurns));
+        check(Given { text: "THE END.", ..given(cut) }, Some(DoneReason::ToolStop));
+    }
+
+    #[test]
     fn n_steps_are_exactly_n_model_calls() {
         check(Given { steps: 2, ..given(CALLS) }, None);
         check(Given { steps: 3, ..given(CALLS) }, Some(DoneReason::MaxTurns));

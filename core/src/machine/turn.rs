@@ -76,10 +76,11 @@ pub struct Usage {
 impl Usage {
     /// Adds another usage.
     pub fn add(&mut self, other: Self) {
+        let add = |count: &mut u64, more: u64| *count = count.saturating_add(more);
         self.tokens.add(other.tokens);
-        self.cost_microusd += other.cost_microusd;
-        self.model_calls += other.model_calls;
-        self.tool_calls += other.tool_calls;
+        add(&mut self.cost_microusd, other.cost_microusd);
+        add(&mut self.model_calls, other.model_calls);
+        add(&mut self.tool_calls, other.tool_calls);
     }
 
     /// What was used since `before`.

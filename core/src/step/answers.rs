@@ -132,7 +132,7 @@ impl StepIterator {
 
     /// The id of the next asking of this call. None: the run gives up, as no such id can be formed.
     pub(super) fn next_pending(&mut self, call: &Call) -> Option<PendingId> {
-        match PendingId::new(format!("{}.{}.{}", self.fence.incarnation, call.id, call.round + 1)) {
+        match PendingId::of(self.fence.incarnation, &call.id, call.round + 1) {
             Ok(id) => Some(id),
             Err(error) => {
                 self.give_up(ErrorInfo::new("engine.pending_id", error.to_string()));

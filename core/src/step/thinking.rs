@@ -6,9 +6,29 @@ use crate::event::Event;
 use crate::ids::{CallId, MessageSeq};
 use crate::machine::{AgentState, Input, NewCall, Usage, retry, steering};
 use crate::message::{AssistantMessage, AssistantPart, CallRequest, Message};
-use crate::model::{AnswerPart, ModelAnswer, ModelError};
+use crate::model::{AnswerPart, ModelAnswer, ModelError, StopReason};
 use crate::store::{MessageRange, StreamId};
 use crate::tool::{EffectClass, RunsOn};
+
+/// What of an answer counts. Of one that was refused no call does. Of one that was cut off the last call does
+/// not, if nothing of its arguments had come: they are not the same as none.
+fn said_in_full(mut parts: Vec<AnswerPart>, stop: StopReason) -> Vec<AnswerPart> {
+    match stop {
+        StopReason::EndTurn | StopReason::ToolUse => {}
+        StopReason::MaxTokens => {
+            drop(parts.pop_if(|part| is_call(part, |arguments| arguments.trim().is_empty())))
+        }
+        StopReason::Refusal => parts.retain(|part| !is_call(part, |_| true)),
+    }
+    parts
+}
+
+fn is_call(part: &AnswerPart, holds: impl Fn(&str) -> bool) -> bool {
+    match part {
+        AnswerPart::Call { arguments, .. } => holds(arguments),
+        AnswerPart::Text(_) | AnswerPart::Reasoning { .. } => false,
+    }
+}
 
 impl StepIterator {
     pub(super) fn think(&mut self) -> bool {
@@ -57,7 +77,7 @@ impl StepIterator {
         let mut calls = Vec::new();
         self.mind.proposed.clear();
         self.mind.edited.clear();
-        for part in answer.parts {
+        for part in said_in_full(answer.parts, answer.stop) {
             parts.push(match part {
                 AnswerPart::Text(text) => AssistantPart::Text { text },
                 AnswerPart::Reasoning { text, signature } => AssistantPart::Reasoning { text, signature },

@@ -127,6 +127,9 @@ pub trait StateStore: Send + Sync + 'static {
     /// Appends to the stream of deltas that this run's model call makes. Changes nothing but the deltas: not
     /// the version, not the event log, not the lease. What is acknowledged is shown by
     /// [`read_events`](StateStore::read_events) until the stream is over.
+    ///
+    /// Deltas are provisional: acknowledged ones survive the death of the process where commits do, but not
+    /// a power cut, whatever commits survive. So a store need not sync them by themselves.
     async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError>;
 
     /// Hands the waiting interrupt to this run. It goes on waiting until a commit names it, so a crash in

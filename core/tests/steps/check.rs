@@ -10,7 +10,7 @@ use holdover_core::store::{EventCursor, EventPage, StateStore};
 use holdover_core::tool::EffectClass;
 
 use crate::bench::{Bench, now};
-use crate::world::effect_of;
+use crate::world::{CUT_OFF, effect_of};
 
 /// What holds after every commit.
 pub(crate) fn invariants(bench: &Bench) {
@@ -74,7 +74,7 @@ fn calls_have_one_result(bench: &Bench) {
     }
 }
 
-/// Each call has one result, in call order, and nobody speaks in between.
+/// Each call has one result, in call order, and nobody speaks in between; nor does the model after its last word.
 pub(crate) fn transcript_is_whole(transcript: &[Message]) {
     let mut open: Vec<CallId> = Vec::new();
     let mut spoke_last = false;
@@ -84,7 +84,7 @@ pub(crate) fn transcript_is_whole(transcript: &[Message]) {
                 assert!(open.is_empty(), "a call was open when the model spoke: {open:?}");
                 assert!(!spoke_last, "the model spoke twice in a row: {transcript:#?}");
                 open.extend(said.calls().map(|call| call.id.clone()));
-                spoke_last = true;
+                spoke_last = !said.text().ends_with(CUT_OFF);
             }
             Message::Tool(result) => {
                 assert_eq!(open.first(), Some(&result.call), "one result a call, in call order");

@@ -3,16 +3,16 @@
 use holdover_core::agent::StopCondition;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::ToolName;
-use holdover_core::machine::{DoneReason, Usage};
+use holdover_core::machine::{AgentState, DoneReason, Usage};
 use holdover_core::message::ResultStatus;
-use holdover_core::model::{ModelError, ModelErrorKind};
+use holdover_core::model::{AnswerPart, ModelError, ModelErrorKind, StopReason, TokenUsage};
 use holdover_core::step::{Action, Reply};
 use holdover_core::store::{InterruptKind, SessionStatus};
 use holdover_core::tool::{ToolOutput, ToolReturn};
 
 use crate::bench::Bench;
 use crate::check;
-use crate::world::{calls, text};
+use crate::world::{CUT_OFF, answer, calls, text};
 
 #[test]
 fn the_model_says_all_it_wanted() {
@@ -142,6 +142,72 @@ fn an_error_that_no_retry_mends_fails_the_turn_and_a_word_takes_it_up_again() {
     assert_eq!(bench.dones(), [DoneReason::Error, DoneReason::ModelStop]);
     assert_eq!(bench.roles(), ["user", "assistant"], "the transcript as it stood");
     check::at_rest(&bench);
+}
+
+#[test]
+fn an_answer_that_was_refused_or_cut_off_fails_the_turn_and_is_not_taken_for_the_last_word() {
+    for (stop, code) in [(StopReason::Refusal, "model.refusal"), (StopReason::MaxTokens, "model.max_tokens")]
+    {
+        let bench = Bench::new();
+        bench.say("hi");
+        bench.run().model(answer(vec![AnswerPart::Text(format!("Well, {CUT_OFF}"))], stop));
+        assert_eq!((bench.dones(), bench.status()), (vec![DoneReason::Error], SessionStatus::Failed));
+        let AgentState::Done { ending, .. } = bench.machine().state else { panic!("{code}: at rest") };
+        assert_eq!(ending.error.unwrap().code, code);
+        assert_eq!(bench.roles(), ["user", "assistant"], "what was said is kept");
+        assert_eq!(bench.machine().usage.model_calls, 1, "and what it cost is counted");
+        check::at_rest(&bench);
+        bench.retry();
+        bench.run().model(text("hello"));
+        assert_eq!(bench.dones(), [DoneReason::Error, DoneReason::ModelStop], "{code}: it was asked again");
+    }
+}
+
+#[test]
+fn of_an_answer_that_was_refused_or_cut_off_only_whole_calls_run() {
+    let call = |arguments: &str| AnswerPart::Call { tool: "note".into(), arguments: arguments.into() };
+    let bench = Bench::new();
+    bench.say("go");
+    bench.run().model(answer(vec![call("{}"), call("{}")], StopReason::Refusal));
+    assert_eq!(bench.dones(), [DoneReason::Error]);
+    assert_eq!(bench.statuses(), [], "no call, no result");
+
+    // Nothing of the arguments had come.
+    let bench = Bench::new();
+    bench.say("go");
+    bench.run().model(answer(vec![call(" ")], StopReason::MaxTokens));
+    assert_eq!((bench.dones(), bench.statuses()), (vec![DoneReason::Error], vec![]));
+
+    let bench = Bench::new();
+    bench.say("go");
+    let mut run = bench.run();
+    run.model(answer(vec![call("{}"), call("")], StopReason::MaxTokens));
+    assert_eq!(run.calls_out(), ["c1-0"]);
+    run.returns("c1-0", "noted");
+    run.model(text("done"));
+    assert_eq!((bench.dones(), bench.statuses()), (vec![DoneReason::ModelStop], vec![ResultStatus::Done]));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn a_server_that_counts_too_high_ends_the_budget_and_not_the_process() {
+    let bench = Bench::with(|agent| agent.limits.prices.input_microusd = u64::MAX);
+    bench.say("go");
+    let mut run = bench.run();
+    for _ in 0..2 {
+        let mut answer = calls(&["note"]);
+        answer.usage = TokenUsage { input: u64::MAX, output: 1, cached: u64::MAX, reasoning: u64::MAX };
+        run.model(answer);
+        let call = run.calls_out().remove(0);
+        run.returns(&call, "noted");
+    }
+    run.model(text("done"));
+    let usage = bench.machine().usage;
+    assert_eq!(
+        (usage.tokens.input, usage.tokens.total(), usage.cost_microusd),
+        (u64::MAX, u64::MAX, u64::MAX)
+    );
+    assert_eq!(bench.dones(), [DoneReason::ModelStop]);
 }
 
 #[test]

@@ -122,9 +122,12 @@ pub(crate) fn text(text: &str) -> ModelAnswer {
     answer(vec![AnswerPart::Text(text.into())], StopReason::EndTurn)
 }
 
-fn answer(parts: Vec<AnswerPart>, stop: StopReason) -> ModelAnswer {
+pub(crate) fn answer(parts: Vec<AnswerPart>, stop: StopReason) -> ModelAnswer {
     ModelAnswer { parts, stop, usage: TokenUsage { input: 10, output: 5, cached: 0, reasoning: 0 } }
 }
+
+/// How an answer ends, in the stories, that was not the model's last word.
+pub(crate) const CUT_OFF: &str = "—";
 
 /// The model fails for now.
 pub(crate) fn overloaded(retry_after: Option<Duration>) -> ModelError {

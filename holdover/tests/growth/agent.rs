@@ -1,34 +1,77 @@
-//! An agent that does the same at every step, and answers at once.
+//! An agent that does the same at every step, and answers at once or word by word.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
+use futures::{StreamExt, stream};
+use holdover::core::message::Message;
 use holdover::{
     Access, Agent, Agents, AnswerPart, EffectClass, Execute, Limits, Model, ModelAnswer, ModelError,
-    ModelEvent, ModelRequest, ModelStream, OutcomeKind, ResourceProfile, RunsOn, Runtime, RuntimeOptions,
-    SessionId, SessionKey, SqliteOptions, SqliteStore, StateStore, StopReason, TenantId, TokenUsage, Tool,
-    ToolCall, ToolError, ToolName, ToolOutput, ToolReturn, ToolSpec,
+    ModelErrorKind, ModelEvent, ModelRequest, ModelStream, OutcomeKind, ResourceProfile, RunsOn, Runtime,
+    RuntimeOptions, SessionId, SessionKey, SqliteOptions, SqliteStore, StateStore, StopReason, TenantId,
+    TokenUsage, Tool, ToolCall, ToolError, ToolName, ToolOutput, ToolReturn, ToolSpec,
 };
 use serde_json::{Value, json};
 
 /// What every tool answers: 4 KB.
 pub(crate) const RESULT_BYTES: usize = 4096;
 
-/// What the model asks for at each step, by the names of [`tools`].
-pub(crate) type Calls = fn(step: u64) -> &'static [&'static str];
+/// How long what a model says is gathered.
+pub(crate) const DELTA_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Asks for the calls of each step up to the last, then says one sentence.
-struct Scripted {
-    calls: Calls,
-    steps: u64,
-    first: Before,
+/// So far lie two words apart that are said one by one.
+const WORDS_APART: Duration = Duration::from_millis(5);
+
+/// What the model answers at a step.
+#[derive(Clone, Copy)]
+pub(crate) struct Answer {
+    /// The calls that it asks for, by the names of the tools.
+    pub(crate) asks: &'static [&'static str],
+    /// Words that it says before, one by one; none: the whole answer comes at once.
+    pub(crate) words: usize,
 }
 
-/// What happens before each answer.
-pub(crate) type Before = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+/// What the model answers, step by step.
+pub(crate) type Answers = fn(step: u64) -> Answer;
+
+/// Answers each step up to the last, then says one sentence.
+struct Scripted {
+    answers: Answers,
+    steps: u64,
+    hooks: Hooks,
+    shown: Mutex<Vec<Arc<Message>>>,
+}
+
+/// What is awaited.
+pub(crate) type Hook = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// Where the model waits.
+#[derive(Clone)]
+pub(crate) struct Hooks {
+    /// Before each answer.
+    pub(crate) before: Hook,
+    /// After the last of the words that are said one by one.
+    pub(crate) said: Hook,
+}
+
+impl Scripted {
+    /// What the model was shown once it is shown again as it is: a run makes no message twice.
+    fn see(&self, messages: Vec<Arc<Message>>) -> Result<(), ModelError> {
+        let mut shown = self.shown.lock().unwrap();
+        let same = shown.iter().zip(&messages).filter(|(before, now)| Arc::ptr_eq(before, now)).count();
+        if same < shown.len() {
+            let detail =
+                format!("of {} messages that the model knows, {same} came as they were", shown.len());
+            // Not tried again.
+            return Err(ModelError::new(ModelErrorKind::Configuration, detail));
+        }
+        *shown = messages;
+        Ok(())
+    }
+}
 
 #[async_trait]
 impl Model for Scripted {
@@ -37,19 +80,35 @@ impl Model for Scripted {
     }
 
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
-        (self.first)().await;
+        self.see(request.messages)?;
+        (self.hooks.before)().await;
+        let (text, asks, words, stop) = if request.step <= self.steps {
+            let Answer { asks, words } = (self.answers)(request.step);
+            ("word ".repeat(words), asks, words, StopReason::ToolUse)
+        } else {
+            ("All of it is done.".to_owned(), [].as_slice(), 0, StopReason::EndTurn)
+        };
+        let text = Some(text).filter(|text| !text.is_empty()).map(AnswerPart::Text);
         let call = |tool: &&str| AnswerPart::Call {
             tool: (*tool).into(),
             arguments: "{\"about\":\"growth\"}".into(),
         };
-        let (parts, stop) = if request.step <= self.steps {
-            ((self.calls)(request.step).iter().map(call).collect(), StopReason::ToolUse)
-        } else {
-            (vec![AnswerPart::Text("All of it is done.".into())], StopReason::EndTurn)
-        };
+        let parts = text.into_iter().chain(asks.iter().map(call)).collect();
         let usage = TokenUsage { input: 1000 * request.step, output: 100, ..TokenUsage::default() };
         let answer = ModelAnswer { parts, stop, usage };
-        Ok(Box::pin(futures::stream::iter([Ok(ModelEvent::Finished(answer))])))
+        let said = Arc::clone(&self.hooks.said);
+        let one_by_one = words > 0;
+        let words = stream::iter(0..words).then(|_| async {
+            tokio::time::sleep(WORDS_APART).await;
+            Ok(ModelEvent::Text("word ".to_owned()))
+        });
+        let finished = stream::once(async move {
+            if one_by_one {
+                said().await;
+            }
+            Ok(ModelEvent::Finished(answer))
+        });
+        Ok(Box::pin(words.chain(finished)))
     }
 }
 
@@ -89,11 +148,11 @@ impl Tool for Answering {
     }
 }
 
-/// An agent that asks for `calls` at each of `steps` steps; before each answer, `first` is awaited.
-pub(crate) fn agent(calls: Calls, steps: u64, first: Before) -> Arc<Agent> {
+/// An agent that gives `answers` at each of `steps` steps.
+pub(crate) fn agent(answers: Answers, steps: u64, hooks: Hooks) -> Arc<Agent> {
     let limits = Limits { max_steps: u32::MAX, max_run_ms: None, ..Limits::default() };
     let agent = Agent::builder("grower")
-        .model(Scripted { calls, steps, first })
+        .model(Scripted { answers, steps, hooks, shown: Mutex::default() })
         .tool(Answering::new("send", EffectClass::AtMostOnce))
         .tool(Answering::new("put", EffectClass::Idempotent))
         .tool(Answering::new("look", EffectClass::ReadOnly))
@@ -110,7 +169,11 @@ pub(crate) async fn open(folder: &Path) -> SqliteStore {
 /// Runs one turn of `agent` to its end.
 pub(crate) async fn run(store: Arc<dyn StateStore>, agent: Arc<Agent>) -> SessionKey {
     let agents = Agents::new().with(Arc::clone(&agent));
-    let options = RuntimeOptions { lease: Duration::from_secs(3600), ..RuntimeOptions::default() };
+    let options = RuntimeOptions {
+        lease: Duration::from_secs(3600),
+        delta_interval: Some(DELTA_INTERVAL),
+        ..RuntimeOptions::default()
+    };
     let runtime = Runtime::new(store, Arc::new(agents), options);
     let request = Execute::new(TenantId::new("acme").unwrap(), agent, "Do it, step by step.")
         .in_session(SessionId::new("growing").unwrap());

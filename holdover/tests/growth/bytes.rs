@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
 use holdover::core::ids::MessageSeq;
 use holdover::core::store::MessageRange;
 use holdover::{SessionKey, SqliteStore, StateStore};
 use sqlx::{ConnectOptions, Connection, Row};
 
-use crate::agent;
+use crate::agent::{self, Answer};
 use crate::watch::Watched;
 
 /// The most that is promised: stored bytes over logical ones, after 200 steps with results of 4 KB.
@@ -42,20 +41,14 @@ async fn stored(folder: &Path) -> (u64, String) {
     (std::fs::metadata(&file).unwrap().len(), lines)
 }
 
-async fn check(calls: agent::Calls) {
+async fn check(answers: agent::Answers) {
     let _alone = crate::ALONE.lock().await;
     let folder = tempfile::tempdir().unwrap();
     let store = agent::open(folder.path()).await;
     // No two steps share a commit, as they may when a model is faster than the disk.
-    let watched = Watched::new(store.clone());
-    let settled = {
-        let watched = watched.clone();
-        Arc::new(move || -> BoxFuture<'static, ()> {
-            let watched = watched.clone();
-            Box::pin(async move { drop(watched.settled().await) })
-        })
-    };
-    let key = agent::run(Arc::new(watched), agent::agent(calls, STEPS, settled)).await;
+    let watched = Watched::hearing(store.clone());
+    let key = agent::run(Arc::new(watched.clone()), agent::agent(answers, STEPS, watched.hooks(drop))).await;
+    watched.check_what_time_brought(store.writer_counts().writes);
     let logical = logical(&store, &key).await;
     store.close().await;
     let (stored, tables) = stored(folder.path()).await;
@@ -66,10 +59,10 @@ async fn check(calls: agent::Calls) {
 
 #[tokio::test]
 async fn steps_with_an_effect_are_stored_in_little_more_than_what_was_said() {
-    check(|_| &["send"]).await;
+    check(|_| Answer { asks: &["send"], words: 0 }).await;
 }
 
 #[tokio::test]
 async fn steps_that_read_are_stored_in_little_more_than_what_was_said() {
-    check(|_| &["look"]).await;
+    check(|_| Answer { asks: &["look"], words: 0 }).await;
 }

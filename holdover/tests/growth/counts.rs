@@ -1,92 +1,77 @@
 //! What one step asks of the store, counted: the same early in a session and late.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 
-use crate::agent;
+use crate::agent::{self, Answer, DELTA_INTERVAL};
+use crate::kinds::{KINDS, Step, place};
 use crate::watch::{Cost, Watched};
 
-const COMMIT: &str = "save_state_and_promote_staging";
-const STAGE: &str = "stage_result";
+const DELTAS: &str = "append_deltas";
 
-/// What a step of one kind costs.
-struct Step {
-    asks: &'static [&'static str],
-    /// Operations of the store. No step reads: the run knows what it wrote, and receipts bring the news.
-    calls: &'static [(&'static str, usize)],
-    /// SQL statements, from BEGIN to COMMIT.
-    statements: usize,
-    /// Bytes of state and events at most, in all commits of the step together; numbers of a long session
-    /// have more digits.
-    beside_max: usize,
-}
-
-/// By place: the kinds of steps take turns. Each operation of the store is one transaction when the session
-/// is alone: at most one sync.
-const KINDS: [Step; 4] = [
-    // Two durable points: the intent with its start mark, then the result with what follows from it.
-    // Statements, 7 and 8: begin, look at the row, update it, put the state, drop start marks, append the
-    // messages, append the events, commit; the second keeps a checkpoint.
-    Step { asks: &["send"], calls: &[(COMMIT, 2)], statements: SEND, beside_max: 1400 },
-    // The same two: its intent too is durable before it is sent.
-    Step { asks: &["put"], calls: &[(COMMIT, 2)], statements: SEND, beside_max: 1520 },
-    // One durable point: answer, results and steering together.
-    Step { asks: &["look"], calls: &[(COMMIT, 1)], statements: LOOK, beside_max: 1020 },
-    // Two, and one staging: the first result is durable before its sibling is back. The staging is 5
-    // statements; promoting what it staged is one more read and one more removal.
-    Step { asks: &["send", "put"], calls: &[(COMMIT, 2), (STAGE, 1)], statements: BOTH, beside_max: 2200 },
-];
-const SEND: usize = 17;
-const LOOK: usize = 9;
-const BOTH: usize = 24;
+/// Statements of one batch of deltas.
+const STREAMED: usize = 5;
 
 /// The answer that ends the turn: one commit, which ends the run as well.
 const ENDING: usize = 10;
 
-const STEPS: u64 = 504;
+const STEPS: u64 = 505;
+/// The steps that are held against what their kind costs: each kind early, and each kind late.
+const EARLY: RangeInclusive<u64> = 6..=10;
+const LATE: RangeInclusive<u64> = 501..=505;
+
+/// Numbers of a long session have more digits: so many bytes more in all commits of a step together.
+const DIGITS_MAX: usize = 100;
+
+fn answer(step: u64) -> Answer {
+    let Step { asks, words, .. } = KINDS[place(step)];
+    // Words take their time.
+    let looked_at = EARLY.contains(&step) || LATE.contains(&step);
+    Answer { asks, words: if looked_at { words } else { 0 } }
+}
 
 #[tokio::test]
 async fn a_step_costs_as_many_writes_statements_and_bytes_late_as_early() {
     let _alone = crate::ALONE.lock().await;
     let folder = tempfile::tempdir().unwrap();
-    let store = Watched::new(agent::open(folder.path()).await);
+    let store = Watched::deaf(agent::open(folder.path()).await);
     let costs = Arc::new(Mutex::new(Vec::<Cost>::new()));
-    let before_answer: agent::Before = {
-        let (store, costs) = (store.clone(), Arc::clone(&costs));
-        Arc::new(move || {
-            let (store, costs) = (store.clone(), Arc::clone(&costs));
-            Box::pin(async move {
-                let cost = store.settled().await;
-                costs.lock().unwrap().push(cost);
-            })
-        })
+    let hooks = {
+        let costs = Arc::clone(&costs);
+        store.hooks(move |cost| costs.lock().unwrap().push(cost))
     };
-    let calls: agent::Calls = |step| KINDS[place(step)].asks;
-    agent::run(Arc::new(store.clone()), agent::agent(calls, STEPS, before_answer)).await;
+    agent::run(Arc::new(store.clone()), agent::agent(answer, STEPS, hooks)).await;
+    store.check_what_time_brought(0);
     let last = store.settled().await;
     // The cost of a step is known when the model is asked for the next one.
     let costs = costs.lock().unwrap();
     let of = |step: u64| costs[usize::try_from(step).unwrap()].clone();
-    for step in (5..9).chain(STEPS - 3..=STEPS) {
-        check(step, &of(step), &KINDS[place(step)]);
-    }
-    for early in 5..9 {
-        let late = early + STEPS - 8;
-        assert_eq!(of(early).statements, of(late).statements, "steps {early} and {late}");
+    for (early, late) in EARLY.zip(LATE) {
+        for step in [early, late] {
+            check(step, of(step), &KINDS[place(step)]);
+        }
+        let (early, late) = (of(early), of(late));
+        if early.provisional == late.provisional {
+            assert_eq!(early.statements, late.statements);
+        }
+        assert!(late.beside <= early.beside + DIGITS_MAX, "{} bytes, then {}", early.beside, late.beside);
     }
     assert_eq!((last.transactions, last.statements.len()), (1, ENDING), "{:#?}", last.statements);
 }
 
-fn place(step: u64) -> usize {
-    usize::try_from((step - 1) % KINDS.len() as u64).unwrap()
-}
-
 #[track_caller]
-fn check(step: u64, cost: &Cost, kind: &Step) {
+fn check(step: u64, mut cost: Cost, kind: &Step) {
+    let deltas = cost.calls.remove(DELTAS).unwrap_or_default();
+    let due = cost.took.as_millis() / DELTA_INTERVAL.as_millis();
+    assert!(deltas as u128 <= due, "step {step}: {deltas} times were deltas written, {due} were due");
+    assert_eq!(deltas > 0, kind.words > 0, "step {step}: {deltas} times were deltas written");
+
     let expected: BTreeMap<_, _> = kind.calls.iter().copied().collect();
     assert_eq!(cost.calls, expected, "step {step}");
-    let writes: usize = kind.calls.iter().map(|(_, times)| times).sum();
-    assert_eq!(cost.transactions, writes as u64, "step {step}");
-    assert_eq!(cost.statements.len(), kind.statements, "step {step}: {:#?}", cost.statements);
+    assert_eq!(cost.transactions - cost.provisional, kind.synced(), "step {step}");
+    assert_eq!(cost.provisional, deltas as u64, "step {step}");
+    let statements = kind.statements + deltas * STREAMED;
+    assert_eq!(cost.statements.len(), statements, "step {step}: {:#?}", cost.statements);
     assert!(cost.beside <= kind.beside_max, "step {step}: {} bytes beside the transcript", cost.beside);
 }

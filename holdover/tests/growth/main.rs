@@ -5,6 +5,8 @@
 mod agent;
 mod bytes;
 mod counts;
+mod kinds;
+mod syncs;
 mod watch;
 
 /// Statements are counted for the whole process, so one test runs at a time.

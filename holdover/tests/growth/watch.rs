@@ -2,9 +2,8 @@
 //! they cost.
 
 use std::collections::BTreeMap;
-use std::future::pending;
 use std::sync::{Arc, LazyLock, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use holdover::core::ids::{CheckpointId, Fence, InboxSeq};
@@ -14,13 +13,25 @@ use tokio::sync::watch;
 use tracing::field::{Field, Visit};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
+use crate::agent::Hooks;
+
+/// A run renews, and a waiter listens again, at least so often.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// A model that says something shows nothing for longer only if nothing is written.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// What was asked of the store, by name; what that cost.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Cost {
+    /// Since the cost before.
+    pub(crate) took: Duration,
     /// Operations, by name, each with how often it was asked for.
     pub(crate) calls: BTreeMap<&'static str, usize>,
-    /// Transactions of the writer: each is at most one sync.
+    /// Transactions of the writer.
     pub(crate) transactions: u64,
+    /// Those of them that were not synced.
+    pub(crate) provisional: u64,
     /// SQL statements by how they begin, readers' among them, in order.
     pub(crate) statements: Vec<String>,
     /// Bytes of state and events in commits: what is stored beside the transcript.
@@ -32,15 +43,43 @@ pub(crate) struct Cost {
 pub(crate) struct Watched {
     inner: SqliteStore,
     out: Arc<watch::Sender<usize>>,
-    seen: Arc<Mutex<Cost>>,
-    transactions_before: Arc<Mutex<u64>>,
+    began: Instant,
+    seen: Arc<Mutex<Seen>>,
+    /// Whether hints, and renewals, are those of the store. Else there is no hint, and a renewal is answered
+    /// without the store: time brings them, and not a step.
+    hears: bool,
+}
+
+struct Seen {
+    since: Instant,
+    /// Transactions so far, and those of them that were not synced.
+    transactions: (u64, u64),
+    cost: Cost,
+    /// How often what time brings was asked for, from the beginning.
+    renewals: u32,
+    listened: u32,
+    /// What was answered last.
+    receipt: Option<Receipt>,
 }
 
 impl Watched {
-    pub(crate) fn new(inner: SqliteStore) -> Self {
+    /// Time brings nothing to it.
+    pub(crate) fn deaf(inner: SqliteStore) -> Self {
+        Self::new(inner, false)
+    }
+
+    /// It hears all that the store tells.
+    pub(crate) fn hearing(inner: SqliteStore) -> Self {
+        Self::new(inner, true)
+    }
+
+    fn new(inner: SqliteStore, hears: bool) -> Self {
         STATEMENTS.lock().unwrap().clear();
-        let transactions_before = Arc::new(Mutex::new(inner.writer_counts().groups));
-        Self { inner, out: Arc::new(watch::Sender::new(0)), seen: Arc::default(), transactions_before }
+        let began = Instant::now();
+        let (transactions, cost) = (transactions(&inner), Cost::default());
+        let seen = Seen { since: began, transactions, cost, renewals: 0, listened: 0, receipt: None };
+        let out = Arc::new(watch::Sender::new(0));
+        Self { inner, out, began, seen: Arc::new(Mutex::new(seen)), hears }
     }
 
     /// Waits until nothing is on its way to the store, as it is when a model takes longer than a commit.
@@ -48,29 +87,75 @@ impl Watched {
     pub(crate) async fn settled(&self) -> Cost {
         let mut out = self.out.subscribe();
         out.wait_for(|out| *out == 0).await.unwrap();
-        let transactions = self.inner.writer_counts().groups;
-        let before = std::mem::replace(&mut *self.transactions_before.lock().unwrap(), transactions);
+        let now = transactions(&self.inner);
+        let before = std::mem::replace(&mut self.seen.lock().unwrap().transactions, now);
+        let (transactions, provisional) = (now.0 - before.0, now.1 - before.1);
         // The library tells of a statement a moment after its answer.
         let committed = || STATEMENTS.lock().unwrap().iter().filter(|said| *said == "COMMIT").count() as u64;
-        while committed() < transactions - before {
+        while committed() < transactions {
             tokio::task::yield_now().await;
         }
-        let seen = std::mem::take(&mut *self.seen.lock().unwrap());
+        let mut seen = self.seen.lock().unwrap();
+        let took = std::mem::replace(&mut seen.since, Instant::now()).elapsed();
         let statements = std::mem::take(&mut *STATEMENTS.lock().unwrap());
-        Cost { transactions: transactions - before, statements, ..seen }
+        Cost { took, transactions, provisional, statements, ..std::mem::take(&mut seen.cost) }
+    }
+
+    /// Waits until something of the answer that comes was written, and nothing is on its way.
+    pub(crate) async fn streamed(&self) {
+        let mut out = self.out.subscribe();
+        let written = out.wait_for(|out| *out == 0 && self.asked("append_deltas") > 0);
+        let _ = tokio::time::timeout(PATIENCE, written).await.expect("deltas are written");
+    }
+
+    fn asked(&self, name: &str) -> usize {
+        self.seen.lock().unwrap().cost.calls.get(name).copied().unwrap_or_default()
+    }
+
+    /// The hooks of a model that settles before each answer, and tells `of` what came before.
+    pub(crate) fn hooks(&self, of: impl Fn(Cost) + Send + Sync + 'static) -> Hooks {
+        let (before, said, of) = (self.clone(), self.clone(), Arc::new(of));
+        Hooks {
+            before: Arc::new(move || {
+                let (store, of) = (before.clone(), Arc::clone(&of));
+                Box::pin(async move { of(store.settled().await) })
+            }),
+            said: Arc::new(move || {
+                let store = said.clone();
+                Box::pin(async move { store.streamed().await })
+            }),
+        }
+    }
+
+    /// Whatever the steps were, time brings a renewal every few seconds; who listens is told of his own
+    /// writes too, of which there were so many, and then listens again.
+    #[track_caller]
+    pub(crate) fn check_what_time_brought(&self, writes: u64) {
+        let seen = self.seen.lock().unwrap();
+        let times = u32::try_from(self.began.elapsed().as_secs() / EVERY.as_secs()).unwrap();
+        assert!(seen.renewals <= times, "{} renewals, {times} are due", seen.renewals);
+        // The run listens, and so does whoever waits for its outcome.
+        let listened = u64::from(2 * (times + 1)) + 2 * writes;
+        assert!(seen.listened >= 1, "nobody listened");
+        assert!(u64::from(seen.listened) <= listened, "{} times heard, {listened} at most", seen.listened);
     }
 
     async fn note<T>(&self, name: &'static str, beside: usize, asked: impl Future<Output = T>) -> T {
         {
             let mut seen = self.seen.lock().unwrap();
-            *seen.calls.entry(name).or_default() += 1;
-            seen.beside += beside;
+            *seen.cost.calls.entry(name).or_default() += 1;
+            seen.cost.beside += beside;
         }
         self.out.send_modify(|out| *out += 1);
         let answer = asked.await;
         self.out.send_modify(|out| *out -= 1);
         answer
     }
+}
+
+fn transactions(store: &SqliteStore) -> (u64, u64) {
+    let counts = store.writer_counts();
+    (counts.groups, counts.provisional)
 }
 
 /// What a commit carries beside messages and results.
@@ -140,9 +225,12 @@ impl StateStore for Watched {
         self.note("compare_and_set_status", 0, self.inner.compare_and_set_status(key, cas)).await
     }
     async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError> {
-        // The lease of the claim is long enough.
-        let (_, _) = (fence, lease);
-        pending().await
+        self.seen.lock().unwrap().renewals += 1;
+        if self.hears {
+            return self.inner.renew_lease(fence, lease).await;
+        }
+        let receipt = self.seen.lock().unwrap().receipt.clone();
+        Ok(receipt.map_or(LeaseOutcome::StaleFence, LeaseOutcome::Renewed))
     }
     async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {
         self.note("stage_result", 0, self.inner.stage_result(fence, staging)).await
@@ -152,13 +240,12 @@ impl StateStore for Watched {
         fence: &Fence,
         commit: Commit,
     ) -> Result<CommitOutcome, StoreError> {
-        let own = own_bytes(&commit);
-        self.note(
-            "save_state_and_promote_staging",
-            own,
-            self.inner.save_state_and_promote_staging(fence, commit),
-        )
-        .await
+        let (own, saved) = (own_bytes(&commit), self.inner.save_state_and_promote_staging(fence, commit));
+        let outcome = self.note("save_state_and_promote_staging", own, saved).await;
+        if let Ok(CommitOutcome::Committed(receipt)) = &outcome {
+            self.seen.lock().unwrap().receipt = Some(receipt.clone());
+        }
+        outcome
     }
     async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
         self.note("check_interrupt_flag", 0, self.inner.check_interrupt_flag(fence)).await
@@ -203,9 +290,13 @@ impl StateStore for Watched {
         self.note("list_pending", 0, self.inner.list_pending(query)).await
     }
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
-        // Time brings these, not steps: no hint, and so no look that follows it.
-        let (_, _) = (watch, at_most);
-        pending().await
+        self.seen.lock().unwrap().listened += 1;
+        if self.hears {
+            return self.inner.wait_for_change(watch, at_most).await;
+        }
+        // No hint, and so no look that follows it.
+        tokio::time::sleep(at_most).await;
+        Ok(())
     }
     async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError> {
         self.note("append_deltas", 0, self.inner.append_deltas(fence, batch)).await

@@ -3,8 +3,7 @@
 use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, ModelEvent, StopReason, TokenUsage};
 
 use super::event::{BlockDelta, BlockStart, Event, UsageReport};
-use crate::wire::bounds::{ARGUMENTS_BYTES_MAX, CALLS_MAX, TEXT_BYTES_MAX};
-use crate::wire::{in_stream, incomplete, malformed};
+use crate::wire::{Answer, Heard, Taken, Tokens, in_stream, incomplete, malformed};
 
 /// Marks the data of a redacted block among signatures, which are base64.
 pub(super) const REDACTED: &str = "redacted:";
@@ -13,11 +12,12 @@ const BLOCKS_MAX: usize = 1024;
 
 /// What has come of an answer.
 #[derive(Default)]
-pub(super) struct Answer {
+pub(super) struct Blocks {
     blocks: Vec<(u64, Block)>,
     calls: usize,
-    text_bytes: usize,
-    argument_bytes: usize,
+    /// Whether the newest block is a call that is still being written.
+    writing: bool,
+    taken: Taken,
     stop: Option<String>,
     usage: Counts,
 }
@@ -42,16 +42,28 @@ enum Block {
 
 #[derive(Default)]
 struct Counts {
-    input: u64,
-    written_to_cache: u64,
-    read_from_cache: u64,
-    output: u64,
-    thinking: u64,
+    input: Tokens,
+    written_to_cache: Tokens,
+    read_from_cache: Tokens,
+    output: Tokens,
+    thinking: Tokens,
 }
 
-impl Answer {
-    /// Takes the next event. What it says, if it says something to whoever listens; the answer at its end.
-    pub(super) fn take(&mut self, event: Event) -> Result<Option<ModelEvent>, ModelError> {
+impl Answer for Blocks {
+    const END: &'static str = "message_stop";
+
+    fn take(&mut self, frame: &str) -> Result<Heard, ModelError> {
+        let event = Event::read(frame)?;
+        if matches!(event, Event::Ping) && !self.writing {
+            return Ok(Heard::Connection);
+        }
+        Ok(Heard::Part(self.hear(event)?.into_iter().collect()))
+    }
+}
+
+impl Blocks {
+    /// What an event says, if it says something to whoever listens; the answer at its end.
+    fn hear(&mut self, event: Event) -> Result<Option<ModelEvent>, ModelError> {
         match event {
             Event::MessageStart { message } => {
                 self.usage.take(message.usage.unwrap_or_default());
@@ -66,7 +78,11 @@ impl Answer {
             }
             Event::MessageStop => self.finish().map(|answer| Some(ModelEvent::Finished(answer))),
             Event::Error { error } => Err(in_stream(&error)),
-            Event::ContentBlockStop | Event::Ping | Event::Unknown => Ok(None),
+            Event::ContentBlockStop => {
+                self.writing = false;
+                Ok(None)
+            }
+            Event::Ping | Event::Unknown => Ok(None),
         }
     }
 
@@ -77,31 +93,30 @@ impl Answer {
         if self.blocks.len() == BLOCKS_MAX {
             return Err(malformed(format!("more than {BLOCKS_MAX} blocks in one answer")));
         }
+        self.writing = matches!(block, BlockStart::ToolUse { .. });
         let (block, event) = match block {
             BlockStart::Text { text } => {
-                self.count_text(&text)?;
+                self.taken.text(&text)?;
                 let event = (!text.is_empty()).then(|| ModelEvent::Text(text.clone()));
                 (Block::Text(text), event)
             }
             BlockStart::Thinking { thinking, signature } => {
-                self.count_text(&thinking)?;
-                self.count_text(&signature)?;
+                self.taken.text(&thinking)?;
+                self.taken.text(&signature)?;
                 let event = (!thinking.is_empty()).then(|| ModelEvent::Reasoning(thinking.clone()));
                 (Block::Thinking { text: thinking, signature }, event)
             }
             BlockStart::RedactedThinking { data } => {
-                self.count_text(&data)?;
+                self.taken.text(&data)?;
                 (Block::Redacted { data }, None)
             }
             BlockStart::ToolUse { name, input } => {
                 if name.is_empty() {
                     return Err(malformed("a tool call names no tool"));
                 }
-                if self.calls == CALLS_MAX {
-                    return Err(malformed(format!("more than {CALLS_MAX} tool calls in one answer")));
-                }
+                self.taken.call()?;
                 let given = input.as_object().filter(|fields| !fields.is_empty()).map(|_| input.to_string());
-                self.count_arguments(given.as_deref().unwrap_or_default())?;
+                self.taken.arguments(given.as_deref().unwrap_or_default())?;
                 let event = ModelEvent::CallStarted { index: self.calls, tool: name.clone() };
                 self.calls += 1;
                 (Block::Call { tool: name, arguments: String::new(), given }, Some(event))
@@ -116,8 +131,8 @@ impl Answer {
         match &delta {
             BlockDelta::TextDelta { text: piece }
             | BlockDelta::ThinkingDelta { thinking: piece }
-            | BlockDelta::SignatureDelta { signature: piece } => self.count_text(piece)?,
-            BlockDelta::InputJsonDelta { partial_json } => self.count_arguments(partial_json)?,
+            | BlockDelta::SignatureDelta { signature: piece } => self.taken.text(piece)?,
+            BlockDelta::InputJsonDelta { partial_json } => self.taken.arguments(partial_json)?,
             BlockDelta::Unknown => {}
         }
         let Some((_, block)) = self.blocks.iter_mut().rev().find(|(known, _)| *known == index) else {
@@ -149,23 +164,6 @@ impl Answer {
                 | BlockDelta::InputJsonDelta { .. },
             ) => Err(malformed(format!("a piece of another kind than its block {index}"))),
         }
-    }
-
-    fn count_text(&mut self, piece: &str) -> Result<(), ModelError> {
-        self.text_bytes += piece.len();
-        if self.text_bytes > TEXT_BYTES_MAX {
-            return Err(malformed(format!("an answer of more than {TEXT_BYTES_MAX} bytes")));
-        }
-        Ok(())
-    }
-
-    fn count_arguments(&mut self, piece: &str) -> Result<(), ModelError> {
-        self.argument_bytes += piece.len();
-        if self.argument_bytes > ARGUMENTS_BYTES_MAX {
-            let why = format!("tool calls with more than {ARGUMENTS_BYTES_MAX} bytes of arguments");
-            return Err(malformed(why));
-        }
-        Ok(())
     }
 
     fn finish(&mut self) -> Result<ModelAnswer, ModelError> {
@@ -225,21 +223,21 @@ fn stop_reason(stop: &str, calls: bool) -> Result<StopReason, ModelError> {
 
 impl Counts {
     fn take(&mut self, report: UsageReport) {
-        let raise = |count: &mut u64, to: Option<u64>| *count = (*count).max(to.unwrap_or(0));
-        raise(&mut self.input, report.input_tokens);
-        raise(&mut self.written_to_cache, report.cache_creation_input_tokens);
-        raise(&mut self.read_from_cache, report.cache_read_input_tokens);
-        raise(&mut self.output, report.output_tokens);
-        raise(&mut self.thinking, report.output_tokens_details.and_then(|details| details.thinking_tokens));
+        self.input.raise(report.input_tokens);
+        self.written_to_cache.raise(report.cache_creation_input_tokens);
+        self.read_from_cache.raise(report.cache_read_input_tokens);
+        self.output.raise(report.output_tokens);
+        self.thinking
+            .raise(report.output_tokens_details.map(|details| details.thinking_tokens).unwrap_or_default());
     }
 
     /// In core's words: the service counts what went through its cache apart, core counts it as input.
     fn total(&self) -> TokenUsage {
         TokenUsage {
-            input: self.input.saturating_add(self.written_to_cache).saturating_add(self.read_from_cache),
-            output: self.output,
-            cached: self.read_from_cache,
-            reasoning: self.thinking,
+            input: self.input.get() + self.written_to_cache.get() + self.read_from_cache.get(),
+            output: self.output.get(),
+            cached: self.read_from_cache.get(),
+            reasoning: self.thinking.get(),
         }
     }
 }

@@ -4,7 +4,7 @@ use holdover_core::model::ModelError;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::wire::malformed;
+use crate::wire::{Tokens, malformed};
 
 /// One event. What is not known is skipped: the service may add to its events.
 #[derive(Debug, Deserialize)]
@@ -94,16 +94,21 @@ pub(super) struct Ended {
 /// Counts so far; each report repeats or raises those before it.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct UsageReport {
-    pub(super) input_tokens: Option<u64>,
-    pub(super) cache_creation_input_tokens: Option<u64>,
-    pub(super) cache_read_input_tokens: Option<u64>,
-    pub(super) output_tokens: Option<u64>,
+    #[serde(default)]
+    pub(super) input_tokens: Tokens,
+    #[serde(default)]
+    pub(super) cache_creation_input_tokens: Tokens,
+    #[serde(default)]
+    pub(super) cache_read_input_tokens: Tokens,
+    #[serde(default)]
+    pub(super) output_tokens: Tokens,
     pub(super) output_tokens_details: Option<OutputDetails>,
 }
 
 #[derive(Debug, Deserialize)]
 pub(super) struct OutputDetails {
-    pub(super) thinking_tokens: Option<u64>,
+    #[serde(default)]
+    pub(super) thinking_tokens: Tokens,
 }
 
 impl Event {

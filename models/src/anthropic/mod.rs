@@ -1,33 +1,34 @@
 //! Servers that speak Anthropic's messages.
-//!
-//! Not by way of the library that [`OpenAi`](crate::OpenAi) uses. In version 0.7.2 its adapter for this wire
-//! moves all thinking before the text and calls it came between, which the service refuses; makes a tool called
-//! `web_search` the service's own; answers tool calls without saying that they failed; parses arguments and loses
-//! their text; reads an effort out of the model's name that no option switches off; loses an event when a `\r\n`
-//! is split between two reads; and follows redirects with the key. What would be left of it is a POST and a
-//! reader of server-sent events: these are `reqwest`, on which it stands, and `sse-stream`.
 
 mod answer;
 mod event;
-mod http;
 mod request;
-mod stream;
+mod spoken;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use holdover_core::model::{Model, ModelError, ModelRequest, ModelStream};
+use reqwest::header::{HeaderName, HeaderValue};
 
-use self::http::Http;
-use crate::wire::{Redaction, ServerSettings};
+use self::answer::Blocks;
+use crate::wire::{self, Http, Redaction, ServerSettings, secret, shown};
+
+/// The version of the wire that is spoken here.
+const VERSION: &str = "2023-06-01";
 
 /// A model behind a server that speaks Anthropic's messages, streamed.
 ///
 /// A stream that ends without `message_stop` or without a reason to stop was cut and is an error, never an
-/// answer. Signed and redacted reasoning is sent back within the turn it belongs to, as the service demands.
-/// A `ping` is no sign of life: it comes from the connection, also while the model is stuck.
+/// answer. Signed and redacted reasoning is sent back within the turn it belongs to, as the service demands. The
+/// service is asked to cache what a step shares with the step before it.
+///
+/// A `ping` is no sign of life: it comes from the connection, also while the model is stuck. Only while the model
+/// writes the arguments of a call it is one: the service holds them back until they are valid, and says nothing
+/// else meanwhile.
 pub struct Anthropic {
     name: String,
     model: String,
@@ -40,9 +41,14 @@ impl Anthropic {
     /// An adapter with these settings. Asks no server.
     pub fn new(settings: ServerSettings) -> Result<Self, ModelError> {
         let settings = settings.checked()?;
+        let mut headers =
+            vec![(HeaderName::from_static("anthropic-version"), HeaderValue::from_static(VERSION))];
+        if let Some(key) = &settings.api_key {
+            headers.push((HeaderName::from_static("x-api-key"), secret(key.reveal())?));
+        }
         Ok(Self {
             name: format!("anthropic:{}", settings.model),
-            http: Http::new(&settings)?,
+            http: Http::new(&settings, "messages", headers)?,
             redaction: Redaction::new(settings.api_key.as_ref()),
             model: settings.model,
             base_url: settings.base_url,
@@ -54,7 +60,7 @@ impl fmt::Debug for Anthropic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Anthropic")
             .field("name", &self.name)
-            .field("base_url", &self.base_url)
+            .field("base_url", &shown(&self.base_url))
             .finish_non_exhaustive()
     }
 }
@@ -65,9 +71,13 @@ impl Model for Anthropic {
         &self.name
     }
 
+    fn stall_timeout(&self) -> Option<Duration> {
+        Some(self.http.stall_timeout())
+    }
+
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         let body = request::to_body(&self.model, &request)?;
-        let events = self.http.post(&body).await.map_err(|error| self.redaction.apply(error))?;
-        Ok(stream::answer(events, self.redaction.clone()))
+        let frames = self.http.post(body).await.map_err(|error| self.redaction.apply(error))?;
+        Ok(wire::read::<Blocks>(frames, self.redaction.clone()))
     }
 }

@@ -3,61 +3,125 @@
 use std::borrow::Cow;
 
 use holdover_core::message::{AssistantMessage, AssistantPart, Message, ResultStatus, ToolResult};
-use holdover_core::model::{ModelError, ModelRequest};
-use serde_json::{Map, Value, json};
+use holdover_core::model::{ModelError, ModelErrorKind, ModelRequest, ModelTool};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::answer::REDACTED;
-use crate::wire::{Results, call_id, told};
+use super::spoken::{Role, Said, Spoken};
+use crate::wire::{Results, call_id, told, tool_name};
 
-/// The longest name of a tool that the service takes.
-const TOOL_NAME_BYTES_MAX: usize = 64;
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u32,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system: Option<[Block<'a>; 1]>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Offered<'a>>,
+    messages: Vec<Said<Block<'a>>>,
+}
+
+#[derive(Serialize)]
+struct Offered<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block<'a> {
+    Text {
+        text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+    },
+    RedactedThinking {
+        data: &'a str,
+    },
+    ToolUse {
+        id: String,
+        name: Cow<'a, str>,
+        input: Cow<'a, RawValue>,
+    },
+    ToolResult {
+        tool_use_id: String,
+        content: &'a str,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+}
+
+/// Up to here the service keeps what it has read, and reads it again for a fraction of the price: each step
+/// repeats all that was before it. What is too short to be kept is read as if nothing were said.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum CacheControl {
+    Ephemeral,
+}
 
 /// The request. Decisions and notices are left out.
-pub(super) fn to_body(model: &str, request: &ModelRequest) -> Result<Value, ModelError> {
-    let mut body = json!({
-        "model": model,
-        "max_tokens": request.max_output_tokens,
-        "stream": true,
-        "messages": messages(request)?,
-    });
-    if !request.system.trim().is_empty() {
-        body["system"] = json!(&*request.system);
+pub(super) fn to_body(model: &str, request: &ModelRequest) -> Result<String, ModelError> {
+    let system = (!request.system.trim().is_empty())
+        .then(|| [Block::Text { text: &request.system, cache_control: Some(CacheControl::Ephemeral) }]);
+    let body = Body {
+        model,
+        max_tokens: request.max_output_tokens,
+        stream: true,
+        system,
+        tools: offered(&request.tools),
+        messages: messages(request)?,
+    };
+    serde_json::to_string(&body).map_err(|error| {
+        ModelError::new(ModelErrorKind::Configuration, format!("the request cannot be written: {error}"))
+    })
+}
+
+fn offered(tools: &[ModelTool]) -> Vec<Offered<'_>> {
+    let last = tools.len().saturating_sub(1);
+    let offer = |(at, tool)| offered_as(tool, (at == last).then_some(CacheControl::Ephemeral));
+    tools.iter().enumerate().map(offer).collect()
+}
+
+fn offered_as(tool: &ModelTool, cache_control: Option<CacheControl>) -> Offered<'_> {
+    Offered {
+        name: &tool.name,
+        description: &tool.description,
+        input_schema: &tool.parameters,
+        cache_control,
     }
-    if !request.tools.is_empty() {
-        body["tools"] = request
-            .tools
-            .iter()
-            .map(|tool| {
-                json!({
-                    "name": tool.name,
-                    "description": tool.description,
-                    "input_schema": tool.parameters,
-                })
-            })
-            .collect();
-    }
-    Ok(body)
 }
 
 /// The transcript as the service takes it: roles alternate, the first and the last are `user`, and the results
 /// of an assistant's calls stand at the beginning of the very next message, in call order.
-fn messages(request: &ModelRequest) -> Result<Vec<Value>, ModelError> {
+fn messages(request: &ModelRequest) -> Result<Vec<Said<Block<'_>>>, ModelError> {
     let results = Results::in_transcript(&request.messages);
     let turn = beginning_of_turn(request);
-    let mut spoken = Spoken::default();
+    let mut spoken = Spoken::new(text);
     let mut calls_before = 0;
     for (at, message) in request.messages.iter().enumerate() {
         match &**message {
             Message::User(said) => {
-                let text = if said.text.trim().is_empty() { "[empty message]" } else { &said.text };
-                spoken.push(Role::User, json!({ "type": "text", "text": text }));
+                let said = if said.text.trim().is_empty() { "[empty message]" } else { &said.text };
+                spoken.push(Role::User, text(said));
             }
             Message::Assistant(said) if says_something(said) => {
                 let ids = wire_ids(said, &mut calls_before);
-                for block in assistant_blocks(said, &ids, at >= turn) {
+                for block in assistant_blocks(said, &ids, at >= turn)? {
                     spoken.push(Role::Assistant, block);
                 }
-                for (call, id) in said.calls().zip(&ids) {
+                for (call, id) in said.calls().zip(ids) {
                     spoken.push(Role::User, result_block(results.of(&call.id)?, id));
                 }
             }
@@ -65,7 +129,16 @@ fn messages(request: &ModelRequest) -> Result<Vec<Value>, ModelError> {
             Message::Assistant(_) | Message::Tool(_) | Message::Decision(_) | Message::Notice(_) => {}
         }
     }
-    Ok(spoken.into_messages())
+    let mut messages = spoken.into_messages();
+    let last = messages.last_mut().and_then(|last| last.content.last_mut());
+    if let Some(Block::Text { cache_control, .. } | Block::ToolResult { cache_control, .. }) = last {
+        *cache_control = Some(CacheControl::Ephemeral);
+    }
+    Ok(messages)
+}
+
+fn text(text: &str) -> Block<'_> {
+    Block::Text { text, cache_control: None }
 }
 
 /// Where the turn begins as the service sees it: with the last user message that carries no results. What
@@ -107,104 +180,57 @@ fn wire_ids(said: &AssistantMessage, calls_before: &mut usize) -> Vec<String> {
 
 /// What was said, in its order. Reasoning goes back while its turn lasts, if it is signed: the service checks
 /// the signature and what it signs.
-fn assistant_blocks(said: &AssistantMessage, ids: &[String], this_turn: bool) -> Vec<Value> {
+fn assistant_blocks<'a>(
+    said: &'a AssistantMessage,
+    ids: &[String],
+    this_turn: bool,
+) -> Result<Vec<Block<'a>>, ModelError> {
     let mut ids = ids.iter();
-    said.parts
-        .iter()
-        .filter_map(|part| match part {
-            AssistantPart::Text { text } if text.trim().is_empty() => None,
-            AssistantPart::Text { text } => Some(json!({ "type": "text", "text": text })),
+    let mut blocks = Vec::new();
+    for part in &said.parts {
+        match part {
+            AssistantPart::Text { text } if text.trim().is_empty() => {}
+            AssistantPart::Text { text: said } => blocks.push(text(said)),
             AssistantPart::Reasoning { text, signature: Some(signature) } if this_turn => {
-                Some(match signature.strip_prefix(REDACTED) {
-                    Some(data) => json!({ "type": "redacted_thinking", "data": data }),
-                    None => json!({ "type": "thinking", "thinking": text, "signature": signature }),
-                })
+                blocks.push(match signature.strip_prefix(REDACTED) {
+                    Some(data) => Block::RedactedThinking { data },
+                    None => Block::Thinking { thinking: text, signature },
+                });
             }
-            AssistantPart::Reasoning { .. } => None,
-            AssistantPart::Call(call) => Some(json!({
-                "type": "tool_use",
-                "id": ids.next()?,
-                "name": tool_name(&call.tool),
-                "input": input(&call.arguments),
-            })),
-        })
-        .collect()
+            AssistantPart::Reasoning { .. } => {}
+            AssistantPart::Call(call) => {
+                let id = ids.next().cloned().unwrap_or_default();
+                let (name, input) = (tool_name(&call.tool), input(&call.arguments)?);
+                blocks.push(Block::ToolUse { id, name, input });
+            }
+        }
+    }
+    Ok(blocks)
 }
 
-fn result_block(result: &ToolResult, id: &str) -> Value {
-    let mut block = json!({ "type": "tool_result", "tool_use_id": id, "content": told(result) });
-    match result.status {
-        ResultStatus::Done => {}
+fn result_block(result: &ToolResult, id: String) -> Block<'_> {
+    let is_error = match result.status {
+        ResultStatus::Done => false,
         ResultStatus::Error
         | ResultStatus::Denied
         | ResultStatus::RejectedByUser
         | ResultStatus::Cancelled
-        | ResultStatus::InDoubt => block["is_error"] = json!(true),
-    }
-    block
+        | ResultStatus::InDoubt => true,
+    };
+    Block::ToolResult { tool_use_id: id, content: told(result), is_error, cache_control: None }
 }
 
-/// The arguments as an object, since the service takes nothing else: what is none stands in one.
-fn input(arguments: &str) -> Value {
-    match serde_json::from_str(arguments) {
-        Ok(fields @ Value::Object(_)) => fields,
-        Ok(_) | Err(_) => {
-            let mut fields = Map::new();
-            fields.insert("unreadable_arguments".to_owned(), json!(arguments));
-            Value::Object(fields)
-        }
+/// The arguments as the model wrote them, if they are an object, since the service takes nothing else: what is
+/// none stands in one.
+fn input(arguments: &str) -> Result<Cow<'_, RawValue>, ModelError> {
+    // Parsed too, as that bounds how deep it is nested.
+    if let (Ok(Value::Object(_)), Ok(raw)) =
+        (serde_json::from_str(arguments), serde_json::from_str(arguments))
+    {
+        return Ok(Cow::Borrowed(raw));
     }
-}
-
-/// The tool as the model named it, in letters that the service takes back: it refuses others, though its
-/// model may write them.
-fn tool_name(name: &str) -> Cow<'_, str> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !name.is_empty() && name.len() <= TOOL_NAME_BYTES_MAX && name.chars().all(fits) {
-        return Cow::Borrowed(name);
-    }
-    let made: String =
-        name.chars().take(TOOL_NAME_BYTES_MAX).map(|c| if fits(c) { c } else { '_' }).collect();
-    if made.is_empty() { Cow::Borrowed("_") } else { Cow::Owned(made) }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    User,
-    Assistant,
-}
-
-/// What was said, by turns: blocks of the same role that follow each other are one message.
-#[derive(Default)]
-struct Spoken(Vec<(Role, Vec<Value>)>);
-
-impl Spoken {
-    fn push(&mut self, role: Role, block: Value) {
-        match self.0.last_mut() {
-            Some((last, blocks)) if *last == role => blocks.push(block),
-            Some(_) | None => {
-                if self.0.is_empty() && role == Role::Assistant {
-                    self.push(Role::User, json!({ "type": "text", "text": "[the beginning is left out]" }));
-                }
-                self.0.push((role, vec![block]));
-            }
-        }
-    }
-
-    fn into_messages(mut self) -> Vec<Value> {
-        // What ends with the assistant is taken for the beginning of its answer, or refused.
-        if self.0.last().is_none_or(|(role, _)| *role == Role::Assistant) {
-            self.push(Role::User, json!({ "type": "text", "text": "[go on]" }));
-        }
-        self.0
-            .into_iter()
-            .map(|(role, content)| {
-                let role = match role {
-                    Role::User => "user",
-                    Role::Assistant => "assistant",
-                };
-                json!({ "role": role, "content": content })
-            })
-            .collect()
-    }
+    let wrapped = serde_json::json!({ "unreadable_arguments": arguments });
+    to_raw_value(&wrapped).map(Cow::Owned).map_err(|error| {
+        ModelError::new(ModelErrorKind::Configuration, format!("arguments cannot be written: {error}"))
+    })
 }

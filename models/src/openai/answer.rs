@@ -1,119 +1,87 @@
-//! The stream of one answer.
+//! An answer, put together from the chunks of its stream.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
-use std::time::Duration;
-
-use futures::{StreamExt, stream};
-use genai::chat::{ChatStream, ChatStreamEvent, StopReason as GenaiStop, StreamEnd, Usage};
 use holdover_core::model::{
-    AnswerPart, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelStream, StopReason, TokenUsage,
+    AnswerPart, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, StopReason, TokenUsage,
 };
-use tokio::time::timeout;
 
-use super::calls::CallFrames;
-use super::failure::classify;
-use crate::wire::bounds::TEXT_BYTES_MAX;
-use crate::wire::{Redaction, incomplete, malformed, stalled};
+use super::calls::Calls;
+use super::chunk::{Choice, Chunk, Delta, UsageReport};
+use crate::wire::{Answer, Heard, Taken, Tokens, in_stream, incomplete, malformed};
 
-type Item = Result<ModelEvent, ModelError>;
-
-/// Reads the library's stream up to its end or its first error.
-pub(super) fn stream(
-    inner: ChatStream,
-    frames: Arc<CallFrames>,
-    stall: Duration,
-    redaction: Redaction,
-) -> ModelStream {
-    let reading = Reading {
-        inner,
-        frames,
-        stall,
-        redaction,
-        text: String::new(),
-        reasoning: String::new(),
-        ready: VecDeque::new(),
-        over: false,
-    };
-    stream::unfold(reading, |mut reading| async move {
-        let item = reading.next().await?;
-        Some((item, reading))
-    })
-    .boxed()
-}
-
-struct Reading {
-    inner: ChatStream,
-    frames: Arc<CallFrames>,
-    stall: Duration,
-    redaction: Redaction,
+/// What has come of an answer.
+#[derive(Default)]
+pub(super) struct Chunks {
     text: String,
     reasoning: String,
-    ready: VecDeque<Item>,
-    over: bool,
+    calls: Calls,
+    taken: Taken,
+    refused: bool,
+    stop: Option<String>,
+    usage: Counts,
 }
 
-impl Reading {
-    async fn next(&mut self) -> Option<Item> {
-        loop {
-            if let Some(item) = self.ready.pop_front() {
-                return Some(item);
-            }
-            if self.over {
-                return None;
-            }
-            // The library's own time-outs take a comment for an answer.
-            let event = timeout(self.stall, self.inner.next()).await;
-            for (index, tool) in self.frames.newly_started() {
-                self.ready.push_back(Ok(ModelEvent::CallStarted { index, tool }));
-            }
-            match event {
-                Err(_) => self.end(Err(stalled(self.frames.any_frame()))),
-                Ok(Some(Ok(event))) => self.take(event),
-                Ok(Some(Err(error))) => self.end(Err(classify(&error, self.frames.any_frame()))),
-                Ok(None) => self.end(Err(incomplete("the stream ended without [DONE]"))),
+#[derive(Default)]
+struct Counts {
+    input: Tokens,
+    output: Tokens,
+    cached: Tokens,
+    reasoning: Tokens,
+}
+
+impl Answer for Chunks {
+    const END: &'static str = "[DONE]";
+
+    fn take(&mut self, frame: &str) -> Result<Heard, ModelError> {
+        if frame.trim() == Self::END {
+            return Ok(Heard::Part(vec![ModelEvent::Finished(self.finish()?)]));
+        }
+        let chunk: Chunk = serde_json::from_str(frame)
+            .map_err(|error| malformed(format!("a chunk cannot be read: {error}")))?;
+        if let Some(error) = chunk.error {
+            return Err(in_stream(&error));
+        }
+        self.usage.take(chunk.usage.unwrap_or_default());
+        let mut events = Vec::new();
+        // No more than one answer is asked for.
+        if let Some(Choice { delta, finish_reason }) = chunk.choices.and_then(|all| all.into_iter().next()) {
+            self.hear(delta.unwrap_or_default(), &mut events)?;
+            self.stop = finish_reason.filter(|reason| !reason.trim().is_empty()).or(self.stop.take());
+        }
+        Ok(Heard::Part(events))
+    }
+}
+
+impl Chunks {
+    fn hear(&mut self, delta: Delta, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
+        let thought = delta.thought();
+        if !thought.is_empty() {
+            self.taken.text(&thought)?;
+            self.reasoning.push_str(&thought);
+            events.push(ModelEvent::Reasoning(thought));
+        }
+        // A refusal is said in a field of its own, instead of the answer.
+        let refusal = delta.refusal.as_deref().unwrap_or_default();
+        self.refused |= !refusal.is_empty();
+        for piece in [&delta.text(), refusal] {
+            if !piece.is_empty() {
+                self.taken.text(piece)?;
+                self.text.push_str(piece);
+                events.push(ModelEvent::Text(piece.to_owned()));
             }
         }
+        for call in delta.tool_calls.into_iter().flatten() {
+            self.calls.add(call, &mut self.taken)?;
+        }
+        events.extend(self.calls.newly_started());
+        Ok(())
     }
 
-    fn take(&mut self, event: ChatStreamEvent) {
-        match event {
-            ChatStreamEvent::Chunk(chunk) => {
-                self.text.push_str(&chunk.content);
-                self.ready.push_back(Ok(ModelEvent::Text(chunk.content)));
-            }
-            ChatStreamEvent::ReasoningChunk(chunk) => {
-                self.reasoning.push_str(&chunk.content);
-                self.ready.push_back(Ok(ModelEvent::Reasoning(chunk.content)));
-            }
-            ChatStreamEvent::End(end) => {
-                let answer = self.answer(end);
-                self.end(answer.map(ModelEvent::Finished));
-            }
-            // Calls are read from the frames; servers of this kind sign no reasoning.
-            ChatStreamEvent::Start
-            | ChatStreamEvent::Heartbeat
-            | ChatStreamEvent::ToolCallChunk(_)
-            | ChatStreamEvent::ThoughtSignatureChunk(_) => {}
-        }
-        if self.text.len() + self.reasoning.len() > TEXT_BYTES_MAX {
-            self.end(Err(malformed(format!("an answer of more than {TEXT_BYTES_MAX} bytes"))));
-        }
-    }
-
-    fn end(&mut self, last: Item) {
-        if !self.over {
-            self.over = true;
-            self.ready.push_back(last.map_err(|error| self.redaction.apply(error)));
-        }
-    }
-
-    fn answer(&mut self, end: StreamEnd) -> Result<ModelAnswer, ModelError> {
-        let Some(stop) = end.captured_stop_reason else {
+    fn finish(&mut self) -> Result<ModelAnswer, ModelError> {
+        let Some(stop) = self.stop.take() else {
             return Err(incomplete("the stream ended without a reason to stop"));
         };
-        let calls = self.frames.take(matches!(stop, GenaiStop::MaxTokens(_))).map_err(malformed)?;
-        let stop = stop_reason(&stop, !calls.is_empty())?;
+        let stop =
+            if self.refused { StopReason::Refusal } else { stop_reason(&stop, !self.calls.is_empty())? };
         let mut parts = Vec::new();
         if !self.reasoning.is_empty() {
             parts.push(AnswerPart::Reasoning { text: std::mem::take(&mut self.reasoning), signature: None });
@@ -121,38 +89,43 @@ impl Reading {
         if !self.text.is_empty() {
             parts.push(AnswerPart::Text(std::mem::take(&mut self.text)));
         }
-        parts.extend(calls);
-        Ok(ModelAnswer { parts, stop, usage: end.captured_usage.as_ref().map(usage).unwrap_or_default() })
+        parts.extend(std::mem::take(&mut self.calls).into_parts(stop == StopReason::MaxTokens)?);
+        Ok(ModelAnswer { parts, stop, usage: self.usage.total() })
     }
 }
 
-fn stop_reason(stop: &GenaiStop, calls: bool) -> Result<StopReason, ModelError> {
-    match stop {
-        GenaiStop::MaxTokens(_) => Ok(StopReason::MaxTokens),
-        GenaiStop::ContentFilter(_) => Ok(StopReason::Refusal),
-        GenaiStop::ToolCall(_) if !calls => Err(malformed("it stopped for tool calls but made none")),
-        GenaiStop::Other(why) if why.trim().is_empty() => {
-            Err(incomplete("the stream ended without a reason to stop"))
+fn stop_reason(stop: &str, calls: bool) -> Result<StopReason, ModelError> {
+    match stop.to_ascii_lowercase().as_str() {
+        "length" | "max_tokens" | "model_length" | "incomplete" | "model_context_window_exceeded" => {
+            Ok(StopReason::MaxTokens)
         }
-        GenaiStop::Other(why) if why == "error" => {
-            Err(ModelError::new(ModelErrorKind::Provider, "the server stopped because of an error"))
+        "content_filter" | "refusal" | "safety" | "recitation" | "blocklist" | "prohibited_content" => {
+            Ok(StopReason::Refusal)
+        }
+        "error" => Err(ModelError::new(ModelErrorKind::Provider, "the server stopped because of an error")),
+        "tool_calls" | "tool_use" | "function_call" if !calls => {
+            Err(malformed("it stopped for tool calls but made none"))
         }
         // Some servers name another reason although they made calls.
-        GenaiStop::ToolCall(_)
-        | GenaiStop::Completed(_)
-        | GenaiStop::StopSequence(_)
-        | GenaiStop::Other(_) => Ok(if calls { StopReason::ToolUse } else { StopReason::EndTurn }),
+        _ => Ok(if calls { StopReason::ToolUse } else { StopReason::EndTurn }),
     }
 }
 
-fn usage(usage: &Usage) -> TokenUsage {
-    let tokens = |count: Option<i32>| count.and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
-    TokenUsage {
-        input: tokens(usage.prompt_tokens),
-        output: tokens(usage.completion_tokens),
-        cached: tokens(usage.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens)),
-        reasoning: tokens(
-            usage.completion_tokens_details.as_ref().and_then(|details| details.reasoning_tokens),
-        ),
+impl Counts {
+    fn take(&mut self, report: UsageReport) {
+        self.input.raise(report.prompt_tokens);
+        self.output.raise(report.completion_tokens);
+        self.cached.raise(report.prompt_tokens_details.map(|of| of.cached_tokens).unwrap_or_default());
+        self.reasoning
+            .raise(report.completion_tokens_details.map(|of| of.reasoning_tokens).unwrap_or_default());
+    }
+
+    fn total(&self) -> TokenUsage {
+        TokenUsage {
+            input: self.input.get(),
+            output: self.output.get(),
+            cached: self.cached.get(),
+            reasoning: self.reasoning.get(),
+        }
     }
 }

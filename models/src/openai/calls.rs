@@ -1,28 +1,17 @@
-//! Tool calls, put together from the frames of a stream.
-//!
-//! Read from the frames themselves: the library drops calls without an index, repeats calls when indexes
-//! have gaps, and loses the text of the arguments by parsing them.
+//! Tool calls, put together from the pieces of a stream, however a server marks them.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef};
-use holdover_core::model::AnswerPart;
-use serde::Deserialize;
+use holdover_core::model::{AnswerPart, ModelError, ModelEvent};
 use serde_json::Value;
 
-use crate::wire::bounds::{ARGUMENTS_BYTES_MAX, CALLS_MAX};
+use super::chunk::CallDelta;
+use crate::wire::{Taken, malformed};
 
-/// Watches the frames of one stream.
+/// The calls of one answer, in the order they began.
 #[derive(Default)]
-pub(super) struct CallFrames(Mutex<Seen>);
-
-#[derive(Default)]
-struct Seen {
-    any_frame: bool,
+pub(super) struct Calls {
     calls: Vec<Call>,
+    /// How many were told of.
     told: usize,
-    bytes: usize,
-    problem: Option<String>,
 }
 
 #[derive(Default)]
@@ -33,151 +22,72 @@ struct Call {
     arguments: String,
 }
 
-/// What is read of a frame; all else is the library's.
-#[derive(Deserialize)]
-struct Frame {
-    #[serde(default)]
-    choices: Vec<Choice>,
-}
-
-#[derive(Deserialize)]
-struct Choice {
-    delta: Option<Delta>,
-}
-
-#[derive(Deserialize)]
-struct Delta {
-    tool_calls: Option<Vec<CallDelta>>,
-}
-
-#[derive(Deserialize)]
-struct CallDelta {
-    index: Option<u64>,
-    id: Option<String>,
-    function: Option<FunctionDelta>,
-}
-
-#[derive(Deserialize)]
-struct FunctionDelta {
-    name: Option<String>,
-    arguments: Option<Value>,
-}
-
-impl CallFrames {
-    /// Whether anything came at all.
-    pub(super) fn any_frame(&self) -> bool {
-        self.lock().any_frame
+impl Calls {
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
     }
 
-    /// The tools of the calls that began since the last time, with their place in the answer.
-    pub(super) fn newly_started(&self) -> Vec<(usize, String)> {
-        let mut seen = self.lock();
-        let from = seen.told;
-        // In order: a call whose name has not come yet holds back those after it.
-        let named = seen.calls[from..].iter().take_while(|call| !call.tool.is_empty()).count();
-        seen.told += named;
-        seen.calls[from..from + named]
-            .iter()
-            .enumerate()
-            .map(|(at, call)| (from + at, call.tool.clone()))
-            .collect()
-    }
-
-    /// All calls of a stream that ended, in the order they began; or why they cannot be read. `cut`: whether
-    /// the answer ended at its cap on tokens, maybe in the middle of the last call.
-    pub(super) fn take(&self, cut: bool) -> Result<Vec<AnswerPart>, String> {
-        let mut seen = self.lock();
-        if let Some(problem) = seen.problem.take() {
-            return Err(problem);
-        }
-        if seen.calls.iter().any(|call| call.tool.is_empty()) {
-            return Err("a tool call names no tool".to_owned());
-        }
-        let calls = std::mem::take(&mut seen.calls);
-        let last = calls.len().saturating_sub(1);
-        Ok(calls
-            .into_iter()
-            .enumerate()
-            .map(|(at, call)| AnswerPart::Call {
-                tool: call.tool,
-                // Some servers write nothing for a tool without arguments.
-                arguments: if call.arguments.trim().is_empty() && !(cut && at == last) {
-                    "{}".to_owned()
-                } else {
-                    call.arguments
-                },
-            })
-            .collect())
-    }
-
-    /// A panic in another thread leaves nothing half done that matters here.
-    fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl ChatFrameSink for CallFrames {
-    fn on_frame(&self, _: &FrameCtx, frame: RawFrameRef<'_>) {
-        let mut seen = self.lock();
-        // A comment comes as a frame without data.
-        seen.any_frame |= !frame.data.is_empty();
-        if !frame.data.contains("\"tool_calls\"") || seen.problem.is_some() {
-            return;
-        }
-        match serde_json::from_str::<Frame>(frame.data) {
-            Ok(frame) => {
-                let delta = frame.choices.into_iter().next().and_then(|choice| choice.delta);
-                for call in delta.and_then(|delta| delta.tool_calls).unwrap_or_default() {
-                    seen.add(call);
-                }
-            }
-            Err(error) => seen.problem = Some(format!("a tool call cannot be read: {error}")),
-        }
-    }
-}
-
-impl Seen {
-    fn add(&mut self, delta: CallDelta) {
+    /// Takes a piece of a call.
+    pub(super) fn add(&mut self, delta: CallDelta, taken: &mut Taken) -> Result<(), ModelError> {
         let id = delta.id.unwrap_or_default();
         let (name, arguments) = match delta.function {
             Some(function) => (function.name.unwrap_or_default(), function.arguments),
             None => (String::new(), None),
         };
-        let known = match delta.index {
-            Some(index) => self.calls.iter().position(|call| call.index == Some(index)),
-            None if !id.is_empty() => self.calls.iter().position(|call| call.id == id),
-            None if name.is_empty() => self.calls.len().checked_sub(1),
-            None => None,
-        };
-        let at = match known {
-            Some(at) => at,
-            None if self.calls.len() == CALLS_MAX => {
-                self.problem = Some(format!("more than {CALLS_MAX} tool calls in one answer"));
-                return;
-            }
-            None => {
-                self.calls.push(Call { index: delta.index, id, ..Call::default() });
-                self.calls.len() - 1
-            }
-        };
-        let call = &mut self.calls[at];
-        // Some servers repeat the name with every piece.
-        if call.tool.is_empty() {
-            call.tool = name;
-        }
         let piece = match arguments {
-            None | Some(Value::Null) => return,
+            None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text,
             // Some servers send them parsed.
             Some(parsed) => parsed.to_string(),
         };
-        self.bytes += piece.len();
-        if self.bytes > ARGUMENTS_BYTES_MAX {
-            self.problem =
-                Some(format!("tool calls with more than {ARGUMENTS_BYTES_MAX} bytes of arguments"));
-            return;
+        taken.arguments(&piece)?;
+        let known = match delta.index {
+            Some(index) => self.calls.iter_mut().find(|call| call.index == Some(index)),
+            None if !id.is_empty() => self.calls.iter_mut().find(|call| call.id == id),
+            None if name.is_empty() => self.calls.last_mut(),
+            None => None,
+        };
+        match known {
+            Some(call) => {
+                // Some servers repeat the name with every piece.
+                if call.tool.is_empty() {
+                    call.tool = name;
+                }
+                call.arguments.push_str(&piece);
+            }
+            None => {
+                taken.call()?;
+                self.calls.push(Call { index: delta.index, id, tool: name, arguments: piece });
+            }
         }
-        call.arguments.push_str(&piece);
+        Ok(())
+    }
+
+    /// Word of the calls that began since the last time. In order: a call whose name has not come yet holds
+    /// back those after it.
+    pub(super) fn newly_started(&mut self) -> Vec<ModelEvent> {
+        let named =
+            self.calls.iter().enumerate().skip(self.told).take_while(|(_, call)| !call.tool.is_empty());
+        let started: Vec<_> =
+            named.map(|(index, call)| ModelEvent::CallStarted { index, tool: call.tool.clone() }).collect();
+        self.told += started.len();
+        started
+    }
+
+    /// All calls of a stream that ended, in the order they began; or why they cannot be read. `cut`: whether
+    /// the answer ended at its cap on tokens, maybe in the middle of the last call.
+    pub(super) fn into_parts(self, cut: bool) -> Result<Vec<AnswerPart>, ModelError> {
+        if self.calls.iter().any(|call| call.tool.is_empty()) {
+            return Err(malformed("a tool call names no tool"));
+        }
+        let last = self.calls.len().saturating_sub(1);
+        let part = |(at, call): (usize, Call)| {
+            // Some servers write nothing for a tool without arguments.
+            let none = call.arguments.trim().is_empty() && !(cut && at == last);
+            let arguments = if none { "{}".to_owned() } else { call.arguments };
+            AnswerPart::Call { tool: call.tool, arguments }
+        };
+        Ok(self.calls.into_iter().enumerate().map(part).collect())
     }
 }
 
@@ -188,19 +98,17 @@ mod tests {
     use super::*;
 
     fn calls(deltas: &[Value]) -> Result<Vec<(String, String)>, String> {
-        let frames = CallFrames::default();
+        let (mut calls, mut taken) = (Calls::default(), Taken::default());
         for delta in deltas {
-            frames.lock().add(serde_json::from_value(delta.clone()).unwrap());
+            let delta = serde_json::from_value(delta.clone()).unwrap();
+            calls.add(delta, &mut taken).map_err(|error| error.detail)?;
         }
-        frames.take(false).map(|parts| {
-            parts
-                .into_iter()
-                .map(|part| match part {
-                    AnswerPart::Call { tool, arguments } => (tool, arguments),
-                    AnswerPart::Text(_) | AnswerPart::Reasoning { .. } => panic!("a call"),
-                })
-                .collect()
-        })
+        let parts = calls.into_parts(false).map_err(|error| error.detail)?;
+        let call = |part| match part {
+            AnswerPart::Call { tool, arguments } => (tool, arguments),
+            AnswerPart::Text(_) | AnswerPart::Reasoning { .. } => panic!("a call"),
+        };
+        Ok(parts.into_iter().map(call).collect())
     }
 
     fn check(deltas: &[Value], expect: &[(&str, &str)]) {
@@ -250,7 +158,7 @@ mod tests {
         let nameless = json!({ "index": 0, "function": { "arguments": "{}" } });
         assert_eq!(calls(&[nameless]), Err("a tool call names no tool".to_owned()));
         let many: Vec<_> =
-            (0..=CALLS_MAX).map(|index| json!({ "index": index, "function": { "name": "a" } })).collect();
+            (0..129).map(|index| json!({ "index": index, "function": { "name": "a" } })).collect();
         assert!(calls(&many).unwrap_err().contains("more than 128"));
     }
 }

@@ -1,23 +1,53 @@
-//! A request in the library's words.
+//! A request in the words of the wire.
 
-use genai::chat::{ChatMessage, ChatRequest, ContentPart, MessageContent, Tool, ToolCall, ToolResponse};
-use holdover_core::message::{AssistantMessage, AssistantPart, Message};
-use holdover_core::model::{ModelError, ModelRequest};
-use serde_json::Value;
+use holdover_core::message::{AssistantMessage, AssistantPart, CallRequest, Message};
+use holdover_core::model::{ModelError, ModelRequest, ModelTool};
+use serde_json::{Value, json};
 
-use crate::wire::{Results, call_id, told};
+use crate::wire::{Results, call_id, told, tool_name};
+
+/// Families of OpenAI's models that refuse `max_tokens` and want its successor, which other servers do not know.
+const COMPLETION_TOKENS: [&str; 5] = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
 
 /// The request. Each assistant message with calls is followed by exactly their results, in call order, as
 /// OpenAI demands; decisions and notices are left out.
-pub(super) fn to_chat(request: &ModelRequest) -> Result<ChatRequest, ModelError> {
+pub(super) fn to_body(model: &str, request: &ModelRequest) -> Result<Value, ModelError> {
+    let newer = COMPLETION_TOKENS.iter().any(|family| model.starts_with(family));
+    let cap = if newer { "max_completion_tokens" } else { "max_tokens" };
+    let mut body = json!({
+        "model": model,
+        "stream": true,
+        "stream_options": { "include_usage": true },
+        "messages": messages(request)?,
+    });
+    body[cap] = json!(request.max_output_tokens);
+    if !request.tools.is_empty() {
+        body["tools"] = request.tools.iter().map(offered).collect();
+    }
+    Ok(body)
+}
+
+fn offered(tool: &ModelTool) -> Value {
+    json!({ "type": "function", "function": {
+        "name": tool.name,
+        "description": tool.description,
+        "strict": false,
+        "parameters": tool.parameters,
+    } })
+}
+
+fn messages(request: &ModelRequest) -> Result<Vec<Value>, ModelError> {
     let results = Results::in_transcript(&request.messages);
     let last_user = request.messages.iter().rposition(|message| matches!(&**message, Message::User(_)));
     let last_user = last_user.unwrap_or(0);
-    let mut messages = Vec::with_capacity(request.messages.len());
+    let mut messages = Vec::with_capacity(request.messages.len() + 1);
+    if !request.system.is_empty() {
+        messages.push(json!({ "role": "system", "content": &*request.system }));
+    }
     let mut calls_before = 0;
     for (at, message) in request.messages.iter().enumerate() {
         match &**message {
-            Message::User(said) => messages.push(ChatMessage::user(said.text.as_str())),
+            Message::User(said) => messages.push(json!({ "role": "user", "content": said.text })),
             Message::Assistant(said) => {
                 push_assistant(&mut messages, said, &results, &mut calls_before, at > last_user)?;
             }
@@ -25,61 +55,68 @@ pub(super) fn to_chat(request: &ModelRequest) -> Result<ChatRequest, ModelError>
             Message::Tool(_) | Message::Decision(_) | Message::Notice(_) => {}
         }
     }
-    let mut chat = ChatRequest::new(messages);
-    if !request.system.is_empty() {
-        chat = chat.with_system(&*request.system);
+    // What ends with the assistant is taken for the beginning of its answer, or refused.
+    if messages.last().is_some_and(|last| last["role"] == "assistant") {
+        messages.push(json!({ "role": "user", "content": "[go on]" }));
     }
-    if !request.tools.is_empty() {
-        chat = chat.with_tools(request.tools.iter().map(|tool| {
-            Tool::new(tool.name.as_str())
-                .with_description(tool.description.as_str())
-                .with_schema(tool.parameters.clone())
-        }));
-    }
-    Ok(chat)
+    Ok(messages)
 }
 
 fn push_assistant(
-    messages: &mut Vec<ChatMessage>,
+    messages: &mut Vec<Value>,
     said: &AssistantMessage,
     results: &Results<'_>,
     calls_before: &mut usize,
     this_turn: bool,
 ) -> Result<(), ModelError> {
-    let mut parts = Vec::new();
-    let mut answers = Vec::new();
+    let (mut texts, mut thoughts) = (Vec::new(), Vec::new());
+    let (mut calls, mut answers) = (Vec::new(), Vec::new());
     for part in &said.parts {
         match part {
             AssistantPart::Text { text } if text.is_empty() => {}
-            AssistantPart::Text { text } => parts.push(ContentPart::Text(text.clone())),
-            // Servers that show reasoning want it back while its turn lasts, and not after.
-            AssistantPart::Reasoning { text, .. } if this_turn => {
-                parts.push(ContentPart::ReasoningContent(text.clone()));
-            }
-            AssistantPart::Reasoning { .. } => {}
+            AssistantPart::Text { text } => texts.push(text.as_str()),
+            AssistantPart::Reasoning { text, .. } => thoughts.push(text.as_str()),
             AssistantPart::Call(call) => {
-                let result = results.of(&call.id)?;
-                let id = call_id(&call.id, *calls_before).into_owned();
+                let id = call_id(&call.id, *calls_before);
                 *calls_before += 1;
-                parts.push(ContentPart::ToolCall(ToolCall {
-                    call_id: id.clone(),
-                    fn_name: call.tool.clone(),
-                    fn_arguments: arguments(&call.arguments),
-                    thought_signatures: None,
-                }));
-                answers.push(ChatMessage::from(ToolResponse::new(id, told(result))));
+                let told = told(results.of(&call.id)?);
+                calls.push(asked(&id, call));
+                answers.push(json!({ "role": "tool", "tool_call_id": id, "content": told }));
             }
         }
     }
     // OpenAI refuses a message in which nothing is said.
-    if parts.iter().any(|part| !matches!(part, ContentPart::ReasoningContent(_))) {
-        messages.push(ChatMessage::assistant(MessageContent::from_parts(parts)));
-        messages.append(&mut answers);
+    if texts.is_empty() && calls.is_empty() {
+        return Ok(());
     }
+    let mut message = json!({ "role": "assistant", "content": texts.join("\n\n") });
+    if !calls.is_empty() {
+        message["tool_calls"] = Value::Array(calls);
+    }
+    // Servers that show reasoning want it back while its turn lasts, and not after.
+    if this_turn && !thoughts.is_empty() {
+        message["reasoning_content"] = json!(thoughts.join("\n"));
+    }
+    messages.push(message);
+    messages.append(&mut answers);
     Ok(())
 }
 
-/// What is not JSON goes as a JSON string: servers refuse a transcript with arguments that are none.
-fn arguments(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+fn asked(id: &str, call: &CallRequest) -> Value {
+    json!({ "id": id, "type": "function", "function": {
+        "name": tool_name(&call.tool),
+        "arguments": arguments(&call.arguments),
+    } })
+}
+
+/// The arguments as the model wrote them. What is not JSON goes as a JSON string, and nothing as no arguments:
+/// servers refuse a transcript with arguments that they cannot read.
+fn arguments(text: &str) -> String {
+    if text.trim().is_empty() {
+        return "{}".to_owned();
+    }
+    match serde_json::from_str::<Value>(text) {
+        Ok(_) => text.to_owned(),
+        Err(_) => Value::from(text).to_string(),
+    }
 }

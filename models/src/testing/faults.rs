@@ -2,13 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use holdover_core::model::{ModelErrorKind, ModelEvent};
+use futures::StreamExt;
+use futures::future::join_all;
+use holdover_core::model::{AnswerPart, ModelError, ModelErrorKind, ModelEvent};
 
 use super::server::{Reply, Then, full, serve};
 use super::{Open, answer, ask, check_fails, one_error, request, settings, user};
+use crate::wire::STREAM_BYTES_MAX;
 
-/// A short silence. What must take longer than this takes far longer.
-const STALL: Duration = Duration::from_millis(150);
+/// A silence before anything has come. Until then a machine that is busy connects and asks.
+const STALL: Duration = Duration::from_secs(1);
+/// A silence in the middle. Until then a machine that is busy connects and says the beginning.
+const LONG_STALL: Duration = Duration::from_secs(3);
 /// By then every silence has been noticed, on a slow machine too.
 pub(crate) const NOTICED: Duration = Duration::from_secs(20);
 
@@ -20,19 +25,28 @@ pub(crate) struct Wire {
     pub(crate) rest: String,
     /// A frame that could come in between.
     pub(crate) frame: String,
-    /// What a page of HTML is that comes as a success.
-    pub(crate) page: ModelErrorKind,
-    /// What the beginning of a frame is at the end of a body that ends as it should.
-    pub(crate) half_frame: ModelErrorKind,
+    /// The beginning of a call.
+    pub(crate) call: String,
+    /// A piece of its arguments.
+    pub(crate) piece: String,
 }
 
 /// Every fault, against the adapter that `open` makes.
 pub(crate) async fn check(open: Open, wire: &Wire) {
-    silence(open, wire).await;
+    // These wait, so they wait together.
+    tokio::join!(
+        silence(open, wire),
+        signs_of_life(open, wire),
+        a_hanging_refusal(open),
+        no_connection(open),
+    );
     cuts(open, wire).await;
     garbage(open, wire).await;
+    pages(open).await;
+    redirect(open).await;
     split_reads(open, wire).await;
-    no_connection(open).await;
+    long_frame(open, wire).await;
+    too_much(open).await;
 }
 
 fn heard() -> ModelEvent {
@@ -42,30 +56,78 @@ fn heard() -> ModelEvent {
 async fn silence(open: Open, wire: &Wire) {
     let begun = || Reply::stream([&wire.begun]);
     let nothing = || Reply::stream([""]);
-    for (what, reply, begun) in [
-        ("no head", nothing().then(Then::Never), false),
-        ("no byte after the head", nothing().then(Then::Hang), false),
-        ("comments only", nothing().then(Then::Repeat(": wait\n\n".to_owned())), false),
-        ("silence in the middle", begun().then(Then::Hang), true),
-        ("comments in the middle", begun().then(Then::Repeat(": wait\n\n".to_owned())), true),
-        ("half a frame", Reply::stream([&wire.begun, &wire.frame[..9]]).then(Then::Hang), true),
-    ] {
-        let (base_url, serving) = serve(reply).await;
-        let mut settings = settings(&base_url);
-        settings.stall_timeout = STALL;
-        let model = open(settings);
-        let began = Instant::now();
-        let asked = ask(&*model, request(vec![user("Hello")]));
-        let mut events = tokio::time::timeout(NOTICED, asked).await.expect(what);
-        let error = events.pop().unwrap().unwrap_err();
-        assert_eq!(error.kind, ModelErrorKind::Stalled, "{what}: {error}");
-        let before = if begun { vec![Ok(heard())] } else { Vec::new() };
-        assert_eq!(events, before, "{what}");
-        assert_eq!(error.detail.contains("in the middle"), begun, "{what}: {error}");
-        assert!((STALL..NOTICED).contains(&began.elapsed()), "{what}: {:?}", began.elapsed());
-        // The connection is closed, or the server would wait on.
-        serving.await.unwrap();
+    let half = || Reply::stream([&wire.begun, &wire.frame[..9]]);
+    // One line that never ends is no sign of life, however long it grows.
+    let endless = Then::Repeat("x".repeat(100));
+    let before = [
+        silent(open, "no head", nothing().then(Then::Never), STALL),
+        silent(open, "no byte after the head", nothing().then(Then::Hang), STALL),
+        silent(open, "comments only", nothing().then(Then::Repeat(": wait\n\n".to_owned())), STALL),
+    ];
+    let middle = [
+        silent(open, "silence in the middle", begun().then(Then::Hang), LONG_STALL),
+        silent(
+            open,
+            "comments in the middle",
+            begun().then(Then::Repeat(": wait\n\n".to_owned())),
+            LONG_STALL,
+        ),
+        silent(open, "half a frame", half().then(Then::Hang), LONG_STALL),
+        silent(open, "an endless frame", half().then(endless), LONG_STALL),
+    ];
+    let (before, middle) = tokio::join!(join_all(before), join_all(middle));
+    for (what, events, error) in before {
+        assert_eq!(events, [], "{what}");
+        assert!(error.detail.contains("no answer began"), "{what}: {error}");
     }
+    for (what, events, error) in middle {
+        assert_eq!(events, [Ok(heard())], "{what}");
+        assert!(error.detail.contains("in the middle"), "{what}: {error}");
+    }
+}
+
+type Events = Vec<Result<ModelEvent, ModelError>>;
+
+/// What came before the silence was noticed, and how it was told.
+async fn silent(
+    open: Open,
+    what: &'static str,
+    reply: Reply,
+    stall: Duration,
+) -> (&'static str, Events, ModelError) {
+    let (base_url, serving) = serve(reply).await;
+    let mut settings = settings(&base_url);
+    settings.stall_timeout = stall;
+    let model = open(settings);
+    let began = Instant::now();
+    let asked = ask(&*model, request(vec![user("Hello")]));
+    let mut events = tokio::time::timeout(NOTICED, asked).await.expect(what);
+    let error = events.pop().unwrap().unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Stalled, "{what}: {error}");
+    assert!((stall..NOTICED).contains(&began.elapsed()), "{what}: {:?}", began.elapsed());
+    // The connection is closed, or the server would wait on.
+    serving.await.unwrap();
+    (what, events, error)
+}
+
+/// Whoever is asked to write a long call is heard for as long as pieces of it come, though none is shown.
+async fn signs_of_life(open: Open, wire: &Wire) {
+    let reply = Reply::stream([&wire.begun, &wire.call]).then(Then::Repeat(wire.piece.clone()));
+    let (base_url, serving) = serve(reply).await;
+    let mut settings = settings(&base_url);
+    settings.stall_timeout = LONG_STALL;
+    let model = open(settings);
+    assert_eq!(model.stall_timeout(), Some(LONG_STALL));
+    let mut stream = model.stream(request(vec![user("Hello")])).await.unwrap();
+    let began = Instant::now();
+    let mut signs = 0;
+    while began.elapsed() < LONG_STALL * 2 {
+        let event = stream.next().await.expect("it goes on").expect("it is heard");
+        signs += usize::from(event == ModelEvent::Progress);
+    }
+    assert!(signs > 10, "{signs}");
+    drop(stream);
+    serving.await.unwrap();
 }
 
 async fn cuts(open: Open, wire: &Wire) {
@@ -76,21 +138,80 @@ async fn cuts(open: Open, wire: &Wire) {
     check_fails(open, begun().then(Then::Cut), &[heard()], Incomplete).await;
     check_fails(open, begun().then(Then::Reset), &[heard()], Incomplete).await;
     check_fails(open, halfway().then(Then::Cut), &[heard()], Incomplete).await;
-    check_fails(open, halfway(), &[heard()], wire.half_frame).await;
+    check_fails(open, halfway(), &[heard()], Incomplete).await;
     check_fails(open, Reply::stream([""]).then(Then::Cut), &[], Network).await;
 }
 
 async fn garbage(open: Open, wire: &Wire) {
-    use ModelErrorKind::{Malformed, Provider};
+    use ModelErrorKind::Malformed;
     let after = |bad: &[u8]| Reply::stream([wire.begun.as_bytes(), bad, wire.rest.as_bytes()]);
     check_fails(open, after(b"data: {\"type\": \n\n"), &[heard()], Malformed).await;
     check_fails(open, after(b"data: <html>\n\n"), &[heard()], Malformed).await;
     check_fails(open, after(b"data: \"\xff\xfe\"\n\n"), &[heard()], Malformed).await;
+}
+
+/// What is whole and no stream.
+async fn pages(open: Open) {
+    use ModelErrorKind::{Malformed, Provider, Quota};
     let page = "<html>\n<body>Bad gateway</body></html>";
-    check_fails(open, Reply::page("text/html", page), &[], wire.page).await;
+    let error = check_fails(open, Reply::page("text/html", page), &[], Malformed).await;
+    assert_eq!(error.detail, "not a stream but text/html: <html> <body>Bad gateway</body></html>");
     let refused = Reply::page("text/html; charset=utf-8", page).status(502);
     let error = check_fails(open, refused, &[], Provider).await;
     assert_eq!(error.detail, "HTTP 502: <html> <body>Bad gateway</body></html>");
+    let pay = r#"{"error": {"code": "insufficient_balance", "message": "pay first"}}"#;
+    let error = check_fails(open, Reply::page("application/json", pay), &[], Quota).await;
+    assert_eq!(error.detail, "HTTP 200: pay first");
+    let whole = Reply::page("application/json", r#"{"error": null, "choices": []}"#);
+    check_fails(open, whole, &[], Malformed).await;
+}
+
+/// The head of a refusal says what it is; its body is not waited for as an answer would be.
+async fn a_hanging_refusal(open: Open) {
+    let stuck = Reply::stream(["slow"]).status(429).header("retry-after", "7").then(Then::Hang);
+    let (base_url, serving) = serve(stuck).await;
+    let mut settings = settings(&base_url);
+    settings.stall_timeout = NOTICED * 10;
+    let model = open(settings);
+    let asked = ask(&*model, request(vec![user("Hello")]));
+    let events = tokio::time::timeout(NOTICED, asked).await.expect("it is not waited for");
+    let error = one_error(events, &[], ModelErrorKind::RateLimited);
+    assert_eq!(error.retry_after, Some(Duration::from_secs(7)));
+    drop(model);
+    serving.await.unwrap();
+}
+
+async fn redirect(open: Open) {
+    let elsewhere = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let there = format!("http://{}/v1/messages", elsewhere.local_addr().unwrap());
+    let reply = Reply::page("text/plain", "moved").status(307).header("location", &there);
+    let (base_url, _serving) = serve(reply).await;
+    let mut settings = settings(&base_url);
+    settings.stall_timeout = Duration::from_secs(5);
+    let events = ask(&*open(settings), request(vec![user("Hello")])).await;
+    one_error(events, &[], ModelErrorKind::Refused);
+    let asked = tokio::time::timeout(Duration::ZERO, elsewhere.accept()).await;
+    assert!(asked.is_err(), "the transcript and the key would have gone there");
+}
+
+/// A frame costs time by its length, and not by its length squared.
+async fn long_frame(open: Open, wire: &Wire) {
+    let (head, tail) = wire.frame.split_once("more").unwrap();
+    let text = "x".repeat(8 * 1024 * 1024);
+    let frame = format!("{}{head}{text}{tail}{}", wire.begun, wire.rest);
+    let began = Instant::now();
+    // In pieces, as a network brings it.
+    let answer = answer(open, Reply::stream(frame.as_bytes().chunks(1400))).await;
+    assert_eq!(answer.parts, [AnswerPart::Text(format!("Gü{text}"))]);
+    assert!(began.elapsed() < NOTICED, "{:?}", began.elapsed());
+}
+
+async fn too_much(open: Open) {
+    let comment = format!(":{}\n", "x".repeat(4 * 1024 * 1024));
+    let error =
+        check_fails(open, Reply::stream([""]).then(Then::Repeat(comment)), &[], ModelErrorKind::Malformed)
+            .await;
+    assert_eq!(error.detail, format!("a stream of more than {STREAM_BYTES_MAX} bytes"));
 }
 
 /// Where the reads end is nobody's business: between any two bytes, with any end of line.

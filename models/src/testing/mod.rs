@@ -2,6 +2,7 @@
 
 pub(crate) mod faults;
 pub(crate) mod server;
+pub(crate) mod transcript;
 
 use std::sync::Arc;
 
@@ -59,10 +60,11 @@ pub(crate) fn result(call: &str, tool: &str, content: &str) -> Message {
     })
 }
 
-/// Everything that comes until the stream is over.
+/// Everything that comes until the stream is over and is to be shown, or ends it.
 pub(crate) async fn ask(model: &dyn Model, request: ModelRequest) -> Vec<Result<ModelEvent, ModelError>> {
+    let shown = |event: &Result<ModelEvent, ModelError>| !matches!(event, Ok(ModelEvent::Progress));
     match model.stream(request).await {
-        Ok(stream) => stream.collect().await,
+        Ok(stream) => stream.filter(|event| std::future::ready(shown(event))).collect().await,
         Err(error) => vec![Err(error)],
     }
 }

@@ -1,17 +1,17 @@
 //! Where a server is.
 
-/// The base URL with a slash at its end, or why it is none.
+/// The base URL with a slash at its end, or why it is none. It may hold a password or a token: no error says
+/// more of it than [`shown`] does.
 pub(super) fn checked(text: &str) -> Result<String, String> {
-    let fail = |why: &str| Err(format!("base_url {text:?} {why}"));
+    let fail = |why: &str| Err(format!("base_url {:?} {why}", shown(text)));
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     let Some(rest) = rest else { return fail("does not begin with http:// or https://") };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if host.contains('@') {
+        return fail("holds a user name; name the key's variable instead");
+    }
     if host.is_empty() || text.contains(char::is_whitespace) {
         return fail("is not a URL");
-    }
-    if host.contains('@') {
-        // Not shown: it may hold a password.
-        return Err("base_url holds a user name; name the key's variable instead".to_owned());
     }
     let (path, query) = match text.split_once('?') {
         Some((path, query)) => (path, Some(query)),
@@ -24,8 +24,14 @@ pub(super) fn checked(text: &str) -> Result<String, String> {
     })
 }
 
+/// What may be shown of a base URL: neither a user's name and password nor what comes after the path.
+pub(crate) fn shown(base_url: &str) -> &str {
+    let end = base_url.find(['?', '#']).unwrap_or(base_url.len());
+    if base_url.contains('@') { "…@…" } else { base_url.get(..end).unwrap_or_default() }
+}
+
 /// What `path` is called at the server of a checked base URL; a query stays at the end.
-pub(crate) fn endpoint(base_url: &str, path: &str) -> String {
+pub(super) fn endpoint(base_url: &str, path: &str) -> String {
     match base_url.split_once('?') {
         Some((base, query)) => format!("{base}{path}?{query}"),
         None => format!("{base_url}{path}"),
@@ -46,7 +52,24 @@ mod tests {
         ] {
             assert_eq!(endpoint(&checked(base_url).unwrap(), "messages"), expect);
         }
-        for bad in ["", "a/v1", "ftp://a/", "http://", "http://a b/", "http://user:secret@a/"] {
+    }
+
+    #[test]
+    fn what_is_no_base_url_is_refused_and_its_secrets_are_not_shown() {
+        for bad in [
+            "",
+            "a/v1",
+            "ftp://a/",
+            "http://",
+            "http://a b/",
+            "http://user:secret@a/",
+            "user:secret@a/v1",
+            "https:/user:secret@a/",
+            "http://a b@secret",
+            "a/v1?token=secret",
+            "http://?token=secret",
+            "a#secret",
+        ] {
             let why = checked(bad).unwrap_err();
             assert!(why.starts_with("base_url") && !why.contains("secret"), "{why}");
         }

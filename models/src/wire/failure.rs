@@ -68,7 +68,7 @@ pub(crate) fn cut(error: &(dyn StdError + 'static), begun: bool) -> ModelError {
 }
 
 /// The causes, without the outermost one, which names the URL.
-pub(crate) fn innermost(error: &(dyn StdError + 'static)) -> String {
+fn innermost(error: &(dyn StdError + 'static)) -> String {
     let mut causes = Vec::new();
     let mut next = error.source();
     while let Some(cause) = next {

@@ -1,22 +1,34 @@
-//! What speaking to any model server takes, whatever it speaks: where it is, which key it wants, what its
-//! refusals mean, and how much of it is listened to.
+//! What speaking to any model server takes, whatever it speaks: where it is, which key it wants, how one request
+//! is sent and the frames of its answer are read, what refusals mean, and how much of it all is listened to.
 
 mod api_key;
 mod base_url;
-pub(crate) mod bounds;
+mod bounds;
 mod call_id;
 mod failure;
+mod frames;
+mod http;
+mod reading;
 mod refusal;
 mod results;
 mod retry_after;
 mod settings;
+mod tokens;
+mod tool_name;
 
 pub use api_key::ApiKey;
-pub(crate) use base_url::endpoint;
+pub(crate) use base_url::shown;
+#[cfg(test)]
+pub(crate) use bounds::STREAM_BYTES_MAX;
+pub(crate) use bounds::Taken;
 pub(crate) use call_id::call_id;
-pub(crate) use failure::{Redaction, cut, incomplete, innermost, malformed, stalled};
-pub(crate) use refusal::{in_stream, refused};
+pub(crate) use failure::{Redaction, cut, incomplete, malformed, stalled};
+pub(crate) use http::{Http, secret};
+pub(crate) use reading::{Answer, Heard, read};
+pub(crate) use refusal::{in_page, in_stream, refused};
 pub(crate) use results::{Results, told};
 pub(crate) use retry_after::retry_after;
 pub use settings::ServerSettings;
 pub(crate) use settings::TIMEOUT_MS_MAX;
+pub(crate) use tokens::Tokens;
+pub(crate) use tool_name::tool_name;

@@ -19,6 +19,19 @@ pub(crate) fn in_stream(error: &Value) -> ModelError {
     if error.is_null() {
         return malformed("a chunk holds an error that says nothing");
     }
+    let (kind, words) = meaning(error);
+    ModelError::new(kind, format!("in the stream: {words}"))
+}
+
+/// The error that a whole body holds although its status is a success. None: it holds none.
+pub(crate) fn in_page(status: u16, body: &str) -> Option<ModelError> {
+    let body: Value = serde_json::from_str(body).ok()?;
+    let (kind, words) = meaning(body.get("error").filter(|error| !error.is_null())?);
+    Some(ModelError::new(kind, format!("HTTP {status}: {words}")))
+}
+
+/// What an error object means without a status.
+fn meaning(error: &Value) -> (ModelErrorKind, String) {
     let words = said(error).unwrap_or_else(|| error.to_string());
     let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
     let kind = kind_by_code(error)
@@ -28,7 +41,7 @@ pub(crate) fn in_stream(error: &Value) -> ModelError {
             Some("invalid_request_error") => ModelErrorKind::Refused,
             Some(_) | None => ModelErrorKind::Provider,
         });
-    ModelError::new(kind, format!("in the stream: {words}"))
+    (kind, words)
 }
 
 /// What an error object says.
@@ -145,6 +158,16 @@ mod tests {
             assert_eq!(found.kind, kind, "{status} {body}: {found}");
         }
         assert_eq!(refused(502, "<html>bad</html>").detail, "HTTP 502: <html>bad</html>");
+    }
+
+    #[test]
+    fn an_error_in_a_success_gives_the_kind() {
+        let body = json!({ "error": { "code": "insufficient_balance", "message": "pay\nfirst" } });
+        let error = in_page(200, &body.to_string()).unwrap();
+        assert_eq!((error.kind, error.detail.as_str()), (ModelErrorKind::Quota, "HTTP 200: pay\nfirst"));
+        for none in ["<html>", "{}", "[]", "{\"error\": null, \"choices\": []}"] {
+            assert_eq!(in_page(200, none), None, "{none}");
+        }
     }
 
     #[test]

@@ -3,17 +3,16 @@
 use std::time::{Duration, SystemTime};
 
 /// The wait, from the headers `retry-after-ms` and `retry-after`: milliseconds if there are any, else seconds,
-/// else the time from `now` to a date, which is none if the date has passed. None: no header that can be read.
+/// else the time from `now` to a date. None: no header that can be read, or one that asks for no wait at all: a
+/// zero, a date that has passed.
 pub(crate) fn retry_after(ms: Option<&str>, after: Option<&str>, now: SystemTime) -> Option<Duration> {
     let number = |text: &str| text.trim().parse::<f64>().ok();
     let seconds = ms.and_then(number).map(|ms| ms / 1000.0).or_else(|| after.and_then(number));
-    match seconds {
-        Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
-        None => {
-            let date = httpdate::parse_http_date(after?.trim()).ok()?;
-            Some(date.duration_since(now).unwrap_or(Duration::ZERO))
-        }
-    }
+    let wait = match seconds {
+        Some(seconds) => Duration::try_from_secs_f64(seconds).ok()?,
+        None => httpdate::parse_http_date(after?.trim()).ok()?.duration_since(now).ok()?,
+    };
+    (!wait.is_zero()).then_some(wait)
 }
 
 #[cfg(test)]
@@ -32,7 +31,9 @@ mod tests {
             (None, Some("Sun, 06 Nov 1994 08:49:37 GMT"), ms(7000)),
             (None, Some("Sunday, 06-Nov-94 08:49:37 GMT"), ms(7000)),
             (Some("soon"), Some("Sun, 06 Nov 1994 08:49:37 GMT"), ms(7000)),
-            (None, Some("Wed, 21 Oct 1992 07:28:00 GMT"), ms(0)),
+            (None, Some("Wed, 21 Oct 1992 07:28:00 GMT"), None),
+            (None, Some("0"), None),
+            (Some("0"), None, None),
             (None, None, None),
         ] {
             assert_eq!(retry_after(ms_header, header, now), wait, "{ms_header:?} {header:?}");

@@ -1,5 +1,6 @@
 //! What an adapter needs to reach a server.
 
+use std::fmt;
 use std::time::Duration;
 
 use holdover_core::model::{ModelError, ModelErrorKind};
@@ -14,8 +15,8 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(120);
 /// The longest time-out that may be set, in milliseconds: an hour.
 pub(crate) const TIMEOUT_MS_MAX: u64 = 60 * 60 * 1000;
 
-/// What an adapter needs to reach a model on a server.
-#[derive(Debug, Clone)]
+/// What an adapter needs to reach a model on a server. `Debug` shows neither the key nor the query of the base URL.
+#[derive(Clone)]
 pub struct ServerSettings {
     /// The model, as the server names it.
     pub model: String,
@@ -26,8 +27,21 @@ pub struct ServerSettings {
     /// How long it may take to connect. More than nothing, at most an hour.
     pub connect_timeout: Duration,
     /// How long the server may say nothing, before the answer and in the middle of it. More than nothing, at
-    /// most an hour. What only keeps the connection open (a comment, a `ping`) says nothing.
+    /// most an hour. What only keeps the connection open says nothing: a comment, and a `ping` unless the model is
+    /// writing the arguments of a call, which the service may hold back until they are whole.
     pub stall_timeout: Duration,
+}
+
+impl fmt::Debug for ServerSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerSettings")
+            .field("model", &self.model)
+            .field("base_url", &base_url::shown(&self.base_url))
+            .field("api_key", &self.api_key)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("stall_timeout", &self.stall_timeout)
+            .finish()
+    }
 }
 
 impl ServerSettings {

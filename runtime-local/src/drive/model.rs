@@ -10,15 +10,19 @@ use holdover_core::model::{
     Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
 };
 use holdover_core::step::{ActionId, ModelCall};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Driver;
 use super::deltas::{Deltas, Written};
 use super::done::Done;
 use super::transcript::Unread;
 use crate::agent::Agent;
+use crate::clock::far;
 use crate::guard::guarded;
 use crate::observer::{Provisional, RunObserver};
+
+/// An adapter that watches its own silence knows better what was missing: its word comes first.
+const STALL_GRACE: Duration = Duration::from_secs(5);
 
 impl Driver {
     pub(super) fn call_model(&mut self, id: ActionId, call: ModelCall) {
@@ -30,7 +34,14 @@ impl Driver {
         let (store, key) = (Arc::clone(&self.store), self.fence.key.clone());
         let (transcript, lease) = (self.transcript.clone(), self.lease.clone());
         let options = self.runtime.options();
-        let (stall, observer) = (options.model_stall, options.observer.clone());
+        let bounds = Bounds {
+            silence: agent
+                .model()
+                .stall_timeout()
+                .map_or(options.model_stall, |own| own.saturating_add(STALL_GRACE)),
+            whole: options.model_timeout,
+        };
+        let observer = options.observer.clone();
         let after = newest_shown(&call);
         let shown = Written::new(after, self.written.subscribe());
         let (fence, hears, every) = (self.fence.clone(), self.hears.clone(), options.delta_interval);
@@ -48,7 +59,7 @@ impl Driver {
             let request = request(&agent, &call, messages);
             let model = Arc::clone(agent.model());
             let mut teller = Teller { observer, of, deltas };
-            let asked = guarded(async move { ask(&*model, request, stall, &mut teller).await });
+            let asked = guarded(async move { ask(&*model, request, bounds, &mut teller).await });
             let result = asked.await.unwrap_or_else(|panicked| {
                 Err(ModelError::new(ModelErrorKind::Provider, format!("it panicked: {}", panicked.0)))
             });
@@ -118,38 +129,52 @@ impl Teller {
     }
 }
 
-/// Asks the model and reads its stream until it has finished. Silence for longer than `stall` is an error.
+/// How long one model call may take.
+#[derive(Clone, Copy)]
+struct Bounds {
+    /// Between two events, before the first and before the head.
+    silence: Duration,
+    /// From the beginning to the end.
+    whole: Duration,
+}
+
+/// Asks the model and reads its stream until it has finished. What takes longer than its bounds is an error.
 async fn ask(
     model: &dyn Model,
     request: ModelRequest,
-    stall: Duration,
+    bounds: Bounds,
     teller: &mut Teller,
 ) -> Result<ModelAnswer, ModelError> {
     teller.begins();
-    let stream = timeout(stall, model.stream(request)).await.map_err(|_| stalled(stall))??;
-    read(stream, stall, teller).await
+    let asked = async {
+        let stream = timeout(bounds.silence, model.stream(request)).await;
+        read(stream.map_err(|_| silent(bounds.silence))??, bounds.silence, teller).await
+    };
+    timeout(bounds.whole, asked).await.unwrap_or_else(|_| Err(endless(bounds.whole)))
 }
 
 async fn read(
     mut stream: ModelStream,
-    stall: Duration,
+    silence: Duration,
     teller: &mut Teller,
 ) -> Result<ModelAnswer, ModelError> {
+    let mut until = far(Instant::now(), silence);
     loop {
-        let next = timeout(stall, stream.next());
+        let next = timeout_at(until, stream.next());
         let event = tokio::select! {
             biased;
             event = next => event,
             () = teller.deltas.write() => continue,
         };
         let event = match event {
-            Err(_) => return Err(stalled(stall)),
+            Err(_) => return Err(silent(silence)),
             Ok(None) => {
                 let detail = "the stream ended before the answer was finished";
                 return Err(ModelError::new(ModelErrorKind::Incomplete, detail));
             }
             Ok(Some(event)) => event?,
         };
+        until = far(Instant::now(), silence);
         match event {
             ModelEvent::Finished(answer) => {
                 teller.ends(&answer);
@@ -158,10 +183,15 @@ async fn read(
             ModelEvent::Text(text) => teller.tell(Delta::Text { text }),
             ModelEvent::Reasoning(text) => teller.tell(Delta::Reasoning { text }),
             ModelEvent::CallStarted { tool, .. } => teller.tell(Delta::CallStarted { tool }),
+            ModelEvent::Progress => {}
         }
     }
 }
 
-fn stalled(stall: Duration) -> ModelError {
-    ModelError::new(ModelErrorKind::Stalled, format!("no data for {} s", stall.as_secs()))
+fn silent(bound: Duration) -> ModelError {
+    ModelError::new(ModelErrorKind::Stalled, format!("no data for {} s", bound.as_secs()))
+}
+
+fn endless(bound: Duration) -> ModelError {
+    ModelError::new(ModelErrorKind::Stalled, format!("no end of the answer within {} s", bound.as_secs()))
 }

@@ -8,9 +8,13 @@ use serde::Serialize;
 
 use super::Runtime;
 use super::keys::{self, Once};
-use super::pending::Asking;
 use super::repeat::repeated;
+use crate::agent::Definition;
 use crate::error::RuntimeError;
+
+/// The longest arguments that a person may let a call run with instead, in bytes: well beyond what a built-in
+/// tool takes.
+pub const EDIT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// What became of a delivery that was not refused: it lies in the inbox and is consumed exactly once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -124,10 +128,14 @@ impl Runtime {
     /// Puts something into a session's inbox. Wakes the session if nobody runs it; a worker, or whoever
     /// waits for it, takes it up.
     ///
+    /// An answer that the engine would have to refuse for its length alone is not delivered
+    /// ([`RuntimeError::TooLong`]): delivered, it would use up the one answer of its call.
+    ///
     /// Errors: the key was used before for [something else](RuntimeError::KeyConflict), the session is
     /// [aborted](RuntimeError::Aborted) or [not there](RuntimeError::NotFound); of an answer, others were
     /// [faster](RuntimeError::AlreadyAnswered), or it is [not waited for](RuntimeError::NotPending).
     pub async fn deliver(&self, key: &SessionKey, deliver: Deliver) -> Result<Delivered, RuntimeError> {
+        self.refuse_too_long(key, &deliver.what).await?;
         let named = deliver.once.named();
         let item = deliver.into_item(key)?;
         match repeated(|| self.shared.store.deliver(key, item.clone())).await? {
@@ -186,11 +194,42 @@ impl Runtime {
         pending: &PendingId,
         answer: ClientAnswer,
     ) -> Result<Delivered, RuntimeError> {
-        let asking = self.asking(key, pending, PendingKind::ClientTool).await?;
+        let (life, _) = self.bound_to(key, pending, PendingKind::ClientTool).await?;
         let said =
             serde_json::to_vec(&answer).map_err(|error| RuntimeError::unreadable(key, "answer", error))?;
         let what = What::ClientAnswer { pending: pending.clone(), answer };
-        self.say(key, asking, &said, what).await
+        self.say(key, pending, life, &said, what).await
+    }
+
+    async fn refuse_too_long(&self, key: &SessionKey, what: &What) -> Result<(), RuntimeError> {
+        let (pending, part, bytes, bytes_max) = match what {
+            What::Message { .. } | What::Signal(_) => return Ok(()),
+            What::Decision { pending, decision } => {
+                let bytes = decision.arguments.as_ref().map_or(0, String::len);
+                (pending, "arguments", bytes, EDIT_BYTES_MAX)
+            }
+            What::ClientAnswer { pending, answer } => {
+                (pending, "result", answer.content.len(), self.result_bytes_max(key).await?)
+            }
+        };
+        if bytes <= bytes_max {
+            return Ok(());
+        }
+        Err(RuntimeError::TooLong {
+            key: key.clone(),
+            pending: pending.clone(),
+            what: part,
+            bytes,
+            bytes_max,
+        })
+    }
+
+    /// The longest result that the agent of the session takes, as it was stored with it. What nobody can tell
+    /// here, core judges later.
+    async fn result_bytes_max(&self, key: &SessionKey) -> Result<usize, RuntimeError> {
+        let session = self.session(key).await?;
+        let definition = session.and_then(|session| Definition::read(&session.definition).ok());
+        Ok(definition.map_or(usize::MAX, |definition| definition.spec.limits.result_bytes_max))
     }
 
     async fn decide(
@@ -199,8 +238,8 @@ impl Runtime {
         pending: &PendingId,
         decide: impl FnOnce(Digest) -> Decision,
     ) -> Result<Delivered, RuntimeError> {
-        let asking = self.asking(key, pending, PendingKind::Approval).await?;
-        let decision = decide(asking.digest);
+        let (life, saw) = self.bound_to(key, pending, PendingKind::Approval).await?;
+        let decision = decide(saw);
         if decision.by.as_deref().is_some_and(|by| by.trim().is_empty()) {
             return Err(InvalidId::Empty { kind: "by: the name of who decides" }.into());
         }
@@ -208,19 +247,21 @@ impl Runtime {
         let words = Decision { saw: Digest::of(b""), ..decision.clone() };
         let said =
             serde_json::to_vec(&words).map_err(|error| RuntimeError::unreadable(key, "decision", error))?;
-        self.say(key, asking, &said, What::Decision { pending: pending.clone(), decision }).await
+        let what = What::Decision { pending: pending.clone(), decision };
+        self.say(key, pending, life, &said, what).await
     }
 
     /// Delivers an answer, at most once by its words.
     async fn say(
         &self,
         key: &SessionKey,
-        asking: Asking,
+        pending: &PendingId,
+        life: Incarnation,
         said: &[u8],
         what: What,
     ) -> Result<Delivered, RuntimeError> {
-        let once = Once::Words(asking.pending, Digest::of(said));
-        let deliver = Deliver { once, incarnation: Some(asking.incarnation), what };
+        let once = Once::Words(pending.clone(), Digest::of(said));
+        let deliver = Deliver { once, incarnation: Some(life), what };
         match self.deliver(key, deliver).await {
             // The same words under the same asking: they differ only in what is not known any more.
             Err(RuntimeError::KeyConflict { .. }) => Ok(Delivered::Duplicate),

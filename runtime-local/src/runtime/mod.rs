@@ -32,7 +32,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 pub use claim::GIVE_BACK_FOR;
-pub use deliver::{Approval, Deliver, Delivered, Denial};
+pub use deliver::{Approval, Deliver, Delivered, Denial, EDIT_BYTES_MAX};
 pub use events::{DeltaEntry, EventEntry, Follow, Shown};
 pub use execute::{Execute, Started};
 pub use fork::{CheckpointEntry, Fork, Forked};
@@ -64,8 +64,11 @@ pub struct RuntimeOptions {
     pub worker: Option<WorkerId>,
     /// How long a claim holds before others may try; a second at least. Renewed while a run lives.
     pub lease: Duration,
-    /// A model that says nothing for longer is given up ([`Stalled`](holdover_core::model::ModelErrorKind::Stalled)).
+    /// A model that says nothing for longer is given up ([`Stalled`](holdover_core::model::ModelErrorKind::Stalled)),
+    /// unless it has a bound of its own ([`stall_timeout`](holdover_core::model::Model::stall_timeout)).
     pub model_stall: Duration,
+    /// A model call that takes longer is given up (`Stalled`), whatever comes meanwhile.
+    pub model_timeout: Duration,
     /// How long what a model says is gathered before it is written for those who follow the session from
     /// elsewhere; an answer that comes faster is written once, as a message. None: only as a message.
     pub delta_interval: Option<Duration>,
@@ -84,6 +87,7 @@ impl Default for RuntimeOptions {
             worker: None,
             lease: Duration::from_secs(30),
             model_stall: Duration::from_secs(120),
+            model_timeout: Duration::from_secs(60 * 60),
             delta_interval: Some(Duration::from_millis(150)),
             provision_timeout: Duration::from_secs(600),
             effects_override: None,

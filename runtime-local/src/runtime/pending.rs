@@ -50,14 +50,6 @@ impl Serialize for PendingEntry {
     }
 }
 
-/// What an answer is bound to.
-pub(super) struct Asking {
-    pub(super) pending: PendingId,
-    pub(super) incarnation: Incarnation,
-    /// Of the arguments that were shown; of nothing if it is over.
-    pub(super) digest: Digest,
-}
-
 impl Runtime {
     /// All calls of a session that somebody owes an answer.
     pub async fn pending(&self, key: &SessionKey) -> Result<Vec<PendingEntry>, RuntimeError> {
@@ -98,30 +90,29 @@ impl Runtime {
         Ok(found)
     }
 
-    /// What an answer of this kind to `pending` is bound to, also when it is not waited for any more.
-    pub(super) async fn asking(
+    /// What an answer of this kind to `pending` is bound to, also when it is not waited for any more: a life
+    /// of the session, and the digest of the arguments that were shown (of nothing if the asking is over).
+    pub(super) async fn bound_to(
         &self,
         key: &SessionKey,
         pending: &PendingId,
         asked: PendingKind,
-    ) -> Result<Asking, RuntimeError> {
-        let open = self.pending(key).await?.into_iter().find(|entry| entry.id() == pending);
-        let (incarnation, digest) = match open {
+    ) -> Result<(Incarnation, Digest), RuntimeError> {
+        match self.pending(key).await?.into_iter().find(|entry| entry.id() == pending) {
             Some(PendingEntry { call, .. }) if call.kind != asked => {
                 let (key, call, found) = (key.clone(), call.call, call.kind);
-                return Err(RuntimeError::OtherAnswer { key, call, found, asked });
+                Err(RuntimeError::OtherAnswer { key, call, found, asked })
             }
-            Some(PendingEntry { call, body }) => (call.incarnation, body.digest),
-            None => (self.life_of(key, pending).await?, Digest::of(b"")),
-        };
-        Ok(Asking { pending: pending.clone(), incarnation, digest })
+            Some(PendingEntry { call, body }) => Ok((call.incarnation, body.digest)),
+            None => Ok((self.life_of(key, pending).await?, Digest::of(b""))),
+        }
     }
 
-    /// The life of the session in which it asked under this id: ids begin with it.
+    /// The life of the session in which it asked under this id.
     async fn life_of(&self, key: &SessionKey, pending: &PendingId) -> Result<Incarnation, RuntimeError> {
         let life = self.existing(key).await?.incarnation;
-        match pending.as_str().strip_prefix(&life.to_string()) {
-            Some(rest) if rest.starts_with('.') => Ok(life),
+        match pending.parts() {
+            Some((asked_in, _)) if asked_in == life => Ok(life),
             Some(_) | None => Err(RuntimeError::NotAsked { key: key.clone(), pending: pending.clone() }),
         }
     }

@@ -13,7 +13,8 @@ use holdover_core::message::{ClientAnswer, ResultStatus};
 use holdover_core::payload::Digest;
 use holdover_core::store::{EventCursor, OutcomeKind, PageRequest, PendingKind, PendingQuery, SessionStatus};
 use holdover_runtime_local::{
-    Approval, Delivered, Denial, Follow, PendingEntry, RuntimeError, RuntimeErrorKind, WorkerOptions,
+    Approval, Delivered, Denial, EDIT_BYTES_MAX, Follow, PendingEntry, RuntimeError, RuntimeErrorKind,
+    WorkerOptions,
 };
 use serde_json::json;
 use tokio::time::Instant;
@@ -103,6 +104,38 @@ async fn a_client_tool_is_answered_from_outside() {
     runtime.answer(&key, &call, answer).await.unwrap();
     assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
     assert_eq!(only_result(&runtime, &key).await, (ResultStatus::Done, "blue".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_too_long_is_not_delivered_and_the_call_waits_as_before() {
+    let tool = Fake::echo("pay");
+    let limits = Limits { result_bytes_max: 4, ..Limits::default() };
+    for (call, text) in [("ask_user", "12345"), ("pay", "")] {
+        let model = Script::calling(vec![(call, r#"{"n":1}"#)]);
+        let built = agent(&model).client_tool(spec("ask_user")).tool(tool.clone()).limits(limits.clone());
+        let agent = Arc::new(built.gate(asking_for("pay")).build().unwrap());
+        let store = store();
+        let runtime = runtime(&store, &agent);
+        let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+        let before = runtime.session(&key).await.unwrap();
+        let pending = only_pending(&runtime, &key).await;
+        // A process that knows no agent reads the limit from what is stored with the session.
+        let refused = if call == "pay" {
+            let arguments = format!(r#"{{"n":"{}"}}"#, "x".repeat(EDIT_BYTES_MAX));
+            let edit = Approval { arguments: Some(arguments), ..Approval::default() };
+            agentless(&store).approve(&key, &pending, edit).await
+        } else {
+            let answer = ClientAnswer { is_error: false, content: text.into() };
+            agentless(&store).answer(&key, &pending, answer).await
+        };
+        let error = refused.expect_err("it is too long");
+        assert_eq!(error.kind(), RuntimeErrorKind::TooLarge, "{error}");
+        assert!(
+            matches!(&error, RuntimeError::TooLong { bytes, bytes_max, .. } if bytes > bytes_max),
+            "{error}"
+        );
+        assert_eq!(runtime.session(&key).await.unwrap(), before, "nothing was delivered");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

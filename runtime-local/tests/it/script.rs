@@ -24,6 +24,8 @@ pub(crate) enum Say {
     Slowly { pieces: Vec<String>, apart: Duration, whole: bool },
     /// Says these pieces, so far apart, then asks for this tool.
     SlowlyCall { pieces: Vec<String>, apart: Duration, tool: &'static str },
+    /// Writes arguments for so long, with a sign of it now and then, and then asks for this tool. No end: for ever.
+    Writes { apart: Duration, signs: Option<usize>, tool: &'static str },
     /// Never says anything.
     Nothing,
     /// Ends the stream in the middle.
@@ -37,11 +39,18 @@ type Speech = dyn Fn(&ModelRequest) -> Say + Send + Sync;
 pub(crate) struct Script {
     say: Arc<Speech>,
     asked: Arc<Mutex<Vec<ModelRequest>>>,
+    stall_timeout: Option<Duration>,
 }
 
 impl Script {
     pub(crate) fn new(say: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Self {
-        Self { say: Arc::new(say), asked: Arc::default() }
+        Self { say: Arc::new(say), asked: Arc::default(), stall_timeout: None }
+    }
+
+    /// With a bound of its own on its silence.
+    pub(crate) fn silent_for(mut self, at_most: Duration) -> Self {
+        self.stall_timeout = Some(at_most);
+        self
     }
 
     /// Asks for these tools first, and ends the turn once it has their results.
@@ -70,6 +79,10 @@ pub(crate) fn results(request: &ModelRequest) -> Vec<String> {
 impl Model for Script {
     fn name(&self) -> &str {
         "test:script"
+    }
+
+    fn stall_timeout(&self) -> Option<Duration> {
+        self.stall_timeout
     }
 
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
@@ -102,6 +115,16 @@ impl Model for Script {
                 let call = AnswerPart::Call { tool: tool.into(), arguments: "{}".into() };
                 let parts = vec![AnswerPart::Text(pieces.concat()), call];
                 return Ok(slowly(pieces, apart, Some(finished(parts, StopReason::ToolUse))));
+            }
+            Say::Writes { apart, signs, tool } => {
+                let call = AnswerPart::Call { tool: tool.into(), arguments: "{}".into() };
+                let sign = move |_| async move {
+                    tokio::time::sleep(apart).await;
+                    Ok(ModelEvent::Progress)
+                };
+                let signs = futures::stream::iter(0..signs.unwrap_or(usize::MAX)).then(sign);
+                let end = finished(vec![call], StopReason::ToolUse);
+                return Ok(signs.chain(futures::stream::iter([end])).boxed());
             }
             Say::Nothing => return Ok(futures::stream::pending().boxed()),
             Say::Cut => vec![Ok(ModelEvent::Text("so f".into()))],

@@ -12,7 +12,7 @@ use holdover_runtime_local::{Follow, WorkerOptions};
 use tokio::time::Instant;
 
 use crate::bench::{agent, agentless, completes, only_result, runtime, say, store, worker};
-use crate::script::{Say, Script};
+use crate::script::{Say, Script, results};
 use crate::stub_store::Stumbling;
 use crate::tools::Fake;
 
@@ -111,6 +111,51 @@ async fn a_model_that_falls_silent_is_given_up_and_asked_again() {
     let began = Instant::now();
     completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     assert!(began.elapsed() >= Duration::from_secs(125));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_writes_long_arguments_is_not_silent() {
+    let apart = Duration::from_secs(100);
+    let model = Script::new(move |request| match results(request).is_empty() {
+        true => Say::Writes { apart, signs: Some(5), tool: "note" },
+        false => Say::Text("done"),
+    });
+    let agent = Arc::new(agent(&model).tool(Fake::echo("note")).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let began = Instant::now();
+    completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    assert_eq!(model.asked().iter().map(|request| request.attempt).collect::<Vec<_>>(), [0, 0]);
+    assert!(began.elapsed() >= apart * 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_bound_that_a_model_brings_holds_in_place_of_the_runtimes() {
+    for (own, waited) in [(1_000, 1_000..1_020), (10, 10..30)] {
+        let model =
+            Script::new(|request| if request.attempt == 0 { Say::Nothing } else { Say::Text("back") })
+                .silent_for(Duration::from_secs(own));
+        let agent = Arc::new(agent(&model).build().unwrap());
+        let store = store();
+        let began = Instant::now();
+        completes(runtime(&store, &agent).execute(say(&agent, "go")).await.unwrap()).await;
+        assert!(waited.contains(&began.elapsed().as_secs()), "{own}: {:?}", began.elapsed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_writes_for_ever_is_given_up_and_asked_again() {
+    let model = Script::new(|request| match request.attempt {
+        0 => Say::Writes { apart: Duration::from_secs(1), signs: None, tool: "note" },
+        _ => Say::Text("back"),
+    });
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let began = Instant::now();
+    completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let elapsed = began.elapsed().as_secs();
+    assert!((3_600..3_700).contains(&elapsed), "{elapsed}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -98,9 +98,31 @@ async fn a_worker_finishes_what_runs_before_it_stops() {
         settle().await;
     }
     stop.cancel();
-    working.await.unwrap();
+    assert_eq!(working.await.unwrap(), 0, "none was dropped");
     assert_eq!(runtime.session(&key).await.unwrap().unwrap().status, SessionStatus::Idle);
     assert_eq!(tool.calls().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_says_how_many_runs_it_dropped() {
+    let tool = Fake::new("work", |_| std::future::pending());
+    let model = Script::calling(vec![("work", "{}")]);
+    let agent = Arc::new(agent(&model).tool(tool.clone()).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let key = runtime.start(say(&agent, "go")).await.unwrap().key;
+    let stop = CancellationToken::new();
+    let options = WorkerOptions { shutdown_grace: Duration::from_secs(1), ..WorkerOptions::default() };
+    let working = tokio::spawn({
+        let (worker, stop) = (Worker::new(runtime.clone(), options), stop.clone());
+        async move { worker.run(stop).await }
+    });
+    while tool.calls().is_empty() {
+        settle().await;
+    }
+    stop.cancel();
+    assert_eq!(working.await.unwrap(), 1);
+    assert_eq!(runtime.session(&key).await.unwrap().unwrap().status, SessionStatus::Active);
 }
 
 #[tokio::test(start_paused = true)]

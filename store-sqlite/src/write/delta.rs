@@ -21,6 +21,7 @@ pub(crate) struct AppendDeltas {
 impl Write for AppendDeltas {
     type Outcome = DeltaOutcome;
     const OPERATION: &'static str = "append_deltas";
+    const PROVISIONAL: bool = true;
 
     fn key(&self) -> Option<&SessionKey> {
         Some(&self.fence.key)

@@ -35,20 +35,21 @@ pub(crate) struct EditFile {
 /// run replaces again; if not, a second run fails although the first one worked, and the file itself does
 /// not tell the two apart. In doubt the model reads the file and sees.
 pub(crate) fn edit_file(name: ToolName, root: Root) -> FunctionTool<EditFile> {
+    let touched = root.clone();
     FunctionTool::new(
         name,
         "Replaces an exact text in a text file. old_text must occur exactly once, unless replace_all is set: \
          give enough of the text around it.",
-        move |asked: EditFile, _| {
+        move |asked: EditFile, call| {
             let root = root.clone();
-            blocking(move |dropped| edit(&root, &asked, dropped))
+            blocking(move |dropped| edit(&root, &asked, &call.idempotency_key, dropped))
         },
     )
     .effect(EffectClass::AtMostOnce)
-    .resources(|asked| RelativePath::file(&asked.path, Access::Write))
+    .resources(move |asked| touched.file(&asked.path, Access::Write))
 }
 
-fn edit(root: &Root, asked: &EditFile, dropped: &Dropped) -> Result<ToolOutput, ToolError> {
+fn edit(root: &Root, asked: &EditFile, call: &str, dropped: &Dropped) -> Result<ToolOutput, ToolError> {
     let path = RelativePath::parse_file(&asked.path)?;
     let fail = |why: &str| Err(ToolError::Failed(format!("{path}: {why}")));
     if asked.old_text.is_empty() {
@@ -58,6 +59,19 @@ fn edit(root: &Root, asked: &EditFile, dropped: &Dropped) -> Result<ToolOutput, 
         return fail("old_text and new_text are the same");
     }
     let text = read_whole(root, &path)?;
+    change(root, asked, &path, &text, call, dropped)
+}
+
+/// Replaces in `text`, which was read of the file just now, and writes it back.
+fn change(
+    root: &Root,
+    asked: &EditFile,
+    path: &RelativePath,
+    text: &str,
+    call: &str,
+    dropped: &Dropped,
+) -> Result<ToolOutput, ToolError> {
+    let fail = |why: &str| Err(ToolError::Failed(format!("{path}: {why}")));
     let old = asked.old_text.as_str();
     let Some(first) = text.find(old) else {
         return fail("old_text does not occur in it");
@@ -70,13 +84,29 @@ fn edit(root: &Root, asked: &EditFile, dropped: &Dropped) -> Result<ToolOutput, 
             "old_text occurs {count} times; give more of the text around it, or set replace_all"
         ));
     }
+    let length = length_after(text.len(), count, old.len(), asked.new_text.len());
+    if length.is_none_or(|length| length > FILE_BYTES_MAX) {
+        return fail(&format!("it would become larger than {FILE_BYTES_MAX} bytes"));
+    }
     let new = text.replace(old, &asked.new_text);
-    write_atomically(root, &path, new.as_bytes(), dropped)?;
+    // Whoever else writes to it, by another name or from outside, is not overwritten.
+    let unchanged = || {
+        if read_whole(root, path)? == text {
+            return Ok(());
+        }
+        Err(ToolError::Failed(format!("{path}: it was changed by somebody else meanwhile; read it again")))
+    };
+    write_atomically(root, path, new.as_bytes(), call, dropped, unchanged)?;
     let line = text[..first].matches('\n').count() + 1;
     Ok(ToolOutput::text(match count {
         1 => format!("replaced 1 occurrence in {path}, at line {line}"),
         _ => format!("replaced {count} occurrences in {path}, the first at line {line}"),
     }))
+}
+
+/// How many bytes a text has once `count` occurrences of `old` bytes are `new` bytes each. None: too many to count.
+fn length_after(text: usize, count: usize, old: usize, new: usize) -> Option<usize> {
+    text.checked_sub(count.checked_mul(old)?)?.checked_add(count.checked_mul(new)?)
 }
 
 fn read_whole(root: &Root, path: &RelativePath) -> Result<String, ToolError> {
@@ -93,6 +123,7 @@ fn read_whole(root: &Root, path: &RelativePath) -> Result<String, ToolError> {
 mod tests {
     use serde_json::json;
 
+    use super::*;
     use crate::testing::Fixture;
 
     #[tokio::test]
@@ -117,6 +148,38 @@ mod tests {
             "replaced 1 occurrence in a, at line 3"
         );
         assert_eq!(fixture.read("a"), "1\ntwo\nthree\n");
+    }
+
+    #[tokio::test]
+    async fn what_would_become_too_large_is_refused_before_it_is_made() {
+        let many = "x".repeat(400_000);
+        let fixture = Fixture::new(&[("a", &many)]);
+        let new = "y".repeat(20_000);
+        let arguments = json!({ "path": "a", "old_text": "x", "new_text": new, "replace_all": true });
+        let began = std::time::Instant::now();
+        let line = fixture.run("edit_file", arguments).await.unwrap_err();
+        assert_eq!(line, "a: it would become larger than 4194304 bytes");
+        assert!(began.elapsed().as_secs() < 5, "8 GB were made: {:?}", began.elapsed());
+        assert_eq!(length_after(3, 2, 1, usize::MAX), None);
+        assert_eq!(length_after(3, 2, 1, 5), Some(11));
+    }
+
+    #[test]
+    fn what_somebody_else_changed_meanwhile_is_not_overwritten() {
+        let fixture = Fixture::new(&[("a", "one two")]);
+        let asked = EditFile {
+            path: "a".to_owned(),
+            old_text: "one".to_owned(),
+            new_text: "1".to_owned(),
+            replace_all: false,
+        };
+        let path = RelativePath::parse_file("a").unwrap();
+        let change = |text: &str| change(&fixture.root, &asked, &path, text, "k1", &Dropped::default());
+        let refused = change("one, as it was read").unwrap_err();
+        assert_eq!(refused.to_string(), "a: it was changed by somebody else meanwhile; read it again");
+        assert_eq!(fixture.read("a"), "one two");
+        change("one two").unwrap();
+        assert_eq!(fixture.read("a"), "1 two");
     }
 
     #[tokio::test]

@@ -31,6 +31,7 @@ pub(crate) struct ListFiles {
 
 /// Lists a folder: one line an entry, sorted, at most [`ENTRIES_MAX`].
 pub(crate) fn list_files(name: ToolName, root: Root) -> FunctionTool<ListFiles> {
+    let touched = root.clone();
     FunctionTool::new(
         name,
         "Lists the files and folders in a folder, one a line: folders end with `/`, files have their size. \
@@ -41,7 +42,7 @@ pub(crate) fn list_files(name: ToolName, root: Root) -> FunctionTool<ListFiles> 
         },
     )
     .effect(EffectClass::ReadOnly)
-    .resources(|asked| RelativePath::tree(&asked.path, Access::Read))
+    .resources(move |asked| touched.tree(&asked.path, Access::Read))
 }
 
 fn list(root: &Root, asked: &ListFiles, dropped: &Dropped) -> Result<ToolOutput, ToolError> {

@@ -6,6 +6,7 @@ mod path;
 mod read;
 mod root;
 mod search;
+mod temporary;
 mod walk;
 mod write;
 

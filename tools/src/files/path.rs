@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Component, Path};
 
-use holdover_core::tool::{Access, ResourceProfile, ToolError};
+use holdover_core::tool::ToolError;
 
 /// The longest path, in bytes.
 const PATH_BYTES_MAX: usize = 4096;
@@ -62,23 +62,6 @@ impl RelativePath {
     /// As the operating system takes it, relative to the root's handle.
     pub(crate) fn as_path(&self) -> &Path {
         Path::new(if self.0.is_empty() { "." } else { &self.0 })
-    }
-
-    /// Touching this one file: `file:/src/main.rs`.
-    pub(crate) fn file(text: &str, access: Access) -> ResourceProfile {
-        match Self::parse(text) {
-            Ok(path) => ResourceProfile::key(format!("file:/{}", path.0), access),
-            Err(_) => ResourceProfile::Serial,
-        }
-    }
-
-    /// Touching this and all beneath it: `file:/src/`.
-    pub(crate) fn tree(text: &str, access: Access) -> ResourceProfile {
-        match Self::parse(text) {
-            Ok(path) if path.is_root() => ResourceProfile::key("file:/", access),
-            Ok(path) => ResourceProfile::key(format!("file:/{}/", path.0), access),
-            Err(_) => ResourceProfile::Serial,
-        }
     }
 }
 

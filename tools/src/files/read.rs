@@ -30,6 +30,7 @@ pub(crate) struct ReadFile {
 
 /// Reads a text file, or some of its lines: at most [`READ_BYTES_MAX`] bytes, and says where it was cut.
 pub(crate) fn read_file(name: ToolName, root: Root) -> FunctionTool<ReadFile> {
+    let touched = root.clone();
     FunctionTool::new(
         name,
         "Reads a text file, or the lines from_line to to_line of it. At most 128 KiB are shown at once.",
@@ -39,7 +40,7 @@ pub(crate) fn read_file(name: ToolName, root: Root) -> FunctionTool<ReadFile> {
         },
     )
     .effect(EffectClass::ReadOnly)
-    .resources(|asked| RelativePath::file(&asked.path, Access::Read))
+    .resources(move |asked| touched.file(&asked.path, Access::Read))
 }
 
 fn read(root: &Root, asked: &ReadFile, dropped: &Dropped) -> Result<ToolOutput, ToolError> {

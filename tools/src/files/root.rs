@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use cap_fs_ext::OpenOptionsSyncExt;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
-use holdover_core::tool::ToolError;
+use holdover_core::tool::{Access, ResourceProfile, ToolError};
 
 use super::path::RelativePath;
 
@@ -67,6 +67,39 @@ impl Root {
         let (file, metadata) = open().map_err(|error| failed(path, &error))?;
         check_is_file(path, &metadata)?;
         Ok((file, metadata))
+    }
+
+    /// Touching this one file, whatever link leads to it: `file:/src/main.rs`.
+    pub(crate) fn file(&self, text: &str, access: Access) -> ResourceProfile {
+        match RelativePath::parse(text) {
+            Ok(path) => ResourceProfile::key(format!("file:/{}", self.place(&path)), access),
+            Err(_) => ResourceProfile::Serial,
+        }
+    }
+
+    /// Touching this and all beneath it: `file:/src/`.
+    pub(crate) fn tree(&self, text: &str, access: Access) -> ResourceProfile {
+        match RelativePath::parse(text).map(|path| self.place(&path)) {
+            Ok(place) if place.is_empty() => ResourceProfile::key("file:/", access),
+            Ok(place) => ResourceProfile::key(format!("file:/{place}/"), access),
+            Err(_) => ResourceProfile::Serial,
+        }
+    }
+
+    /// The place that `path` names: two paths that lead to one file name one place. What does not exist yet, or
+    /// leads out, is taken by its name beneath what does exist.
+    fn place(&self, path: &RelativePath) -> String {
+        let found = path.as_path().ancestors().find_map(|above| {
+            let above_or_root = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+            let real = self.dir().canonicalize(above_or_root).ok()?;
+            Some(real.join(path.as_path().strip_prefix(above).ok()?))
+        });
+        let place = found.unwrap_or_else(|| path.as_path().to_owned());
+        let names = place.components().filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_string_lossy()),
+            Component::CurDir | Component::ParentDir | Component::RootDir | Component::Prefix(_) => None,
+        });
+        names.collect::<Vec<_>>().join("/")
     }
 
     /// Where `path` really is, relative to the root and without symbolic links.
@@ -187,6 +220,37 @@ mod tests {
         assert!(here.join("link.txt").symlink_metadata().unwrap().is_symlink());
         fixture.run("write_file", json!({ "path": "dir/b.txt", "content": "b" })).await.unwrap();
         assert_eq!(fixture.read("real/b.txt"), "b");
+    }
+
+    #[tokio::test]
+    async fn two_names_of_one_place_conflict() {
+        let fixture = Fixture::new(&[("real/a.txt", "old"), ("b.txt", "")]);
+        let here = fixture.folder.path();
+        symlink("real/a.txt", here.join("link.txt")).unwrap();
+        symlink("real", here.join("dir")).unwrap();
+        let profile = |tool: &str, path: &str| {
+            let arguments = match tool {
+                "edit_file" => json!({ "path": path, "old_text": "old", "new_text": "new" }),
+                "write_file" => json!({ "path": path, "content": "" }),
+                _ => json!({ "path": path }),
+            };
+            fixture.tool(tool).profile(&arguments)
+        };
+        let edits = profile("edit_file", "real/a.txt");
+        for (tool, path) in [
+            ("edit_file", "link.txt"),
+            ("edit_file", "dir/a.txt"),
+            ("write_file", "./dir//a.txt"),
+            ("read_file", "link.txt"),
+            ("list_files", "dir"),
+            ("list_files", ""),
+        ] {
+            assert!(edits.conflicts_with(&profile(tool, path)), "{tool} {path}");
+        }
+        assert!(profile("write_file", "dir/new/x").conflicts_with(&profile("write_file", "real/new/x")));
+        for beside in ["b.txt", "dir/b.txt", "real/a.txt2"] {
+            assert!(!edits.conflicts_with(&profile("write_file", beside)), "{beside}");
+        }
     }
 
     #[tokio::test]

@@ -52,6 +52,7 @@ pub(crate) struct SearchFiles {
 
 /// Finds lines in the files of a folder and of all folders beneath it, in a settled order, bounded.
 pub(crate) fn search_files(name: ToolName, root: Root) -> FunctionTool<SearchFiles> {
+    let touched = root.clone();
     FunctionTool::new(
         name,
         "Finds text or a regular expression in the files of a folder and all folders beneath it. One match a \
@@ -62,7 +63,7 @@ pub(crate) fn search_files(name: ToolName, root: Root) -> FunctionTool<SearchFil
         },
     )
     .effect(EffectClass::ReadOnly)
-    .resources(|asked| RelativePath::tree(&asked.path, Access::Read))
+    .resources(move |asked| touched.tree(&asked.path, Access::Read))
 }
 
 fn search(root: &Root, asked: &SearchFiles, dropped: &Dropped) -> Result<ToolOutput, ToolError> {

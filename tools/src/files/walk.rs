@@ -8,6 +8,7 @@ use holdover_core::tool::ToolError;
 
 use super::path::RelativePath;
 use super::root::{Root, failed};
+use super::temporary::is_temporary;
 use crate::blocking::Dropped;
 
 /// The deepest folder that a walk enters, counted from where it starts.
@@ -85,7 +86,7 @@ impl Walk<'_> {
             .dir()
             .read_dir(place)?
             .filter_map(Result::ok)
-            .filter(|entry| entry.file_name() != SKIPPED_FOLDER)
+            .filter(|entry| entry.file_name() != SKIPPED_FOLDER && !is_temporary(&entry.file_name()))
             .take(FOLDER_ENTRIES_MAX + 1)
             .collect();
         if entries.len() > FOLDER_ENTRIES_MAX {

@@ -1,18 +1,18 @@
 //! `write_file`, and the atomic write that it shares with `edit_file`.
 
-use std::ffi::OsStr;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use cap_std::fs::{Dir, OpenOptions, Permissions, PermissionsExt};
+use cap_std::fs::{Dir, Permissions, PermissionsExt};
 use holdover_core::ids::ToolName;
 use holdover_core::tool::{Access, EffectClass, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use uuid::Uuid;
 
 use super::path::RelativePath;
 use super::root::{Root, check_is_file, failed};
+use super::temporary::{Temporary, remove_leftovers};
 use crate::FunctionTool;
 use crate::blocking::{Dropped, blocking};
 
@@ -32,31 +32,37 @@ pub(crate) struct WriteFile {
 ///
 /// `idempotent`: the same bytes again are the same file.
 pub(crate) fn write_file(name: ToolName, root: Root) -> FunctionTool<WriteFile> {
+    let touched = root.clone();
     FunctionTool::new(
         name,
         "Writes a text file: creates it, or replaces all of it. To change a part, use edit_file.",
-        move |asked: WriteFile, _| {
+        move |asked: WriteFile, call| {
             let root = root.clone();
             blocking(move |dropped| {
                 let path = RelativePath::parse_file(&asked.path)?;
-                let made = write_atomically(&root, &path, asked.content.as_bytes(), dropped)?;
+                let (content, call) = (asked.content.as_bytes(), &call.idempotency_key);
+                let made = write_atomically(&root, &path, content, call, dropped, || Ok(()))?;
                 let how = if made { "created" } else { "replaced" };
                 Ok(ToolOutput::text(format!("{how} {path} ({} bytes)", asked.content.len())))
             })
         },
     )
     .effect(EffectClass::Idempotent)
-    .resources(|asked| RelativePath::file(&asked.path, Access::Write))
+    .resources(move |asked| touched.file(&asked.path, Access::Write))
 }
 
 /// Writes `bytes` to `path` by a temporary file beside it and a rename, both synced, so that a result
 /// that is committed afterwards speaks of a file that is there. Tells whether the file is new. A link
-/// that stays inside the root is kept, and so is who may read, write and run a file that is replaced.
+/// that stays inside the root is kept, and so is who may read, write and run a file that is replaced. What
+/// `call`, by its idempotency key, left behind when it was killed is removed. `unless` is asked last, and may
+/// still refuse.
 pub(super) fn write_atomically(
     root: &Root,
     path: &RelativePath,
     bytes: &[u8],
+    call: &str,
     dropped: &Dropped,
+    unless: impl FnOnce() -> Result<(), ToolError>,
 ) -> Result<bool, ToolError> {
     if bytes.len() > FILE_BYTES_MAX {
         return Err(ToolError::Failed(format!(
@@ -77,8 +83,10 @@ pub(super) fn write_atomically(
     }
     // From here on everything happens in this one open folder, wherever it may be moved.
     let folder = root.dir().open_dir(folder).map_err(fail)?;
-    let temporary = Temporary::create(&folder, bytes, permissions).map_err(fail)?;
+    remove_leftovers(&folder, call, SystemTime::now());
+    let temporary = Temporary::create(&folder, call, bytes, permissions).map_err(fail)?;
     dropped.check()?;
+    unless()?;
     temporary.rename(name).map_err(fail)?;
     sync(&folder, Path::new("."))
         .map_err(|error| ToolError::Lost(format!("{path}: written, but perhaps not for good: {error}")))?;
@@ -122,42 +130,6 @@ fn target_of(root: &Root, path: &RelativePath) -> Result<(PathBuf, Option<Permis
     check_is_file(path, &metadata)?;
     // Not whose rights it runs with: the new file belongs to us.
     Ok((target, Some(Permissions::from_mode(metadata.permissions().mode() & 0o777))))
-}
-
-/// A file that goes away unless it is renamed.
-struct Temporary<'a> {
-    folder: &'a Dir,
-    name: String,
-}
-
-impl<'a> Temporary<'a> {
-    fn create(folder: &'a Dir, bytes: &[u8], permissions: Option<Permissions>) -> io::Result<Self> {
-        // The name is drawn anew each time: a run that lost its session may still be writing its own.
-        let name = format!(".holdover-{}.tmp", Uuid::new_v4().simple());
-        let mut file = folder.open_with(&name, OpenOptions::new().write(true).create_new(true))?;
-        let this = Self { folder, name };
-        file.write_all(bytes)?;
-        if let Some(permissions) = permissions {
-            file.set_permissions(permissions)?;
-        }
-        file.sync_all()?;
-        Ok(this)
-    }
-
-    fn rename(mut self, name: &OsStr) -> io::Result<()> {
-        self.folder.rename(&self.name, self.folder, name)?;
-        self.name.clear();
-        Ok(())
-    }
-}
-
-impl Drop for Temporary<'_> {
-    fn drop(&mut self) {
-        if !self.name.is_empty() {
-            // Nothing more can be done about it here.
-            let _ = self.folder.remove_file(&self.name);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -247,7 +219,7 @@ mod tests {
         let fixture = Fixture::new(&[("a", "old")]);
         let path = RelativePath::parse_file("a").unwrap();
         let dropped = Dropped::already();
-        let end = write_atomically(&fixture.root, &path, b"new", &dropped);
+        let end = write_atomically(&fixture.root, &path, b"new", "k1", &dropped, || Ok(()));
         assert!(matches!(end, Err(ToolError::NotRun(_))), "{end:?}");
         assert_eq!(fixture.read("a"), "old");
         assert_eq!(names(&fixture), ["a"]);

@@ -1,10 +1,11 @@
 //! A call that takes no answer any more: how it came to that.
 
-use holdover_core::ids::{InboxSeq, SessionKey};
+use holdover_core::ids::{InboxSeq, PendingId};
 use holdover_core::message::{ClientAnswer, Decision, Message, ResultStatus};
 use holdover_core::store::{INBOX_PAGE, ItemKind, PendingCall, StateStore};
 
 use super::Word;
+use super::which::Asked;
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::owed::all_pending;
@@ -18,21 +19,22 @@ pub(super) enum Before {
     Otherwise(String),
 }
 
-/// How `call`, which takes no answer any more, came to that.
-pub(super) async fn answered_before(
-    front: &Front,
-    key: &SessionKey,
-    call: &str,
-    word: &Word,
-) -> Result<Before, Failure> {
-    if let Some(before) = in_inbox(front, key, call, word).await? {
+/// How a call that takes no answer any more came to that.
+pub(super) async fn answered_before(front: &Front, asked: &Asked, word: &Word) -> Result<Before, Failure> {
+    let (key, call) = (&asked.session.key, asked.call.as_str());
+    let open = all_pending(front, Some(&key.id)).await?;
+    let asking = open.iter().find(|open| asked.pending.as_ref() == Some(&open.id));
+    if let Some(asking) = asking
+        && let Some(before) = in_inbox(front, asking, word).await?
+    {
         return Ok(before);
     }
+    let is_meant = |pending: &PendingId| asked.pending.as_ref().is_none_or(|asked| asked == pending);
     // Newest first: a call that was asked about twice counts as it was decided last.
     let mut result = None;
     for entry in front.runtime.messages(key).await?.into_iter().rev() {
         match entry.message {
-            Message::Decision(record) if record.call.as_str() == call => {
+            Message::Decision(record) if record.call.as_str() == call && is_meant(&record.pending) => {
                 return Ok(if word.agrees_with(&record.decision) {
                     Before::Same
                 } else {
@@ -61,40 +63,27 @@ pub(super) async fn answered_before(
             let content: String = one_line(&result.content).chars().take(80).collect();
             Before::Otherwise(format!("is not pending: it has ended ({content})"))
         }
-        (None, _) => Before::Otherwise(expired(front, key, call).await?),
+        (None, _) => Before::Otherwise(expired(asking)),
     })
 }
 
 /// Why a call without a result takes no answer.
-async fn expired(front: &Front, key: &SessionKey, call: &str) -> Result<String, Failure> {
-    let open = all_pending(front, Some(&key.id)).await?;
-    let deadline = open.iter().find(|pending| names(pending, call)).and_then(|pending| pending.deadline);
-    Ok(match deadline {
+fn expired(asking: Option<&PendingCall>) -> String {
+    match asking.and_then(|asking| asking.deadline) {
         Some(at) => format!("is not pending: its deadline passed at {}", instant(at)),
         None => "is not pending".to_owned(),
-    })
-}
-
-/// Whether `call` names what waits, by the call or by the question.
-fn names(pending: &PendingCall, call: &str) -> bool {
-    pending.call.as_str() == call || pending.id.as_str() == call
+    }
 }
 
 /// An answer that lies in the inbox and has not been read yet.
-async fn in_inbox(
-    front: &Front,
-    key: &SessionKey,
-    call: &str,
-    word: &Word,
-) -> Result<Option<Before>, Failure> {
-    let open = all_pending(front, Some(&key.id)).await?;
-    let Some(asked) = open.iter().find(|pending| names(pending, call)) else { return Ok(None) };
+async fn in_inbox(front: &Front, asking: &PendingCall, word: &Word) -> Result<Option<Before>, Failure> {
+    let key = &asking.key;
     let mut after = InboxSeq(0);
     loop {
         let page = front.store.read_inbox(key, after, INBOX_PAGE).await?;
         for item in &page {
             match &item.kind {
-                ItemKind::Answer { pending, .. } if *pending == asked.id => {
+                ItemKind::Answer { pending, .. } if *pending == asking.id => {
                     let unreadable = |error: serde_json::Error| {
                         Failure::failed(format!("session {}: answer {}: {error}", key.id, item.seq))
                     };
@@ -134,8 +123,7 @@ fn decided(decision: &Decision) -> String {
         (true, None) => "approved already",
         (false, _) => "denied already",
     };
-    match &decision.by {
-        Some(by) => format!("was {word}, by {by}"),
-        None => format!("was {word}"),
-    }
+    let by = decision.by.as_ref().map(|by| format!(", by {by}")).unwrap_or_default();
+    let why = decision.reason.as_ref().map(|why| format!(": {}", one_line(why))).unwrap_or_default();
+    format!("was {word}{by}{why}")
 }

@@ -3,7 +3,6 @@
 mod before;
 mod which;
 
-use holdover_core::ids::SessionKey;
 use holdover_core::message::{ClientAnswer, Decision};
 use holdover_core::store::{PendingCall, PendingKind, Session};
 use holdover_runtime_local::{Approval, Delivered, Denial, RuntimeError, check_arguments};
@@ -14,7 +13,7 @@ use self::which::{Asked, asked};
 use super::run::left_to_workers;
 use crate::args::{Answer, Approve, Common, Decide, Deny, Drive};
 use crate::exit::{Exit, Failure};
-use crate::follow::follow;
+use crate::follow::{Following, follow};
 use crate::front::Front;
 use crate::input::{text_of, text_or_file};
 use crate::owed::all_pending;
@@ -24,9 +23,6 @@ use crate::store::IfMissing;
 pub(crate) async fn approve(common: &Common, args: &Approve) -> Result<Exit, Failure> {
     let Approve { decide, edit, always } = args;
     let arguments = edit.as_deref().map(arguments).transpose()?;
-    if arguments.is_some() && decide.which.len() > 2 {
-        return Err(Failure::wrong_use("--edit: other arguments fit one call: name one"));
-    }
     let word = Word::Approve(Approval {
         by: decide.by.clone(),
         reason: decide.reason.clone(),
@@ -90,14 +86,24 @@ impl Word {
         }
     }
 
-    /// Whether a decision that was taken says the same.
-    fn agrees_with(&self, decision: &Decision) -> bool {
+    /// Whether it can be said about several calls alike.
+    fn fits_several(&self) -> bool {
         match self {
-            Self::Approve(approval) => {
-                let Approval { arguments, always, by: _, reason: _ } = approval;
-                decision.approve && decision.arguments == *arguments && decision.always == *always
+            Self::Approve(approval) => approval.arguments.is_none(),
+            Self::Deny(_) => true,
+            Self::Answer(_) => false,
+        }
+    }
+
+    /// Whether a decision that was taken says the same: then nothing that is said now would be lost.
+    fn agrees_with(&self, decision: &Decision) -> bool {
+        let is_kept = |reason: &Option<String>| reason.is_none() || *reason == decision.reason;
+        match self {
+            Self::Approve(Approval { arguments, always, reason, by: _ }) => {
+                let alike = decision.arguments == *arguments && decision.always == *always;
+                decision.approve && alike && is_kept(reason)
             }
-            Self::Deny(_) => !decision.approve,
+            Self::Deny(Denial { reason, by: _ }) => !decision.approve && is_kept(reason),
             Self::Answer(_) => false,
         }
     }
@@ -116,19 +122,24 @@ async fn give(
     let mut to_follow: Vec<Session> = Vec::new();
     let asked = asked(&front, which, word.kind()).await?;
     if asked.len() > 1 {
-        for Asked { session, call } in &asked {
-            check(&front, &session.key, call, word).await?;
+        if !word.fits_several() {
+            return Err(Failure::wrong_use("--edit: other arguments fit one call: name one"));
+        }
+        for one in &asked {
+            check(&front, one, word).await?;
         }
     }
-    for Asked { session, call } in asked {
-        match deliver(&front, &session.key, &call, word).await? {
-            Said::Before => say_again(&front, &session.key, &call, word),
+    for one in asked {
+        match deliver(&front, &one, word).await? {
+            Said::Before => say_again(&front, &one, word),
             Said::Now => {
-                let id = &session.key.id;
-                front.out.line(format!("session {id}: call {call} {}", word.done()));
-                front.out.object(&json!({ "session": id, "call": call, "delivered": "accepted" }));
-                if !to_follow.iter().any(|known| known.key == session.key) {
-                    to_follow.push(session);
+                let id = &one.session.key.id;
+                front.out.passing(format!("session {id}: call {} {}", one.call, word.done()));
+                front.out.object(&json!({
+                    "session": id, "call": one.call, "pending": one.pending, "delivered": "accepted",
+                }));
+                if !to_follow.iter().any(|known| known.key == one.session.key) {
+                    to_follow.push(one.session);
                 }
             }
         }
@@ -142,7 +153,7 @@ async fn give(
         }
         front.can_run(session, &format!("it is {}", word.done()))?;
         let runtime = front.runtime.clone();
-        let ended = follow(&mut front, key, Some(session), runtime.wait(key)).await?;
+        let ended = follow(&mut front, Following::since(session), runtime.wait(key)).await?;
         exit = if exit == Exit::Completed { ended } else { exit };
     }
     front.close().await;
@@ -150,18 +161,18 @@ async fn give(
 }
 
 /// Refuses a call that would not take `word`, before anything is said about any.
-async fn check(front: &Front, key: &SessionKey, call: &str, word: &Word) -> Result<(), Failure> {
-    let open = all_pending(front, Some(&key.id)).await?;
+async fn check(front: &Front, asked: &Asked, word: &Word) -> Result<(), Failure> {
+    let open = all_pending(front, Some(&asked.session.key.id)).await?;
     let waits = |pending: &PendingCall| {
-        let named = pending.call.as_str() == call || pending.id.as_str() == call;
-        named && pending.kind == word.kind() && pending.answered < pending.needed
+        let is_meant = asked.pending.as_ref() == Some(&pending.id);
+        is_meant && pending.kind == word.kind() && pending.answered < pending.needed
     };
     if open.iter().any(waits) {
         return Ok(());
     }
-    match answered_before(front, key, call, word).await? {
+    match answered_before(front, asked, word).await? {
         Before::Same => Ok(()),
-        Before::Otherwise(how) => Err(Failure::failed(format!("session {}: call {call}: {how}", key.id))),
+        Before::Otherwise(how) => Err(refused(asked, &how)),
     }
 }
 
@@ -171,34 +182,40 @@ enum Said {
     Before,
 }
 
-async fn deliver(front: &Front, key: &SessionKey, call: &str, word: &Word) -> Result<Said, Failure> {
-    let open = all_pending(front, Some(&key.id)).await?;
-    let named = open.iter().find(|pending| pending.id.as_str() == call || pending.call.as_str() == call);
-    let delivered = match (named, word.clone()) {
+async fn deliver(front: &Front, asked: &Asked, word: &Word) -> Result<Said, Failure> {
+    let key = &asked.session.key;
+    let delivered = match (&asked.pending, word.clone()) {
         (None, _) => None,
-        (Some(asked), Word::Approve(yes)) => Some(front.runtime.approve(key, &asked.id, yes).await),
-        (Some(asked), Word::Deny(no)) => Some(front.runtime.deny(key, &asked.id, no).await),
-        (Some(asked), Word::Answer(answer)) => Some(front.runtime.answer(key, &asked.id, answer).await),
+        (Some(id), Word::Approve(approval)) => Some(front.runtime.approve(key, id, approval).await),
+        (Some(id), Word::Deny(denial)) => Some(front.runtime.deny(key, id, denial).await),
+        (Some(id), Word::Answer(answer)) => Some(front.runtime.answer(key, id, answer).await),
     };
     match delivered {
         Some(Ok(Delivered::Accepted)) => Ok(Said::Now),
         Some(Ok(Delivered::Duplicate)) => Ok(Said::Before),
         None | Some(Err(RuntimeError::AlreadyAnswered { .. } | RuntimeError::NotPending { .. })) => {
-            match answered_before(front, key, call, word).await? {
+            match answered_before(front, asked, word).await? {
                 Before::Same => Ok(Said::Before),
-                Before::Otherwise(how) => {
-                    Err(Failure::failed(format!("session {}: call {call}: {how}", key.id)))
-                }
+                Before::Otherwise(how) => Err(refused(asked, &how)),
             }
+        }
+        Some(Err(RuntimeError::OtherAnswer { found, asked: given, .. })) => {
+            Err(refused(asked, &format!("waits for {}, not for {}", found.as_str(), given.as_str())))
         }
         Some(Err(error)) => Err(error.into()),
     }
 }
 
-fn say_again(front: &Front, key: &SessionKey, call: &str, word: &Word) {
-    let done = word.done();
-    front.out.line(format!("session {}: call {call} was {done} so already; nothing was changed", key.id));
+fn refused(asked: &Asked, how: &str) -> Failure {
+    Failure::failed(format!("session {}: call {}: {how}", asked.session.key.id, asked.call))
+}
+
+fn say_again(front: &Front, asked: &Asked, word: &Word) {
+    let (id, call, done) = (&asked.session.key.id, &asked.call, word.done());
+    front.out.line(format!("session {id}: call {call} was {done} so already; nothing was changed"));
+    let Asked { session, call, pending } = asked;
     front.out.object(&json!({
-        "session": key.id, "call": call, "delivered": "duplicate", "outcome": Value::Null,
+        "session": session.key.id, "call": call, "pending": pending, "delivered": "duplicate",
+        "outcome": Value::Null,
     }));
 }

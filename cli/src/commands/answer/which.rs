@@ -1,63 +1,146 @@
 //! Which calls the words of a command line name.
 
-use holdover_core::ids::SessionId;
-use holdover_core::store::{PendingCall, PendingKind, Session};
+use std::num::NonZeroU32;
+
+use holdover_core::ids::{CallId, Incarnation, PendingId, SessionId};
+use holdover_core::store::{PAGE_ROWS_MAX, PendingCall, PendingKind, Session, SessionQuery, StateStore};
 
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::owed::all_pending;
 
 /// A call of a session that is answered.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Asked {
     /// The session, as it was before.
     pub(super) session: Session,
-    /// The call, by its own id or that of the question.
+    /// The call.
     pub(super) call: String,
+    /// The asking that is answered. None: nobody is asked about the call, and which asking was meant is not said.
+    pub(super) pending: Option<PendingId>,
 }
 
-/// What `which` names: a session and calls of it (the one that waits, if none is named), or questions of any
-/// sessions by their ids. All of them, or why one of them is nothing: then nothing was done yet.
+/// What `which` names, each once: a session and calls of it (the one that waits, if none is named), or askings of
+/// any sessions by their ids, open or closed. What reads like the id of an asking names no session, so that no
+/// session can be given the name of an asking. All of them, or why one of them is nothing: then nothing was
+/// done yet.
 pub(super) async fn asked(front: &Front, which: &[String], kind: PendingKind) -> Result<Vec<Asked>, Failure> {
     let Some((first, calls)) = which.split_first() else { return Ok(Vec::new()) };
-    if let Some(session) = existing(front, first).await? {
-        let calls = match calls {
-            [] => vec![only_call(front, &session, kind).await?],
-            calls => calls.to_vec(),
-        };
-        return Ok(calls.into_iter().map(|call| Asked { session: session.clone(), call }).collect());
-    }
-    let open = all_pending(front, None).await?;
-    let mut asked = Vec::new();
-    for id in which {
-        let Some(pending) = open.iter().find(|pending| pending.id.as_str() == id) else {
-            let line = format!("session {id}: there is no such session, and no call waits under this id");
-            return Err(Failure::failed(line));
-        };
-        let session = front.session(&pending.key.id).await?;
-        asked.push(Asked { session, call: id.clone() });
+    let named = match existing(front, first).await? {
+        Some(session) => of_session(front, &session, calls, kind).await?,
+        None => of_any_session(front, which).await?,
+    };
+    let mut asked: Vec<Asked> = Vec::new();
+    for one in named {
+        if asked.iter().all(|known| (&known.session.key, &known.call) != (&one.session.key, &one.call)) {
+            asked.push(one);
+        }
     }
     Ok(asked)
 }
 
 async fn existing(front: &Front, word: &str) -> Result<Option<Session>, Failure> {
+    if PendingId::new(word).is_ok_and(|id| id.parts().is_some()) {
+        return Ok(None);
+    }
     // What is no id at all names no session.
     let Ok(id) = SessionId::new(word) else { return Ok(None) };
     Ok(front.runtime.session(&front.key(&id)).await?)
 }
 
-/// The one call that waits for such an answer.
-async fn only_call(front: &Front, session: &Session, kind: PendingKind) -> Result<String, Failure> {
+async fn of_session(
+    front: &Front,
+    session: &Session,
+    calls: &[String],
+    kind: PendingKind,
+) -> Result<Vec<Asked>, Failure> {
     let open = all_pending(front, Some(&session.key.id)).await?;
+    let named = |word: &String| {
+        let waits = open.iter().find(|open| open.call.as_str() == word || open.id.as_str() == word);
+        let closed = || PendingId::new(word).ok().filter(|id| life_and_call(id, session).is_some());
+        let pending = waits.map(|open| open.id.clone()).or_else(closed);
+        let call = pending.as_ref().and_then(|id| life_and_call(id, session));
+        Asked {
+            session: session.clone(),
+            call: call.map_or_else(|| word.clone(), |call| call.to_string()),
+            pending,
+        }
+    };
+    if calls.is_empty() {
+        let only = only_call(session, &open, kind)?;
+        return Ok(vec![Asked {
+            session: session.clone(),
+            call: only.call.to_string(),
+            pending: Some(only.id.clone()),
+        }]);
+    }
+    Ok(calls.iter().map(named).collect())
+}
+
+/// The call of `session` that the asking is about; none if it is about another session.
+fn life_and_call(id: &PendingId, session: &Session) -> Option<CallId> {
+    id.parts().filter(|(life, _)| *life == session.incarnation).map(|(_, call)| call)
+}
+
+async fn of_any_session(front: &Front, which: &[String]) -> Result<Vec<Asked>, Failure> {
+    let open = all_pending(front, None).await?;
+    let mut asked = Vec::new();
+    for word in which {
+        let one = match open.iter().find(|pending| pending.id.as_str() == word) {
+            Some(pending) => {
+                let session = front.session(&pending.key.id).await?;
+                Some(Asked { session, call: pending.call.to_string(), pending: Some(pending.id.clone()) })
+            }
+            None => closed(front, word).await?,
+        };
+        asked.push(one.ok_or_else(|| {
+            Failure::failed(format!(
+                "session {word}: there is no such session, and no call was asked about under this id"
+            ))
+        })?);
+    }
+    Ok(asked)
+}
+
+/// An asking that is over, if its session is still there.
+async fn closed(front: &Front, word: &str) -> Result<Option<Asked>, Failure> {
+    let Ok(id) = PendingId::new(word) else { return Ok(None) };
+    let Some((life, call)) = id.parts() else { return Ok(None) };
+    let session = session_of(front, life).await?;
+    Ok(session.map(|session| Asked { session, call: call.to_string(), pending: Some(id) }))
+}
+
+/// The session of our tenant that lives this life.
+async fn session_of(front: &Front, life: Incarnation) -> Result<Option<Session>, Failure> {
+    let mut query = SessionQuery::all(front.tenant().clone());
+    query.page.limit = NonZeroU32::new(PAGE_ROWS_MAX);
+    loop {
+        let page = front.store.list_sessions(&query).await?;
+        if let Some(found) = page.items.iter().find(|session| session.incarnation == life) {
+            return Ok(front.runtime.session(&found.key).await?);
+        }
+        match page.next {
+            Some(next) => query.page.after = Some(next),
+            None => return Ok(None),
+        }
+    }
+}
+
+/// The one call that waits for such an answer.
+fn only_call<'a>(
+    session: &Session,
+    open: &'a [PendingCall],
+    kind: PendingKind,
+) -> Result<&'a PendingCall, Failure> {
     let waiting: Vec<&PendingCall> =
         open.iter().filter(|pending| pending.answered < pending.needed).collect();
-    let fitting: Vec<&str> =
-        waiting.iter().filter(|pending| pending.kind == kind).map(|pending| pending.call.as_str()).collect();
+    let fitting: Vec<&PendingCall> = waiting.iter().copied().filter(|pending| pending.kind == kind).collect();
     let what = match kind {
         PendingKind::Approval => "approval",
         PendingKind::ClientTool => "an answer",
     };
     let why = match (fitting.as_slice(), waiting.first()) {
-        ([call], _) => return Ok((*call).to_owned()),
+        ([only], _) => return Ok(only),
         ([], None) => format!("no call waits for {what}"),
         ([], Some(other)) => match other.kind {
             PendingKind::Approval => {
@@ -67,7 +150,10 @@ async fn only_call(front: &Front, session: &Session, kind: PendingKind) -> Resul
                 format!("no call waits for {what}; call {} waits for an answer", other.call)
             }
         },
-        (calls, _) => format!("{} calls wait for {what}, name one: {}", calls.len(), calls.join(", ")),
+        (calls, _) => {
+            let names: Vec<&str> = calls.iter().map(|pending| pending.call.as_str()).collect();
+            format!("{} calls wait for {what}, name one: {}", calls.len(), names.join(", "))
+        }
     };
     Err(Failure::failed(format!("session {}: {why}", session.key.id)))
 }

@@ -18,7 +18,7 @@ use crate::args::{Common, Doctor};
 use crate::exit::{Exit, Failure};
 use crate::front::Front;
 use crate::owed::{all_pending, command};
-use crate::print::{Out, clean, shell};
+use crate::print::{Out, inline, shell};
 use crate::store::{self, IfMissing};
 
 /// Examines a store.
@@ -42,11 +42,28 @@ pub(crate) async fn doctor(common: &Common, args: &Doctor) -> Result<Exit, Failu
             stuck.push((key, found));
         }
     }
+    let unwritable = store::unwritable(&common.store)?;
     let capabilities = front.store.capabilities();
-    front.out.object(&as_json(&front, &capabilities, &counts, &stuck));
-    print(&front, &capabilities, &counts, &stuck);
+    let found = Found { capabilities, unwritable, counts, stuck };
+    front.out.object(&as_json(&front, &found));
+    print(&front, &found);
     front.close().await;
-    Ok(if stuck.is_empty() { Exit::Completed } else { Exit::Failed })
+    Ok(if found.is_healthy() { Exit::Completed } else { Exit::Failed })
+}
+
+/// What was found in a store.
+struct Found {
+    capabilities: Capabilities,
+    /// Why this user cannot write it, if that is so.
+    unwritable: Option<String>,
+    counts: BTreeMap<SessionStatus, u64>,
+    stuck: Vec<(SessionKey, Stuck)>,
+}
+
+impl Found {
+    fn is_healthy(&self) -> bool {
+        self.stuck.is_empty() && self.unwritable.is_none()
+    }
 }
 
 /// What can be said of a store that does not open.
@@ -57,7 +74,7 @@ fn tell_of_closed(common: &Common, failure: &Failure) {
     out.object(&json!({
         "store": common.store, "bytes": bytes, "healthy": false, "error": failure.line,
     }));
-    out.line(format!("store     {}", clean(&common.store)));
+    out.line(format!("store     {}", inline(&common.store)));
     if let Some(bytes) = bytes {
         out.line(format!("file      {bytes} bytes"));
     }
@@ -108,12 +125,8 @@ fn commands(front: &Front, key: &SessionKey, stuck: &Stuck) -> Vec<Vec<String>> 
     stuck.help.iter().map(words).collect()
 }
 
-fn as_json(
-    front: &Front,
-    capabilities: &Capabilities,
-    counts: &BTreeMap<SessionStatus, u64>,
-    stuck: &[(SessionKey, Stuck)],
-) -> Value {
+fn as_json(front: &Front, found: &Found) -> Value {
+    let Found { capabilities, unwritable, counts, stuck } = found;
     let settings: BTreeMap<&str, &str> =
         capabilities.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let sessions: BTreeMap<&str, u64> =
@@ -138,19 +151,16 @@ fn as_json(
         "shared_by": capabilities.shared_by,
         "effects": effects(capabilities),
         "sessions": sessions,
-        "healthy": stuck.is_empty(),
+        "writable": unwritable.is_none(),
+        "healthy": found.is_healthy(),
         "stuck": stuck,
     })
 }
 
-fn print(
-    front: &Front,
-    capabilities: &Capabilities,
-    counts: &BTreeMap<SessionStatus, u64>,
-    stuck: &[(SessionKey, Stuck)],
-) {
+fn print(front: &Front, found: &Found) {
+    let Found { capabilities, unwritable, counts, stuck } = found;
     let out = &front.out;
-    let row = |name: &str, value: &str| out.line(format!("{name:<9} {}", clean(value)));
+    let row = |name: &str, value: &str| out.line(format!("{name:<9} {}", inline(value)));
     row("store", &front.common.store);
     row("backend", &capabilities.backend);
     for (at, promise) in in_words(capabilities).iter().enumerate() {
@@ -159,6 +169,9 @@ fn print(
     let settings: Vec<String> =
         capabilities.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
     row("settings", &settings.join(", "));
+    if let Some(why) = unwritable {
+        row("writable", &format!("no, not by this user: {why}"));
+    }
     let all: u64 = counts.values().sum();
     let each: Vec<String> = counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
     let each = if each.is_empty() { String::new() } else { format!(": {}", each.join(", ")) };
@@ -170,7 +183,7 @@ fn print(
     row("stuck", &stuck.len().to_string());
     for (key, found) in stuck {
         out.line("");
-        out.line(format!("  {}", out.bold(&clean(&format!("session {}: {}", key.id, found.detail)))));
+        out.line(format!("  {}", out.bold(&inline(&format!("session {}: {}", key.id, found.detail)))));
         for command in commands(front, key, found) {
             out.line(format!("    {}", shell(&command)));
         }

@@ -162,3 +162,6 @@ fn failed(outcome: Option<RunOutcome>) -> Stuck {
         None => Stuck { reason: "failed", detail: "it failed".to_owned(), help: &[RETRY, SHOW] },
     }
 }
+
+#[cfg(test)]
+mod tests;

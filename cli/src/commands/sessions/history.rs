@@ -9,7 +9,7 @@ use holdover_runtime_local::Follow;
 use crate::args::One;
 use crate::exit::Failure;
 use crate::front::Front;
-use crate::print::{clean, instant, json};
+use crate::print::{inline, instant, json};
 
 /// Prints every move of a session's machine.
 pub(super) async fn history(front: &Front, args: &One) -> Result<(), Failure> {
@@ -24,7 +24,7 @@ pub(super) async fn history(front: &Front, args: &One) -> Result<(), Failure> {
             front.out.object(&json::history(&entry, row));
             let (from, on) = (row.from.as_str(), row.input.kind().as_str());
             let line = format!("{number:>4}  {}  {from:<12}  {on:<14}  ", instant(row.at));
-            front.out.line(format!("{line}{}", clean(&references(&row.input))).trim_end());
+            front.out.line(format!("{line}{}", inline(&references(&row.input))).trim_end());
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use holdover_core::store::{Labels, PAGE_ROWS_MAX, PageRequest, SessionQuery, Ses
 use crate::args::List;
 use crate::exit::Failure;
 use crate::front::Front;
-use crate::print::{clean, instant, json, note};
+use crate::print::{inline, instant, json, note};
 
 /// Lists sessions.
 pub(super) async fn list(front: &Front, args: &List) -> Result<(), Failure> {
@@ -48,9 +48,9 @@ pub(super) async fn list(front: &Front, args: &List) -> Result<(), Failure> {
         front.out.object(&json::session(session));
         front.out.line(format!(
             "{:<id$}  {:<11}  {:<agent$}  {:>8}  {}",
-            clean(session.key.id.as_str()),
+            inline(session.key.id.as_str()),
             session.status.as_str(),
-            clean(session.queue.as_str()),
+            inline(session.queue.as_str()),
             session.last_message.0,
             instant(session.updated_at),
         ));

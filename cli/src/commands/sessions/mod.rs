@@ -19,7 +19,17 @@ use crate::store::IfMissing;
 
 /// Looks at sessions, forks or deletes them.
 pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, Failure> {
-    let front = Front::open(common, None, IfMissing::Refuse).await?;
+    let if_missing = match what {
+        Sessions::List(_)
+        | Sessions::Show(_)
+        | Sessions::Messages(_)
+        | Sessions::Runs(_)
+        | Sessions::Pending(_)
+        | Sessions::History(_)
+        | Sessions::Checkpoints(_) => IfMissing::AsItIs,
+        Sessions::Fork(_) | Sessions::Purge(_) | Sessions::Delete(_) => IfMissing::Refuse,
+    };
+    let front = Front::open(common, None, if_missing).await?;
     match what {
         Sessions::List(args) => list::list(&front, args).await?,
         Sessions::Show(args) => show::show(&front, args).await?,

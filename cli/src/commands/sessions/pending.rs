@@ -4,7 +4,7 @@ use crate::args::Pending;
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::owed::{all_pending, debt_of};
-use crate::print::{clean, human, json};
+use crate::print::{human, inline, json};
 
 /// Lists the calls that somebody owes an answer, soonest deadline first.
 pub(super) async fn pending(front: &Front, args: &Pending) -> Result<(), Failure> {
@@ -20,9 +20,13 @@ pub(super) async fn pending(front: &Front, args: &Pending) -> Result<(), Failure
     for pending in &open {
         let debt = debt_of(front, pending)?;
         front.out.object(&json::pending(pending, &debt));
-        front.out.line(front.out.bold(&clean(&format!("session {}: {}", pending.key.id, pending.id))));
+        front.out.line(front.out.bold(&inline(&format!("session {}: {}", pending.key.id, pending.id))));
         if pending.answered >= pending.needed {
-            front.out.line(format!("  {} ({}) is answered; a run takes it up", clean(&debt.tool), debt.call));
+            front.out.line(format!(
+                "  {} ({}) is answered; a run takes it up",
+                inline(&debt.tool),
+                debt.call
+            ));
         } else {
             human::debt(&front.out, &debt, now);
         }

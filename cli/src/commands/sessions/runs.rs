@@ -6,7 +6,7 @@ use holdover_core::store::{PageRequest, RunRecord, StateStore};
 use crate::args::One;
 use crate::exit::Failure;
 use crate::front::Front;
-use crate::print::{clean, instant, json};
+use crate::print::{inline, instant, json};
 
 /// Lists the runs of a session, oldest first.
 pub(super) async fn runs(front: &Front, args: &One) -> Result<(), Failure> {
@@ -35,7 +35,7 @@ pub(super) async fn runs(front: &Front, args: &One) -> Result<(), Failure> {
             "{:>4}  {:<20}  {took:>9}  {:<worker$}  {:<11}  {outcome}",
             run.epoch.0,
             instant(run.started_at),
-            clean(run.worker.as_str()),
+            inline(run.worker.as_str()),
             run.found.as_str(),
         ));
     }

@@ -10,7 +10,7 @@ use crate::args::One;
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::owed::{self, Debt};
-use crate::print::{clean, human, in_time, instant, json as print};
+use crate::print::{human, in_time, inline, instant, json as print};
 use crate::source::Blueprint;
 
 /// How many runs are shown: `sessions runs` shows all.
@@ -30,7 +30,7 @@ pub(super) async fn show(front: &Front, args: &One) -> Result<(), Failure> {
         front.out.object(&as_json(&session, outcome.as_ref(), &debts, &runs)?);
         return Ok(());
     }
-    let row = |name: &str, value: &str| front.out.line(format!("{name:<9} {}", clean(value)));
+    let row = |name: &str, value: &str| front.out.line(format!("{name:<9} {}", inline(value)));
     row("session", session.key.id.as_str());
     row("status", session.status.as_str());
     if let Some(outcome) = &outcome {

@@ -16,7 +16,7 @@ pub(super) fn on(
     match input {
         Input::ModelAnswered { message, calls, stop, usage } => {
             machine.turn.steps += 1;
-            machine.turn.answered = calls.is_empty();
+            machine.turn.answered = calls.is_empty() && stop.is_whole();
             machine.usage.add(*usage);
             if calls.is_empty() {
                 return to(AgentState::Steering { from: SteeringFrom::Answer { stop: *stop } });

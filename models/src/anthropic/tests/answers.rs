@@ -66,8 +66,10 @@ async fn a_streamed_answer_comes_in_pieces_and_then_whole() {
             "model": "test-model",
             "stream": true,
             "max_tokens": 100,
-            "system": "Be brief.",
-            "messages": [{ "role": "user", "content": [{ "type": "text", "text": "Hello" }] }],
+            "system": [{ "type": "text", "text": "Be brief.", "cache_control": { "type": "ephemeral" } }],
+            "messages": [{ "role": "user", "content": [
+                { "type": "text", "text": "Hello", "cache_control": { "type": "ephemeral" } },
+            ] }],
         })
     );
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use holdover_core::message::{AssistantMessage, AssistantPart, Message, Notice, ResultStatus};
+use holdover_core::message::{AssistantMessage, Message, Notice, ResultStatus};
 use holdover_core::model::{ModelErrorKind, ModelTool};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -10,17 +10,8 @@ use serde_json::{Value, json};
 use super::super::request::to_body;
 use super::{open, whole};
 use crate::testing::server::serve;
+use crate::testing::transcript::{Said, check_name, said, thought, transcript, with_reasoning};
 use crate::testing::{self, ask, assistant, request, result, settings, user};
-
-fn with_reasoning(mut parts: Vec<AssistantPart>, said: Message) -> Message {
-    let Message::Assistant(said) = said else { panic!("an assistant message") };
-    parts.extend(said.parts);
-    Message::Assistant(AssistantMessage { parts })
-}
-
-fn thought(text: &str, signature: Option<&str>) -> AssistantPart {
-    AssistantPart::Reasoning { text: text.to_owned(), signature: signature.map(str::to_owned) }
-}
 
 fn ended(status: ResultStatus, said: Message) -> Message {
     let Message::Tool(mut result) = said else { panic!("a result") };
@@ -48,12 +39,12 @@ async fn the_transcript_is_sent_as_the_service_wants_it() {
         with_reasoning(vec![thought("last", Some("bGFzdA=="))], assistant("", &[("c2", "read", "[]")])),
         ended(ResultStatus::Error, result("c2", "read", "no such file")),
     ]);
-    asked.tools = vec![ModelTool {
-        name: "web_search".to_owned(),
+    let tool = |name: &str| ModelTool {
+        name: name.to_owned(),
         description: "Ours".to_owned(),
         parameters: json!({ "type": "object", "properties": {} }),
-    }]
-    .into();
+    };
+    asked.tools = vec![tool("read"), tool("web_search")].into();
     let events = ask(&*open(settings(&base_url)), asked).await;
     assert!(events[0].is_ok(), "{events:?}");
     let seen = serving.await.unwrap();
@@ -83,17 +74,27 @@ async fn the_transcript_is_sent_as_the_service_wants_it() {
                   "input": { "unreadable_arguments": "[]" } },
             ] },
             { "role": "user", "content": [
-                { "type": "tool_result", "tool_use_id": "c2", "content": "no such file", "is_error": true },
+                { "type": "tool_result", "tool_use_id": "c2", "content": "no such file", "is_error": true,
+                  "cache_control": { "type": "ephemeral" } },
             ] },
         ])
     );
     assert_eq!(
         seen.body["tools"],
-        json!([{
-            "name": "web_search", "description": "Ours",
-            "input_schema": { "type": "object", "properties": {} },
-        }])
+        json!([
+            { "name": "read", "description": "Ours", "input_schema": { "type": "object", "properties": {} } },
+            { "name": "web_search", "description": "Ours", "input_schema": { "type": "object", "properties": {} },
+              "cache_control": { "type": "ephemeral" } },
+        ])
     );
+}
+
+#[test]
+fn arguments_go_back_as_they_were_written() {
+    let arguments = "{\"n\": 90071992547409930000123,  \"b\":1.50, \"a\": 1e2}";
+    let asked = vec![user("go"), assistant("", &[("c1", "t", arguments)]), result("c1", "t", "ok")];
+    let body = to_body("m", &request(asked)).unwrap();
+    assert!(body.contains(arguments), "{body}");
 }
 
 #[tokio::test]
@@ -102,42 +103,6 @@ async fn a_call_without_a_result_is_never_sent() {
     let events = ask(&*open(settings("http://127.0.0.1:1/v1")), request(transcript)).await;
     let error = testing::one_error(events, &[], ModelErrorKind::Configuration);
     assert_eq!(error.detail, "the transcript has no result of call c1");
-}
-
-/// What was said in one step: what the user says, or the assistant's text, signed reasoning or not, and the
-/// number of its calls.
-#[derive(Debug, Clone)]
-enum Said {
-    User(&'static str),
-    Assistant { text: &'static str, signature: Option<&'static str>, calls: usize },
-    Notice,
-}
-
-fn said() -> impl Strategy<Value = Said> {
-    let text = || prop::sample::select(vec!["", " ", "text"]);
-    prop_oneof![
-        text().prop_map(Said::User),
-        (text(), prop::sample::select(vec![None, Some("c2ln"), Some("redacted:EmwK")]), 0..4_usize)
-            .prop_map(|(text, signature, calls)| Said::Assistant { text, signature, calls }),
-        Just(Said::Notice),
-    ]
-}
-
-fn transcript(all: &[Said]) -> Vec<Message> {
-    let mut messages = Vec::new();
-    for (at, said) in all.iter().enumerate() {
-        match said {
-            Said::User(text) => messages.push(user(text)),
-            Said::Notice => messages.push(Message::Notice(Notice { text: "a word".to_owned() })),
-            Said::Assistant { text, signature, calls } => {
-                let ids: Vec<_> = (0..*calls).map(|call| format!("c{at}.{call}")).collect();
-                let asked: Vec<_> = ids.iter().map(|id| (id.as_str(), "read", "{}")).collect();
-                messages.push(with_reasoning(vec![thought("hm", *signature)], assistant(text, &asked)));
-                messages.extend(ids.iter().rev().map(|id| result(id, "read", id)));
-            }
-        }
-    }
-    messages
 }
 
 fn blocks<'a>(message: &'a Value, kind: &str) -> Vec<&'a Value> {
@@ -160,6 +125,8 @@ fn check_accepted(messages: &[Value]) {
         assert_eq!(results.len(), asked.len(), "each call has its result in the next message");
         for (place, (result, call)) in results.iter().zip(&asked).enumerate() {
             assert_eq!(result["tool_use_id"], call["id"]);
+            check_name(call["name"].as_str().unwrap());
+            assert!(call["input"].is_object());
             assert_eq!(message["content"][place], **result, "results come first");
             assert!(ids.insert(call["id"].to_string()), "an id twice");
         }
@@ -179,11 +146,15 @@ fn check_accepted(messages: &[Value]) {
     }
 }
 
+fn sent(all: &[Said]) -> Vec<Value> {
+    let body: Value = serde_json::from_str(&to_body("m", &request(transcript(all))).unwrap()).unwrap();
+    body["messages"].as_array().unwrap().clone()
+}
+
 proptest! {
     #[test]
     fn every_transcript_is_one_that_the_service_accepts(all in prop::collection::vec(said(), 0..12)) {
-        let body = to_body("m", &request(transcript(&all))).unwrap();
-        check_accepted(body["messages"].as_array().unwrap());
+        check_accepted(&sent(&all));
     }
 
     #[test]
@@ -193,17 +164,16 @@ proptest! {
     ) {
         let mut all = before;
         // Ends whatever turn there was.
-        all.push(Said::Assistant { text: "done", signature: None, calls: 0 });
+        all.push(Said::Assistant { text: "done", signature: None, calls: Vec::new() });
         all.push(Said::User("next"));
         for (signature, calls, steered) in &steps {
-            all.push(Said::Assistant { text: "", signature: Some(signature), calls: *calls });
+            all.push(Said::Assistant { text: "", signature: Some(signature), calls: vec!["read"; *calls] });
             if *steered {
                 all.push(Said::User("and another thing"));
             }
         }
-        let body = to_body("m", &request(transcript(&all))).unwrap();
-        let messages = body["messages"].as_array().unwrap();
-        check_accepted(messages);
+        let messages = sent(&all);
+        check_accepted(&messages);
         let firsts: Vec<_> = messages.iter().filter(|message| message["role"] == "assistant").rev().take(steps.len())
             .map(|message| message["content"][0]["type"].as_str().unwrap().to_owned()).collect();
         let expect: Vec<_> = steps.iter().rev()

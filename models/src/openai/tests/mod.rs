@@ -1,18 +1,19 @@
 //! The adapter against a server on loopback.
 
+mod transcript;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use holdover_core::message::{AssistantMessage, AssistantPart, Message, Notice};
 use holdover_core::model::{
-    AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelTool, StopReason, TokenUsage,
+    AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, StopReason, TokenUsage,
 };
 use serde_json::{Value, json};
 
 use super::OpenAi;
 use crate::testing::server::{Reply, Seen, Then, serve};
-use crate::testing::{self, ask, assistant, faults, request, result, settings, user};
+use crate::testing::{self, ask, faults, request, settings, user};
 use crate::wire::{ApiKey, ServerSettings};
 
 fn open(settings: ServerSettings) -> Arc<dyn Model> {
@@ -131,6 +132,7 @@ async fn reasons_to_stop_are_told_apart() {
         ("stop", StopReason::EndTurn),
         ("length", StopReason::MaxTokens),
         ("content_filter", StopReason::Refusal),
+        ("MAX_TOKENS", StopReason::MaxTokens),
         ("eos", StopReason::EndTurn),
     ] {
         let (mut events, _) = exchange(Reply::sse(&[finish(reason)]).done()).await;
@@ -143,6 +145,26 @@ async fn reasons_to_stop_are_told_apart() {
     assert_eq!(answer.stop, StopReason::ToolUse);
     check_fails(Reply::sse(&[finish("tool_calls")]).done(), &[], ModelErrorKind::Malformed).await;
     check_fails(Reply::sse(&[finish("error")]).done(), &[], ModelErrorKind::Provider).await;
+}
+
+#[tokio::test]
+async fn a_refusal_is_heard_in_its_own_field() {
+    let says = |refusal: &str| delta(json!({ "content": null, "refusal": refusal }));
+    let reply = Reply::sse(&[says("I can't "), says("help with that."), finish("stop")]).done();
+    let (mut events, _) = exchange(reply).await;
+    let ModelEvent::Finished(answer) = events.pop().unwrap().unwrap() else { panic!("finished") };
+    assert_eq!(events, [Ok(text("I can't ")), Ok(text("help with that."))]);
+    assert_eq!(answer.stop, StopReason::Refusal);
+    assert_eq!(answer.parts, [AnswerPart::Text("I can't help with that.".to_owned())]);
+}
+
+#[tokio::test]
+async fn what_a_server_counts_is_bounded_and_no_error_is_none() {
+    let usage =
+        json!({ "prompt_tokens": u64::MAX, "completion_tokens": -1, "completion_tokens_details": null });
+    let chunk = json!({ "error": null, "choices": [], "usage": usage });
+    let answer = testing::answer(open, Reply::sse(&[finish("stop"), chunk]).done()).await;
+    assert_eq!(answer.usage, TokenUsage { input: 1_000_000_000, ..TokenUsage::default() });
 }
 
 #[tokio::test]
@@ -205,10 +227,12 @@ async fn a_faulty_server_is_known_by_its_fault() {
         begun,
         rest: format!("data: {}\n\ndata: [DONE]\n\n", finish("stop")),
         frame: format!("data: {}\n\n", delta(json!({ "content": "more" }))),
-        // The library reads what is no stream as one without frames.
-        page: ModelErrorKind::Incomplete,
-        // And the beginning of a frame as a whole one, if the body ends there as it should.
-        half_frame: ModelErrorKind::Malformed,
+        call: format!("data: {}\n\n", delta(json!({ "tool_calls": [{ "function": { "name": "t" } }] }))),
+        // Without an index, as some servers send it.
+        piece: format!(
+            "data: {}\n\n",
+            delta(json!({ "tool_calls": [{ "function": { "arguments": "x" } }] }))
+        ),
     };
     faults::check(open, &wire).await;
 }
@@ -256,83 +280,4 @@ async fn the_key_is_sent_and_shown_nowhere() {
     // A name is sent as it is, whatever its last syllable.
     assert_eq!(seen.body["model"], "qwen-max");
     assert_eq!(seen.body.get("reasoning_effort"), None);
-}
-
-#[tokio::test]
-async fn the_transcript_is_sent_as_servers_want_it() {
-    let (base_url, serving) = serve(Reply::sse(&[finish("stop")]).done()).await;
-    let long = "x".repeat(60);
-    let thought = |text: &str| AssistantPart::Reasoning { text: text.to_owned(), signature: None };
-    let with_thought = |thoughts: &str, message: Message| {
-        let Message::Assistant(mut said) = message else { panic!("an assistant message") };
-        said.parts.insert(0, thought(thoughts));
-        Message::Assistant(said)
-    };
-    let mut asked = request(vec![
-        user("one"),
-        with_thought("old", assistant("said", &[])),
-        Message::Assistant(AssistantMessage { parts: vec![thought("only")] }),
-        user("two"),
-        with_thought("new", assistant("", &[("1.0", "read", "{\"a\": 1}"), (&long, "list", "{broken")])),
-        Message::Notice(Notice { text: "not for models".to_owned() }),
-        result(&long, "list", ""),
-        result("1.0", "read", "content"),
-        user("three"),
-        assistant("", &[("c2", "read", "{}")]),
-        result("c2", "read", "more"),
-    ]);
-    asked.tools = vec![ModelTool {
-        name: "read".to_owned(),
-        description: "Reads".to_owned(),
-        parameters: json!({ "type": "object", "properties": {} }),
-    }]
-    .into();
-    let events = ask(&*model(&base_url), asked).await;
-    assert!(events[0].is_ok(), "{events:?}");
-    let seen = serving.await.unwrap();
-    let call = |id: &str, name: &str, arguments: &str| json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments } });
-    let made = format!("call_1_{}", "x".repeat(33));
-    assert_eq!(
-        seen.body["messages"],
-        json!([
-            { "role": "system", "content": "Be brief." },
-            { "role": "user", "content": "one" },
-            { "role": "assistant", "content": "said" },
-            { "role": "user", "content": "two" },
-            { "role": "assistant", "content": "", "tool_calls": [
-                call("call_0_1_0", "read", "{\"a\":1}"), call(&made, "list", "\"{broken\""),
-            ] },
-            { "role": "tool", "tool_call_id": "call_0_1_0", "content": "content" },
-            { "role": "tool", "tool_call_id": made, "content": "[no output]" },
-            { "role": "user", "content": "three" },
-            { "role": "assistant", "content": "", "tool_calls": [call("c2", "read", "{}")] },
-            { "role": "tool", "tool_call_id": "c2", "content": "more" },
-        ])
-    );
-    assert_eq!(
-        seen.body["tools"],
-        json!([{ "type": "function", "function": {
-            "name": "read", "description": "Reads", "strict": false,
-            "parameters": { "type": "object", "properties": {} },
-        } }])
-    );
-}
-
-#[tokio::test]
-async fn reasoning_goes_back_while_its_turn_lasts() {
-    let (base_url, serving) = serve(Reply::sse(&[finish("stop")]).done()).await;
-    let Message::Assistant(mut said) = assistant("", &[("c1", "read", "{}")]) else { panic!("assistant") };
-    said.parts.insert(0, AssistantPart::Reasoning { text: "I must read".to_owned(), signature: None });
-    let transcript = vec![user("one"), Message::Assistant(said), result("c1", "read", "content")];
-    ask(&*model(&base_url), request(transcript)).await;
-    assert_eq!(serving.await.unwrap().body["messages"][2]["reasoning_content"], "I must read");
-}
-
-#[tokio::test]
-async fn a_call_without_a_result_is_never_sent() {
-    let transcript = vec![user("one"), assistant("", &[("c1", "read", "{}")])];
-    let events = ask(&*model("http://127.0.0.1:1/v1"), request(transcript)).await;
-    let [Err(error)] = events.as_slice() else { panic!("one error: {events:?}") };
-    assert_eq!(error.kind, ModelErrorKind::Configuration);
-    assert_eq!(error.detail, "the transcript has no result of call c1");
 }

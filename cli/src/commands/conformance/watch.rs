@@ -1,0 +1,115 @@
+//! Watching the suite from outside: how far it is, and stopping it between cases.
+
+use std::convert::Infallible;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use holdover_conformance_tests::{ClockControl, Gap, Instance, StoreHarness, StoreInfo};
+use tokio::time::MissedTickBehavior;
+
+use crate::follow::REDRAW_EVERY;
+use crate::print::Out;
+
+/// How often it is asked whether a case still runs.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// What is known of the suite while it runs.
+pub(super) struct Watch {
+    began: Instant,
+    made: AtomicUsize,
+    running: AtomicUsize,
+    stopped: AtomicBool,
+}
+
+impl Watch {
+    pub(super) fn new() -> Arc<Self> {
+        let (made, running) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Arc::new(Self { began: Instant::now(), made, running, stopped: AtomicBool::new(false) })
+    }
+
+    /// A harness for the next case. Never returns once the suite is stopped: its threads end with the process.
+    pub(super) fn harness<H>(self: &Arc<Self>, make: impl FnOnce() -> H) -> Watched<H> {
+        self.running.fetch_add(1, Ordering::SeqCst);
+        if self.stopped.load(Ordering::SeqCst) {
+            self.running.fetch_sub(1, Ordering::SeqCst);
+            loop {
+                std::thread::park();
+            }
+        }
+        self.made.fetch_add(1, Ordering::SeqCst);
+        Watched { harness: make(), watch: Arc::clone(self) }
+    }
+
+    /// How many cases have begun, those that are run again counted again. The first harness is asked what it
+    /// tests, and runs none.
+    pub(super) fn begun(&self) -> usize {
+        self.made.load(Ordering::SeqCst).saturating_sub(1)
+    }
+
+    /// Lets no case begin any more, and returns once those that run have ended.
+    pub(super) async fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        while self.running.load(Ordering::SeqCst) > 0 {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Draws how far it is, for ever.
+    pub(super) async fn draw(&self, out: &Out, of: usize) -> Infallible {
+        let mut redraw = tokio::time::interval(REDRAW_EVERY);
+        redraw.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            redraw.tick().await;
+            let (begun, seconds) = (self.begun(), self.began.elapsed().as_secs());
+            out.draw(&[format!("◦ case {begun} of {of} at most · {seconds} s")]);
+        }
+    }
+}
+
+/// A harness that is counted while it lives: as long as its case runs.
+pub(super) struct Watched<H> {
+    harness: H,
+    watch: Arc<Watch>,
+}
+
+impl<H> Drop for Watched<H> {
+    fn drop(&mut self) {
+        self.watch.running.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl<H: StoreHarness> StoreHarness for Watched<H> {
+    type Store = H::Store;
+
+    fn info(&self) -> StoreInfo {
+        self.harness.info()
+    }
+
+    async fn fresh(&self) -> Instance<H::Store> {
+        self.harness.fresh().await
+    }
+
+    async fn peer(&self, of: &Instance<H::Store>) -> H::Store {
+        self.harness.peer(of).await
+    }
+
+    async fn reopen(&self, of: Instance<H::Store>) -> Instance<H::Store> {
+        self.harness.reopen(of).await
+    }
+
+    fn clock(&self) -> ClockControl {
+        self.harness.clock()
+    }
+
+    fn child(&self, of: &Instance<H::Store>) -> Option<Command> {
+        self.harness.child(of)
+    }
+
+    fn gaps(&self) -> Vec<Gap> {
+        self.harness.gaps()
+    }
+}

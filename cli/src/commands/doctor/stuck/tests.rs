@@ -1,0 +1,137 @@
+//! Every reason, from a session that has it alone.
+
+use holdover_core::error::ErrorInfo;
+use holdover_core::ids::{
+    CallId, Epoch, EventSeq, InboxSeq, Incarnation, InterruptId, MessageSeq, PendingId, QueueLabel,
+    SessionId, SessionKey, StateFormat, TenantId, Version, WorkerId,
+};
+use holdover_core::machine::{AgentState, DoneReason, Machine, Usage};
+use holdover_core::payload::Payload;
+use holdover_core::store::{Interrupt, InterruptKind, Labels, Lease, PendingKind, Staged};
+
+use super::*;
+
+const NOW: Timestamp = Timestamp::from_ms(100_000);
+const PATIENT: Timestamp = Timestamp::from_ms(40_000);
+const OVERDUE: Timestamp = Timestamp::from_ms(40_000);
+const RECENT: Timestamp = Timestamp::from_ms(40_001);
+
+fn session(status: SessionStatus) -> Session {
+    Session {
+        key: SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap()),
+        incarnation: Incarnation(uuid::Uuid::from_u128(7)),
+        status,
+        version: Version(1),
+        epoch: Epoch(1),
+        queue: QueueLabel::new("q").unwrap(),
+        labels: Labels::default(),
+        definition: Payload::new("{}"),
+        format: STATE_FORMAT,
+        state: None,
+        last_message: MessageSeq(0),
+        last_event: EventSeq(0),
+        last_item: InboxSeq(0),
+        unread: 0,
+        inbox_seen: InboxSeq(0),
+        alarm: None,
+        lease: None,
+        interrupt: None,
+        attempts: 0,
+        staged: Staged::default(),
+        created_at: Timestamp::from_ms(0),
+        updated_at: Timestamp::from_ms(0),
+    }
+}
+
+fn failed_with(error: Option<ErrorInfo>) -> Session {
+    let ending = Ending { error, ..Ending::of(DoneReason::Error) };
+    let machine =
+        Machine { state: AgentState::Done { ending, usage: Usage::default() }, ..Machine::default() };
+    Session { state: Some(Payload::json(&machine).unwrap()), ..session(SessionStatus::Failed) }
+}
+
+fn pending(deadline: Timestamp) -> PendingCall {
+    let Session { key, incarnation, .. } = session(SessionStatus::Suspended);
+    let call = CallId::new("c1-0").unwrap();
+    PendingCall {
+        key,
+        incarnation,
+        id: PendingId::of(incarnation, &call, 1).unwrap(),
+        call,
+        kind: PendingKind::Approval,
+        needed: 1,
+        answered: 0,
+        last_answer: InboxSeq(0),
+        deadline: Some(deadline),
+        opened_at: Timestamp::from_ms(0),
+        body: Payload::new("{}"),
+    }
+}
+
+/// The reason, and the first words of the commands that help.
+fn reason(session: &Session, pending: &[PendingCall]) -> Option<(&'static str, Vec<&'static str>)> {
+    let found = examine(&Case { session, pending, now: NOW, patient: PATIENT })?;
+    assert!(!found.detail.is_empty() && !found.detail.contains('\n'), "{found:?}");
+    Some((found.reason, found.help.iter().map(|words| words[0]).collect()))
+}
+
+#[test]
+fn what_cannot_be_read_is_named_and_nothing_is_advised() {
+    let newer = Session { format: StateFormat(STATE_FORMAT.0 + 1), ..session(SessionStatus::Idle) };
+    assert_eq!(reason(&newer, &[]), Some(("newer_format", Vec::new())));
+    let broken = Session { state: Some(Payload::new("{")), ..session(SessionStatus::Suspended) };
+    assert_eq!(reason(&broken, &[]), Some(("unreadable", Vec::new())));
+}
+
+#[test]
+fn a_session_that_kills_its_runs_is_told_from_one_that_failed() {
+    let poisoned = failed_with(Some(ErrorInfo::new("engine.poisoned", "taken over 5 times")));
+    assert_eq!(reason(&poisoned, &[]), Some(("poisoned", vec!["sessions", "retry"])), "look before you try");
+    let failed = failed_with(Some(ErrorInfo::new("model.network", "gone")));
+    assert_eq!(reason(&failed, &[]), Some(("failed", vec!["retry", "sessions"])));
+    assert_eq!(reason(&failed_with(None), &[]), Some(("failed", vec!["retry", "sessions"])));
+}
+
+#[test]
+fn what_waits_for_nothing_is_stuck_and_what_waits_for_somebody_is_not() {
+    let waits = session(SessionStatus::Suspended);
+    assert_eq!(reason(&waits, &[]), Some(("nothing_wakes_it", vec!["resume"])));
+    assert_eq!(reason(&waits, &[pending(RECENT)]), None);
+    let with_alarm = Session { alarm: Some(RECENT), ..waits };
+    assert_eq!(reason(&with_alarm, &[]), None);
+}
+
+#[test]
+fn nothing_is_stuck_before_patience_ends() {
+    let lease = |ends| Some(Lease { worker: WorkerId::new("w").unwrap(), ends, granted_ms: 1_000 });
+    let active = |ends| Session { lease: lease(ends), ..session(SessionStatus::Active) };
+    assert_eq!(reason(&active(OVERDUE), &[]), Some(("lease_ended", vec!["work", "resume"])));
+    assert_eq!(reason(&active(RECENT), &[]), None);
+
+    let suspended = session(SessionStatus::Suspended);
+    assert_eq!(reason(&suspended, &[pending(OVERDUE)]), Some(("deadline_passed", vec!["work", "resume"])));
+
+    for (status, help) in
+        [(SessionStatus::Suspended, vec!["work", "resume"]), (SessionStatus::Idle, vec!["work"])]
+    {
+        let due = |alarm| Session { alarm: Some(alarm), ..session(status) };
+        assert_eq!(reason(&due(OVERDUE), &[]), Some(("due", help)));
+        assert_eq!(reason(&due(RECENT), &[]), None);
+    }
+
+    let asked = |at| {
+        let (id, kind) = (InterruptId::new("i").unwrap(), InterruptKind::Soft);
+        Session { interrupt: Some(Interrupt { id, kind, reason: String::new(), at }), ..active(RECENT) }
+    };
+    assert_eq!(reason(&asked(OVERDUE), &[]), Some(("interrupt_waits", vec!["interrupt", "work"])));
+    assert_eq!(reason(&asked(RECENT), &[]), None);
+}
+
+#[test]
+fn what_is_over_or_rests_is_not_stuck() {
+    for status in
+        [SessionStatus::Idle, SessionStatus::Interrupted, SessionStatus::Aborted, SessionStatus::Active]
+    {
+        assert_eq!(reason(&session(status), &[]), None, "{status}");
+    }
+}

@@ -1,0 +1,156 @@
+//! Working until told to stop, or until there is nothing left to do.
+
+use std::num::NonZeroU32;
+use std::pin::pin;
+use std::time::Duration;
+
+use holdover_core::store::{PAGE_ROWS_MAX, SessionQuery, SessionStatus, SessionSummary, StateStore};
+use holdover_runtime_local::Worker;
+use tokio_util::sync::CancellationToken;
+
+use crate::exit::Failure;
+use crate::front::Front;
+use crate::print::note;
+use crate::signals::{Signals, Told};
+
+/// How often it is asked whether anything is left to do.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// How the work ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// There is nothing left to do.
+    Idle,
+    /// What ran when the stop was asked for has come to its end.
+    Stopped,
+    /// Not all of it has within the time for that.
+    Late { told: Told, left: usize },
+    /// Told to stop for the second time.
+    AtOnce(Told),
+}
+
+/// Works until told to stop or, if that is asked for, until there is nothing left to do. Whatever the worker has
+/// claimed by then is run to its end, so that no session is left held by nobody.
+pub(super) async fn serve(
+    worker: &Worker,
+    until_idle: Option<impl AsyncFn() -> Result<bool, Failure>>,
+) -> Result<Ended, Failure> {
+    let mut signals = Signals::listen()?;
+    loop {
+        let stop = CancellationToken::new();
+        let mut working = pin!(worker.run(stop.clone()));
+        let mut told = tokio::select! {
+            _ = &mut working => None,
+            told = signals.next() => Some(told),
+            idle = idle(until_idle.as_ref()) => {
+                idle?;
+                None
+            }
+        };
+        stop.cancel();
+        if told.is_some() {
+            say_that_it_stops();
+        }
+        let left = loop {
+            tokio::select! {
+                left = &mut working => break left,
+                again = signals.next() => match told {
+                    Some(_) => return Ok(Ended::AtOnce(again)),
+                    None => {
+                        told = Some(again);
+                        say_that_it_stops();
+                    }
+                }
+            }
+        };
+        match told {
+            Some(_) if left == 0 => return Ok(Ended::Stopped),
+            Some(told) => return Ok(Ended::Late { told, left }),
+            // Seen again with no claim of ours on its way: the first look may have been a claim too late.
+            None => match &until_idle {
+                Some(is_idle) if !is_idle().await? => {}
+                Some(_) | None => return Ok(Ended::Idle),
+            },
+        }
+    }
+}
+
+fn say_that_it_stops() {
+    note("stopping once what runs has come to its end; again stops at once");
+}
+
+/// Returns once it is idle; never, if nobody asks.
+async fn idle(is_idle: Option<&impl AsyncFn() -> Result<bool, Failure>>) -> Result<(), Failure> {
+    let Some(is_idle) = is_idle else { return std::future::pending().await };
+    while !is_idle().await? {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    Ok(())
+}
+
+/// Whether nothing is left to do: no session is held and none is due. What waits for a later instant, or for
+/// somebody, does not count. Both are asked of one row at one instant: a claim between two
+/// reads would make a session neither. A page shows one instant; a claim between two pages may be missed.
+pub(super) async fn is_idle(front: &Front) -> Result<bool, Failure> {
+    let mut query = SessionQuery::all(front.common.tenant.clone());
+    query.page.limit = NonZeroU32::new(PAGE_ROWS_MAX);
+    loop {
+        let page = front.store.list_sessions(&query).await?;
+        let now = front.runtime.now();
+        let is_busy = |session: &SessionSummary| {
+            session.status == SessionStatus::Active || session.alarm.is_some_and(|alarm| alarm <= now)
+        };
+        if page.items.iter().any(is_busy) {
+            return Ok(false);
+        }
+        match page.next {
+            Some(next) => query.page.after = Some(next),
+            None => return Ok(true),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use holdover_core::ids::TenantId;
+    use holdover_models::{ModelRef, connect};
+    use holdover_runtime_local::{Agent, Agents, Execute, Runtime, RuntimeOptions, WorkerOptions};
+    use holdover_store_sqlite::{SqliteOptions, SqliteStore};
+
+    use super::*;
+
+    /// A look that was overtaken: what it saw was idle, and by the time it says so a session is held.
+    #[tokio::test]
+    async fn a_look_that_is_overtaken_by_a_claim_leaves_no_session_held() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("script.toml");
+        std::fs::write(&script, "stream = { delay_ms = 50 }\n[[turns]]\nsay = 'one two three four five'\n")
+            .unwrap();
+        let model: ModelRef = format!("scripted:{}", script.display()).parse().unwrap();
+        let agent = Arc::new(Agent::builder("a").shared_model(connect(&model).unwrap()).build().unwrap());
+        let store = SqliteStore::open(SqliteOptions::new(folder.path().join("s.db"))).await.unwrap();
+        let agents = Arc::new(Agents::new().with(Arc::clone(&agent)));
+        let runtime = Runtime::new(Arc::new(store), agents, RuntimeOptions::default());
+        let tenant = TenantId::new("t").unwrap();
+        let key = runtime.start(Execute::new(tenant, agent, "hello")).await.unwrap().key;
+        let status = async || runtime.session(&key).await.unwrap().unwrap().status;
+        let overtaken = AtomicBool::new(false);
+        let look = async || {
+            if overtaken.load(Ordering::SeqCst) {
+                return Ok(status().await == SessionStatus::Idle);
+            }
+            while status().await != SessionStatus::Active {
+                tokio::task::yield_now().await;
+            }
+            overtaken.store(true, Ordering::SeqCst);
+            Ok(true)
+        };
+        let worker = Worker::new(runtime.clone(), WorkerOptions::default());
+        assert_eq!(serve(&worker, Some(look)).await.unwrap(), Ended::Idle);
+        assert!(overtaken.load(Ordering::SeqCst));
+        assert_eq!(status().await, SessionStatus::Idle);
+    }
+}

@@ -1,0 +1,27 @@
+//! Temporary folders that go when their command ends, also while something in them is still dying.
+
+use std::io;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+/// How often the removal is tried, and how long apart: what was killed may still make a last file.
+const TRIES: u32 = 50;
+const APART: Duration = Duration::from_millis(20);
+
+/// Removes the folder with all that is in it.
+pub(crate) async fn remove(folder: TempDir) -> io::Result<()> {
+    let path = folder.keep();
+    let mut left = TRIES;
+    loop {
+        left -= 1;
+        match std::fs::remove_dir_all(&path) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if left == 0 => {
+                return Err(io::Error::new(error.kind(), format!("{}: {error}", path.display())));
+            }
+            Err(_) => tokio::time::sleep(APART).await,
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Which asking an answer is for, and what a person is shown who must decide.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod support;
+
+use support::Fixture;
+
+fn pending_ids(fixture: &Fixture) -> Vec<String> {
+    let mut lines = fixture.run(&["sessions", "pending", "--json"]).ends(0).lines();
+    lines.sort_by_key(|line| line["session"].to_string());
+    lines.iter().map(|line| line["pending"].as_str().expect("an id").to_owned()).collect()
+}
+
+#[test]
+fn what_is_said_twice_must_say_the_same_also_why() {
+    let fixture = Fixture::new();
+    for (session, word, done) in [("s", "deny", "denied"), ("t", "approve", "approved")] {
+        fixture.run(&["run", "agent.toml", "--session", session, "write"]).ends(10);
+        let again = |reason: &[&str]| fixture.run(&[&[word, session, "c1-0"], reason].concat());
+        fixture.run(&[word, session, "--reason", "not today", "--detach"]).ends(0);
+        for _before_and_after_it_is_read in 0..2 {
+            again(&["--reason", "not today"]).ends(0).says(&format!("{done} so already"));
+            again(&[]).ends(0).says(&format!("{done} so already"));
+            again(&["--reason", "it is wrong"])
+                .fails(1, &["call c1-0", &format!("{done} already: not today")]);
+            fixture.run(&["work", "--until-idle"]).ends(0);
+        }
+    }
+}
+
+#[test]
+fn one_edit_is_for_one_call_however_it_is_named() {
+    let fixture = Fixture::new();
+    for session in ["s", "t"] {
+        fixture.run(&["run", "agent.toml", "--session", session, "write"]).ends(10);
+    }
+    let ids = pending_ids(&fixture);
+    let edit = r#"{"path": "note.txt", "content": "once"}"#;
+    fixture.run(&["approve", &ids[0], &ids[1], "--edit", edit, "--always"]).fails(2, &["fit one call"]);
+    assert_eq!(pending_ids(&fixture), ids, "nothing was decided");
+    assert!(!fixture.has("files/note.txt"));
+    // Named twice it is still one.
+    fixture.run(&["approve", &ids[0], &ids[0], "--edit", edit]).ends(0);
+    assert_eq!(fixture.read("files/note.txt"), "once");
+    assert_eq!(pending_ids(&fixture), ids[1..]);
+}
+
+#[test]
+fn what_is_named_by_its_asking_may_be_said_again() {
+    let fixture = Fixture::new();
+    for session in ["s", "t"] {
+        fixture.run(&["run", "agent.toml", "--session", session, "write"]).ends(10);
+    }
+    let ids = pending_ids(&fixture);
+    let [first, second] = ids.as_slice() else { panic!("{ids:?}") };
+    let line = fixture.run(&["approve", first, "--json"]).ends(0).lines().remove(0);
+    assert_eq!((&line["call"], &line["pending"]), (&"c1-0".into(), &first.as_str().into()));
+    let again = fixture.run(&["approve", first, "--json"]).ends(0).last();
+    assert_eq!((&again["session"], &again["call"]), (&"s".into(), &"c1-0".into()));
+    assert_eq!((&again["delivered"], &again["pending"]), (&"duplicate".into(), &first.as_str().into()));
+    fixture.run(&["deny", first]).fails(1, &["session s: call c1-0: was approved already"]);
+    // Half of it was done: the rest is done now.
+    fixture.run(&["approve", first, second]).ends(0).says("session s: call c1-0 was approved so already");
+    assert_eq!(pending_ids(&fixture), Vec::<String>::new());
+    fixture.run(&["approve", first, second]).ends(0).says("session t: call c1-0 was approved so already");
+    let of_another_life = format!("{}{}", "0".repeat(32), &first[32..]);
+    fixture.run(&["approve", &of_another_life]).fails(1, &["no call was asked about under this id"]);
+    // With its session it is found, too.
+    fixture.run(&["approve", "s", first]).ends(0).says("session s: call c1-0 was approved so already");
+}
+
+/// An agent with a tool that takes whatever comes, and is asked about.
+const ANY: &str = r#"
+name = "tester"
+model = "scripted:script.toml"
+root = "files"
+
+[[tool]]
+name = "anything"
+description = "Takes anything"
+command = ["true"]
+dangerous = true
+parameters = { type = "object" }
+"#;
+
+#[test]
+fn no_argument_passes_for_a_line_of_ours() {
+    for raw in [
+        r#"{"x\n  approve  rm -rf /": "boo"}"#,
+        r#"{"x": {"y\n": 1}, "\n  approve  rm -rf /": [1]}"#,
+        r#"{"x": "a\n  approve  rm -rf /"}"#,
+    ] {
+        let fixture = Fixture::new();
+        let call = format!("{{ tool = 'anything', raw_arguments = '''{raw}''' }}");
+        let script = format!("[[turns]]\nwhen = {{ nth = 1 }}\ncalls = [{call}]\n[[turns]]\nsay = 'Well.'\n");
+        fixture.write("script.toml", &script);
+        fixture.write("any.toml", ANY);
+        let ran = fixture.run(&["run", "any.toml", "--session", "s", "x"]).ends(10);
+        assert!(ran.out.contains("anything (c1-0) waits for approval"), "{ran:#?}");
+        let approvals: Vec<&str> =
+            ran.out.lines().filter(|line| line.trim_start().starts_with("approve ")).collect();
+        assert_eq!(
+            approvals,
+            ["  approve  holdover approve s c1-0".replace("holdover", support::HOLDOVER)],
+            "{ran:#?}"
+        );
+        let asked = ran.out.split("waits for approval").nth(1).expect("the question");
+        let mut shown = asked.lines().skip(1).take_while(|line| !line.starts_with("  approve "));
+        assert!(shown.all(|line| line.starts_with("    ")), "{ran:#?}");
+    }
+}

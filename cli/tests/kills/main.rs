@@ -1,0 +1,156 @@
+//! Workers are killed at random moments, mostly with an effect out, while people go on to send messages and
+//! answers; every session ends, nothing of what was said to it is lost, and the effects that are found in the
+//! file system are those that were promised: in doubt is what a kill hit, and nothing else.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod outcome;
+mod people;
+mod scene;
+mod world;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use people::People;
+use support::Fixture;
+use world::{Hit, World};
+
+/// Kills in one round, unless `HOLDOVER_KILLS` says otherwise; more of them are more rounds.
+const KILLS: usize = 50;
+/// Of all kills, so many per cent must hit a worker with an effect out.
+const INSIDE_MIN: usize = 40;
+/// A worker dies at the latest so long after it began to act.
+const MOMENT_MAX_MS: u64 = 1200;
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// A worker that is killed when the test is over.
+struct Mortal(Child);
+
+impl Mortal {
+    fn start(fixture: &Fixture) -> Self {
+        let mut command = fixture.command(&["work", "--lease", "2s", "--max-running", "30"]);
+        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts"))
+    }
+
+    fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// SIGKILL; it must have been alive.
+    fn kill(mut self) -> u32 {
+        assert_eq!(self.0.try_wait().unwrap(), None, "a worker ended by itself");
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+        self.0.id()
+    }
+}
+
+impl Drop for Mortal {
+    fn drop(&mut self) {
+        // It may be dead already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_worker_killed_at_any_moment_loses_nothing_and_repeats_no_effect() {
+    let kills: usize = std::env::var("HOLDOVER_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(KILLS);
+    let (mut done, mut inside, mut doubts, mut report) = (0, 0, 0, String::new());
+    let mut round = 0;
+    while done < kills {
+        let here = (kills - done).min(KILLS);
+        let damage = storm(round, here, &mut report);
+        done += here;
+        inside += damage.inside;
+        doubts += damage.doubts;
+        round += 1;
+    }
+    let share = inside * 100 / done;
+    assert!(share >= INSIDE_MIN, "{inside} of {done} kills hit a started effect:\n{report}");
+    assert!(doubts > 0, "no effect was left in doubt:\n{report}");
+}
+
+struct Damage {
+    inside: usize,
+    doubts: usize,
+}
+
+fn storm(round: u64, kills: usize, report: &mut String) -> Damage {
+    let fixture = Fixture::new();
+    scene::prepare(&fixture);
+    let mut workers = [Mortal::start(&fixture), Mortal::start(&fixture)];
+    let people = People::default();
+    let (hits, said) = std::thread::scope(|scope| {
+        let speaking = scope.spawn(|| people.speak(&fixture, round));
+        // Also when something here fails.
+        let leaving = people.leaving();
+        let hits = kill_workers(&fixture, round, kills, &mut workers, report);
+        fixture.write("files/enough", "");
+        people.come_to_an_end();
+        let began = Instant::now();
+        while scene::open_sessions(&fixture) > 0 {
+            assert!(!speaking.is_finished(), "the people ended by themselves");
+            assert!(began.elapsed() < PATIENCE, "sessions do not end:\n{report}");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        drop(leaving);
+        (hits, speaking.join().expect("they were answered"))
+    });
+    drop(workers);
+    said.check(&fixture);
+    let killed: BTreeSet<u32> = hits.iter().map(|hit| hit.worker).collect();
+    let world = World::read(&fixture);
+    let doubts = (0..scene::SESSIONS)
+        .map(|session| outcome::check(&fixture, session, &world, &hits, &killed, report))
+        .sum();
+    Damage { inside: hits.iter().filter(|hit| !hit.inside.is_empty()).count(), doubts }
+}
+
+fn kill_workers(
+    fixture: &Fixture,
+    round: u64,
+    kills: usize,
+    workers: &mut [Mortal; 2],
+    report: &mut String,
+) -> Vec<Hit> {
+    let mut rng = Rng::with_seed(round);
+    let mut hits = Vec::new();
+    for kill in 0..kills {
+        // Mostly one that is at work, sometimes whichever.
+        let which = if rng.u32(0..6) > 0 {
+            one_that_acts(fixture, [workers[0].id(), workers[1].id()], &mut rng, report)
+        } else {
+            rng.usize(0..2)
+        };
+        std::thread::sleep(Duration::from_millis(rng.u64(0..MOMENT_MAX_MS)));
+        let survivor = workers[1 - which].id();
+        let dead = std::mem::replace(&mut workers[which], Mortal::start(fixture)).kill();
+        let hit = World::read(fixture).hit(dead, survivor);
+        writeln!(report, "round {round}, kill {kill}, worker {dead}: {hit}").unwrap();
+        hits.push(hit);
+        assert!(scene::open_sessions(fixture) > 0, "the work ended before the kills:\n{report}");
+    }
+    hits
+}
+
+/// One of these workers, by chance, of those that have sent an effect.
+fn one_that_acts(fixture: &Fixture, workers: [u32; 2], rng: &mut Rng, report: &str) -> usize {
+    let began = Instant::now();
+    loop {
+        let world = World::read(fixture);
+        let acting: Vec<usize> = (0..2).filter(|which| world.has_acted(workers[*which])).collect();
+        if let Some(which) = rng.choice(acting) {
+            return which;
+        }
+        assert!(began.elapsed() < PATIENCE, "no worker does anything:\n{report}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

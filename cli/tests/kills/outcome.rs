@@ -1,0 +1,68 @@
+//! Each result of a session that acts, held against the world and the kills.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::scene::acting;
+use crate::support::Fixture;
+use crate::world::{Call, Hit, World};
+
+/// How many calls of the session are in doubt.
+pub(crate) fn check(
+    fixture: &Fixture,
+    session: usize,
+    world: &World,
+    hits: &[Hit],
+    killed: &BTreeSet<u32>,
+    report: &str,
+) -> usize {
+    let name = acting(session);
+    let messages = fixture.run(&["sessions", "messages", &name, "--json"]).ends(0).lines();
+    let of = |role: &str| -> Vec<&Value> {
+        messages.iter().map(|entry| &entry["message"]).filter(|message| message["role"] == role).collect()
+    };
+    let (results, said) = (of("tool"), of("assistant"));
+    assert_eq!(results.len(), 2 * (said.len() - 1), "{name}: one result for each call\n{report}");
+    assert_eq!(said.last().unwrap()["parts"][0]["text"], "All done.", "{name}");
+
+    let lost = lost_runs(fixture, &name);
+    // A worker that was held up for longer than its lease lost its run without being killed.
+    let held_up = lost.iter().any(|worker| !killed.contains(worker));
+    let mut doubts = BTreeSet::new();
+    for (at, result) in results.iter().enumerate() {
+        let call = Call::of_step(session, at / 2 + 1)[at % 2];
+        let (starts, ends, status) =
+            (world.starts(call), world.ends(call), result["status"].as_str().unwrap());
+        let hit = hits.iter().filter(|hit| hit.maybe.contains(&call)).count();
+        match (call.sends, status) {
+            (true, "done") => assert_eq!((starts, ends), (1, 1), "{call} is done\n{report}"),
+            // It may end by itself after its worker died.
+            (true, "in_doubt") => {
+                assert!(starts <= 1, "{call} is in doubt and began {starts} times\n{report}");
+                assert!(hit > 0 || held_up, "{call} is in doubt and no kill can have hit it\n{report}");
+                doubts.insert(call);
+            }
+            (false, "done") => {
+                assert!(starts >= 1, "{call} is done and did not begin\n{report}");
+                assert!(starts <= 1 + hit || held_up, "{call} began {starts} times, {hit} kills\n{report}");
+            }
+            (_, other) => panic!("{call} is {other}: {result}\n{report}"),
+        }
+    }
+    let inside = hits.iter().flat_map(|hit| &hit.inside).filter(|call| call.session == session && call.sends);
+    for call in inside {
+        assert!(doubts.contains(call), "{call} was out when its worker died and is not in doubt\n{report}");
+    }
+    assert!(doubts.len() <= lost.len(), "{name}: {doubts:?} in {} lost runs\n{report}", lost.len());
+    doubts.len()
+}
+
+/// The workers whose runs of the session were taken over.
+fn lost_runs(fixture: &Fixture, name: &str) -> Vec<u32> {
+    let runs = fixture.run(&["sessions", "runs", name, "--json"]).ends(0).lines();
+    let lost = runs.iter().filter(|run| run["outcome"] == "lost");
+    // A worker is named holdover-PROCESS-CHANCE.
+    let process = |run: &Value| run["worker"].as_str()?.split('-').nth(1)?.parse().ok();
+    lost.map(|run| process(run).unwrap_or_else(|| panic!("{run}"))).collect()
+}

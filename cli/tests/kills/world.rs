@@ -1,0 +1,134 @@
+//! What the world saw, and what a kill can have hit.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use crate::support::Fixture;
+
+/// The tool whose effect is never repeated.
+pub(crate) const SEND: &str = "send";
+/// The tool whose effect may be.
+pub(crate) const PUT: &str = "put";
+
+/// A call of a session that acts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Call {
+    pub(crate) session: usize,
+    pub(crate) step: usize,
+    /// Else it puts.
+    pub(crate) sends: bool,
+}
+
+impl Call {
+    /// The calls of a step, in their order.
+    pub(crate) fn of_step(session: usize, step: usize) -> [Self; 2] {
+        let first = step % 2 == 1;
+        [first, !first].map(|sends| Self { session, step, sends })
+    }
+
+    fn first(session: usize) -> Self {
+        let [first, _] = Self::of_step(session, 1);
+        first
+    }
+
+    /// The call that runs after this one. They never run side by side.
+    fn next(self) -> Self {
+        let [first, second] = Self::of_step(self.session, self.step);
+        let [next, _] = Self::of_step(self.session, self.step + 1);
+        if self == first { second } else { next }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split('-');
+        let (session, step, tool) = (words.next()?.strip_prefix('s')?, words.next()?, words.next()?);
+        Some(Self { session: session.parse().ok()?, step: step.parse().ok()?, sends: tool == SEND })
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tool = if self.sends { SEND } else { PUT };
+        write!(f, "s{:02}-{:03}-{tool}", self.session, self.step)
+    }
+}
+
+/// What began and what ended, in which worker, and what of each session began last.
+#[derive(Debug, Default)]
+pub(crate) struct World {
+    starts: BTreeMap<Call, Vec<u32>>,
+    ends: BTreeMap<Call, Vec<u32>>,
+    last: BTreeMap<usize, (Call, u32)>,
+}
+
+impl World {
+    pub(crate) fn read(fixture: &Fixture) -> Self {
+        let mut world = Self::default();
+        for line in std::fs::read_to_string(fixture.path("files/world.log")).unwrap_or_default().lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [what, call, worker] = words.as_slice() else { panic!("{line:?}") };
+            let (call, worker) = (Call::parse(call).unwrap(), worker.parse().unwrap());
+            let seen = if *what == "start" { &mut world.starts } else { &mut world.ends };
+            seen.entry(call).or_default().push(worker);
+            if *what == "start" {
+                world.last.insert(call.session, (call, worker));
+            }
+        }
+        world
+    }
+
+    pub(crate) fn starts(&self, call: Call) -> usize {
+        self.starts.get(&call).map_or(0, Vec::len)
+    }
+
+    pub(crate) fn ends(&self, call: Call) -> usize {
+        self.ends.get(&call).map_or(0, Vec::len)
+    }
+
+    pub(crate) fn has_acted(&self, worker: u32) -> bool {
+        self.starts.values().any(|by| by.contains(&worker))
+    }
+
+    /// What the death of this worker hit, if the world was read right after it.
+    pub(crate) fn hit(&self, worker: u32, survivor: u32) -> Hit {
+        let began = self.starts.iter().filter(|(_, by)| by.contains(&worker));
+        let inside = began.map(|(call, _)| *call).filter(|call| self.ends(*call) == 0).collect();
+        let maybe =
+            (0..crate::scene::SESSIONS).flat_map(|session| self.maybe_out(session, survivor)).collect();
+        Hit { worker, inside, maybe, acted: self.has_acted(worker) }
+    }
+
+    /// The calls of a session that may have been out in a worker other than this one: the last that began, as
+    /// its result may not be durable, and, once that has ended, the next, which may be on its way.
+    fn maybe_out(&self, session: usize, survivor: u32) -> Vec<Call> {
+        match self.last.get(&session) {
+            None => vec![Call::first(session)],
+            Some((_, by)) if *by == survivor => vec![],
+            Some((last, _)) if self.ends(*last) >= self.starts(*last) => vec![*last, last.next()],
+            Some((last, _)) => vec![*last],
+        }
+    }
+}
+
+/// What a kill hit.
+#[derive(Debug)]
+pub(crate) struct Hit {
+    pub(crate) worker: u32,
+    /// What had begun in the worker and not ended.
+    pub(crate) inside: BTreeSet<Call>,
+    /// What may have been out in it: all of `inside`, and more.
+    pub(crate) maybe: BTreeSet<Call>,
+    acted: bool,
+}
+
+impl fmt::Display for Hit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.inside.is_empty(), self.acted) {
+            (false, _) => {
+                let inside: Vec<String> = self.inside.iter().map(Call::to_string).collect();
+                write!(f, "inside {}", inside.join(", "))
+            }
+            (true, true) => f.write_str("between effects"),
+            (true, false) => f.write_str("before its first effect"),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The chunks of the wire, as far as they are used here.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::wire::Tokens;
+
+/// One chunk. What is not known is skipped: servers add to it as they like.
+#[derive(Debug, Deserialize)]
+pub(super) struct Chunk {
+    pub(super) error: Option<Value>,
+    pub(super) choices: Option<Vec<Choice>>,
+    pub(super) usage: Option<UsageReport>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Choice {
+    pub(super) delta: Option<Delta>,
+    pub(super) finish_reason: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Delta {
+    content: Option<Value>,
+    reasoning_content: Option<Value>,
+    reasoning: Option<Value>,
+    /// Why the model does not answer, in its own words.
+    pub(super) refusal: Option<String>,
+    pub(super) tool_calls: Option<Vec<CallDelta>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct CallDelta {
+    pub(super) index: Option<u64>,
+    pub(super) id: Option<String>,
+    pub(super) function: Option<FunctionDelta>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct FunctionDelta {
+    pub(super) name: Option<String>,
+    pub(super) arguments: Option<Value>,
+}
+
+/// Counts so far; each report repeats or raises those before it.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct UsageReport {
+    #[serde(default)]
+    pub(super) prompt_tokens: Tokens,
+    #[serde(default)]
+    pub(super) completion_tokens: Tokens,
+    pub(super) prompt_tokens_details: Option<PromptDetails>,
+    pub(super) completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct PromptDetails {
+    #[serde(default)]
+    pub(super) cached_tokens: Tokens,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct CompletionDetails {
+    #[serde(default)]
+    pub(super) reasoning_tokens: Tokens,
+}
+
+impl Delta {
+    /// The piece of text: a string, or with some servers a list of typed pieces.
+    pub(super) fn text(&self) -> String {
+        match &self.content {
+            Some(Value::Array(pieces)) => pieces_of(pieces, "text"),
+            content => string(content),
+        }
+    }
+
+    /// The piece of reasoning, which goes by several names.
+    pub(super) fn thought(&self) -> String {
+        let named = [&self.reasoning_content, &self.reasoning].map(string);
+        let piece = named.into_iter().find(|piece| !piece.is_empty()).unwrap_or_default();
+        match &self.content {
+            Some(Value::Array(pieces)) if piece.is_empty() => pieces_of(pieces, "thinking"),
+            Some(_) | None => piece,
+        }
+    }
+}
+
+fn string(value: &Option<Value>) -> String {
+    value.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// All that pieces of this type say: `{"type": "text", "text": "…"}`, and `thinking` holds a list of such.
+fn pieces_of(pieces: &[Value], kind: &str) -> String {
+    let of_kind = pieces.iter().filter(|piece| piece["type"] == kind);
+    of_kind
+        .map(|piece| match piece[kind].as_array() {
+            Some(inner) => pieces_of(inner, "text"),
+            None => piece[kind].as_str().unwrap_or_default().to_owned(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn text_and_reasoning_are_found_where_servers_put_them() {
+        for (delta, text, thought) in [
+            (json!({ "content": "a" }), "a", ""),
+            (json!({ "content": null, "reasoning_content": "b" }), "", "b"),
+            (json!({ "content": "", "reasoning": "b", "reasoning_content": null }), "", "b"),
+            (json!({ "content": "a", "reasoning": { "effort": "high" } }), "a", ""),
+            (
+                json!({ "content": [
+                    { "type": "thinking", "thinking": [{ "type": "text", "text": "b" }] },
+                    { "type": "text", "text": "a" }, { "type": "image" },
+                ] }),
+                "a",
+                "b",
+            ),
+        ] {
+            let found: Delta = serde_json::from_value(delta.clone()).unwrap();
+            assert_eq!((found.text().as_str(), found.thought().as_str()), (text, thought), "{delta}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What is sent of a transcript.
+
+use std::collections::HashSet;
+
+use holdover_core::message::{Message, Notice};
+use holdover_core::model::{ModelErrorKind, ModelTool};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::super::request::to_body;
+use super::{finish, model};
+use crate::testing::server::{Reply, serve};
+use crate::testing::transcript::{check_name, said, thought, transcript, with_reasoning};
+use crate::testing::{ask, assistant, request, result, user};
+
+#[tokio::test]
+async fn the_transcript_is_sent_as_servers_want_it() {
+    let (base_url, serving) = serve(Reply::sse(&[finish("stop")]).done()).await;
+    let long = "x".repeat(60);
+    let exact = "{\"a\": 1, \"n\": 90071992547409930000123}";
+    let with_thought = |text: &str, said: Message| with_reasoning(vec![thought(text, None)], said);
+    let mut asked = request(vec![
+        user("one"),
+        with_thought("old", assistant("said", &[])),
+        with_thought("only", assistant("", &[])),
+        user("two"),
+        with_thought("new", assistant("", &[("1.0", "functions.read", exact), (&long, "list", "{broken")])),
+        Message::Notice(Notice { text: "not for models".to_owned() }),
+        result(&long, "list", ""),
+        result("1.0", "read", "content"),
+        user("three"),
+        assistant("", &[("c2", "read", "{}")]),
+        result("c2", "read", "more"),
+    ]);
+    asked.tools = vec![ModelTool {
+        name: "read".to_owned(),
+        description: "Reads".to_owned(),
+        parameters: json!({ "type": "object", "properties": {} }),
+    }]
+    .into();
+    let events = ask(&*model(&base_url), asked).await;
+    assert!(events[0].is_ok(), "{events:?}");
+    let seen = serving.await.unwrap();
+    let call = |id: &str, name: &str, arguments: &str| json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments } });
+    let made = format!("call_1_{}", "x".repeat(33));
+    assert_eq!(
+        seen.body["messages"],
+        json!([
+            { "role": "system", "content": "Be brief." },
+            { "role": "user", "content": "one" },
+            { "role": "assistant", "content": "said" },
+            { "role": "user", "content": "two" },
+            { "role": "assistant", "content": "", "tool_calls": [
+                call("call_0_1_0", "functions_read", "{\"a\": 1, \"n\": 90071992547409930000123}"),
+                call(&made, "list", "\"{broken\""),
+            ] },
+            { "role": "tool", "tool_call_id": "call_0_1_0", "content": "content" },
+            { "role": "tool", "tool_call_id": made, "content": "[no output]" },
+            { "role": "user", "content": "three" },
+            { "role": "assistant", "content": "", "tool_calls": [call("c2", "read", "{}")] },
+            { "role": "tool", "tool_call_id": "c2", "content": "more" },
+        ])
+    );
+    assert_eq!(
+        seen.body["tools"],
+        json!([{ "type": "function", "function": {
+            "name": "read", "description": "Reads", "strict": false,
+            "parameters": { "type": "object", "properties": {} },
+        } }])
+    );
+}
+
+#[tokio::test]
+async fn reasoning_goes_back_while_its_turn_lasts() {
+    let (base_url, serving) = serve(Reply::sse(&[finish("stop")]).done()).await;
+    let said = with_reasoning(vec![thought("I must read", None)], assistant("", &[("c1", "read", "{}")]));
+    let transcript = vec![user("one"), said, result("c1", "read", "content")];
+    ask(&*model(&base_url), request(transcript)).await;
+    assert_eq!(serving.await.unwrap().body["messages"][2]["reasoning_content"], "I must read");
+}
+
+#[tokio::test]
+async fn a_call_without_a_result_is_never_sent() {
+    let transcript = vec![user("one"), assistant("", &[("c1", "read", "{}")])];
+    let events = ask(&*model("http://127.0.0.1:1/v1"), request(transcript)).await;
+    let [Err(error)] = events.as_slice() else { panic!("one error: {events:?}") };
+    assert_eq!(error.kind, ModelErrorKind::Configuration);
+    assert_eq!(error.detail, "the transcript has no result of call c1");
+}
+
+#[test]
+fn the_cap_on_tokens_has_the_name_that_a_model_knows() {
+    for (model, field) in
+        [("gpt-5-mini", "max_completion_tokens"), ("o3", "max_completion_tokens"), ("qwen3:4b", "max_tokens")]
+    {
+        let body = to_body(model, &request(vec![user("go")])).unwrap();
+        assert_eq!(body[field], 100, "{model}");
+    }
+}
+
+/// What OpenAI demands of `messages`, whatever was said.
+fn check_accepted(messages: &[Value]) {
+    assert_eq!(messages[0]["role"], "system");
+    let mut ids = HashSet::new();
+    let mut owed = Vec::new();
+    for message in &messages[1..] {
+        if message["role"] == "tool" {
+            assert_eq!(owed.pop().as_ref(), Some(&message["tool_call_id"]), "results in call order");
+            assert!(!message["content"].as_str().unwrap().trim().is_empty(), "a result says nothing");
+            continue;
+        }
+        assert!(owed.is_empty(), "every call has its result before anybody speaks: {owed:?}");
+        let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
+        for call in calls.iter().rev() {
+            check_name(call["function"]["name"].as_str().unwrap());
+            let arguments = call["function"]["arguments"].as_str().unwrap();
+            assert!(serde_json::from_str::<Value>(arguments).is_ok(), "{arguments:?}");
+            assert!(ids.insert(call["id"].to_string()), "an id twice");
+            owed.push(call["id"].clone());
+        }
+        let says = !message["content"].as_str().unwrap().is_empty() || !calls.is_empty();
+        assert!(says || message["role"] == "user", "the assistant says nothing");
+    }
+    assert!(owed.is_empty(), "every call has its result: {owed:?}");
+    assert_ne!(messages.last().unwrap()["role"], "assistant", "it is the model's turn");
+}
+
+proptest! {
+    #[test]
+    fn every_transcript_is_one_that_the_service_accepts(all in prop::collection::vec(said(), 0..12)) {
+        let body = to_body("m", &request(transcript(&all))).unwrap();
+        check_accepted(body["messages"].as_array().unwrap());
+    }
+}

@@ -1,0 +1,120 @@
+//! One request, and the head of what answers it: one client and one policy for every wire.
+
+use std::time::{Duration, SystemTime};
+
+use holdover_core::model::{ModelError, ModelErrorKind};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response, Url};
+use tokio::time::{Instant, timeout_at};
+
+use super::base_url::endpoint;
+use super::frames::Frames;
+use super::{ServerSettings, cut, in_page, malformed, refused, retry_after, stalled};
+
+/// The most bytes that are read of what is no stream.
+const PAGE_BYTES_MAX: usize = 64 * 1024;
+/// How long the rest of what is no stream may take once its head has come: the head alone says enough.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Posts requests to one address.
+pub(crate) struct Http {
+    client: Client,
+    url: Url,
+    headers: HeaderMap,
+    stall_timeout: Duration,
+}
+
+impl Http {
+    /// Posts to `path` beneath the base URL, with these headers besides what every wire sends. Errors are of
+    /// kind `Configuration`.
+    pub(crate) fn new(
+        settings: &ServerSettings,
+        path: &str,
+        headers: impl IntoIterator<Item = (HeaderName, HeaderValue)>,
+    ) -> Result<Self, ModelError> {
+        let refuse = |why: String| ModelError::new(ModelErrorKind::Configuration, why);
+        let url = endpoint(&settings.base_url, path);
+        let url = url.parse().map_err(|error| refuse(format!("base_url is not a URL: {error}")))?;
+        let mut all = HeaderMap::new();
+        all.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        all.extend(headers);
+        let client = Client::builder()
+            .connect_timeout(settings.connect_timeout)
+            // A redirect to another host would take the transcript and the key along.
+            .redirect(Policy::none())
+            // Core alone asks again.
+            .retry(reqwest::retry::never())
+            .build()
+            .map_err(|error| refuse(format!("no HTTP client: {error}")))?;
+        Ok(Self { client, url, headers: all, stall_timeout: settings.stall_timeout })
+    }
+
+    /// How long the server may say nothing.
+    pub(crate) fn stall_timeout(&self) -> Duration {
+        self.stall_timeout
+    }
+
+    /// Sends `body` and waits for the head of the answer; what is no stream of events is an error.
+    pub(crate) async fn post(&self, body: String) -> Result<Frames, ModelError> {
+        let request = self.client.post(self.url.clone()).headers(self.headers.clone()).body(body);
+        let response = timeout_at(Instant::now() + self.stall_timeout, request.send())
+            .await
+            .map_err(|_| stalled(false))?
+            .map_err(|error| cut(&error, false))?;
+        if !response.status().is_success() {
+            return Err(refusal(response).await);
+        }
+        match page(&response) {
+            Some(kind) => Err(no_stream(response, &kind).await),
+            None => Ok(Frames::of(response, self.stall_timeout)),
+        }
+    }
+}
+
+/// A header that holds the key, shown nowhere.
+pub(crate) fn secret(value: &str) -> Result<HeaderValue, ModelError> {
+    let mut value = HeaderValue::from_str(value).map_err(|_| {
+        ModelError::new(ModelErrorKind::Configuration, "the key cannot be sent in a header".to_owned())
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// What follows from a status that is not a success.
+async fn refusal(response: Response) -> ModelError {
+    let status = response.status().as_u16();
+    let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let wait = retry_after(header("retry-after-ms"), header("retry-after"), SystemTime::now());
+    let mut error = refused(status, &beginning(response).await);
+    error.retry_after = wait;
+    error
+}
+
+/// What follows from a success with a whole body: some servers say so what is wrong.
+async fn no_stream(response: Response, kind: &str) -> ModelError {
+    let status = response.status().as_u16();
+    let words = beginning(response).await;
+    in_page(status, &words).unwrap_or_else(|| malformed(format!("not a stream but {kind}: {words}")))
+}
+
+/// The content type, if it is one of what is whole and no stream. Not every server names a stream as one.
+fn page(response: &Response) -> Option<String> {
+    let kind = response.headers().get(CONTENT_TYPE)?.to_str().ok()?.to_ascii_lowercase();
+    let whole = kind.contains("json") && !kind.contains("ndjson") || kind.contains("html");
+    whole.then_some(kind)
+}
+
+/// As much of a body as comes in time, up to a bound.
+async fn beginning(mut response: Response) -> String {
+    let until = Instant::now() + PAGE_TIMEOUT;
+    let mut body = Vec::new();
+    while body.len() < PAGE_BYTES_MAX
+        && let Ok(Ok(Some(chunk))) = timeout_at(until, response.chunk()).await
+    {
+        body.extend_from_slice(&chunk);
+    }
+    body.truncate(PAGE_BYTES_MAX);
+    String::from_utf8_lossy(&body).into_owned()
+}

@@ -1,0 +1,78 @@
+//! The stream of one answer, whatever the wire.
+
+use std::collections::VecDeque;
+
+use futures::{StreamExt, stream};
+use holdover_core::model::{ModelError, ModelEvent, ModelStream};
+
+use super::frames::Frames;
+use super::{Redaction, incomplete};
+
+/// What one wire makes of the frames of an answer.
+pub(crate) trait Answer: Default + Send + 'static {
+    /// The last frame of a whole stream, as errors call it.
+    const END: &'static str;
+
+    /// Takes the next frame.
+    fn take(&mut self, frame: &str) -> Result<Heard, ModelError>;
+}
+
+/// What a frame was.
+pub(crate) enum Heard {
+    /// Nothing but a sign that the connection is open: the clock runs on.
+    Connection,
+    /// A part of the answer, and what of it is to be shown, in order. `Finished` is the last.
+    Part(Vec<ModelEvent>),
+}
+
+/// Reads frames up to the end of the answer or the first error. Each frame that is a part of it gives at least
+/// one event.
+pub(crate) fn read<A: Answer>(frames: Frames, redaction: Redaction) -> ModelStream {
+    let reading = Reading { frames, answer: A::default(), redaction, ready: VecDeque::new(), over: false };
+    stream::unfold(reading, |mut reading| async move {
+        let item = reading.next().await?;
+        Some((item, reading))
+    })
+    .boxed()
+}
+
+struct Reading<A> {
+    frames: Frames,
+    answer: A,
+    redaction: Redaction,
+    ready: VecDeque<ModelEvent>,
+    over: bool,
+}
+
+impl<A: Answer> Reading<A> {
+    async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
+        if self.over {
+            return None;
+        }
+        let item = self.event().await.map_err(|error| self.redaction.apply(error));
+        self.over = matches!(&item, Err(_) | Ok(ModelEvent::Finished(_)));
+        Some(item)
+    }
+
+    async fn event(&mut self) -> Result<ModelEvent, ModelError> {
+        self.frames.wind();
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Ok(event);
+            }
+            let Some(frame) = self.frames.next().await? else {
+                return Err(incomplete(format!("the stream ended without {}", A::END)));
+            };
+            match self.answer.take(&frame)? {
+                Heard::Connection => {}
+                Heard::Part(events) => {
+                    self.frames.begin();
+                    self.ready.extend(events);
+                    if self.ready.is_empty() {
+                        return Ok(ModelEvent::Progress);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Counts of tokens, as servers report them.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// The most tokens that one answer can have used. A server that says more is wrong; what it says is cut here.
+const TOKENS_MAX: u64 = 1_000_000_000;
+
+/// A count so far. Servers report it once or again and again, each time repeated or raised; what is no count
+/// counts nothing and is no reason to lose an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tokens(u64);
+
+impl Tokens {
+    pub(crate) fn get(self) -> u64 {
+        self.0
+    }
+
+    pub(crate) fn raise(&mut self, to: Self) {
+        self.0 = self.0.max(to.0);
+    }
+}
+
+impl<'de> Deserialize<'de> for Tokens {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let said = Value::deserialize(deserializer)?;
+        Ok(Self(said.as_u64().unwrap_or(0).min(TOKENS_MAX)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_count_counts_nothing_and_no_count_is_endless() {
+        for (said, count) in [
+            ("7", 7),
+            ("18446744073709551615", TOKENS_MAX),
+            ("1e30", 0),
+            ("-1", 0),
+            ("null", 0),
+            ("\"many\"", 0),
+            ("{}", 0),
+        ] {
+            assert_eq!(serde_json::from_str::<Tokens>(said).unwrap().get(), count, "{said}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Files that are written beside their target and then take its place.
+
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::time::{Duration, SystemTime};
+
+use cap_std::fs::{Dir, OpenOptions, Permissions};
+use holdover_core::payload::Digest;
+use uuid::Uuid;
+
+/// How the name of every one of them begins. No walk shows such a file.
+const PREFIX: &str = ".holdover-tmp-";
+/// Nobody writes for so long: what is older was left behind by a process that was killed.
+const LEFT_AFTER: Duration = Duration::from_secs(60 * 60);
+/// The most entries of a folder that are looked at for what was left behind.
+const ENTRIES_MAX: usize = 10_000;
+
+/// Whether this is the name of a file that is being written.
+pub(super) fn is_temporary(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(PREFIX.as_bytes())
+}
+
+/// How the names of one call's files begin, whoever runs it.
+fn prefix_of(call: &str) -> String {
+    let digest = Digest::of(call.as_bytes()).to_string();
+    let short: String = digest.chars().filter(char::is_ascii_hexdigit).take(16).collect();
+    format!("{PREFIX}{short}-")
+}
+
+/// Removes what was left behind in a folder: by this call, of which only one run may write, or long ago. What
+/// cannot be removed stays.
+pub(super) fn remove_leftovers(folder: &Dir, call: &str, now: SystemTime) {
+    let own = prefix_of(call);
+    let Ok(entries) = folder.entries() else { return };
+    for entry in entries.take(ENTRIES_MAX).filter_map(Result::ok) {
+        let name = entry.file_name();
+        if !is_temporary(&name) {
+            continue;
+        }
+        let written = entry.metadata().and_then(|metadata| metadata.modified());
+        let age = written.ok().and_then(|written| now.duration_since(written.into_std()).ok());
+        let old = age.is_some_and(|age| age > LEFT_AFTER);
+        if old || name.as_encoded_bytes().starts_with(own.as_bytes()) {
+            let _ = folder.remove_file(&name);
+        }
+    }
+}
+
+/// A file that goes away unless it is renamed, or unless its process is killed.
+pub(super) struct Temporary<'a> {
+    folder: &'a Dir,
+    name: String,
+}
+
+impl<'a> Temporary<'a> {
+    pub(super) fn create(
+        folder: &'a Dir,
+        call: &str,
+        bytes: &[u8],
+        permissions: Option<Permissions>,
+    ) -> io::Result<Self> {
+        // The name is drawn anew each time: a run that lost its session may still be writing its own.
+        let name = format!("{}{}", prefix_of(call), Uuid::new_v4().simple());
+        let mut file = folder.open_with(&name, OpenOptions::new().write(true).create_new(true))?;
+        let this = Self { folder, name };
+        file.write_all(bytes)?;
+        if let Some(permissions) = permissions {
+            file.set_permissions(permissions)?;
+        }
+        file.sync_all()?;
+        Ok(this)
+    }
+
+    pub(super) fn rename(mut self, name: &OsStr) -> io::Result<()> {
+        self.folder.rename(&self.name, self.folder, name)?;
+        self.name.clear();
+        Ok(())
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if !self.name.is_empty() {
+            // Nothing more can be done about it here.
+            let _ = self.folder.remove_file(&self.name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::Fixture;
+
+    const FOLDER: &str = "HOLDOVER_TEST_KILLED_IN";
+
+    fn names(fixture: &Fixture) -> Vec<String> {
+        let entries = std::fs::read_dir(fixture.folder.path()).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// Not a test of its own: what a process does that is killed in the middle of a write of the call `k1`.
+    #[test]
+    fn killed_in_the_middle() {
+        let Some(folder) = std::env::var_os(FOLDER) else { return };
+        let dir = Dir::open_ambient_dir(folder, cap_std::ambient_authority()).unwrap();
+        let _temporary = Temporary::create(&dir, "k1", b"half", None).unwrap();
+        // Past the test harness, which keeps what tests print.
+        std::io::stdout().write_all(b"written\n").unwrap();
+        loop {
+            std::thread::park();
+        }
+    }
+
+    fn kill_a_write_in(fixture: &Fixture) {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "files::temporary::tests::killed_in_the_middle", "--nocapture"])
+            .env(FOLDER, fixture.folder.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(said.map_while(Result::ok).any(|line| line.ends_with("written")), "it was writing");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_a_killed_write_leaves_is_shown_to_nobody_and_removed_by_its_next_run() {
+        let fixture = Fixture::new(&[("a", "old")]);
+        kill_a_write_in(&fixture);
+        let left = names(&fixture);
+        assert!(left.len() == 2 && is_temporary(OsStr::new(&left[0])), "the write was killed: {left:?}");
+        assert_eq!(fixture.run("list_files", json!({})).await.unwrap(), "a (3 bytes)");
+        assert_eq!(
+            fixture.run("search_files", json!({ "text": "half" })).await.unwrap(),
+            "no matches in 1 files"
+        );
+        fixture.run("write_file", json!({ "path": "a", "content": "new" })).await.unwrap();
+        assert_eq!((names(&fixture), fixture.read("a")), (vec!["a".to_owned()], "new".to_owned()));
+    }
+
+    #[test]
+    fn what_another_call_is_writing_stays_until_nobody_can_be() {
+        let fixture = Fixture::new(&[]);
+        let folder = fixture.root.dir();
+        let other = Temporary::create(folder, "k2", b"half", None).unwrap();
+        remove_leftovers(folder, "k1", SystemTime::now());
+        assert_eq!(names(&fixture), [other.name.as_str()]);
+        remove_leftovers(folder, "k1", SystemTime::now() + LEFT_AFTER * 2);
+        assert_eq!(names(&fixture), [""; 0]);
+    }
+}
