@@ -82,7 +82,7 @@ pub(crate) fn debt_of(front: &Front, pending: &PendingCall) -> Result<Debt, Fail
         until: pending.deadline,
         arguments: Some(body.arguments),
         prompt: body.prompt,
-        commands: commands(front, &pending.key, kind, &pending.call),
+        commands: commands(front, kind, &pending.id),
     })
 }
 
@@ -110,26 +110,21 @@ pub(crate) async fn debts(
             until: owed.until,
             arguments: body.map(|body| body.arguments.clone()),
             prompt: body.and_then(|body| body.prompt.clone()),
-            commands: commands(front, key, owed.kind, &owed.call),
+            commands: owed.pending.iter().flat_map(|pending| commands(front, owed.kind, pending)).collect(),
         }
     });
     Ok(debts.collect())
 }
 
-fn commands(
-    front: &Front,
-    key: &SessionKey,
-    kind: OwedKind,
-    call: &CallId,
-) -> Vec<(&'static str, Vec<String>)> {
-    let (session, call) = (key.id.as_str(), call.as_str());
+/// By the asking, so that they answer what is shown beside them and nothing that comes later.
+fn commands(front: &Front, kind: OwedKind, pending: &PendingId) -> Vec<(&'static str, Vec<String>)> {
     let names: &[&'static str] = match kind {
         OwedKind::Approval => &["approve", "deny"],
         OwedKind::ClientTool => &["answer"],
         OwedKind::Timer => &[],
     };
     let command = |name: &'static str| {
-        let mut words = vec![name, session, call];
+        let mut words = vec![name, pending.as_str()];
         if name == "answer" {
             words.push(PLACE_OF_ANSWER);
         }

@@ -41,8 +41,9 @@ fn json_names_what_is_owed_and_how_it_is_answered() {
     assert_eq!(owed["prompt"], "it writes");
     assert_eq!(owed["arguments"]["path"], "note.txt");
     assert!(owed["deadline"].is_u64());
-    assert_eq!(owed["answer"], serde_json::json!(["holdover", "approve", "s", "c1-0"]));
-    assert_eq!(owed["deny"], serde_json::json!(["holdover", "deny", "s", "c1-0"]));
+    let pending = &fixture.run(&["sessions", "pending", "s", "--json"]).ends(0).last()["pending"];
+    assert_eq!(owed["answer"], serde_json::json!(["holdover", "approve", pending]));
+    assert_eq!(owed["deny"], serde_json::json!(["holdover", "deny", pending]));
     let done = fixture.run(&["approve", "s", "--by", "Ada", "--json"]).ends(0);
     assert_eq!(done.last()["outcome"]["kind"], "completed");
     fixture.run(&["sessions", "messages", "s"]).ends(0).says("• approved by Ada  (c1-0)");
@@ -87,8 +88,10 @@ fn a_question_is_answered() {
     let ran = fixture.run(&["run", "agent.toml", "--session", "u", "--json", "ask"]).ends(10);
     let owed = &ran.last()["outcome"]["owed"][0];
     assert_eq!(owed["kind"], "client_tool");
-    assert_eq!(owed["answer"], serde_json::json!(["holdover", "answer", "u", "c1-0", "-"]));
-    fixture.run_with(&["answer", "u", "c1-0", "-"], "blue\n").ends(0).says("Blue it is.");
+    let pending = &fixture.run(&["sessions", "pending", "u", "--json"]).ends(0).last()["pending"];
+    assert_eq!(owed["answer"], serde_json::json!(["holdover", "answer", pending, "-"]));
+    let pending = pending.as_str().expect("an id");
+    fixture.run_with(&["answer", pending, "-"], "blue\n").ends(0).says("Blue it is.");
 }
 
 #[test]

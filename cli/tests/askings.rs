@@ -70,6 +70,47 @@ fn what_is_named_by_its_asking_may_be_said_again() {
     fixture.run(&["approve", "s", first]).ends(0).says("session s: call c1-0 was approved so already");
 }
 
+#[test]
+fn a_printed_command_answers_what_was_shown_and_nothing_that_came_later() {
+    for (message, names) in [("write", &["approve", "deny"][..]), ("ask", &["answer"])] {
+        let fixture = Fixture::new();
+        let run = || fixture.run(&["run", "agent.toml", "--session", "s", message]).ends(10);
+        let shown = run();
+        fixture.run(&["sessions", "delete", "s"]).ends(0);
+        let script = fixture.read("script.toml");
+        let other = script.replace("note.txt", "passwords.txt").replace("Which colour?", "Which password?");
+        assert_ne!(script, other);
+        fixture.write("script.toml", &other);
+        let asked = run();
+        // The same names, other arguments.
+        assert!(shown.out.contains("(c1-0)") && asked.out.contains("(c1-0)"), "{asked:#?}");
+        let before = fixture.run(&["sessions", "show", "s", "--json"]).ends(0).last();
+        for name in names {
+            let (old, new) = (shown.command(name), asked.command(name));
+            assert_ne!(old, new);
+            fixture.shell(&old).fails(1, &["no call was asked about under this id"]);
+            let with_session = old.replace(&format!(" {name} "), &format!(" {name} s "));
+            fixture.shell(&with_session).fails(1, &["session s: call ", "is not pending"]);
+        }
+        assert_eq!(fixture.run(&["sessions", "show", "s", "--json"]).ends(0).last(), before);
+        assert!(!fixture.has("files/note.txt") && !fixture.has("files/passwords.txt"));
+        fixture.shell(&asked.command(names[0]).replace("YOUR ANSWER", "blue")).ends(0);
+    }
+}
+
+#[test]
+fn no_session_is_taken_for_an_asking() {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
+    let shown = pending_ids(&fixture).remove(0);
+    fixture.run(&["sessions", "delete", "s"]).ends(0);
+    // A session by the name of what was shown, and a call of it waits.
+    fixture.run(&["run", "agent.toml", "--session", &shown, "write"]).ends(10);
+    fixture.run(&["approve", &shown]).fails(1, &["no call was asked about under this id"]);
+    assert!(!fixture.has("files/note.txt"));
+    fixture.run(&["approve", &pending_ids(&fixture)[0]]).ends(0).says("Written.");
+}
+
 /// An agent with a tool that takes whatever comes, and is asked about.
 const ANY: &str = r#"
 name = "tester"
@@ -102,7 +143,7 @@ fn no_argument_passes_for_a_line_of_ours() {
             ran.out.lines().filter(|line| line.trim_start().starts_with("approve ")).collect();
         assert_eq!(
             approvals,
-            ["  approve  holdover approve s c1-0".replace("holdover", support::HOLDOVER)],
+            [format!("  approve  {} approve {}", support::HOLDOVER, pending_ids(&fixture)[0])],
             "{ran:#?}"
         );
         let asked = ran.out.split("waits for approval").nth(1).expect("the question");

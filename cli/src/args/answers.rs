@@ -65,7 +65,7 @@ pub(crate) struct Deny {
 
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "holdover answer [OPTIONS] <SESSION> [CALL] <TEXT>",
+    override_usage = "holdover answer [OPTIONS] <SESSION> [CALL] <TEXT>\n       holdover answer [OPTIONS] <PENDING> <TEXT>",
     after_help = "\
 Examples:
   holdover answer notes \"the blue one\"
@@ -73,9 +73,11 @@ Examples:
   holdover answer notes - < answer.txt"
 )]
 pub(crate) struct Answer {
-    /// Which session
-    pub(crate) session: SessionId,
-    /// Which call (may be left out when one alone waits), and the answer; - reads it from standard input
+    /// The session, or the id of a pending call (holdover sessions pending)
+    #[arg(value_name = "SESSION|PENDING")]
+    pub(crate) which: String,
+    /// Which call of the session (may be left out when one alone waits), and the answer; - reads it from
+    /// standard input
     #[arg(required = true, num_args = 1..=2, value_names = ["CALL", "TEXT"])]
     pub(crate) words: Vec<String>,
     /// The answer says that it could not be done

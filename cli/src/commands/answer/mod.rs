@@ -43,7 +43,7 @@ pub(crate) async fn deny(common: &Common, args: &Deny) -> Result<Exit, Failure> 
 pub(crate) async fn answer(common: &Common, args: &Answer) -> Result<Exit, Failure> {
     let (call, text) = args.call_and_text();
     let word = Word::Answer(ClientAnswer { is_error: args.error, content: text_of(text)? });
-    let which: Vec<String> = [args.session.as_str()].into_iter().chain(call).map(str::to_owned).collect();
+    let which: Vec<String> = [args.which.as_str()].into_iter().chain(call).map(str::to_owned).collect();
     give(common, &which, &word, args.detach, &args.drive).await
 }
 

@@ -32,7 +32,10 @@ pub(super) async fn asked(front: &Front, which: &[String], kind: PendingKind) ->
     };
     let mut asked: Vec<Asked> = Vec::new();
     for one in named {
-        if asked.iter().all(|known| (&known.session.key, &known.call) != (&one.session.key, &one.call)) {
+        let is_same = |known: &Asked| {
+            (&known.session.key, &known.call, &known.pending) == (&one.session.key, &one.call, &one.pending)
+        };
+        if !asked.iter().any(is_same) {
             asked.push(one);
         }
     }
