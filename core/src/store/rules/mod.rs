@@ -25,7 +25,7 @@ pub use delivery::{Arrival, PendingFacts};
 pub use delta::{Stream, Streamed};
 pub use ownership::Claimed;
 pub use page::PageRoom;
-pub use tombstone::UnderKey;
+pub use tombstone::was_deleted;
 
 use super::{Applied, Commit, Interrupt, InterruptKind, Lease, NewSession, Receipt, SessionStatus, Start};
 use crate::ids::{

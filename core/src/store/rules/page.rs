@@ -1,7 +1,6 @@
 //! What goes into one page.
 
 use crate::ids::MessageSeq;
-use crate::payload::Payload;
 use crate::store::{InboxPage, MessagePage, MessageRange, PAGE_BYTES_MAX, StoredItem, StoredMessage};
 
 /// What still goes into a page: so many rows, so many bytes of payload. The first row always does, however
@@ -19,13 +18,13 @@ impl PageRoom {
         Self { rows, bytes: PAGE_BYTES_MAX, empty: true }
     }
 
-    /// Whether a row with this payload still goes in; then it is counted. Once one does not, the page is
+    /// Whether a row with so many bytes of payload still goes in; then it is counted. Once one does not, the page is
     /// over: no later row is smaller for its reader.
-    pub fn takes(&mut self, payload: &Payload) -> bool {
-        let fits = self.rows > 0 && (self.empty || payload.len() <= self.bytes);
+    pub fn takes(&mut self, bytes: usize) -> bool {
+        let fits = self.rows > 0 && (self.empty || bytes <= self.bytes);
         if fits {
             self.rows -= 1;
-            self.bytes = self.bytes.saturating_sub(payload.len());
+            self.bytes = self.bytes.saturating_sub(bytes);
             self.empty = false;
         } else {
             self.rows = 0;
@@ -68,23 +67,19 @@ impl InboxPage {
 mod tests {
     use super::*;
 
-    fn of(bytes: usize) -> Payload {
-        Payload::new(vec![0; bytes])
-    }
-
     #[test]
     fn the_first_row_always_goes_in_and_the_page_ends_at_its_bounds() {
         let mut room = PageRoom::new(9);
-        assert!(room.takes(&of(PAGE_BYTES_MAX + 1)));
-        assert!(!room.takes(&of(1)));
-        assert!(!room.takes(&of(0)), "what comes after the end of a page is not in it");
+        assert!(room.takes(PAGE_BYTES_MAX + 1));
+        assert!(!room.takes(1));
+        assert!(!room.takes(0), "what comes after the end of a page is not in it");
 
         let mut room = PageRoom::new(9);
-        assert!(room.takes(&of(1)) && room.takes(&of(PAGE_BYTES_MAX - 1)) && room.takes(&of(0)));
-        assert!(!room.takes(&of(1)));
+        assert!(room.takes(1) && room.takes(PAGE_BYTES_MAX - 1) && room.takes(0));
+        assert!(!room.takes(1));
 
         let mut room = PageRoom::new(2);
-        assert!(room.takes(&of(1)) && room.takes(&of(1)) && !room.takes(&of(1)));
+        assert!(room.takes(1) && room.takes(1) && !room.takes(1));
     }
 
     #[test]

@@ -5,31 +5,12 @@ use crate::ids::OperationId;
 use crate::store::{DeleteMode, DeleteOutcome, Deletion, SessionStatus, Tombstone};
 use crate::time::Timestamp;
 
-/// What a creation or a fork finds under its key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnderKey {
-    /// Nothing: it may be made.
-    Nothing,
-    /// The session that the same operation made: answer what it answered.
-    Own,
-    /// A tombstone of the session that it made, or of another one with its incarnation.
-    Deleted,
-    /// Another session.
-    Another,
-}
-
-impl UnderKey {
-    /// What `operation` finds, where `there` is the session of the key, if there is one, and `buried` says
-    /// whether a tombstone of the key [names](super::super::Tombstone::names) the operation or its
-    /// incarnation.
-    pub fn of(operation: &OperationId, there: Option<&SessionRow>, buried: bool) -> Self {
-        match there {
-            Some(row) if row.created_by == *operation => Self::Own,
-            Some(_) | None if buried => Self::Deleted,
-            Some(_) => Self::Another,
-            None => Self::Nothing,
-        }
-    }
+/// Whether a creation or a fork by `operation` answers that its session was deleted. `there` is the session
+/// of its key, if there is one; `named` says whether a tombstone of the key
+/// [names](super::super::Tombstone::names) the operation or its incarnation. If not, it goes on: with what
+/// is there, or by making the session.
+pub fn was_deleted(operation: &OperationId, there: Option<&SessionRow>, named: bool) -> bool {
+    named && there.is_none_or(|row| row.created_by != *operation)
 }
 
 impl SessionRow {
