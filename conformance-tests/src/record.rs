@@ -194,7 +194,11 @@ impl<S: StateStore> StateStore for Recorded<S> {
         asked.answer(self.inner.list_sessions(query).await)
     }
 
-    async fn delete_session(&self, key: &SessionKey, deletion: Deletion) -> Result<DeleteOutcome, StoreError> {
+    async fn delete_session(
+        &self,
+        key: &SessionKey,
+        deletion: Deletion,
+    ) -> Result<DeleteOutcome, StoreError> {
         let asked = asked!(self, "delete_session", key, mode);
         asked.answer(self.inner.delete_session(key, deletion).await)
     }

@@ -4,10 +4,10 @@ use std::num::NonZeroU32;
 
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::{
-    CasOutcome, CheckpointQuery, Claim, ClaimDue, ClaimOutcome, Commit, CommitOutcome, Deletion,
-    DeleteOutcome, Delivery, DeltaOutcome, EventCursor, EventPage, ForkOutcome, InterruptCheck,
-    InterruptOutcome, LeaseOutcome, NewFork, NewSession, PageRequest, PendingQuery, SessionQuery,
-    SessionStatus, StageOutcome, StateStore, StatusCas, StoreErrorKind,
+    CasOutcome, CheckpointQuery, Claim, ClaimDue, ClaimOutcome, Commit, CommitOutcome, DeleteOutcome,
+    Deletion, Delivery, DeltaOutcome, EventCursor, EventPage, ForkOutcome, InterruptCheck, InterruptOutcome,
+    LeaseOutcome, NewFork, NewSession, PageRequest, PendingQuery, SessionQuery, SessionStatus, StageOutcome,
+    StateStore, StatusCas, StoreErrorKind,
 };
 
 use crate::bench::Bench;

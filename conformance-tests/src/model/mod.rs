@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use holdover_core::ids::{CheckpointId, Fence, SessionKey};
 use holdover_core::store::rules::SessionRow;
 use holdover_core::store::{
-    Applied, Checkpoint, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery,
-    DeltaBatch, DeltaOutcome, ForkOutcome, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, NewFork,
-    NewSession, PurgeReport, Remove, RetentionRule, StageOutcome, Staging, Start,
+    Applied, Checkpoint, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch,
+    DeltaOutcome, ForkOutcome, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, NewFork, NewSession,
+    PurgeReport, Remove, RetentionRule, StageOutcome, Staging, Start,
 };
 use holdover_core::time::Timestamp;
 

@@ -11,9 +11,9 @@ use holdover_core::store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
     CommitOutcome, CommitSurvives, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch,
     DeltaOutcome, EventCursor, EventPage, ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck,
-    InterruptOutcome, LeaseOutcome, MessagePage, MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall,
-    PendingQuery, PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary, SharedBy,
-    StageOutcome, Staging, StateStore, StatusCas, StoreError, Watch,
+    InterruptOutcome, LeaseOutcome, MessagePage, MessageRange, NewFork, NewSession, Page, PageRequest,
+    PendingCall, PendingQuery, PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary,
+    SharedBy, StageOutcome, Staging, StateStore, StatusCas, StoreError, Watch,
 };
 use holdover_core::time::Clock;
 use holdover_store_memory::parts::{self, Sessions};
@@ -195,7 +195,11 @@ impl StateStore for Broken {
         self.run(|tx| (self.fault().list_sessions)(tx, query)).await
     }
 
-    async fn delete_session(&self, key: &SessionKey, deletion: Deletion) -> Result<DeleteOutcome, StoreError> {
+    async fn delete_session(
+        &self,
+        key: &SessionKey,
+        deletion: Deletion,
+    ) -> Result<DeleteOutcome, StoreError> {
         Ok(self.run(|tx| (self.fault().delete)(tx, key, mode)).await)
     }
 
