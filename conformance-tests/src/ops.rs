@@ -224,7 +224,7 @@ impl Scene {
             Op::ClaimDue => self.shown(&store.claim_due(self.claim_due(ask)).await?),
             Op::CompareAndSet => {
                 let to = SessionStatus::Suspended;
-                let cas = StatusCas { expected_version: Version(4), to, items: carried() };
+                let cas = StatusCas { incarnation: None, expected_version: Version(4), to, items: carried() };
                 self.shown(&store.compare_and_set_status(&target, cas).await?)
             }
             Op::Renew => self.shown(&store.renew_lease(&fence, ask.lease * 2).await?),
