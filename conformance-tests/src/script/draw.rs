@@ -113,6 +113,11 @@ fn nothing_there(play: &Play, focus: Who, who: &BoxedStrategy<Who>) -> Choices {
     };
     let sources: Vec<Who> = Who::ALL.into_iter().filter(has_checkpoint).collect();
     let mut all = vec![(24, create(who))];
+    let newest_first = (1_u8..=u8::MAX).zip(play.asked.iter().rev());
+    let mut born = newest_first.filter(|(_, request)| request.creates() == Some(&focus.key()));
+    if let Some((ago, _)) = born.next() {
+        all.push((4, Just(Op::Again(ago)).boxed()));
+    }
     if !sources.is_empty() {
         all.push((16, fork_into(select(sources).boxed(), focus)));
     }
