@@ -105,6 +105,11 @@ impl Model {
         }
     }
 
+    /// Whether this life of the session was deleted.
+    pub(crate) fn is_dead(&self, key: &SessionKey, life: Incarnation) -> bool {
+        self.tombstones.iter().any(|tombstone| tombstone.key == *key && tombstone.incarnation == life)
+    }
+
     fn was_deleted(&self, key: &SessionKey, life: Incarnation, operation: &OperationId) -> bool {
         let mut of_key = self.tombstones.iter().filter(|tombstone| tombstone.key == *key);
         let named = of_key.any(|tombstone| tombstone.names(life, operation));

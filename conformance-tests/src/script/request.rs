@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey, TenantId};
+use holdover_core::ids::{CheckpointId, Fence, InboxSeq, Incarnation, SessionKey, TenantId};
 use holdover_core::store::{
     Capabilities, ClaimDue, ClaimOne, Commit, CommitSurvives, Deletion, DeltaBatch, EventCursor, EventPage,
     InboxItem, Interrupt, ItemKind, MessageRange, NewFork, NewSession, PendingQuery, PurgeReport,
@@ -74,12 +74,17 @@ impl Request {
         }
     }
 
-    /// The session that it creates.
-    pub(crate) fn creates(&self) -> Option<&SessionKey> {
+    /// The session that it creates, and in which life.
+    pub(crate) fn creates(&self) -> Option<(&SessionKey, Incarnation)> {
         if let Self::Create(new) = self {
-            return Some(&new.key);
+            return Some((&new.key, new.incarnation));
         }
-        if let Self::Fork { new, .. } = self { Some(&new.key) } else { None }
+        if let Self::Fork { new, .. } = self { Some((&new.key, new.incarnation)) } else { None }
+    }
+
+    /// Whether it would make a fork.
+    pub(crate) fn forks(&self) -> bool {
+        matches!(self, Self::Fork { .. })
     }
 
     /// Whether it is about this session, or may be.
