@@ -25,6 +25,7 @@ mod script;
 mod shown;
 mod snapshot;
 mod suite;
+mod sweep;
 
 pub use bench::Bench;
 pub use case::{Capability, Case, CaseFuture, Kind, Level};

@@ -9,7 +9,7 @@ use holdover_core::ids::{
     CheckpointId, Epoch, Fence, InboxSeq, Incarnation, SessionKey, StateFormat, TenantId, Version,
 };
 use holdover_core::store::{
-    Capabilities, ClaimDue, ClaimOne, Commit, DeleteMode, NewFork, NewSession, OutcomeKind, Queues, Remove,
+    Capabilities, ClaimDue, ClaimOne, Commit, Deletion, NewFork, NewSession, OutcomeKind, Queues, Remove,
     RetentionRule, SessionStatus, Staging, StateStore, StatusCas,
 };
 use uuid::Uuid;
@@ -21,6 +21,7 @@ use crate::fixture::{
     new_fork, new_session, promote, release_to, result, retention, run_end, soft, staging, state, suspended,
 };
 use crate::snapshot::snapshot;
+use crate::sweep::removed;
 
 /// A mutating operation of the trait. What one operation can do in several ways is here once for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +123,6 @@ pub(crate) enum Stage {
     Running,
 }
 
-const INCARNATION: Incarnation = Incarnation(Uuid::from_u128(7));
 /// The version of the first checkpoint.
 const CHECKPOINT: CheckpointId = CheckpointId(3);
 
@@ -140,12 +140,23 @@ pub(crate) struct Ask {
 pub(crate) struct Scene {
     tenant: TenantId,
     lease: Duration,
+    /// Which life of its session it plays in.
+    life: u128,
 }
 
 impl Scene {
     /// A scene in which nothing has happened. Leases are `lease` long.
     pub(crate) fn new(lease: Duration) -> Self {
-        Self { tenant: fresh_id("scene"), lease }
+        Self { tenant: fresh_id("scene"), lease, life: 7 }
+    }
+
+    /// The same scene in the next life of its session.
+    pub(crate) fn next_life(&self) -> Self {
+        Self { life: self.life + 1, ..self.clone() }
+    }
+
+    fn incarnation(&self) -> Incarnation {
+        Incarnation(Uuid::from_u128(self.life))
     }
 
     /// The session that all operations are on.
@@ -159,12 +170,12 @@ impl Scene {
 
     /// The fence of the run that holds the session on [`Stage::Running`].
     fn fence(&self) -> Fence {
-        Fence { key: self.target(), incarnation: INCARNATION, epoch: Epoch(1) }
+        Fence { key: self.target(), incarnation: self.incarnation(), epoch: Epoch(1) }
     }
 
     fn new_session(&self) -> NewSession {
-        let (key, operation) = (self.target(), id("create"));
-        NewSession { key, incarnation: INCARNATION, operation, ..new_session("target") }
+        let (key, operation) = (self.target(), id(&format!("create-{}", self.life)));
+        NewSession { key, incarnation: self.incarnation(), operation, ..new_session("target") }
     }
 
     /// Sets the stage.
@@ -210,7 +221,7 @@ impl Scene {
         };
         Ok(match op {
             Op::Create => self.shown(&store.create_session(self.new_session()).await?),
-            Op::Delete => self.shown(&store.delete_session(&target, DeleteMode::UnlessActive).await?),
+            Op::Delete => self.shown(&store.delete_session(&target, Deletion::UNLESS_ACTIVE).await?),
             Op::Claim => {
                 let claim = ClaimOne {
                     run: id(&named("run")),
@@ -224,7 +235,7 @@ impl Scene {
             Op::ClaimDue => self.shown(&store.claim_due(self.claim_due(ask)).await?),
             Op::CompareAndSet => {
                 let to = SessionStatus::Suspended;
-                let cas = StatusCas { expected_version: Version(4), to, items: carried() };
+                let cas = StatusCas { incarnation: None, expected_version: Version(4), to, items: carried() };
                 self.shown(&store.compare_and_set_status(&target, cas).await?)
             }
             Op::Renew => self.shown(&store.renew_lease(&fence, ask.lease * 2).await?),
@@ -269,14 +280,14 @@ impl Scene {
             incarnation: Incarnation(Uuid::from_u128(ask.tag.bytes().map(u128::from).sum())),
             operation: id(&format!("fork-{}", ask.tag)),
             messages: vec![bytes(ask.tag)],
-            ..new_fork(INCARNATION, "forked")
+            ..new_fork(self.incarnation(), "forked")
         }
     }
 
     /// Removes by age; answers how many. That there may be more is nobody's promise.
     async fn purged(&self, store: &Handle, remove: Remove) -> CaseResult<String> {
         let rule = RetentionRule { tenant: Some(self.tenant.clone()), ..retention(remove) };
-        let report = store.purge(&rule).await?;
+        let report = removed(store, &rule).await?;
         Ok(self.shown(&(report.sessions, report.checkpoints)))
     }
 

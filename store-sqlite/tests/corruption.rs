@@ -34,7 +34,10 @@ async fn a_corrupt_payload_is_isolated() {
     let key = &bad.fence.key;
     let range = |from, to| [MessageRange::new(MessageSeq(from), MessageSeq(to))];
     corrupt(store.read_messages(key, &range(1, 2)).await, key, "payload");
-    assert_eq!(store.read_messages(key, &range(2, 2)).await.unwrap()[0].payload, Payload::new("second"));
+    assert_eq!(
+        store.read_messages(key, &range(2, 2)).await.unwrap().messages[0].payload,
+        Payload::new("second")
+    );
     assert_eq!(messages(&store, &good.fence.key).await, ["first", "second"]);
     assert!(store.load_session(key).await.unwrap().is_some());
     let more = saying("c3", "third");
@@ -95,7 +98,7 @@ async fn unknown_words_and_broken_records_are_corrupt() {
     folder.sql("UPDATE session SET last_commit = '{'").await;
     corrupt(store.save_state_and_promote_staging(&claim.fence, commit("c2")).await, key, "last_commit");
     // It can always be removed.
-    assert_eq!(store.delete_session(key, DeleteMode::Force).await.unwrap(), DeleteOutcome::Deleted);
+    assert_eq!(store.delete_session(key, Deletion::FORCE).await.unwrap(), DeleteOutcome::Deleted);
 }
 
 #[tokio::test]

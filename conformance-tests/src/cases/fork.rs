@@ -4,7 +4,7 @@ use holdover_core::ids::{
     CheckpointId, Epoch, EventSeq, InboxSeq, MessageSeq, SessionKey, StateFormat, Version,
 };
 use holdover_core::store::{
-    Checkpoint, Commit, DeleteMode, ForkOutcome, Labels, NewFork, SessionQuery, SessionStatus, StateStore,
+    Checkpoint, Commit, Deletion, ForkOutcome, Labels, NewFork, SessionQuery, SessionStatus, StateStore,
     StoreErrorKind,
 };
 
@@ -15,7 +15,8 @@ use crate::fixture::{
     TENANT, answer, approval, bytes, checkpoint, commit, count, deltas, events, fresh_incarnation, id,
     inline, key, key_of, message, new_fork, result, retention, staging, texts,
 };
-use crate::snapshot::{Snapshot, all_checkpoints};
+use crate::snapshot::{Snapshot, all_checkpoints, walk_sessions};
+use crate::sweep::removed;
 
 cases! {
     fork.copies_prefix_and_is_isolated: Core Sequential needs Forks,
@@ -126,7 +127,7 @@ async fn copies_prefix_and_is_isolated(t: Bench) -> CaseResult {
     t.append(&run.fence, deltas(1, 1, ["of the fork"])).await?;
     ensure_eq!(t.snapshot(&origin).await?, before, "the source, after writes to the fork");
     let fork = t.snapshot(&new.key).await?;
-    t.store.delete_session(&origin, DeleteMode::Force).await?;
+    t.store.delete_session(&origin, Deletion::FORCE).await?;
     ensure_eq!(t.snapshot(&new.key).await?, fork, "the fork, after its source was deleted");
     Ok(())
 }
@@ -204,7 +205,7 @@ async fn begins_as_it_is_told(t: Bench) -> CaseResult {
         let source = t.load(&claim.fence.key).await?;
         ensure!(session.created_at > source.created_at, "expected an instant of its own");
         let labelled = SessionQuery { labels: session.labels, ..SessionQuery::all(id(TENANT)) };
-        let listed = t.store.list_sessions(&labelled).await?.items;
+        let listed = walk_sessions(&t.store, labelled).await?;
         ensure_eq!(
             listed.iter().map(|row| &row.key).collect::<Vec<_>>(),
             [&bare.key],
@@ -235,7 +236,7 @@ async fn of_a_fork_and_delete_the_middle(t: Bench) -> CaseResult {
     ensure_eq!(before[0].checkpoints.len(), 4, "the newest's checkpoints");
     ensure_eq!(before[1].checkpoints.len(), 2, "the older's checkpoints");
     for deleted in [&middle.key, &claim.fence.key] {
-        t.store.delete_session(deleted, DeleteMode::Force).await?;
+        t.store.delete_session(deleted, Deletion::FORCE).await?;
         let after = [t.snapshot(&newest.key).await?, t.snapshot(&older.key).await?];
         ensure_eq!(after, before, "the forks, after {deleted} was deleted");
     }
@@ -274,7 +275,8 @@ async fn prune_then_fork(t: &Bench) -> CaseResult {
     let pruned = t.commit(&claim.fence, checkpoint("1")).await?.version;
     let release = Some(crate::fixture::release_to(SessionStatus::Idle));
     let kept = t.commit(&claim.fence, Commit { release, ..checkpoint("2") }).await?.version;
-    t.store.purge(&retention(holdover_core::store::Remove::Checkpoints { keep: count(1) })).await?;
+    let rule = retention(holdover_core::store::Remove::Checkpoints { keep: count(1) });
+    removed(&t.store, &rule).await?;
     let new = new_fork(claim.fence.incarnation, "of-rests");
     let answer = t.store.fork_session(&claim.fence.key, CheckpointId(pruned.0), new.clone()).await?;
     ensure_eq!(answer, ForkOutcome::NoCheckpoint, "a fork at a checkpoint that was removed");

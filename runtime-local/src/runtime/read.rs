@@ -3,7 +3,7 @@
 use holdover_core::ids::{MessageSeq, SessionKey};
 use holdover_core::message::Message;
 use holdover_core::step::RunOutcome;
-use holdover_core::store::{MessageRange, Session, SessionStatus};
+use holdover_core::store::{MessageRange, Session, SessionStatus, StateStoreExt};
 use holdover_core::time::Timestamp;
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use super::Runtime;
 use super::standing::outcome_of;
 use crate::error::RuntimeError;
 
-/// How many messages are read at once.
+/// How many messages are read at once, newest first, to find one.
 const MESSAGES_AT_ONCE: u64 = 256;
 
 /// A message with its place.
@@ -66,14 +66,7 @@ impl Runtime {
     ) -> Result<Vec<MessageEntry>, RuntimeError> {
         let last =
             self.existing(key).await?.last_message.min(MessageSeq(after.0.saturating_add(limit.into())));
-        let mut messages = Vec::new();
-        let mut from = MessageSeq(after.0.saturating_add(1));
-        while from <= last {
-            let to = last.min(MessageSeq(from.0 + MESSAGES_AT_ONCE - 1));
-            messages.extend(self.read_range(key, from, to).await?);
-            from = to.next();
-        }
-        Ok(messages)
+        self.read_range(key, MessageSeq(after.0.saturating_add(1)), last).await
     }
 
     /// What the agent said last in a session. None if it said nothing yet.
@@ -102,7 +95,7 @@ impl Runtime {
         from: MessageSeq,
         to: MessageSeq,
     ) -> Result<Vec<MessageEntry>, RuntimeError> {
-        let stored = self.shared.store.read_messages(key, &[MessageRange::new(from, to)]).await?;
+        let stored = self.shared.store.read_all_messages(key, &[MessageRange::new(from, to)]).await?;
         let read = stored.into_iter().map(|stored| {
             let unreadable = |error| RuntimeError::unreadable(key, format!("message {}", stored.seq), error);
             let message = stored.payload.parse().map_err(unreadable)?;

@@ -78,10 +78,10 @@ fn expired(asking: Option<&PendingCall>) -> String {
 /// An answer that lies in the inbox and has not been read yet.
 async fn in_inbox(front: &Front, asking: &PendingCall, word: &Word) -> Result<Option<Before>, Failure> {
     let key = &asking.key;
-    let mut after = InboxSeq(0);
-    loop {
-        let page = front.store.read_inbox(key, after, INBOX_PAGE).await?;
-        for item in &page {
+    let mut after = Some(InboxSeq(0));
+    while let Some(place) = after {
+        let page = front.store.read_inbox(key, place, INBOX_PAGE).await?;
+        for item in &page.items {
             match &item.kind {
                 ItemKind::Answer { pending, .. } if *pending == asking.id => {
                     let unreadable = |error: serde_json::Error| {
@@ -109,11 +109,9 @@ async fn in_inbox(front: &Front, asking: &PendingCall, word: &Word) -> Result<Op
                 ItemKind::Answer { .. } | ItemKind::Message { .. } | ItemKind::Signal { .. } => {}
             }
         }
-        match page.last() {
-            Some(last) if page.len() >= INBOX_PAGE as usize => after = last.seq,
-            Some(_) | None => return Ok(None),
-        }
+        after = page.next;
     }
+    Ok(None)
 }
 
 fn decided(decision: &Decision) -> String {
