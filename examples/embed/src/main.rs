@@ -105,7 +105,7 @@ async fn serve(options: Options, stop: CancellationToken) -> Result<(), Box<dyn 
         ended
     };
     // What does not come to its end in time is taken over once its lease has ended.
-    let (ended, ()) = tokio::join!(answering, worker.run(stop.clone()));
+    let (ended, _left) = tokio::join!(answering, worker.run(stop.clone()));
     Ok(ended?)
 }
 
