@@ -15,6 +15,7 @@ mod ext;
 mod fork;
 mod inbox;
 mod interrupt;
+mod layer;
 mod pending;
 mod read;
 mod retention;
@@ -40,6 +41,7 @@ pub use ext::StateStoreExt;
 pub use fork::{ForkOutcome, NewFork};
 pub use inbox::{Delivery, INBOX_PAGE, InboxItem, InboxPage, ItemKind, StoredItem, Wake};
 pub use interrupt::{Interrupt, InterruptCheck, InterruptKind, InterruptOutcome};
+pub use layer::{Answer, Layer, Layered, Request};
 pub use pending::{NewPending, PendingCall, PendingKind};
 pub use read::{
     EventPage, MessagePage, MessageRange, PAGE_BYTES_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, Page,

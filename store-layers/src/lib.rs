@@ -1,0 +1,12 @@
+//! Layers around any store. Each passes the conformance suite around a store that does.
+//!
+//! - [`Faulty`]: a store that fails where it is told to, for tests of what is built on a store.
+//! - [`Recording`]: a store that keeps what was asked of it and what it answered.
+//!
+//! A layer of one's own is one function: see [`Layer`](holdover_core::store::Layer).
+
+mod faulty;
+mod recording;
+
+pub use faulty::{Fault, Faults, Faulty, Planned};
+pub use recording::{Entry, Recorder, Recording, Said};
