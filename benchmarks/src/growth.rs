@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use holdover::core::ids::MessageSeq;
-use holdover::core::store::MessageRange;
+use holdover::core::store::{MessageRange, StateStoreExt};
 use holdover::{SessionKey, SqliteStore, StateStore};
 use sqlx::{ConnectOptions, Connection, Row};
 use tokio::sync::Mutex;
@@ -200,7 +200,7 @@ impl Bench {
         let mut logical = 0;
         let all = [MessageRange::new(MessageSeq(1), MessageSeq(u64::MAX))];
         for key in &self.sessions {
-            let messages = self.store.read_messages(key, &all).await?;
+            let messages = self.store.read_all_messages(key, &all).await?;
             logical += messages.iter().map(|message| message.payload.len() as u64).sum::<u64>();
         }
         self.store.close().await;

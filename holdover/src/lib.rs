@@ -25,7 +25,7 @@ pub use holdover_core::payload::Digest;
 pub use holdover_core::provision::Provisioner;
 pub use holdover_core::step::RunOutcome;
 pub use holdover_core::store::{
-    Capabilities, Checkpoint, DeleteMode, EventCursor, InterruptOutcome, Labels, OutcomeKind, Page,
+    Capabilities, Checkpoint, DeleteMode, Deletion, EventCursor, InterruptOutcome, Labels, OutcomeKind, Page,
     PageCursor, PageRequest, PendingCall, PendingKind, PendingQuery, PurgeReport, Queues, Remove, RunRecord,
     Session, SessionQuery, SessionStatus, SessionSummary, StateStore, StoreError, StoreErrorKind, StreamId,
     Wake,

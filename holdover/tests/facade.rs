@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use holdover::{
-    Agents, Changed, DeleteMode, Deliver, Fork, Message, MessageEntry, MessageSeq, OperationId, PageRequest,
+    Agents, Changed, Deletion, Deliver, Fork, Message, MessageEntry, MessageSeq, OperationId, PageRequest,
     ResultStatus, RunRecord, Runtime, RuntimeError, SessionKey, SignalBody, ToolResult, Wake,
 };
 
@@ -18,7 +18,7 @@ async fn everything(runtime: Runtime, key: SessionKey) -> Result<(), RuntimeErro
     }
     runtime.deliver(&key, Deliver::message_that(format!("{} runs", runs.len()), Wake::Quiet)).await?;
     runtime.fork(&key, Fork::newest().once("once".parse::<OperationId>()?)).await?;
-    runtime.delete(&key, DeleteMode::UnlessActive).await
+    runtime.delete(&key, Deletion::UNLESS_ACTIVE).await
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{
-    DeleteMode, DeleteOutcome, Page, PageRequest, RunRecord, SessionQuery, SessionSummary,
+    DeleteOutcome, Deletion, Page, PageRequest, RunRecord, SessionQuery, SessionSummary,
 };
 
 use super::Runtime;
@@ -26,9 +26,9 @@ impl Runtime {
     /// session that is created under its key later.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or a run [holds](RuntimeError::Running) it
-    /// and `mode` is [`UnlessActive`](DeleteMode::UnlessActive).
-    pub async fn delete(&self, key: &SessionKey, mode: DeleteMode) -> Result<(), RuntimeError> {
-        match repeated(|| self.shared.store.delete_session(key, mode)).await? {
+    /// and its mode is [`UnlessActive`](holdover_core::store::DeleteMode::UnlessActive).
+    pub async fn delete(&self, key: &SessionKey, deletion: Deletion) -> Result<(), RuntimeError> {
+        match repeated(|| self.shared.store.delete_session(key, deletion)).await? {
             DeleteOutcome::Deleted => Ok(()),
             DeleteOutcome::Active => Err(RuntimeError::Running { key: key.clone() }),
             DeleteOutcome::NotFound => Err(RuntimeError::NotFound { key: key.clone() }),

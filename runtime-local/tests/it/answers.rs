@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use holdover_core::ids::{ItemKey, SessionId};
 use holdover_core::message::{ClientAnswer, Decision};
-use holdover_core::store::{DeleteMode, OutcomeKind};
+use holdover_core::store::{Deletion, OutcomeKind};
 use holdover_runtime_local::{Agent, Approval, Deliver, Delivered, Denial, RuntimeError, RuntimeErrorKind};
 
 use crate::bench::{agent, asking_for, completes, finish, only_pending, runtime, say, store, transcript};
@@ -69,7 +69,7 @@ async fn an_approval_is_of_what_was_shown_and_of_nothing_that_came_later() {
     let before = runtime(&store, &first);
     let (key, _) = finish(before.execute(say(&first, "go").in_session(id.clone())).await.unwrap()).await;
     let shown = only_pending(&before, &key).await;
-    before.delete(&key, DeleteMode::UnlessActive).await.unwrap();
+    before.delete(&key, Deletion::UNLESS_ACTIVE).await.unwrap();
 
     // The same name, the same call id, other bytes.
     let (second, tool) = payer(r#"{"n":1000}"#);

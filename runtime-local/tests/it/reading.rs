@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use holdover_core::ids::{MessageSeq, SessionId, SessionKey};
-use holdover_core::store::{DeleteMode, OutcomeKind, PageRequest, SessionQuery, Wake};
+use holdover_core::store::{Deletion, OutcomeKind, PageRequest, SessionQuery, Wake};
 use holdover_runtime_local::{Deliver, MessageEntry, RuntimeError, RuntimeErrorKind};
 
 use crate::bench::{agent, asking_for, finish, only_pending, runtime, say, settle, store, tenant};
@@ -94,13 +94,13 @@ async fn sessions_are_listed_tell_their_runs_and_are_deleted() {
 
     let held = runtime.execute(say(&agent, "more").in_session(key.id.clone())).await.unwrap();
     settle().await;
-    let refused = runtime.delete(&key, DeleteMode::UnlessActive).await.unwrap_err();
+    let refused = runtime.delete(&key, Deletion::UNLESS_ACTIVE).await.unwrap_err();
     assert!(matches!(refused, RuntimeError::Running { .. }), "{refused}");
-    runtime.delete(&key, DeleteMode::Force).await.unwrap();
+    runtime.delete(&key, Deletion::FORCE).await.unwrap();
     drop(held);
     assert_eq!(runtime.list(&SessionQuery::all(tenant())).await.unwrap().items, []);
     for error in [
-        runtime.delete(&key, DeleteMode::Force).await.unwrap_err(),
+        runtime.delete(&key, Deletion::FORCE).await.unwrap_err(),
         runtime.runs(&key, PageRequest::default()).await.unwrap_err(),
         runtime.interrupt(&key, "stop").await.unwrap_err(),
     ] {

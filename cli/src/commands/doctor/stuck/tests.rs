@@ -121,7 +121,10 @@ fn nothing_is_stuck_before_patience_ends() {
 
     let asked = |at| {
         let (id, kind) = (InterruptId::new("i").unwrap(), InterruptKind::Soft);
-        Session { interrupt: Some(Interrupt { id, kind, reason: String::new(), at }), ..active(RECENT) }
+        Session {
+            interrupt: Some(Interrupt { id, incarnation: None, kind, reason: String::new(), at }),
+            ..active(RECENT)
+        }
     };
     assert_eq!(reason(&asked(OVERDUE), &[]), Some(("interrupt_waits", vec!["interrupt", "work"])));
     assert_eq!(reason(&asked(RECENT), &[]), None);
