@@ -1,78 +1,77 @@
-//! Running one case apart from everything else.
+//! Doing something apart from everything else.
 
 use std::any::Any;
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
-use crate::case::Case;
-use crate::failure::Failure;
 use crate::harness::StoreHarness;
-use crate::record::History;
-use crate::runner::{Attempt, perform};
 use crate::world::Worlds;
 
-/// The threads of the runtime that a case has for itself.
-const CASE_THREADS: usize = 4;
+/// The threads of a runtime.
+const THREADS: usize = 4;
 
-/// How long a case that is given up may take to come to an await, where it ends.
+/// How long work that is given up may take to come to an await, where it ends.
 const GIVE_UP_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// How long the harness may take to end with all that a case leaves behind.
+/// How long the harness may take to end with all that is left behind.
 const CLEAR_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Runs one case once, in a runtime of its own, so that neither a panic nor a thread that never comes back
-/// reaches anybody else. Then the harness ends with what the case leaves behind. What hangs is left.
-pub(crate) fn run_apart<H: StoreHarness>(
-    case: &'static Case,
+/// How work ended.
+pub(crate) enum Ended<T> {
+    Done(T),
+    /// With what was said.
+    Panicked(String),
+    OutOfTime,
+    NotBegun(std::io::Error),
+}
+
+/// Does work with a harness in a runtime of its own, so that neither a panic nor a thread that never comes back
+/// reaches anybody else. Then the harness ends with what the work leaves behind. What hangs is left, once `late`
+/// was called.
+pub(crate) fn apart<H: StoreHarness, T: Send + 'static, F: Future<Output = T> + Send>(
     make: impl FnOnce() -> H + Send + 'static,
-    seed: u64,
     time_max: Duration,
-) -> Attempt {
-    let (history, began) = (History::default(), Instant::now());
-    let runtime = match Builder::new_multi_thread().worker_threads(CASE_THREADS).enable_all().build() {
+    late: impl FnOnce(),
+    work: impl FnOnce(Arc<Worlds<H>>) -> F + Send + 'static,
+) -> Ended<T> {
+    let runtime = match Builder::new_multi_thread().worker_threads(THREADS).enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => {
-            let result = Err(Failure::new(format!("no runtime for the case: {error}")));
-            return Attempt { result, history, capabilities: None, took: began.elapsed() };
-        }
+        Err(error) => return Ended::NotBegun(error),
     };
     let (lend, lent) = mpsc::channel();
-    let kept = history.clone();
     let task = runtime.spawn(async move {
         let worlds = Worlds::new(make());
-        // Whoever listens does so until the case has ended.
+        // Whoever listens does so until the work has ended.
         let _ = lend.send(Arc::clone(&worlds));
-        perform(case, &worlds, seed, kept).await
+        work(worlds).await
     });
     let give_up = task.abort_handle();
     let (tell, told) = mpsc::channel();
     runtime.spawn(async move {
-        // Nobody listens to a case that was given up and hangs.
+        // Nobody listens to work that was given up and hangs.
         let _ = tell.send(task.await);
     });
-    let (result, capabilities) = match told.recv_timeout(time_max) {
-        Ok(Ok(ended)) => ended,
-        Ok(Err(ended)) => {
-            let said = ended.try_into_panic().map_or_else(|error| error.to_string(), |panic| said(&*panic));
-            (Err(Failure::new(format!("expected an end of the case\n    found    a panic: {said}"))), None)
-        }
+    let ended = match told.recv_timeout(time_max) {
+        Ok(Ok(done)) => Ended::Done(done),
+        Ok(Err(ended)) => Ended::Panicked(
+            ended.try_into_panic().map_or_else(|error| error.to_string(), |panic| said(&*panic)),
+        ),
         Err(_) => {
+            late();
             give_up.abort();
-            let found = "found    none: the last operations without an answer are those that hang";
-            (Err(Failure::new(format!("expected an end within {time_max:?}\n    {found}"))), None)
+            Ended::OutOfTime
         }
     };
-    let attempt = Attempt { result, history, capabilities, took: began.elapsed() };
     if give_up.is_finished() || told.recv_timeout(GIVE_UP_TIME_MAX.min(time_max)).is_ok() {
         clear(&runtime, lent.try_iter().next());
     }
     runtime.shutdown_background();
-    attempt
+    ended
 }
 
-/// Ends with what a case leaves behind, in its runtime.
+/// Ends with what is left behind, in its runtime.
 fn clear<H: StoreHarness>(runtime: &Runtime, worlds: Option<Arc<Worlds<H>>>) {
     let Some(worlds) = worlds else { return };
     let (tell, told) = mpsc::channel();
@@ -81,7 +80,7 @@ fn clear<H: StoreHarness>(runtime: &Runtime, worlds: Option<Arc<Worlds<H>>>) {
         // Nobody listens any more when this took too long.
         let _ = tell.send(());
     });
-    // It says nothing if the harness panics, or takes too long: the case has its verdict.
+    // It says nothing if the harness panics, or takes too long: the work has ended all the same.
     let _ = told.recv_timeout(CLEAR_TIME_MAX);
 }
 

@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use holdover_store_memory::{Limits, MemoryStore};
 
-use crate::case::Level;
+use crate::case::{Capability, Level};
 use crate::clock::{ClockControl, VirtualClock};
 use crate::gap::Gap;
 use crate::harness::{Instance, StoreHarness, StoreInfo};
@@ -51,6 +51,7 @@ impl StoreHarness for MemoryHarness {
     }
 
     fn gaps(&self) -> Vec<Gap> {
-        vec![Gap::level(Level::Durable, "it keeps nothing beyond its process")]
+        let reason = "it keeps nothing beyond its process";
+        vec![Gap::level(Level::Durable, reason), Gap::capability(Capability::ChildProcess, reason)]
     }
 }

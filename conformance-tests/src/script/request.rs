@@ -107,9 +107,9 @@ impl Request {
         }
     }
 
-    /// Asks a store. `Err`: a walk had no end, or was refused in the middle.
+    /// Asks a store. `Err`: it does not have the operation, or a walk had no end or was refused in the middle.
     pub(crate) async fn ask(&self, store: &Handle) -> CaseResult<Answer> {
-        Ok(match self.clone() {
+        match self.clone() {
             Self::Create(new) => Answer::of(store.create_session(new).await, Answer::Create),
             Self::Delete(key, mode) => Answer::of(store.delete_session(&key, mode).await, Answer::Delete),
             Self::Claim(key, one) => Answer::of(store.claim_session(&key, one).await, Answer::Claim),
@@ -142,9 +142,9 @@ impl Request {
             Self::Load(key) => {
                 Answer::of(store.load_session(&key).await, |session| Answer::Load(session.map(Box::new)))
             }
-            Self::ListSessions(tenant) => Answer::ListSessions(walk_sessions(store, tenant).await?),
+            Self::ListSessions(tenant) => Ok(Answer::ListSessions(walk_sessions(store, tenant).await?)),
             Self::ListPending(tenant) => {
-                Answer::ListPending(walk_pending(store, PendingQuery::all(tenant)).await?)
+                Ok(Answer::ListPending(walk_pending(store, PendingQuery::all(tenant)).await?))
             }
             Self::ReadMessages(key, range) => {
                 Answer::of(store.read_messages(&key, &[range]).await, Answer::ReadMessages)
@@ -156,17 +156,17 @@ impl Request {
                 Answer::of(store.read_events(&key, &after, limit).await, Answer::read_events)
             }
             Self::ListRuns(key) => match store.list_runs(&key, Default::default()).await {
-                Err(error) => Answer::refused(&error),
-                Ok(_) => Answer::ListRuns(all_runs(store, &key).await?),
+                Err(error) => Ok(Answer::refused(&error)),
+                Ok(_) => Ok(Answer::ListRuns(all_runs(store, &key).await?)),
             },
             Self::ListCheckpoints(key) => {
                 let query = holdover_core::store::CheckpointQuery::all(key.clone());
                 match store.list_checkpoints(&query).await {
-                    Err(error) => Answer::refused(&error),
-                    Ok(_) => Answer::ListCheckpoints(all_checkpoints(store, &key).await?),
+                    Err(error) => Ok(Answer::refused(&error)),
+                    Ok(_) => Ok(Answer::ListCheckpoints(all_checkpoints(store, &key).await?)),
                 }
             }
-        })
+        }
     }
 
     /// Asks the model: what has no meaning is refused before anything is looked at.
