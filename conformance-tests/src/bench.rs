@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, join_all};
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, RunId, SessionKey, StateFormat, Version};
@@ -11,27 +11,39 @@ use holdover_core::store::{
     DeltaOutcome, ForkOutcome, InboxItem, Interrupt, InterruptOutcome, NewFork, NewSession, PendingCall,
     Queues, Receipt, Session, SessionStatus, StageOutcome, Staging, Start, StateStore,
 };
-use holdover_core::time::{Clock, Timestamp};
+use holdover_core::time::Timestamp;
 use tokio::sync::Barrier;
 
 use crate::clock::ClockControl;
 use crate::failure::{CaseResult, Failure, want};
 use crate::fixture::{self, fresh_id, id, key, new_session, release_to};
-use crate::harness::World;
 use crate::record::{History, Recorded};
+use crate::settings::Settings;
 use crate::snapshot::{PAGES_MAX, Snapshot, all_messages, all_pending, endless, load, snapshot};
+use crate::world::World;
+
+/// With fewer there is no race.
+const PEERS_MIN: usize = 2;
 
 /// A handle on the store under test. It keeps what was asked and answered.
 pub(crate) type Handle = Recorded<Arc<dyn StateStore>>;
 
 /// What a case works with: a fresh store, its peers, its clock.
-pub struct Bench {
+pub(crate) struct Bench {
     pub(crate) store: Handle,
     world: Box<dyn World>,
     clock: ClockControl,
     history: History,
     handles: AtomicU32,
-    seed: u64,
+    terms: Terms,
+}
+
+/// On what terms a case runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) settings: Settings,
+    /// When its time is over.
+    pub(crate) ends: Option<Instant>,
 }
 
 /// Whether a story is told over a restart of the store: some are, once for each level.
@@ -42,14 +54,25 @@ pub(crate) enum Restart {
 }
 
 impl Bench {
-    pub(crate) fn new(world: Box<dyn World>, clock: ClockControl, history: History, seed: u64) -> Self {
+    pub(crate) fn new(world: Box<dyn World>, clock: ClockControl, history: History, terms: Terms) -> Self {
         let store = Recorded::new(world.store(), 0, history.clone());
-        Self { store, world, clock, history, handles: AtomicU32::new(1), seed }
+        Self { store, world, clock, history, handles: AtomicU32::new(1), terms }
     }
 
     /// What a case that draws at random draws from.
-    pub fn seed(&self) -> u64 {
-        self.seed
+    pub(crate) fn seed(&self) -> u64 {
+        self.terms.settings.seed
+    }
+
+    /// How much a case does that draws at random.
+    pub(crate) fn settings(&self) -> Settings {
+        self.terms.settings
+    }
+
+    /// The instant that leaves as much time for the rest of the case as there is until then.
+    pub(crate) fn half_time(&self) -> Option<Instant> {
+        let now = Instant::now();
+        self.terms.ends.map(|ends| now + ends.saturating_duration_since(now) / 2)
     }
 
     /// Begins the history anew, for a story that is told again.
@@ -70,13 +93,13 @@ impl Bench {
         self.world.child()
     }
 
-    /// `count` handles on the same data.
+    /// `count` handles on the same data: each another peer, unless the harness cannot have so many.
     pub(crate) async fn peers(&self, count: usize) -> Vec<Handle> {
         let mut peers = Vec::new();
-        for _ in 0..count {
+        for _ in 0..count.min(self.world.peers_max().max(PEERS_MIN)) {
             peers.push(self.peer().await);
         }
-        peers
+        peers.iter().cycle().take(count).cloned().collect()
     }
 
     /// Lets time pass to just before `by` from now, where time stands still until it is moved. Real time
@@ -84,7 +107,7 @@ impl Bench {
     pub(crate) async fn advance_to_just_before(&self, by: Duration) -> bool {
         match &self.clock {
             ClockControl::Virtual(clock) => {
-                clock.advance(by.saturating_sub(Duration::from_millis(1)));
+                clock.advance(by.saturating_sub(Duration::from_millis(1))).await;
                 true
             }
             ClockControl::Real { .. } => false,
@@ -93,14 +116,14 @@ impl Bench {
 
     /// An empty store of the same kind, on the same clock.
     pub(crate) async fn another(&self) -> Self {
-        Self::new(self.world.fresh().await, self.clock.clone(), self.history.clone(), self.seed)
+        Self::new(self.world.fresh().await, self.clock.clone(), self.history.clone(), self.terms)
     }
 
     /// The same data, closed and opened again.
     pub(crate) async fn reopen(self) -> Self {
-        let Self { store, world, clock, history, seed, .. } = self;
+        let Self { store, world, clock, history, terms, .. } = self;
         drop(store);
-        Self::new(world.reopen().await, clock, history, seed)
+        Self::new(world.reopen().await, clock, history, terms)
     }
 
     /// The same data: closed and opened again, or just as it is.
@@ -132,7 +155,7 @@ impl Bench {
     /// The store's clock.
     pub(crate) async fn now(&self) -> CaseResult<Timestamp> {
         match &self.clock {
-            ClockControl::Virtual(clock) => Ok(clock.now()),
+            ClockControl::Virtual(clock) => Ok(clock.now().await),
             ClockControl::Real { .. } => self.probe_clock().await,
         }
     }

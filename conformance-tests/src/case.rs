@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::bench::Bench;
 use crate::failure::CaseResult;
+use crate::gap::Claim;
 
 /// What a store claims to be. A store claims core and whatever else it keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Level {
     /// One handle at a time.
     Core,
@@ -38,6 +40,7 @@ impl fmt::Display for Level {
 /// What only some stores can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Capability {
     /// `wait_for_change` returns early when a peer changes something.
     ChangeHints,
@@ -49,6 +52,21 @@ pub enum Capability {
     DueOrder,
     /// The harness can start a program that opens the same data, to be killed.
     ChildProcess,
+}
+
+impl Capability {
+    /// Every capability.
+    pub const ALL: [Self; 5] =
+        [Self::ChangeHints, Self::Forks, Self::Retention, Self::DueOrder, Self::ChildProcess];
+
+    /// Whether a level can be passed without it. What only the harness can do cannot be left out: nothing
+    /// would show what a store that is never closed has kept.
+    pub(crate) fn is_optional(self) -> bool {
+        match self {
+            Self::ChangeHints | Self::Forks | Self::Retention | Self::DueOrder => true,
+            Self::ChildProcess => false,
+        }
+    }
 }
 
 impl fmt::Display for Capability {
@@ -66,6 +84,7 @@ impl fmt::Display for Capability {
 /// How a case goes about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Kind {
     /// One thing after another.
     Sequential,
@@ -80,10 +99,11 @@ pub enum Kind {
 }
 
 /// The future of a running case.
-pub type CaseFuture = Pin<Box<dyn Future<Output = CaseResult> + Send>>;
+pub(crate) type CaseFuture = Pin<Box<dyn Future<Output = CaseResult> + Send>>;
 
 /// One thing that a store must do, and the function that finds out.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct Case {
     /// `category.name`, for ever.
     pub id: &'static str,
@@ -100,7 +120,7 @@ pub struct Case {
     /// The sentence of the contract that it checks.
     pub clause: &'static str,
     /// Finds out.
-    pub run: fn(Bench) -> CaseFuture,
+    pub(crate) run: fn(Bench) -> CaseFuture,
 }
 
 impl Case {
@@ -110,11 +130,8 @@ impl Case {
     }
 
     /// What a store must claim for this case to be run.
-    pub fn claim(&self) -> String {
-        match self.needs {
-            Some(capability) => capability.to_string(),
-            None => self.level.to_string(),
-        }
+    pub fn claim(&self) -> Claim {
+        self.needs.map_or(Claim::Level(self.level), Claim::Capability)
     }
 }
 

@@ -6,22 +6,34 @@ use std::panic::Location;
 use holdover_core::store::{StoreError, StoreErrorKind};
 
 /// How a case ends.
-pub type CaseResult<T = ()> = Result<T, Failure>;
+pub(crate) type CaseResult<T = ()> = Result<T, Failure>;
 
 /// What a case expected and what it found instead.
 #[derive(Debug)]
-pub struct Failure {
+pub(crate) struct Failure {
     text: String,
     at: &'static Location<'static>,
-    not_implemented: bool,
-    skipped: bool,
+    kind: Kind,
+}
+
+/// What a case that did not pass says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The store does not do what it should.
+    Failed,
+    /// The store answered that it cannot do what it claims.
+    NotImplemented,
+    /// The case cannot be run here: nothing is known.
+    NotRun,
+    /// There is nothing to find out about this store.
+    Moot,
 }
 
 impl Failure {
     /// Says what was expected and what was found.
     #[track_caller]
-    pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), at: Location::caller(), not_implemented: false, skipped: false }
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), at: Location::caller(), kind: Kind::Failed }
     }
 
     /// Says what was expected, and by which condition it was looked for unless the text says what was found.
@@ -33,20 +45,20 @@ impl Failure {
         Self::new(format!("{text}\n    found    that this does not hold: {condition}"))
     }
 
-    /// Whether the store answered that it cannot do what every store must.
-    pub fn is_not_implemented(&self) -> bool {
-        self.not_implemented
-    }
-
     /// Says why the case cannot be run here. Counts as not run.
     #[track_caller]
-    pub(crate) fn skipped(reason: &str) -> Self {
-        Self { skipped: true, ..Self::new(reason) }
+    pub(crate) fn not_run(reason: &str) -> Self {
+        Self { kind: Kind::NotRun, ..Self::new(reason) }
     }
 
-    /// Whether the case was not run.
-    pub(crate) fn is_skipped(&self) -> bool {
-        self.skipped
+    /// Says why there is nothing to find out here. Counts as not run, and no verdict misses it.
+    #[track_caller]
+    pub(crate) fn moot(reason: &str) -> Self {
+        Self { kind: Kind::Moot, ..Self::new(reason) }
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// What was expected and what was found.
@@ -61,8 +73,16 @@ impl Failure {
 
     /// Says in which part of a table it happened.
     #[must_use]
-    pub fn within(mut self, part: impl fmt::Display) -> Self {
+    pub(crate) fn within(mut self, part: impl fmt::Display) -> Self {
         self.text = format!("[{part}] {}", self.text);
+        self
+    }
+
+    /// Says more after it.
+    #[must_use]
+    pub(crate) fn followed_by(mut self, text: &str) -> Self {
+        self.text.push('\n');
+        self.text.push_str(text);
         self
     }
 }
@@ -77,8 +97,9 @@ impl From<StoreError> for Failure {
     #[track_caller]
     fn from(error: StoreError) -> Self {
         let text = format!("expected an answer\n    found the error {error}");
-        let not_implemented = error.kind == StoreErrorKind::Unsupported;
-        Self { not_implemented, ..Self::new(text) }
+        let unsupported = error.kind == StoreErrorKind::Unsupported;
+        let kind = if unsupported { Kind::NotImplemented } else { Kind::Failed };
+        Self { kind, ..Self::new(text) }
     }
 }
 
@@ -86,7 +107,7 @@ impl From<StoreError> for Failure {
 macro_rules! ensure {
     ($condition:expr, $($text:tt)+) => {
         if !$condition {
-            return Err($crate::Failure::unmet(format!($($text)+), stringify!($condition)));
+            return Err($crate::failure::Failure::unmet(format!($($text)+), stringify!($condition)));
         }
     };
 }
@@ -101,7 +122,7 @@ macro_rules! ensure_eq {
                     let what = format!($($text)+);
                     let (expected, found) = (format!("{expected:?}"), format!("{found:?}"));
                     let compared = $crate::difference::compared(&expected, &found);
-                    return Err($crate::Failure::new(format!("{what}\n{compared}")));
+                    return Err($crate::failure::Failure::new(format!("{what}\n{compared}")));
                 }
             }
         }
@@ -116,7 +137,7 @@ macro_rules! want {
         let shown = format!("{found:?}");
         let $pattern = found else {
             let expected = stringify!($pattern);
-            return Err($crate::Failure::new(format!("expected {expected}\n    found    {shown}")));
+            return Err($crate::failure::Failure::new(format!("expected {expected}\n    found    {shown}")));
         };
         $take
     }};

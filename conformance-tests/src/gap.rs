@@ -1,15 +1,46 @@
-//! What a store does not claim.
+//! What a store claims, and what it does not.
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Capability, Case, Level};
 
+/// What a store can claim: a level or a capability. Both go by one word each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum Claim {
+    /// A level.
+    Level(Level),
+    /// A capability.
+    Capability(Capability),
+}
+
+impl Claim {
+    /// Everything that there is to claim.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let levels = Level::ALL.into_iter().map(Self::Level);
+        levels.chain(Capability::ALL.into_iter().map(Self::Capability))
+    }
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Level(level) => level.fmt(f),
+            Self::Capability(capability) => capability.fmt(f),
+        }
+    }
+}
+
 /// Something that the suite knows and the store does not claim, with the reason. Its cases are skipped, and
 /// the report says why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Gap {
-    /// The level or capability.
-    pub claim: String,
+    /// What is not claimed.
+    pub claim: Claim,
     /// Why the store does not claim it.
     pub reason: String,
 }
@@ -17,17 +48,19 @@ pub struct Gap {
 impl Gap {
     /// A level that the store does not claim.
     pub fn level(level: Level, reason: impl Into<String>) -> Self {
-        Self { claim: level.to_string(), reason: reason.into() }
+        Self { claim: Claim::Level(level), reason: reason.into() }
     }
 
     /// A capability that the store does not claim.
     pub fn capability(capability: Capability, reason: impl Into<String>) -> Self {
-        Self { claim: capability.to_string(), reason: reason.into() }
+        Self { claim: Claim::Capability(capability), reason: reason.into() }
     }
 
     /// Whether it is the reason why the case cannot be run: the case needs what is missing.
     pub(crate) fn is_needed_by(&self, case: &Case) -> bool {
-        self.claim == case.level.to_string()
-            || case.needs.is_some_and(|capability| self.claim == capability.to_string())
+        match self.claim {
+            Claim::Level(level) => level == case.level,
+            Claim::Capability(capability) => case.needs == Some(capability),
+        }
     }
 }

@@ -20,6 +20,7 @@ pub(crate) struct Latencies {
 /// How long one operation took, as the cases saw it: several cases at a time, most of them on an almost
 /// empty store. A comparison between runs, not a benchmark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct OperationReport {
     /// The method of `StateStore`.
     pub operation: String,

@@ -1,10 +1,13 @@
 #![doc = include_str!("../README.md")]
 
+mod apart;
+mod attempt;
 mod bench;
 mod case;
 mod cases;
 mod child;
 mod clock;
+mod conduct;
 mod difference;
 mod failure;
 mod fixture;
@@ -15,28 +18,35 @@ mod list;
 mod macros;
 mod model;
 mod ops;
+mod poll;
+mod random;
 mod reader;
 mod record;
 #[cfg(feature = "reference")]
 pub mod reference;
 mod report;
 mod runner;
+mod scene;
 mod script;
+mod settings;
 mod shown;
 mod snapshot;
+mod status;
 mod suite;
 mod sweep;
+mod world;
 
-pub use bench::Bench;
-pub use case::{Capability, Case, CaseFuture, Kind, Level};
+pub use case::{Capability, Case, Kind, Level};
 pub use cases::all;
 pub use child::serve_child;
-pub use clock::{ClockControl, VirtualClock};
-pub use failure::{CaseResult, Failure};
-pub use gap::Gap;
+pub use clock::{ClockControl, TestClock, VirtualClock};
+pub use gap::{Claim, Gap};
 pub use harness::{Instance, StoreHarness, StoreInfo};
 pub use latency::OperationReport;
-pub use record::Recorded;
 pub use report::{CaseFailure, CaseReport, LevelReport, Report, SUITE_VERSION, Verdict};
-pub use runner::{Status, TestPlace, check, run};
-pub use suite::Suite;
+#[doc(hidden)]
+pub use runner::check_claims;
+pub use runner::{TestPlace, check, run};
+pub use settings::Settings;
+pub use status::Status;
+pub use suite::{Progress, Suite};

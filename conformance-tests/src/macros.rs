@@ -4,15 +4,56 @@
 ///
 /// The first argument is an expression that makes a harness, evaluated for every case. `claims` names
 /// the levels and capabilities that the store has; cases of any other are made too, but ignored, with
-/// the reason.
+/// the reason. One more test, `claims::are_everything_but_the_gaps`, compares them with the harness, so that
+/// nothing is left out without a reason.
 ///
 /// ```ignore
 /// holdover_conformance_tests::conformance_tests!(MyHarness::new(), claims: [core, durable]);
 /// ```
+///
+/// A word that is no claim does not compile:
+///
+/// ```compile_fail
+/// # use holdover_conformance_tests::conformance_tests;
+/// conformance_tests!(unreachable!(), claims: [core, durabel]);
+/// ```
 #[macro_export]
 macro_rules! conformance_tests {
     ($harness:expr, claims: [$($claim:ident),* $(,)?] $(,)?) => {
+        $($crate::__conformance_claim! { $claim })*
         $crate::__each_conformance_case! { tests [$($claim)*] $harness }
+
+        mod claims {
+            #[allow(unused_imports, reason = "the harness may be named by a full path")]
+            use super::*;
+
+            #[test]
+            fn are_everything_but_the_gaps() {
+                $crate::check_claims(&$harness, &[$(stringify!($claim)),*]);
+            }
+        }
+    };
+}
+
+/// Refuses what is no claim.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __conformance_claim {
+    (core) => {};
+    (durable) => {};
+    (distributed) => {};
+    (change_hints) => {};
+    (forks) => {};
+    (retention) => {};
+    (due_order) => {};
+    (child_process) => {};
+    ($other:ident) => {
+        compile_error!(concat!(
+            "there is no claim `",
+            stringify!($other),
+            "`: a store claims core, durable, distributed, change_hints, forks, retention, due_order, \
+             child_process"
+        ));
     };
 }
 
@@ -96,7 +137,7 @@ macro_rules! __conformance_test {
         $crate::check(
             concat!(stringify!($category), ".", stringify!($name)),
             $harness,
-            $crate::TestPlace { package: env!("CARGO_PKG_NAME"), target: env!("CARGO_CRATE_NAME") },
+            $crate::TestPlace::new(env!("CARGO_PKG_NAME"), env!("CARGO_CRATE_NAME")),
         )
     };
 }

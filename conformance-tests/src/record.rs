@@ -34,6 +34,7 @@ struct Kept {
     operations: VecDeque<Operation>,
     asked: u64,
     latencies: Latencies,
+    closed: bool,
 }
 
 struct Operation {
@@ -41,6 +42,7 @@ struct Operation {
     reads: bool,
     asked: String,
     answer: Option<String>,
+    began: Instant,
     times: u32,
 }
 
@@ -53,12 +55,22 @@ impl History {
             let oldest_read = kept.operations.iter().position(|operation| operation.reads);
             kept.operations.remove(oldest_read.unwrap_or_default());
         }
-        kept.operations.push_back(Operation { number, reads, asked, answer: None, times: 1 });
+        kept.operations.push_back(Operation {
+            number,
+            reads,
+            asked,
+            answer: None,
+            began: Instant::now(),
+            times: 1,
+        });
         number
     }
 
     fn answered(&self, number: u64, answer: String) {
         let mut kept = self.lock();
+        if kept.closed {
+            return;
+        }
         let Some(at) = kept.operations.iter().position(|operation| operation.number == number) else {
             return;
         };
@@ -93,6 +105,20 @@ impl History {
         kept.operations.iter().map(text).collect()
     }
 
+    /// Keeps what is not answered now as it is, and says why its case had no end in time: an operation had no
+    /// answer for so long, or there were too many.
+    pub(crate) fn close(&self, hangs_after: Duration) -> String {
+        let mut kept = self.lock();
+        kept.closed = true;
+        let hangs = |one: &&Operation| one.answer.is_none() && one.began.elapsed() >= hangs_after;
+        match kept.operations.iter().filter(hangs).count() {
+            0 => {
+                format!("none: too slow, though {} operations were answered one after the other", kept.asked)
+            }
+            hang => format!("none: {hang} of the operations below had no answer for {hangs_after:?}"),
+        }
+    }
+
     /// How long the operations took.
     pub(crate) fn latencies(&self) -> Latencies {
         self.lock().latencies.clone()
@@ -116,7 +142,7 @@ impl Kept {
 
 /// A store that keeps what was asked of it and what it answered, for the text of a failure.
 #[derive(Clone)]
-pub struct Recorded<S> {
+pub(crate) struct Recorded<S> {
     inner: S,
     handle: u32,
     history: History,
@@ -158,6 +184,9 @@ impl Asked {
 impl Drop for Asked {
     fn drop(&mut self) {
         let mut kept = self.history.lock();
+        if kept.closed {
+            return;
+        }
         let mut operations = kept.operations.iter_mut();
         if let Some(open) = operations.find(|one| one.number == self.number && one.answer.is_none()) {
             open.answer = Some("dropped before it answered".into());

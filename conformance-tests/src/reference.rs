@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use holdover_store_memory::{Limits, MemoryStore};
 
-use crate::case::Level;
+use crate::case::{Capability, Level};
 use crate::clock::{ClockControl, VirtualClock};
 use crate::gap::Gap;
 use crate::harness::{Instance, StoreHarness, StoreInfo};
@@ -30,7 +30,7 @@ impl StoreHarness for MemoryHarness {
     type Store = MemoryStore;
 
     fn info(&self) -> StoreInfo {
-        StoreInfo { name: "holdover-store-memory".into(), version: holdover_store_memory::VERSION.into() }
+        StoreInfo::new("holdover-store-memory", holdover_store_memory::VERSION)
     }
 
     async fn fresh(&self) -> Instance<MemoryStore> {
@@ -47,10 +47,11 @@ impl StoreHarness for MemoryHarness {
     }
 
     fn clock(&self) -> ClockControl {
-        ClockControl::Virtual(self.clock.clone())
+        ClockControl::with(self.clock.clone())
     }
 
     fn gaps(&self) -> Vec<Gap> {
-        vec![Gap::level(Level::Durable, "it keeps nothing beyond its process")]
+        let reason = "it keeps nothing beyond its process";
+        vec![Gap::level(Level::Durable, reason), Gap::capability(Capability::ChildProcess, reason)]
     }
 }

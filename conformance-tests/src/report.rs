@@ -21,7 +21,8 @@ use crate::case::{Capability, Case, Kind, Level};
 use crate::gap::Gap;
 use crate::harness::StoreInfo;
 use crate::latency::{Latencies, OperationReport};
-use crate::runner::Status;
+use crate::settings::Settings;
+use crate::status::Status;
 
 /// The version of the suite.
 pub const SUITE_VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -51,8 +52,11 @@ pub struct Report {
     pub filter: Option<String>,
     /// How many cases the filter left out. They are not among `cases`.
     pub left_out: usize,
-    /// The seed.
-    pub seed: u64,
+    /// What was drawn at random, and how much of it: fields of the report itself.
+    #[serde(flatten)]
+    pub settings: Settings,
+    /// Why the run was stopped before its end, if it was. Then it has failed.
+    pub stopped: Option<String>,
     /// How long the run took.
     pub milliseconds: u64,
     /// How long the operations of the store took.
@@ -83,6 +87,9 @@ pub struct CaseReport {
     pub milliseconds: u64,
     /// Why it was skipped.
     pub skipped: Option<String>,
+    /// Whether a verdict on its level misses it: it was skipped, is about no optional capability, and there was
+    /// something to find out.
+    pub missed: bool,
     /// Why it failed.
     pub failure: Option<CaseFailure>,
 }
@@ -111,7 +118,8 @@ pub(crate) struct Run {
     pub(crate) level: Level,
     pub(crate) filter: Option<String>,
     pub(crate) left_out: usize,
-    pub(crate) seed: u64,
+    pub(crate) settings: Settings,
+    pub(crate) stopped: Option<String>,
     pub(crate) took: Duration,
     pub(crate) capabilities: Option<Capabilities>,
     pub(crate) latencies: Latencies,
@@ -132,13 +140,14 @@ impl Report {
             suite: SUITE_VERSION.to_owned(),
             store: run.store,
             level: run.level,
-            verdict: verdict::overall(run.level, &levels, &run.cases),
+            verdict: verdict::overall(run.level, &levels, &run.cases, run.stopped.is_some()),
             levels,
             capabilities: run.capabilities,
             gaps: run.gaps,
             filter: run.filter,
             left_out: run.left_out,
-            seed: run.seed,
+            settings: run.settings,
+            stopped: run.stopped,
             milliseconds: u64::try_from(run.took.as_millis()).unwrap_or(u64::MAX),
             operations: run.latencies.reports(),
             cases: run.cases,
@@ -179,8 +188,8 @@ impl Report {
 }
 
 impl CaseReport {
-    /// A case that was not run.
-    pub(crate) fn skipped(case: &Case, reason: Option<String>) -> Self {
+    /// A case that went so, with nothing said about it yet.
+    pub(crate) fn new(case: &Case, status: Status) -> Self {
         Self {
             id: case.id.to_owned(),
             title: case.title.to_owned(),
@@ -188,11 +197,18 @@ impl CaseReport {
             needs: case.needs,
             kind: case.kind,
             clause: case.clause.to_owned(),
-            status: Status::Skipped,
+            status,
             milliseconds: 0,
-            skipped: reason,
+            skipped: None,
+            missed: false,
             failure: None,
         }
+    }
+
+    /// A case that was not run.
+    pub(crate) fn skipped(case: &Case, reason: &str) -> Self {
+        let missed = case.needs.is_none_or(|capability| !capability.is_optional());
+        Self { skipped: Some(reason.to_owned()), missed, ..Self::new(case, Status::Skipped) }
     }
 
     /// What comes before the dot of the id.

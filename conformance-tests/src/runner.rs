@@ -1,74 +1,20 @@
-//! Running one case.
+//! Running one case: what tests are made of.
 
-use std::any::Any;
-use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use std::collections::BTreeSet;
 
-use holdover_core::store::{Capabilities, CommitSurvives};
-use serde::{Deserialize, Serialize};
-
-use crate::bench::Bench;
-use crate::case::{Case, Level};
+use crate::attempt::Attempt;
+use crate::case::Case;
 use crate::cases;
-use crate::failure::{CaseResult, Failure};
-use crate::harness::{HarnessWorld, StoreHarness, World};
-use crate::record::History;
-use crate::report::{CaseFailure, CaseReport};
-
-/// How long a case may take, in real time, before it counts as hanging, unless the suite is told otherwise.
-pub(crate) const CASE_TIME_MAX: Duration = Duration::from_secs(180);
-
-/// The threads of the runtime that a case has for itself.
-const CASE_THREADS: usize = 4;
-
-/// The variable that names the seed of cases run as tests.
-const SEED: &str = "HOLDOVER_SEED";
-
-/// How a case went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Status {
-    /// The store does what the case asks for.
-    Passed,
-    /// It does not: the case failed twice.
-    Failed,
-    /// The case failed, and passed when it was run again. Counts as failed.
-    Flaky,
-    /// The case was not run, and the report says why.
-    Skipped,
-    /// The store answered `Unsupported` to something that it claims. Counts as failed.
-    NotImplemented,
-}
-
-impl Status {
-    /// As reports have it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Passed => "PASSED",
-            Self::Failed => "FAILED",
-            Self::Flaky => "FLAKY",
-            Self::Skipped => "SKIPPED",
-            Self::NotImplemented => "NOT_IMPLEMENTED",
-        }
-    }
-
-    /// Whether the case was run and the store did not do what it should.
-    pub fn is_failure(self) -> bool {
-        match self {
-            Self::Failed | Self::Flaky | Self::NotImplemented => true,
-            Self::Passed | Self::Skipped => false,
-        }
-    }
-}
-
-impl std::fmt::Display for Status {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
-    }
-}
+use crate::gap::Claim;
+use crate::harness::StoreHarness;
+use crate::report::CaseReport;
+use crate::settings::Settings;
+use crate::status::Status;
+use crate::world::Worlds;
 
 /// Where a case runs as a test, to say how to run it again.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct TestPlace {
     /// The package.
     pub package: &'static str,
@@ -76,148 +22,71 @@ pub struct TestPlace {
     pub target: &'static str,
 }
 
-/// One case, run once.
-pub(crate) struct Attempt {
-    pub(crate) result: CaseResult,
-    pub(crate) history: History,
-    pub(crate) capabilities: Option<Capabilities>,
-    pub(crate) took: Duration,
-}
-
-impl Attempt {
-    /// How it went, were there no other.
-    pub(crate) fn status(&self) -> Status {
-        match &self.result {
-            Ok(()) => Status::Passed,
-            Err(failure) if failure.is_skipped() => Status::Skipped,
-            Err(failure) if failure.is_not_implemented() => Status::NotImplemented,
-            Err(_) => Status::Failed,
-        }
-    }
-
-    /// What is said about it, with the status that was decided on.
-    pub(crate) fn report(&self, case: &Case, status: Status, seed: u64, again: String) -> CaseReport {
-        if let (Status::Skipped, Err(reason)) = (status, &self.result) {
-            return CaseReport::skipped(case, Some(reason.text().to_owned()));
-        }
-        let failure = self.result.as_ref().err().map(|failure| CaseFailure {
-            found: failure.text().to_owned(),
-            at: failure.place(),
-            why: case.why.to_owned(),
-            seed,
-            history: self.history.texts(),
-            again,
-        });
-        let milliseconds = u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX);
-        CaseReport { status, milliseconds, failure, ..CaseReport::skipped(case, None) }
+impl TestPlace {
+    /// A test target of a package.
+    pub fn new(package: &'static str, target: &'static str) -> Self {
+        Self { package, target }
     }
 }
 
-/// Runs one case once, in the runtime of the caller: without a time limit, and panicking with the store.
-pub async fn run<H: StoreHarness>(case: &Case, harness: H, seed: u64) -> CaseReport {
-    let (history, began) = (History::default(), Instant::now());
-    let (result, capabilities) = perform(case, harness, seed, history.clone()).await;
-    let attempt = Attempt { result, history, capabilities, took: began.elapsed() };
-    let again = format!("run the case {} with the seed {seed}", case.id);
-    attempt.report(case, attempt.status(), seed, again)
+/// Runs one case once, in the tokio runtime of the caller: without a time limit, and panicking with the store.
+pub async fn run<H: StoreHarness>(case: &Case, harness: H, settings: Settings) -> CaseReport {
+    let worlds = Worlds::new(harness);
+    let attempt = Attempt::here(case, &worlds, settings).await;
+    worlds.dispose().await;
+    let again = format!("run the case {} with {settings}", case.id);
+    attempt.report(case, attempt.status(), settings, again)
 }
 
-/// Runs one case once, in a runtime of its own, so that neither a panic nor a thread that never comes back
-/// reaches anybody else. What hangs is left behind.
-pub(crate) fn run_apart<H: StoreHarness>(
-    case: &'static Case,
-    make: impl FnOnce() -> H + Send + 'static,
-    seed: u64,
-    time_max: Duration,
-) -> Attempt {
-    let (history, began) = (History::default(), Instant::now());
-    let attempt = |result, capabilities| Attempt {
-        result,
-        history: history.clone(),
-        capabilities,
-        took: began.elapsed(),
-    };
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(CASE_THREADS).enable_all().build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => return attempt(Err(Failure::new(format!("no runtime for the case: {error}"))), None),
-    };
-    let (tell, told) = mpsc::channel();
-    let kept = history.clone();
-    let task = runtime.spawn(async move { perform(case, make(), seed, kept).await });
-    runtime.spawn(async move {
-        // Nobody listens any more when the time is over.
-        let _ = tell.send(task.await);
-    });
-    let (result, capabilities) = match told.recv_timeout(time_max) {
-        Ok(Ok(ended)) => ended,
-        Ok(Err(ended)) => {
-            let said = ended.try_into_panic().map_or_else(|error| error.to_string(), |panic| said(&*panic));
-            (Err(Failure::new(format!("expected an end of the case\n    found    a panic: {said}"))), None)
-        }
-        Err(_) => {
-            let found = "found    none: the last operations without an answer are those that hang";
-            (Err(Failure::new(format!("expected an end within {time_max:?}\n    {found}"))), None)
-        }
-    };
-    let attempt = attempt(result, capabilities);
-    runtime.shutdown_background();
-    attempt
-}
-
-/// What a panic said.
-fn said(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it said nothing").to_owned()
-}
-
-async fn perform<H: StoreHarness>(
-    case: &Case,
-    harness: H,
-    seed: u64,
-    history: History,
-) -> (CaseResult, Option<Capabilities>) {
-    let clock = harness.clock();
-    let world = HarnessWorld::fresh(Arc::new(harness)).await;
-    let capabilities = world.store().capabilities();
-    let result = match check_claim(case, &capabilities) {
-        Ok(()) => (case.run)(Bench::new(Box::new(world), clock, history, seed)).await,
-        Err(failure) => Err(failure),
-    };
-    (result, Some(capabilities))
-}
-
-/// A store that claims a level must not say in its capabilities that it promises less.
-fn check_claim(case: &Case, capabilities: &Capabilities) -> CaseResult {
-    match case.level {
-        Level::Durable if capabilities.commit_survives == CommitSurvives::Nothing => Err(Failure::new(
-            "expected commits that survive, as the level durable is claimed\n    found    capabilities that promise nothing",
-        )),
-        Level::Core | Level::Durable | Level::Distributed => Ok(()),
-    }
-}
-
-/// Runs the case `id` as a test: panics unless it passes. What [`conformance_tests!`](crate::conformance_tests)
-/// expands to. The seed is that of the variable `HOLDOVER_SEED`, else 0.
+/// Runs the case `id` as a test: panics unless it passes, or has nothing to find out about this store. What
+/// [`conformance_tests!`](crate::conformance_tests) expands to. [`Settings`] are those of the variables
+/// `HOLDOVER_SUITE_SEED`, `HOLDOVER_SUITE_SCRIPTS` and `HOLDOVER_SUITE_KILLS`.
 pub fn check<H: StoreHarness>(id: &str, harness: H, place: TestPlace) {
     let Some(case) = cases::all().find(|case| case.id == id) else {
         panic!("the suite has no case {id}");
     };
-    if let Some(gap) = harness.gaps().iter().find(|gap| gap.is_needed_by(case)) {
-        panic!("{id}: the harness has {} as a gap ({}), so it cannot be claimed", gap.claim, gap.reason);
+    let settings = match Settings::from_environment() {
+        Ok(settings) => settings,
+        Err(error) => panic!("{error}"),
+    };
+    let (info, time_max) = (harness.info(), harness.case_time_max());
+    let attempt = Attempt::apart(case, move || harness, settings, time_max);
+    let TestPlace { package, target } = place;
+    let test = id.replace('.', "::");
+    let again = format!(
+        "{}cargo test -p {package} --test {target} -- --include-ignored --exact {test}",
+        settings.as_variables()
+    );
+    let report = attempt.report(case, attempt.status(), settings, again);
+    match (report.status, &report.skipped) {
+        (Status::Passed, _) => {}
+        (Status::Skipped, reason) if !report.missed => {
+            // Tests have no other way to say that they were not run.
+            #[allow(clippy::print_stdout, reason = "for whoever runs the test")]
+            {
+                println!("{id}: {}: {}", report.status, reason.as_deref().unwrap_or_default());
+            }
+        }
+        (Status::Skipped, reason) => panic!("{id}: not run: {}", reason.as_deref().unwrap_or_default()),
+        (Status::Failed | Status::Flaky | Status::NotImplemented, _) => {
+            panic!("on {} {}: {}", info.name, info.version, report.in_full())
+        }
     }
-    let seed = std::env::var(SEED).ok().and_then(|seed| seed.parse().ok()).unwrap_or_default();
-    let info = harness.info();
-    let attempt = run_apart(case, move || harness, seed, CASE_TIME_MAX);
-    let status = attempt.status();
-    if status.is_failure() || status == Status::Skipped {
-        let TestPlace { package, target } = place;
-        let test = id.replace('.', "::");
-        let again = format!(
-            "{SEED}={seed} cargo test -p {package} --test {target} -- --include-ignored --exact {test}"
-        );
-        let report = attempt.report(case, status, seed, again);
-        panic!("on {} {}: {}", info.name, info.version, report.in_full());
-    }
+}
+
+/// Panics unless these are the claims of the harness: everything but its gaps. Those of
+/// [`conformance_tests!`](crate::conformance_tests) are named before anything runs, and a case that no claim
+/// stands for is ignored without a word.
+pub fn check_claims<H: StoreHarness>(harness: &H, claims: &[&str]) {
+    let gaps = harness.gaps();
+    let left = Claim::all().filter(|claim| !gaps.iter().any(|gap| gap.claim == *claim));
+    let left: BTreeSet<String> = left.map(|claim| claim.to_string()).collect();
+    let named: BTreeSet<String> = claims.iter().map(|claim| (*claim).to_owned()).collect();
+    let missing: Vec<_> = left.difference(&named).collect();
+    let surplus: Vec<_> = named.difference(&left).collect();
+    assert!(
+        missing.is_empty() && surplus.is_empty(),
+        "the claims are not everything but the gaps of the harness: neither claimed nor a gap are {missing:?}, \
+         claimed and a gap are {surplus:?}"
+    );
 }

@@ -1,21 +1,17 @@
 //! The second door: every case from a program, and a report of it.
 
-use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::channel::oneshot;
-use holdover_core::store::Capabilities;
 
-use crate::case::{Case, Level};
-use crate::cases;
-use crate::gap::Gap;
+use crate::case::Level;
+use crate::conduct::conduct;
 use crate::harness::StoreHarness;
-use crate::latency::Latencies;
-use crate::report::{CaseReport, Report, Run};
-use crate::runner::{Attempt, CASE_TIME_MAX, Status, run_apart};
+use crate::report::{CaseReport, Report};
+use crate::settings::Settings;
 
 /// Runs the cases of the suite against a store, and reports how they went.
 ///
@@ -29,13 +25,29 @@ use crate::runner::{Attempt, CASE_TIME_MAX, Status, run_apart};
 /// # }
 /// ```
 pub struct Suite<H> {
-    make: Arc<dyn Fn() -> H + Send + Sync>,
-    level: Option<Level>,
-    filter: Option<String>,
-    seed: u64,
-    jobs: usize,
-    case_time_max: Duration,
-    again: Option<String>,
+    pub(crate) make: Arc<dyn Fn() -> H + Send + Sync>,
+    pub(crate) level: Option<Level>,
+    pub(crate) filter: Option<String>,
+    pub(crate) settings: Settings,
+    pub(crate) jobs: usize,
+    pub(crate) case_time_max: Option<Duration>,
+    pub(crate) again: Option<String>,
+    pub(crate) tell: Tell,
+}
+
+/// Who is told of each case.
+type Tell = Box<dyn Fn(Progress<'_>) + Send + Sync>;
+
+/// A case that has just ended, and how far the run is with it.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Progress<'a> {
+    /// How the case went.
+    pub case: &'a CaseReport,
+    /// How many cases have ended, this one among them.
+    pub ended: usize,
+    /// How many are run.
+    pub of: usize,
 }
 
 impl<H: StoreHarness> Suite<H> {
@@ -47,10 +59,11 @@ impl<H: StoreHarness> Suite<H> {
             make: Arc::new(make),
             level: None,
             filter: None,
-            seed: 0,
+            settings: Settings::default(),
             jobs,
-            case_time_max: CASE_TIME_MAX,
+            case_time_max: None,
             again: None,
+            tell: Box::new(|_| {}),
         }
     }
 
@@ -74,7 +87,21 @@ impl<H: StoreHarness> Suite<H> {
     /// Sets the order in which cases begin, and what those that draw at random draw.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
+        self.settings.seed = seed;
+        self
+    }
+
+    /// Plays so many scripts in each comparison with the model, in as much more time. Left out: 16.
+    #[must_use]
+    pub fn scripts(mut self, scripts: NonZeroU32) -> Self {
+        self.settings.scripts = scripts;
+        self
+    }
+
+    /// Kills so many processes in each case that kills, in as much more time. Left out: 40.
+    #[must_use]
+    pub fn kills(mut self, kills: NonZeroU32) -> Self {
+        self.settings.kills = kills;
         self
     }
 
@@ -86,14 +113,23 @@ impl<H: StoreHarness> Suite<H> {
     }
 
     /// Sets how long a case may take, in real time, before it counts as hanging and has failed. Left out:
-    /// three minutes.
+    /// as the harness says.
     #[must_use]
     pub fn case_time_max(mut self, time: Duration) -> Self {
-        self.case_time_max = time;
+        self.case_time_max = Some(time);
         self
     }
 
-    /// The command that runs this suite, for the text of failures: ` --filter ID --seed N` is put after it.
+    /// Tells of each case as soon as it has ended, one at a time, in the order in which they end. Cases that are
+    /// skipped before anything runs are not told of.
+    #[must_use]
+    pub fn on_case(mut self, tell: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
+        self.tell = Box::new(tell);
+        self
+    }
+
+    /// The command that runs this suite, for the text of failures: ` --filter ID --seed N` is put after it, and
+    /// ` --scripts N` or ` --kills N` where they were set.
     #[must_use]
     pub fn command(mut self, command: impl Into<String>) -> Self {
         self.again = Some(command.into());
@@ -101,8 +137,12 @@ impl<H: StoreHarness> Suite<H> {
     }
 
     /// Runs the cases. A case that panics or hangs has failed; the others go on. Each has a runtime of its
-    /// own, so it does not matter in which this is called. A case that failed is run once more: if it
-    /// passes then, it is [`Flaky`](Status::Flaky), which is a failure too.
+    /// own, so it does not matter in which this is called. A case that failed is run once more, unless its time
+    /// was over: if it passes then, it is [`Flaky`](crate::Status::Flaky), which is a failure too.
+    ///
+    /// The run is stopped, and has failed, when the harness cannot make an instance, a peer of it, and open it
+    /// again, each once and within the time of a case; and when three cases one after the other had no end in
+    /// their time. [`Report::stopped`] says so.
     ///
     /// # Panics
     /// When no harness can be made to ask what it tests.
@@ -110,123 +150,11 @@ impl<H: StoreHarness> Suite<H> {
         let (tell, told) = oneshot::channel();
         thread::spawn(move || {
             // Nobody listens any more if the caller's future was dropped.
-            let _ = tell.send(self.run_here());
+            let _ = tell.send(conduct(&self));
         });
         match told.await {
             Ok(report) => report,
             Err(_) => panic!("the suite could not be run; what stopped it is on standard error"),
         }
     }
-
-    fn run_here(&self) -> Report {
-        let began = Instant::now();
-        let harness = (self.make)();
-        let (info, gaps) = (harness.info(), harness.gaps());
-        drop(harness);
-        let chosen = choose(self.filter.as_deref());
-        let left_out = cases::all().count() - chosen.len();
-        let skip = |case: &Case| self.reason_to_skip(case, &gaps);
-        let mut to_run: Vec<&'static Case> =
-            chosen.iter().copied().filter(|case| skip(case).is_none()).collect();
-        to_run.sort_by_cached_key(|case| shuffled(self.seed, case.id));
-        let ran = self.run_all(&to_run);
-        let reports =
-            chosen.iter().map(|case| match ran.reports.iter().find(|report| report.id == case.id) {
-                Some(report) => report.clone(),
-                None => CaseReport::skipped(case, skip(case)),
-            });
-        Report::of(Run {
-            store: info,
-            level: self.level.unwrap_or_else(|| highest_claimed(&gaps)),
-            filter: self.filter.clone(),
-            left_out,
-            seed: self.seed,
-            took: began.elapsed(),
-            capabilities: ran.capabilities,
-            latencies: ran.latencies,
-            cases: reports.collect(),
-            gaps,
-        })
-    }
-
-    fn reason_to_skip(&self, case: &Case, gaps: &[Gap]) -> Option<String> {
-        if let Some(gap) = gaps.iter().find(|gap| gap.is_needed_by(case)) {
-            return Some(format!("{} is not claimed: {}", gap.claim, gap.reason));
-        }
-        let above = self.level.is_some_and(|level| case.level > level);
-        above.then(|| format!("{} was not asked for", case.level))
-    }
-
-    /// Runs cases, as many at a time as there are jobs.
-    fn run_all(&self, cases: &[&'static Case]) -> Ran {
-        let (next, ran) = (AtomicUsize::new(0), Mutex::new(Ran::default()));
-        thread::scope(|scope| {
-            for _ in 0..self.jobs.min(cases.len()) {
-                scope.spawn(|| {
-                    while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let (report, attempt) = self.run_case(case);
-                        ran.lock().unwrap_or_else(PoisonError::into_inner).add(report, attempt);
-                    }
-                });
-            }
-        });
-        ran.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn run_case(&self, case: &'static Case) -> (CaseReport, Attempt) {
-        let attempt = || {
-            let make = Arc::clone(&self.make);
-            run_apart(case, move || make(), self.seed, self.case_time_max)
-        };
-        let first = attempt();
-        // The only way to know whether it fails always.
-        let passes_now = first.status() == Status::Failed && attempt().result.is_ok();
-        let status = if passes_now { Status::Flaky } else { first.status() };
-        let (id, seed) = (case.id, self.seed);
-        let again = match &self.again {
-            Some(command) => format!("{command} --filter {id} --seed {seed}"),
-            None => format!("Suite::new(…).filter({id:?}).seed({seed}).run().await"),
-        };
-        (first.report(case, status, seed, again), first)
-    }
-}
-
-/// What came of the cases that were run.
-#[derive(Default)]
-struct Ran {
-    reports: Vec<CaseReport>,
-    latencies: Latencies,
-    capabilities: Option<Capabilities>,
-}
-
-impl Ran {
-    fn add(&mut self, report: CaseReport, attempt: Attempt) {
-        self.reports.push(report);
-        self.latencies.merge(attempt.history.latencies());
-        self.capabilities = self.capabilities.take().or(attempt.capabilities);
-    }
-}
-
-/// The cases that a filter names.
-fn choose(filter: Option<&str>) -> Vec<&'static Case> {
-    let Some(filter) = filter else { return cases::all().collect() };
-    let by: [fn(&Case, &str) -> bool; 3] = [
-        |case, filter| case.id == filter,
-        |case, filter| case.category() == filter,
-        |case, filter| case.id.contains(filter),
-    ];
-    let found = by.map(|is_named| cases::all().filter(|case| is_named(case, filter)).collect::<Vec<_>>());
-    found.into_iter().find(|cases| !cases.is_empty()).unwrap_or_default()
-}
-
-/// The highest level that the store claims together with all below it.
-fn highest_claimed(gaps: &[Gap]) -> Level {
-    let claims = |level: &Level| !gaps.iter().any(|gap| gap.claim == level.to_string());
-    Level::ALL.into_iter().take_while(claims).last().unwrap_or(Level::Core)
-}
-
-/// The place of a case in the order that a seed stands for (FNV-1a over both).
-fn shuffled(seed: u64, id: &str) -> u64 {
-    let bytes = seed.to_le_bytes().into_iter().chain(id.bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }

@@ -7,7 +7,7 @@ use holdover_conformance_tests::{__each_conformance_case, all};
 #[test]
 fn the_macro_makes_a_test_of_every_case() {
     let listed: Vec<(&str, &str)> = __each_conformance_case! { list }.to_vec();
-    let cases: Vec<(&str, String)> = all().map(|case| (case.id, case.claim())).collect();
+    let cases: Vec<(&str, String)> = all().map(|case| (case.id, case.claim().to_string())).collect();
     let listed: BTreeSet<_> = listed.iter().map(|(id, claim)| format!("{claim} {id}")).collect();
     let cases: BTreeSet<_> = cases.iter().map(|(id, claim)| format!("{claim} {id}")).collect();
     let missing: Vec<_> = cases.difference(&listed).collect();

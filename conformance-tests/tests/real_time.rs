@@ -1,41 +1,58 @@
-//! The comparison with the model on a clock that no case moves: without instants, without what time does.
+//! The whole suite on a clock that no case moves, and on a store that waits several times in each call.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
-use async_trait::async_trait;
-use holdover_conformance_tests::{Instance, Status, StoreHarness, StoreInfo, all, run};
-use holdover_store_memory::MemoryStore;
+mod support;
 
-/// The memory store on the machine's clock.
+use std::time::Duration;
+
+use async_trait::async_trait;
+use holdover_conformance_tests::{
+    Capability, ClockControl, Gap, Instance, Level, Status, StoreHarness, StoreInfo, Suite, Verdict,
+};
+use holdover_store_memory::{Limits, MemoryStore};
+use support::Waiting;
+
+/// The memory store on the machine's clock, as if it were asked over a wire.
 struct Harness;
 
 #[async_trait]
 impl StoreHarness for Harness {
-    type Store = MemoryStore;
+    type Store = Waiting<MemoryStore>;
 
     fn info(&self) -> StoreInfo {
-        StoreInfo { name: "real".into(), version: "1".into() }
+        StoreInfo::new("real", "1")
     }
 
-    async fn fresh(&self) -> Instance<MemoryStore> {
-        Instance::new(MemoryStore::new())
+    async fn fresh(&self) -> Instance<Self::Store> {
+        let limits = Limits { payload_bytes_max: 2 << 20, commit_bytes_max: 8 << 20 };
+        Instance::new(Waiting(MemoryStore::with(holdover_store_memory::SystemClock, limits)))
     }
 
-    async fn peer(&self, of: &Instance<MemoryStore>) -> MemoryStore {
-        MemoryStore::clone(of.store())
+    async fn peer(&self, of: &Instance<Self::Store>) -> Self::Store {
+        Self::Store::clone(of.store())
     }
 
-    async fn reopen(&self, of: Instance<MemoryStore>) -> Instance<MemoryStore> {
-        Instance::new(MemoryStore::clone(of.store()))
+    async fn reopen(&self, of: Instance<Self::Store>) -> Instance<Self::Store> {
+        Instance::new(Self::Store::clone(of.store()))
+    }
+
+    fn clock(&self) -> ClockControl {
+        ClockControl::Real { lease: Duration::from_secs(1) }
+    }
+
+    fn gaps(&self) -> Vec<Gap> {
+        let reason = "it keeps nothing beyond its process";
+        vec![Gap::level(Level::Durable, reason), Gap::capability(Capability::ChildProcess, reason)]
     }
 }
 
 #[tokio::test]
-async fn the_comparison_needs_no_virtual_clock() {
-    for id in
-        ["prop.sequential_model_equivalence", "prop.regression_scripts", "prop.op_outcome_coverage_gate"]
-    {
-        let case = all().find(|case| case.id == id).expect("the case");
-        let report = run(case, Harness, 0).await;
-        assert_eq!(report.status, Status::Passed, "{}", report.in_full());
-    }
+async fn a_store_on_a_clock_of_its_own_passes_in_real_time() {
+    let report = Suite::new(|| Harness).jobs(16).run().await;
+    assert_eq!((report.level, report.verdict()), (Level::Core, Verdict::Passed), "{}", report.console());
+    let skipped = report.cases.iter().filter(|case| case.status == Status::Skipped);
+    assert!(skipped.clone().all(|case| case.level == Level::Durable || case.needs.is_some()));
+    let sweep = report.cases.iter().find(|case| case.id == "crash.cancel_sweep_every_mutating_op").unwrap();
+    // One wait for all drops: with one for each it would be minutes.
+    assert!((3_000..60_000).contains(&sweep.milliseconds), "{} ms", sweep.milliseconds);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use holdover_conformance_tests::{
-    ClockControl, Instance, StoreHarness, StoreInfo, VirtualClock, conformance_tests,
+    Capability, ClockControl, Gap, Instance, Level, StoreHarness, StoreInfo, VirtualClock, conformance_tests,
 };
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::payload::Digest;
@@ -26,7 +26,7 @@ impl StoreHarness for Short {
     type Store = ShortPages;
 
     fn info(&self) -> StoreInfo {
-        StoreInfo { name: "short-pages".into(), version: "1".into() }
+        StoreInfo::new("short-pages", "1")
     }
 
     async fn fresh(&self) -> Instance<ShortPages> {
@@ -42,7 +42,12 @@ impl StoreHarness for Short {
     }
 
     fn clock(&self) -> ClockControl {
-        ClockControl::Virtual(self.clock.clone())
+        ClockControl::with(self.clock.clone())
+    }
+
+    fn gaps(&self) -> Vec<Gap> {
+        let reason = "it keeps nothing beyond its process";
+        vec![Gap::level(Level::Durable, reason), Gap::capability(Capability::ChildProcess, reason)]
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_conformance_tests::{Status, all, run, serve_child};
+use holdover_conformance_tests::{Settings, Status, all, run, serve_child};
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, MessageSeq, SessionKey, Version};
 use holdover_core::store::*;
 use holdover_core::time::Timestamp;
@@ -56,19 +56,21 @@ async fn child() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_program_to_kill_nothing_is_said() {
     let case = all().find(|case| case.id == "crash.sigkill_acked_is_durable").expect("the case");
-    let report = run(case, SqliteHarness::in_folder(std::env::temp_dir()), 0).await;
+    let report = run(case, SqliteHarness::in_folder(std::env::temp_dir()), Settings::default()).await;
     let reason = Some("the harness starts no child process");
     assert_eq!((report.status, report.skipped.as_deref()), (Status::Skipped, reason));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_that_is_acknowledged_before_it_is_written_is_missed() {
-    let case = all().find(|case| case.id == "crash.sigkill_acked_is_durable").expect("the case");
-    let harness = SqliteHarness::in_folder(std::env::temp_dir()).child_program(this_program);
-    let report = run(case, harness, 0).await;
-    assert_eq!(report.status, Status::Failed, "{report:#?}");
-    let found = report.failure.expect("a failure").found;
-    assert!(found.contains("commits that were acknowledged"), "{found}");
+    for id in ["crash.sigkill_acked_is_durable", "crash.sigkill_never_partial_commit"] {
+        let case = all().find(|case| case.id == id).expect("the case");
+        let harness = SqliteHarness::in_folder(std::env::temp_dir()).child_program(this_program);
+        let report = run(case, harness, Settings::default()).await;
+        assert_eq!(report.status, Status::Failed, "{report:#?}");
+        let found = report.failure.expect("a failure").found;
+        assert!(found.contains("commits that were acknowledged"), "{found}");
+    }
 }
 
 #[async_trait]

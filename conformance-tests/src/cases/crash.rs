@@ -7,9 +7,11 @@ use holdover_core::store::{ClaimOutcome, Delivery, SessionStatus, StateStore};
 use crate::bench::{Bench, Handle, nobody};
 use crate::case::cases;
 use crate::difference::differences;
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
+use crate::failure::{CaseResult, Failure, ensure_eq, want};
 use crate::fixture::{commit, message};
-use crate::ops::{Ask, Op, PollAtMost, Scene, Stage};
+use crate::ops::{Op, Stage};
+use crate::poll::PollAtMost;
+use crate::scene::{Ask, Scene};
 use crate::snapshot::load;
 
 cases! {
@@ -26,65 +28,69 @@ const SETTLE_MAX: Duration = Duration::from_secs(20);
 
 async fn cancel_sweep_every_mutating_op(t: Bench) -> CaseResult {
     let capabilities = t.store.capabilities();
+    let peer = t.peer().await;
+    let mut dropped = Vec::new();
     for op in Op::ALL.into_iter().filter(|op| op.is_declared(&capabilities)) {
-        sweep(&t, op).await.map_err(|failure| failure.within(format!("{op:?}")))?;
+        sweep(&t, &peer, op, &mut dropped).await.map_err(|failure| failure.within(format!("{op:?}")))?;
+    }
+    if dropped.is_empty() {
+        return Err(Failure::moot("this store never waits: no operation can be dropped in the middle"));
+    }
+    // Nothing is locked for longer than the lease, which all of them wait for together.
+    t.advance(t.lease() * 3).await;
+    for Dropped { scene, op, polls } in &dropped {
+        t.forget_history();
+        let went = goes_on(&t, &peer, scene, *op).await;
+        went.map_err(|failure| failure.within(format!("{op:?} after {polls} polls")))?;
     }
     Ok(())
 }
 
-/// Drops `op` after 1, 2, 3, … polls, each time in a store of its own, until it ends by itself.
-async fn sweep(t: &Bench, op: Op) -> CaseResult {
-    let ask = Ask { tag: "swept", lease: t.lease() };
-    let scene = Scene::new(t.lease());
-    let whole = t.another().await;
-    scene.prepare(&whole, op.stage()).await?;
-    let before = scene.snapshot(&whole.store).await?;
-    scene.perform(whole.store.clone(), op, ask).await?;
-    let after = scene.snapshot(&whole.store).await?;
-    let changes = ![Op::CheckInterrupt].contains(&op);
-    ensure!(!changes || before != after, "expected the operation to change something");
+/// An operation that was dropped while it waited, and then repeated.
+struct Dropped {
+    scene: Scene,
+    op: Op,
+    polls: usize,
+}
 
-    let mut dropped = 0;
+/// Drops `op` after 1, 2, 3, … polls, each time in a scene of its own, until it ends by itself.
+async fn sweep(t: &Bench, peer: &Handle, op: Op, dropped: &mut Vec<Dropped>) -> CaseResult {
     for polls in 1..=POLLS_MAX {
-        let bench = t.another().await;
-        scene.prepare(&bench, op.stage()).await?;
-        let peer = bench.peer().await;
-        let at_start = scene.snapshot(&peer).await?;
-        ensure_eq!(at_start, before, "the session before the operation");
-        let ended = PollAtMost::new(polls, scene.perform(bench.store.clone(), op, ask)).await;
-        settles(&peer, &scene, &before, &after, ended.is_some())
-            .await
-            .map_err(|failure| failure.within(format!("after {polls} polls")))?;
-        // What was dropped may still be on its way through this handle: another write comes after it.
-        bench.store.deliver(&nobody(), message("after")).await?;
-        settles(&peer, &scene, &before, &after, ended.is_some())
-            .await
-            .map_err(|failure| failure.within("later"))?;
-        // Repeated, it completes.
-        scene.perform(peer.clone(), op, ask).await?;
-        ensure_eq!(
-            scene.snapshot(&peer).await?,
-            after,
-            "the session after the repeat, dropped at poll {polls}"
-        );
-        goes_on(&bench, &peer, &scene, op)
-            .await
-            .map_err(|failure| failure.within(format!("after {polls} polls")))?;
-        match ended {
-            Some(answer) => {
-                answer?;
-                // Each shorter try was dropped while the operation was pending; or it never is.
-                ensure_eq!(
-                    dropped,
-                    polls - 1,
-                    "tries dropped at a pending point, of an operation of {polls} polls"
-                );
-                return Ok(());
-            }
-            None => dropped += 1,
+        let scene = Scene::new(t.lease());
+        t.forget_history();
+        let swept = drop_at(t, peer, &scene, op, polls).await;
+        if swept.map_err(|failure| failure.within(format!("after {polls} polls")))? {
+            return Ok(());
         }
+        dropped.push(Dropped { scene, op, polls });
     }
-    Err(Failure::new(format!("expected an end after at most {POLLS_MAX} polls\n    found none")))
+    Err(Failure::new(format!("expected an end after at most {POLLS_MAX} polls\n    found    none")))
+}
+
+/// Drops `op` after so many polls and repeats it. Answers whether it had ended by itself.
+async fn drop_at(t: &Bench, peer: &Handle, scene: &Scene, op: Op, polls: usize) -> CaseResult<bool> {
+    let mut model = scene.prepare(&t.store, op.stage()).await?;
+    let request = scene.request(op, Ask { tag: "swept", lease: t.lease() });
+    let before = scene.snapshot_of(&model);
+    let expected = scene.ask_model(&mut model, &request);
+    let after = scene.snapshot_of(&model);
+    ensure_eq!(scene.snapshot(peer).await?, before, "the session before the operation");
+
+    let ended = PollAtMost::new(polls, scene.ask(&t.store, &request)).await;
+    settles(peer, scene, &before, &after, ended.is_some()).await?;
+    // What was dropped may still be on its way through this handle: another write comes after it.
+    t.store.deliver(&nobody(), message("after")).await?;
+    settles(peer, scene, &before, &after, ended.is_some())
+        .await
+        .map_err(|failure| failure.within("later"))?;
+    let has_ended = ended.is_some();
+    if let Some(answer) = ended {
+        ensure_eq!(answer?, expected, "the answer of an operation that was not dropped");
+    }
+    // Repeated, it completes.
+    scene.ask(peer, &request).await?;
+    ensure_eq!(scene.snapshot(peer).await?, after, "the session after the repeat");
+    Ok(has_ended)
 }
 
 /// The peer sees all of it or nothing. What was dropped may go on for a while, so a read that spans
@@ -118,11 +124,10 @@ fn neither(before: &str, after: &str, found: CaseResult<String>) -> Failure {
     }
 }
 
-/// Nothing is locked for longer than the lease: a peer takes the session and goes on.
+/// A peer takes the session and goes on.
 async fn goes_on(bench: &Bench, peer: &Handle, scene: &Scene, op: Op) -> CaseResult {
-    bench.advance(bench.lease() * 3).await;
     if [Op::Delete, Op::Purge].contains(&op) {
-        scene.next_life().prepare(bench, Stage::Failed).await?;
+        scene.next_life().prepare(&bench.store, Stage::Failed).await?;
     }
     let target = scene.target();
     let work = async {

@@ -13,7 +13,7 @@ use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
 use crate::fixture::{
     bytes, checkpoint, commit, fresh_id, fresh_incarnation, inline, key, message, new_fork,
 };
-use crate::ops::PollAtMost;
+use crate::poll::PollAtMost;
 use crate::snapshot::{Snapshot, snapshot};
 
 cases! {

@@ -11,6 +11,7 @@ use crate::case::cases;
 use crate::child::{self, ROUND, SAYS};
 use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
 use crate::fixture::texts;
+use crate::random::drawn;
 use crate::snapshot::{Snapshot, snapshot};
 
 cases! {
@@ -24,8 +25,6 @@ cases! {
         "StateStore: a write is applied wholly or not at all, and nothing stays locked (INV-04, INV-05)";
 }
 
-/// How often each case kills, unless the variable `HOLDOVER_KILLS` says so.
-const KILLS: u64 = 40;
 /// The acknowledgements after which the child is killed at once: 1, 2, … and again.
 const ACKNOWLEDGED_MAX: u64 = 5;
 /// The longest time from an acknowledgement to the kill at an instant drawn at random.
@@ -47,12 +46,12 @@ async fn sigkill_never_partial_commit(t: Bench) -> CaseResult {
 
 /// Kills a child in each round: so long after so many acknowledgements.
 async fn sweep(t: &Bench, when: impl Fn(u64) -> (u64, Duration)) -> CaseResult {
-    let kills = std::env::var("HOLDOVER_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
+    let kills = u64::from(t.settings().kills.get());
     let mut in_commit = 0;
     for round in 0..kills {
         let (after, then) = when(round);
         let Some(command) = t.child() else {
-            return Err(Failure::skipped("the harness starts no child process"));
+            return Err(Failure::not_run("the harness starts no child process"));
         };
         let killed = tokio::task::spawn_blocking(move || kill(command, round, after, then)).await;
         let killed = killed.map_err(|error| Failure::new(format!("no child was killed: {error}")))??;
@@ -225,12 +224,4 @@ fn whole(found: &Snapshot, commits: u64) -> CaseResult {
 fn dense(mut numbers: impl Iterator<Item = u64>) -> bool {
     let mut next = 1_u64..;
     numbers.all(|number| next.next() == Some(number))
-}
-
-/// A number that a seed and a round stand for (SplitMix64).
-fn drawn(seed: u64, round: u64) -> u64 {
-    let mut mixed = seed.wrapping_add((round + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }

@@ -1,18 +1,17 @@
 //! Two at once: the outcome is that of one order or the other.
 
-use futures::future::join_all;
+mod pairs;
+
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{
     ClaimOutcome, Commit, CommitOutcome, DeleteOutcome, Deletion, Delivery, InterruptOutcome, LeaseOutcome,
     SessionStatus, StateStore,
 };
 
-use crate::bench::{Bench, Handle, race};
+use crate::bench::{Bench, race};
 use crate::case::cases;
-use crate::difference::differences;
 use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
 use crate::fixture::{answer, approval, commit, id, inline, message, release_to, soft, suspended};
-use crate::ops::{Ask, Op, Scene, Stage};
 
 cases! {
     race.op_pair_matrix: Distributed Property,
@@ -46,100 +45,9 @@ cases! {
 }
 
 const ROUNDS: usize = 25;
-/// How often each pair is raced: each of the two first, once.
-const PAIR_ROUNDS: usize = 2;
-/// How many pairs are on their way at one time, in a store of their own.
-const PAIRS_AT_ONCE: usize = 24;
 
 async fn op_pair_matrix(t: Bench) -> CaseResult {
-    let capabilities = t.store.capabilities();
-    let all: Vec<Op> = Op::ALL.into_iter().filter(|op| op.is_declared(&capabilities)).collect();
-    let mut pairs = Vec::new();
-    for (index, first) in all.iter().enumerate() {
-        for second in &all[index..] {
-            for stage in [Stage::Empty, Stage::Failed, Stage::Due, Stage::Running] {
-                // On an empty stage, and on one that is due, only what is made for it does anything new.
-                let of_stage = [first, second].iter().any(|op| op.stage() == stage);
-                if of_stage || [Stage::Failed, Stage::Running].contains(&stage) {
-                    pairs.push((stage, *first, *second));
-                }
-            }
-        }
-    }
-    for some in pairs.chunks(PAIRS_AT_ONCE) {
-        let t = t.another().await;
-        let peers = t.peers(2).await;
-        let tried = some.iter().map(|(stage, first, second)| one_pair(&t, &peers, *stage, [*first, *second]));
-        for (tried, (stage, first, second)) in join_all(tried).await.into_iter().zip(some) {
-            tried.map_err(|failure| failure.within(format!("{first:?} beside {second:?}, {stage:?}")))?;
-        }
-    }
-    Ok(())
-}
-
-/// What two operations answer, and what is there afterwards.
-type Outcome = ([String; 2], String);
-
-/// Races two operations, each on either peer, and compares with one order and the other.
-async fn one_pair(t: &Bench, peers: &[Handle], stage: Stage, pair: [Op; 2]) -> CaseResult {
-    // Nobody waits for these leases, and none may end before the race.
-    let lease = t.lease() * 100;
-    let asks = [Ask { tag: "a", lease }, Ask { tag: "b", lease }];
-    let one = in_order(t, stage, pair, asks, [0, 1]).await?;
-    let mut other: Option<Outcome> = None;
-    for round in 0..PAIR_ROUNDS {
-        let scene = Scene::new(lease);
-        scene.prepare(t, stage).await?;
-        // Whoever is let go first has a head start: each in turn.
-        let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
-        let raced = race(peers.to_vec(), |place, peer| {
-            let (scene, index) = (scene.clone(), order[place]);
-            Box::pin(async move { scene.perform(peer, pair[index], asks[index]).await })
-        });
-        let mut answers = [String::new(), String::new()];
-        for (index, answer) in order.into_iter().zip(raced.await?) {
-            answers[index] = answer;
-        }
-        let found = (answers, scene.snapshot(&t.store).await?);
-        if found == one {
-            continue;
-        }
-        let other = match &mut other {
-            Some(other) => other,
-            unknown @ None => unknown.insert(in_order(t, stage, pair, asks, [1, 0]).await?),
-        };
-        if found != *other {
-            let found = shown_outcome(&found);
-            let [one, other] = [&one, &*other].map(|order| differences(&shown_outcome(order), &found));
-            return Err(Failure::new(format!(
-                "expected one order or the other\n    found neither: first before second (-) and found (+) differ in\n{one}\n    \
-                 second before first (-) and found (+) differ in\n{other}"
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Both answers and the session after them.
-fn shown_outcome((answers, session): &Outcome) -> String {
-    let [first, second] = answers;
-    format!("first answered {first}, second answered {second}, and then {session}")
-}
-
-async fn in_order(
-    t: &Bench,
-    stage: Stage,
-    pair: [Op; 2],
-    asks: [Ask; 2],
-    order: [usize; 2],
-) -> CaseResult<Outcome> {
-    let scene = Scene::new(asks[0].lease);
-    scene.prepare(t, stage).await?;
-    let mut answers = [String::new(), String::new()];
-    for index in order {
-        answers[index] = scene.perform(t.store.clone(), pair[index], asks[index]).await?;
-    }
-    Ok((answers, scene.snapshot(&t.store).await?))
+    pairs::race_every_pair(&t).await
 }
 
 /// A session that a run holds, for each round.

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::{Counts, Report, SUITE_VERSION, Verdict};
-use crate::runner::Status;
+use crate::status::Status;
 
 impl Report {
     /// The report as text for a terminal. What passed is only counted; what failed is shown in full after
     /// the counts; the last line is the verdict.
     pub fn console(&self) -> String {
-        let mut text = format!("{}, suite {SUITE_VERSION}, seed {}\n\n", self.tested(), self.seed);
+        let mut text = format!("{}, suite {SUITE_VERSION}, {}\n\n", self.tested(), self.settings);
         for (category, cases) in self.categories() {
             let counts = Counts::of(cases.iter().copied());
             let _ = writeln!(text, "{category:<12}{}", in_words(counts));
@@ -23,6 +23,9 @@ impl Report {
             let _ = write!(text, "\n{}", case.in_full());
         }
         text.push('\n');
+        if let Some(stopped) = &self.stopped {
+            let _ = writeln!(text, "STOPPED: {stopped}\n");
+        }
         for level in &self.levels {
             let counts = Counts { passed: level.passed, failed: level.failed, skipped: level.skipped };
             let _ = write!(text, "{:<12}{:<11} {}", level.level, level.verdict, in_words(counts));

@@ -6,7 +6,7 @@ use quick_xml::Writer;
 use quick_xml::events::BytesText;
 
 use super::{CaseReport, Counts, Report};
-use crate::runner::Status;
+use crate::status::Status;
 
 type Xml = Writer<Vec<u8>>;
 
@@ -67,9 +67,12 @@ impl Report {
     fn write_properties(&self, xml: &mut Xml) -> io::Result<()> {
         let properties = [
             ("suite", self.suite.clone()),
-            ("seed", self.seed.to_string()),
+            ("seed", self.settings.seed.to_string()),
+            ("scripts", self.settings.scripts.to_string()),
+            ("kills", self.settings.kills.to_string()),
             ("level", self.level.to_string()),
             ("verdict", self.verdict.to_string()),
+            ("stopped", self.stopped.clone().unwrap_or_default()),
         ];
         xml.create_element("properties").write_inner_content(|xml| {
             properties.iter().try_for_each(|(name, value)| {

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use holdover_core::store::{Capabilities, CommitSurvives, SharedBy};
 
 use super::{Counts, Report, SUITE_VERSION};
-use crate::runner::Status;
+use crate::case::Capability;
+use crate::status::Status;
 
 impl Report {
     /// The report as a page of Markdown. Without seed and times, so that two runs with the same outcome
@@ -16,7 +17,7 @@ impl Report {
             self.store.name, self.level, self.verdict, self.store.version,
         );
         if let Some(capabilities) = &self.capabilities {
-            let _ = write!(text, "\n{}\n", promise(capabilities));
+            let _ = write!(text, "\n{}\n", promise(capabilities, self.killed()));
         }
         text.push_str("\n| level | verdict | passed | failed | skipped |\n|---|---|---:|---:|---:|\n");
         for one in &self.levels {
@@ -32,9 +33,19 @@ impl Report {
         text
     }
 
+    /// Whether every case that kills a process was run and passed.
+    fn killed(&self) -> bool {
+        let mut kills =
+            self.cases.iter().filter(|case| case.needs == Some(Capability::ChildProcess)).peekable();
+        kills.peek().is_some() && kills.all(|case| case.status == Status::Passed)
+    }
+
     fn gaps_and_failures(&self, text: &mut String) {
         if let Some(filter) = &self.filter {
             let _ = write!(text, "\nOnly {}: {} cases were left out.\n", code(filter), self.left_out);
+        }
+        if let Some(stopped) = &self.stopped {
+            let _ = write!(text, "\nStopped: {stopped}.\n");
         }
         if !self.gaps.is_empty() {
             text.push_str("\n## Not claimed\n\n");
@@ -58,21 +69,26 @@ impl Report {
     }
 }
 
-/// What a store promises, in a sentence.
-fn promise(capabilities: &Capabilities) -> String {
-    let survives = match capabilities.commit_survives {
-        CommitSurvives::Nothing => "does not survive its process",
-        CommitSurvives::ProcessKill => "survives the death of its process",
-        CommitSurvives::PowerCut => "survives a power cut",
-        CommitSurvives::Failover => "survives the loss of its server",
+/// What a store promises, in a sentence, and which of it no case has checked.
+fn promise(capabilities: &Capabilities, killed: bool) -> String {
+    // Whether a process was killed and another one found everything.
+    let (survives, checked) = match capabilities.commit_survives {
+        CommitSurvives::Nothing => ("does not survive its process", true),
+        CommitSurvives::ProcessKill => ("survives the death of its process", killed),
+        CommitSurvives::PowerCut => ("survives a power cut", false),
+        CommitSurvives::Failover => ("survives the loss of its server", false),
     };
-    let shared = match capabilities.shared_by {
-        SharedBy::Process => "handles within one process",
-        SharedBy::Machine => "the processes of one machine",
-        SharedBy::Network => "many machines",
+    let survives = format!("an acknowledged commit {survives}{}", own_word(checked));
+    let (shared, checked) = match capabilities.shared_by {
+        SharedBy::Process => ("handles within one process", true),
+        SharedBy::Machine => ("the processes of one machine", killed),
+        SharedBy::Network => ("many machines", false),
     };
-    let backend = &capabilities.backend;
-    format!("{backend}: an acknowledged commit {survives}; the data is shared by {shared}.")
+    format!("{}: {survives}; the data is shared by {shared}{}.", capabilities.backend, own_word(checked))
+}
+
+fn own_word(checked: bool) -> &'static str {
+    if checked { "" } else { " (the store's own word: no case checked it)" }
 }
 
 fn code(text: &str) -> String {

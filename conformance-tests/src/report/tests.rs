@@ -5,6 +5,8 @@ use std::time::Duration;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
+use holdover_core::store::{CommitSurvives, SharedBy};
+
 use super::*;
 
 fn case(id: &str, level: Level, status: Status) -> CaseReport {
@@ -26,17 +28,19 @@ fn case(id: &str, level: Level, status: Status) -> CaseReport {
         status,
         milliseconds: 1_234,
         skipped: (status == Status::Skipped).then(|| "why <not>".into()),
+        missed: status == Status::Skipped,
         failure: status.is_failure().then_some(failure),
     }
 }
 
 fn report(level: Level, cases: Vec<CaseReport>) -> Report {
     Report::of(Run {
-        store: StoreInfo { name: "a<b".into(), version: "1".into() },
+        store: StoreInfo::new("a<b", "1"),
         level,
         filter: None,
         left_out: 0,
-        seed: 1,
+        settings: Settings { seed: 1, ..Settings::default() },
+        stopped: None,
         took: Duration::from_millis(1_500),
         capabilities: None,
         latencies: Latencies::default(),
@@ -99,13 +103,55 @@ fn every_status_but_passed_keeps_a_level_from_passing() {
 
 #[test]
 fn an_optional_capability_counts_only_when_it_is_run() {
-    let optional =
-        |status| CaseReport { needs: Some(Capability::ChangeHints), ..case("a.b", Level::Core, status) };
+    let optional = |status| CaseReport {
+        needs: Some(Capability::ChangeHints),
+        missed: false,
+        ..case("a.b", Level::Core, status)
+    };
     let verdict = |status| {
         report(Level::Core, vec![case("a.a", Level::Core, Status::Passed), optional(status)]).verdict()
     };
     assert_eq!(verdict(Status::Skipped), Verdict::Passed);
     assert_eq!(verdict(Status::Failed), Verdict::Failed);
+}
+
+#[test]
+fn a_case_that_has_nothing_to_find_out_is_not_missed() {
+    let moot = CaseReport { missed: false, ..case("a.b", Level::Core, Status::Skipped) };
+    let cases = vec![case("a.a", Level::Core, Status::Passed), moot];
+    assert_eq!(report(Level::Core, cases).verdict(), Verdict::Passed);
+}
+
+#[test]
+fn only_a_killed_process_shows_that_a_commit_survives_one() {
+    let page = |status| {
+        let kill =
+            CaseReport { needs: Some(Capability::ChildProcess), ..case("a.b", Level::Durable, status) };
+        let mut report = report(Level::Durable, vec![case("a.a", Level::Core, Status::Passed), kill]);
+        report.capabilities = Some(Capabilities {
+            backend: "disk".into(),
+            commit_survives: CommitSurvives::ProcessKill,
+            shared_by: SharedBy::Network,
+            change_hints_across_processes: false,
+            forks: true,
+            retention: true,
+            payload_bytes_max: 1,
+            commit_bytes_max: 1,
+            settings: Vec::new(),
+        });
+        (report.verdict(), report.markdown())
+    };
+    let (verdict, text) = page(Status::Passed);
+    assert_eq!(verdict, Verdict::Passed);
+    assert!(
+        text.contains(
+            "survives the death of its process; the data is shared by many machines (the store's own word"
+        ),
+        "{text}"
+    );
+    let (verdict, text) = page(Status::Skipped);
+    assert_eq!(verdict, Verdict::Incomplete);
+    assert!(text.contains("survives the death of its process (the store's own word"), "{text}");
 }
 
 #[test]

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{CaseReport, Counts};
 use crate::case::Level;
-use crate::runner::Status;
+use crate::status::Status;
 
 /// What a run says about a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Verdict {
     /// Every case of the level and of those below it was run and passed.
     Passed,
@@ -48,8 +49,8 @@ pub struct LevelReport {
     pub incomplete: Option<String>,
 }
 
-/// What these cases say about `level`. Cases of optional capabilities count when they are run, and are
-/// missed by nobody when they are not.
+/// What these cases say about `level`. Cases of optional capabilities count when they are run, and are not
+/// missed when they are not.
 pub(super) fn judge(level: Level, cases: &[CaseReport], left_out: usize, filtered: bool) -> LevelReport {
     let needed = || cases.iter().filter(|case| case.level <= level);
     let failed = needed().any(|case| case.status.is_failure());
@@ -63,9 +64,10 @@ pub(super) fn judge(level: Level, cases: &[CaseReport], left_out: usize, filtere
     LevelReport { level, verdict, passed, failed, skipped, incomplete }
 }
 
-/// The verdict on the level that was asked for: its own, unless a case above it was run and failed.
-pub(super) fn overall(level: Level, levels: &[LevelReport], cases: &[CaseReport]) -> Verdict {
-    if cases.iter().any(|case| case.status.is_failure()) {
+/// The verdict on the level that was asked for: its own, unless a case above it was run and failed, or the run
+/// was stopped.
+pub(super) fn overall(level: Level, levels: &[LevelReport], cases: &[CaseReport], stopped: bool) -> Verdict {
+    if stopped || cases.iter().any(|case| case.status.is_failure()) {
         return Verdict::Failed;
     }
     let asked = levels.iter().find(|one| one.level == level);
@@ -81,7 +83,7 @@ fn why_incomplete<'a>(
         return Some(format!("the filter left {left_out} cases out"));
     }
     let ran = needed.clone().filter(|case| case.status != Status::Skipped).count();
-    let skipped = needed.filter(|case| case.status == Status::Skipped && case.needs.is_none());
+    let skipped = needed.filter(|case| case.missed);
     let reasons: Vec<&str> =
         skipped.map(|case| case.skipped.as_deref().unwrap_or("no reason given")).collect();
     match reasons.first() {

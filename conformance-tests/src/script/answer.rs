@@ -7,6 +7,8 @@ use holdover_core::store::{
     StageOutcome, StoreError, StoreErrorKind, StoredEvent, StoredItem, StoredMessage,
 };
 
+use crate::failure::CaseResult;
+
 /// What one request is answered.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Answer {
@@ -45,8 +47,14 @@ pub(crate) enum Shown {
 }
 
 impl Answer {
-    pub(super) fn of<T>(answer: Result<T, StoreError>, outcome: impl FnOnce(T) -> Self) -> Self {
-        answer.map_or_else(|error| Self::refused(&error), outcome)
+    /// `Err`: the store does not have the operation.
+    #[track_caller]
+    pub(super) fn of<T>(answer: Result<T, StoreError>, outcome: impl FnOnce(T) -> Self) -> CaseResult<Self> {
+        match answer {
+            Ok(answer) => Ok(outcome(answer)),
+            Err(error) if error.kind == StoreErrorKind::Unsupported => Err(error.into()),
+            Err(error) => Ok(Self::refused(&error)),
+        }
     }
 
     pub(super) fn refused(error: &StoreError) -> Self {

@@ -89,7 +89,7 @@ const REACHABLE: &[(&str, Needs, &[&str])] = &[
 pub(crate) struct Coverage(BTreeSet<(&'static str, &'static str)>);
 
 /// An operation and the name of its answer.
-type Reached = (&'static str, &'static str);
+pub(crate) type Reached = (&'static str, &'static str);
 
 impl Coverage {
     pub(crate) fn note(&mut self, request: &Request, answer: &Answer) {
@@ -115,40 +115,5 @@ impl Coverage {
             REACHABLE.iter().any(|(row, _, names)| row == operation && names.contains(name))
         };
         self.0.iter().filter(|reached| !declared(reached)).copied().collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::strategy::{Strategy, ValueTree};
-    use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-    use proptest_state_machine::ReferenceStateMachine;
-
-    use super::*;
-    use crate::script::{Play, Scripts};
-
-    #[test]
-    fn scripts_reach_everything_under_any_seed() {
-        let powers = Powers { forks: true, retention: true, moves_time: true };
-        for seed in 0..2_u8 {
-            let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
-            let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-            let mut reached = Coverage::default();
-            let mut scripts = 0;
-            while !reached.missing(powers).is_empty() {
-                scripts += 1;
-                assert!(scripts < 150, "seed {seed}: {:?}", reached.missing(powers));
-                let tree = Scripts::sequential_strategy(40..=80).new_tree(&mut runner).unwrap();
-                let (mut play, steps, _): (Play, _, _) = tree.current();
-                for (_, op) in steps {
-                    if play.pass(&op).is_none()
-                        && let Some((request, answer)) = play.ask(&op)
-                    {
-                        reached.note(&request, &answer);
-                    }
-                }
-            }
-            assert_eq!(reached.undeclared(), []);
-        }
     }
 }

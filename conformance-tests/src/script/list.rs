@@ -12,6 +12,14 @@ pub(crate) fn list<T, const N: usize>(items: [T; N]) -> List<T> {
     List(items.into())
 }
 
+impl<T: fmt::Debug> List<T> {
+    /// As the code that makes it, a line for each item, to be kept among the regressions.
+    pub(crate) fn as_code(&self) -> String {
+        let items = self.iter().map(|item| format!("        {item:?},\n"));
+        format!("    list([\n{}    ])", items.collect::<String>())
+    }
+}
+
 impl<T> Deref for List<T> {
     type Target = [T];
 

@@ -2,6 +2,7 @@
 //! that a script stays one when operations are taken out of it.
 
 mod answer;
+mod cover;
 mod coverage;
 mod draw;
 mod list;
@@ -11,8 +12,9 @@ mod resolve;
 mod words;
 
 pub(crate) use answer::Answer;
-pub(crate) use coverage::Coverage;
-pub(crate) use draw::Scripts;
+pub(crate) use cover::{cover, runner, strategy};
+pub(crate) use coverage::{Coverage, Reached};
+use draw::Scripts;
 pub(crate) use list::{List, list};
 pub(crate) use play::{Play, Powers};
 pub(crate) use request::Request;

@@ -113,9 +113,9 @@ impl Request {
         }
     }
 
-    /// Asks a store. `Err`: a walk had no end, or was refused in the middle.
+    /// Asks a store. `Err`: it does not have the operation, or a walk had no end or was refused in the middle.
     pub(crate) async fn ask(&self, store: &Handle) -> CaseResult<Answer> {
-        Ok(match self.clone() {
+        match self.clone() {
             Self::Create(new) => Answer::of(store.create_session(new).await, Answer::Create),
             Self::Delete(key, deletion) => {
                 Answer::of(store.delete_session(&key, deletion).await, Answer::Delete)
@@ -149,7 +149,7 @@ impl Request {
             Self::Purge(rule) => match rule.check() {
                 // What has no meaning is refused; the rest is walked to its end.
                 Err(_) => Answer::of(store.purge(&rule).await, Answer::Purge),
-                Ok(_) => Answer::Purge(removed(store, &rule).await?),
+                Ok(_) => Ok(Answer::Purge(removed(store, &rule).await?)),
             },
             Self::Load(key) => {
                 Answer::of(store.load_session(&key).await, |session| Answer::Load(session.map(Box::new)))
@@ -157,38 +157,38 @@ impl Request {
             Self::ListSessions(tenant) => {
                 let mut query = SessionQuery::all(tenant);
                 query.page.limit = std::num::NonZeroU32::new(2);
-                Answer::ListSessions(walk_sessions(store, query).await?)
+                Ok(Answer::ListSessions(walk_sessions(store, query).await?))
             }
             Self::ListPending(tenant) => {
-                Answer::ListPending(walk_pending(store, PendingQuery::all(tenant)).await?)
+                Ok(Answer::ListPending(walk_pending(store, PendingQuery::all(tenant)).await?))
             }
             Self::ReadMessages(key, range) => match store.read_messages(&key, &[range]).await {
-                Err(error) => Answer::refused(&error),
-                Ok(_) => Answer::ReadMessages(walk_messages(store, &key, &[range]).await?),
+                Err(error) => Ok(Answer::refused(&error)),
+                Ok(_) => Ok(Answer::ReadMessages(walk_messages(store, &key, &[range]).await?)),
             },
             Self::ReadInbox(key, after, limit) => match store.read_inbox(&key, after, limit).await {
-                Err(error) => Answer::refused(&error),
+                Err(error) => Ok(Answer::refused(&error)),
                 Ok(_) => {
                     let mut items = walk_items(store, &key, after, limit).await?;
                     items.truncate(limit as usize);
-                    Answer::ReadInbox(items)
+                    Ok(Answer::ReadInbox(items))
                 }
             },
             Self::ReadEvents(key, after, limit) => {
                 Answer::of(up_to(store, &key, &after, limit).await, Answer::read_events)
             }
             Self::ListRuns(key) => match store.list_runs(&key, Default::default()).await {
-                Err(error) => Answer::refused(&error),
-                Ok(_) => Answer::ListRuns(all_runs(store, &key).await?),
+                Err(error) => Ok(Answer::refused(&error)),
+                Ok(_) => Ok(Answer::ListRuns(all_runs(store, &key).await?)),
             },
             Self::ListCheckpoints(key) => {
                 let query = holdover_core::store::CheckpointQuery::all(key.clone());
                 match store.list_checkpoints(&query).await {
-                    Err(error) => Answer::refused(&error),
-                    Ok(_) => Answer::ListCheckpoints(all_checkpoints(store, &key).await?),
+                    Err(error) => Ok(Answer::refused(&error)),
+                    Ok(_) => Ok(Answer::ListCheckpoints(all_checkpoints(store, &key).await?)),
                 }
             }
-        })
+        }
     }
 
     /// Asks the model: what has no meaning is refused before anything is looked at.

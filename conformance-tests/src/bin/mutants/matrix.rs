@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use holdover_conformance_tests::{Capability, Case, Level, all, run};
+use holdover_conformance_tests::{Capability, Case, CaseReport, Level, Settings, Status, all, run};
 
 use crate::fault::Mutant;
 use crate::store::{Budget, Harness};
@@ -19,14 +19,30 @@ const OPERATIONS_BESIDE: u64 = 2_000;
 /// How long a case may wait when nothing moves any more. Time stands still while something does.
 const CASE_TIME_MAX: Duration = Duration::from_secs(600);
 
-/// The seed of every case.
-pub(crate) const SEED: u64 = 0;
-
 /// A broken store and the cases that kill it.
 pub(crate) struct Row {
     pub(crate) mutant: &'static Mutant,
     /// In the order of the suite.
-    pub(crate) killers: Vec<&'static str>,
+    pub(crate) killers: Vec<Killer>,
+}
+
+/// A case that a broken store does not pass.
+pub(crate) struct Killer {
+    pub(crate) id: &'static str,
+    pub(crate) how: How,
+}
+
+/// How a case notices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum How {
+    /// It looked, and found something else: the first line of what it says.
+    Found(String),
+    /// The store said that it cannot do it.
+    NotImplemented,
+    /// The store or the case panicked, or asked too often.
+    Panicked(String),
+    /// Nothing moved any more.
+    Hung,
 }
 
 impl Row {
@@ -35,9 +51,14 @@ impl Row {
         self.killers.len() * 3 > cases
     }
 
+    /// Whether a case looked and found what is broken. A panic or a hang alone may be the fault of anybody.
+    pub(crate) fn is_found(&self) -> bool {
+        self.killers.iter().any(|killer| matches!(killer.how, How::Found(_)))
+    }
+
     /// Whether it was killed, and counts.
     pub(crate) fn counts(&self, cases: usize) -> bool {
-        !self.killers.is_empty() && !self.too_coarse(cases)
+        self.is_found() && !self.too_coarse(cases)
     }
 }
 
@@ -54,29 +75,26 @@ impl Matrix {
     pub(crate) fn of(reference: &'static Mutant, mutants: &[&'static Mutant]) -> Self {
         let cases: Vec<&'static Case> = all().filter(|case| is_judged(case)).collect();
         let sound = on_every_processor(&cases, |case| tried(reference, case, u64::MAX));
-        let reference_fails = cases.iter().zip(&sound).filter(|(_, tried)| tried.failed);
+        let reference_fails = cases.iter().zip(&sound).filter(|(_, tried)| tried.how.is_some());
         let reference_fails = reference_fails.map(|(case, _)| case.id).collect();
         let rows = on_every_processor(mutants, |mutant| {
-            let kills = |(case, sound): &(&&'static Case, &Tried)| {
-                tried(mutant, case, sound.operations * OPERATIONS_TIMES + OPERATIONS_BESIDE).failed
-            };
-            let killers = cases.iter().zip(&sound).filter(kills).map(|(case, _)| case.id).collect();
-            Row { mutant, killers }
+            let killers = cases.iter().zip(&sound).filter_map(|(case, sound)| {
+                let operations_max = sound.operations * OPERATIONS_TIMES + OPERATIONS_BESIDE;
+                tried(mutant, case, operations_max).how.map(|how| Killer { id: case.id, how })
+            });
+            Row { mutant, killers: killers.collect() }
         });
         Self { cases, reference_fails, rows }
     }
 
     /// How many of the broken stores a case kills.
     pub(crate) fn kills(&self, id: &str) -> usize {
-        self.rows.iter().filter(|row| row.killers.contains(&id)).count()
+        self.rows.iter().filter(|row| row.killers.iter().any(|killer| killer.id == id)).count()
     }
 
     /// The cases that kill nothing, of the levels at which each must.
     pub(crate) fn idle(&self) -> impl Iterator<Item = &'static str> {
-        let must = self.cases.iter().filter(|case| match case.level {
-            Level::Core | Level::Distributed => true,
-            Level::Durable => false,
-        });
+        let must = self.cases.iter().filter(|case| [Level::Core, Level::Distributed].contains(&case.level));
         must.map(|case| case.id).filter(|id| self.kills(id) == 0)
     }
 
@@ -96,22 +114,43 @@ fn is_judged(case: &Case) -> bool {
 
 /// What came of a case.
 struct Tried {
-    failed: bool,
+    /// None: the store passes.
+    how: Option<How>,
     operations: u64,
 }
 
-/// Whether the case fails, panics or hangs on the store. Each has one thread and a clock of its own that
+/// How the case fails, panics or hangs on the store, if it does. Each has one thread and a clock of its own that
 /// moves only when nothing else does, so that it ends the same way every time.
 fn tried(mutant: &'static Mutant, case: &Case, operations_max: u64) -> Tried {
     let budget = Budget::new(operations_max);
     let harness = Harness::new(mutant, budget.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    let Ok(runtime) = runtime else { return Tried { failed: true, operations: 0 } };
+    let Ok(runtime) = runtime else {
+        return Tried { how: Some(How::Panicked("no runtime".into())), operations: 0 };
+    };
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        runtime.block_on(async { tokio::time::timeout(CASE_TIME_MAX, run(case, harness, SEED)).await })
+        runtime.block_on(async {
+            tokio::time::timeout(CASE_TIME_MAX, run(case, harness, Settings::default())).await
+        })
     }));
-    let failed = !matches!(ended, Ok(Ok(report)) if !report.status.is_failure());
-    Tried { failed, operations: budget.used() }
+    let how = match ended {
+        Ok(Ok(report)) => how(&report),
+        Ok(Err(_)) => Some(How::Hung),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
+            Some(How::Panicked(text.lines().next().unwrap_or_default().to_owned()))
+        }
+    };
+    Tried { how, operations: budget.used() }
+}
+
+fn how(report: &CaseReport) -> Option<How> {
+    if report.status == Status::NotImplemented {
+        return Some(How::NotImplemented);
+    }
+    let failure = report.failure.as_ref()?;
+    Some(How::Found(failure.found.lines().next().unwrap_or_default().to_owned()))
 }
 
 /// Answers for every item, in their order, by as many threads as there are processors.

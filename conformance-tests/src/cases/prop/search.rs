@@ -1,136 +1,99 @@
 //! Searching for a script on which a store and the model differ, and making it short.
 
-use proptest::prelude::Strategy;
-use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
-use proptest_state_machine::ReferenceStateMachine;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use proptest::test_runner::{TestCaseError, TestError};
 use tokio::sync::{mpsc, oneshot};
 
 use super::compare::{Compare, Story, play};
 use crate::bench::Bench;
 use crate::failure::{CaseResult, Failure};
-use crate::script::{Coverage, List, Powers, Script, Scripts};
-use holdover_core::store::StateStore;
+use crate::script::{Coverage, Script, strategy};
 
-/// How many scripts there are, unless the variable `HOLDOVER_CASES` says so.
-const SCRIPTS: u32 = 16;
-const OPERATIONS_MAX: usize = 80;
-/// How many times as many may be played until everything was reached.
-const MORE_TO_COVER: u32 = 10;
 /// How often a script that fails is made shorter.
 const SHRINKS_MAX: u32 = 3_000;
 
-/// A script to be played, and where to say how it went: how far it came, and whether it agreed.
-type Asked = (Script, oneshot::Sender<(usize, Went)>);
+/// A script to be played, and where to say how it went: how far it came, and whether store and model agreed.
+type Asked = (Script, oneshot::Sender<(usize, bool)>);
 
-/// How a script went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Went {
-    Agreed,
-    Differed,
-    /// It agreed, and no more are needed.
-    Enough,
-}
-
-/// When the search is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Until {
-    /// So many scripts were played.
-    Played,
-    /// Everything was reached, or many times as many were played.
-    Covered,
-}
-
-impl Until {
-    fn scripts(self) -> u32 {
-        let set = std::env::var("HOLDOVER_CASES").ok().and_then(|text| text.parse().ok());
-        let scripts: u32 = set.unwrap_or(SCRIPTS);
-        match self {
-            Self::Played => scripts,
-            Self::Covered => scripts.max(SCRIPTS).saturating_mul(MORE_TO_COVER),
-        }
-    }
-}
-
-/// Plays as many scripts as there are, and answers what was reached. `Err`: the shortest script that was
-/// found on which the store and the model differ.
-pub(super) async fn search(
-    t: &Bench,
-    compare: Compare,
-    story: Story,
-    until: Until,
-    mut reached: Coverage,
-) -> CaseResult<(Powers, Coverage)> {
+/// Plays as many scripts as the settings say. `Err`: the shortest script that was found on which the store and
+/// the model differ.
+pub(super) async fn search(t: &Bench, story: Story) -> CaseResult {
     let (ask, mut asked) = mpsc::unbounded_channel::<Asked>();
-    let seed = t.seed();
+    let (seed, scripts) = (t.seed(), t.settings().scripts.get());
     // What proptest draws from cannot be held across an await, so it has a thread of its own.
-    let drawing = tokio::task::spawn_blocking(move || draw(seed, until.scripts(), &ask));
-    let powers = Powers::of(&t.store.capabilities(), t.moves_time());
+    let drawing = tokio::task::spawn_blocking(move || draw(seed, scripts, &ask));
+    let mut shrinking = Shrinking { differed: false, ends: None };
     while let Some((script, answer)) = asked.recv().await {
-        let played = play(t.another().await, &script, compare, story, &mut reached).await;
         // Nobody listens any more if the search was given up.
-        let _ =
-            answer.send((played.steps, went(&played.result, until, || reached.missing(powers).is_empty())));
+        let _ = answer.send(match shrinking.is_over() {
+            true => (script.len(), true),
+            false => {
+                let played = play(t.another().await, &script, Compare::Rows, story, &mut nobody()).await;
+                shrinking.note(t, &played.result);
+                (played.steps, played.result.is_ok())
+            }
+        });
     }
     let found = drawing.await.map_err(|error| Failure::new(format!("no scripts were drawn: {error}")))?;
     let Err(script) = found else {
-        return Ok((powers, reached));
+        return Ok(());
     };
     t.forget_history();
-    let again = play(t.another().await, &script, compare, story, &mut reached).await;
-    let shown = shown(&script);
+    let again = play(t.another().await, &script, Compare::Rows, story, &mut nobody()).await;
     Err(match again.result {
-        Err(failure) => Failure::new(format!("{}\n  the shortest script found:\n{shown}", failure.text())),
-        Ok(()) => {
-            Failure::new(format!("expected the same answers each time\n    found others at times:\n{shown}"))
-        }
+        Err(failure) => failure.followed_by(&format!("  the shortest script found:\n{}", script.as_code())),
+        Ok(()) => Failure::new(format!(
+            "expected the same answers each time\n    found others at times:\n{}",
+            script.as_code()
+        )),
     })
 }
 
-fn went(result: &CaseResult, until: Until, covered: impl FnOnce() -> bool) -> Went {
-    match (result, until) {
-        (Err(_), _) => Went::Differed,
-        (Ok(()), Until::Covered) if covered() => Went::Enough,
-        (Ok(()), Until::Covered | Until::Played) => Went::Agreed,
+/// Nobody asks what was reached.
+fn nobody() -> Coverage {
+    Coverage::default()
+}
+
+/// The search for a shorter script, which has half of the time that is left when the first one was found.
+struct Shrinking {
+    differed: bool,
+    ends: Option<Instant>,
+}
+
+impl Shrinking {
+    fn note(&mut self, t: &Bench, result: &CaseResult) {
+        if result.is_err() && !self.differed {
+            self.differed = true;
+            self.ends = t.half_time();
+        }
+    }
+
+    /// When it is over, the shortest so far is taken: every other one counts as if it agreed.
+    fn is_over(&self) -> bool {
+        self.ends.is_some_and(|ends| Instant::now() >= ends)
     }
 }
 
-/// As code, to be kept among the regressions.
-fn shown(script: &Script) -> String {
-    let steps = script.iter().map(|step| format!("        {step:?},\n"));
-    format!("    list([\n{}    ])", steps.collect::<String>())
-}
-
 /// Draws scripts and has them played. `Err`: one that failed, made short.
-fn draw(seed: u64, cases: u32, ask: &mpsc::UnboundedSender<Asked>) -> Result<(), Script> {
-    let config = Config {
-        cases,
-        // The first is the end.
-        max_global_rejects: 0,
-        max_shrink_iters: SHRINKS_MAX,
-        failure_persistence: None,
-        ..Config::default()
-    };
-    let mut bytes = [0; 32];
-    bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
-    let strategy = Scripts::sequential_strategy(OPERATIONS_MAX / 2..=OPERATIONS_MAX)
-        .prop_map(|(_, steps, seen)| (List(steps), seen));
-    let ended = TestRunner::new_with_rng(config, rng).run(&strategy, |(script, seen)| {
+fn draw(seed: u64, scripts: u32, ask: &mpsc::UnboundedSender<Asked>) -> Result<(), Script> {
+    let mut runner = crate::script::runner(seed, scripts, SHRINKS_MAX);
+    let ended = runner.run(&strategy(), |(script, seen)| {
         let (answer, answered) = oneshot::channel();
-        let lost = |_| TestCaseError::reject("the case was given up");
-        ask.send((script, answer)).map_err(|_| TestCaseError::reject("the case was given up"))?;
-        let (steps, went) = answered.blocking_recv().map_err(lost)?;
+        ask.send((script, answer)).map_err(|_| given_up())?;
+        let (steps, agreed) = answered.blocking_recv().map_err(|_| given_up())?;
         if let Some(seen) = seen {
-            seen.store(steps, std::sync::atomic::Ordering::SeqCst);
+            AtomicUsize::store(&seen, steps, Ordering::SeqCst);
         }
-        match went {
-            Went::Agreed => Ok(()),
-            Went::Differed => Err(TestCaseError::fail("they differ")),
-            Went::Enough => Err(TestCaseError::reject("everything was reached")),
-        }
+        if agreed { Ok(()) } else { Err(TestCaseError::fail("they differ")) }
     });
     match ended {
         Err(TestError::Fail(_, (script, _))) => Err(script),
         Ok(()) | Err(TestError::Abort(_)) => Ok(()),
     }
+}
+
+fn given_up() -> TestCaseError {
+    TestCaseError::reject("the case was given up")
 }

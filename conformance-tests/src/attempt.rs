@@ -1,0 +1,141 @@
+//! One case, run once.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use holdover_core::store::{Capabilities, CommitSurvives};
+
+use crate::apart::{Ended, apart};
+use crate::bench::{Bench, Terms};
+use crate::case::{Case, Level};
+use crate::failure::{CaseResult, Failure, Kind};
+use crate::harness::StoreHarness;
+use crate::record::History;
+use crate::report::{CaseFailure, CaseReport};
+use crate::settings::Settings;
+use crate::status::Status;
+use crate::world::{World, Worlds};
+
+/// An operation hangs if it had no answer in this part of the time of its case.
+const HANGS_SHARE: u32 = 4;
+
+/// One case, run once.
+pub(crate) struct Attempt {
+    pub(crate) result: CaseResult,
+    /// Whether it had no end in time.
+    pub(crate) out_of_time: bool,
+    pub(crate) history: History,
+    pub(crate) capabilities: Option<Capabilities>,
+    pub(crate) took: Duration,
+}
+
+impl Attempt {
+    /// Runs one case once, in the runtime of the caller: without a time limit, and panicking with the store.
+    pub(crate) async fn here<H: StoreHarness>(
+        case: &Case,
+        worlds: &Arc<Worlds<H>>,
+        settings: Settings,
+    ) -> Self {
+        let (history, began) = (History::default(), Instant::now());
+        let terms = Terms { settings, ends: None };
+        let (result, capabilities) = perform(case, worlds, terms, history.clone()).await;
+        Self { result, out_of_time: false, history, capabilities, took: began.elapsed() }
+    }
+
+    /// Runs one case once, apart from everything else. A case that draws more than usual has more time.
+    pub(crate) fn apart<H: StoreHarness>(
+        case: &'static Case,
+        make: impl FnOnce() -> H + Send + 'static,
+        settings: Settings,
+        time_max: Duration,
+    ) -> Self {
+        let (history, began) = (History::default(), Instant::now());
+        let time_max = settings.time_max(case, time_max);
+        let terms = Terms { settings, ends: began.checked_add(time_max) };
+        let (kept, mut no_end) = (history.clone(), None);
+        let late = || no_end = Some(history.close(time_max / HANGS_SHARE));
+        let ended =
+            apart(
+                make,
+                time_max,
+                late,
+                move |worlds| async move { perform(case, &worlds, terms, kept).await },
+            );
+        let failed = |text: String| (Err(Failure::new(text)), None);
+        let (result, capabilities) = match ended {
+            Ended::Done(ended) => ended,
+            Ended::Panicked(said) => {
+                failed(format!("expected an end of the case\n    found    a panic: {said}"))
+            }
+            Ended::OutOfTime => {
+                let found = no_end.as_deref().unwrap_or("none");
+                failed(format!("expected an end within {time_max:?}\n    found    {found}"))
+            }
+            Ended::NotBegun(error) => failed(format!("no runtime for the case: {error}")),
+        };
+        Self { result, out_of_time: no_end.is_some(), history, capabilities, took: began.elapsed() }
+    }
+
+    /// How it went, were there no other.
+    pub(crate) fn status(&self) -> Status {
+        match &self.result {
+            Ok(()) => Status::Passed,
+            Err(failure) => match failure.kind() {
+                Kind::Failed => Status::Failed,
+                Kind::NotImplemented => Status::NotImplemented,
+                Kind::NotRun | Kind::Moot => Status::Skipped,
+            },
+        }
+    }
+
+    /// What is said about it, with the status that was decided on.
+    pub(crate) fn report(
+        &self,
+        case: &Case,
+        status: Status,
+        settings: Settings,
+        again: String,
+    ) -> CaseReport {
+        if let (Status::Skipped, Err(reason)) = (status, &self.result) {
+            let skipped = CaseReport::skipped(case, reason.text());
+            return CaseReport { missed: skipped.missed && reason.kind() != Kind::Moot, ..skipped };
+        }
+        let failure = self.result.as_ref().err().map(|failure| CaseFailure {
+            found: failure.text().to_owned(),
+            at: failure.place(),
+            why: case.why.to_owned(),
+            seed: settings.seed,
+            history: self.history.texts(),
+            again,
+        });
+        let milliseconds = u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX);
+        CaseReport { milliseconds, failure, ..CaseReport::new(case, status) }
+    }
+}
+
+/// Runs the case in a fresh store.
+async fn perform<H: StoreHarness>(
+    case: &Case,
+    worlds: &Arc<Worlds<H>>,
+    terms: Terms,
+    history: History,
+) -> (CaseResult, Option<Capabilities>) {
+    let clock = worlds.harness().clock();
+    let world = Arc::clone(worlds).fresh().await;
+    let capabilities = world.store().capabilities();
+    let result = match check_claim(case, &capabilities) {
+        Ok(()) => (case.run)(Bench::new(Box::new(world), clock, history, terms)).await,
+        Err(failure) => Err(failure),
+    };
+    (result, Some(capabilities))
+}
+
+/// A store that claims a level must not say in its capabilities that it promises less.
+fn check_claim(case: &Case, capabilities: &Capabilities) -> CaseResult {
+    match case.level {
+        Level::Durable if capabilities.commit_survives == CommitSurvives::Nothing => Err(Failure::new(
+            "expected commits that survive, as the level durable is claimed\n    found    capabilities that promise nothing",
+        )),
+        Level::Core | Level::Durable | Level::Distributed => Ok(()),
+    }
+}

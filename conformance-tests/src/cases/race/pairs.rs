@@ -1,0 +1,178 @@
+//! Every pair of operations at one instant, judged by the model.
+
+use futures::future::join_all;
+use holdover_core::store::StateStore;
+
+use crate::bench::{Bench, Handle, nobody, race};
+use crate::difference::differences;
+use crate::failure::{CaseResult, Failure};
+use crate::ops::{Op, Stage};
+use crate::random::drawn;
+use crate::scene::{Ask, Scene};
+
+/// How often each pair is raced at least: each of the two let go first, once.
+const ROUNDS_MIN: u64 = 2;
+/// And at most, until both orders were seen.
+const ROUNDS_MAX: u64 = 6;
+/// How often a pair that failed is raced alone, to show it without the others.
+const ROUNDS_ALONE: u64 = 40;
+/// How many pairs are on their way at one time, in a store of their own.
+const PAIRS_AT_ONCE: usize = 24;
+/// How often the others may go first before one of a pair asks: drawn, below this.
+const OFFSET_MAX: u64 = 12;
+
+pub(super) async fn race_every_pair(t: &Bench) -> CaseResult {
+    for some in pairs(t).chunks(PAIRS_AT_ONCE) {
+        let at_once = t.another().await;
+        let peers = warm_peers(&at_once).await?;
+        let raced = some.iter().map(|pair| pair.race(&at_once, &peers, ROUNDS_MAX));
+        for (raced, pair) in join_all(raced).await.into_iter().zip(some) {
+            if let Err(failure) = raced {
+                return Err(pair.alone(t, failure).await);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Two operations, and what happened before them.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    nth: u64,
+    stage: Stage,
+    ops: [Op; 2],
+}
+
+fn pairs(t: &Bench) -> Vec<Pair> {
+    let capabilities = t.store.capabilities();
+    let all: Vec<Op> = Op::ALL.into_iter().filter(|op| op.is_declared(&capabilities)).collect();
+    let mut pairs = Vec::new();
+    for (index, first) in all.iter().enumerate() {
+        for second in &all[index..] {
+            for stage in [Stage::Empty, Stage::Failed, Stage::Due, Stage::Running] {
+                // On an empty stage, and on one that is due, only what is made for it does anything new.
+                let of_stage = [first, second].iter().any(|op| op.stage() == stage);
+                if of_stage || [Stage::Failed, Stage::Running].contains(&stage) {
+                    pairs.push(Pair { nth: pairs.len() as u64, stage, ops: [*first, *second] });
+                }
+            }
+        }
+    }
+    pairs
+}
+
+/// Two peers that have asked before, so that neither has to open anything when it is let go.
+async fn warm_peers(t: &Bench) -> CaseResult<Vec<Handle>> {
+    let peers = t.peers(2).await;
+    for peer in &peers {
+        peer.load_session(&nobody()).await?;
+    }
+    Ok(peers)
+}
+
+/// What two operations answer, and what is there afterwards.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    answers: [String; 2],
+    session: String,
+}
+
+impl Pair {
+    /// Races the pair until both orders were seen, each round in a scene of its own.
+    async fn race(&self, t: &Bench, peers: &[Handle], rounds: u64) -> CaseResult {
+        let mut seen = [false; 2];
+        for round in 0..rounds {
+            let (orders, found) = self.round(t, peers, round).await?;
+            let fits = orders.each_ref().map(|order| *order == found);
+            if fits == [false; 2] {
+                return Err(neither(&orders, &found));
+            }
+            seen = [seen[0] || fits[0], seen[1] || fits[1]];
+            if seen == [true; 2] && round + 1 >= ROUNDS_MIN {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the model says to one order and the other, and what the store made of both at once.
+    async fn round(&self, t: &Bench, peers: &[Handle], round: u64) -> CaseResult<([Outcome; 2], Outcome)> {
+        // Nobody waits for these leases, and none may end before the race.
+        let lease = t.lease() * 100;
+        let scene = Scene::new(lease);
+        let model = scene.prepare(&t.store, self.stage).await?;
+        let requests = [
+            scene.request(self.ops[0], Ask { tag: "a", lease }),
+            scene.request(self.ops[1], Ask { tag: "b", lease }),
+        ];
+        let orders = [[0, 1], [1, 0]].map(|order| {
+            let mut model = model.clone();
+            let mut answers = [String::new(), String::new()];
+            for index in order {
+                answers[index] = scene.ask_model(&mut model, &requests[index]);
+            }
+            Outcome { answers, session: scene.snapshot_of(&model) }
+        });
+        // Whoever is let go first has a head start: each in turn, and then what is drawn.
+        let order = if round.is_multiple_of(2) { [0, 1] } else { [1, 0] };
+        let drawn = drawn(t.seed(), self.nth * ROUNDS_ALONE + round);
+        let offsets = [drawn % OFFSET_MAX, (drawn >> 32) % OFFSET_MAX];
+        let raced = race(peers.to_vec(), |place, peer| {
+            let (scene, request, offset) = (scene.clone(), requests[order[place]].clone(), offsets[place]);
+            Box::pin(async move {
+                for _ in 0..offset {
+                    tokio::task::yield_now().await;
+                }
+                scene.ask(&peer, &request).await
+            })
+        });
+        let mut answers = [String::new(), String::new()];
+        for (index, answer) in order.into_iter().zip(raced.await?) {
+            answers[index] = answer;
+        }
+        let session = scene.snapshot(&t.store).await?;
+        Ok((orders, Outcome { answers, session }))
+    }
+
+    /// The failure of this pair with a history of its own: it is raced again with nobody else about.
+    async fn alone(&self, t: &Bench, failure: Failure) -> Failure {
+        let within = |failure: Failure| failure.within(self);
+        let bench = t.another().await;
+        let peers = match warm_peers(&bench).await {
+            Ok(peers) => peers,
+            Err(failure) => return within(failure),
+        };
+        for round in 0..ROUNDS_ALONE {
+            t.forget_history();
+            match self.round(&bench, &peers, round).await {
+                Ok((orders, found)) if orders.contains(&found) => {}
+                Ok((orders, found)) => return within(neither(&orders, &found)),
+                Err(failure) => return within(failure),
+            }
+        }
+        within(failure.followed_by(&format!(
+            "    found beside other pairs, and not in {ROUNDS_ALONE} rounds alone, of which the history is the last"
+        )))
+    }
+}
+
+impl std::fmt::Display for Pair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [first, second] = self.ops;
+        write!(f, "{first:?} beside {second:?}, {:?}", self.stage)
+    }
+}
+
+fn neither(orders: &[Outcome; 2], found: &Outcome) -> Failure {
+    let found = shown(found);
+    let [one, other] = orders.each_ref().map(|order| differences(&shown(order), &found));
+    Failure::new(format!(
+        "expected one order or the other\n    found neither: first before second (-) and found (+) differ in\n{one}\n    \
+         second before first (-) and found (+) differ in\n{other}"
+    ))
+}
+
+/// Both answers and the session after them.
+fn shown(Outcome { answers: [first, second], session }: &Outcome) -> String {
+    format!("first answered {first}, second answered {second}, and then {session}")
+}

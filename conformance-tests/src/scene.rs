@@ -1,0 +1,262 @@
+//! Where an operation plays: what happens before it, what it asks, and what is to be seen afterwards, of a
+//! store and of the model of its contract.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use holdover_core::ids::{
+    CheckpointId, Epoch, Fence, InboxSeq, Incarnation, SessionKey, StateFormat, TenantId, Version,
+};
+use holdover_core::store::{
+    ClaimDue, ClaimOne, Commit, Deletion, NewFork, NewSession, OutcomeKind, Queues, Remove, RetentionRule,
+    SessionStatus, Staging, StatusCas,
+};
+use holdover_core::time::Timestamp;
+use uuid::Uuid;
+
+use crate::bench::Handle;
+use crate::failure::{CaseResult, ensure_eq};
+use crate::fixture::{
+    answer, approval, bytes, checkpoint, commit, count, deltas, events, fresh_id, id, inline, message,
+    new_fork, new_session, promote, release_to, result, retention, run_end, soft, staging, state, suspended,
+};
+use crate::model::Model;
+use crate::ops::{Op, Stage};
+use crate::script::Request;
+use crate::snapshot::snapshot;
+
+/// The version of the first checkpoint.
+const CHECKPOINT: CheckpointId = CheckpointId(3);
+/// Instants are left out of what is compared, and no lease ends: any will do.
+const NOW: Timestamp = Timestamp::from_ms(1_800_000_000_000);
+
+/// Who asks for an operation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ask {
+    /// Tells the ids of two askers apart.
+    pub(crate) tag: &'static str,
+    pub(crate) lease: Duration,
+}
+
+/// Where operations play: one session, and its fork, of a tenant of its own. Many scenes play in one
+/// store, and each is as if it were alone.
+#[derive(Debug, Clone)]
+pub(crate) struct Scene {
+    tenant: TenantId,
+    lease: Duration,
+    /// Which life of its session it plays in.
+    life: u128,
+}
+
+impl Scene {
+    /// A scene in which nothing has happened. Leases are `lease` long.
+    pub(crate) fn new(lease: Duration) -> Self {
+        Self { tenant: fresh_id("scene"), lease, life: 7 }
+    }
+
+    /// The same scene in the next life of its session.
+    pub(crate) fn next_life(&self) -> Self {
+        Self { life: self.life + 1, ..self.clone() }
+    }
+
+    fn incarnation(&self) -> Incarnation {
+        Incarnation(Uuid::from_u128(self.life))
+    }
+
+    /// The session that all operations are on.
+    pub(crate) fn target(&self) -> SessionKey {
+        SessionKey::new(self.tenant.clone(), id("target"))
+    }
+
+    fn forked(&self) -> SessionKey {
+        SessionKey::new(self.tenant.clone(), id("forked"))
+    }
+
+    /// The fence of the run that holds the session on [`Stage::Running`].
+    fn fence(&self) -> Fence {
+        Fence { key: self.target(), incarnation: self.incarnation(), epoch: Epoch(1) }
+    }
+
+    /// Sets the stage in a store, and answers the model as it is then. Fails if the store answers otherwise.
+    pub(crate) async fn prepare(&self, store: &Handle, stage: Stage) -> CaseResult<Model> {
+        let mut model = Model::new(NOW);
+        for request in self.before(stage) {
+            let expected = self.ask_model(&mut model, &request);
+            let found = self.ask(store, &request).await?;
+            ensure_eq!(found, expected, "the answer of {} on the way to {stage:?}", request.operation());
+        }
+        Ok(model)
+    }
+
+    /// What happens until the stage is set.
+    fn before(&self, stage: Stage) -> Vec<Request> {
+        let (target, fence) = (self.target(), self.fence());
+        let commit = |commit: Commit| Request::Commit(fence.clone(), Box::new(commit));
+        let first =
+            Commit { open: vec![approval("asked")], messages: inline(["said"]), ..checkpoint("first") };
+        let running = [
+            Request::Create(self.new_session()),
+            Request::Claim(target.clone(), self.claim_one(id("first-run"), self.lease)),
+            Request::Stage(fence.clone(), staging([("staged", "result")])),
+            commit(first),
+            Request::Deliver(target.clone(), message("earlier")),
+            Request::AppendDeltas(fence.clone(), deltas(1, 1, ["some", "words"])),
+        ];
+        let release = Commit {
+            consumed: vec![InboxSeq(1)],
+            inbox_seen: Some(InboxSeq(1)),
+            release: Some(release_to(SessionStatus::Failed)),
+            ..checkpoint("second")
+        };
+        let urgent = Request::Deliver(target, message("urgent"));
+        match stage {
+            Stage::Empty => Vec::new(),
+            Stage::Running => running.into(),
+            Stage::Failed => running.into_iter().chain([commit(release)]).collect(),
+            Stage::Due => running.into_iter().chain([commit(release), urgent]).collect(),
+        }
+    }
+
+    /// What one operation asks, under ids that a repeat has too.
+    pub(crate) fn request(&self, op: Op, ask: Ask) -> Request {
+        let named = |what: &str| format!("{what}-{}", ask.tag);
+        let (target, fence) = (self.target(), self.fence());
+        let carried = || vec![message(&named("carried"))];
+        let commit = |commit: Commit| {
+            let commit = Commit { operation: id(&named("commit")), ..commit };
+            Request::Commit(fence.clone(), Box::new(commit))
+        };
+        match op {
+            Op::Create => Request::Create(self.new_session()),
+            Op::Delete => Request::Delete(target, Deletion::UNLESS_ACTIVE),
+            Op::Claim => {
+                let one = self.claim_one(id(&named("run")), ask.lease);
+                Request::Claim(target, ClaimOne { worker: id(&named("worker")), items: carried(), ..one })
+            }
+            Op::ClaimDue => Request::ClaimDue(self.claim_due(ask)),
+            Op::CompareAndSet => {
+                let to = SessionStatus::Suspended;
+                let cas = StatusCas { incarnation: None, expected_version: Version(4), to, items: carried() };
+                Request::CompareAndSet(target, cas)
+            }
+            Op::Renew => Request::Renew(fence, ask.lease * 2),
+            Op::Stage => {
+                let results = vec![result(&named("call"), "result"), result("shared", ask.tag)];
+                Request::Stage(fence, Staging { results, starts: vec![id(&named("start"))] })
+            }
+            Op::Commit => commit(full(ask)),
+            Op::Message => commit(spoken(ask)),
+            Op::Release => commit(parting(ask)),
+            Op::AppendDeltas => Request::AppendDeltas(fence, deltas(1, 3, ["more words", ask.tag])),
+            Op::CheckInterrupt => Request::CheckInterrupt(fence),
+            Op::Deliver => Request::Deliver(target, message(&named("item"))),
+            Op::Answer => Request::Deliver(target, answer(&fence, "asked", &named("answer"))),
+            Op::Interrupt => Request::Interrupt(target, soft(&named("stop"))),
+            Op::Fork => Request::Fork { from: target, at: CHECKPOINT, new: Box::new(self.new_fork(ask)) },
+            Op::Purge => Request::Purge(self.rule(Remove::Sessions)),
+            Op::Prune => Request::Purge(self.rule(Remove::Checkpoints { keep: count(1) })),
+        }
+    }
+
+    /// Asks a store; its answer as text without instants.
+    pub(crate) async fn ask(&self, store: &Handle, request: &Request) -> CaseResult<String> {
+        Ok(self.text(&request.ask(store).await?))
+    }
+
+    /// Asks the model; its answer as text without instants.
+    pub(crate) fn ask_model(&self, model: &mut Model, request: &Request) -> String {
+        self.text(&request.ask_model(model))
+    }
+
+    /// All that can be read of the session and of its fork, as text without instants.
+    pub(crate) async fn snapshot(&self, store: &Handle) -> CaseResult<String> {
+        let (target, forked) = (self.target(), self.forked());
+        Ok(self.text(&(snapshot(store, &target).await?, snapshot(store, &forked).await?)))
+    }
+
+    /// The same of the model.
+    pub(crate) fn snapshot_of(&self, model: &Model) -> String {
+        self.text(&(model.snapshot(&self.target()), model.snapshot(&self.forked())))
+    }
+
+    fn new_session(&self) -> NewSession {
+        let (key, operation) = (self.target(), id(&format!("create-{}", self.life)));
+        NewSession { key, incarnation: self.incarnation(), operation, ..new_session("target") }
+    }
+
+    fn claim_one(&self, run: holdover_core::ids::RunId, lease: Duration) -> ClaimOne {
+        ClaimOne { run, worker: id("worker"), lease, expected_version: None, items: Vec::new() }
+    }
+
+    fn claim_due(&self, ask: Ask) -> ClaimDue {
+        ClaimDue {
+            runs: vec![id(&format!("run-{}", ask.tag))],
+            worker: id(&format!("worker-{}", ask.tag)),
+            lease: ask.lease,
+            queues: Queues::All,
+            newest_format: StateFormat(9),
+            tenant: Some(self.tenant.clone()),
+        }
+    }
+
+    fn new_fork(&self, ask: Ask) -> NewFork {
+        NewFork {
+            key: self.forked(),
+            incarnation: Incarnation(Uuid::from_u128(ask.tag.bytes().map(u128::from).sum())),
+            operation: id(&format!("fork-{}", ask.tag)),
+            messages: vec![bytes(ask.tag)],
+            ..new_fork(self.incarnation(), "forked")
+        }
+    }
+
+    fn rule(&self, remove: Remove) -> RetentionRule {
+        RetentionRule { tenant: Some(self.tenant.clone()), ..retention(remove) }
+    }
+
+    /// A value as text, without its instants and the name of the scene, which no two have in common.
+    fn text(&self, value: &impl Debug) -> String {
+        let text = format!("{value:?}").replace(self.tenant.as_str(), "scene");
+        let mut parts = text.split('@');
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |shown, part| {
+            shown + "@" + part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-')
+        })
+    }
+}
+
+/// A commit that writes of everything.
+fn full(ask: Ask) -> Commit {
+    Commit {
+        expected_version: Some(Version(3)),
+        state: state(ask.tag),
+        messages: [promote(["staged"]), inline([ask.tag])].concat(),
+        events: events([ask.tag, ask.tag]),
+        stage: vec![result(&format!("late-{}", ask.tag), "result")],
+        open: vec![approval(&format!("reopened-{}", ask.tag))],
+        close: vec![id("asked")],
+        consumed: vec![InboxSeq(1)],
+        inbox_seen: Some(InboxSeq(1)),
+        ..commit()
+    }
+}
+
+/// A commit of what was streamed.
+fn spoken(ask: Ask) -> Commit {
+    Commit {
+        messages: inline([ask.tag]),
+        events: events([ask.tag]),
+        streamed: Some(1),
+        ..checkpoint(ask.tag)
+    }
+}
+
+/// A commit that parks the session.
+fn parting(ask: Ask) -> Commit {
+    Commit {
+        messages: inline([ask.tag]),
+        run: run_end(OutcomeKind::SuspendedClientTool),
+        inbox_seen: Some(InboxSeq(1)),
+        release: suspended(None, 0),
+        ..commit()
+    }
+}
