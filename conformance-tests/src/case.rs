@@ -25,15 +25,20 @@ pub enum Level {
 impl Level {
     /// Every level, each with those before it.
     pub const ALL: [Self; 3] = [Self::Core, Self::Durable, Self::Distributed];
+
+    /// Its name in reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Core => "core",
+            Self::Durable => "durable",
+            Self::Distributed => "distributed",
+        }
+    }
 }
 
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Core => "core",
-            Self::Durable => "durable",
-            Self::Distributed => "distributed",
-        })
+        f.pad(self.as_str())
     }
 }
 

@@ -52,15 +52,7 @@ pub(crate) enum Form {
 }
 
 fn level() -> impl TypedValueParser<Value = Level> {
-    let named = |name: String| Level::ALL.into_iter().find(|level| name_of(*level) == name);
-    PossibleValuesParser::new(Level::ALL.map(name_of))
+    let named = |name: String| Level::ALL.into_iter().find(|level| level.as_str() == name);
+    PossibleValuesParser::new(Level::ALL.map(Level::as_str))
         .try_map(move |name| named(name).ok_or("there is no such level"))
-}
-
-fn name_of(level: Level) -> &'static str {
-    match level {
-        Level::Core => "core",
-        Level::Durable => "durable",
-        Level::Distributed => "distributed",
-    }
 }
