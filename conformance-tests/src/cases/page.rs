@@ -175,7 +175,7 @@ async fn events_and_deltas_end_at_their_bytes(t: Bench) -> CaseResult {
         let deltas = stream.map(|page| page.deltas).unwrap_or_default();
         let payloads = events.iter().map(|event| &event.payload);
         bounded("events and deltas", payloads.chain(deltas.iter().map(|delta| &delta.payload)))?;
-        ensure!(!more || !(events.is_empty() && deltas.is_empty()), "expected a row on a page that goes on");
+        ensure!(!(more && events.is_empty() && deltas.is_empty()), "expected a row on a page that goes on");
         places.extend(events.iter().map(|event| event.seq.0));
         words.extend(deltas.iter().map(|delta| delta.place));
         cursor = next;
