@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(nodes("redis://h:1/2"), Some((false, vec!["redis://h:1/2".into()])));
         let both = vec!["redis://u:p@a:1".into(), "redis://u:p@b:2".into()];
         assert_eq!(nodes("redis+cluster://u:p@a:1,b:2/"), Some((true, both)));
-        for bad in ["h:1", "http://h:1", "rediss://h:1", "redis://", "redis+cluster://"] {
+        for bad in ["h:1", "http://h:1", "rediss://h:1", "redis+cluster://a:b:c"] {
             assert_eq!(nodes(bad), None, "{bad}");
         }
     }

@@ -72,10 +72,11 @@ impl Wire {
     /// The answers of every master to a command, each with where it came from.
     pub(crate) async fn ask_all(&self, command: &Cmd) -> RedisResult<Vec<Value>> {
         match &self.connection {
-            Connection::Single(manager) => Ok(vec![manager.clone().send_packed_command(command).await?]),
+            Connection::Single(_) => Ok(vec![self.send(command).await?]),
             Connection::Cluster(cluster) => {
                 let masters = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
-                match cluster.clone().route_command(command.clone(), masters).await? {
+                let answer = cluster.clone().route_command(command.clone(), masters).await?;
+                match answer.extract_error()? {
                     Value::Map(by_node) => Ok(by_node.into_iter().map(|(_, answer)| answer).collect()),
                     Value::Array(answers) => Ok(answers),
                     answer => Ok(vec![answer]),
@@ -92,7 +93,7 @@ impl Wire {
                 Connection::Single(manager) => manager.clone().send_packed_command(command).await,
                 Connection::Cluster(cluster) => in_cluster(cluster.clone(), command).await,
             };
-            match answer {
+            match answer.and_then(Value::extract_error) {
                 Err(error) if may_run_soon(&error) && Instant::now() + pause < over => {
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(PAUSE_MAX);
@@ -105,7 +106,8 @@ impl Wire {
 
 /// Sends a command to the node of its slot, or to the one that this names while the slot moves.
 async fn in_cluster(mut cluster: ClusterConnection, command: &Cmd) -> RedisResult<Value> {
-    let error = match cluster.req_packed_command(command).await {
+    let answer = cluster.req_packed_command(command).await.and_then(Value::extract_error);
+    let error = match answer {
         Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::Ask) => error,
         answer => return answer,
     };
@@ -117,11 +119,8 @@ async fn in_cluster(mut cluster: ClusterConnection, command: &Cmd) -> RedisResul
     asked.cmd("ASKING").add_command(command.clone());
     let mut answers =
         cluster.route_pipeline(asked, 1, 1, SingleNodeRoutingInfo::ByAddress { host, port }).await?;
-    match answers.pop() {
-        Some(Value::ServerError(error)) => Err(error.into()),
-        Some(answer) => Ok(answer),
-        None => Err(RedisError::from((ErrorKind::UnexpectedReturnType, "no answer to an asked command"))),
-    }
+    let none = || RedisError::from((ErrorKind::UnexpectedReturnType, "no answer to an asked command"));
+    answers.pop().ok_or_else(none)
 }
 
 fn command(name: &str, script: &str, keys: &[&str], args: &Args) -> Cmd {
@@ -194,7 +193,7 @@ impl Listener {
         let client = client(url(options))?;
         let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
         for channel in channels {
-            connection.send_packed_command(redis::cmd("SSUBSCRIBE").arg(channel)).await?;
+            connection.send_packed_command(redis::cmd("SSUBSCRIBE").arg(channel)).await?.extract_error()?;
         }
         Ok(Self::Single(connection))
     }

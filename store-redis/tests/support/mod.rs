@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use holdover_launcher::{Launcher, Redis, RedisCluster};
 
 /// The server that all cases share: the one that `HOLDOVER_REDIS_URL` names, or one of our own.
-pub fn redis_url() -> String {
+pub(crate) fn redis_url() -> String {
     static SERVER: OnceLock<(Launcher, Redis)> = OnceLock::new();
     std::env::var("HOLDOVER_REDIS_URL").unwrap_or_else(|_| {
         let server = SERVER.get_or_init(|| {
@@ -19,7 +19,7 @@ pub fn redis_url() -> String {
 }
 
 /// The cluster that all cases share: the one that `HOLDOVER_REDIS_CLUSTER_URL` names, or one of our own.
-pub fn cluster_url() -> String {
+pub(crate) fn cluster_url() -> String {
     static CLUSTER: OnceLock<(Launcher, RedisCluster)> = OnceLock::new();
     std::env::var("HOLDOVER_REDIS_CLUSTER_URL").unwrap_or_else(|_| {
         let cluster = CLUSTER.get_or_init(|| {
