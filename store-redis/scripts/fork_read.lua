@@ -1,5 +1,4 @@
--- Reads a part of what is copied: messages or events upwards after `from`, checkpoints downwards before it. So
--- a purge meanwhile, which removes the oldest first, leaves the copy as the source was at one instant.
+-- Reads a part of what is copied: messages or events upwards after `from`, checkpoints downwards before it.
 local incarnation, what = args.text(), args.text()
 local from, to = args.number(), args.number()
 local most, bytes = args.number(), args.number()

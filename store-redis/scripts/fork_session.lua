@@ -12,19 +12,11 @@ local at = {
 }
 local life, checkpoints = args.number(), args.number()
 
+-- What was copied for a fork that is there already ends by itself.
 local there = rows.load(KEYS[2])
 if rules.was_deleted(new.operation, there, rows.is_buried(new)) then return { 'deleted' } end
-if there then
-  local answer = rules.forked_before(there, new.operation)
-  if answer[1] == 'already_exists' then
-    for name in pairs(SIZE) do redis.call('EXISTS', rows.of(life, name)) end
-    rows.unlink_life(life)
-  end
-  return answer
-end
-local draft = tag .. ':draft:' .. pack(new.tenant, new.id, new.operation)
-if redis.call('GET', draft) ~= int(life)
-  or redis.call('HLEN', rows.of(life, 'messages')) ~= at.last_message
+if there then return rules.forked_before(there, new.operation) end
+if redis.call('HLEN', rows.of(life, 'messages')) ~= at.last_message
   or redis.call('HLEN', rows.of(life, 'events')) ~= at.last_event
   or redis.call('HLEN', rows.of(life, 'checkpoints')) ~= checkpoints
   or redis.call('ZCARD', rows.of(life, 'restorable')) ~= checkpoints then
@@ -36,7 +28,6 @@ rows.reach_new(row)
 rows.reach_life(life, 'labels', 'payloads')
 for name in pairs(SIZE) do redis.call('EXISTS', rows.of(life, name)) end
 
-redis.call('DEL', draft)
 rows.expire_life(life, 0)
 rows.found_session(row, labels, definition)
 redis.call('HSET', rows.own(row, 'payloads'), 'state', state)

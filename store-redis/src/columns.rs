@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use holdover_core::ids::{
     CallId, CheckpointId, Epoch, EventSeq, Fence, InboxSeq, Incarnation, InterruptId, ItemKey, MessageSeq,
-    OperationId, PendingId, QueueLabel, RunId, SessionId, SessionKey, StateFormat, TenantId, Version, WorkerId,
+    OperationId, PendingId, QueueLabel, RunId, SessionId, SessionKey, StateFormat, TenantId, Version,
+    WorkerId,
 };
 use holdover_core::payload::Payload;
 use holdover_core::store::rules::{PageRoom, SessionRow, Stream, Unseen};
@@ -140,10 +141,7 @@ fn whole(reply: &mut Reply) -> Result<Whole, Fault> {
     let mut payloads: HashMap<Bytes, Bytes> = reply.pairs()?.into_iter().collect();
     let mut results = Vec::new();
     for (call, payload) in reply.pairs()? {
-        results.push(StagedResult {
-            call: reply::id::<CallId>(&call)?,
-            payload: reply::payload(payload)?,
-        });
+        results.push(StagedResult { call: reply::id::<CallId>(&call)?, payload: reply::payload(payload)? });
     }
     results.sort_by(|a, b| a.call.cmp(&b.call));
     let mut list = reply.list()?;
@@ -333,8 +331,7 @@ fn run_end(record: Bytes) -> Result<RunEnded, Fault> {
     let at = reply::instant(&record.next()?)?;
     let outcome = reply::word(&record.next()?, OutcomeKind::from_wire)?;
     let detail = record.next()?;
-    let detail: Option<Payload> =
-        if detail.is_empty() { None } else { Some(reply::payload(detail)?) };
+    let detail: Option<Payload> = if detail.is_empty() { None } else { Some(reply::payload(detail)?) };
     Ok(RunEnded { at, outcome, detail })
 }
 

@@ -99,7 +99,8 @@ async fn open(url: &str, namespace: &str) -> RedisStore {
 }
 
 fn options(url: &str, namespace: &str) -> RedisOptions {
-    let options = RedisOptions::from_url(url).expect("a URL of Redis").namespace(namespace).expect("a namespace");
+    let options =
+        RedisOptions::from_url(url).expect("a URL of Redis").namespace(namespace).expect("a namespace");
     options
         .partitions(PARTITIONS)
         .payload_bytes_max(PAYLOAD_BYTES_MAX)
@@ -192,7 +193,12 @@ impl StoreHarness for RedisHarness {
         let clear = Script::plain(CLEAR);
         self.clock.in_each(&clear, &namespace, "clock", |tag| format!("{tag}:*")).await;
         let args = Args::default().text(format!("{{{namespace}}}:*"));
-        self.clock.wire().await.run(&clear, &[&Keys::meta(&namespace)], &args).await.expect("the script runs");
+        self.clock
+            .wire()
+            .await
+            .run(&clear, &[&Keys::meta(&namespace)], &args)
+            .await
+            .expect("the script runs");
     }
 
     fn clock(&self) -> ClockControl {

@@ -86,7 +86,8 @@ impl Hints {
         }
         *listener = None;
         let changes = Arc::clone(&self.changes);
-        let channels: Vec<String> = self.keys.partitions().map(|partition| self.keys.hints(partition)).collect();
+        let channels: Vec<String> =
+            self.keys.partitions().map(|partition| self.keys.hints(partition)).collect();
         let hear = move |push: PushInfo| {
             changes.hear(push);
             Ok::<(), redis::aio::SendError>(())

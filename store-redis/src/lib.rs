@@ -48,6 +48,7 @@ mod limits;
 mod merge;
 mod open;
 mod options;
+mod place;
 mod read;
 mod rebuild;
 mod reply;

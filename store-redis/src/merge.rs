@@ -76,10 +76,7 @@ impl<T> Merge<T> {
     }
 
     /// Looks until the next row is known, and shows it. None: there is none, or the page must end here.
-    pub(crate) async fn peek(
-        &mut self,
-        look: &Look<'_, T>,
-    ) -> Result<Option<&(Bytes, T)>, Fault> {
+    pub(crate) async fn peek(&mut self, look: &Look<'_, T>) -> Result<Option<&(Bytes, T)>, Fault> {
         loop {
             if let Some(index) = self.next_known() {
                 return Ok(self.streams.get(index).and_then(|stream| stream.rows.front()));
@@ -120,9 +117,11 @@ impl<T> Merge<T> {
 
     /// Whose first row comes before all that may still be found.
     fn next_known(&self) -> Option<usize> {
-        let heads = self.streams.iter().enumerate().filter_map(|(index, stream)| {
-            stream.rows.front().map(|(place, _)| (index, place))
-        });
+        let heads = self
+            .streams
+            .iter()
+            .enumerate()
+            .filter_map(|(index, stream)| stream.rows.front().map(|(place, _)| (index, place)));
         let (index, place) = heads.min_by(|(_, a), (_, b)| self.order.compare(a, b))?;
         let blocked = self.streams.iter().any(|stream| {
             let behind = stream.after.is_empty() || self.order.compare(&stream.after, place).is_lt();

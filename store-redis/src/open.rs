@@ -55,12 +55,7 @@ pub(crate) async fn open(options: &RedisOptions) -> Result<Opened, Fault> {
     Ok(Opened { wire, keys, incarnation: founded.incarnation, capabilities })
 }
 
-async fn found(
-    wire: &Wire,
-    options: &RedisOptions,
-    incarnation: &str,
-    what: &str,
-) -> Result<Founded, Fault> {
+async fn found(wire: &Wire, options: &RedisOptions, incarnation: &str, what: &str) -> Result<Founded, Fault> {
     let partitions = options.partitions.unwrap_or(RedisOptions::PARTITIONS);
     let args = Args::default().number(FORMAT).number(partitions).text(incarnation).text(what);
     let answer = wire.run(&FOUND, &[&Keys::meta(&options.namespace)], &args).await?;

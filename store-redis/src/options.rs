@@ -177,7 +177,8 @@ mod tests {
 
     #[test]
     fn a_url_names_a_server_or_a_cluster() {
-        let nodes = |url: &str| RedisOptions::from_url(url).map(|options| (options.cluster, options.nodes)).ok();
+        let nodes =
+            |url: &str| RedisOptions::from_url(url).map(|options| (options.cluster, options.nodes)).ok();
         assert_eq!(nodes("redis://h:1/2"), Some((false, vec!["redis://h:1/2".into()])));
         let both = vec!["redis://u:p@a:1".into(), "redis://u:p@b:2".into()];
         assert_eq!(nodes("redis+cluster://u:p@a:1,b:2/"), Some((true, both)));

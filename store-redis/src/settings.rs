@@ -144,7 +144,9 @@ fn info_of(answer: Value) -> Result<BTreeMap<String, String>, Fault> {
 
 fn config_of(answer: Value) -> Result<BTreeMap<String, String>, Fault> {
     let flat = match answer {
-        Value::Map(pairs) => Value::Array(pairs.into_iter().flat_map(|(name, value)| [name, value]).collect()),
+        Value::Map(pairs) => {
+            Value::Array(pairs.into_iter().flat_map(|(name, value)| [name, value]).collect())
+        }
         other => other,
     };
     let mut flat = Reply::new(flat)?;
@@ -172,7 +174,8 @@ mod tests {
 
     #[test]
     fn what_is_promised_follows_the_log() {
-        let with = |fsync| [("maxmemory-policy", "noeviction"), ("appendonly", "yes"), ("appendfsync", fsync)];
+        let with =
+            |fsync| [("maxmemory-policy", "noeviction"), ("appendonly", "yes"), ("appendfsync", fsync)];
         assert_eq!(promise(&[], Some(&with("always"))), Ok(CommitSurvives::PowerCut));
         assert_eq!(promise(&[], Some(&with("everysec"))), Ok(CommitSurvives::ProcessKill));
         assert_eq!(promise(&[], Some(&with("no"))), Ok(CommitSurvives::ProcessKill));
@@ -191,7 +194,9 @@ mod tests {
 
     #[test]
     fn what_loses_sessions_is_refused() {
-        assert!(promise(&[], Some(&[("maxmemory-policy", "allkeys-lru")])).unwrap_err().contains("allkeys-lru"));
+        assert!(
+            promise(&[], Some(&[("maxmemory-policy", "allkeys-lru")])).unwrap_err().contains("allkeys-lru")
+        );
         assert!(promise(&[("maxmemory_policy", "volatile-ttl")], None).unwrap_err().contains("volatile-ttl"));
         assert!(promise(&[("role", "slave")], None).unwrap_err().contains("replica"));
         assert!(promise(&[("redis_version", "6.2.1")], None).unwrap_err().contains("6.2.1"));

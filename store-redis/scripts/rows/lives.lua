@@ -1,13 +1,18 @@
 -- Making a session: the number of its life, its row, its place in the list.
 
+-- The newest life of this partition.
+function rows.last_life()
+  local lives = redis.call('GET', tag .. ':lives') or '0'
+  return tonumber(lives) or fail('CORRUPT', 'lives: it is no number')
+end
+
 -- Touches what a creation writes. The counter is read here and raised by the first write.
 function rows.reach_new(row)
-  local lives = redis.call('GET', tag .. ':lives')
-  if lives and not tonumber(lives) then fail('CORRUPT', 'lives: it is no number') end
+  local last = rows.last_life()
   rows.reach_places(row)
   redis.call('ZCARD', rows.sessions_index(row))
   redis.call('HLEN', row.key)
-  return (tonumber(lives or 0)) + 1
+  return last + 1
 end
 
 -- Writes the list entry and what never changes. The row itself is saved by the caller.

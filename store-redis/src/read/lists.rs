@@ -13,6 +13,7 @@ use holdover_core::store::{
 use crate::columns;
 use crate::error::{Call, Fault};
 use crate::merge::{Found, Look, Merge, Order};
+use crate::place;
 use crate::read::{number_at, position};
 use crate::reply::{self, Reply};
 use crate::store::{Shared, unknown};
@@ -30,9 +31,8 @@ impl Shared {
         page: &PageRequest,
     ) -> Result<Option<Page<RunRecord>>, StoreError> {
         const OPERATION: &str = "list_runs";
-        let after = position(page, runs_digest(key), OPERATION).map_err(|error| error.on(key))?;
-        let after = number_at(&after, OPERATION).map_err(|error| error.on(key))?.unwrap_or(0);
-        let args = self.args().number(after).number(page.rows()).size(PAGE_BYTES_MAX);
+        let after = number_at(page, runs_digest(key), OPERATION).map_err(|error| error.on(key))?;
+        let args = self.args().number(after.unwrap_or(0)).number(page.rows()).size(PAGE_BYTES_MAX);
         self.ask(OPERATION, &self.scripts.list_runs, key, Ok(args), |word, reply| match word {
             "found" => run_page(reply, page, runs_digest(key)).map(Some),
             "not_found" => Ok(None),
@@ -47,8 +47,7 @@ impl Shared {
     ) -> Result<Option<Page<Checkpoint>>, StoreError> {
         const OPERATION: &str = "list_checkpoints";
         let (key, digest) = (&query.key, query.digest());
-        let before = position(&query.page, digest, OPERATION).map_err(|error| error.on(key))?;
-        let before = number_at(&before, OPERATION).map_err(|error| error.on(key))?;
+        let before = number_at(&query.page, digest, OPERATION).map_err(|error| error.on(key))?;
         let args = self
             .args()
             .optional_number(before)
@@ -68,7 +67,8 @@ impl Shared {
         query: &SessionQuery,
     ) -> Result<Page<SessionSummary>, StoreError> {
         const OPERATION: &str = "list_sessions";
-        let after = position(&query.page, query.digest(), OPERATION)?;
+        let after =
+            position(&query.page, query.digest(), OPERATION, place::is_of_tenant)?.unwrap_or_default();
         let merge = Merge::new(&self.keys, Order::Downwards, &after);
         let most = merge.share(query.page.rows() as usize);
         let look = |partition, after: Bytes| {
@@ -94,7 +94,8 @@ impl Shared {
 
     pub(crate) async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError> {
         const OPERATION: &str = "list_pending";
-        let after = position(&query.page, query.digest(), OPERATION)?;
+        let after =
+            position(&query.page, query.digest(), OPERATION, place::is_of_pending)?.unwrap_or_default();
         let merge = Merge::new(&self.keys, Order::Upwards, &after);
         let most = merge.share(query.page.rows() as usize);
         let look = |partition, after: Bytes| {

@@ -2,9 +2,7 @@
 
 use holdover_core::ids::{InboxSeq, MessageSeq, SessionKey};
 use holdover_core::store::rules::PageRoom;
-use holdover_core::store::{
-    InboxPage, MessagePage, MessageRange, PAGE_BYTES_MAX, StoreError, StoredMessage,
-};
+use holdover_core::store::{InboxPage, MessagePage, MessageRange, PAGE_BYTES_MAX, StoreError, StoredMessage};
 
 use crate::columns;
 use crate::error::Fault;

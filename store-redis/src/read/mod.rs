@@ -8,22 +8,29 @@ mod session;
 use holdover_core::payload::Digest;
 use holdover_core::store::{PageRequest, StoreError};
 
-/// The position that a page goes on after, if it has one; empty at the start.
+/// The position that a page goes on after, if it has one, in a list whose positions pass `is_place`.
 pub(crate) fn position(
     page: &PageRequest,
     query: Digest,
     operation: &'static str,
-) -> Result<Vec<u8>, StoreError> {
+    is_place: impl Fn(&[u8]) -> bool,
+) -> Result<Option<Vec<u8>>, StoreError> {
     let position = page.after.as_ref().map(|cursor| cursor.position_in(query)).transpose();
     let position = position.map_err(|why| StoreError::invalid(operation, format!("after: {why}")))?;
-    Ok(position.unwrap_or_default())
+    match position {
+        Some(position) if !is_place(&position) => {
+            Err(StoreError::invalid(operation, "after: it names no place"))
+        }
+        position => Ok(position),
+    }
 }
 
-/// The number that a cursor's bytes hold; none at the start.
-pub(crate) fn number_at(position: &[u8], operation: &'static str) -> Result<Option<u64>, StoreError> {
-    if position.is_empty() {
-        return Ok(None);
-    }
-    let number = position.try_into().map(u64::from_be_bytes);
-    number.map(Some).map_err(|_| StoreError::invalid(operation, "after: it names no place"))
+/// The number that a page goes on after, if it has one, in a list of numbers.
+pub(crate) fn number_at(
+    page: &PageRequest,
+    query: Digest,
+    operation: &'static str,
+) -> Result<Option<u64>, StoreError> {
+    let bytes = position(page, query, operation, |position| position.len() == size_of::<u64>())?;
+    Ok(bytes.map(|bytes| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
 }

@@ -20,8 +20,10 @@ impl Shared {
         const OPERATION: &str = "save_state_and_promote_staging";
         let script = &self.scripts.save_state_and_promote_staging;
         let args = committed(self.fenced(fence), commit);
-        self.ask(OPERATION, script, &fence.key, args, |word, reply| self.committed(fence, commit, word, reply))
-            .await
+        self.ask(OPERATION, script, &fence.key, args, |word, reply| {
+            self.committed(fence, commit, word, reply)
+        })
+        .await
     }
 
     fn committed(
@@ -77,11 +79,8 @@ impl Shared {
         fence: &Fence,
         batch: &DeltaBatch,
     ) -> Result<DeltaOutcome, StoreError> {
-        let args = self
-            .fenced(fence)
-            .number(batch.stream)
-            .number(batch.first)
-            .each(&batch.deltas, Args::payload);
+        let args =
+            self.fenced(fence).number(batch.stream).number(batch.first).each(&batch.deltas, Args::payload);
         self.ask("append_deltas", &self.scripts.append_deltas, &fence.key, Ok(args), |word, reply| {
             Ok(match word {
                 "appended" => DeltaOutcome::Appended(self.receipt(fence, reply)?),

@@ -1,9 +1,7 @@
 //! What comes from outside, and the run that looks for it.
 
 use holdover_core::ids::{Fence, InterruptId, SessionKey};
-use holdover_core::store::{
-    Delivery, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, StoreError,
-};
+use holdover_core::store::{Delivery, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, StoreError};
 
 use crate::columns::Fields;
 use crate::error::Fault;
@@ -23,9 +21,9 @@ impl Shared {
         interrupt: &Interrupt,
     ) -> Result<InterruptOutcome, StoreError> {
         let args = self.args().text(interrupt.id.as_str()).text(interrupt.kind.as_str());
-        let args = args.instant("at", interrupt.at).map(|args| {
-            args.optional_incarnation(interrupt.incarnation).text(&interrupt.reason)
-        });
+        let args = args
+            .instant("at", interrupt.at)
+            .map(|args| args.optional_incarnation(interrupt.incarnation).text(&interrupt.reason));
         self.ask("request_interrupt", &self.scripts.request_interrupt, key, args, |word, reply| {
             Ok(match word {
                 "requested" => InterruptOutcome::Requested,

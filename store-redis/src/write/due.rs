@@ -6,14 +6,15 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::join_all;
-use holdover_core::ids::{RunId, SessionId, SessionKey, TenantId};
+use holdover_core::ids::{RunId, SessionKey, TenantId};
 use holdover_core::store::{Claim, ClaimDue, INBOX_PAGE, PAGE_BYTES_MAX, Queues, StoreError};
 
 use crate::args::Args;
 use crate::columns;
 use crate::error::{Call, Fault};
 use crate::merge::{Found, Merge, Order};
-use crate::reply;
+use crate::place;
+use crate::reply::Reply;
 use crate::store::{Shared, unknown};
 use crate::write::claim::is_over;
 
@@ -106,23 +107,14 @@ fn wanted(args: Args, due: &ClaimDue) -> Args {
 }
 
 /// Up to where a script has looked, and the sessions at the places that it found.
-pub(super) fn named(reply: &mut crate::reply::Reply) -> Result<Found<SessionKey>, Fault> {
+pub(super) fn named(reply: &mut Reply) -> Result<Found<SessionKey>, Fault> {
     let looked = reply.bytes()?;
     let mut places = reply.list()?;
     let mut rows = Vec::new();
     while places.left() > 0 {
         let place = places.bytes()?;
-        rows.push((place.clone(), session_at(&place)?));
+        let key = place::session(&place);
+        rows.push((place, key.ok_or_else(|| Fault::Corrupt("an index holds what is no session".into()))?));
     }
     Ok(Found { rows, looked: Some(looked).filter(|looked| !looked.is_empty()) })
-}
-
-/// The session at a place: an instant of 17 characters, the tenant, a NUL, the id.
-fn session_at(place: &Bytes) -> Result<SessionKey, Fault> {
-    let torn = || Fault::Corrupt("an index holds what is no session".into());
-    let ids = place.get(17..).ok_or_else(torn)?;
-    let cut = ids.iter().position(|byte| *byte == 0).ok_or_else(torn)?;
-    let (tenant, id) = ids.split_at_checked(cut).ok_or_else(torn)?;
-    let id = id.get(1..).ok_or_else(torn)?;
-    Ok(SessionKey::new(reply::id::<TenantId>(tenant)?, reply::id::<SessionId>(id)?))
 }

@@ -3,9 +3,7 @@
 
 use bytes::Bytes;
 use holdover_core::ids::{CheckpointId, SessionKey, Version};
-use holdover_core::store::{
-    Checkpoint, ForkOutcome, NewFork, SessionStatus, StoreError, StoreErrorKind, TOMBSTONE_STANDS,
-};
+use holdover_core::store::{Checkpoint, ForkOutcome, NewFork, SessionStatus, StoreError, StoreErrorKind};
 
 use crate::args::Args;
 use crate::columns;
@@ -19,14 +17,17 @@ const OPERATION: &str = "fork_session";
 const PART_ROWS: u64 = 500;
 const PART_BYTES: usize = 1 << 20;
 
-/// How often a copy is begun again that ended by itself meanwhile.
-const TRIES_MAX: usize = 3;
+/// After how many seconds without another part a copy ends by itself.
+const COPY_STANDS_S: u64 = 60 * 60;
+
+/// How often a copy is begun again whose source lost checkpoints meanwhile, or that ended by itself.
+const TRIES_MAX: usize = 8;
 
 /// How a step ended.
 enum Step<T> {
     GoOn(T),
     Answer(ForkOutcome),
-    /// The draft has ended by itself: begin again.
+    /// Begin again.
     Again,
 }
 
@@ -45,7 +46,7 @@ impl Shared {
                 Step::Again => {}
             }
         }
-        let detail = "what was copied ended before the fork was whole";
+        let detail = "the source changed as often as it was copied";
         Err(StoreError::new(StoreErrorKind::Unavailable, OPERATION, detail).on(&to.key))
     }
 
@@ -60,25 +61,29 @@ impl Shared {
             Step::Answer(answer) => return Ok(Step::Answer(answer)),
             Step::Again => return Ok(Step::Again),
         };
-        let checkpoint = match self.fork_source(from, at, to).await? {
-            Step::GoOn(checkpoint) => checkpoint,
+        let (checkpoint, there) = match self.fork_source(from, at, to).await? {
+            Step::GoOn(found) => found,
             Step::Answer(answer) => return Ok(Step::Answer(answer)),
             Step::Again => return Ok(Step::Again),
         };
-        let mut checkpoints = 0;
         for (what, first, last) in [
             ("messages", 0, checkpoint.last_message.0),
             ("events", 0, checkpoint.last_event.0),
             ("checkpoints", at.0.saturating_add(1), 0),
         ] {
-            match self.copy(from, to, life, what, first, last).await? {
-                Step::GoOn(copied) if what == "checkpoints" => checkpoints = copied,
-                Step::GoOn(_) => {}
-                Step::Answer(answer) => return Ok(Step::Answer(answer)),
-                Step::Again => return Ok(Step::Again),
+            if let Some(answer) = self.copy(from, to, life, what, first, last).await? {
+                return Ok(Step::Answer(answer));
             }
         }
-        self.show_fork(at, to, &checkpoint, life, checkpoints).await
+        // Messages and events stay as they are. Checkpoints may be purged, but come back never: as many as before
+        // are those that were copied.
+        match self.fork_source(from, at, to).await? {
+            Step::GoOn((_, still)) if still == there => {
+                self.show_fork(at, to, &checkpoint, life, there).await
+            }
+            Step::GoOn(_) | Step::Again => Ok(Step::Again),
+            Step::Answer(answer) => Ok(Step::Answer(answer)),
+        }
     }
 
     async fn fork_target(&self, at: CheckpointId, to: &NewFork) -> Result<Step<u64>, Fault> {
@@ -87,25 +92,28 @@ impl Shared {
             .text(to.key.tenant.as_str())
             .text(to.key.id.as_str())
             .incarnation(to.incarnation)
-            .text(to.operation.as_str())
-            .number(TOMBSTONE_STANDS.as_secs());
+            .text(to.operation.as_str());
         let mut reply = self.on(&self.scripts.fork_target, &to.key, args).await?;
         match reply.text()?.as_str() {
-            "draft" => Ok(Step::GoOn(reply.number()?)),
+            "life" => Ok(Step::GoOn(reply.number()?)),
             word => Ok(Step::Answer(answered(word, &mut reply, at)?)),
         }
     }
 
+    /// The checkpoint, and how many there are up to it.
     async fn fork_source(
         &self,
         from: &SessionKey,
         at: CheckpointId,
         to: &NewFork,
-    ) -> Result<Step<Checkpoint>, Fault> {
+    ) -> Result<Step<(Checkpoint, u64)>, Fault> {
         let args = self.args().incarnation(to.source).number(at.0);
         let mut reply = self.on(&self.scripts.fork_source, from, args).await?;
         Ok(match reply.text()?.as_str() {
-            "found" => Step::GoOn(columns::checkpoint(at.0, to.source, reply.bytes()?)?),
+            "found" => {
+                let checkpoint = columns::checkpoint(at.0, to.source, reply.bytes()?)?;
+                Step::GoOn((checkpoint, reply.number()?))
+            }
             "no_source" => Step::Answer(ForkOutcome::NoSource),
             "no_checkpoint" => Step::Answer(ForkOutcome::NoCheckpoint),
             other => return unknown(other),
@@ -113,6 +121,7 @@ impl Shared {
     }
 
     /// Copies rows of one kind, part by part: upwards after `first` to `last`, checkpoints downwards before `first`.
+    /// Some: the source is gone.
     async fn copy(
         &self,
         from: &SessionKey,
@@ -121,8 +130,8 @@ impl Shared {
         what: &str,
         first: u64,
         last: u64,
-    ) -> Result<Step<u64>, Fault> {
-        let (mut after, mut copied) = (first, 0);
+    ) -> Result<Option<ForkOutcome>, Fault> {
+        let mut after = first;
         loop {
             let args = self
                 .args()
@@ -135,41 +144,28 @@ impl Shared {
             let mut reply = self.on(&self.scripts.fork_read, from, args).await?;
             match reply.text()?.as_str() {
                 "found" => {}
-                "no_source" => return Ok(Step::Answer(ForkOutcome::NoSource)),
+                "no_source" => return Ok(Some(ForkOutcome::NoSource)),
                 other => return unknown(other),
             }
             let part = reply.pairs()?;
-            let Some((number, _)) = part.last() else { return Ok(Step::GoOn(copied)) };
+            let Some((number, _)) = part.last() else { return Ok(None) };
             after = reply::number(number)?;
-            copied += part.len() as u64;
-            if !self.write_part(to, life, what, part).await? {
-                return Ok(Step::Again);
-            }
+            self.write_part(to, life, what, part).await?;
         }
     }
 
-    /// False: the draft has ended.
     async fn write_part(
         &self,
         to: &NewFork,
         life: u64,
         what: &str,
         part: Vec<(Bytes, Bytes)>,
-    ) -> Result<bool, Fault> {
-        let args = self
-            .args()
-            .text(to.key.tenant.as_str())
-            .text(to.key.id.as_str())
-            .text(to.operation.as_str())
-            .number(life)
-            .number(TOMBSTONE_STANDS.as_secs())
-            .text(what)
-            .size(part.len() * 2);
+    ) -> Result<(), Fault> {
+        let args = self.args().number(life).number(COPY_STANDS_S).text(what).size(part.len() * 2);
         let args = part.into_iter().fold(args, |args, (number, row)| args.bytes(number).bytes(row));
         let mut reply = self.on(&self.scripts.fork_write, &to.key, args).await?;
         match reply.text()?.as_str() {
-            "written" => Ok(true),
-            "no_draft" => Ok(false),
+            "written" => Ok(()),
             other => unknown(other),
         }
     }

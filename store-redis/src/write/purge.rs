@@ -9,6 +9,7 @@ use holdover_core::store::{PageCursor, PurgeReport, Remove, RetentionRule, Store
 use crate::args::Args;
 use crate::error::{Call, Fault};
 use crate::merge::{Found, Merge, Order};
+use crate::place;
 use crate::store::Shared;
 use crate::write::due::named;
 
@@ -19,7 +20,11 @@ const AT_ONCE: usize = 16;
 
 impl Shared {
     pub(crate) async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError> {
-        let after = rule.check()?.unwrap_or_default();
+        let after = rule.check()?;
+        if after.as_ref().is_some_and(|after| place::session(after).is_none()) {
+            return Err(StoreError::invalid(OPERATION, "after: it is no place in this walk"));
+        }
+        let after = after.unwrap_or_default();
         let limit = rule.limit.get() as usize;
         let mut merge = Merge::new(&self.keys, Order::Upwards, &after);
         let most = merge.share(limit);
@@ -41,7 +46,8 @@ impl Shared {
         };
         for keys in about.chunks(AT_ONCE) {
             for (key, dealt) in join_all(keys.iter().map(|(_, key)| self.purge_one(key, rule))).await {
-                let (sessions, checkpoints) = dealt.map_err(|fault| fault.of(Call::Write, OPERATION, Some(key)))?;
+                let (sessions, checkpoints) =
+                    dealt.map_err(|fault| fault.of(Call::Write, OPERATION, Some(key)))?;
                 report.sessions += sessions;
                 report.checkpoints += checkpoints;
             }
