@@ -1,4 +1,8 @@
 //! What goes wrong inside, and the store error it becomes.
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "Redis may answer, push or fail in ways that are not known yet"
+)]
 
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{Retry, StoreError, StoreErrorKind};
