@@ -79,8 +79,10 @@ async fn survives(store: RedisStore, mut kill: impl FnMut(usize) + Send + 'stati
             std::thread::yield_now();
         }
         end.store(1, Ordering::SeqCst);
+        // The server lives in it.
+        kill
     });
-    killer.await.unwrap();
+    let kill = killer.await.unwrap();
     let mut unknown_of_all = 0;
     for (task, claim) in tasks.into_iter().zip(&claims) {
         let (done, unknown) = task.await.unwrap();
@@ -91,6 +93,7 @@ async fn survives(store: RedisStore, mut kill: impl FnMut(usize) + Send + 'stati
         assert_eq!(session.state.unwrap().bytes(), all.last().unwrap().as_bytes(), "and its state with it");
     }
     assert!(unknown_of_all > 0, "no kill met a commit on its way");
+    drop(kill);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

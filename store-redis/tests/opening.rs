@@ -40,8 +40,10 @@ async fn a_server_that_forgets_is_refused() {
 #[tokio::test]
 async fn where_config_is_forbidden_the_weakest_is_promised_and_the_reason_named() {
     let launcher = Launcher::new().unwrap();
-    let server = launcher.redis(&[("rename-command", "CONFIG hidden")]).unwrap();
-    let store = RedisStore::open(options(&server.url())).await.unwrap();
+    let server = launcher.redis(&[]).unwrap();
+    cli(&server.url(), &["ACL", "SETUSER", "tenant", "on", ">secret", "~*", "&*", "+@all", "-config"]);
+    let url = server.url().replace("redis://", "redis://tenant:secret@");
+    let store = RedisStore::open(options(&url)).await.unwrap();
     assert_eq!(store.capabilities().commit_survives, CommitSurvives::ProcessKill);
     assert!(setting(&store, "appendfsync").unwrap().contains("CONFIG is forbidden"));
     assert_eq!(setting(&store, "maxmemory-policy").as_deref(), Some("noeviction"));
@@ -100,12 +102,9 @@ async fn the_number_of_partitions_stays() {
 #[tokio::test]
 async fn a_store_of_a_newer_version_is_left_alone() {
     let url = redis_url();
-    let options = options(&url);
+    let options = options(&url).namespace("newer").unwrap();
     drop(RedisStore::open(options.clone()).await.unwrap());
-    let meta = cli(&url, &["--scan", "--pattern", "{test:*}:meta"]);
-    for meta in meta.lines() {
-        cli(&url, &["HSET", meta, "format", "99"]);
-    }
+    cli(&url, &["HSET", "{newer}:meta", "format", "99"]);
     let error = RedisStore::open(options).await.err().unwrap();
     assert_eq!(error.kind, StoreErrorKind::Newer);
 }

@@ -104,7 +104,9 @@ pub(crate) fn saying(operation: &str, text: &str) -> Commit {
 pub(crate) async fn claimed(store: &RedisStore, id: &str) -> Claim {
     let start = Start::Claimed(claim_one(&format!("run of {id}")));
     let created = store.create_session(NewSession { start, ..new_session(&key(id)) }).await.unwrap();
-    let CreateOutcome::Created { claim: Some(claim), .. } = created else { panic!("not claimed: {created:?}") };
+    let CreateOutcome::Created { claim: Some(claim), .. } = created else {
+        panic!("not claimed: {created:?}")
+    };
     *claim
 }
 
