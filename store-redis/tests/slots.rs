@@ -5,8 +5,11 @@ mod support;
 
 use std::time::Duration;
 
+use holdover_core::ids::ItemKey;
 use holdover_core::payload::Payload;
-use holdover_core::store::{Commit, CommitOutcome, Retry, StateStore, StoreErrorKind};
+use holdover_core::store::{
+    Commit, CommitOutcome, InboxItem, ItemKind, Retry, StateStore, StoreErrorKind, Wake,
+};
 use holdover_launcher::Launcher;
 use holdover_store_redis::RedisStore;
 use support::{claimed, cli, key, new_session, options, said, saying};
@@ -36,6 +39,17 @@ async fn a_write_to_a_slot_that_moves_changes_nothing_until_it_has_arrived() {
     let store = RedisStore::open(options.operation_timeout(Duration::from_secs(2))).await.unwrap();
     let claim = claimed(&store, "s").await;
     store.save_state_and_promote_staging(&claim.fence, saying("one", "before")).await.unwrap();
+
+    // Every key that a commit reads is there, so that only what it would write is missing.
+    for wake in [Wake::Now, Wake::Count] {
+        let item = InboxItem {
+            key: ItemKey::new(format!("{wake:?}")).unwrap(),
+            kind: ItemKind::Message { wake },
+            incarnation: None,
+            payload: Payload::new("item"),
+        };
+        assert!(store.deliver(&claim.fence.key, item).await.unwrap().is_in());
+    }
 
     let slot = cli(&urls[0], &["CLUSTER", "KEYSLOT", "{moves:0}:store"]);
     let (from, ids) = owner(&urls, &slot);
