@@ -7,10 +7,12 @@ use futures::future::join_all;
 use holdover_core::ids::{CallId, InboxSeq, MessageSeq, PendingId, TenantId};
 use holdover_core::payload::Payload;
 use holdover_core::store::{
-    Commit, EventCursor, EventPage, EventPlace, MessageRange, NewPending, NewSession, PendingKind,
-    PendingQuery, Release, SessionQuery, SessionStatus, Start, StateStore, StoreErrorKind,
+    Commit, DeleteOutcome, Deletion, EventCursor, EventPage, EventPlace, MessageRange, NewPending,
+    NewSession, PendingKind, PendingQuery, Release, Retry, SessionQuery, SessionStatus, Start, StateStore,
+    StoreErrorKind,
 };
 use holdover_core::time::Timestamp;
+use holdover_launcher::Launcher;
 use holdover_store_redis::{Rebuilt, RedisStore};
 use support::{claim_due, claimed, cli, commit, key, new_session, options, redis_url, saying};
 
@@ -187,4 +189,29 @@ async fn lists_are_in_one_order_over_all_partitions() {
     let mut sorted = walked.clone();
     sorted.sort_by(|a, b| b.cmp(a));
     assert_eq!((walked.len(), &walked), (150, &sorted));
+}
+
+#[tokio::test]
+async fn a_server_without_memory_refuses_what_it_cannot_keep_and_lets_go_of_what_is_deleted() {
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.redis(&[("maxmemory", "24mb")]).unwrap();
+    let store = RedisStore::open(options(&server.url())).await.unwrap();
+    let claim = claimed(&store, "s").await;
+    let text = "x".repeat(1 << 20);
+    let mut acknowledged = 0;
+    let error = loop {
+        let operation = format!("commit-{acknowledged}");
+        match store.save_state_and_promote_staging(&claim.fence, saying(&operation, &text)).await {
+            Ok(_) => acknowledged += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::Full, Retry::Later), "{error}");
+    let there = store.load_session(&claim.fence.key).await.unwrap().unwrap();
+    assert_eq!(there.last_message, MessageSeq(acknowledged), "nothing of what was refused");
+    let deleted = store.delete_session(&claim.fence.key, Deletion::FORCE).await.unwrap();
+    assert_eq!(deleted, DeleteOutcome::Deleted);
+    // What was removed is freed beside the server's work.
+    while !cli(&server.url(), &["INFO", "memory"]).contains("lazyfree_pending_objects:0") {}
+    claimed(&store, "another").await;
 }
