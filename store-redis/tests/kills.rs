@@ -17,8 +17,12 @@ use holdover_launcher::Launcher;
 use holdover_store_redis::RedisStore;
 use support::{claimed, cli, options, redis_url, said, saying};
 
-/// How often the server is killed.
+/// How often the server is killed, unless `HOLDOVER_KILLS` says otherwise.
 const KILLS: usize = 10;
+
+fn kills() -> usize {
+    std::env::var("HOLDOVER_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS)
+}
 
 /// How many sessions commit at once.
 const SESSIONS: usize = 8;
@@ -66,7 +70,7 @@ async fn survives(store: RedisStore, mut kill: impl FnMut(usize) + Send + 'stati
         .collect();
     let (seen, end) = (acknowledged.clone(), stop.clone());
     let killer = tokio::task::spawn_blocking(move || {
-        for round in 0..KILLS {
+        for round in 0..kills() {
             // Each time in the middle of the work: some more commits were acknowledged since the last.
             let before = seen.load(Ordering::SeqCst);
             while seen.load(Ordering::SeqCst) < before + SESSIONS * 2 {
