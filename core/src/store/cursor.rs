@@ -58,6 +58,12 @@ impl EventCursor {
         Self { incarnation: Some(incarnation), place }
     }
 
+    /// The life of the session that it belongs to; none before the first event of whichever there is. For
+    /// stores that ask with one question for the row and for what comes after the cursor.
+    pub fn incarnation(&self) -> Option<Incarnation> {
+        self.incarnation
+    }
+
     /// The place to go on after, if the cursor belongs to `incarnation`; none means it is gone. For stores.
     pub fn place_in(&self, incarnation: Incarnation) -> Option<EventPlace> {
         match self.incarnation {

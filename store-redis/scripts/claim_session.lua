@@ -1,0 +1,22 @@
+-- Claims one named session.
+local run, worker, lease = args.text(), args.text(), args.number()
+local expected = args.optional_number()
+local items = args.list(args.item)
+local page, bytes = args.number(), args.number()
+
+local row = rows.load(KEYS[2])
+if not row then return { 'not_found' } end
+local repeated = rules.repeated_claim(row, run)
+if repeated == 'alive' then return { 'claimed', rows.claim(row, page, bytes) } end
+if repeated then return { 'lease_ended' } end
+local refused = rules.claimable(row, expected)
+if refused then return refused end
+local arrived, index, refusal = rows.accept_all(row, items)
+if not arrived then return { 'item_refused', index, refusal } end
+rows.reach(row, 'runs', 'deltas')
+rows.reach_inbox(row)
+
+rows.arrive(row, arrived)
+rows.begin_run(row, run, worker, lease)
+rows.tell(row)
+return { 'claimed', rows.claim(row, page, bytes) }

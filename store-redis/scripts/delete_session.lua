@@ -1,0 +1,12 @@
+-- Removes a session with everything that belongs to it.
+local deletion = { mode = args.text(), incarnation = args.optional() }
+
+local row = rows.load(KEYS[2])
+if not row then return { 'not_found' } end
+local refused = rules.delete(row, deletion)
+if refused then return refused end
+
+rows.bury(row)
+row.alarm = nil
+rows.tell(row)
+return { 'deleted' }

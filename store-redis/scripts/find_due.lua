@@ -1,0 +1,33 @@
+-- Looks for sessions of this partition that a worker may claim now, in due order after a place.
+-- Answers their places, and up to where it has looked ('' = to the end).
+local from = args.text()
+local queues = args.boolean() and args.list(args.text) or nil
+local newest, tenant = args.number(), args.optional()
+local most = args.number()
+
+local before = place(now + 1)
+local indexes, served = { tag .. ':alarms' }, nil
+if queues then
+  indexes, served = { tag .. ':interrupted' }, {}
+  for _, queue in ipairs(queues) do
+    indexes[#indexes + 1] = tag .. ':alarms:' .. queue
+    served[queue] = true
+  end
+end
+local found, looked = {}, nil
+for _, index in ipairs(indexes) do
+  local walked = rows.walk(index, from, before, most)
+  for _, place_found in ipairs(walked) do found[place_found] = true end
+  if #walked == most and (not looked or walked[most] < looked) then looked = walked[most] end
+end
+local due = {}
+for place_found in pairs(found) do
+  if not looked or place_found <= looked then due[#due + 1] = place_found end
+end
+table.sort(due)
+local answer = {}
+for _, place_found in ipairs(due) do
+  local row = rows.load(rows.key(rows.named(place_found)))
+  if row and rules.is_due(row, served, newest, tenant) then answer[#answer + 1] = place_found end
+end
+return { looked or '', answer }

@@ -1,0 +1,34 @@
+-- Lists sessions of a tenant in this partition, newest first after a place. Answers places and summaries in
+-- turn, and up to where it has looked ('' = to the end).
+local tenant, from = args.text(), args.text()
+local status, some_status = {}, false
+for _, one in ipairs(args.list(args.text)) do status[one], some_status = true, true end
+local queue = args.optional()
+local labels = args.list(function() return { args.text(), args.text() } end)
+local most, look, bytes = args.number(), args.number(), args.number()
+
+local function wanted(row)
+  if some_status and not status[row.status] then return false end
+  if queue and row.queue ~= queue then return false end
+  for _, label in ipairs(labels) do
+    if redis.call('HGET', rows.own(row, 'labels'), label[1]) ~= label[2] then return false end
+  end
+  return true
+end
+
+local walked = rows.walk_down(tag .. ':sessions:' .. tenant, from, look)
+local found, looked = {}, #walked == look and walked[look] or ''
+for index, place_found in ipairs(walked) do
+  local row = rows.load(rows.key(tenant, string.sub(place_found, 18)))
+  if row and rows.listed(row) == place_found and wanted(row) then
+    local summary = rows.summary(row)
+    found[#found + 1] = place_found
+    found[#found + 1] = summary
+    for _, label in ipairs(summary[2]) do bytes = bytes - #label end
+    if (#found / 2 >= most or bytes < 0) and index < #walked then
+      looked = place_found
+      break
+    end
+  end
+end
+return { looked, found }

@@ -1,0 +1,25 @@
+-- A step of a walk over one index (KEYS[2]): takes out what no row stands behind. Answers how many, and up to
+-- where it has walked ('' = to the end).
+local kind, tenant, from = args.text(), args.text(), args.text()
+local most = args.number()
+
+local walked = rows.walk(KEYS[2], from, nil, most)
+local stale = {}
+for _, found in ipairs(walked) do
+  local row, stands
+  if kind == 'sessions' then
+    row = rows.load(rows.key(tenant, string.sub(found, 18)))
+    stands = row and rows.listed(row) == found
+  elseif kind == 'pending' then
+    local id, pending = string.match(found, '^%d+%z(%Z+)%z(%Z+)$')
+    row = id and rows.load(rows.key(tenant, id))
+    local facts = row and rows.pending_facts(row, pending)
+    stands = facts and rows.pending_place(row, facts.deadline, pending) == found
+  else
+    row = rows.load(rows.key(rows.named(found)))
+    stands = row and row.places[KEYS[2]] == found
+  end
+  if not stands then stale[#stale + 1] = found end
+end
+for _, found in ipairs(stale) do redis.call('ZREM', KEYS[2], found) end
+return { int(#stale), #walked == most and walked[most] or '' }

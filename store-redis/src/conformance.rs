@@ -1,0 +1,218 @@
+//! How the conformance suite gets at this store. Behind the feature `conformance`.
+#![allow(clippy::expect_used, reason = "a harness that cannot have its backend panics")]
+
+use std::fmt;
+use std::process::Command;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::future::join_all;
+use holdover_conformance_tests::{ClockControl, Instance, StoreHarness, StoreInfo, TestClock};
+use holdover_core::store::StateStore;
+use holdover_core::time::Timestamp;
+use tokio::sync::OnceCell;
+use uuid::Uuid;
+
+use crate::args::Args;
+use crate::keys::Keys;
+use crate::options::RedisOptions;
+use crate::script::{ClockSource, Script};
+use crate::store::RedisStore;
+use crate::wire::Wire;
+
+/// Limits that a test reaches quickly, and large enough for every case.
+const PAYLOAD_BYTES_MAX: usize = 2 << 20;
+const COMMIT_BYTES_MAX: usize = 8 << 20;
+
+/// Fewer than a store has by itself, so that a store is quickly made; enough that a case meets several.
+const PARTITIONS: u16 = 4;
+
+/// An instant like any other, in 2027.
+const START_MS: i64 = 1_800_000_000_000;
+
+/// Moves the clock of a partition.
+const SET_CLOCK: &str = "redis.call('SET', KEYS[1], ARGV[1]) return 'set'";
+
+/// Removes every key of a partition.
+const CLEAR: &str = "
+local cursor = '0'
+repeat
+  local step = redis.call('SCAN', cursor, 'MATCH', ARGV[1], 'COUNT', 10000)
+  cursor = step[1]
+  for _, key in ipairs(step[2]) do redis.call('UNLINK', key) end
+until cursor == '0'
+return 'clear'";
+
+/// Each store is a namespace of its own on one server or cluster, emptied when it is disposed of. All of them share
+/// one clock, which lies in a key of each partition and stands still until it is advanced.
+pub struct RedisHarness {
+    url: String,
+    clock: Arc<KeyClock>,
+    child: Option<ChildProgram>,
+}
+
+/// How a program is started that serves a namespace at a URL as a child.
+type ChildProgram = Arc<dyn Fn(&str, &str) -> Command + Send + Sync>;
+
+/// The namespace of one instance.
+struct Namespace(String);
+
+/// The clock, and where it must be moved.
+struct KeyClock {
+    url: String,
+    wire: OnceCell<Wire>,
+    now_ms: AtomicI64,
+    namespaces: Mutex<Vec<String>>,
+}
+
+impl RedisHarness {
+    /// A harness with a clock of its own, whose stores lie in new namespaces of the server or cluster at `url`.
+    pub fn at(url: impl Into<String>) -> Self {
+        let url = url.into();
+        let clock = KeyClock {
+            url: url.clone(),
+            wire: OnceCell::new(),
+            now_ms: AtomicI64::new(START_MS),
+            namespaces: Mutex::default(),
+        };
+        Self { url, clock: Arc::new(clock), child: None }
+    }
+
+    /// Names a program that calls [`serve_child`](Self::serve_child) with the URL and the namespace that it is
+    /// given, for the cases that kill it.
+    #[must_use]
+    pub fn child_program(mut self, program: impl Fn(&str, &str) -> Command + Send + Sync + 'static) -> Self {
+        self.child = Some(Arc::new(program));
+        self
+    }
+
+    /// Opens the namespace as the stores of this harness and writes until it is killed.
+    pub async fn serve_child(url: &str, namespace: &str) {
+        holdover_conformance_tests::serve_child(open(url, namespace).await).await;
+    }
+}
+
+async fn open(url: &str, namespace: &str) -> RedisStore {
+    RedisStore::open(options(url, namespace)).await.expect("the store opens")
+}
+
+fn options(url: &str, namespace: &str) -> RedisOptions {
+    let options =
+        RedisOptions::from_url(url).expect("a URL of Redis").namespace(namespace).expect("a namespace");
+    options
+        .partitions(PARTITIONS)
+        .payload_bytes_max(PAYLOAD_BYTES_MAX)
+        .commit_bytes_max(COMMIT_BYTES_MAX)
+        .clock(ClockSource::Key)
+}
+
+impl KeyClock {
+    async fn wire(&self) -> &Wire {
+        let connect = || async {
+            let options = RedisOptions::from_url(&self.url).expect("a URL of Redis");
+            Wire::connect(&options).await.expect("a connection")
+        };
+        self.wire.get_or_init(connect).await
+    }
+
+    /// Runs a script on the key `name` of each partition of a namespace.
+    async fn in_each(&self, script: &Script, namespace: &str, name: &str, arg: impl Fn(&str) -> String) {
+        let wire = self.wire().await;
+        let keys = Keys::new(namespace, PARTITIONS);
+        let runs = keys.partitions().map(|partition| {
+            let tag = keys.tag(partition);
+            let args = Args::default().text(arg(&tag));
+            async move { wire.run(script, &[&format!("{tag}:{name}")], &args).await.expect("the script runs") }
+        });
+        join_all(runs).await;
+    }
+
+    async fn set(&self, namespace: &str) {
+        let now = self.now_ms.load(Ordering::SeqCst).to_string();
+        self.in_each(&Script::plain(SET_CLOCK), namespace, "clock", |_| now.clone()).await;
+    }
+
+    fn namespaces(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+        self.namespaces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The clock of a harness, as cases hold it.
+struct Hand(Arc<KeyClock>);
+
+#[async_trait]
+impl TestClock for Hand {
+    async fn now(&self) -> Timestamp {
+        Timestamp::from_ms(self.0.now_ms.load(Ordering::SeqCst))
+    }
+
+    async fn advance(&self, by: Duration) {
+        self.0.now_ms.fetch_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX), Ordering::SeqCst);
+        let namespaces = self.0.namespaces().clone();
+        join_all(namespaces.iter().map(|namespace| self.0.set(namespace))).await;
+    }
+}
+
+#[async_trait]
+impl StoreHarness for RedisHarness {
+    type Store = RedisStore;
+
+    fn info(&self) -> StoreInfo {
+        StoreInfo::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
+    }
+
+    async fn fresh(&self) -> Instance<RedisStore> {
+        let namespace = format!("case:{}", Uuid::new_v4().simple());
+        self.clock.namespaces().push(namespace.clone());
+        self.clock.set(&namespace).await;
+        Instance::guarded(open(&self.url, &namespace).await, Namespace(namespace))
+    }
+
+    /// Opens the namespace once more: connections and a memory of its own.
+    async fn peer(&self, of: &Instance<RedisStore>) -> RedisStore {
+        open(&self.url, &of.guard::<Namespace>().expect("its namespace").0).await
+    }
+
+    async fn reopen(&self, of: Instance<RedisStore>) -> Instance<RedisStore> {
+        let (store, namespace) = of.into_parts::<Namespace>();
+        let namespace = namespace.expect("its namespace");
+        let promised = store.capabilities();
+        drop(store);
+        let again = open(&self.url, &namespace.0).await;
+        assert_eq!(again.capabilities(), promised, "the same promises");
+        Instance::guarded(again, namespace)
+    }
+
+    async fn dispose(&self, of: Instance<RedisStore>) {
+        let (store, namespace) = of.into_parts::<Namespace>();
+        drop(store);
+        let namespace = namespace.expect("its namespace").0;
+        self.clock.namespaces().retain(|other| *other != namespace);
+        let clear = Script::plain(CLEAR);
+        self.clock.in_each(&clear, &namespace, "clock", |tag| format!("{tag}:*")).await;
+        let args = Args::default().text(format!("{{{namespace}}}:*"));
+        self.clock
+            .wire()
+            .await
+            .run(&clear, &[&Keys::meta(&namespace)], &args)
+            .await
+            .expect("the script runs");
+    }
+
+    fn clock(&self) -> ClockControl {
+        ClockControl::with(Hand(Arc::clone(&self.clock)))
+    }
+
+    fn child(&self, of: &Instance<RedisStore>) -> Option<Command> {
+        let namespace = &of.guard::<Namespace>().expect("its namespace").0;
+        self.child.as_ref().map(|program| program(&self.url, namespace))
+    }
+}
+
+impl fmt::Debug for RedisHarness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisHarness").finish_non_exhaustive()
+    }
+}

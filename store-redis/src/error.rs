@@ -1,0 +1,136 @@
+//! What goes wrong inside, and the store error it becomes.
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "Redis may answer, push or fail in ways that are not known yet"
+)]
+
+use holdover_core::ids::SessionKey;
+use holdover_core::store::{Retry, StoreError, StoreErrorKind};
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+/// A failure before the operation and the session it belongs to are known.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// Redis or the way to it failed.
+    Redis(RedisError),
+    /// What was read is not what was written.
+    Corrupt(String),
+    /// The caller asked for something without a meaning.
+    Invalid(String),
+    /// The settings of the server break what the store must promise.
+    Settings(String),
+    /// A newer version wrote what is stored.
+    Newer(String),
+    /// What was acknowledged is not there any more.
+    WentBack(String),
+}
+
+/// What is known about the call that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// It reads; asking again harms nobody.
+    Read,
+    /// It writes: when its answer is lost, nobody knows whether it was applied.
+    Write,
+}
+
+impl From<RedisError> for Fault {
+    fn from(error: RedisError) -> Self {
+        let detail = || {
+            let detail = error.detail().unwrap_or_default();
+            // What the server adds says where in the script it stood.
+            detail.split(" script: ").next().unwrap_or_default().to_owned()
+        };
+        match error.code() {
+            Some("CORRUPT" | "WRONGTYPE") => Self::Corrupt(detail()),
+            Some("WENTBACK") => Self::WentBack(detail()),
+            Some("NEWER") => Self::Newer(detail()),
+            Some(_) | None => Self::Redis(error),
+        }
+    }
+}
+
+impl Fault {
+    /// The store error of `operation`, on `key` if it was about one session.
+    pub(crate) fn of(self, call: Call, operation: &'static str, key: Option<&SessionKey>) -> StoreError {
+        let error = match self {
+            Self::Redis(error) => of_redis(error, call, operation),
+            Self::Corrupt(detail) => StoreError::new(StoreErrorKind::Corrupt, operation, detail),
+            Self::Invalid(detail) => StoreError::invalid(operation, detail),
+            Self::Settings(detail) => {
+                StoreError::new(StoreErrorKind::Unavailable, operation, detail).retry(Retry::Never)
+            }
+            Self::Newer(detail) => StoreError::new(StoreErrorKind::Newer, operation, detail),
+            Self::WentBack(detail) => {
+                let detail = format!("the store went back in time: {detail}");
+                StoreError::new(StoreErrorKind::Unavailable, operation, detail).retry(Retry::Never)
+            }
+        };
+        match key {
+            Some(key) => error.on(key),
+            None => error,
+        }
+    }
+}
+
+fn of_redis(error: RedisError, call: Call, operation: &'static str) -> StoreError {
+    let (kind, retry) = match error.code() {
+        Some("OOM") => (StoreErrorKind::Full, Retry::Later),
+        // The server refused it before it ran.
+        Some(
+            "MOVED" | "ASK" | "TRYAGAIN" | "CLUSTERDOWN" | "MASTERDOWN" | "LOADING" | "READONLY" | "BUSY"
+            | "MISCONF" | "NOREPLICAS" | "NOSCRIPT",
+        ) => (StoreErrorKind::Unavailable, Retry::Later),
+        Some("NOAUTH" | "WRONGPASS" | "NOPERM") => (StoreErrorKind::Unavailable, Retry::Never),
+        // A slot that moves: the script was ended by a touch, before its first write.
+        Some(_) if error.detail().is_some_and(|detail| detail.contains("non local key")) => {
+            (StoreErrorKind::Unavailable, Retry::Later)
+        }
+        Some(_) => (StoreErrorKind::Backend, Retry::Never),
+        None if call == Call::Read || never_sent(&error) => (StoreErrorKind::Unavailable, Retry::Later),
+        None => (StoreErrorKind::Unavailable, Retry::OutcomeUnknown),
+    };
+    StoreError::new(kind, operation, "").retry(retry).because(error)
+}
+
+/// Whether the command certainly did not reach a server.
+fn never_sent(error: &RedisError) -> bool {
+    error.is_connection_refusal() || error.kind() == ErrorKind::ClusterConnectionNotFound
+}
+
+/// Whether the server said that it did not run the command, and may do so soon.
+pub(crate) fn may_run_soon(error: &RedisError) -> bool {
+    match error.kind() {
+        ErrorKind::Server(kind) => matches!(
+            kind,
+            ServerErrorKind::Moved
+                | ServerErrorKind::TryAgain
+                | ServerErrorKind::ClusterDown
+                | ServerErrorKind::MasterDown
+                | ServerErrorKind::BusyLoading
+                | ServerErrorKind::ReadOnly
+        ),
+        ErrorKind::ClusterConnectionNotFound => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    fn retry(error: io::ErrorKind, call: Call) -> Retry {
+        Fault::from(RedisError::from(io::Error::from(error))).of(call, "deliver", None).retry
+    }
+
+    #[test]
+    fn a_lost_answer_to_a_write_leaves_its_outcome_unknown() {
+        for lost in [io::ErrorKind::TimedOut, io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe] {
+            assert_eq!(retry(lost, Call::Write), Retry::OutcomeUnknown, "{lost}");
+            assert_eq!(retry(lost, Call::Read), Retry::Later, "{lost}");
+        }
+        assert_eq!(retry(io::ErrorKind::ConnectionRefused, Call::Write), Retry::Later);
+    }
+}

@@ -1,0 +1,64 @@
+//! Keeps sessions in Redis, one server or a Redis Cluster: many workers on many machines.
+//!
+//! ```no_run
+//! # async fn open() -> Result<(), holdover_core::store::StoreError> {
+//! use holdover_store_redis::{RedisOptions, RedisStore};
+//!
+//! let store = RedisStore::open(RedisOptions::from_url("redis://127.0.0.1:6379")?).await?;
+//! # Ok(()) }
+//! ```
+//!
+//! - **One script a write.** A script reads and validates everything, then writes: nothing in it can fail after
+//!   its first write. Scripts run one after the other, so the row needs no lock, and the clock is the server's,
+//!   read inside.
+//! - **Partitions.** Sessions are hashed to partitions, whose number is fixed when the store is made. All keys of a
+//!   partition carry one hash tag and lie in one slot of a cluster. A method on one session touches one partition;
+//!   lists, `claim_due` and `purge` visit all of them.
+//! - **Nothing parsed.** Payloads are bytes with their digest, in keys of their own; what a write costs does not
+//!   grow with the session.
+//!
+//! # A slot that moves to another node
+//!
+//! The keys of a life of a session are named by its number, which only the script reads from the row: they are
+//! not declared. They lie in the slot of the declared ones, and each script touches what it will write before it
+//! writes. While a slot is on its way such a touch is refused by the server, so a write of that partition answers
+//! [`Unavailable`](holdover_core::store::StoreErrorKind::Unavailable) with nothing changed, until the slot has
+//! arrived.
+//!
+//! # A store that went back in time
+//!
+//! Redis can lose what it acknowledged: at a failover, by `FLUSHALL`, by a restart from old data. It is never
+//! silent for a live worker. Every partition holds the random incarnation of the store, and every script compares
+//! it with the one that the handle has opened: an emptied or replaced store answers an error until it is opened
+//! anew. And the handle remembers, of each run that it was granted, the run's id and the newest version that was
+//! acknowledged under it, and sends both with each write: a store in which that run was never claimed, was claimed
+//! by another, or has an older version, answers an error and applies nothing. Either is
+//! [`Unavailable`](holdover_core::store::StoreErrorKind::Unavailable) and never worth a retry. What nobody alive
+//! has seen cannot be missed: an older state that no live run contradicts is taken as it is.
+
+mod args;
+mod columns;
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod error;
+mod grants;
+mod hints;
+mod keys;
+mod limits;
+mod merge;
+mod open;
+mod options;
+mod place;
+mod read;
+mod rebuild;
+mod reply;
+mod script;
+mod settings;
+mod state_store;
+mod store;
+mod wire;
+mod write;
+
+pub use options::RedisOptions;
+pub use rebuild::Rebuilt;
+pub use store::RedisStore;

@@ -1,0 +1,195 @@
+//! How a store is opened.
+
+use std::fmt;
+use std::time::Duration;
+
+use holdover_core::store::StoreError;
+
+use crate::keys::{NAMESPACE_BYTES_MAX, PARTITIONS_MAX, is_namespace};
+use crate::script::ClockSource;
+
+const MIB: usize = 1024 * 1024;
+
+/// Where the server is and how it is used.
+#[derive(Clone)]
+pub struct RedisOptions {
+    pub(crate) nodes: Vec<String>,
+    pub(crate) cluster: bool,
+    pub(crate) namespace: String,
+    pub(crate) partitions: Option<u16>,
+    pub(crate) operation_timeout: Duration,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) payload_bytes_max: usize,
+    pub(crate) commit_bytes_max: usize,
+    pub(crate) change_hints: bool,
+    pub(crate) accept_loss: bool,
+    pub(crate) clock: ClockSource,
+}
+
+impl RedisOptions {
+    /// What every key begins with, unless another namespace is named.
+    pub const NAMESPACE: &str = "holdover";
+    /// How many partitions a new store has, unless another number is named.
+    pub const PARTITIONS: u16 = 64;
+    /// How long one command may take. Longer than a server that rewrites its log needs.
+    pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
+    /// How long a connection may take to be made.
+    pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+    /// The largest single payload, unless a lower limit is set.
+    pub const PAYLOAD_BYTES_MAX: usize = 32 * MIB;
+    /// The largest commit, unless a lower limit is set.
+    pub const COMMIT_BYTES_MAX: usize = 64 * MIB;
+
+    /// The server named by `redis://[user:password@]host[:port][/db]`, or the cluster of which
+    /// `redis+cluster://[user:password@]host:port[,host:port …]` names some nodes.
+    ///
+    /// # Errors
+    /// Another scheme, or a URL that Redis does not know.
+    pub fn from_url(url: &str) -> Result<Self, StoreError> {
+        let (nodes, cluster) = match url.split_once("://") {
+            Some(("redis", _)) => (vec![url.to_owned()], false),
+            Some(("redis+cluster", rest)) => (cluster_nodes(rest), true),
+            Some(_) | None => {
+                let detail = "a Redis URL begins with redis:// or redis+cluster://";
+                return Err(StoreError::invalid("open", detail));
+            }
+        };
+        for node in &nodes {
+            redis::parse_redis_url(node)
+                .ok_or_else(|| StoreError::invalid("open", "the Redis URL names no server"))?;
+        }
+        Ok(Self {
+            nodes,
+            cluster,
+            namespace: Self::NAMESPACE.to_owned(),
+            partitions: None,
+            operation_timeout: Self::OPERATION_TIMEOUT,
+            connect_timeout: Self::CONNECT_TIMEOUT,
+            payload_bytes_max: Self::PAYLOAD_BYTES_MAX,
+            commit_bytes_max: Self::COMMIT_BYTES_MAX,
+            change_hints: true,
+            accept_loss: false,
+            clock: ClockSource::Server,
+        })
+    }
+
+    /// Sets what every key begins with: several stores may share a server.
+    ///
+    /// # Errors
+    /// Longer than 64 bytes, or other characters than letters, digits and `-_.:/`.
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Result<Self, StoreError> {
+        self.namespace = namespace.into();
+        if is_namespace(&self.namespace) {
+            return Ok(self);
+        }
+        let detail = format!(
+            "namespace: 1 to {NAMESPACE_BYTES_MAX} letters, digits or -_.:/ are allowed, not {:?}",
+            self.namespace
+        );
+        Err(StoreError::invalid("open", detail))
+    }
+
+    /// Sets how many partitions a new store has, 1 to 1024. A store that is there must have as many.
+    #[must_use]
+    pub fn partitions(mut self, partitions: u16) -> Self {
+        self.partitions = Some(partitions.clamp(1, PARTITIONS_MAX));
+        self
+    }
+
+    /// Sets how long one command may take. A write that takes longer has an unknown outcome.
+    #[must_use]
+    pub fn operation_timeout(mut self, timeout: Duration) -> Self {
+        self.operation_timeout = timeout;
+        self
+    }
+
+    /// Sets how long a connection may take to be made.
+    #[must_use]
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Lowers the largest payload; [`Self::PAYLOAD_BYTES_MAX`] at most.
+    #[must_use]
+    pub fn payload_bytes_max(mut self, bytes: usize) -> Self {
+        self.payload_bytes_max = bytes.min(Self::PAYLOAD_BYTES_MAX);
+        self
+    }
+
+    /// Lowers the largest commit; [`Self::COMMIT_BYTES_MAX`] at most.
+    #[must_use]
+    pub fn commit_bytes_max(mut self, bytes: usize) -> Self {
+        self.commit_bytes_max = bytes.min(Self::COMMIT_BYTES_MAX);
+        self
+    }
+
+    /// Whether changes are listened for, on a connection of their own. Without, waiters only poll.
+    #[must_use]
+    pub fn change_hints(mut self, listen: bool) -> Self {
+        self.change_hints = listen;
+        self
+    }
+
+    /// Goes on with a store of which partitions were lost, under a new incarnation: every other handle must be
+    /// opened anew. Without, such a store is refused.
+    #[must_use]
+    pub fn accept_loss(mut self) -> Self {
+        self.accept_loss = true;
+        self
+    }
+
+    #[cfg(feature = "conformance")]
+    pub(crate) fn clock(mut self, clock: ClockSource) -> Self {
+        self.clock = clock;
+        self
+    }
+}
+
+fn cluster_nodes(rest: &str) -> Vec<String> {
+    let (user, hosts) = match rest.rsplit_once('@') {
+        Some((user, hosts)) => (format!("{user}@"), hosts),
+        None => (String::new(), rest),
+    };
+    hosts.trim_end_matches('/').split(',').map(|host| format!("redis://{user}{host}")).collect()
+}
+
+impl fmt::Debug for RedisOptions {
+    /// Leaves out the addresses, which may hold a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisOptions")
+            .field("cluster", &self.cluster)
+            .field("namespace", &self.namespace)
+            .field("partitions", &self.partitions)
+            .field("operation_timeout", &self.operation_timeout)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("payload_bytes_max", &self.payload_bytes_max)
+            .field("commit_bytes_max", &self.commit_bytes_max)
+            .field("change_hints", &self.change_hints)
+            .field("accept_loss", &self.accept_loss)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_names_a_server_or_a_cluster() {
+        let nodes =
+            |url: &str| RedisOptions::from_url(url).map(|options| (options.cluster, options.nodes)).ok();
+        assert_eq!(nodes("redis://h:1/2"), Some((false, vec!["redis://h:1/2".into()])));
+        let both = vec!["redis://u:p@a:1".into(), "redis://u:p@b:2".into()];
+        assert_eq!(nodes("redis+cluster://u:p@a:1,b:2/"), Some((true, both)));
+        for bad in ["h:1", "http://h:1", "rediss://h:1", "redis+cluster://a:b:c"] {
+            assert_eq!(nodes(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_shown() {
+        let options = RedisOptions::from_url("redis://user:secret@h:1").unwrap();
+        assert!(!format!("{options:?}").contains("secret"));
+    }
+}

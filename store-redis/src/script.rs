@@ -1,0 +1,175 @@
+//! The scripts. Each is made of the shared files, in an order in which each stands on those before it, and its own.
+
+use std::sync::LazyLock;
+
+/// Where a script reads the clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClockSource {
+    /// The server's own.
+    Server,
+    /// A key of each partition, which a test moves.
+    #[cfg(feature = "conformance")]
+    Key,
+}
+
+impl ClockSource {
+    fn source(self) -> &'static str {
+        match self {
+            Self::Server => include_str!("../scripts/prelude/now_server.lua"),
+            #[cfg(feature = "conformance")]
+            Self::Key => include_str!("../scripts/prelude/now_key.lua"),
+        }
+    }
+}
+
+const STORE: &str = include_str!("../scripts/prelude/store.lua");
+
+/// The decisions, each file beside the one of `core/src/store/rules` that it follows; then what they are
+/// decided on and how it is kept.
+const SHARED: [&str; 18] = [
+    include_str!("../scripts/rules/session.lua"),
+    include_str!("../scripts/rules/ownership.lua"),
+    include_str!("../scripts/rules/commit.lua"),
+    include_str!("../scripts/rules/delivery.lua"),
+    include_str!("../scripts/rules/delta.lua"),
+    include_str!("../scripts/rules/fork.lua"),
+    include_str!("../scripts/rules/tombstone.lua"),
+    include_str!("../scripts/rules/retention.lua"),
+    include_str!("../scripts/rows/session.lua"),
+    include_str!("../scripts/rows/keys.lua"),
+    include_str!("../scripts/rows/index.lua"),
+    include_str!("../scripts/rows/append.lua"),
+    include_str!("../scripts/rows/pending.lua"),
+    include_str!("../scripts/rows/inbox.lua"),
+    include_str!("../scripts/rows/read.lua"),
+    include_str!("../scripts/rows/fence.lua"),
+    include_str!("../scripts/rows/tombstone.lua"),
+    include_str!("../scripts/rows/lives.lua"),
+];
+
+/// What a script may do, as the server is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Does {
+    Reads,
+    Writes,
+    /// Also when no memory is left: it makes room.
+    Removes,
+}
+
+impl Does {
+    fn flags(self) -> &'static str {
+        match self {
+            Self::Reads => "#!lua flags=no-writes\n",
+            Self::Writes => "#!lua\n",
+            Self::Removes => "#!lua flags=allow-oom\n",
+        }
+    }
+}
+
+/// One script, with the name by which a server knows it.
+#[derive(Debug)]
+pub(crate) struct Script {
+    pub(crate) does: Does,
+    pub(crate) source: String,
+    pub(crate) sha: String,
+}
+
+impl Script {
+    fn new(does: Does, parts: &[&str]) -> Self {
+        let source = format!("{}{}", does.flags(), parts.concat());
+        let sha = redis::Script::new(&source).get_hash().to_owned();
+        Self { does, source, sha }
+    }
+
+    /// A script of a test, which stands on nothing.
+    #[cfg(feature = "conformance")]
+    pub(crate) fn plain(source: &str) -> Self {
+        Self::new(Does::Writes, &[source])
+    }
+
+    fn shared(clock: ClockSource, does: Does, own: &str) -> Self {
+        let wire = include_str!("../scripts/prelude/wire.lua");
+        let mut parts = vec![wire, clock.source(), STORE];
+        parts.extend(SHARED);
+        parts.push(own);
+        Self::new(does, &parts)
+    }
+}
+
+macro_rules! scripts {
+    ($($name:ident $does:ident,)*) => {
+        /// Every script of a store.
+        #[derive(Debug)]
+        pub(crate) struct Scripts {
+            $(pub(crate) $name: Script,)*
+        }
+
+        impl Scripts {
+            fn new(clock: ClockSource) -> Self {
+                Self {
+                    $($name: Script::shared(
+                        clock,
+                        Does::$does,
+                        include_str!(concat!("../scripts/", stringify!($name), ".lua")),
+                    ),)*
+                }
+            }
+        }
+    };
+}
+
+scripts! {
+    create_session Writes,
+    load_session Reads,
+    list_sessions Reads,
+    delete_session Removes,
+    claim_session Writes,
+    find_due Reads,
+    claim_due Writes,
+    compare_and_set_status Writes,
+    renew_lease Writes,
+    stage_result Writes,
+    save_state_and_promote_staging Writes,
+    append_deltas Writes,
+    check_interrupt_flag Writes,
+    deliver Writes,
+    request_interrupt Writes,
+    read_messages Reads,
+    read_inbox Reads,
+    read_events Reads,
+    list_runs Reads,
+    list_pending Reads,
+    list_checkpoints Reads,
+    fork_target Writes,
+    fork_source Reads,
+    fork_read Reads,
+    fork_write Writes,
+    fork_session Writes,
+    find_purgeable Reads,
+    purge Removes,
+    scan Reads,
+    reindex Writes,
+    sweep Removes,
+}
+
+impl Scripts {
+    /// The scripts that read this clock, made once.
+    pub(crate) fn of(clock: ClockSource) -> &'static Self {
+        static SERVER: LazyLock<Scripts> = LazyLock::new(|| Scripts::new(ClockSource::Server));
+        #[cfg(feature = "conformance")]
+        static KEY: LazyLock<Scripts> = LazyLock::new(|| Scripts::new(ClockSource::Key));
+        match clock {
+            ClockSource::Server => &SERVER,
+            #[cfg(feature = "conformance")]
+            ClockSource::Key => &KEY,
+        }
+    }
+}
+
+/// Makes what is fixed of a store, or reads it.
+pub(crate) static FOUND: LazyLock<Script> =
+    LazyLock::new(|| Script::new(Does::Writes, &[include_str!("../scripts/found_store.lua")]));
+
+/// Marks a partition as one of the store.
+pub(crate) static MARK: LazyLock<Script> =
+    LazyLock::new(|| Script::new(Does::Writes, &[include_str!("../scripts/mark_partition.lua")]));

@@ -1,0 +1,182 @@
+//! The store: checks arguments, runs scripts, takes their answers apart.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use holdover_core::ids::{Fence, SessionKey};
+use holdover_core::store::{Capabilities, Receipt, StoreError};
+
+use crate::args::Args;
+use crate::columns;
+use crate::error::{Call, Fault};
+use crate::grants::Grants;
+use crate::hints::Hints;
+use crate::keys::Keys;
+use crate::open::{self, Opened};
+use crate::options::RedisOptions;
+use crate::reply::Reply;
+use crate::script::{Does, Script, Scripts};
+use crate::settings;
+use crate::wire::Wire;
+
+/// Sessions in Redis, shared by every process that reaches it.
+///
+/// Cheap to clone; clones share their connections. Needs a tokio runtime.
+#[derive(Clone)]
+pub struct RedisStore {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What all clones of a handle share.
+pub(crate) struct Shared {
+    pub(crate) wire: Wire,
+    pub(crate) keys: Keys,
+    pub(crate) scripts: &'static Scripts,
+    pub(crate) grants: Grants,
+    pub(crate) hints: Option<Hints>,
+    options: RedisOptions,
+    incarnation: String,
+    capabilities: RwLock<Capabilities>,
+    /// A connection was lost: the settings of what answers now are read again before it is trusted.
+    suspect: AtomicBool,
+}
+
+impl RedisStore {
+    /// Opens the store and makes it if it is not there. Safe when several processes do so at once.
+    ///
+    /// # Errors
+    /// Of operation `open`: [`Unavailable`](holdover_core::store::StoreErrorKind::Unavailable) if the server
+    /// cannot be reached, is too old, is a replica, may forget sessions by itself, or has lost partitions;
+    /// [`Newer`](holdover_core::store::StoreErrorKind::Newer) if a newer version made the store;
+    /// [`InvalidArgument`](holdover_core::store::StoreErrorKind::InvalidArgument) if it has another number of
+    /// partitions than is asked for.
+    pub async fn open(options: RedisOptions) -> Result<Self, StoreError> {
+        let opened = open::open(&options).await.map_err(|fault| fault.of(Call::Read, "open", None))?;
+        let Opened { wire, keys, incarnation, capabilities } = opened;
+        let hints = options.change_hints.then(|| Hints::new(options.clone(), keys.clone()));
+        let shared = Shared {
+            wire,
+            keys,
+            scripts: Scripts::of(options.clock),
+            grants: Grants::default(),
+            hints,
+            options,
+            incarnation,
+            capabilities: RwLock::new(capabilities),
+            suspect: AtomicBool::new(false),
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Opens the store named by `redis://…` or `redis+cluster://…`, with the usual options.
+    ///
+    /// # Errors
+    /// As [`RedisOptions::from_url`] and [`open`](Self::open).
+    pub async fn open_url(url: &str) -> Result<Self, StoreError> {
+        Self::open(RedisOptions::from_url(url)?).await
+    }
+}
+
+impl Shared {
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        self.capabilities.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The arguments of a script begin with the incarnation of the store that was opened.
+    pub(crate) fn args(&self) -> Args {
+        Args::default().text(&self.incarnation)
+    }
+
+    /// Arguments of a write of a run: the fence, and what is known of it.
+    pub(crate) fn fenced(&self, fence: &Fence) -> Args {
+        let grant = self.grants.of(fence);
+        self.args()
+            .incarnation(fence.incarnation)
+            .number(fence.epoch.0)
+            .optional(grant.as_ref().map(|grant| grant.run.as_str()))
+            .optional_number(grant.as_ref().map(|grant| grant.version.0))
+    }
+
+    /// The receipt that comes next, remembered.
+    pub(crate) fn receipt(&self, fence: &Fence, reply: &mut Reply) -> Result<Receipt, Fault> {
+        let receipt = columns::receipt(&reply.text()?)?;
+        self.grants.acknowledged(fence, receipt.version);
+        Ok(receipt)
+    }
+
+    /// Runs a script on one session.
+    pub(crate) async fn on(&self, script: &Script, key: &SessionKey, args: Args) -> Result<Reply, Fault> {
+        self.run(script, self.keys.partition_of(key), Some(&self.keys.row(key)), &args).await
+    }
+
+    /// Runs a script in one partition.
+    pub(crate) async fn run(
+        &self,
+        script: &Script,
+        partition: u16,
+        key: Option<&str>,
+        args: &Args,
+    ) -> Result<Reply, Fault> {
+        self.trust().await?;
+        let store = self.keys.store(partition);
+        let keys: Vec<&str> = [store.as_str()].into_iter().chain(key).collect();
+        match self.wire.run(script, &keys, args).await {
+            Ok(answer) => Reply::new(answer),
+            Err(fault) => {
+                if let Fault::Redis(error) = &fault
+                    && error.is_io_error()
+                {
+                    self.suspect.store(true, Ordering::Release);
+                }
+                Err(fault)
+            }
+        }
+    }
+
+    /// Runs a script on one session and reads the answer by its first word.
+    pub(crate) async fn ask<T>(
+        &self,
+        operation: &'static str,
+        script: &Script,
+        key: &SessionKey,
+        args: Result<Args, Fault>,
+        read: impl FnOnce(&str, &mut Reply) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        let asked = async {
+            let mut reply = self.on(script, key, args?).await?;
+            let word = reply.text()?;
+            read(&word, &mut reply)
+        };
+        asked.await.map_err(|fault| fault.of(call_of(script), operation, Some(key)))
+    }
+
+    /// After a connection was lost, reads the settings of what answers now. What cannot be read is left to the
+    /// command itself, which fails in its own way.
+    async fn trust(&self) -> Result<(), Fault> {
+        if !self.suspect.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        match settings::read(&self.wire, &self.options).await {
+            Ok(capabilities) => {
+                *self.capabilities.write().unwrap_or_else(PoisonError::into_inner) = capabilities;
+                self.suspect.store(false, Ordering::Release);
+                Ok(())
+            }
+            Err(refused @ Fault::Settings(_)) => Err(refused),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+/// What is lost when the answer of this script is.
+pub(crate) fn call_of(script: &Script) -> Call {
+    match script.does {
+        Does::Reads => Call::Read,
+        Does::Writes | Does::Removes => Call::Write,
+    }
+}
+
+/// A word that no script of this version answers.
+pub(crate) fn unknown<T>(word: &str) -> Result<T, Fault> {
+    Err(Fault::Corrupt(format!("a script answered {word:?}")))
+}

@@ -1,0 +1,204 @@
+//! The way to the server or the cluster: one connection that many tasks share, and that comes back by itself.
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "Redis may answer, push or fail in ways that are not known yet"
+)]
+
+use std::time::Duration;
+
+use redis::aio::{
+    AsyncPushSender, ConnectionLike, ConnectionManager, ConnectionManagerConfig, MultiplexedConnection,
+};
+use redis::cluster::{ClusterClient, ClusterClientBuilder};
+use redis::cluster_async::ClusterConnection;
+use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo, SingleNodeRoutingInfo};
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, IntoConnectionInfo, ProtocolVersion, RedisError,
+    RedisResult, ServerErrorKind, Value,
+};
+use tokio::time::Instant;
+
+use crate::args::Args;
+use crate::error::{Fault, may_run_soon};
+use crate::options::RedisOptions;
+use crate::script::Script;
+
+/// How often a connection that was lost is tried again before a command is told so.
+const RECONNECTS_MAX: usize = 5;
+
+/// The longest pause between two tries.
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+
+/// The shortest.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+
+/// How many commands wait for one connection before the next caller does.
+const QUEUE_MAX: usize = 256;
+
+/// A connection. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Wire {
+    connection: Connection,
+    timeout: Duration,
+}
+
+#[derive(Clone)]
+enum Connection {
+    Single(ConnectionManager),
+    Cluster(ClusterConnection),
+}
+
+impl Wire {
+    pub(crate) async fn connect(options: &RedisOptions) -> RedisResult<Self> {
+        let connection = if options.cluster {
+            Connection::Cluster(cluster_builder(options).build()?.get_async_connection().await?)
+        } else {
+            Connection::Single(manager(options).await?)
+        };
+        Ok(Self { connection, timeout: options.operation_timeout })
+    }
+
+    /// Runs a script. The keys lie in one partition.
+    ///
+    /// What the server refused to run (it loads its data, the slot has moved) is tried again until the time of one
+    /// operation is over. What was sent and not answered is never sent twice.
+    pub(crate) async fn run(&self, script: &Script, keys: &[&str], args: &Args) -> Result<Value, Fault> {
+        let known = command("EVALSHA", &script.sha, keys, args);
+        match self.send(&known).await {
+            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+                // The source goes to the node that does not know it, and is known there from then on.
+                Ok(self.send(&command("EVAL", &script.source, keys, args)).await?)
+            }
+            answer => Ok(answer?),
+        }
+    }
+
+    /// The answers of every master to a command, each with where it came from.
+    pub(crate) async fn ask_all(&self, command: &Cmd) -> RedisResult<Vec<Value>> {
+        match &self.connection {
+            Connection::Single(_) => Ok(vec![self.send(command).await?]),
+            Connection::Cluster(cluster) => {
+                let masters = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
+                let answer = cluster.clone().route_command(command.clone(), masters).await?;
+                match answer.extract_error()? {
+                    Value::Map(by_node) => Ok(by_node.into_iter().map(|(_, answer)| answer).collect()),
+                    Value::Array(answers) => Ok(answers),
+                    answer => Ok(vec![answer]),
+                }
+            }
+        }
+    }
+
+    async fn send(&self, command: &Cmd) -> RedisResult<Value> {
+        let over = Instant::now() + self.timeout;
+        let mut pause = PAUSE_MIN;
+        loop {
+            let answer = match &self.connection {
+                Connection::Single(manager) => manager.clone().send_packed_command(command).await,
+                Connection::Cluster(cluster) => in_cluster(cluster.clone(), command).await,
+            };
+            match answer.and_then(Value::extract_error) {
+                Err(error) if may_run_soon(&error) && Instant::now() + pause < over => {
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(PAUSE_MAX);
+                }
+                answer => return answer,
+            }
+        }
+    }
+}
+
+/// Sends a command to the node of its slot, or to the one that this names while the slot moves.
+async fn in_cluster(mut cluster: ClusterConnection, command: &Cmd) -> RedisResult<Value> {
+    let answer = cluster.req_packed_command(command).await.and_then(Value::extract_error);
+    let error = match answer {
+        Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::Ask) => error,
+        answer => return answer,
+    };
+    let node = error.redirect_node().and_then(|(address, _)| address.rsplit_once(':'));
+    let Some((host, port)) = node.and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?))) else {
+        return Err(error);
+    };
+    let mut asked = redis::pipe();
+    asked.cmd("ASKING").add_command(command.clone());
+    let mut answers =
+        cluster.route_pipeline(asked, 1, 1, SingleNodeRoutingInfo::ByAddress { host, port }).await?;
+    let none = || RedisError::from((ErrorKind::UnexpectedReturnType, "no answer to an asked command"));
+    answers.pop().ok_or_else(none)
+}
+
+fn command(name: &str, script: &str, keys: &[&str], args: &Args) -> Cmd {
+    let mut command = redis::cmd(name);
+    command.arg(script).arg(keys.len());
+    for key in keys {
+        command.arg(*key);
+    }
+    for arg in args.list() {
+        command.arg(arg.as_slice());
+    }
+    command
+}
+
+fn client(url: &str) -> RedisResult<Client> {
+    let info = url.into_connection_info()?;
+    let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+    Client::open(info.set_redis_settings(settings))
+}
+
+async fn manager(options: &RedisOptions) -> RedisResult<ConnectionManager> {
+    let config = ConnectionManagerConfig::new()
+        .set_response_timeout(Some(options.operation_timeout))
+        .set_connection_timeout(Some(options.connect_timeout))
+        .set_min_delay(PAUSE_MIN)
+        .set_max_delay(PAUSE_MAX)
+        .set_number_of_retries(RECONNECTS_MAX)
+        .set_pipeline_buffer_size(QUEUE_MAX);
+    ConnectionManager::new_with_config(client(url(options))?, config).await
+}
+
+fn url(options: &RedisOptions) -> &str {
+    options.nodes.first().map_or("", String::as_str)
+}
+
+fn cluster_builder(options: &RedisOptions) -> ClusterClientBuilder {
+    // It would send a write again whose answer was lost: what may be repeated is repeated here.
+    ClusterClient::builder(options.nodes.iter().map(String::as_str))
+        .use_protocol(ProtocolVersion::RESP3)
+        .connection_timeout(options.connect_timeout)
+        .response_timeout(options.operation_timeout)
+        .retries(0)
+}
+
+/// A connection that only listens.
+pub(crate) enum Listener {
+    Single(#[expect(dead_code, reason = "it listens as long as it lives")] MultiplexedConnection),
+    Cluster(#[expect(dead_code, reason = "it listens as long as it lives")] ClusterConnection),
+}
+
+impl Listener {
+    /// Listens to sharded channels. `hear` is told what comes, and that the connection was lost.
+    pub(crate) async fn open(
+        options: &RedisOptions,
+        hear: impl AsyncPushSender,
+        channels: &[String],
+    ) -> RedisResult<Self> {
+        if options.cluster {
+            let client = cluster_builder(options).push_sender(hear).build()?;
+            let mut connection = client.get_async_connection().await?;
+            for channel in channels {
+                connection.ssubscribe(channel).await?;
+            }
+            return Ok(Self::Cluster(connection));
+        }
+        let config = AsyncConnectionConfig::new()
+            .set_response_timeout(Some(options.operation_timeout))
+            .set_connection_timeout(Some(options.connect_timeout))
+            .set_push_sender(hear);
+        let client = client(url(options))?;
+        let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+        for channel in channels {
+            connection.send_packed_command(redis::cmd("SSUBSCRIBE").arg(channel)).await?.extract_error()?;
+        }
+        Ok(Self::Single(connection))
+    }
+}

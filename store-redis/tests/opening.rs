@@ -1,0 +1,110 @@
+//! What opening reads, names and refuses.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod support;
+
+use futures::future::join_all;
+use holdover_core::store::{CommitSurvives, Retry, StateStore, StoreErrorKind};
+use holdover_launcher::Launcher;
+use holdover_store_redis::RedisStore;
+use support::{claimed, cli, cluster_url, options, redis_url, said, saying, setting};
+
+#[tokio::test]
+async fn the_log_decides_what_a_commit_survives() {
+    let launcher = Launcher::new().unwrap();
+    for (settings, survives) in [
+        (&[][..], CommitSurvives::PowerCut),
+        (&[("appendfsync", "everysec")], CommitSurvives::ProcessKill),
+        (&[("no-appendfsync-on-rewrite", "yes")], CommitSurvives::ProcessKill),
+        (&[("appendonly", "no")], CommitSurvives::Nothing),
+    ] {
+        let server = launcher.redis(settings).unwrap();
+        let store = RedisStore::open(options(&server.url())).await.unwrap();
+        assert_eq!(store.capabilities().commit_survives, survives, "{settings:?}");
+        for (name, value) in settings {
+            assert_eq!(setting(&store, name).as_deref(), Some(*value));
+        }
+        assert!(store.capabilities().backend.starts_with("Redis 7"), "{}", store.capabilities().backend);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_forgets_is_refused() {
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.redis(&[("maxmemory-policy", "allkeys-lru")]).unwrap();
+    let error = RedisStore::open(options(&server.url())).await.err().unwrap();
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Never));
+    assert!(error.to_string().contains("maxmemory-policy is allkeys-lru"), "{error}");
+}
+
+#[tokio::test]
+async fn where_config_is_forbidden_the_weakest_is_promised_and_the_reason_named() {
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.redis(&[]).unwrap();
+    cli(&server.url(), &["ACL", "SETUSER", "tenant", "on", ">secret", "~*", "&*", "+@all", "-config"]);
+    let url = server.url().replace("redis://", "redis://tenant:secret@");
+    let store = RedisStore::open(options(&url)).await.unwrap();
+    assert_eq!(store.capabilities().commit_survives, CommitSurvives::ProcessKill);
+    assert!(setting(&store, "appendfsync").unwrap().contains("CONFIG is forbidden"));
+    assert_eq!(setting(&store, "maxmemory-policy").as_deref(), Some("noeviction"));
+}
+
+#[tokio::test]
+async fn settings_are_read_again_when_the_connection_was_lost() {
+    let launcher = Launcher::new().unwrap();
+    let mut server = launcher.redis(&[]).unwrap();
+    let store = RedisStore::open(options(&server.url())).await.unwrap();
+    let claim = claimed(&store, "s").await;
+    cli(&server.url(), &["CONFIG", "SET", "appendfsync", "everysec"]);
+    cli(&server.url(), &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+    // What is sent on the dead connection fails, and what comes next reads the settings.
+    while store.capabilities().commit_survives == CommitSurvives::PowerCut {
+        let _ = store.load_session(&claim.fence.key).await;
+        cli(&server.url(), &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+    }
+    assert_eq!(store.capabilities().commit_survives, CommitSurvives::ProcessKill);
+    cli(&server.url(), &["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    let refused = loop {
+        cli(&server.url(), &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+        match store.load_session(&claim.fence.key).await {
+            Err(error) if error.retry == Retry::Never => break error,
+            Ok(_) | Err(_) => {}
+        }
+    };
+    assert!(refused.to_string().contains("allkeys-lru"), "{refused}");
+    server.process().kill();
+}
+
+#[tokio::test]
+async fn sixteen_handles_make_one_store() {
+    for url in [redis_url(), cluster_url()] {
+        let options = options(&url);
+        let opened = join_all((0..16).map(|_| RedisStore::open(options.clone()))).await;
+        let stores: Vec<RedisStore> = opened.into_iter().map(Result::unwrap).collect();
+        for (number, store) in stores.iter().enumerate() {
+            let claim = claimed(store, &format!("s{number}")).await;
+            store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await.unwrap();
+            assert_eq!(said(&stores[15 - number], &claim.fence.key).await, ["said"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_number_of_partitions_stays() {
+    let options = options(&redis_url());
+    drop(RedisStore::open(options.clone().partitions(16)).await.unwrap());
+    let error = RedisStore::open(options.clone().partitions(64)).await.err().unwrap();
+    assert_eq!(error.kind, StoreErrorKind::InvalidArgument);
+    assert!(error.to_string().contains("made with 16, 64 were asked for"), "{error}");
+    RedisStore::open(options).await.expect("whoever asks for no number takes what there is");
+}
+
+#[tokio::test]
+async fn a_store_of_a_newer_version_is_left_alone() {
+    let url = redis_url();
+    let options = options(&url).namespace("newer").unwrap();
+    drop(RedisStore::open(options.clone()).await.unwrap());
+    cli(&url, &["HSET", "{newer}:meta", "format", "99"]);
+    let error = RedisStore::open(options).await.err().unwrap();
+    assert_eq!(error.kind, StoreErrorKind::Newer);
+}

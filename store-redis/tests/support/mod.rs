@@ -1,0 +1,122 @@
+//! The servers of the tests of this process: one of each, started by the first who asks.
+#![allow(dead_code, reason = "not every test needs all of it")]
+
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use holdover_core::ids::*;
+use holdover_core::payload::Payload;
+use holdover_core::store::*;
+use holdover_launcher::{Launcher, Redis, RedisCluster};
+use holdover_store_redis::{RedisOptions, RedisStore};
+use uuid::Uuid;
+
+/// The server that all cases share: the one that `HOLDOVER_REDIS_URL` names, or one of our own.
+pub(crate) fn redis_url() -> String {
+    static SERVER: OnceLock<(Launcher, Redis)> = OnceLock::new();
+    std::env::var("HOLDOVER_REDIS_URL").unwrap_or_else(|_| {
+        let server = SERVER.get_or_init(|| {
+            let launcher = Launcher::new().expect("a launcher");
+            let server = launcher.redis(&[]).expect("a Redis");
+            (launcher, server)
+        });
+        server.1.url()
+    })
+}
+
+/// The cluster that all cases share: the one that `HOLDOVER_REDIS_CLUSTER_URL` names, or one of our own.
+pub(crate) fn cluster_url() -> String {
+    static CLUSTER: OnceLock<(Launcher, RedisCluster)> = OnceLock::new();
+    std::env::var("HOLDOVER_REDIS_CLUSTER_URL").unwrap_or_else(|_| {
+        let cluster = CLUSTER.get_or_init(|| {
+            let launcher = Launcher::new().expect("a launcher");
+            let cluster = launcher.redis_cluster().expect("a cluster");
+            (launcher, cluster)
+        });
+        cluster.1.url()
+    })
+}
+
+pub(crate) const LEASE: Duration = Duration::from_secs(60);
+
+/// What `redis-cli` answers a server.
+pub(crate) fn cli(url: &str, command: &[&str]) -> String {
+    let output = Command::new("redis-cli").args(["-u", url]).args(command).output().expect("redis-cli");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// Options for a store of its own on a server.
+pub(crate) fn options(url: &str) -> RedisOptions {
+    let namespace = format!("test:{}", Uuid::new_v4().simple());
+    RedisOptions::from_url(url).expect("a URL").namespace(namespace).expect("a namespace")
+}
+
+pub(crate) fn key(id: &str) -> SessionKey {
+    SessionKey::new(TenantId::new("tenant").unwrap(), SessionId::new(id).unwrap())
+}
+
+pub(crate) fn new_session(key: &SessionKey) -> NewSession {
+    NewSession {
+        key: key.clone(),
+        incarnation: Incarnation(Uuid::new_v4()),
+        operation: OperationId::new(format!("create-{}", Uuid::new_v4())).unwrap(),
+        queue: QueueLabel::new("queue").unwrap(),
+        labels: [("agent", "a")].into_iter().collect(),
+        definition: Payload::new("definition"),
+        format: StateFormat(1),
+        items: vec![],
+        start: Start::WithItems,
+    }
+}
+
+pub(crate) fn claim_one(run: &str) -> ClaimOne {
+    ClaimOne {
+        run: RunId::new(run).unwrap(),
+        worker: WorkerId::new("worker").unwrap(),
+        lease: LEASE,
+        expected_version: None,
+        items: vec![],
+    }
+}
+
+pub(crate) fn claim_due(runs: usize) -> ClaimDue {
+    ClaimDue {
+        runs: (0..runs).map(|_| RunId::new(Uuid::new_v4().to_string()).unwrap()).collect(),
+        worker: WorkerId::new("worker").unwrap(),
+        lease: LEASE,
+        queues: Queues::All,
+        newest_format: StateFormat(1),
+        tenant: None,
+    }
+}
+
+pub(crate) fn commit(operation: &str) -> Commit {
+    Commit::new(OperationId::new(operation).unwrap())
+}
+
+pub(crate) fn saying(operation: &str, text: &str) -> Commit {
+    Commit { messages: vec![NewMessage::Inline(Payload::new(text.to_owned()))], ..commit(operation) }
+}
+
+/// Creates session `id` and claims it.
+pub(crate) async fn claimed(store: &RedisStore, id: &str) -> Claim {
+    let start = Start::Claimed(claim_one(&format!("run of {id}")));
+    let created = store.create_session(NewSession { start, ..new_session(&key(id)) }).await.unwrap();
+    let CreateOutcome::Created { claim: Some(claim), .. } = created else {
+        panic!("not claimed: {created:?}")
+    };
+    *claim
+}
+
+pub(crate) async fn said(store: &RedisStore, key: &SessionKey) -> Vec<String> {
+    let all = MessageRange::new(MessageSeq(1), MessageSeq(u64::MAX));
+    let messages = store.read_all_messages(key, &[all]).await.unwrap();
+    messages.iter().map(|message| String::from_utf8(message.payload.bytes().to_vec()).unwrap()).collect()
+}
+
+pub(crate) fn setting(store: &RedisStore, name: &str) -> Option<String> {
+    let settings = store.capabilities().settings;
+    settings.into_iter().find(|(setting, _)| setting == name).map(|(_, value)| value)
+}

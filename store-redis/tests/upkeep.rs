@@ -1,0 +1,217 @@
+//! Indexes that were lost are made anew; what is corrupt is named; what no script can count is refused.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod support;
+
+use futures::future::join_all;
+use holdover_core::ids::{CallId, InboxSeq, MessageSeq, PendingId, TenantId};
+use holdover_core::payload::Payload;
+use holdover_core::store::{
+    Commit, DeleteOutcome, Deletion, EventCursor, EventPage, EventPlace, MessageRange, NewPending,
+    NewSession, PendingKind, PendingQuery, Release, Retry, SessionQuery, SessionStatus, Start, StateStore,
+    StoreErrorKind,
+};
+use holdover_core::time::Timestamp;
+use holdover_launcher::Launcher;
+use holdover_store_redis::{Rebuilt, RedisStore};
+use support::{claim_due, claimed, cli, commit, key, new_session, options, redis_url, saying};
+
+/// Every key of the namespace that ends so.
+fn keys(url: &str, namespace: &str, pattern: &str) -> Vec<String> {
+    let found = cli(url, &["--scan", "--pattern", &format!("{{{namespace}:*}}:{pattern}")]);
+    found.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+/// The namespace of one store: the one that is new since.
+async fn store_with_namespace(url: &str) -> (RedisStore, String) {
+    let namespace = format!("own:{}", uuid::Uuid::new_v4().simple());
+    let options = options(url).namespace(&namespace).unwrap();
+    (RedisStore::open(options).await.unwrap(), namespace)
+}
+
+#[tokio::test]
+async fn indexes_that_were_lost_are_made_anew() {
+    let url = redis_url();
+    let (store, namespace) = store_with_namespace(&url).await;
+    let tenant = TenantId::new("tenant").unwrap();
+    for number in 0..40 {
+        let due = NewSession {
+            start: Start::At(Timestamp::from_ms(number)),
+            ..new_session(&key(&format!("due{number}")))
+        };
+        store.create_session(due).await.unwrap();
+    }
+    let claim = claimed(&store, "parked").await;
+    let open = NewPending {
+        id: PendingId::new("p").unwrap(),
+        call: CallId::new("c").unwrap(),
+        kind: PendingKind::Approval,
+        needed: 1,
+        deadline: None,
+        body: Payload::new("?"),
+    };
+    let release = Some(Release::To { status: SessionStatus::Suspended, deadline: None, wake_on: 0 });
+    let parking = Commit { open: vec![open], release, ..commit("park") };
+    store.save_state_and_promote_staging(&claim.fence, parking).await.unwrap();
+    let sessions = store.list_sessions(&SessionQuery::all(tenant.clone())).await.unwrap();
+    let pending = store.list_pending(&PendingQuery::all(tenant.clone())).await.unwrap();
+    assert_eq!((sessions.items.len(), pending.items.len()), (41, 1));
+
+    let mut lost = Vec::new();
+    for pattern in ["alarms*", "sessions:*", "pending:*", "resting", "interrupted"] {
+        lost.extend(keys(&url, &namespace, pattern));
+    }
+    for index in &lost {
+        cli(&url, &["DEL", index]);
+    }
+    // And one that stands for nothing.
+    let stale = lost.iter().find(|index| index.ends_with(":alarms")).unwrap();
+    cli(&url, &["ZADD", stale, "0", "10000000000000000nobody"]);
+    assert_eq!(store.list_sessions(&SessionQuery::all(tenant.clone())).await.unwrap().items, []);
+
+    cli(&url, &["DEL", stale]);
+    let rebuilt = store.rebuild_indexes().await.unwrap();
+    // Of each due session: its place in the list and in two indexes of alarms. Of the parked one: in the list, and
+    // its pending call.
+    assert_eq!(rebuilt, Rebuilt { sessions: 41, added: 40 * 3 + 2, removed: 0 });
+    assert_eq!(store.list_sessions(&SessionQuery::all(tenant.clone())).await.unwrap(), sessions);
+    assert_eq!(store.list_pending(&PendingQuery::all(tenant)).await.unwrap(), pending);
+    let claims = store.claim_due(claim_due(100)).await.unwrap();
+    let names: Vec<_> = claims.iter().map(|claim| claim.fence.key.id.to_string()).collect();
+    let expected: Vec<_> = (0..40).map(|number| format!("due{number}")).collect();
+    assert_eq!(names, expected, "all of them, soonest alarm first over all 64 partitions");
+    assert_eq!(store.rebuild_indexes().await.unwrap(), Rebuilt { sessions: 41, added: 0, removed: 0 });
+}
+
+#[tokio::test]
+async fn an_entry_that_stands_for_nothing_is_taken_out() {
+    let url = redis_url();
+    let (store, namespace) = store_with_namespace(&url).await;
+    store
+        .create_session(NewSession { start: Start::At(Timestamp::from_ms(1)), ..new_session(&key("s")) })
+        .await
+        .unwrap();
+    for index in keys(&url, &namespace, "alarms*") {
+        let entry = cli(&url, &["--no-raw", "ZRANGE", &index, "0", "-1"]);
+        assert!(entry.contains("tenant"), "{entry}");
+    }
+    for row in keys(&url, &namespace, "s:*") {
+        cli(&url, &["DEL", &row]);
+    }
+    assert_eq!(store.claim_due(claim_due(1)).await.unwrap(), []);
+    let rebuilt = store.rebuild_indexes().await.unwrap();
+    assert_eq!(rebuilt, Rebuilt { sessions: 0, added: 0, removed: 3 });
+}
+
+#[tokio::test]
+async fn what_is_corrupt_is_named_and_nothing_is_written() {
+    let url = redis_url();
+    let (store, namespace) = store_with_namespace(&url).await;
+    let claim = claimed(&store, "s").await;
+    let row = keys(&url, &namespace, "s:*").remove(0);
+    let version = cli(&url, &["HGET", &row, "version"]);
+
+    // A key of another type, which the commit would only meet after its first write.
+    let runs = keys(&url, &namespace, "*:runs").remove(0);
+    let events = runs.replace(":runs", ":events");
+    cli(&url, &["SET", &events, "no hash"]);
+    let both = Commit { events: vec![Payload::new("event")], ..saying("one", "said") };
+    let error = store.save_state_and_promote_staging(&claim.fence, both.clone()).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Corrupt, "{error}");
+    assert_eq!(cli(&url, &["HGET", &row, "version"]), version);
+    assert_eq!(keys(&url, &namespace, "*:messages"), Vec::<String>::new(), "no half of the commit");
+    cli(&url, &["DEL", &events]);
+    store.save_state_and_promote_staging(&claim.fence, both).await.unwrap();
+
+    for (field, value) in [("version", "many"), ("status", "asleep"), ("lease_ends", "x"), ("epoch", "1e99")]
+    {
+        let whole = cli(&url, &["HGET", &row, field]);
+        cli(&url, &["HSET", &row, field, value]);
+        let error = store.load_session(&claim.fence.key).await.unwrap_err();
+        assert_eq!(
+            (error.kind, error.key.as_deref()),
+            (StoreErrorKind::Corrupt, Some(&claim.fence.key)),
+            "{error}"
+        );
+        cli(&url, &["HSET", &row, field, &whole]);
+    }
+    cli(&url, &["HDEL", &row, "queue"]);
+    let error = store.load_session(&claim.fence.key).await.unwrap_err();
+    assert!(error.to_string().contains("queue: it is missing"), "{error}");
+}
+
+#[tokio::test]
+async fn numbers_beyond_what_a_script_counts_are_after_everything_or_refused() {
+    let (store, _) = store_with_namespace(&redis_url()).await;
+    let claim = claimed(&store, "s").await;
+    let key = &claim.fence.key;
+    store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await.unwrap();
+    let (last, most) = ((1 << 53) - 1, u64::MAX);
+    for from in [last, last + 1, most - 1, most] {
+        let range = MessageRange::new(MessageSeq(from), MessageSeq(most));
+        assert!(store.read_messages(key, &[range]).await.unwrap().messages.is_empty(), "{from}");
+        assert!(store.read_inbox(key, InboxSeq(from), 1).await.unwrap().items.is_empty(), "{from}");
+        let place = EventPlace { after: holdover_core::ids::EventSeq(from), within: None };
+        let cursor = EventCursor::at(claim.fence.incarnation, place);
+        let page = store.read_events(key, &cursor, 1).await.unwrap();
+        assert!(matches!(page, EventPage::Events { events, .. } if events.is_empty()), "{from}");
+    }
+    let fence = holdover_core::ids::Fence { epoch: holdover_core::ids::Epoch(most), ..claim.fence.clone() };
+    let stale = store.save_state_and_promote_staging(&fence, commit("stale")).await.unwrap();
+    assert!(format!("{stale:?}").starts_with("StaleFence"), "{stale:?}");
+
+    let never = Timestamp::from_ms(i64::MAX);
+    let start = Start::At(never);
+    let error =
+        store.create_session(NewSession { start, ..new_session(&support::key("t")) }).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::InvalidArgument, "{error}");
+    let release = Some(Release::To { status: SessionStatus::Suspended, deadline: Some(never), wake_on: 0 });
+    let parked = Commit { release, ..commit("parked") };
+    let error = store.save_state_and_promote_staging(&claim.fence, parked).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::InvalidArgument, "{error}");
+}
+
+#[tokio::test]
+async fn lists_are_in_one_order_over_all_partitions() {
+    let (store, _) = store_with_namespace(&redis_url()).await;
+    join_all((0..150).map(|number| store.create_session(new_session(&key(&format!("s{number}")))))).await;
+    let mut query = SessionQuery::all(TenantId::new("tenant").unwrap());
+    query.page.limit = std::num::NonZeroU32::new(7);
+    let mut walked = Vec::new();
+    loop {
+        let page = store.list_sessions(&query).await.unwrap();
+        walked.extend(page.items.into_iter().map(|session| (session.created_at, session.key.id)));
+        query.page.after = page.next;
+        if query.page.after.is_none() {
+            break;
+        }
+    }
+    let mut sorted = walked.clone();
+    sorted.sort_by(|a, b| b.cmp(a));
+    assert_eq!((walked.len(), &walked), (150, &sorted));
+}
+
+#[tokio::test]
+async fn a_server_without_memory_refuses_what_it_cannot_keep_and_lets_go_of_what_is_deleted() {
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.redis(&[("maxmemory", "24mb")]).unwrap();
+    let store = RedisStore::open(options(&server.url())).await.unwrap();
+    let claim = claimed(&store, "s").await;
+    let text = "x".repeat(1 << 20);
+    let mut acknowledged = 0;
+    let error = loop {
+        let operation = format!("commit-{acknowledged}");
+        match store.save_state_and_promote_staging(&claim.fence, saying(&operation, &text)).await {
+            Ok(_) => acknowledged += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::Full, Retry::Later), "{error}");
+    let there = store.load_session(&claim.fence.key).await.unwrap().unwrap();
+    assert_eq!(there.last_message, MessageSeq(acknowledged), "nothing of what was refused");
+    let deleted = store.delete_session(&claim.fence.key, Deletion::FORCE).await.unwrap();
+    assert_eq!(deleted, DeleteOutcome::Deleted);
+    // What was removed is freed beside the server's work.
+    while !cli(&server.url(), &["INFO", "memory"]).contains("lazyfree_pending_objects:0") {}
+    claimed(&store, "another").await;
+}
