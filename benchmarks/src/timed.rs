@@ -68,8 +68,8 @@ impl StateStore for Timed {
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
         self.inner.list_sessions(query).await
     }
-    async fn delete_session(&self, key: &SessionKey, mode: DeleteMode) -> Result<DeleteOutcome, StoreError> {
-        self.inner.delete_session(key, mode).await
+    async fn delete_session(&self, key: &SessionKey, deletion: Deletion) -> Result<DeleteOutcome, StoreError> {
+        self.inner.delete_session(key, deletion).await
     }
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
         self.inner.claim_session(key, claim).await
@@ -116,7 +116,7 @@ impl StateStore for Timed {
         &self,
         key: &SessionKey,
         ranges: &[MessageRange],
-    ) -> Result<Vec<StoredMessage>, StoreError> {
+    ) -> Result<MessagePage, StoreError> {
         self.inner.read_messages(key, ranges).await
     }
     async fn read_inbox(
@@ -124,7 +124,7 @@ impl StateStore for Timed {
         key: &SessionKey,
         after: InboxSeq,
         limit: u32,
-    ) -> Result<Vec<StoredItem>, StoreError> {
+    ) -> Result<InboxPage, StoreError> {
         self.inner.read_inbox(key, after, limit).await
     }
     async fn read_events(

@@ -142,7 +142,7 @@ impl Bench {
         let key = SessionKey::new(id("clock-probe"), fresh_id("probe"));
         let new = NewSession { key: key.clone(), ..new_session("probe") };
         let claim = self.create_claimed(new).await?;
-        self.store.delete_session(&key, holdover_core::store::DeleteMode::Force).await?;
+        self.store.delete_session(&key, holdover_core::store::Deletion::FORCE).await?;
         Ok(claim.now)
     }
 

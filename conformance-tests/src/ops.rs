@@ -9,7 +9,7 @@ use holdover_core::ids::{
     CheckpointId, Epoch, Fence, InboxSeq, Incarnation, SessionKey, StateFormat, TenantId, Version,
 };
 use holdover_core::store::{
-    Capabilities, ClaimDue, ClaimOne, Commit, DeleteMode, NewFork, NewSession, OutcomeKind, Queues, Remove,
+    Capabilities, ClaimDue, ClaimOne, Commit, Deletion, NewFork, NewSession, OutcomeKind, Queues, Remove,
     RetentionRule, SessionStatus, Staging, StateStore, StatusCas,
 };
 use uuid::Uuid;
@@ -210,7 +210,7 @@ impl Scene {
         };
         Ok(match op {
             Op::Create => self.shown(&store.create_session(self.new_session()).await?),
-            Op::Delete => self.shown(&store.delete_session(&target, DeleteMode::UnlessActive).await?),
+            Op::Delete => self.shown(&store.delete_session(&target, Deletion::UNLESS_ACTIVE).await?),
             Op::Claim => {
                 let claim = ClaimOne {
                     run: id(&named("run")),

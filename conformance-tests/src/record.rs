@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
-    CommitOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
+    CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
     EventPage, ForkOutcome, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome,
     MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall, PendingQuery, PurgeReport,
     RetentionRule, RunRecord, Session, SessionQuery, SessionSummary, StageOutcome, Staging, StateStore,
@@ -194,9 +194,9 @@ impl<S: StateStore> StateStore for Recorded<S> {
         asked.answer(self.inner.list_sessions(query).await)
     }
 
-    async fn delete_session(&self, key: &SessionKey, mode: DeleteMode) -> Result<DeleteOutcome, StoreError> {
+    async fn delete_session(&self, key: &SessionKey, deletion: Deletion) -> Result<DeleteOutcome, StoreError> {
         let asked = asked!(self, "delete_session", key, mode);
-        asked.answer(self.inner.delete_session(key, mode).await)
+        asked.answer(self.inner.delete_session(key, deletion).await)
     }
 
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {

@@ -21,6 +21,8 @@ pub mod parts;
 mod store;
 #[cfg_attr(not(feature = "parts"), allow(unreachable_pub, reason = "`parts` makes them reachable"))]
 mod table;
+#[cfg_attr(not(feature = "parts"), allow(unreachable_pub, reason = "`parts` makes them reachable"))]
+mod tombstones;
 
 pub use clock::SystemClock;
 pub use limits::Limits;

@@ -9,6 +9,7 @@ use holdover_core::store::{InboxItem, StoreError};
 use crate::limits::Limits;
 pub use crate::ops::*;
 pub use crate::table::{Record, Sessions};
+pub use crate::tombstones::Tombstones;
 
 /// Refuses a payload that is too large. Names its field.
 pub fn check_payload(

@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
-    CommitOutcome, CommitSurvives, CreateOutcome, DeleteMode, DeleteOutcome, Delivery, DeltaBatch,
-    DeltaOutcome, EventCursor, EventPage, ForkOutcome, InboxItem, Interrupt, InterruptCheck,
-    InterruptOutcome, LeaseOutcome, MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall,
-    PendingQuery, PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary, SharedBy,
-    StageOutcome, Staging, StateStore, StatusCas, StoreError, StoredItem, StoredMessage, Watch,
+    CommitOutcome, CommitSurvives, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch,
+    DeltaOutcome, EventCursor, EventPage, ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck,
+    InterruptOutcome, LeaseOutcome, MessagePage, MessageRange, NewFork, NewSession, Page, PageRequest,
+    PendingCall, PendingQuery, PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary,
+    SharedBy, StageOutcome, Staging, StateStore, StatusCas, StoreError, Watch,
 };
 use holdover_core::time::{Clock, Timestamp};
 
@@ -20,6 +20,7 @@ use crate::hints::Hints;
 use crate::limits::Limits;
 use crate::ops;
 use crate::table::Sessions;
+use crate::tombstones::Tombstones;
 
 /// Sessions in memory. A clone is a peer: another handle on the same data, which lives as long as one
 /// of its handles.
@@ -29,10 +30,16 @@ pub struct MemoryStore {
 }
 
 struct Shared {
-    sessions: Mutex<Sessions>,
+    data: Mutex<Data>,
     clock: Box<dyn Clock>,
     limits: Limits,
     hints: Hints,
+}
+
+#[derive(Default)]
+struct Data {
+    sessions: Sessions,
+    tombstones: Tombstones,
 }
 
 impl MemoryStore {
@@ -43,32 +50,37 @@ impl MemoryStore {
 
     /// An empty store on `clock`, with these limits.
     pub fn with(clock: impl Clock, limits: Limits) -> Self {
-        let shared = Shared {
-            sessions: Mutex::new(Sessions::new()),
-            clock: Box::new(clock),
-            limits,
-            hints: Hints::new(),
-        };
+        let shared = Shared { data: Mutex::default(), clock: Box::new(clock), limits, hints: Hints::new() };
         Self { shared: Arc::new(shared) }
     }
 
     /// Runs one operation. The clock is read after the wait for the lock.
     fn run<R>(&self, operation: impl FnOnce(&mut Sessions, Timestamp) -> R) -> R {
-        let mut sessions = self.lock();
+        self.run_on_all(|data, now| operation(&mut data.sessions, now))
+    }
+
+    /// As [`run`](Self::run), with what is left of deleted sessions too.
+    fn run_on_all<R>(&self, operation: impl FnOnce(&mut Data, Timestamp) -> R) -> R {
+        let mut data = self.lock();
         let now = self.shared.clock.now();
-        operation(&mut sessions, now)
+        operation(&mut data, now)
     }
 
     /// Runs one operation on `key`, then tells whoever waits for it.
     fn change<R>(&self, key: &SessionKey, operation: impl FnOnce(&mut Sessions, Timestamp) -> R) -> R {
-        let answer = self.run(operation);
+        self.change_any(key, |data, now| operation(&mut data.sessions, now))
+    }
+
+    /// As [`change`](Self::change), with what is left of deleted sessions too.
+    fn change_any<R>(&self, key: &SessionKey, operation: impl FnOnce(&mut Data, Timestamp) -> R) -> R {
+        let answer = self.run_on_all(operation);
         self.shared.hints.tell(key);
         answer
     }
 
-    fn lock(&self) -> MutexGuard<'_, Sessions> {
+    fn lock(&self) -> MutexGuard<'_, Data> {
         // Operations write only after everything was decided, so a panic leaves nothing half done.
-        self.shared.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -80,7 +92,7 @@ impl Default for MemoryStore {
 
 impl std::fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MemoryStore").field("sessions", &self.lock().len()).finish_non_exhaustive()
+        f.debug_struct("MemoryStore").field("sessions", &self.lock().sessions.len()).finish_non_exhaustive()
     }
 }
 
@@ -101,9 +113,9 @@ impl StateStore for MemoryStore {
     }
 
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {
-        ops::check_create(&new, &self.shared.limits)?;
         let key = new.key.clone();
-        Ok(self.change(&key, |sessions, now| ops::create(sessions, new, now)))
+        ops::check_create(&new, &self.shared.limits).map_err(|error| error.on(&key))?;
+        Ok(self.change_any(&key, |data, now| ops::create(&mut data.sessions, &data.tombstones, new, now)))
     }
 
     async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
@@ -114,12 +126,18 @@ impl StateStore for MemoryStore {
         self.run(|sessions, _| ops::list_sessions(sessions, query))
     }
 
-    async fn delete_session(&self, key: &SessionKey, mode: DeleteMode) -> Result<DeleteOutcome, StoreError> {
-        Ok(self.change(key, |sessions, _| ops::delete(sessions, key, mode)))
+    async fn delete_session(
+        &self,
+        key: &SessionKey,
+        deletion: Deletion,
+    ) -> Result<DeleteOutcome, StoreError> {
+        Ok(self.change_any(key, |data, now| {
+            ops::delete(&mut data.sessions, &mut data.tombstones, key, deletion, now)
+        }))
     }
 
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
-        self.shared.limits.check_carried("claim_session", &claim.items)?;
+        self.shared.limits.check_carried("claim_session", &claim.items).map_err(|error| error.on(key))?;
         Ok(self.change(key, |sessions, now| ops::claim(sessions, key, &claim, now)))
     }
 
@@ -136,7 +154,10 @@ impl StateStore for MemoryStore {
         key: &SessionKey,
         cas: StatusCas,
     ) -> Result<CasOutcome, StoreError> {
-        self.shared.limits.check_carried("compare_and_set_status", &cas.items)?;
+        self.shared
+            .limits
+            .check_carried("compare_and_set_status", &cas.items)
+            .map_err(|error| error.on(key))?;
         Ok(self.change(key, |sessions, now| ops::compare_and_set(sessions, key, &cas, now)))
     }
 
@@ -145,7 +166,7 @@ impl StateStore for MemoryStore {
     }
 
     async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {
-        ops::check_staging(&staging, &self.shared.limits)?;
+        ops::check_staging(&staging, &self.shared.limits).map_err(|error| error.on(&fence.key))?;
         Ok(self.change(&fence.key, |sessions, now| ops::stage(sessions, fence, staging, now)))
     }
 
@@ -184,7 +205,7 @@ impl StateStore for MemoryStore {
         &self,
         key: &SessionKey,
         ranges: &[MessageRange],
-    ) -> Result<Vec<StoredMessage>, StoreError> {
+    ) -> Result<MessagePage, StoreError> {
         self.run(|sessions, _| ops::read_messages(sessions, key, ranges))
     }
 
@@ -193,7 +214,7 @@ impl StateStore for MemoryStore {
         key: &SessionKey,
         after: InboxSeq,
         limit: u32,
-    ) -> Result<Vec<StoredItem>, StoreError> {
+    ) -> Result<InboxPage, StoreError> {
         self.run(|sessions, _| ops::read_inbox(sessions, key, after, limit))
     }
 
@@ -231,11 +252,11 @@ impl StateStore for MemoryStore {
     ) -> Result<ForkOutcome, StoreError> {
         ops::check_fork(from, &to, &self.shared.limits).map_err(|error| error.on(from))?;
         let key = to.key.clone();
-        Ok(self.change(&key, |sessions, now| ops::fork(sessions, from, at, to, now)))
+        Ok(self
+            .change_any(&key, |data, now| ops::fork(&mut data.sessions, &data.tombstones, from, at, to, now)))
     }
 
     async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError> {
-        rule.check()?;
-        Ok(self.run(|sessions, _| ops::purge(sessions, rule)))
+        self.run_on_all(|data, now| ops::purge(&mut data.sessions, &mut data.tombstones, rule, now))
     }
 }

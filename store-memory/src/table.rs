@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holdover_core::ids::{CallId, EventSeq, InboxSeq, ItemKey, MessageSeq, PendingId, SessionKey};
 use holdover_core::payload::{Digest, Payload};
-use holdover_core::store::rules::{CommitFacts, PendingFacts, SessionRow, Unseen};
+use holdover_core::store::rules::{CommitFacts, PageRoom, PendingFacts, SessionRow, Unseen};
 use holdover_core::store::{
-    Checkpoint, Claim, Commit, INBOX_PAGE, InboxItem, ItemKind, Labels, PendingCall, RunRecord, Session,
-    SessionSummary, Staged, StagedResult, StoredDelta, StoredEvent, StoredItem, StoredMessage, Wake,
+    Checkpoint, Claim, Commit, INBOX_PAGE, InboxItem, InboxPage, ItemKind, Labels, PendingCall, RunRecord,
+    Session, SessionSummary, Staged, StagedResult, StoredDelta, StoredEvent, StoredItem, StoredMessage, Wake,
 };
 use holdover_core::time::Timestamp;
 
@@ -127,16 +127,21 @@ impl Record {
             found: self.row.found,
             session: self.session(),
             pending: self.pending.clone(),
-            inbox: self.unread_after(InboxSeq(0), INBOX_PAGE),
+            inbox: self.unread_after(InboxSeq(0), INBOX_PAGE).items,
             now,
             lease_ends: self.row.lease.as_ref().map_or(now, |lease| lease.ends),
         })
     }
 
     /// Items after `after` that are not consumed, at most `limit`.
-    pub fn unread_after(&self, after: InboxSeq, limit: u32) -> Vec<StoredItem> {
-        let limit = limit.min(INBOX_PAGE) as usize;
-        self.inbox.range(after.next()..).take(limit).map(|(_, (item, _))| item.clone()).collect()
+    pub fn unread_after(&self, after: InboxSeq, limit: u32) -> InboxPage {
+        let mut room = PageRoom::new(limit.min(INBOX_PAGE) as usize);
+        let mut unread = self.inbox.range(after.next()..).map(|(_, (item, _))| item).peekable();
+        let mut items = Vec::new();
+        while let Some(item) = unread.next_if(|item| room.takes(item.payload.len())) {
+            items.push(item.clone());
+        }
+        InboxPage::new(items, unread.peek().is_some())
     }
 
     /// What the rules must know of the pending call that `item` answers.

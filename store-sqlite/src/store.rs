@@ -8,11 +8,11 @@ use async_trait::async_trait;
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
-    CommitOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
-    EventPage, ForkOutcome, INBOX_PAGE, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome,
-    MessageRange, NewFork, NewSession, PAGE_ROWS_MAX, Page, PageRequest, PendingCall, PendingQuery,
-    PurgeReport, RetentionRule, Retry, RunRecord, Session, SessionQuery, SessionSummary, StageOutcome,
-    Staging, StateStore, StatusCas, StoreError, StoreErrorKind, StoredItem, StoredMessage, Watch,
+    CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
+    EventPage, ForkOutcome, INBOX_PAGE, InboxItem, InboxPage, Interrupt, InterruptCheck, InterruptOutcome,
+    LeaseOutcome, MessagePage, MessageRange, NewFork, NewSession, PAGE_ROWS_MAX, Page, PageRequest,
+    PendingCall, PendingQuery, PurgeReport, RetentionRule, Retry, RunRecord, Session, SessionQuery,
+    SessionSummary, StageOutcome, Staging, StateStore, StatusCas, StoreError, StoreErrorKind, Watch,
     runs_digest,
 };
 use holdover_core::time::Clock;
@@ -196,8 +196,12 @@ impl StateStore for SqliteStore {
         self.read(OPERATION, None, async |at| read::list_sessions(at, query, after).await).await
     }
 
-    async fn delete_session(&self, key: &SessionKey, mode: DeleteMode) -> Result<DeleteOutcome, StoreError> {
-        self.write(write::DeleteSession { key: key.clone(), mode }).await
+    async fn delete_session(
+        &self,
+        key: &SessionKey,
+        deletion: Deletion,
+    ) -> Result<DeleteOutcome, StoreError> {
+        self.write(write::DeleteSession { key: key.clone(), deletion }).await
     }
 
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
@@ -284,7 +288,7 @@ impl StateStore for SqliteStore {
         &self,
         key: &SessionKey,
         ranges: &[MessageRange],
-    ) -> Result<Vec<StoredMessage>, StoreError> {
+    ) -> Result<MessagePage, StoreError> {
         const OPERATION: &str = "read_messages";
         let read = async |at: &mut Snapshot| read::read_messages(at, key, ranges).await;
         self.read(OPERATION, Some(key), read).await?.ok_or_else(|| not_found(OPERATION, key))
@@ -295,9 +299,9 @@ impl StateStore for SqliteStore {
         key: &SessionKey,
         after: InboxSeq,
         limit: u32,
-    ) -> Result<Vec<StoredItem>, StoreError> {
+    ) -> Result<InboxPage, StoreError> {
         const OPERATION: &str = "read_inbox";
-        let limit = positive(limit, INBOX_PAGE, OPERATION)?;
+        let limit = positive(limit, INBOX_PAGE, OPERATION).map_err(|error| error.on(key))?;
         let read = async |at: &mut Snapshot| read::read_inbox(at, key, after, limit).await;
         self.read(OPERATION, Some(key), read).await?.ok_or_else(|| not_found(OPERATION, key))
     }
@@ -309,14 +313,14 @@ impl StateStore for SqliteStore {
         limit: u32,
     ) -> Result<EventPage, StoreError> {
         const OPERATION: &str = "read_events";
-        let limit = positive(limit, PAGE_ROWS_MAX, OPERATION)?;
+        let limit = positive(limit, PAGE_ROWS_MAX, OPERATION).map_err(|error| error.on(key))?;
         let read = async |at: &mut Snapshot| read::read_events(at, key, after, limit).await;
         self.read(OPERATION, Some(key), read).await
     }
 
     async fn list_runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, StoreError> {
         const OPERATION: &str = "list_runs";
-        let after = read::position(&page, runs_digest(key), OPERATION)?;
+        let after = read::position(&page, runs_digest(key), OPERATION).map_err(|error| error.on(key))?;
         let read = async |at: &mut Snapshot| read::list_runs(at, key, &page, after).await;
         self.read(OPERATION, Some(key), read).await?.ok_or_else(|| not_found(OPERATION, key))
     }
@@ -329,7 +333,8 @@ impl StateStore for SqliteStore {
 
     async fn list_checkpoints(&self, query: &CheckpointQuery) -> Result<Page<Checkpoint>, StoreError> {
         const OPERATION: &str = "list_checkpoints";
-        let after = read::position(&query.page, query.digest(), OPERATION)?;
+        let after =
+            read::position(&query.page, query.digest(), OPERATION).map_err(|error| error.on(&query.key))?;
         let read = async |at: &mut Snapshot| read::list_checkpoints(at, query, after).await;
         let found = self.read(OPERATION, Some(&query.key), read).await?;
         found.ok_or_else(|| not_found(OPERATION, &query.key))
@@ -352,8 +357,9 @@ impl StateStore for SqliteStore {
     }
 
     async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError> {
-        rule.check()?;
-        self.write(write::Purge(rule.clone())).await
+        let no_place = || StoreError::invalid("purge", "after: it is no place in this walk");
+        let purge = write::Purge::new(rule.clone(), rule.check()?).ok_or_else(no_place)?;
+        self.write(purge).await
     }
 }
 

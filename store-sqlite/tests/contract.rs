@@ -126,7 +126,7 @@ async fn a_turn_with_a_parked_call_reads_back_as_it_was_written() {
         panic!("no events")
     };
     assert_eq!((events[0].payload.clone(), more), (Payload::new("e1"), true));
-    assert_eq!(store.delete_session(&key, DeleteMode::UnlessActive).await.unwrap(), DeleteOutcome::Deleted);
+    assert_eq!(store.delete_session(&key, Deletion::UNLESS_ACTIVE).await.unwrap(), DeleteOutcome::Deleted);
     assert_eq!(store.read_events(&key, &next, 1).await.unwrap(), EventPage::NotFound);
     let again = NewSession { incarnation: Incarnation(uuid::Uuid::from_u128(2)), ..new_session(&key) };
     store.create_session(again).await.unwrap();
@@ -176,10 +176,10 @@ async fn a_deleted_session_leaves_no_row_behind() {
         let key = &claim.fence.key;
         if left == 1 {
             assert_eq!(
-                store.delete_session(key, DeleteMode::UnlessActive).await.unwrap(),
+                store.delete_session(key, Deletion::UNLESS_ACTIVE).await.unwrap(),
                 DeleteOutcome::Active
             );
-            assert_eq!(store.delete_session(key, DeleteMode::Force).await.unwrap(), DeleteOutcome::Deleted);
+            assert_eq!(store.delete_session(key, Deletion::FORCE).await.unwrap(), DeleteOutcome::Deleted);
         }
     }
     let late = store.save_state_and_promote_staging(&claim.fence, commit("late")).await.unwrap();

@@ -95,7 +95,7 @@ async fn unknown_words_and_broken_records_are_corrupt() {
     folder.sql("UPDATE session SET last_commit = '{'").await;
     corrupt(store.save_state_and_promote_staging(&claim.fence, commit("c2")).await, key, "last_commit");
     // It can always be removed.
-    assert_eq!(store.delete_session(key, DeleteMode::Force).await.unwrap(), DeleteOutcome::Deleted);
+    assert_eq!(store.delete_session(key, Deletion::FORCE).await.unwrap(), DeleteOutcome::Deleted);
 }
 
 #[tokio::test]

@@ -85,8 +85,8 @@ impl StateStore for Eager {
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
         self.store.list_sessions(query).await
     }
-    async fn delete_session(&self, key: &SessionKey, mode: DeleteMode) -> Result<DeleteOutcome, StoreError> {
-        self.store.delete_session(key, mode).await
+    async fn delete_session(&self, key: &SessionKey, deletion: Deletion) -> Result<DeleteOutcome, StoreError> {
+        self.store.delete_session(key, deletion).await
     }
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
         self.store.claim_session(key, claim).await
@@ -145,7 +145,7 @@ impl StateStore for Eager {
         &self,
         key: &SessionKey,
         ranges: &[MessageRange],
-    ) -> Result<Vec<StoredMessage>, StoreError> {
+    ) -> Result<MessagePage, StoreError> {
         self.store.read_messages(key, ranges).await
     }
     async fn read_inbox(
@@ -153,7 +153,7 @@ impl StateStore for Eager {
         key: &SessionKey,
         after: InboxSeq,
         limit: u32,
-    ) -> Result<Vec<StoredItem>, StoreError> {
+    ) -> Result<InboxPage, StoreError> {
         self.store.read_inbox(key, after, limit).await
     }
     async fn read_events(

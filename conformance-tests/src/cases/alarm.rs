@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use holdover_core::ids::InboxSeq;
 use holdover_core::store::{
-    Commit, CommitOutcome, DeleteMode, Delivery, NewSession, Release, SessionStatus, Start, StateStore, Wake,
+    Commit, CommitOutcome, Deletion, Delivery, NewSession, Release, SessionStatus, Start, StateStore, Wake,
 };
 use holdover_core::time::Timestamp;
 
@@ -220,9 +220,9 @@ async fn session_deletion_removes_timers(t: Bench) -> CaseResult {
     for name in ["gone", "stays"] {
         parked(&t, name, Some(deadline)).await?;
     }
-    t.store.delete_session(&crate::fixture::key("gone"), DeleteMode::UnlessActive).await?;
+    t.store.delete_session(&crate::fixture::key("gone"), Deletion::UNLESS_ACTIVE).await?;
     let held = t.running("held").await?;
-    t.store.delete_session(&held.fence.key, DeleteMode::Force).await?;
+    t.store.delete_session(&held.fence.key, Deletion::FORCE).await?;
     t.advance(t.lease() * 2).await;
     ensure_eq!(t.due_names().await?, ["stays"], "what is due");
     Ok(())

@@ -2,7 +2,7 @@
 
 use holdover_core::ids::{CheckpointId, Epoch, EventSeq, MessageSeq, StateFormat, Version};
 use holdover_core::store::{
-    Checkpoint, CheckpointQuery, Commit, CommitOutcome, DeleteMode, NewState, PageRequest, SessionStatus,
+    Checkpoint, CheckpointQuery, Commit, CommitOutcome, Deletion, NewState, PageRequest, SessionStatus,
     StateStore, StoreErrorKind,
 };
 
@@ -265,7 +265,7 @@ async fn removed_with_its_session(t: Bench) -> CaseResult {
     let claim = t.running("s").await?;
     let key = &claim.fence.key;
     let version = t.commit(&claim.fence, checkpoint("old")).await?.version;
-    t.store.delete_session(key, DeleteMode::Force).await?;
+    t.store.delete_session(key, Deletion::FORCE).await?;
     let error =
         want!(t.store.list_checkpoints(&CheckpointQuery::all(key.clone())).await, Err(error) => error);
     ensure_eq!(error.kind, StoreErrorKind::NotFound, "of a deleted session");

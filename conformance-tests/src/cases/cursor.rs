@@ -3,7 +3,7 @@
 use holdover_core::ids::{Epoch, SessionKey};
 use holdover_core::payload::Digest;
 use holdover_core::store::{
-    CheckpointQuery, Commit, CommitOutcome, DeleteMode, DeltaBatch, DeltaOutcome, EventCursor, EventPage,
+    CheckpointQuery, Commit, CommitOutcome, Deletion, DeltaBatch, DeltaOutcome, EventCursor, EventPage,
     PageCursor, PageRequest, PendingQuery, SessionQuery, SessionStatus, StateStore, StoreError,
     StoreErrorKind, StreamId, runs_digest,
 };
@@ -50,7 +50,7 @@ async fn of_deleted_incarnation_is_gone(t: Bench) -> CaseResult {
     let after_event = read(&t.store, key, &EventCursor::START, 1).await?.next;
     let within_stream = read(&t.store, key, &EventCursor::START, 3).await?.next;
     ensure!(within_stream != after_event, "expected two places\n    found    {within_stream}");
-    t.store.delete_session(key, DeleteMode::Force).await?;
+    t.store.delete_session(key, Deletion::FORCE).await?;
     for cursor in [after_event, within_stream] {
         let answer = t.store.read_events(key, &cursor, 5).await?;
         ensure_eq!(answer, EventPage::NotFound, "while there is no session, {cursor}");

@@ -2,7 +2,7 @@
 
 use holdover_core::ids::{Epoch, InboxSeq, Version};
 use holdover_core::store::{
-    ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteMode, DeleteOutcome, NewSession, PendingQuery,
+    ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, NewSession, PendingQuery,
     SessionQuery, SessionStatus, StateStore,
 };
 
@@ -22,7 +22,7 @@ cases! {
     delete.running_session_rejected_unless_forced: Core Property,
         "an active session is deleted only by force, any other at once",
         "a run would lose its session without having been asked to stop",
-        "DeleteMode::UnlessActive: an active session is kept";
+        "Deletion::UNLESS_ACTIVE: an active session is kept";
     delete.unknown_is_not_found: Core Sequential,
         "deleting nobody's session is told so",
         "a caller that repeats must not take it for an error",
@@ -65,7 +65,7 @@ async fn full(t: &Bench) -> CaseResult<holdover_core::store::Claim> {
 async fn removes_every_row_of_session(t: Bench) -> CaseResult {
     let claim = full(&t).await?;
     let key = &claim.fence.key;
-    ensure_eq!(t.store.delete_session(key, DeleteMode::Force).await?, DeleteOutcome::Deleted, "the answer");
+    ensure_eq!(t.store.delete_session(key, Deletion::FORCE).await?, DeleteOutcome::Deleted, "the answer");
     let gone = t.snapshot(key).await?;
     ensure_eq!((gone.session, gone.pending.len()), (None, 0), "the session and its pending calls");
     let listed = t.store.list_sessions(&SessionQuery::all(id(TENANT))).await?;
@@ -107,11 +107,11 @@ async fn running_session_rejected_unless_forced(t: Bench) -> CaseResult {
     for status in SessionStatus::ALL {
         let key = t.left_as(status.as_str(), status).await?;
         let before = t.snapshot(&key).await?;
-        let answer = t.store.delete_session(&key, DeleteMode::UnlessActive).await?;
+        let answer = t.store.delete_session(&key, Deletion::UNLESS_ACTIVE).await?;
         if status == SessionStatus::Active {
             ensure_eq!(answer, DeleteOutcome::Active, "the answer for {status}");
             ensure_eq!(t.snapshot(&key).await?, before, "the session");
-            let forced = t.store.delete_session(&key, DeleteMode::Force).await?;
+            let forced = t.store.delete_session(&key, Deletion::FORCE).await?;
             ensure_eq!(forced, DeleteOutcome::Deleted, "the answer by force");
         } else {
             ensure_eq!(answer, DeleteOutcome::Deleted, "the answer for {status}");
@@ -123,12 +123,12 @@ async fn running_session_rejected_unless_forced(t: Bench) -> CaseResult {
 
 async fn unknown_is_not_found(t: Bench) -> CaseResult {
     let other = t.create("other").await?;
-    for mode in [DeleteMode::UnlessActive, DeleteMode::Force] {
+    for mode in [Deletion::UNLESS_ACTIVE, Deletion::FORCE] {
         let answer = t.store.delete_session(&nobody(), mode).await?;
         ensure_eq!(answer, DeleteOutcome::NotFound, "the answer, {mode:?}");
     }
-    t.store.delete_session(&other, DeleteMode::Force).await?;
-    let again = t.store.delete_session(&other, DeleteMode::Force).await?;
+    t.store.delete_session(&other, Deletion::FORCE).await?;
+    let again = t.store.delete_session(&other, Deletion::FORCE).await?;
     ensure_eq!(again, DeleteOutcome::NotFound, "the second deletion");
     Ok(())
 }
@@ -136,7 +136,7 @@ async fn unknown_is_not_found(t: Bench) -> CaseResult {
 async fn forced_then_late_commit_cannot_resurrect(t: Bench) -> CaseResult {
     let peer = t.peer().await;
     let claim = full(&t).await?;
-    peer.delete_session(&claim.fence.key, DeleteMode::Force).await?;
+    peer.delete_session(&claim.fence.key, Deletion::FORCE).await?;
     let late = Commit { messages: inline(["late"]), state: state("late"), ..commit() };
     want!(t.try_commit(&claim.fence, late).await?, CommitOutcome::StaleFence { .. });
     t.store.stage_result(&claim.fence, staging([("late", "late")])).await?;
@@ -152,7 +152,7 @@ async fn forced_then_late_commit_cannot_resurrect(t: Bench) -> CaseResult {
 
 async fn recreate_same_id_ignores_stale_lease_and_submissions(t: Bench) -> CaseResult {
     let old = full(&t).await?;
-    t.store.delete_session(&old.fence.key, DeleteMode::Force).await?;
+    t.store.delete_session(&old.fence.key, Deletion::FORCE).await?;
     let new = NewSession { items: vec![message("waiting")], ..new_session("s") };
     want!(t.store.create_session(new.clone()).await?, CreateOutcome::Created { .. });
     let claim =
@@ -169,7 +169,7 @@ async fn a_repeat_of_the_creation_creates_anew(t: Bench) -> CaseResult {
     let first = t.store.create_session(new.clone()).await?;
     let claim = t.claim(&new.key).await?;
     t.release(&claim.fence, SessionStatus::Idle).await?;
-    t.store.delete_session(&new.key, DeleteMode::UnlessActive).await?;
+    t.store.delete_session(&new.key, Deletion::UNLESS_ACTIVE).await?;
     ensure_eq!(t.store.create_session(new.clone()).await?, first, "the creation repeated");
     ensure_eq!(t.load(&new.key).await?.unread, 1, "unread");
     Ok(())

@@ -2,7 +2,7 @@
 
 use holdover_core::ids::{Epoch, Fence, SessionKey};
 use holdover_core::store::{
-    Commit, CommitOutcome, DeleteMode, DeltaBatch, DeltaOutcome, EventCursor, Release, SessionStatus,
+    Commit, CommitOutcome, Deletion, DeltaBatch, DeltaOutcome, EventCursor, Release, SessionStatus,
     StateStore, StoreError, StoreErrorKind, StreamId,
 };
 
@@ -198,7 +198,7 @@ async fn stale_fence_cannot_append(t: Bench) -> CaseResult {
     let released = t.running("released").await?;
     t.release(&released.fence, SessionStatus::Suspended).await?;
     let deleted = t.running("deleted").await?;
-    t.store.delete_session(&deleted.fence.key, DeleteMode::Force).await?;
+    t.store.delete_session(&deleted.fence.key, Deletion::FORCE).await?;
     let before = [t.snapshot(&new.fence.key).await?, t.snapshot(&released.fence.key).await?];
     let wrong = [
         ("an old epoch", old.fence.clone()),
@@ -343,7 +343,7 @@ async fn removed_with_the_session(t: Bench) -> CaseResult {
     let claim = t.running("s").await?;
     let key = &claim.fence.key;
     t.append(&claim.fence, deltas(7, 1, ["old", "old"])).await?;
-    t.store.delete_session(key, DeleteMode::Force).await?;
+    t.store.delete_session(key, Deletion::FORCE).await?;
     let claim = t.running("s").await?;
     ensure_eq!(shown(&t, key).await?, None, "once it was created again");
     t.append(&claim.fence, deltas(1, 1, ["new"])).await?;

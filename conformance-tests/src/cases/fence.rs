@@ -2,7 +2,7 @@
 
 use holdover_core::ids::{Epoch, Fence, InboxSeq, MessageSeq, Version};
 use holdover_core::store::{
-    Applied, CasOutcome, ClaimOutcome, Commit, CommitOutcome, DeleteMode, DeleteOutcome, DeltaOutcome,
+    Applied, CasOutcome, ClaimOutcome, Commit, CommitOutcome, DeleteOutcome, Deletion, DeltaOutcome,
     InterruptCheck, LeaseOutcome, Receipt, Release, SessionStatus, StageOutcome, StateStore, StatusCas,
     StoreErrorKind,
 };
@@ -92,7 +92,7 @@ async fn every_mutating_op_is_fenced(t: Bench) -> CaseResult {
     let new = t.take_over(&old.fence.key).await?;
     t.interrupt(&new.fence.key, soft("stop")).await?;
     let deleted = t.running("deleted").await?;
-    t.store.delete_session(&deleted.fence.key, DeleteMode::Force).await?;
+    t.store.delete_session(&deleted.fence.key, Deletion::FORCE).await?;
     let released = t.running("released").await?;
     t.release(&released.fence, SessionStatus::Suspended).await?;
     let wrong = [
@@ -146,14 +146,14 @@ async fn no_way_around_the_fence(t: &Bench, fence: &Fence, version: Version) -> 
         let answer = t.store.compare_and_set_status(&fence.key, cas).await?;
         want!(answer, CasOutcome::NotAllowed { .. });
     }
-    let deleted = t.store.delete_session(&fence.key, DeleteMode::UnlessActive).await?;
+    let deleted = t.store.delete_session(&fence.key, Deletion::UNLESS_ACTIVE).await?;
     ensure_eq!(deleted, DeleteOutcome::Active, "delete_session");
     Ok(())
 }
 
 async fn old_incarnation_is_stale_after_delete_and_recreate(t: Bench) -> CaseResult {
     let first = t.running("s").await?;
-    t.store.delete_session(&first.fence.key, DeleteMode::Force).await?;
+    t.store.delete_session(&first.fence.key, Deletion::FORCE).await?;
     let second = t.running("s").await?;
     ensure_eq!(second.fence.epoch, first.fence.epoch, "the epoch, which begins anew");
     let before = t.snapshot(&first.fence.key).await?;

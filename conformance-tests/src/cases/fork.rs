@@ -4,7 +4,7 @@ use holdover_core::ids::{
     CheckpointId, Epoch, EventSeq, InboxSeq, MessageSeq, SessionKey, StateFormat, Version,
 };
 use holdover_core::store::{
-    Checkpoint, Commit, DeleteMode, ForkOutcome, Labels, NewFork, SessionQuery, SessionStatus, StateStore,
+    Checkpoint, Commit, Deletion, ForkOutcome, Labels, NewFork, SessionQuery, SessionStatus, StateStore,
     StoreErrorKind,
 };
 
@@ -126,7 +126,7 @@ async fn copies_prefix_and_is_isolated(t: Bench) -> CaseResult {
     t.append(&run.fence, deltas(1, 1, ["of the fork"])).await?;
     ensure_eq!(t.snapshot(&origin).await?, before, "the source, after writes to the fork");
     let fork = t.snapshot(&new.key).await?;
-    t.store.delete_session(&origin, DeleteMode::Force).await?;
+    t.store.delete_session(&origin, Deletion::FORCE).await?;
     ensure_eq!(t.snapshot(&new.key).await?, fork, "the fork, after its source was deleted");
     Ok(())
 }
@@ -235,7 +235,7 @@ async fn of_a_fork_and_delete_the_middle(t: Bench) -> CaseResult {
     ensure_eq!(before[0].checkpoints.len(), 4, "the newest's checkpoints");
     ensure_eq!(before[1].checkpoints.len(), 2, "the older's checkpoints");
     for deleted in [&middle.key, &claim.fence.key] {
-        t.store.delete_session(deleted, DeleteMode::Force).await?;
+        t.store.delete_session(deleted, Deletion::FORCE).await?;
         let after = [t.snapshot(&newest.key).await?, t.snapshot(&older.key).await?];
         ensure_eq!(after, before, "the forks, after {deleted} was deleted");
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use holdover_core::ids::{CheckpointId, SessionKey, Version};
 use holdover_core::store::{
-    Claim, Commit, CommitOutcome, DeleteMode, ForkOutcome, NewFork, NewMessage, SessionStatus, StateStore,
+    Claim, Commit, CommitOutcome, Deletion, ForkOutcome, NewFork, NewMessage, SessionStatus, StateStore,
 };
 
 use crate::bench::{Bench, Handle, race};
@@ -75,12 +75,12 @@ async fn repeat_answers_the_same_and_changes_nothing(t: Bench) -> CaseResult {
     let run = t.claim(&new.key).await?;
     t.commit(&run.fence, Commit { messages: inline(["own"]), ..commit() }).await?;
     again("after the fork went on").await?;
-    t.store.delete_session(origin, DeleteMode::Force).await?;
+    t.store.delete_session(origin, Deletion::FORCE).await?;
     again("after the source was deleted").await?;
     t.running("source").await?;
     again("after the source was created again").await?;
     // Once the fork is gone, the source decides again.
-    t.store.delete_session(&new.key, DeleteMode::Force).await?;
+    t.store.delete_session(&new.key, Deletion::FORCE).await?;
     ensure_eq!(fork(&t.store, origin, at, &new).await?, ForkOutcome::NoSource, "after the fork was deleted");
     Ok(())
 }
@@ -144,7 +144,7 @@ async fn visible_only_when_whole_and_repeatable(t: Bench) -> CaseResult {
     ensure_eq!((whole.messages.len(), whole.events.len()), (MESSAGES + 1, MESSAGES + 1), "rows of the fork");
     let peer = t.peer().await;
     for polls in 1..=POLLS_MAX {
-        t.store.delete_session(&new.key, DeleteMode::Force).await?;
+        t.store.delete_session(&new.key, Deletion::FORCE).await?;
         let new = NewFork { incarnation: fresh_incarnation(), operation: fresh_id("fork"), ..new.clone() };
         let ended = PollAtMost::new(polls, fork(&t.store, origin, at, &new)).await;
         let seen =

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use holdover_core::store::{
-    Commit, DeleteMode, Labels, NewSession, PAGE_ROWS_MAX, PageRequest, PendingQuery, SessionQuery,
+    Commit, Deletion, Labels, NewSession, PAGE_ROWS_MAX, PageRequest, PendingQuery, SessionQuery,
     SessionStatus, SessionSummary, StateStore, StoreErrorKind,
 };
 
@@ -147,7 +147,7 @@ async fn cursor_stable_under_inserts_and_deletes(t: Bench) -> CaseResult {
         t.create(&format!("new{page}")).await?;
         t.create(&format!("newer{page}")).await?;
         if let Some(last) = read.items.last() {
-            t.store.delete_session(&last.key, DeleteMode::Force).await?;
+            t.store.delete_session(&last.key, Deletion::FORCE).await?;
         }
         match read.next {
             Some(next) => query.page.after = Some(next),

@@ -1,7 +1,7 @@
 //! Calls that somebody outside owes an answer.
 
 use holdover_core::store::{
-    Commit, CommitOutcome, DeleteMode, Delivery, InboxItem, ItemKind, NewPending, PendingKind, PendingQuery,
+    Commit, CommitOutcome, Deletion, Delivery, InboxItem, ItemKind, NewPending, PendingKind, PendingQuery,
     SessionStatus, StateStore,
 };
 
@@ -250,7 +250,7 @@ async fn of_another_incarnation_is_not_found(t: Bench) -> CaseResult {
     let first = t.running("s").await?;
     let key = &first.fence.key;
     t.commit(&first.fence, Commit { open: vec![approval("p")], ..commit() }).await?;
-    t.store.delete_session(key, DeleteMode::Force).await?;
+    t.store.delete_session(key, Deletion::FORCE).await?;
     let second = t.running("s").await?;
     t.commit(&second.fence, Commit { open: vec![approval("p")], release: suspended(None, 0), ..commit() })
         .await?;

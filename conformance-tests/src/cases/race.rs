@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{
-    ClaimOutcome, Commit, CommitOutcome, DeleteMode, DeleteOutcome, Delivery, InterruptOutcome, LeaseOutcome,
+    ClaimOutcome, Commit, CommitOutcome, DeleteOutcome, Deletion, Delivery, InterruptOutcome, LeaseOutcome,
     SessionStatus, StateStore,
 };
 
@@ -232,7 +232,7 @@ async fn commit_vs_delete(t: Bench) -> CaseResult {
             let fence = claim.fence.clone();
             Box::pin(async move {
                 if index == 0 {
-                    let deleted = peer.delete_session(&fence.key, DeleteMode::Force).await?;
+                    let deleted = peer.delete_session(&fence.key, Deletion::FORCE).await?;
                     ensure_eq!(deleted, DeleteOutcome::Deleted, "the deletion");
                     return Ok(None);
                 }

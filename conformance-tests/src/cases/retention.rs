@@ -2,7 +2,7 @@
 
 use holdover_core::ids::{SessionKey, Version};
 use holdover_core::store::{
-    ClaimOutcome, Commit, DeleteMode, NewSession, PurgeReport, Release, Remove, RetentionRule, SessionStatus,
+    ClaimOutcome, Commit, Deletion, NewSession, PurgeReport, Release, Remove, RetentionRule, SessionStatus,
     Start, StateStore, StoreErrorKind,
 };
 
@@ -288,7 +288,7 @@ async fn prune_keeps_latest_checkpoint_and_active(t: Bench) -> CaseResult {
         for (made, key, mut before) in resting {
             before.checkpoints.truncate(keep);
             ensure_eq!(t.snapshot(&key).await?, before, "a session of {made} checkpoints, keeping {keep}");
-            t.store.delete_session(&key, DeleteMode::Force).await?;
+            t.store.delete_session(&key, Deletion::FORCE).await?;
         }
         ensure_eq!(t.snapshot(&runs.fence.key).await?, untouched, "the running session");
     }
@@ -343,7 +343,7 @@ async fn beside_a_claim_never_half_a_session(t: Bench) -> CaseResult {
             }
             other => ensure!(false, "expected it claimed, or gone\n    found {other:?}"),
         }
-        t.store.delete_session(&key, DeleteMode::Force).await?;
+        t.store.delete_session(&key, Deletion::FORCE).await?;
     }
     Ok(())
 }

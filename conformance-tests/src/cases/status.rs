@@ -2,7 +2,7 @@
 
 use holdover_core::ids::Version;
 use holdover_core::store::{
-    CasOutcome, ClaimOutcome, Commit, CommitOutcome, DeleteMode, Delivery, InterruptOutcome, SessionStatus,
+    CasOutcome, ClaimOutcome, Commit, CommitOutcome, Deletion, Delivery, InterruptOutcome, SessionStatus,
     StateStore, StatusCas, StoreErrorKind,
 };
 
@@ -250,7 +250,7 @@ async fn terminal_status_is_final(t: Bench) -> CaseResult {
     t.advance(t.lease() * 10).await;
     ensure_eq!(t.due_names().await?, Vec::<String>::new(), "what is due, long after");
     ensure_eq!(t.snapshot(&key).await?, before, "the session after all that");
-    t.store.delete_session(&key, DeleteMode::UnlessActive).await?;
+    t.store.delete_session(&key, Deletion::UNLESS_ACTIVE).await?;
     ensure_eq!(t.store.load_session(&key).await?, None, "the deleted session");
     Ok(())
 }

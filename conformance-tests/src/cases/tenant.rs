@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::{
-    CasOutcome, CheckpointQuery, Claim, ClaimDue, ClaimOutcome, Commit, CommitOutcome, DeleteMode,
+    CasOutcome, CheckpointQuery, Claim, ClaimDue, ClaimOutcome, Commit, CommitOutcome, Deletion,
     DeleteOutcome, Delivery, DeltaOutcome, EventCursor, EventPage, ForkOutcome, InterruptCheck,
     InterruptOutcome, LeaseOutcome, NewFork, NewSession, PageRequest, PendingQuery, SessionQuery,
     SessionStatus, StageOutcome, StateStore, StatusCas, StoreErrorKind,
@@ -125,7 +125,7 @@ async fn every_write_is_scoped(t: Bench) -> CaseResult {
     ensure_eq!(answered, Delivery::NotFound, "deliver an answer");
     let stopped = t.store.request_interrupt(&stranger, soft("other")).await?;
     ensure_eq!(stopped, InterruptOutcome::NotFound, "request_interrupt");
-    let deleted = t.store.delete_session(&stranger, DeleteMode::Force).await?;
+    let deleted = t.store.delete_session(&stranger, Deletion::FORCE).await?;
     ensure_eq!(deleted, DeleteOutcome::NotFound, "delete_session");
     let renewed = t.store.renew_lease(&fence, t.lease() * 9).await?;
     ensure_eq!(renewed, LeaseOutcome::StaleFence, "renew_lease");
@@ -189,7 +189,7 @@ async fn prefix_tricks(t: Bench) -> CaseResult {
     // What is done to one is done to no other.
     let chosen = key_of("a", "b");
     t.deliver(&chosen, message("m")).await?;
-    t.store.delete_session(&key_of("%", "_"), DeleteMode::Force).await?;
+    t.store.delete_session(&key_of("%", "_"), Deletion::FORCE).await?;
     for key in keys {
         let unread = t.store.load_session(&key).await?.map(|session| session.unread);
         let expected = if key == key_of("%", "_") { None } else { Some(u64::from(key == chosen)) };
@@ -208,7 +208,7 @@ async fn deleting_leaves_others_bit_identical(t: Bench) -> CaseResult {
         before.push(t.snapshot(key).await?);
     }
     for name in ["s", "t"] {
-        let deleted = t.store.delete_session(&key_of("a", name), DeleteMode::Force).await?;
+        let deleted = t.store.delete_session(&key_of("a", name), Deletion::FORCE).await?;
         ensure_eq!(deleted, DeleteOutcome::Deleted, "the deletion");
     }
     for (key, before) in others.iter().zip(before) {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use holdover_core::ids::{CheckpointId, Fence, SessionKey};
 use holdover_core::store::rules::SessionRow;
 use holdover_core::store::{
-    Applied, Checkpoint, Commit, CommitOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Delivery,
+    Applied, Checkpoint, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery,
     DeltaBatch, DeltaOutcome, ForkOutcome, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, NewFork,
     NewSession, PurgeReport, Remove, RetentionRule, StageOutcome, Staging, Start,
 };
@@ -88,7 +88,7 @@ impl Model {
         CreateOutcome::Created { version, claim }
     }
 
-    pub(crate) fn delete(&mut self, key: &SessionKey, mode: DeleteMode) -> DeleteOutcome {
+    pub(crate) fn delete(&mut self, key: &SessionKey, deletion: Deletion) -> DeleteOutcome {
         match self.lives.get(key) {
             None => DeleteOutcome::NotFound,
             Some(life) if !life.row.deletable(mode) => DeleteOutcome::Active,

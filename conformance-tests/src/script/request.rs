@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey, TenantId};
 use holdover_core::store::{
-    Capabilities, ClaimDue, ClaimOne, Commit, CommitSurvives, DeleteMode, DeltaBatch, EventCursor, EventPage,
+    Capabilities, ClaimDue, ClaimOne, Commit, CommitSurvives, Deletion, DeltaBatch, EventCursor, EventPage,
     InboxItem, Interrupt, ItemKind, MessageRange, NewFork, NewSession, PendingQuery, RetentionRule,
     SessionQuery, SessionSummary, SharedBy, Staging, Start, StateStore, StatusCas, StoreError,
     StoreErrorKind,
@@ -20,7 +20,7 @@ use crate::snapshot::{PAGES_MAX, all_checkpoints, all_runs, endless, walk_pendin
 #[derive(Debug, Clone)]
 pub(crate) enum Request {
     Create(NewSession),
-    Delete(SessionKey, DeleteMode),
+    Delete(SessionKey, Deletion),
     Claim(SessionKey, ClaimOne),
     ClaimDue(ClaimDue),
     CompareAndSet(SessionKey, StatusCas),

@@ -2,7 +2,7 @@
 
 use holdover_core::ids::{CheckpointId, Epoch, Fence, InboxSeq, RunId, StateFormat, Version};
 use holdover_core::store::{
-    ClaimDue, ClaimOne, Commit, DeleteMode, DeltaBatch, EventCursor, InboxItem, Interrupt, InterruptKind,
+    ClaimDue, ClaimOne, Commit, Deletion, DeltaBatch, EventCursor, InboxItem, Interrupt, InterruptKind,
     ItemKind, Labels, NewFork, NewMessage, NewPending, NewSession, NewState, OutcomeKind, PendingKind,
     Queues, Release, Remove, RetentionRule, RunEnd, StagedResult, Staging, Start, StatusCas,
 };
@@ -25,7 +25,7 @@ impl Play {
                 Request::Create(self.create(*who, *begin, items, *life))
             }
             Op::Delete { who, forced } => {
-                let mode = if *forced { DeleteMode::Force } else { DeleteMode::UnlessActive };
+                let mode = if *forced { Deletion::FORCE } else { Deletion::UNLESS_ACTIVE };
                 Request::Delete(who.key(), mode)
             }
             Op::Claim { who, version, items } => {

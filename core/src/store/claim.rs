@@ -40,7 +40,7 @@ impl Queues {
     }
 }
 
-/// A claim of whatever is due.
+/// A claim of whatever is due in the queues that are served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimDue {
     /// One run id for each session wanted: their number is the limit (INV-32).
@@ -71,7 +71,9 @@ pub struct Claim {
     pub session: Session,
     /// Calls that somebody outside owes an answer, in the order they were opened.
     pub pending: Vec<PendingCall>,
-    /// The first page of what is not consumed, at most [`INBOX_PAGE`](super::INBOX_PAGE) items in order.
+    /// The first page of what is not consumed, in order: at most [`INBOX_PAGE`](super::INBOX_PAGE) items
+    /// and [`PAGE_BYTES_MAX`](super::PAGE_BYTES_MAX), but at least the first item if there is one.
+    /// [`more_inbox_after`](Self::more_inbox_after) says whether there is more.
     pub inbox: Vec<StoredItem>,
     /// The store's clock when the claim was made.
     pub now: Timestamp,

@@ -290,11 +290,13 @@ pub struct Receipt {
 /// Whether a write under an old fence had been applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Applied {
-    /// It is the last commit of the session.
+    /// It is the newest commit of the session.
     Yes,
-    /// It is not, and no newer run has committed.
+    /// It was not: neither this run nor a newer one has committed, or the newest commit is another one of
+    /// this run and the write names that commit's version or a later one, so that it was decided after it.
     No,
-    /// A newer run has committed since.
+    /// Nobody knows: a newer run has committed since, or this run has made another commit and the write
+    /// names no version or one before it, or the session is gone.
     Unknown,
 }
 

@@ -74,6 +74,10 @@ pub enum ForkOutcome {
         /// Its version.
         version: Version,
     },
+    /// The session that this operation made, or that had this incarnation, was deleted: a
+    /// [`Tombstone`](super::Tombstone) names it. Nothing was created, and nothing ever is under these
+    /// names.
+    Deleted,
     /// There is no such source, or it is another life of it. Nothing was created.
     NoSource,
     /// The source has no such checkpoint. Nothing was created.

@@ -6,7 +6,8 @@ use crate::ids::{InboxSeq, Incarnation, ItemKey, PendingId};
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
-/// How many items a claim brings, and the most that one read answers.
+/// The most items that a claim brings and that one read answers. Either may bring fewer although there
+/// are more: a page ends at [`PAGE_BYTES_MAX`](super::PAGE_BYTES_MAX) too.
 pub const INBOX_PAGE: u32 = 256;
 
 /// How a message or a signal counts when the session is parked.
@@ -99,6 +100,16 @@ pub struct StoredItem {
     pub payload: Payload,
     /// When it was accepted.
     pub at: Timestamp,
+}
+
+/// The answer to [`read_inbox`](super::StateStore::read_inbox). It may be short and still go on; a walk to
+/// the end is complete.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InboxPage {
+    /// The items, in order.
+    pub items: Vec<StoredItem>,
+    /// After which place to go on; none at the end.
+    pub next: Option<InboxSeq>,
 }
 
 /// The answer to [`deliver`](super::StateStore::deliver).

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::InterruptId;
+use crate::ids::{Incarnation, InterruptId};
 use crate::time::Timestamp;
 
 /// How hard to stop. Ordered: an abort replaces a soft stop that waits.
@@ -37,6 +37,9 @@ pub struct Interrupt {
     pub reason: String,
     /// When it was asked, by the asker's clock as far as the store cares.
     pub at: Timestamp,
+    /// The life of the session that is to stop; another answers `NotFound`. Whichever there is if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incarnation: Option<Incarnation>,
 }
 
 /// The answer to [`request_interrupt`](super::StateStore::request_interrupt).
@@ -53,7 +56,7 @@ pub enum InterruptOutcome {
     AtRest,
     /// The session is aborted, for ever.
     Aborted,
-    /// There is no such session.
+    /// There is no such session, or not in this incarnation.
     NotFound,
 }
 

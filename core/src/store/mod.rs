@@ -11,6 +11,7 @@ mod commit;
 mod cursor;
 mod delta;
 mod error;
+mod ext;
 mod fork;
 mod inbox;
 mod interrupt;
@@ -19,6 +20,7 @@ mod read;
 mod retention;
 pub mod rules;
 mod session;
+mod tombstone;
 
 use std::time::Duration;
 
@@ -34,19 +36,22 @@ pub use commit::{
 pub use cursor::{CURSOR_BYTES_MAX, EventCursor, EventPlace, InvalidCursor, PageCursor};
 pub use delta::{DeltaBatch, DeltaOutcome, DeltaPage, InvalidStreamId, StoredDelta, StreamId};
 pub use error::{Retry, StoreError, StoreErrorKind};
+pub use ext::StateStoreExt;
 pub use fork::{ForkOutcome, NewFork};
-pub use inbox::{Delivery, INBOX_PAGE, InboxItem, ItemKind, StoredItem, Wake};
+pub use inbox::{Delivery, INBOX_PAGE, InboxItem, InboxPage, ItemKind, StoredItem, Wake};
 pub use interrupt::{Interrupt, InterruptCheck, InterruptKind, InterruptOutcome};
 pub use pending::{NewPending, PendingCall, PendingKind};
 pub use read::{
-    EventPage, MessageRange, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, Page, PageRequest, PendingQuery, RunEnded,
-    RunRecord, SessionQuery, StoredEvent, StoredMessage, Watch, runs_digest,
+    EventPage, MessagePage, MessageRange, PAGE_BYTES_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, Page,
+    PageRequest, PendingQuery, RunEnded, RunRecord, SessionQuery, StoredEvent, StoredMessage, Watch,
+    runs_digest,
 };
 pub use retention::{PurgeReport, Remove, RetentionRule};
 pub use session::{
-    CasOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Labels, Lease, NewSession, Session, SessionStatus,
-    SessionSummary, Start, StatusCas,
+    CasOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Deletion, Labels, Lease, NewSession, Session,
+    SessionStatus, SessionSummary, Start, StatusCas,
 };
+pub use tombstone::{TOMBSTONE_STANDS, Tombstone};
 
 use crate::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 
@@ -74,8 +79,12 @@ pub trait StateStore: Send + Sync + 'static {
     // Sessions
 
     /// Creates a session with status idle, version 1, epoch 0, its first items, and its alarm or claim.
-    /// All of it becomes visible together. A repeat with the same operation id answers
-    /// [`CreateOutcome::Created`] again.
+    /// All of it becomes visible together.
+    ///
+    /// In this order: a session of this key that the same operation created answers
+    /// [`CreateOutcome::Created`] again. A [`Tombstone`] of this key that names the operation or the
+    /// incarnation answers [`CreateOutcome::Deleted`]. Another session of this key answers
+    /// [`CreateOutcome::AlreadyExists`].
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError>;
 
     /// Reads a session with what is staged, at one instant. None if there is no such session.
@@ -86,8 +95,9 @@ pub trait StateStore: Send + Sync + 'static {
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError>;
 
     /// Removes every row of a session: messages, events, deltas, inbox, keys, pending calls, runs, staged
-    /// results, checkpoints.
-    async fn delete_session(&self, key: &SessionKey, mode: DeleteMode) -> Result<DeleteOutcome, StoreError>;
+    /// results, checkpoints. In the same write it leaves a [`Tombstone`], and may remove old ones.
+    async fn delete_session(&self, key: &SessionKey, deletion: Deletion)
+    -> Result<DeleteOutcome, StoreError>;
 
     // Ownership
 
@@ -95,11 +105,18 @@ pub trait StateStore: Send + Sync + 'static {
     /// open run record is closed as lost, a new one is opened, the alarm is set to the lease's end.
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError>;
 
-    /// Claims at most `claim.runs.len()` sessions whose alarm has rung, soonest alarm first, ties by key.
-    /// No two claims share a session and epoch (INV-32). A claim never comes back with its lease over.
+    /// Claims at most `claim.runs.len()` sessions whose alarm has rung. No two claims share a session and
+    /// epoch (INV-32). A claim never comes back with its lease over.
+    ///
+    /// Soonest alarm first, ties by key, among the sessions of one partition of the store: over all in a
+    /// store that has none. A session in which another write is in flight at that moment may be passed
+    /// over; it stays due, and a later call finds it. So fewer than were asked for may come back although
+    /// more are due. Whoever calls again until the answer is empty, with no other write in flight during
+    /// that last call, has found every session that was due.
     async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError>;
 
-    /// Moves a failed or interrupted session to suspended with the alarm now. Every other move is refused.
+    /// Moves a failed or interrupted session to suspended with the alarm now. Every other move is refused,
+    /// and so is one that names another incarnation.
     async fn compare_and_set_status(
         &self,
         key: &SessionKey,
@@ -138,7 +155,8 @@ pub trait StateStore: Send + Sync + 'static {
     /// Puts an item into the inbox, once per key. Never moves an active session's alarm.
     async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError>;
 
-    /// Asks the session to stop. A session that nobody runs becomes due, in every queue.
+    /// Asks the session to stop, in the incarnation that the request names if it names one. A session that
+    /// nobody runs becomes due, in every queue.
     async fn request_interrupt(
         &self,
         key: &SessionKey,
@@ -149,25 +167,32 @@ pub trait StateStore: Send + Sync + 'static {
 
     /// Reads messages by ranges, in the order of the ranges. What lies past the end is left out. An
     /// unknown session is [`NotFound`](StoreErrorKind::NotFound).
+    ///
+    /// The page ends, at the latest, before the message that would take it beyond [`PAGE_BYTES_MAX`]; its
+    /// first message is always in it. [`MessagePage::rest`] is what to ask for next: a page without a
+    /// message has none. [`StateStoreExt::read_all_messages`] walks to the end.
     async fn read_messages(
         &self,
         key: &SessionKey,
         ranges: &[MessageRange],
-    ) -> Result<Vec<StoredMessage>, StoreError>;
+    ) -> Result<MessagePage, StoreError>;
 
-    /// Reads what is not consumed after `after`, in order, at most `limit` (bounded by [`INBOX_PAGE`]).
-    /// An unknown session is [`NotFound`](StoreErrorKind::NotFound), a limit of 0 an
+    /// Reads what is not consumed after `after`, in order, at most `limit` items (bounded by
+    /// [`INBOX_PAGE`]) and [`PAGE_BYTES_MAX`]; the first item is always in the page.
+    /// [`InboxPage::next`] says where to go on: a page without an item has none. An unknown session is
+    /// [`NotFound`](StoreErrorKind::NotFound), a limit of 0 an
     /// [`InvalidArgument`](StoreErrorKind::InvalidArgument).
     async fn read_inbox(
         &self,
         key: &SessionKey,
         after: InboxSeq,
         limit: u32,
-    ) -> Result<Vec<StoredItem>, StoreError>;
+    ) -> Result<InboxPage, StoreError>;
 
     /// Reads events after a cursor and, at the end of the log, the deltas of the stream that runs, all at
-    /// one instant, at most `limit` rows (bounded by [`PAGE_ROWS_MAX`]). The order in which events become
-    /// visible is their order. A limit of 0 is an [`InvalidArgument`](StoreErrorKind::InvalidArgument).
+    /// one instant, at most `limit` rows (bounded by [`PAGE_ROWS_MAX`]) and [`PAGE_BYTES_MAX`] of events
+    /// and deltas together; the first row is always in the page. The order in which events become visible
+    /// is their order. A limit of 0 is an [`InvalidArgument`](StoreErrorKind::InvalidArgument).
     async fn read_events(
         &self,
         key: &SessionKey,
@@ -194,7 +219,8 @@ pub trait StateStore: Send + Sync + 'static {
 
     /// Creates a session from the prefix of another one that a checkpoint names. The fork becomes visible
     /// whole; the source is not touched. A repeat with the same operation id continues, or answers
-    /// [`ForkOutcome::Forked`] again.
+    /// [`ForkOutcome::Forked`] again; one of a fork that was deleted answers [`ForkOutcome::Deleted`], as
+    /// [`create_session`](StateStore::create_session) does, whether or not the source is there.
     async fn fork_session(
         &self,
         from: &SessionKey,
@@ -202,8 +228,16 @@ pub trait StateStore: Send + Sync + 'static {
         to: NewFork,
     ) -> Result<ForkOutcome, StoreError>;
 
-    /// Removes what `rule` says, of at most `rule.limit` sessions, longest unchanged first. Each session is
-    /// dealt with wholly or not at all; whoever is interrupted calls again.
+    /// Removes what `rule` says, of at most `rule.limit` sessions after `rule.after`, and says where to go
+    /// on. Longest unchanged first, ties by key, among the sessions of one partition of the store: over all
+    /// in a store that has none. Each session is dealt with wholly or not at all; whoever is interrupted
+    /// goes on where it was, or begins again.
+    ///
+    /// A call may remove less than the limit, even nothing, and still have a cursor: sessions that have
+    /// nothing to lose are passed, once in a walk. A walk to the end has dealt with every session that the
+    /// rule was about during all of it. What it costs grows with the sessions that the rule is about, not
+    /// with their square. A cursor of another rule is an
+    /// [`InvalidArgument`](StoreErrorKind::InvalidArgument). It may remove old tombstones too.
     async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError>;
 }
 
@@ -221,8 +255,12 @@ impl<S: StateStore + ?Sized> StateStore for std::sync::Arc<S> {
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
         (**self).list_sessions(query).await
     }
-    async fn delete_session(&self, key: &SessionKey, mode: DeleteMode) -> Result<DeleteOutcome, StoreError> {
-        (**self).delete_session(key, mode).await
+    async fn delete_session(
+        &self,
+        key: &SessionKey,
+        deletion: Deletion,
+    ) -> Result<DeleteOutcome, StoreError> {
+        (**self).delete_session(key, deletion).await
     }
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
         (**self).claim_session(key, claim).await
@@ -270,7 +308,7 @@ impl<S: StateStore + ?Sized> StateStore for std::sync::Arc<S> {
         &self,
         key: &SessionKey,
         ranges: &[MessageRange],
-    ) -> Result<Vec<StoredMessage>, StoreError> {
+    ) -> Result<MessagePage, StoreError> {
         (**self).read_messages(key, ranges).await
     }
     async fn read_inbox(
@@ -278,7 +316,7 @@ impl<S: StateStore + ?Sized> StateStore for std::sync::Arc<S> {
         key: &SessionKey,
         after: InboxSeq,
         limit: u32,
-    ) -> Result<Vec<StoredItem>, StoreError> {
+    ) -> Result<InboxPage, StoreError> {
         (**self).read_inbox(key, after, limit).await
     }
     async fn read_events(

@@ -15,6 +15,10 @@ pub const PAGE_ROWS_MAX: u32 = 200;
 /// The rows of a page when the caller names no number.
 pub const PAGE_ROWS_DEFAULT: u32 = 50;
 
+/// The most bytes of payload in one page of any read or list. Only a row that is larger by itself goes
+/// beyond: it is the whole page then, since a page has at least one row if there is one to show.
+pub const PAGE_BYTES_MAX: usize = 8 << 20;
+
 /// Messages `from ..= to`. Empty when `to` lies before `from`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MessageRange {
@@ -47,6 +51,17 @@ pub struct StoredMessage {
     pub payload: Payload,
 }
 
+/// The answer to [`read_messages`](super::StateStore::read_messages). It may be short and still go on; a
+/// walk to the end is complete.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MessagePage {
+    /// The messages, in the order of the ranges.
+    pub messages: Vec<StoredMessage>,
+    /// The ranges that are still to be read, to be handed back as they are: what is left of the one in
+    /// which the page ended, then those after it. Empty at the end.
+    pub rest: Vec<MessageRange>,
+}
+
 /// An event as it was appended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEvent {
@@ -61,7 +76,8 @@ pub struct StoredEvent {
 /// The answer to [`read_events`](super::StateStore::read_events).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventPage {
-    /// What comes after the cursor, oldest first, without gap or repeat.
+    /// What comes after the cursor, oldest first, without gap or repeat. It may be short and still have
+    /// more: `more` decides, not the number of rows.
     Events {
         /// The events.
         events: Vec<StoredEvent>,
@@ -70,7 +86,8 @@ pub enum EventPage {
         stream: Option<DeltaPage>,
         /// Where to go on; the given place when there was nothing.
         next: EventCursor,
-        /// Whether there is more beyond this page already.
+        /// Whether there was more beyond this page already when it was read. Then the page shows at least
+        /// one row.
         more: bool,
     },
     /// The cursor belongs to a life of the session that was deleted.
@@ -114,7 +131,7 @@ pub struct RunEnded {
 pub struct PageRequest {
     /// Where the page before ended; from the start if none.
     pub after: Option<PageCursor>,
-    /// At most this many rows; [`PAGE_ROWS_DEFAULT`] if none, [`PAGE_ROWS_MAX`] at most.
+    /// No more than this many rows; [`PAGE_ROWS_DEFAULT`] if none, [`PAGE_ROWS_MAX`] at most.
     pub limit: Option<NonZeroU32>,
 }
 
@@ -130,7 +147,8 @@ impl PageRequest {
     }
 }
 
-/// A page of a list. It may be short and still have a cursor; a walk to the end is complete.
+/// A page of a list. It may be short, even empty, and still have a cursor: `next` decides, not the number
+/// of rows. A walk to the end is complete. No page holds more payload than [`PAGE_BYTES_MAX`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
     /// The rows.

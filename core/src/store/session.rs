@@ -145,6 +145,10 @@ pub enum CreateOutcome {
         /// Its version.
         version: Version,
     },
+    /// The session that this operation created, or that had this incarnation, was deleted: a
+    /// [`Tombstone`](super::Tombstone) names it. Nothing was created, and nothing ever is under these
+    /// names: to begin again, draw an incarnation and an operation anew.
+    Deleted,
     /// Two of the items have one key; nothing was created.
     ItemConflict {
         /// Place of the second among all items.
@@ -250,20 +254,44 @@ pub enum DeleteMode {
     Force,
 }
 
+/// What is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deletion {
+    /// Whether a session that a run holds may be deleted.
+    pub mode: DeleteMode,
+    /// The life that is meant; another answers `NotFound`. Whichever there is if none.
+    pub incarnation: Option<Incarnation>,
+}
+
+impl Deletion {
+    /// Whichever life there is, unless a run holds it.
+    pub const UNLESS_ACTIVE: Self = Self { mode: DeleteMode::UnlessActive, incarnation: None };
+    /// Whichever life there is, whatever its status.
+    pub const FORCE: Self = Self { mode: DeleteMode::Force, incarnation: None };
+
+    /// The same, of this life alone.
+    #[must_use]
+    pub const fn of(self, incarnation: Incarnation) -> Self {
+        Self { incarnation: Some(incarnation), ..self }
+    }
+}
+
 /// The answer to [`delete_session`](super::StateStore::delete_session).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeleteOutcome {
-    /// Every row of it is gone.
+    /// Every row of it is gone; a [`Tombstone`](super::Tombstone) is left.
     Deleted,
     /// A run holds it; nothing was changed.
     Active,
-    /// There is no such session.
+    /// There is no such session, or not in this incarnation.
     NotFound,
 }
 
 /// A move of a resting session without claiming it: failed or interrupted to suspended, alarm now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusCas {
+    /// The life that is meant; another answers `NotFound`. Whichever there is if none.
+    pub incarnation: Option<Incarnation>,
     /// The version it must have.
     pub expected_version: Version,
     /// The status it is moved to. Only [`SessionStatus::Suspended`] is ever allowed.
@@ -303,6 +331,6 @@ pub enum CasOutcome {
         /// Why.
         refusal: super::Delivery,
     },
-    /// There is no such session.
+    /// There is no such session, or not in this incarnation.
     NotFound,
 }

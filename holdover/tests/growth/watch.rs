@@ -123,8 +123,8 @@ impl StateStore for Watched {
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
         self.note("list_sessions", 0, self.inner.list_sessions(query)).await
     }
-    async fn delete_session(&self, key: &SessionKey, mode: DeleteMode) -> Result<DeleteOutcome, StoreError> {
-        self.note("delete_session", 0, self.inner.delete_session(key, mode)).await
+    async fn delete_session(&self, key: &SessionKey, deletion: Deletion) -> Result<DeleteOutcome, StoreError> {
+        self.note("delete_session", 0, self.inner.delete_session(key, deletion)).await
     }
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
         self.note("claim_session", 0, self.inner.claim_session(key, claim)).await
@@ -177,7 +177,7 @@ impl StateStore for Watched {
         &self,
         key: &SessionKey,
         ranges: &[MessageRange],
-    ) -> Result<Vec<StoredMessage>, StoreError> {
+    ) -> Result<MessagePage, StoreError> {
         self.note("read_messages", 0, self.inner.read_messages(key, ranges)).await
     }
     async fn read_inbox(
@@ -185,7 +185,7 @@ impl StateStore for Watched {
         key: &SessionKey,
         after: InboxSeq,
         limit: u32,
-    ) -> Result<Vec<StoredItem>, StoreError> {
+    ) -> Result<InboxPage, StoreError> {
         self.note("read_inbox", 0, self.inner.read_inbox(key, after, limit)).await
     }
     async fn read_events(

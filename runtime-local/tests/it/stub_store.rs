@@ -8,11 +8,11 @@ use async_trait::async_trait;
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
-    CommitOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
-    EventPage, ForkOutcome, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome,
-    MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall, PendingQuery, PurgeReport,
+    CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
+    EventPage, ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome,
+    MessagePage, MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall, PendingQuery, PurgeReport,
     RetentionRule, Retry, RunRecord, Session, SessionQuery, SessionSummary, StageOutcome, Staging,
-    StateStore, StatusCas, StoreError, StoreErrorKind, StoredItem, StoredMessage, Watch,
+    StateStore, StatusCas, StoreError, StoreErrorKind, Watch,
 };
 use holdover_store_memory::MemoryStore;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -87,8 +87,8 @@ impl StateStore for Stumbling {
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
         self.inner.list_sessions(query).await
     }
-    async fn delete_session(&self, key: &SessionKey, mode: DeleteMode) -> Result<DeleteOutcome, StoreError> {
-        self.inner.delete_session(key, mode).await
+    async fn delete_session(&self, key: &SessionKey, deletion: Deletion) -> Result<DeleteOutcome, StoreError> {
+        self.inner.delete_session(key, deletion).await
     }
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
         self.inner.claim_session(key, claim).await
@@ -159,7 +159,7 @@ impl StateStore for Stumbling {
         &self,
         key: &SessionKey,
         ranges: &[MessageRange],
-    ) -> Result<Vec<StoredMessage>, StoreError> {
+    ) -> Result<MessagePage, StoreError> {
         self.inner.read_messages(key, ranges).await
     }
     async fn read_inbox(
@@ -167,7 +167,7 @@ impl StateStore for Stumbling {
         key: &SessionKey,
         after: InboxSeq,
         limit: u32,
-    ) -> Result<Vec<StoredItem>, StoreError> {
+    ) -> Result<InboxPage, StoreError> {
         self.inner.read_inbox(key, after, limit).await
     }
     async fn read_events(

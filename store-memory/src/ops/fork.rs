@@ -1,12 +1,13 @@
 //! Forks: a session that begins as another one was.
 
 use holdover_core::ids::{CheckpointId, SessionKey};
-use holdover_core::store::rules::SessionRow;
+use holdover_core::store::rules::{SessionRow, was_deleted};
 use holdover_core::store::{Checkpoint, ForkOutcome, NewFork, StoreError};
 use holdover_core::time::Timestamp;
 
 use crate::limits::Limits;
 use crate::table::{Record, Sessions};
+use crate::tombstones::Tombstones;
 
 /// Refuses what cannot be kept.
 pub fn check_fork(from: &SessionKey, new: &NewFork, limits: &Limits) -> Result<(), StoreError> {
@@ -18,13 +19,19 @@ pub fn check_fork(from: &SessionKey, new: &NewFork, limits: &Limits) -> Result<(
 /// Copies the prefix and makes the fork visible.
 pub fn fork(
     sessions: &mut Sessions,
+    tombstones: &Tombstones,
     from: &SessionKey,
     at: CheckpointId,
     new: NewFork,
     now: Timestamp,
 ) -> ForkOutcome {
-    if let Some(existing) = sessions.get(&new.key) {
-        return existing.row.forked_before(&new, at);
+    let there = sessions.get(&new.key);
+    let named = tombstones.name(&new.key, new.incarnation, &new.operation);
+    if was_deleted(&new.operation, there.map(|record| &record.row), named) {
+        return ForkOutcome::Deleted;
+    }
+    if let Some(there) = there {
+        return there.row.forked_before(&new, at);
     }
     let Some(source) = sessions.get(from).filter(|source| source.row.is_source(from, &new)) else {
         return ForkOutcome::NoSource;

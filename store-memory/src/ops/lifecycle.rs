@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use holdover_core::ids::SessionKey;
-use holdover_core::store::rules::SessionRow;
+use holdover_core::store::rules::{SessionRow, was_deleted};
 use holdover_core::store::{
-    CreateOutcome, DeleteMode, DeleteOutcome, InboxItem, NewSession, Session, Start, StoreError,
+    CreateOutcome, DeleteOutcome, Deletion, InboxItem, NewSession, Session, Start, StoreError,
 };
 use holdover_core::time::Timestamp;
 
@@ -13,6 +13,7 @@ use super::delivery::accept_all;
 use super::ownership::begin_run;
 use crate::limits::Limits;
 use crate::table::{Record, Sessions};
+use crate::tombstones::Tombstones;
 
 const OPERATION: &str = "create_session";
 
@@ -31,9 +32,19 @@ pub fn check_create(new: &NewSession, limits: &Limits) -> Result<(), StoreError>
 }
 
 /// Creates a session with its first items, and its alarm or claim.
-pub fn create(sessions: &mut Sessions, new: NewSession, now: Timestamp) -> CreateOutcome {
-    if let Some(existing) = sessions.get(&new.key) {
-        return created_before(existing, &new, now);
+pub fn create(
+    sessions: &mut Sessions,
+    tombstones: &Tombstones,
+    new: NewSession,
+    now: Timestamp,
+) -> CreateOutcome {
+    let there = sessions.get(&new.key);
+    let named = tombstones.name(&new.key, new.incarnation, &new.operation);
+    if was_deleted(&new.operation, there.map(|record| &record.row), named) {
+        return CreateOutcome::Deleted;
+    }
+    if let Some(there) = there {
+        return created_before(there, &new, now);
     }
     let mut keys = BTreeSet::new();
     if let Some(index) = items_of(&new).position(|item| !keys.insert(&item.key)) {
@@ -82,12 +93,19 @@ pub fn load(sessions: &Sessions, key: &SessionKey) -> Option<Session> {
 }
 
 /// Removes a session and everything that belongs to it.
-pub fn delete(sessions: &mut Sessions, key: &SessionKey, mode: DeleteMode) -> DeleteOutcome {
-    match sessions.get(key) {
-        None => DeleteOutcome::NotFound,
-        Some(record) if !record.row.deletable(mode) => DeleteOutcome::Active,
-        Some(_) => {
+pub fn delete(
+    sessions: &mut Sessions,
+    tombstones: &mut Tombstones,
+    key: &SessionKey,
+    deletion: Deletion,
+    now: Timestamp,
+) -> DeleteOutcome {
+    let Some(record) = sessions.get(key) else { return DeleteOutcome::NotFound };
+    match record.row.delete(deletion, now) {
+        Err(refused) => refused,
+        Ok(tombstone) => {
             sessions.remove(key);
+            tombstones.set(tombstone);
             DeleteOutcome::Deleted
         }
     }

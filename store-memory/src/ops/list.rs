@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 
-use holdover_core::ids::{CheckpointId, Epoch, PendingId, SessionId, SessionKey};
-use holdover_core::payload::Digest;
+use holdover_core::ids::{CheckpointId, Epoch, PendingId, SessionId, SessionKey, TenantId};
+use holdover_core::payload::{Digest, Payload};
+use holdover_core::store::rules::PageRoom;
 use holdover_core::store::{
     Checkpoint, CheckpointQuery, Page, PageCursor, PageRequest, PendingCall, PendingQuery, RunRecord,
     SessionQuery, SessionSummary, StoreError, runs_digest,
@@ -14,7 +15,7 @@ use super::read::find;
 use crate::table::{Record, Sessions};
 
 /// A place in a list, in the order of the list.
-trait Place: Ord + Sized {
+pub(super) trait Place: Ord + Sized {
     fn to_bytes(&self) -> Vec<u8>;
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
 }
@@ -32,7 +33,7 @@ pub fn list_sessions(sessions: &Sessions, query: &SessionQuery) -> Result<Page<S
         let place = (Reverse(record.row.created_at), Reverse(record.row.key.id.clone()));
         (place, record.summary())
     });
-    page("list_sessions", query.digest(), &query.page, rows.collect())
+    page("list_sessions", query.digest(), &query.page, rows.collect(), |_| 0)
 }
 
 /// Open pending calls of a tenant, soonest deadline first.
@@ -50,7 +51,7 @@ pub fn list_pending(sessions: &Sessions, query: &PendingQuery) -> Result<Page<Pe
             let place = (no_deadline, pending.deadline, pending.key.id.clone(), pending.id.clone());
             (place, pending.clone())
         });
-    page("list_pending", query.digest(), &query.page, rows.collect())
+    page("list_pending", query.digest(), &query.page, rows.collect(), |pending| pending.body.len())
 }
 
 /// The runs of a session in the order they began.
@@ -61,7 +62,10 @@ pub fn list_runs(
 ) -> Result<Page<RunRecord>, StoreError> {
     let record = find(sessions, "list_runs", key)?;
     let rows = record.runs.iter().map(|run| (run.epoch, run.clone()));
-    page("list_runs", runs_digest(key), request, rows.collect())
+    let page = page("list_runs", runs_digest(key), request, rows.collect(), |run| {
+        run.end.as_ref().and_then(|end| end.detail.as_ref()).map_or(0, Payload::len)
+    });
+    page.map_err(|error| error.on(key))
 }
 
 /// The checkpoints of a session, newest first.
@@ -73,7 +77,8 @@ pub fn list_checkpoints(
     let wanted = |checkpoint: &&Checkpoint| query.id.is_none_or(|id| id == checkpoint.id);
     let rows = record.checkpoints.iter().filter(wanted);
     let rows = rows.map(|checkpoint| (Reverse(checkpoint.id), checkpoint.clone())).collect();
-    page("list_checkpoints", query.digest(), &query.page, rows)
+    let page = page("list_checkpoints", query.digest(), &query.page, rows, |one| one.state.len());
+    page.map_err(|error| error.on(&query.key))
 }
 
 fn page<P: Place, T>(
@@ -81,23 +86,29 @@ fn page<P: Place, T>(
     query: Digest,
     request: &PageRequest,
     mut rows: Vec<(P, T)>,
+    bytes: impl Fn(&T) -> usize,
 ) -> Result<Page<T>, StoreError> {
     let after = match &request.after {
         None => None,
         Some(cursor) => {
             let position = cursor.position_in(query);
             let position = position.map_err(|why| StoreError::invalid(operation, format!("after: {why}")))?;
-            let place = P::from_bytes(&position);
-            Some(place.ok_or_else(|| StoreError::invalid(operation, "after: it names no place"))?)
+            Some(place(operation, &position)?)
         }
     };
     rows.retain(|(place, _)| after.as_ref().is_none_or(|after| place > after));
     rows.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let limit = request.rows() as usize;
-    let more = rows.len() > limit;
-    rows.truncate(limit);
+    let mut room = PageRoom::new(request.rows() as usize);
+    let shown = rows.iter().take_while(|(_, row)| room.takes(bytes(row))).count();
+    let more = rows.len() > shown;
+    rows.truncate(shown);
     let next = rows.last().filter(|_| more).map(|(place, _)| PageCursor::at(query, &place.to_bytes()));
     Ok(Page { items: rows.into_iter().map(|(_, row)| row).collect(), next })
+}
+
+/// The place that a cursor's bytes name.
+pub(super) fn place<P: Place>(operation: &'static str, position: &[u8]) -> Result<P, StoreError> {
+    P::from_bytes(position).ok_or_else(|| StoreError::invalid(operation, "after: it names no place"))
 }
 
 impl Place for Epoch {
@@ -131,6 +142,24 @@ impl Place for (Reverse<Timestamp>, Reverse<SessionId>) {
         let (at, id) = bytes.split_first_chunk()?;
         let id = SessionId::new(std::str::from_utf8(id).ok()?).ok()?;
         Some((Reverse(Timestamp::from_ms(i64::from_be_bytes(*at))), Reverse(id)))
+    }
+}
+
+impl Place for (Timestamp, SessionKey) {
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = self.0.as_ms().to_be_bytes().to_vec();
+        // Ids hold no control character, so NUL ends the first.
+        bytes.extend_from_slice(self.1.tenant.as_str().as_bytes());
+        bytes.push(0);
+        bytes.extend_from_slice(self.1.id.as_str().as_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (at, ids) = bytes.split_first_chunk()?;
+        let (tenant, id) = std::str::from_utf8(ids).ok()?.split_once('\0')?;
+        let key = SessionKey::new(TenantId::new(tenant).ok()?, SessionId::new(id).ok()?);
+        Some((Timestamp::from_ms(i64::from_be_bytes(*at)), key))
     }
 }
 

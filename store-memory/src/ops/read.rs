@@ -1,9 +1,11 @@
 //! Reading a session's logs.
 
 use holdover_core::ids::{InboxSeq, SessionKey};
+use holdover_core::payload::Payload;
+use holdover_core::store::rules::PageRoom;
 use holdover_core::store::{
-    EventCursor, EventPage, MessageRange, PAGE_ROWS_MAX, StoreError, StoreErrorKind, StoredItem,
-    StoredMessage,
+    EventCursor, EventPage, InboxPage, MessagePage, MessageRange, PAGE_ROWS_MAX, StoreError, StoreErrorKind,
+    StoredEvent,
 };
 
 use crate::table::{Record, Sessions};
@@ -18,8 +20,8 @@ pub(super) fn find<'a>(
     sessions.get(key).ok_or_else(missing)
 }
 
-fn check_limit(operation: &'static str, limit: u32) -> Result<(), StoreError> {
-    if limit == 0 { Err(StoreError::invalid(operation, "limit: 0 reads nothing")) } else { Ok(()) }
+fn check_limit(operation: &'static str, key: &SessionKey, limit: u32) -> Result<(), StoreError> {
+    if limit == 0 { Err(StoreError::invalid(operation, "limit: 0 reads nothing").on(key)) } else { Ok(()) }
 }
 
 /// Messages by ranges, in the order of the ranges.
@@ -27,14 +29,24 @@ pub fn read_messages(
     sessions: &Sessions,
     key: &SessionKey,
     ranges: &[MessageRange],
-) -> Result<Vec<StoredMessage>, StoreError> {
+) -> Result<MessagePage, StoreError> {
     let messages = &find(sessions, "read_messages", key)?.messages;
     let slice = |range: &MessageRange| {
         let from = messages.partition_point(|message| message.seq < range.from);
         let to = messages.partition_point(|message| message.seq <= range.to);
         messages.get(from..to).unwrap_or_default()
     };
-    Ok(ranges.iter().flat_map(slice).cloned().collect())
+    let mut room = PageRoom::new(usize::MAX);
+    let mut read = Vec::new();
+    for (index, range) in ranges.iter().enumerate() {
+        for message in slice(range) {
+            if !room.takes(message.payload.len()) {
+                return Ok(MessagePage::cut(read, &ranges[index..], message.seq));
+            }
+            read.push(message.clone());
+        }
+    }
+    Ok(MessagePage::whole(read))
 }
 
 /// Items that are not consumed.
@@ -43,8 +55,8 @@ pub fn read_inbox(
     key: &SessionKey,
     after: InboxSeq,
     limit: u32,
-) -> Result<Vec<StoredItem>, StoreError> {
-    check_limit("read_inbox", limit)?;
+) -> Result<InboxPage, StoreError> {
+    check_limit("read_inbox", key, limit)?;
     Ok(find(sessions, "read_inbox", key)?.unread_after(after, limit))
 }
 
@@ -55,25 +67,31 @@ pub fn read_events(
     after: &EventCursor,
     limit: u32,
 ) -> Result<EventPage, StoreError> {
-    check_limit("read_events", limit)?;
+    check_limit("read_events", key, limit)?;
     let Some(record) = sessions.get(key) else {
         return Ok(EventPage::NotFound);
     };
     let Some(place) = after.place_in(record.row.incarnation) else {
         return Ok(EventPage::Gone);
     };
-    let limit = limit.min(PAGE_ROWS_MAX) as usize;
-    let events: Vec<_> = rest(&record.events, |event| event.seq <= place.after, limit).to_vec();
+    let mut room = PageRoom::new(limit.min(PAGE_ROWS_MAX) as usize);
+    let was_read = |event: &StoredEvent| event.seq <= place.after;
+    let events = next(&record.events, was_read, &mut room, |event| &event.payload);
     let last = events.last().map_or(place.after, |last| last.seq);
     let deltas = match record.row.deltas_after(&place, last) {
-        Some(read) => rest(&record.deltas, |delta| delta.place <= read, limit - events.len()).to_vec(),
+        Some(read) => next(&record.deltas, |delta| delta.place <= read, &mut room, |delta| &delta.payload),
         None => Vec::new(),
     };
     Ok(record.row.event_page(after, events, deltas))
 }
 
-/// What comes after the rows that were read, at most `limit`.
-fn rest<T>(rows: &[T], was_read: impl Fn(&T) -> bool, limit: usize) -> &[T] {
+/// What comes after the rows that were read, as far as there is room.
+fn next<T: Clone>(
+    rows: &[T],
+    was_read: impl Fn(&T) -> bool,
+    room: &mut PageRoom,
+    payload: impl Fn(&T) -> &Payload,
+) -> Vec<T> {
     let from = rows.partition_point(was_read);
-    &rows[from..rows.len().min(from + limit)]
+    rows[from..].iter().take_while(|row| room.takes(payload(row).len())).cloned().collect()
 }

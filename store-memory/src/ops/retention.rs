@@ -1,41 +1,46 @@
 //! Retention.
 
 use holdover_core::ids::SessionKey;
-use holdover_core::store::{PurgeReport, Remove, RetentionRule};
+use holdover_core::store::{PageCursor, PurgeReport, Remove, RetentionRule, StoreError};
+use holdover_core::time::Timestamp;
 
-use crate::table::{Record, Sessions};
+use super::list::{Place, place};
+use crate::table::Sessions;
+use crate::tombstones::Tombstones;
 
-/// Removes what the rule says, longest unchanged first.
-pub fn purge(sessions: &mut Sessions, rule: &RetentionRule) -> PurgeReport {
-    let mut due: Vec<(_, SessionKey)> = sessions
-        .values()
-        .filter(|record| record.row.purgeable(rule) && surplus(record, rule.remove) > 0)
-        .map(|record| (record.row.updated_at, record.row.key.clone()))
-        .collect();
-    due.sort();
+/// Removes what the rule says of the next sessions that it is about, longest unchanged first.
+pub fn purge(
+    sessions: &mut Sessions,
+    tombstones: &mut Tombstones,
+    rule: &RetentionRule,
+    now: Timestamp,
+) -> Result<PurgeReport, StoreError> {
+    let after: Option<(Timestamp, SessionKey)> =
+        rule.check()?.map(|position| place("purge", &position)).transpose()?;
+    let about = sessions.values().filter(|record| record.row.purgeable(rule));
+    let mut about: Vec<_> = about.map(|record| (record.row.updated_at, record.row.key.clone())).collect();
+    about.retain(|place| after.as_ref().is_none_or(|after| place > after));
+    about.sort();
     let limit = rule.limit.get() as usize;
-    let mut report = PurgeReport { more: due.len() > limit, ..PurgeReport::default() };
-    for (_, key) in due.into_iter().take(limit) {
+    let more = about.len() > limit;
+    about.truncate(limit);
+    let next = about.last().filter(|_| more).map(|last| PageCursor::at(rule.digest(), &last.to_bytes()));
+    let mut report = PurgeReport { next, ..PurgeReport::default() };
+    for (_, key) in about {
         match rule.remove {
             Remove::Sessions => {
-                sessions.remove(&key);
+                let Some(record) = sessions.remove(&key) else { continue };
+                tombstones.set(record.row.tombstone(now));
                 report.sessions += 1;
             }
-            Remove::Checkpoints { .. } => {
+            Remove::Checkpoints { keep } => {
                 let Some(record) = sessions.get_mut(&key) else { continue };
-                let surplus = surplus(record, rule.remove);
+                let surplus = record.checkpoints.len().saturating_sub(keep.get() as usize);
                 record.checkpoints.drain(..surplus);
                 report.checkpoints += surplus as u64;
             }
         }
     }
-    report
-}
-
-/// How many rows of the session the rule removes.
-fn surplus(record: &Record, remove: Remove) -> usize {
-    match remove {
-        Remove::Sessions => 1,
-        Remove::Checkpoints { keep } => record.checkpoints.len().saturating_sub(keep.get() as usize),
-    }
+    tombstones.clear(limit, now);
+    Ok(report)
 }

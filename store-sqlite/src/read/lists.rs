@@ -1,6 +1,7 @@
 //! Lists, page by page along an index.
 
 use holdover_core::ids::{Epoch, InboxSeq, MessageSeq, RunId, SessionId, SessionKey, TenantId, Version};
+use holdover_core::store::rules::PageRoom;
 use holdover_core::store::{
     Checkpoint, CheckpointQuery, OutcomeKind, Page, PageRequest, PendingCall, PendingKind, PendingQuery,
     RunEnded, RunRecord, SessionQuery, SessionStatus, SessionSummary, runs_digest,
@@ -9,20 +10,37 @@ use holdover_core::time::Timestamp;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Sqlite};
 
-use super::{Snapshot, cut};
+use super::{Snapshot, next};
 use crate::columns::{Columns, int};
 use crate::error::Fault;
 use crate::rows::{self, Sid};
+
+macro_rules! of_runs {
+    () => {
+        " FROM run WHERE sid = ? AND epoch > ? ORDER BY epoch LIMIT ?"
+    };
+}
+
+macro_rules! of_checkpoints {
+    () => {
+        " FROM checkpoint WHERE sid = ?1 AND id < ?2 AND (?3 IS NULL OR id = ?3) ORDER BY id DESC LIMIT ?4"
+    };
+}
 
 // Each page is one read transaction; a walk sees what is there when it comes by.
 const LIST_SESSIONS: &str = "SELECT sid, tenant, id, incarnation, status, version, epoch, queue, last_message, \
      unread, alarm, created_at, updated_at FROM session AS s WHERE tenant = ";
 const LIST_PENDING: &str = "SELECT tenant, session, incarnation, id, call, kind, needed, answered, last_answer, \
      endless, deadline, opened_at, digest, payload FROM pending WHERE tenant = ";
-const LIST_RUNS: &str = "SELECT epoch, run, worker, found, parent, started_at, ended_at, outcome, digest, detail \
-     FROM run WHERE sid = ? AND epoch > ? ORDER BY epoch LIMIT ?";
-const LIST_CHECKPOINTS: &str = "SELECT id, epoch, last_message, last_event, at, format, digest, payload \
-     FROM checkpoint WHERE sid = ?1 AND id < ?2 AND (?3 IS NULL OR id = ?3) ORDER BY id DESC LIMIT ?4";
+const SIZES_OF_PENDING: &str = "SELECT length(payload) FROM pending WHERE tenant = ";
+const LIST_RUNS: &str = concat!(
+    "SELECT epoch, run, worker, found, parent, started_at, ended_at, outcome, digest, detail",
+    of_runs!()
+);
+const SIZES_OF_RUNS: &str = concat!("SELECT coalesce(length(detail), 0)", of_runs!());
+const LIST_CHECKPOINTS: &str =
+    concat!("SELECT id, epoch, last_message, last_event, at, format, digest, payload", of_checkpoints!());
+const SIZES_OF_CHECKPOINTS: &str = concat!("SELECT length(payload)", of_checkpoints!());
 
 /// Place bytes that this store did not write, under a checksum that is right: as good as corrupt.
 fn bad_place() -> Fault {
@@ -67,8 +85,10 @@ pub(crate) async fn list_sessions(
     sql.push(" ORDER BY created_at DESC, id DESC LIMIT ").push_bind(i64::from(limit) + 1);
     let found = sql.build().persistent(false).fetch_all(snapshot.conn()).await?;
 
-    let summaries = found.iter().map(summary).collect::<Result<Vec<_>, _>>()?;
-    let (mut page, next) = cut(summaries, limit, query.digest(), |(_, last)| {
+    let mut page = found.iter().map(summary).collect::<Result<Vec<_>, _>>()?;
+    let more = page.len() > limit as usize;
+    page.truncate(limit as usize);
+    let next = next(&page, more, query.digest(), |(_, last)| {
         let mut place = last.created_at.as_ms().to_be_bytes().to_vec();
         place.extend_from_slice(last.key.id.as_str().as_bytes());
         place
@@ -106,8 +126,28 @@ pub(crate) async fn list_pending(
     query: &PendingQuery,
     after: Option<Vec<u8>>,
 ) -> Result<Page<PendingCall>, Fault> {
-    let limit = query.page.rows();
-    let mut sql = QueryBuilder::<Sqlite>::new(LIST_PENDING);
+    let after = match &after {
+        Some(place) => Some(PendingPlace::from_bytes(place).ok_or_else(bad_place)?),
+        None => None,
+    };
+    let mut room = PageRoom::new(query.page.rows() as usize);
+    let mut sizes = pending_of(SIZES_OF_PENDING, query, after.as_ref(), rows::one_too_many(&room));
+    let fit = rows::fit(snapshot.conn(), sizes.build().persistent(false), &mut room).await?;
+    let mut sql = pending_of(LIST_PENDING, query, after.as_ref(), fit.rows);
+    let found = sql.build().persistent(false).fetch_all(snapshot.conn()).await?;
+
+    let items = found.iter().map(pending_call).collect::<Result<Vec<_>, _>>()?;
+    let next = next(&items, fit.more, query.digest(), |last| PendingPlace::of(last).to_bytes());
+    Ok(Page { items, next })
+}
+
+fn pending_of(
+    select: &'static str,
+    query: &PendingQuery,
+    after: Option<&PendingPlace>,
+    limit: i64,
+) -> QueryBuilder<Sqlite> {
+    let mut sql = QueryBuilder::<Sqlite>::new(select);
     sql.push_bind(query.tenant.as_str().to_owned());
     if let Some(session) = &query.session {
         sql.push(" AND session = ").push_bind(session.as_str().to_owned());
@@ -116,23 +156,18 @@ pub(crate) async fn list_pending(
         sql.push(" AND kind = ").push_bind(kind.as_str());
     }
     if let Some(place) = after {
-        let place = PendingPlace::from_bytes(&place).ok_or_else(bad_place)?;
         sql.push(" AND (endless, deadline, session, id) > (")
             .push_bind(place.endless)
             .push(", ")
             .push_bind(place.deadline)
             .push(", ")
-            .push_bind(place.session)
+            .push_bind(place.session.clone())
             .push(", ")
-            .push_bind(place.id)
+            .push_bind(place.id.clone())
             .push(")");
     }
-    sql.push(" ORDER BY endless, deadline, session, id LIMIT ").push_bind(i64::from(limit) + 1);
-    let found = sql.build().persistent(false).fetch_all(snapshot.conn()).await?;
-
-    let pending = found.iter().map(pending_call).collect::<Result<Vec<_>, _>>()?;
-    let (items, next) = cut(pending, limit, query.digest(), |last| PendingPlace::of(last).to_bytes());
-    Ok(Page { items, next })
+    sql.push(" ORDER BY endless, deadline, session, id LIMIT ").push_bind(limit);
+    sql
 }
 
 fn pending_call(row: &SqliteRow) -> Result<PendingCall, Fault> {
@@ -209,11 +244,14 @@ pub(crate) async fn list_runs(
         Some(place) => i64::from_be_bytes(place.try_into().map_err(|_| bad_place())?),
         None => 0,
     };
-    let limit = page.rows();
-    let query = sqlx::query(LIST_RUNS).bind(sid.0).bind(after).bind(i64::from(limit) + 1);
-    let found = query.fetch_all(snapshot.conn()).await?;
-    let runs = found.iter().map(run_record).collect::<Result<Vec<_>, _>>()?;
-    let (items, next) = cut(runs, limit, runs_digest(key), |last| int(last.epoch.0).to_be_bytes().to_vec());
+    let mut room = PageRoom::new(page.rows() as usize);
+    let of_session = |sql: &'static str| sqlx::query(sql).bind(sid.0).bind(after);
+    let sizes = of_session(SIZES_OF_RUNS).bind(rows::one_too_many(&room));
+    let fit = rows::fit(snapshot.conn(), sizes, &mut room).await?;
+    let found = of_session(LIST_RUNS).bind(fit.rows).fetch_all(snapshot.conn()).await?;
+    let items = found.iter().map(run_record).collect::<Result<Vec<_>, _>>()?;
+    let place = |last: &RunRecord| int(last.epoch.0).to_be_bytes().to_vec();
+    let next = next(&items, fit.more, runs_digest(key), place);
     Ok(Some(Page { items, next }))
 }
 
@@ -227,13 +265,16 @@ pub(crate) async fn list_checkpoints(
         Some(place) => i64::from_be_bytes(place.try_into().map_err(|_| bad_place())?),
         None => i64::MAX,
     };
-    let limit = query.page.rows();
     let only = query.id.map(|id| int(id.0));
-    let sql = sqlx::query(LIST_CHECKPOINTS).bind(sid.0).bind(before).bind(only).bind(i64::from(limit) + 1);
-    let found = sql.fetch_all(snapshot.conn()).await?;
+    let mut room = PageRoom::new(query.page.rows() as usize);
+    let of_session = |sql: &'static str| sqlx::query(sql).bind(sid.0).bind(before).bind(only);
+    let sizes = of_session(SIZES_OF_CHECKPOINTS).bind(rows::one_too_many(&room));
+    let fit = rows::fit(snapshot.conn(), sizes, &mut room).await?;
+    let found = of_session(LIST_CHECKPOINTS).bind(fit.rows).fetch_all(snapshot.conn()).await?;
     let found = found.iter().map(|row| rows::checkpoint(row, session.incarnation));
-    let checkpoints = found.collect::<Result<Vec<_>, _>>()?;
-    let (items, next) = cut(checkpoints, limit, query.digest(), |last| int(last.id.0).to_be_bytes().to_vec());
+    let items = found.collect::<Result<Vec<_>, _>>()?;
+    let place = |last: &Checkpoint| int(last.id.0).to_be_bytes().to_vec();
+    let next = next(&items, fit.more, query.digest(), place);
     Ok(Some(Page { items, next }))
 }
 

@@ -46,16 +46,7 @@ pub(crate) fn position(
     after.map_err(|error| StoreError::invalid(operation, format!("after: {error}")))
 }
 
-/// Splits what was read with one row too many into the page and where it goes on.
-fn cut<T>(
-    mut rows: Vec<T>,
-    limit: u32,
-    query: Digest,
-    place: impl Fn(&T) -> Vec<u8>,
-) -> (Vec<T>, Option<PageCursor>) {
-    let limit = limit as usize;
-    let more = rows.len() > limit;
-    rows.truncate(limit);
-    let next = rows.last().filter(|_| more).map(|last| PageCursor::at(query, &place(last)));
-    (rows, next)
+/// Where a page of these rows goes on, if there are more.
+fn next<T>(rows: &[T], more: bool, query: Digest, place: impl Fn(&T) -> Vec<u8>) -> Option<PageCursor> {
+    rows.last().filter(|_| more).map(|last| PageCursor::at(query, &place(last)))
 }

@@ -3,21 +3,28 @@
 use holdover_core::ids::EventSeq;
 use holdover_core::payload::Payload;
 use holdover_core::store::StoredEvent;
+use holdover_core::store::rules::PageRoom;
 use holdover_core::time::Timestamp;
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
 
-use super::{Sid, json_list};
+use super::{Sid, fit, json_list, one_too_many};
 use crate::columns::{Columns, int};
 use crate::error::Fault;
 use crate::job::Tx;
+
+macro_rules! after {
+    () => {
+        " FROM event WHERE sid = ? AND seq > ? ORDER BY seq LIMIT ?"
+    };
+}
 
 /// In a write transaction that has read and decided on the session row.
 const APPEND: &str = "INSERT INTO event (sid, seq, at, digest, payload, sizes) VALUES (?,?,?,?,?,?)";
 /// In the read transaction that has found the session. A row whose last event lies after a place may begin
 /// before it.
-const READ: &str =
-    "SELECT seq, at, digest, payload, sizes FROM event WHERE sid = ? AND seq > ? ORDER BY seq LIMIT ?";
+const READ: &str = concat!("SELECT seq, at, digest, payload, sizes", after!());
+const SIZES: &str = concat!("SELECT length(payload)", after!());
 
 /// Appends the events of one commit after place `last`.
 pub(crate) async fn append_events(
@@ -46,21 +53,22 @@ pub(crate) async fn append_events(
     Ok(())
 }
 
-/// The first `limit` events after place `after`.
+/// The first events after place `after`, as far as there is room.
 pub(crate) async fn read_events(
     conn: &mut SqliteConnection,
     sid: Sid,
     after: EventSeq,
-    limit: u32,
+    room: &mut PageRoom,
 ) -> Result<Vec<StoredEvent>, Fault> {
-    // Each row holds at least one of them.
-    let query = sqlx::query(READ).bind(sid.0).bind(int(after.0)).bind(i64::from(limit));
+    let of_session = |sql: &'static str| sqlx::query(sql).bind(sid.0).bind(int(after.0));
+    // Each row holds at least one of them, and the first perhaps more than there is room for.
+    let fit = fit(conn, of_session(SIZES).bind(one_too_many(room)), &mut room.clone()).await?;
+    let rows = of_session(READ).bind(fit.rows).fetch_all(conn).await?;
     let mut events = Vec::new();
-    for row in &query.fetch_all(conn).await? {
+    for row in &rows {
         unpack(row, &mut events)?;
     }
-    events.retain(|event| event.seq > after);
-    events.truncate(limit as usize);
+    events.retain(|event| event.seq > after && room.takes(event.payload.len()));
     Ok(events)
 }
 

@@ -4,18 +4,25 @@ use std::collections::HashMap;
 
 use holdover_core::ids::{CallId, Fence, InboxSeq, ItemKey, PendingId};
 use holdover_core::payload::{Digest, Payload};
-use holdover_core::store::rules::SessionRow;
+use holdover_core::store::rules::{PageRoom, SessionRow};
 use holdover_core::store::{
-    Claim, INBOX_PAGE, ItemKind, Labels, PendingCall, PendingKind, Session, Staged, StagedResult, StoredItem,
+    Claim, INBOX_PAGE, InboxPage, ItemKind, Labels, PendingCall, PendingKind, Session, Staged, StagedResult,
+    StoredItem,
 };
 use holdover_core::time::Timestamp;
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
 
 use super::append::wake_named;
-use super::{Sid, json_list};
+use super::{Sid, fit, json_list, one_too_many};
 use crate::columns::{Columns, int};
 use crate::error::Fault;
+
+macro_rules! unread {
+    () => {
+        " FROM item WHERE sid = ? AND seq > ? AND payload IS NOT NULL ORDER BY seq LIMIT ?"
+    };
+}
 
 // All of these run in the transaction that has read the session row, and so at its instant.
 const READ_LABELS: &str = "SELECT name, value FROM label WHERE sid = ?";
@@ -30,8 +37,9 @@ const READ_PENDING: &str = "SELECT id, call, kind, needed, answered, last_answer
 const READ_PENDING_IDS: &str =
     "SELECT id, last_answer FROM pending WHERE sid = ? AND id IN (SELECT value FROM json_each(?))";
 const READ_OPENED: &str = "SELECT id FROM opened WHERE sid = ? AND id IN (SELECT value FROM json_each(?))";
-const READ_INBOX: &str = "SELECT seq, key, kind, wake, pending, settles, at, digest, payload FROM item \
-     WHERE sid = ? AND seq > ? AND payload IS NOT NULL ORDER BY seq LIMIT ?";
+const READ_INBOX: &str =
+    concat!("SELECT seq, key, kind, wake, pending, settles, at, digest, payload", unread!());
+const SIZES_OF_INBOX: &str = concat!("SELECT length(payload)", unread!());
 const READ_KNOWN: &str =
     "SELECT key, seq, content FROM item WHERE sid = ? AND key IN (SELECT value FROM json_each(?))";
 
@@ -44,29 +52,33 @@ pub(crate) struct Extras {
     staged: Staged,
     pending: Vec<PendingCall>,
     inbox: Vec<StoredItem>,
+    /// What still goes into the first page of the inbox.
+    room: PageRoom,
 }
 
 impl Extras {
     /// What a session that is about to be created has.
     pub(crate) fn new(labels: Labels, definition: Payload) -> Self {
-        let (state, staged) = (None, Staged::default());
-        Self { labels, definition, state, staged, pending: Vec::new(), inbox: Vec::new() }
+        let (state, staged, room) = (None, Staged::default(), PageRoom::new(INBOX_PAGE as usize));
+        Self { labels, definition, state, staged, pending: Vec::new(), inbox: Vec::new(), room }
     }
 
     pub(crate) async fn read(conn: &mut SqliteConnection, sid: Sid, row: &SessionRow) -> Result<Self, Fault> {
+        let mut room = PageRoom::new(INBOX_PAGE as usize);
         Ok(Self {
             labels: read_labels(conn, sid).await?,
             definition: read_definition(conn, sid).await?,
             state: read_state(conn, sid).await?,
             staged: read_staged(conn, sid).await?,
             pending: read_pending(conn, sid, row).await?,
-            inbox: read_inbox(conn, sid, InboxSeq(0), INBOX_PAGE).await?,
+            inbox: read_inbox(conn, sid, InboxSeq(0), &mut room).await?.items,
+            room,
         })
     }
 
     /// Adds an item that the claim itself brought, if the page has room.
     pub(crate) fn arrived(&mut self, item: StoredItem) {
-        if self.inbox.len() < INBOX_PAGE as usize {
+        if self.room.takes(item.payload.len()) {
             self.inbox.push(item);
         }
     }
@@ -218,15 +230,17 @@ pub(crate) async fn read_opened(
     rows.iter().map(|row| Columns::of(row).id()).collect()
 }
 
-/// What is not consumed after `after`, in order.
+/// What is not consumed after `after`, in order, as far as there is room.
 pub(crate) async fn read_inbox(
     conn: &mut SqliteConnection,
     sid: Sid,
     after: InboxSeq,
-    limit: u32,
-) -> Result<Vec<StoredItem>, Fault> {
-    let query = sqlx::query(READ_INBOX).bind(sid.0).bind(int(after.0)).bind(i64::from(limit));
-    query.fetch_all(conn).await?.iter().map(stored_item).collect()
+    room: &mut PageRoom,
+) -> Result<InboxPage, Fault> {
+    let of_session = |sql: &'static str| sqlx::query(sql).bind(sid.0).bind(int(after.0));
+    let fit = fit(conn, of_session(SIZES_OF_INBOX).bind(one_too_many(room)), room).await?;
+    let items = of_session(READ_INBOX).bind(fit.rows).fetch_all(conn).await?;
+    Ok(InboxPage::new(items.iter().map(stored_item).collect::<Result<_, _>>()?, fit.more))
 }
 
 pub(crate) fn stored_item(row: &SqliteRow) -> Result<StoredItem, Fault> {

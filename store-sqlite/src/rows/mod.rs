@@ -4,7 +4,9 @@ mod append;
 mod checkpoint;
 mod event;
 mod extras;
+mod page;
 mod session;
+mod tombstone;
 
 pub(crate) use append::{
     Single, append_deltas, append_items, append_labels, append_marks, append_messages, append_pending,
@@ -16,7 +18,9 @@ pub(crate) use extras::{
     Extras, KnownItems, known_items, read_definition, read_inbox, read_labels, read_opened, read_pending_ids,
     read_staged, read_staged_of, read_state, session,
 };
-pub(crate) use session::{find, find_sid, insert, read_by_sid, save};
+pub(crate) use page::{fit, one_too_many};
+pub(crate) use session::{find, find_life, find_sid, insert, read_by_sid, save};
+pub(crate) use tombstone::{clear_tombstones, set_tombstone, tombstone_names};
 
 use crate::error::Fault;
 

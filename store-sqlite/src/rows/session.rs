@@ -1,7 +1,7 @@
 //! The session row: all that a write decides on.
 
 use holdover_core::ids::{
-    Epoch, EventSeq, InboxSeq, MessageSeq, SessionId, SessionKey, StateFormat, TenantId, Version,
+    Epoch, EventSeq, InboxSeq, Incarnation, MessageSeq, SessionId, SessionKey, StateFormat, TenantId, Version,
 };
 use holdover_core::store::rules::{SessionRow, Stream, Unseen};
 use holdover_core::store::{Lease, SessionStatus, StreamId};
@@ -41,6 +41,9 @@ const FIND: &str = concat!("SELECT ", row_columns!(), " FROM session WHERE tenan
 const READ_BY_SID: &str = concat!("SELECT ", row_columns!(), " FROM session WHERE sid = ?");
 /// As [`FIND`], without reading what could be corrupt.
 const FIND_SID: &str = "SELECT sid FROM session WHERE tenant = ? AND id = ?";
+/// As [`FIND_SID`], of one life alone if one is named.
+const FIND_LIFE: &str =
+    "SELECT sid FROM session WHERE tenant = ?1 AND id = ?2 AND (?3 IS NULL OR incarnation = ?3)";
 /// In a write transaction, after [`FIND_SID`] found none there.
 const INSERT: &str = "INSERT INTO session (tenant, id, incarnation, created_by, queue, created_at, \
      status, version, epoch, format, lease_worker, lease_ends, lease_granted_ms, last_claim, found, \
@@ -78,6 +81,19 @@ pub(crate) async fn find_sid(conn: &mut SqliteConnection, key: &SessionKey) -> R
     let row =
         sqlx::query(FIND_SID).bind(key.tenant.as_str()).bind(key.id.as_str()).fetch_optional(conn).await?;
     row.map(|row| Columns::of(&row).int().map(Sid)).transpose()
+}
+
+/// As [`find_sid`], if it is the life that is named.
+pub(crate) async fn find_life(
+    conn: &mut SqliteConnection,
+    key: &SessionKey,
+    named: Option<Incarnation>,
+) -> Result<Option<Sid>, Fault> {
+    let query = sqlx::query(FIND_LIFE)
+        .bind(key.tenant.as_str())
+        .bind(key.id.as_str())
+        .bind(named.map(|named| named.0.as_bytes().to_vec()));
+    query.fetch_optional(conn).await?.map(|row| Columns::of(&row).int().map(Sid)).transpose()
 }
 
 fn decode(row: &SqliteRow) -> Result<(Sid, SessionRow), Fault> {

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use holdover_core::ids::{SessionKey, Version};
-use holdover_core::store::rules::SessionRow;
+use holdover_core::store::rules::{SessionRow, was_deleted};
 use holdover_core::store::{Claim, CreateOutcome, Delivery, NewSession, Start};
 use holdover_core::time::Timestamp;
 
@@ -34,7 +34,12 @@ impl Write for CreateSession {
     async fn apply(&self, tx: &mut Tx<'_>) -> Result<CreateOutcome, Fault> {
         let new = &self.0;
         let now = tx.now();
-        if let Some((sid, row)) = rows::find(tx.conn(), &new.key).await? {
+        let there = rows::find(tx.conn(), &new.key).await?;
+        let named = rows::tombstone_names(tx.conn(), &new.key, new.incarnation, &new.operation).await?;
+        if was_deleted(&new.operation, there.as_ref().map(|(_, row)| row), named) {
+            return Ok(CreateOutcome::Deleted);
+        }
+        if let Some((sid, row)) = there {
             return existing(tx, sid, row, new, now).await;
         }
         let mut row = SessionRow::create(new, now);

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use holdover_core::ids::SessionKey;
-use holdover_core::store::{DeleteMode, DeleteOutcome};
+use holdover_core::store::{DeleteMode, DeleteOutcome, Deletion};
 
 use crate::error::Fault;
 use crate::hints::Change;
@@ -29,7 +29,7 @@ const DELETE: [&str; 14] = [
 
 pub(crate) struct DeleteSession {
     pub(crate) key: SessionKey,
-    pub(crate) mode: DeleteMode,
+    pub(crate) deletion: Deletion,
 }
 
 #[async_trait]
@@ -42,12 +42,14 @@ impl Write for DeleteSession {
     }
 
     async fn apply(&self, tx: &mut Tx<'_>) -> Result<DeleteOutcome, Fault> {
-        let sid = match self.mode {
+        let sid = match self.deletion.mode {
             // Also of a session whose row cannot be read any more.
-            DeleteMode::Force => rows::find_sid(tx.conn(), &self.key).await?,
+            DeleteMode::Force => rows::find_life(tx.conn(), &self.key, self.deletion.incarnation).await?,
             DeleteMode::UnlessActive => match rows::find(tx.conn(), &self.key).await? {
-                Some((_, row)) if !row.deletable(self.mode) => return Ok(DeleteOutcome::Active),
-                Some((sid, _)) => Some(sid),
+                Some((sid, row)) => match row.delete(self.deletion, tx.now()) {
+                    Ok(_) => Some(sid),
+                    Err(refused) => return Ok(refused),
+                },
                 None => None,
             },
         };
@@ -57,8 +59,9 @@ impl Write for DeleteSession {
     }
 }
 
-/// Removes every row of a session.
+/// Removes every row of a session, and leaves its tombstone.
 pub(super) async fn delete_rows(tx: &mut Tx<'_>, sid: Sid, key: SessionKey) -> Result<(), Fault> {
+    rows::set_tombstone(tx, sid).await?;
     for sql in DELETE {
         tx.write(sqlx::query(sql).bind(sid.0)).await?;
     }

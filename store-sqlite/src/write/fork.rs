@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use holdover_core::ids::{CheckpointId, SessionKey};
 use holdover_core::payload::Payload;
-use holdover_core::store::rules::SessionRow;
+use holdover_core::store::rules::{SessionRow, was_deleted};
 use holdover_core::store::{Checkpoint, ForkOutcome, NewFork};
 
 use crate::columns::int;
@@ -43,7 +43,12 @@ impl Write for ForkSession {
 
     async fn apply(&self, tx: &mut Tx<'_>) -> Result<ForkOutcome, Fault> {
         let new = &self.to;
-        if let Some((_, row)) = rows::find(tx.conn(), &new.key).await? {
+        let there = rows::find(tx.conn(), &new.key).await?.map(|(_, row)| row);
+        let named = rows::tombstone_names(tx.conn(), &new.key, new.incarnation, &new.operation).await?;
+        if was_deleted(&new.operation, there.as_ref(), named) {
+            return Ok(ForkOutcome::Deleted);
+        }
+        if let Some(row) = there {
             return Ok(row.forked_before(new, self.at));
         }
         let source = rows::find(tx.conn(), &self.from).await?;

@@ -7,7 +7,7 @@ mod pending;
 mod runs;
 mod show;
 
-use holdover_core::store::{DeleteMode, DeleteOutcome, StateStore};
+use holdover_core::store::{DeleteOutcome, Deletion, StateStore};
 use serde_json::json;
 
 use crate::args::{Common, Delete, One, Sessions};
@@ -47,7 +47,7 @@ async fn messages(front: &Front, args: &One) -> Result<(), Failure> {
 
 async fn delete(front: &Front, args: &Delete) -> Result<(), Failure> {
     let id = &args.session;
-    let mode = if args.force { DeleteMode::Force } else { DeleteMode::UnlessActive };
+    let mode = if args.force { Deletion::FORCE } else { Deletion::UNLESS_ACTIVE };
     match front.store.delete_session(&front.key(id), mode).await? {
         DeleteOutcome::Deleted => {
             front.out.line(format!("session {id}: deleted"));

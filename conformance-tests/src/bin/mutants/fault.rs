@@ -6,7 +6,7 @@ use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::rules::SessionRow;
 use holdover_core::store::{
     CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome,
-    CreateOutcome, DeleteMode, DeleteOutcome, Delivery, DeltaBatch, DeltaOutcome, EventCursor, EventPage,
+    CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor, EventPage,
     ForkOutcome, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome, MessageRange, NewFork,
     NewSession, Page, PageRequest, PendingCall, PendingQuery, PurgeReport, RetentionRule, RunRecord, Session,
     SessionQuery, SessionSummary, StageOutcome, Staging, StatusCas, StoreError, StoredItem, StoredMessage,
@@ -102,7 +102,7 @@ pub(crate) struct Fault {
     pub(crate) create: fn(&mut Tx<'_>, NewSession) -> CreateOutcome,
     pub(crate) load: fn(&mut Tx<'_>, &SessionKey) -> Option<Session>,
     pub(crate) list_sessions: fn(&mut Tx<'_>, &SessionQuery) -> Answer<Page<SessionSummary>>,
-    pub(crate) delete: fn(&mut Tx<'_>, &SessionKey, DeleteMode) -> DeleteOutcome,
+    pub(crate) delete: fn(&mut Tx<'_>, &SessionKey, Deletion) -> DeleteOutcome,
     pub(crate) claim: fn(&mut Tx<'_>, &SessionKey, ClaimOne) -> ClaimOutcome,
     pub(crate) claim_due: fn(&mut Tx<'_>, ClaimDue) -> Vec<Claim>,
     pub(crate) cas: fn(&mut Tx<'_>, &SessionKey, StatusCas) -> CasOutcome,

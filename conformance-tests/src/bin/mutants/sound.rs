@@ -5,7 +5,7 @@ use std::time::Duration;
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::{
     CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome,
-    CreateOutcome, DeleteMode, DeleteOutcome, Delivery, DeltaBatch, DeltaOutcome, EventCursor, EventPage,
+    CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor, EventPage,
     ForkOutcome, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome, MessageRange, NewFork,
     NewSession, Page, PageRequest, PendingCall, PendingQuery, PurgeReport, RetentionRule, RunRecord, Session,
     SessionQuery, SessionSummary, StageOutcome, Staging, StatusCas, StoreError, StoredItem, StoredMessage,
@@ -45,7 +45,7 @@ pub(crate) fn list_sessions(tx: &mut Tx<'_>, query: &SessionQuery) -> Answer<Pag
     ops::list_sessions(tx.sessions, query)
 }
 
-pub(crate) fn delete(tx: &mut Tx<'_>, key: &SessionKey, mode: DeleteMode) -> DeleteOutcome {
+pub(crate) fn delete(tx: &mut Tx<'_>, key: &SessionKey, deletion: Deletion) -> DeleteOutcome {
     ops::delete(tx.sessions, key, mode)
 }
 

@@ -9,11 +9,11 @@ use holdover_conformance_tests::{ClockControl, Instance, StoreHarness, StoreInfo
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
-    CommitOutcome, CommitSurvives, CreateOutcome, DeleteMode, DeleteOutcome, Delivery, DeltaBatch,
-    DeltaOutcome, EventCursor, EventPage, ForkOutcome, InboxItem, Interrupt, InterruptCheck,
-    InterruptOutcome, LeaseOutcome, MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall,
+    CommitOutcome, CommitSurvives, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch,
+    DeltaOutcome, EventCursor, EventPage, ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck,
+    InterruptOutcome, LeaseOutcome, MessagePage, MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall,
     PendingQuery, PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary, SharedBy,
-    StageOutcome, Staging, StateStore, StatusCas, StoreError, StoredItem, StoredMessage, Watch,
+    StageOutcome, Staging, StateStore, StatusCas, StoreError, Watch,
 };
 use holdover_core::time::Clock;
 use holdover_store_memory::parts::{self, Sessions};
@@ -195,7 +195,7 @@ impl StateStore for Broken {
         self.run(|tx| (self.fault().list_sessions)(tx, query)).await
     }
 
-    async fn delete_session(&self, key: &SessionKey, mode: DeleteMode) -> Result<DeleteOutcome, StoreError> {
+    async fn delete_session(&self, key: &SessionKey, deletion: Deletion) -> Result<DeleteOutcome, StoreError> {
         Ok(self.run(|tx| (self.fault().delete)(tx, key, mode)).await)
     }
 
@@ -256,7 +256,7 @@ impl StateStore for Broken {
         &self,
         key: &SessionKey,
         ranges: &[MessageRange],
-    ) -> Result<Vec<StoredMessage>, StoreError> {
+    ) -> Result<MessagePage, StoreError> {
         self.run(|tx| (self.fault().read_messages)(tx, key, ranges)).await
     }
 
@@ -265,7 +265,7 @@ impl StateStore for Broken {
         key: &SessionKey,
         after: InboxSeq,
         limit: u32,
-    ) -> Result<Vec<StoredItem>, StoreError> {
+    ) -> Result<InboxPage, StoreError> {
         self.run(|tx| (self.fault().read_inbox)(tx, key, after, limit)).await
     }
 

@@ -65,7 +65,7 @@ impl SessionRow {
             return Some(CommitOutcome::Committed(last.receipt));
         }
         if !self.admits(fence) {
-            return Some(CommitOutcome::StaleFence { applied: self.was_applied(fence, &commit.operation) });
+            return Some(CommitOutcome::StaleFence { applied: self.was_applied(fence, commit) });
         }
         match commit.expected_version {
             Some(expected) if expected != self.version => {

@@ -91,6 +91,9 @@ impl SessionRow {
 
     /// Decides a request to stop, and sets the alarm of a session that nobody runs.
     pub fn request_interrupt(&mut self, interrupt: Interrupt, now: Timestamp) -> InterruptOutcome {
+        if interrupt.incarnation.is_some_and(|named| named != self.incarnation) {
+            return InterruptOutcome::NotFound;
+        }
         if self.status == SessionStatus::Aborted {
             return InterruptOutcome::Aborted;
         }

@@ -12,7 +12,11 @@ mod delivery;
 mod delta;
 mod fork;
 mod ownership;
+mod page;
 mod retention;
+mod tombstone;
+
+use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +24,10 @@ pub use commit::{CommitFacts, Unseen};
 pub use delivery::{Arrival, PendingFacts};
 pub use delta::{Stream, Streamed};
 pub use ownership::Claimed;
+pub use page::PageRoom;
+pub use tombstone::was_deleted;
 
-use super::{Applied, Interrupt, InterruptKind, Lease, NewSession, Receipt, SessionStatus, Start};
+use super::{Applied, Commit, Interrupt, InterruptKind, Lease, NewSession, Receipt, SessionStatus, Start};
 use crate::ids::{
     Epoch, EventSeq, Fence, InboxSeq, Incarnation, MessageSeq, OperationId, QueueLabel, RunId, SessionKey,
     StateFormat, Version,
@@ -155,15 +161,20 @@ impl SessionRow {
             && self.lease.is_some()
     }
 
-    /// What is known of a commit `operation` under a fence that may not write any more.
-    pub fn was_applied(&self, fence: &Fence, operation: &OperationId) -> Applied {
+    /// What is known of `commit` under a fence that may not write any more. Only the newest commit of the
+    /// session is remembered.
+    pub fn was_applied(&self, fence: &Fence, commit: &Commit) -> Applied {
         if self.incarnation != fence.incarnation {
             return Applied::Unknown;
         }
-        match &self.last_commit {
-            Some(last) if last.epoch == fence.epoch && last.operation == *operation => Applied::Yes,
-            Some(last) if last.epoch > fence.epoch => Applied::Unknown,
-            Some(_) | None => Applied::No,
+        let Some(last) = &self.last_commit else { return Applied::No };
+        match last.epoch.cmp(&fence.epoch) {
+            Ordering::Less => Applied::No,
+            Ordering::Greater => Applied::Unknown,
+            Ordering::Equal if last.operation == commit.operation => Applied::Yes,
+            // Decided on what the newest commit made, it could only have come after it.
+            Ordering::Equal if commit.expected_version >= Some(last.receipt.version) => Applied::No,
+            Ordering::Equal => Applied::Unknown,
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::SessionRow;
 use crate::ids::Version;
 use crate::ids::{Epoch, Fence, RunId, StateFormat, TenantId, WorkerId};
-use crate::store::{CasOutcome, ClaimOutcome, DeleteMode, Lease, Queues, Receipt, SessionStatus, StatusCas};
+use crate::store::{CasOutcome, ClaimOutcome, Lease, Queues, Receipt, SessionStatus, StatusCas};
 use crate::time::Timestamp;
 
 /// What a store must do beside writing the row back.
@@ -125,6 +125,9 @@ impl SessionRow {
 
     /// Decides a compare-and-set of the status; its items are accepted by the store before.
     pub fn compare_and_set(&mut self, cas: &StatusCas, now: Timestamp) -> CasOutcome {
+        if cas.incarnation.is_some_and(|named| named != self.incarnation) {
+            return CasOutcome::NotFound;
+        }
         if cas.expected_version != self.version {
             return CasOutcome::VersionConflict {
                 expected: cas.expected_version,
@@ -141,14 +144,6 @@ impl SessionRow {
                 CasOutcome::Moved { version: self.version }
             }
             (from, to) => CasOutcome::NotAllowed { from, to },
-        }
-    }
-
-    /// Whether the session may be deleted in this mode.
-    pub fn deletable(&self, mode: DeleteMode) -> bool {
-        match mode {
-            DeleteMode::Force => true,
-            DeleteMode::UnlessActive => self.status != SessionStatus::Active,
         }
     }
 

@@ -1,7 +1,9 @@
 use super::*;
 use crate::ids::{SessionId, TenantId, WorkerId};
 use crate::payload::Payload;
-use crate::store::{Commit, CommitOutcome, InboxItem, ItemKind, Labels, Release, Wake};
+use crate::store::{
+    CommitOutcome, DeleteOutcome, Deletion, InboxItem, ItemKind, Labels, Release, TOMBSTONE_STANDS, Wake,
+};
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -95,10 +97,79 @@ fn a_release_ends_the_fence_except_for_the_repeat_of_that_commit() {
     let last = commit(to(SessionStatus::Idle, 0));
     let receipt = row.apply(&last, &CommitFacts::default(), at(1)).expect("applied");
     assert_eq!(row.admit(&fence, &last), Some(CommitOutcome::Committed(receipt)));
-    let other = Commit::new(OperationId::new("other").unwrap());
+    let other =
+        Commit { expected_version: Some(receipt.version), ..Commit::new(OperationId::new("other").unwrap()) };
     assert_eq!(row.admit(&fence, &other), Some(CommitOutcome::StaleFence { applied: Applied::No }));
     let row = claimed(row, at(2));
     assert_eq!(row.admit(&fence, &last), Some(CommitOutcome::StaleFence { applied: Applied::Yes }));
+}
+
+#[test]
+fn a_commit_before_the_newest_of_its_run_is_not_denied() {
+    let mut row = claimed(row(), at(0));
+    let fence = row.fence();
+    let numbered = |text: &str, expected_version| Commit {
+        expected_version,
+        ..Commit::new(OperationId::new(text).unwrap())
+    };
+    let first = numbered("first", Some(row.version));
+    let receipt = row.apply(&first, &CommitFacts::default(), at(1)).expect("applied");
+    let second = numbered("second", Some(receipt.version));
+    row.apply(&second, &CommitFacts::default(), at(2)).expect("applied");
+    let third = numbered("third", Some(row.version));
+    let blind = numbered("blind", None);
+    let mut row = claimed(row, at(20_000));
+    let known = |row: &SessionRow| [&first, &second, &third, &blind].map(|one| row.was_applied(&fence, one));
+    let of_its_run = [Applied::Unknown, Applied::Yes, Applied::No, Applied::Unknown];
+    assert_eq!(known(&row), of_its_run);
+    row.apply(&numbered("newer", None), &CommitFacts::default(), at(20_001)).expect("applied");
+    assert_eq!(known(&row), [Applied::Unknown; 4]);
+    let stranger = Fence { epoch: row.epoch.next(), ..fence.clone() };
+    assert_eq!(row.was_applied(&stranger, &blind), Applied::No);
+}
+
+#[test]
+fn a_deletion_leaves_the_names_of_the_life_that_it_ended() {
+    let mut row = claimed(row(), at(0));
+    let other = Deletion::FORCE.of(Incarnation(Uuid::from_u128(2)));
+    assert_eq!(row.delete(other, at(1)), Err(DeleteOutcome::NotFound));
+    assert_eq!(row.delete(Deletion::UNLESS_ACTIVE, at(1)), Err(DeleteOutcome::Active));
+    let left = row.delete(Deletion::FORCE.of(row.incarnation), at(1)).expect("deleted");
+    let (life, again) = (Incarnation(Uuid::from_u128(2)), OperationId::new("again").unwrap());
+    assert!(left.names(row.incarnation, &again) && left.names(life, &row.created_by));
+    assert!(!left.names(life, &again));
+    let stands = at(1).after(TOMBSTONE_STANDS);
+    assert!(!left.is_old(stands) && left.is_old(stands.after(Duration::from_millis(1))));
+
+    let operation = row.created_by.clone();
+    assert!(was_deleted(&operation, None, true) && !was_deleted(&operation, None, false));
+    assert!(!was_deleted(&operation, Some(&row), true), "its own session is there");
+    row.created_by = again;
+    assert!(was_deleted(&operation, Some(&row), true) && !was_deleted(&operation, Some(&row), false));
+}
+
+#[test]
+fn what_names_another_life_finds_nothing() {
+    let mut row = row();
+    row.status = SessionStatus::Failed;
+    let before = row.clone();
+    let other = Some(Incarnation(Uuid::from_u128(2)));
+    let stop = crate::store::Interrupt {
+        id: crate::ids::InterruptId::new("i").unwrap(),
+        kind: InterruptKind::Abort,
+        reason: String::new(),
+        at: at(0),
+        incarnation: other,
+    };
+    assert_eq!(row.request_interrupt(stop, at(1)), crate::store::InterruptOutcome::NotFound);
+    let cas = crate::store::StatusCas {
+        incarnation: other,
+        expected_version: row.version,
+        to: SessionStatus::Suspended,
+        items: vec![],
+    };
+    assert_eq!(row.compare_and_set(&cas, at(1)), crate::store::CasOutcome::NotFound);
+    assert_eq!(row, before);
 }
 
 #[test]

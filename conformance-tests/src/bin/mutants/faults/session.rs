@@ -1,7 +1,7 @@
 //! Creating, moving and deleting a session.
 
 use holdover_core::store::{
-    CasOutcome, CreateOutcome, DeleteMode, DeleteOutcome, NewSession, SessionStatus, Start, StatusCas,
+    CasOutcome, CreateOutcome, DeleteOutcome, Deletion, NewSession, SessionStatus, Start, StatusCas,
 };
 
 use crate::fault::{Fault, Mutant, SOUND};
@@ -300,12 +300,12 @@ pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
         name: "delete-ignores-the-holder",
         broken: "an active session is deleted without force",
-        fault: Fault { delete: |tx, key, _| sound::delete(tx, key, DeleteMode::Force), ..SOUND },
+        fault: Fault { delete: |tx, key, _| sound::delete(tx, key, Deletion::FORCE), ..SOUND },
     },
     Mutant {
         name: "delete-has-no-force",
         broken: "an active session is kept even with force",
-        fault: Fault { delete: |tx, key, _| sound::delete(tx, key, DeleteMode::UnlessActive), ..SOUND },
+        fault: Fault { delete: |tx, key, _| sound::delete(tx, key, Deletion::UNLESS_ACTIVE), ..SOUND },
     },
     Mutant {
         name: "delete-of-nothing-is-deleted",

@@ -1,0 +1,49 @@
+//! What every store can do besides: conveniences with one body for all.
+
+use async_trait::async_trait;
+
+use super::{INBOX_PAGE, InboxPage, MessageRange, StateStore, StoreError, StoredItem, StoredMessage};
+use crate::ids::{InboxSeq, SessionKey};
+
+/// Reads that walk all pages of a [`StateStore`].
+///
+/// Each page is read at one instant, the walk is not. Messages never change, so a walk over them is whole
+/// all the same; only a session that is deleted and created again meanwhile goes on in its new life.
+#[async_trait]
+pub trait StateStoreExt: StateStore {
+    /// Reads all messages of `ranges`, in their order, as
+    /// [`read_messages`](StateStore::read_messages) does page by page. The caller bounds them: all are
+    /// held in memory.
+    async fn read_all_messages(
+        &self,
+        key: &SessionKey,
+        ranges: &[MessageRange],
+    ) -> Result<Vec<StoredMessage>, StoreError> {
+        let page = self.read_messages(key, ranges).await?;
+        let (mut messages, mut rest) = (page.messages, page.rest);
+        while !rest.is_empty() {
+            let page = self.read_messages(key, &rest).await?;
+            messages.extend(page.messages);
+            rest = page.rest;
+        }
+        Ok(messages)
+    }
+
+    /// Reads all that is not consumed after `after`, in order, as
+    /// [`read_inbox`](StateStore::read_inbox) does page by page.
+    async fn read_whole_inbox(
+        &self,
+        key: &SessionKey,
+        after: InboxSeq,
+    ) -> Result<Vec<StoredItem>, StoreError> {
+        let InboxPage { mut items, mut next } = self.read_inbox(key, after, INBOX_PAGE).await?;
+        while let Some(after) = next {
+            let page = self.read_inbox(key, after, INBOX_PAGE).await?;
+            items.extend(page.items);
+            next = page.next;
+        }
+        Ok(items)
+    }
+}
+
+impl<S: StateStore + ?Sized> StateStoreExt for S {}
