@@ -11,15 +11,18 @@ use holdover_core::store::{
     DeltaOutcome, ForkOutcome, InboxItem, Interrupt, InterruptOutcome, NewFork, NewSession, PendingCall,
     Queues, Receipt, Session, SessionStatus, StageOutcome, Staging, Start, StateStore,
 };
-use holdover_core::time::{Clock, Timestamp};
+use holdover_core::time::Timestamp;
 use tokio::sync::Barrier;
 
 use crate::clock::ClockControl;
 use crate::failure::{CaseResult, Failure, want};
 use crate::fixture::{self, fresh_id, id, key, new_session, release_to};
-use crate::harness::World;
 use crate::record::{History, Recorded};
 use crate::snapshot::{Snapshot, all_messages, all_pending, load, snapshot};
+use crate::world::World;
+
+/// With fewer there is no race.
+const PEERS_MIN: usize = 2;
 
 /// A handle on the store under test. It keeps what was asked and answered.
 pub(crate) type Handle = Recorded<Arc<dyn StateStore>>;
@@ -70,13 +73,13 @@ impl Bench {
         self.world.child()
     }
 
-    /// `count` handles on the same data.
+    /// `count` handles on the same data: each another peer, unless the harness cannot have so many.
     pub(crate) async fn peers(&self, count: usize) -> Vec<Handle> {
         let mut peers = Vec::new();
-        for _ in 0..count {
+        for _ in 0..count.min(self.world.peers_max().max(PEERS_MIN)) {
             peers.push(self.peer().await);
         }
-        peers
+        peers.iter().cycle().take(count).cloned().collect()
     }
 
     /// Lets time pass to just before `by` from now, where time stands still until it is moved. Real time
@@ -84,7 +87,7 @@ impl Bench {
     pub(crate) async fn advance_to_just_before(&self, by: Duration) -> bool {
         match &self.clock {
             ClockControl::Virtual(clock) => {
-                clock.advance(by.saturating_sub(Duration::from_millis(1)));
+                clock.advance(by.saturating_sub(Duration::from_millis(1))).await;
                 true
             }
             ClockControl::Real { .. } => false,
@@ -132,7 +135,7 @@ impl Bench {
     /// The store's clock.
     pub(crate) async fn now(&self) -> CaseResult<Timestamp> {
         match &self.clock {
-            ClockControl::Virtual(clock) => Ok(clock.now()),
+            ClockControl::Virtual(clock) => Ok(clock.now().await),
             ClockControl::Real { .. } => self.probe_clock().await,
         }
     }

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::clock::ClockControl;
 use crate::gap::Gap;
 
-/// How the suite gets at a store. One harness serves one case at a time.
+/// How the suite gets at a store. One harness serves one case at a time, in the tokio runtime of that case;
+/// several harnesses are at work at once.
 ///
 /// It panics when the backend cannot be had: then nothing can be said about the store.
 #[async_trait]
@@ -33,9 +34,32 @@ pub trait StoreHarness: Send + Sync + 'static {
     /// Closes every handle of the instance and opens the same data again.
     async fn reopen(&self, of: Instance<Self::Store>) -> Instance<Self::Store>;
 
+    /// Ends with an instance that no case needs any more, in the runtime in which it was made: empties its
+    /// schema or namespace for the next one, closes its connections. Peers of it are gone by then. Left out,
+    /// the instance is dropped.
+    ///
+    /// Awaited before the harness is asked for the next instance, and when its case has ended: passed,
+    /// failed, panicked or out of time. It has as long as a case, at most half a minute; then it is dropped
+    /// at an await, and so is an instance that is lost in a `reopen` that does not return.
+    async fn dispose(&self, of: Instance<Self::Store>) {
+        drop(of);
+    }
+
     /// How time passes for every store of this harness.
     fn clock(&self) -> ClockControl {
         ClockControl::Real { lease: Duration::from_secs(1) }
+    }
+
+    /// How long a case may take, in real time, before it counts as hanging and has failed: more than three
+    /// minutes where every operation crosses a slow network.
+    fn case_time_max(&self) -> Duration {
+        Duration::from_secs(180)
+    }
+
+    /// How many peers of one instance may be open at a time; at least two. A case that wants more handles
+    /// shares these among its tasks.
+    fn peers_max(&self) -> usize {
+        64
     }
 
     /// How to start a program that opens the data of `of`, as it is now, and calls
@@ -53,11 +77,19 @@ pub trait StoreHarness: Send + Sync + 'static {
 
 /// What is tested, for reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct StoreInfo {
     /// The store, as its crate is called.
     pub name: String,
     /// Its version.
     pub version: String,
+}
+
+impl StoreInfo {
+    /// A store, as its crate is called, and its version.
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self { name: name.into(), version: version.into() }
+    }
 }
 
 /// An open store, and what must live as long as it does: a directory, a database, a container.
@@ -90,52 +122,5 @@ impl<S> Instance<S> {
     /// The store, and the guard if it is a `G`: for closing the one and opening another under the other.
     pub fn into_parts<G: Any>(self) -> (Arc<S>, Option<G>) {
         (self.store, self.guard.downcast().ok().map(|guard| *guard))
-    }
-}
-
-/// One instance together with its harness, whatever their types: what cases work with.
-#[async_trait]
-pub(crate) trait World: Send + Sync {
-    fn store(&self) -> Arc<dyn StateStore>;
-    async fn peer(&self) -> Arc<dyn StateStore>;
-    fn child(&self) -> Option<Command>;
-    async fn fresh(&self) -> Box<dyn World>;
-    async fn reopen(self: Box<Self>) -> Box<dyn World>;
-}
-
-pub(crate) struct HarnessWorld<H: StoreHarness> {
-    harness: Arc<H>,
-    instance: Instance<H::Store>,
-}
-
-impl<H: StoreHarness> HarnessWorld<H> {
-    pub(crate) async fn fresh(harness: Arc<H>) -> Self {
-        let instance = harness.fresh().await;
-        Self { harness, instance }
-    }
-}
-
-#[async_trait]
-impl<H: StoreHarness> World for HarnessWorld<H> {
-    fn store(&self) -> Arc<dyn StateStore> {
-        Arc::clone(self.instance.store()) as Arc<dyn StateStore>
-    }
-
-    async fn peer(&self) -> Arc<dyn StateStore> {
-        Arc::new(self.harness.peer(&self.instance).await)
-    }
-
-    fn child(&self) -> Option<Command> {
-        self.harness.child(&self.instance)
-    }
-
-    async fn fresh(&self) -> Box<dyn World> {
-        Box::new(Self::fresh(Arc::clone(&self.harness)).await)
-    }
-
-    async fn reopen(self: Box<Self>) -> Box<dyn World> {
-        let Self { harness, instance } = *self;
-        let instance = harness.reopen(instance).await;
-        Box::new(Self { harness, instance })
     }
 }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod apart;
 mod bench;
 mod case;
 mod cases;
@@ -25,12 +26,13 @@ mod script;
 mod shown;
 mod snapshot;
 mod suite;
+mod world;
 
 pub use bench::Bench;
 pub use case::{Capability, Case, CaseFuture, Kind, Level};
 pub use cases::all;
 pub use child::serve_child;
-pub use clock::{ClockControl, VirtualClock};
+pub use clock::{ClockControl, TestClock, VirtualClock};
 pub use failure::{CaseResult, Failure};
 pub use gap::Gap;
 pub use harness::{Instance, StoreHarness, StoreInfo};

@@ -30,7 +30,7 @@ impl StoreHarness for MemoryHarness {
     type Store = MemoryStore;
 
     fn info(&self) -> StoreInfo {
-        StoreInfo { name: "holdover-store-memory".into(), version: holdover_store_memory::VERSION.into() }
+        StoreInfo::new("holdover-store-memory", holdover_store_memory::VERSION)
     }
 
     async fn fresh(&self) -> Instance<MemoryStore> {
@@ -47,7 +47,7 @@ impl StoreHarness for MemoryHarness {
     }
 
     fn clock(&self) -> ClockControl {
-        ClockControl::Virtual(self.clock.clone())
+        ClockControl::with(self.clock.clone())
     }
 
     fn gaps(&self) -> Vec<Gap> {

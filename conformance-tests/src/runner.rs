@@ -1,25 +1,20 @@
 //! Running one case.
 
-use std::any::Any;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use holdover_core::store::{Capabilities, CommitSurvives};
 use serde::{Deserialize, Serialize};
 
+use crate::apart::run_apart;
 use crate::bench::Bench;
 use crate::case::{Case, Level};
 use crate::cases;
 use crate::failure::{CaseResult, Failure};
-use crate::harness::{HarnessWorld, StoreHarness, World};
+use crate::harness::StoreHarness;
 use crate::record::History;
 use crate::report::{CaseFailure, CaseReport};
-
-/// How long a case may take, in real time, before it counts as hanging, unless the suite is told otherwise.
-pub(crate) const CASE_TIME_MAX: Duration = Duration::from_secs(180);
-
-/// The threads of the runtime that a case has for itself.
-const CASE_THREADS: usize = 4;
+use crate::world::{World, Worlds};
 
 /// The variable that names the seed of cases run as tests.
 const SEED: &str = "HOLDOVER_SEED";
@@ -116,70 +111,23 @@ impl Attempt {
 /// Runs one case once, in the runtime of the caller: without a time limit, and panicking with the store.
 pub async fn run<H: StoreHarness>(case: &Case, harness: H, seed: u64) -> CaseReport {
     let (history, began) = (History::default(), Instant::now());
-    let (result, capabilities) = perform(case, harness, seed, history.clone()).await;
+    let worlds = Worlds::new(harness);
+    let (result, capabilities) = perform(case, &worlds, seed, history.clone()).await;
     let attempt = Attempt { result, history, capabilities, took: began.elapsed() };
+    worlds.dispose().await;
     let again = format!("run the case {} with the seed {seed}", case.id);
     attempt.report(case, attempt.status(), seed, again)
 }
 
-/// Runs one case once, in a runtime of its own, so that neither a panic nor a thread that never comes back
-/// reaches anybody else. What hangs is left behind.
-pub(crate) fn run_apart<H: StoreHarness>(
-    case: &'static Case,
-    make: impl FnOnce() -> H + Send + 'static,
-    seed: u64,
-    time_max: Duration,
-) -> Attempt {
-    let (history, began) = (History::default(), Instant::now());
-    let attempt = |result, capabilities| Attempt {
-        result,
-        history: history.clone(),
-        capabilities,
-        took: began.elapsed(),
-    };
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(CASE_THREADS).enable_all().build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => return attempt(Err(Failure::new(format!("no runtime for the case: {error}"))), None),
-    };
-    let (tell, told) = mpsc::channel();
-    let kept = history.clone();
-    let task = runtime.spawn(async move { perform(case, make(), seed, kept).await });
-    runtime.spawn(async move {
-        // Nobody listens any more when the time is over.
-        let _ = tell.send(task.await);
-    });
-    let (result, capabilities) = match told.recv_timeout(time_max) {
-        Ok(Ok(ended)) => ended,
-        Ok(Err(ended)) => {
-            let said = ended.try_into_panic().map_or_else(|error| error.to_string(), |panic| said(&*panic));
-            (Err(Failure::new(format!("expected an end of the case\n    found    a panic: {said}"))), None)
-        }
-        Err(_) => {
-            let found = "found    none: the last operations without an answer are those that hang";
-            (Err(Failure::new(format!("expected an end within {time_max:?}\n    {found}"))), None)
-        }
-    };
-    let attempt = attempt(result, capabilities);
-    runtime.shutdown_background();
-    attempt
-}
-
-/// What a panic said.
-fn said(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it said nothing").to_owned()
-}
-
-async fn perform<H: StoreHarness>(
+/// Runs the case in a fresh store.
+pub(crate) async fn perform<H: StoreHarness>(
     case: &Case,
-    harness: H,
+    worlds: &Arc<Worlds<H>>,
     seed: u64,
     history: History,
 ) -> (CaseResult, Option<Capabilities>) {
-    let clock = harness.clock();
-    let world = HarnessWorld::fresh(Arc::new(harness)).await;
+    let clock = worlds.harness().clock();
+    let world = Arc::clone(worlds).fresh().await;
     let capabilities = world.store().capabilities();
     let result = match check_claim(case, &capabilities) {
         Ok(()) => (case.run)(Bench::new(Box::new(world), clock, history, seed)).await,
@@ -208,8 +156,8 @@ pub fn check<H: StoreHarness>(id: &str, harness: H, place: TestPlace) {
         panic!("{id}: the harness has {} as a gap ({}), so it cannot be claimed", gap.claim, gap.reason);
     }
     let seed = std::env::var(SEED).ok().and_then(|seed| seed.parse().ok()).unwrap_or_default();
-    let info = harness.info();
-    let attempt = run_apart(case, move || harness, seed, CASE_TIME_MAX);
+    let (info, time_max) = (harness.info(), harness.case_time_max());
+    let attempt = run_apart(case, move || harness, seed, time_max);
     let status = attempt.status();
     if status.is_failure() || status == Status::Skipped {
         let TestPlace { package, target } = place;

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use futures::channel::oneshot;
 use holdover_core::store::Capabilities;
 
+use crate::apart::run_apart;
 use crate::case::{Case, Level};
 use crate::cases;
 use crate::gap::Gap;
 use crate::harness::StoreHarness;
 use crate::latency::Latencies;
 use crate::report::{CaseReport, Report, Run};
-use crate::runner::{Attempt, CASE_TIME_MAX, Status, run_apart};
+use crate::runner::{Attempt, Status};
 
 /// Runs the cases of the suite against a store, and reports how they went.
 ///
@@ -34,7 +35,7 @@ pub struct Suite<H> {
     filter: Option<String>,
     seed: u64,
     jobs: usize,
-    case_time_max: Duration,
+    case_time_max: Option<Duration>,
     again: Option<String>,
 }
 
@@ -49,7 +50,7 @@ impl<H: StoreHarness> Suite<H> {
             filter: None,
             seed: 0,
             jobs,
-            case_time_max: CASE_TIME_MAX,
+            case_time_max: None,
             again: None,
         }
     }
@@ -86,10 +87,10 @@ impl<H: StoreHarness> Suite<H> {
     }
 
     /// Sets how long a case may take, in real time, before it counts as hanging and has failed. Left out:
-    /// three minutes.
+    /// as the harness says.
     #[must_use]
     pub fn case_time_max(mut self, time: Duration) -> Self {
-        self.case_time_max = time;
+        self.case_time_max = Some(time);
         self
     }
 
@@ -122,6 +123,7 @@ impl<H: StoreHarness> Suite<H> {
         let began = Instant::now();
         let harness = (self.make)();
         let (info, gaps) = (harness.info(), harness.gaps());
+        let time_max = self.case_time_max.unwrap_or_else(|| harness.case_time_max());
         drop(harness);
         let chosen = choose(self.filter.as_deref());
         let left_out = cases::all().count() - chosen.len();
@@ -129,7 +131,7 @@ impl<H: StoreHarness> Suite<H> {
         let mut to_run: Vec<&'static Case> =
             chosen.iter().copied().filter(|case| skip(case).is_none()).collect();
         to_run.sort_by_cached_key(|case| shuffled(self.seed, case.id));
-        let ran = self.run_all(&to_run);
+        let ran = self.run_all(&to_run, time_max);
         let reports =
             chosen.iter().map(|case| match ran.reports.iter().find(|report| report.id == case.id) {
                 Some(report) => report.clone(),
@@ -158,13 +160,13 @@ impl<H: StoreHarness> Suite<H> {
     }
 
     /// Runs cases, as many at a time as there are jobs.
-    fn run_all(&self, cases: &[&'static Case]) -> Ran {
+    fn run_all(&self, cases: &[&'static Case], time_max: Duration) -> Ran {
         let (next, ran) = (AtomicUsize::new(0), Mutex::new(Ran::default()));
         thread::scope(|scope| {
             for _ in 0..self.jobs.min(cases.len()) {
                 scope.spawn(|| {
                     while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let (report, attempt) = self.run_case(case);
+                        let (report, attempt) = self.run_case(case, time_max);
                         ran.lock().unwrap_or_else(PoisonError::into_inner).add(report, attempt);
                     }
                 });
@@ -173,10 +175,10 @@ impl<H: StoreHarness> Suite<H> {
         ran.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run_case(&self, case: &'static Case) -> (CaseReport, Attempt) {
+    fn run_case(&self, case: &'static Case, time_max: Duration) -> (CaseReport, Attempt) {
         let attempt = || {
             let make = Arc::clone(&self.make);
-            run_apart(case, move || make(), self.seed, self.case_time_max)
+            run_apart(case, move || make(), self.seed, time_max)
         };
         let first = attempt();
         // The only way to know whether it fails always.

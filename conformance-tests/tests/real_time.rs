@@ -13,7 +13,7 @@ impl StoreHarness for Harness {
     type Store = MemoryStore;
 
     fn info(&self) -> StoreInfo {
-        StoreInfo { name: "real".into(), version: "1".into() }
+        StoreInfo::new("real", "1")
     }
 
     async fn fresh(&self) -> Instance<MemoryStore> {

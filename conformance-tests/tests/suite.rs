@@ -65,7 +65,7 @@ impl StoreHarness for Harness {
     type Store = MemoryStore;
 
     fn info(&self) -> StoreInfo {
-        StoreInfo { name: "tricky".into(), version: "1".into() }
+        StoreInfo::new("tricky", "1")
     }
 
     async fn fresh(&self) -> Instance<MemoryStore> {
@@ -89,7 +89,7 @@ impl StoreHarness for Harness {
     }
 
     fn clock(&self) -> ClockControl {
-        ClockControl::Virtual(self.clock.clone())
+        ClockControl::with(self.clock.clone())
     }
 
     fn gaps(&self) -> Vec<Gap> {

@@ -67,7 +67,7 @@ impl StoreHarness for SqliteHarness {
     type Store = SqliteStore;
 
     fn info(&self) -> StoreInfo {
-        StoreInfo { name: env!("CARGO_PKG_NAME").into(), version: env!("CARGO_PKG_VERSION").into() }
+        StoreInfo::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
     }
 
     async fn fresh(&self) -> Instance<SqliteStore> {
@@ -90,7 +90,7 @@ impl StoreHarness for SqliteHarness {
     }
 
     fn clock(&self) -> ClockControl {
-        ClockControl::Virtual(self.clock.clone())
+        ClockControl::with(self.clock.clone())
     }
 
     fn child(&self, of: &Instance<SqliteStore>) -> Option<Command> {

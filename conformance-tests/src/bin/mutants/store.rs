@@ -148,7 +148,7 @@ impl StoreHarness for Harness {
     type Store = Broken;
 
     fn info(&self) -> StoreInfo {
-        StoreInfo { name: self.mutant.name.into(), version: env!("CARGO_PKG_VERSION").into() }
+        StoreInfo::new(self.mutant.name, env!("CARGO_PKG_VERSION"))
     }
 
     async fn fresh(&self) -> Instance<Broken> {
@@ -172,7 +172,7 @@ impl StoreHarness for Harness {
     }
 
     fn clock(&self) -> ClockControl {
-        ClockControl::Virtual(self.clock.clone())
+        ClockControl::with(self.clock.clone())
     }
 }
 

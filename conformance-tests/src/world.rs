@@ -1,0 +1,114 @@
+//! An instance of a store together with its harness, whatever their types.
+
+use std::process::Command;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use holdover_core::store::StateStore;
+
+use crate::harness::{Instance, StoreHarness};
+
+/// How long the harness may take to end with one instance, however long a case may take.
+const DISPOSE_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// One instance of a store: what cases work with.
+#[async_trait]
+pub(crate) trait World: Send + Sync {
+    fn store(&self) -> Arc<dyn StateStore>;
+    async fn peer(&self) -> Arc<dyn StateStore>;
+    fn peers_max(&self) -> usize;
+    fn child(&self) -> Option<Command>;
+    async fn fresh(&self) -> Box<dyn World>;
+    async fn reopen(self: Box<Self>) -> Box<dyn World>;
+}
+
+/// A harness, and every instance that it has made and not ended with. Each belongs to one world, and waits here
+/// once that world is dropped, because a drop cannot await.
+pub(crate) struct Worlds<H: StoreHarness> {
+    harness: H,
+    instances: Mutex<Vec<Arc<Instance<H::Store>>>>,
+}
+
+impl<H: StoreHarness> Worlds<H> {
+    pub(crate) fn new(harness: H) -> Arc<Self> {
+        Arc::new(Self { harness, instances: Mutex::default() })
+    }
+
+    pub(crate) fn harness(&self) -> &H {
+        &self.harness
+    }
+
+    /// An empty store, made after those that are over were disposed of.
+    pub(crate) async fn fresh(self: Arc<Self>) -> HarnessWorld<H> {
+        self.dispose().await;
+        let instance = self.harness.fresh().await;
+        self.world(instance)
+    }
+
+    /// Disposes of what is over, one after the other. What takes too long is dropped.
+    pub(crate) async fn dispose(&self) {
+        while let Some(instance) = self.next_over() {
+            let _ = tokio::time::timeout(self.dispose_time_max(), self.harness.dispose(instance)).await;
+        }
+    }
+
+    fn dispose_time_max(&self) -> Duration {
+        self.harness.case_time_max().min(DISPOSE_TIME_MAX)
+    }
+
+    fn world(self: Arc<Self>, instance: Instance<H::Store>) -> HarnessWorld<H> {
+        let instance = Arc::new(instance);
+        self.lock().push(Arc::clone(&instance));
+        HarnessWorld { worlds: self, instance }
+    }
+
+    fn next_over(&self) -> Option<Instance<H::Store>> {
+        let mut instances = self.lock();
+        let over = instances.iter().position(|instance| Arc::strong_count(instance) == 1)?;
+        Arc::into_inner(instances.swap_remove(over))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Instance<H::Store>>>> {
+        self.instances.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The world of one instance.
+pub(crate) struct HarnessWorld<H: StoreHarness> {
+    worlds: Arc<Worlds<H>>,
+    instance: Arc<Instance<H::Store>>,
+}
+
+#[async_trait]
+impl<H: StoreHarness> World for HarnessWorld<H> {
+    fn store(&self) -> Arc<dyn StateStore> {
+        Arc::clone(self.instance.store()) as Arc<dyn StateStore>
+    }
+
+    async fn peer(&self) -> Arc<dyn StateStore> {
+        Arc::new(self.worlds.harness.peer(&self.instance).await)
+    }
+
+    fn peers_max(&self) -> usize {
+        self.worlds.harness.peers_max()
+    }
+
+    fn child(&self) -> Option<Command> {
+        self.worlds.harness.child(&self.instance)
+    }
+
+    async fn fresh(&self) -> Box<dyn World> {
+        Box::new(Arc::clone(&self.worlds).fresh().await)
+    }
+
+    async fn reopen(self: Box<Self>) -> Box<dyn World> {
+        let Self { worlds, instance } = *self;
+        worlds.lock().retain(|other| !Arc::ptr_eq(other, &instance));
+        let Some(instance) = Arc::into_inner(instance) else {
+            panic!("an instance belongs to one world");
+        };
+        let instance = worlds.harness.reopen(instance).await;
+        Box::new(worlds.world(instance))
+    }
+}
