@@ -58,6 +58,11 @@ impl EventCursor {
         Self { incarnation: Some(incarnation), place }
     }
 
+    /// The life that it belongs to, if it names one, and the place in it. For stores whose backend looks at both.
+    pub fn parts(&self) -> (Option<Incarnation>, EventPlace) {
+        (self.incarnation, self.place)
+    }
+
     /// The place to go on after, if the cursor belongs to `incarnation`; none means it is gone. For stores.
     pub fn place_in(&self, incarnation: Incarnation) -> Option<EventPlace> {
         match self.incarnation {
