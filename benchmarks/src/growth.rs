@@ -169,9 +169,9 @@ async fn size(file: &Path) -> Result<u64, Failed> {
 /// The bytes of the transcript.
 async fn logical(runtime: &holdover::Runtime) -> Result<u64, Failed> {
     use holdover::core::ids::MessageSeq;
-    use holdover::core::store::MessageRange;
+    use holdover::core::store::{MessageRange, StateStoreExt};
     let key = holdover::SessionKey::new(holdover::TenantId::new("acme")?, holdover::SessionId::new("s0")?);
     let all = [MessageRange::new(MessageSeq(1), MessageSeq(u64::MAX))];
-    let messages = runtime.store().read_messages(&key, &all).await?;
+    let messages = runtime.store().read_all_messages(&key, &all).await?;
     Ok(messages.iter().map(|message| message.payload.len() as u64).sum())
 }

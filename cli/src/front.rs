@@ -96,8 +96,8 @@ impl Front {
         event: &Event,
     ) -> Result<Option<Message>, Failure> {
         let Event::Message { seq, .. } = event else { return Ok(None) };
-        let stored = self.store.read_messages(key, &[MessageRange::new(*seq, *seq)]).await?;
-        let read = stored.first().map(|stored| stored.payload.parse()).transpose();
+        let page = self.store.read_messages(key, &[MessageRange::new(*seq, *seq)]).await?;
+        let read = page.messages.first().map(|stored| stored.payload.parse()).transpose();
         read.map_err(|error| Failure::failed(format!("session {}: message {seq}: {error}", key.id)))
     }
 

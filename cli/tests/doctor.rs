@@ -139,6 +139,7 @@ fn a_stop_that_waits_and_a_state_of_a_newer_program_are_named() {
             kind: InterruptKind::Soft,
             reason: "enough".into(),
             at: Timestamp::from_ms(1_000),
+            incarnation: None,
         };
         store.request_interrupt(&key("s"), interrupt).await.expect("asked");
         let new = NewSession {

@@ -18,7 +18,7 @@ use crate::clock::ClockControl;
 use crate::failure::{CaseResult, Failure, want};
 use crate::fixture::{self, fresh_id, id, key, new_session, release_to};
 use crate::record::{History, Recorded};
-use crate::snapshot::{Snapshot, all_messages, all_pending, load, snapshot};
+use crate::snapshot::{PAGES_MAX, Snapshot, all_messages, all_pending, endless, load, snapshot};
 use crate::world::World;
 
 /// With fewer there is no race.
@@ -222,9 +222,24 @@ impl Bench {
         Ok(self.store.claim_due(self.due(count)).await?)
     }
 
+    /// Claims all that is due, as `like` asks: one call may bring only some of it, so it is repeated until
+    /// there is none.
+    pub(crate) async fn all_due(&self, like: &ClaimDue) -> CaseResult<Vec<Claim>> {
+        let mut all = Vec::new();
+        for _ in 0..PAGES_MAX {
+            let runs = self.due(like.runs.len()).runs;
+            let claims = self.store.claim_due(ClaimDue { runs, ..like.clone() }).await?;
+            if claims.is_empty() {
+                return Ok(all);
+            }
+            all.extend(claims);
+        }
+        Err(endless())
+    }
+
     /// The names of the sessions that are due, which are claimed by asking.
     pub(crate) async fn due_names(&self) -> CaseResult<Vec<String>> {
-        let claims = self.claim_due(100).await?;
+        let claims = self.all_due(&self.due(100)).await?;
         Ok(claims.iter().map(|claim| claim.fence.key.id.to_string()).collect())
     }
 

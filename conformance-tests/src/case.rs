@@ -45,6 +45,8 @@ pub enum Capability {
     Forks,
     /// It can remove by age.
     Retention,
+    /// `claim_due` and `purge` keep their order over all sessions, not within each partition alone.
+    DueOrder,
     /// The harness can start a program that opens the same data, to be killed.
     ChildProcess,
 }
@@ -55,6 +57,7 @@ impl fmt::Display for Capability {
             Self::ChangeHints => "change_hints",
             Self::Forks => "forks",
             Self::Retention => "retention",
+            Self::DueOrder => "due_order",
             Self::ChildProcess => "child_process",
         })
     }

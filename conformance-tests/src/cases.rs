@@ -9,6 +9,7 @@ mod cursor;
 mod data;
 mod delete;
 mod delta;
+mod error;
 mod event;
 mod fence;
 mod fork;
@@ -19,6 +20,7 @@ mod kill;
 mod lease;
 mod list;
 mod message;
+mod page;
 mod pending;
 mod prop;
 mod race;
@@ -32,7 +34,7 @@ mod tenant;
 
 use crate::case::Case;
 
-const LISTS: [&[Case]; 29] = [
+const LISTS: [&[Case]; 31] = [
     session::CASES,
     status::CASES,
     run::CASES,
@@ -55,9 +57,11 @@ const LISTS: [&[Case]; 29] = [
     retention::CASES,
     capability::CASES,
     list::CASES,
+    page::CASES,
     tenant::CASES,
     delete::CASES,
     data::CASES,
+    error::CASES,
     race::CASES,
     crash::CASES,
     kill::CASES,

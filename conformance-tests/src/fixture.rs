@@ -115,6 +115,7 @@ pub(crate) fn retention(remove: Remove) -> RetentionRule {
         unchanged_since: FAR,
         remove,
         limit: count(100),
+        after: None,
     }
 }
 
@@ -218,7 +219,13 @@ pub(crate) fn approval(name: &str) -> NewPending {
 
 /// A soft stop.
 pub(crate) fn soft(name: &str) -> Interrupt {
-    Interrupt { id: id(name), kind: InterruptKind::Soft, reason: "asked to".into(), at: Timestamp::EPOCH }
+    Interrupt {
+        id: id(name),
+        kind: InterruptKind::Soft,
+        reason: "asked to".into(),
+        at: Timestamp::EPOCH,
+        incarnation: None,
+    }
 }
 
 /// A hard stop.

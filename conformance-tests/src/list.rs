@@ -206,7 +206,7 @@ macro_rules! __each_conformance_case {
             }
             timer {
                 distributed not_claimable_before_due,
-                distributed claim_due_in_due_order_ties_by_id,
+                due_order claim_due_in_due_order_ties_by_id,
                 distributed fires_once_across_claimers,
                 distributed claimed_but_unacked_redelivers_after_lease,
                 durable set_with_commit_or_not_at_all,
@@ -284,6 +284,9 @@ macro_rules! __each_conformance_case {
                 retention by_status_and_tenant,
                 retention counts_from_the_last_change,
                 retention prune_is_resumable_and_batched,
+                due_order longest_unchanged_first,
+                retention a_walk_passes_what_has_nothing_to_lose_once,
+                retention goes_on_where_it_was_interrupted,
                 retention prune_keeps_latest_checkpoint_and_active,
                 retention refuses_a_status_that_is_no_rest,
                 retention beside_a_claim_never_half_a_session,
@@ -302,6 +305,11 @@ macro_rules! __each_conformance_case {
             }
             page {
                 core may_be_short_with_a_cursor_walk_is_complete,
+                core messages_end_at_their_bytes,
+                core a_row_of_its_own_size_is_a_page,
+                core inbox_ends_at_its_bytes,
+                core events_and_deltas_end_at_their_bytes,
+                core lists_end_at_their_bytes,
             }
             tenant {
                 core same_ids_do_not_collide,
@@ -317,7 +325,12 @@ macro_rules! __each_conformance_case {
                 core unknown_is_not_found,
                 distributed forced_then_late_commit_cannot_resurrect,
                 distributed recreate_same_id_ignores_stale_lease_and_submissions,
-                core a_repeat_of_the_creation_creates_anew,
+                distributed a_late_duplicate_of_the_creation_brings_nothing_back,
+                retention a_purged_session_is_not_brought_back,
+                distributed a_tombstone_stands_for_a_day,
+                durable survives_reopen,
+                distributed beside_a_repeat_of_the_creation,
+                distributed names_the_life_that_is_meant,
             }
             data {
                 core large_payload_1mib_and_16mib_or_typed_too_large,
@@ -335,6 +348,9 @@ macro_rules! __each_conformance_case {
                 core timestamps_keep_declared_resolution,
                 core labels_over_the_bounds_are_refused,
                 core errors_change_nothing,
+            }
+            error {
+                core names_the_operation_the_session_and_the_field,
             }
             race {
                 distributed op_pair_matrix,

@@ -48,6 +48,7 @@ macro_rules! __conformance_test {
     };
     (forks [forks $($rest:ident)*] $($test:tt)*) => { $crate::__conformance_test! { @run $($test)* } };
     (retention [retention $($rest:ident)*] $($test:tt)*) => { $crate::__conformance_test! { @run $($test)* } };
+    (due_order [due_order $($rest:ident)*] $($test:tt)*) => { $crate::__conformance_test! { @run $($test)* } };
     (child_process [child_process $($rest:ident)*] $($test:tt)*) => {
         $crate::__conformance_test! { @run $($test)* }
     };
@@ -71,6 +72,9 @@ macro_rules! __conformance_test {
     };
     (retention [] $($test:tt)*) => {
         $crate::__conformance_test! { @ignore "retention is not claimed", $($test)* }
+    };
+    (due_order [] $($test:tt)*) => {
+        $crate::__conformance_test! { @ignore "due_order is not claimed", $($test)* }
     };
     (child_process [] $($test:tt)*) => {
         $crate::__conformance_test! { @ignore "child_process is not claimed", $($test)* }

@@ -122,7 +122,6 @@ pub(crate) enum Stage {
     Running,
 }
 
-const INCARNATION: Incarnation = Incarnation(Uuid::from_u128(7));
 /// The version of the first checkpoint.
 const CHECKPOINT: CheckpointId = CheckpointId(3);
 
@@ -140,12 +139,23 @@ pub(crate) struct Ask {
 pub(crate) struct Scene {
     tenant: TenantId,
     lease: Duration,
+    /// Which life of its session it plays in.
+    life: u128,
 }
 
 impl Scene {
     /// A scene in which nothing has happened. Leases are `lease` long.
     pub(crate) fn new(lease: Duration) -> Self {
-        Self { tenant: fresh_id("scene"), lease }
+        Self { tenant: fresh_id("scene"), lease, life: 7 }
+    }
+
+    /// The same scene in the next life of its session.
+    pub(crate) fn next_life(&self) -> Self {
+        Self { life: self.life + 1, ..self.clone() }
+    }
+
+    fn incarnation(&self) -> Incarnation {
+        Incarnation(Uuid::from_u128(self.life))
     }
 
     /// The session that all operations are on.
@@ -159,12 +169,12 @@ impl Scene {
 
     /// The fence of the run that holds the session on [`Stage::Running`].
     fn fence(&self) -> Fence {
-        Fence { key: self.target(), incarnation: INCARNATION, epoch: Epoch(1) }
+        Fence { key: self.target(), incarnation: self.incarnation(), epoch: Epoch(1) }
     }
 
     fn new_session(&self) -> NewSession {
-        let (key, operation) = (self.target(), id("create"));
-        NewSession { key, incarnation: INCARNATION, operation, ..new_session("target") }
+        let (key, operation) = (self.target(), id(&format!("create-{}", self.life)));
+        NewSession { key, incarnation: self.incarnation(), operation, ..new_session("target") }
     }
 
     /// Sets the stage.
@@ -224,7 +234,7 @@ impl Scene {
             Op::ClaimDue => self.shown(&store.claim_due(self.claim_due(ask)).await?),
             Op::CompareAndSet => {
                 let to = SessionStatus::Suspended;
-                let cas = StatusCas { expected_version: Version(4), to, items: carried() };
+                let cas = StatusCas { incarnation: None, expected_version: Version(4), to, items: carried() };
                 self.shown(&store.compare_and_set_status(&target, cas).await?)
             }
             Op::Renew => self.shown(&store.renew_lease(&fence, ask.lease * 2).await?),
@@ -269,7 +279,7 @@ impl Scene {
             incarnation: Incarnation(Uuid::from_u128(ask.tag.bytes().map(u128::from).sum())),
             operation: id(&format!("fork-{}", ask.tag)),
             messages: vec![bytes(ask.tag)],
-            ..new_fork(INCARNATION, "forked")
+            ..new_fork(self.incarnation(), "forked")
         }
     }
 

@@ -1,7 +1,7 @@
 //! A client that follows a session: it keeps the text of its cursor, and what it shows.
 
 use holdover_core::ids::SessionKey;
-use holdover_core::store::{EventCursor, EventPage, StateStore, StreamId};
+use holdover_core::store::{EventCursor, EventPage, StateStore, StoreError, StreamId};
 
 use crate::bench::Handle;
 use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
@@ -20,14 +20,69 @@ pub(crate) struct Read {
     pub(crate) more: bool,
 }
 
-/// Reads the page after `cursor`. Fails if it is longer than its limit, or has a gap.
+/// Reads what comes after `cursor`, up to `limit` rows, over as many pages as that takes. As one page.
+pub(crate) async fn up_to(
+    store: &Handle,
+    key: &SessionKey,
+    cursor: &EventCursor,
+    limit: u32,
+) -> Result<EventPage, StoreError> {
+    let mut shown = store.read_events(key, cursor, limit).await?;
+    let mut left = limit.saturating_sub(rows(&shown));
+    while let EventPage::Events { next, more: true, .. } = &shown {
+        if left == 0 {
+            break;
+        }
+        let page = store.read_events(key, next, left).await?;
+        let read = rows(&page);
+        shown = joined(shown, page);
+        left = left.saturating_sub(read);
+        if read == 0 {
+            break;
+        }
+    }
+    Ok(shown)
+}
+
+fn rows(page: &EventPage) -> u32 {
+    match page {
+        EventPage::Events { events, stream, .. } => {
+            let rows = events.len() + stream.as_ref().map_or(0, |page| page.deltas.len());
+            u32::try_from(rows).unwrap_or(u32::MAX)
+        }
+        EventPage::Gone | EventPage::NotFound => 0,
+    }
+}
+
+/// The rows of a page and of the one after it.
+fn joined(before: EventPage, page: EventPage) -> EventPage {
+    match (before, page) {
+        (
+            EventPage::Events { events: mut all, stream: shown, .. },
+            EventPage::Events { events, stream, next, more },
+        ) => {
+            all.extend(events);
+            let stream = match (shown, stream) {
+                (Some(mut shown), Some(page)) if shown.stream == page.stream => {
+                    shown.deltas.extend(page.deltas);
+                    Some(shown)
+                }
+                (_, page) => page,
+            };
+            EventPage::Events { events: all, stream, next, more }
+        }
+        (EventPage::Events { .. } | EventPage::Gone | EventPage::NotFound, page) => page,
+    }
+}
+
+/// Reads up to `limit` rows after `cursor`. Fails if there are more.
 pub(crate) async fn read(
     store: &Handle,
     key: &SessionKey,
     cursor: &EventCursor,
     limit: u32,
 ) -> CaseResult<Read> {
-    let page = store.read_events(key, cursor, limit).await?;
+    let page = up_to(store, key, cursor, limit).await?;
     let (events, stream, next, more) = want!(page, EventPage::Events { events, stream, next, more } =>
         (events, stream, next, more));
     let rows = events.len() + stream.as_ref().map_or(0, |page| page.deltas.len());

@@ -10,10 +10,10 @@ use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
     CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
-    EventPage, ForkOutcome, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome,
-    MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall, PendingQuery, PurgeReport,
-    RetentionRule, RunRecord, Session, SessionQuery, SessionSummary, StageOutcome, Staging, StateStore,
-    StatusCas, StoreError, StoredItem, StoredMessage, Watch,
+    EventPage, ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome,
+    MessagePage, MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall, PendingQuery,
+    PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary, StageOutcome, Staging,
+    StateStore, StatusCas, StoreError, Watch,
 };
 
 use crate::latency::Latencies;
@@ -194,8 +194,12 @@ impl<S: StateStore> StateStore for Recorded<S> {
         asked.answer(self.inner.list_sessions(query).await)
     }
 
-    async fn delete_session(&self, key: &SessionKey, deletion: Deletion) -> Result<DeleteOutcome, StoreError> {
-        let asked = asked!(self, "delete_session", key, mode);
+    async fn delete_session(
+        &self,
+        key: &SessionKey,
+        deletion: Deletion,
+    ) -> Result<DeleteOutcome, StoreError> {
+        let asked = asked!(self, "delete_session", key, &deletion);
         asked.answer(self.inner.delete_session(key, deletion).await)
     }
 
@@ -260,7 +264,7 @@ impl<S: StateStore> StateStore for Recorded<S> {
         &self,
         key: &SessionKey,
         ranges: &[MessageRange],
-    ) -> Result<Vec<StoredMessage>, StoreError> {
+    ) -> Result<MessagePage, StoreError> {
         let asked = asked!(self, "read_messages", key, ranges);
         asked.answer(self.inner.read_messages(key, ranges).await)
     }
@@ -270,7 +274,7 @@ impl<S: StateStore> StateStore for Recorded<S> {
         key: &SessionKey,
         after: InboxSeq,
         limit: u32,
-    ) -> Result<Vec<StoredItem>, StoreError> {
+    ) -> Result<InboxPage, StoreError> {
         let asked = asked!(self, "read_inbox", key, after, limit);
         asked.answer(self.inner.read_inbox(key, after, limit).await)
     }

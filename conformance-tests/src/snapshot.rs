@@ -3,12 +3,12 @@
 use holdover_core::ids::{InboxSeq, MessageSeq, SessionKey};
 use holdover_core::store::{
     Checkpoint, CheckpointQuery, DeltaPage, EventCursor, EventPage, INBOX_PAGE, MessageRange, PAGE_ROWS_MAX,
-    PageRequest, PendingCall, PendingQuery, RunRecord, Session, StateStore, StoredEvent, StoredItem,
-    StoredMessage,
+    PageRequest, PendingCall, PendingQuery, RunRecord, Session, SessionQuery, SessionSummary, StateStore,
+    StoredEvent, StoredItem, StoredMessage,
 };
 
 use crate::bench::Handle;
-use crate::failure::{CaseResult, Failure, want};
+use crate::failure::{CaseResult, Failure, ensure, want};
 
 /// All that can be read of one session.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -58,8 +58,30 @@ pub(crate) async fn snapshot(store: &Handle, key: &SessionKey) -> CaseResult<Sna
 }
 
 pub(crate) async fn all_messages(store: &Handle, key: &SessionKey) -> CaseResult<Vec<StoredMessage>> {
-    let all = MessageRange::new(MessageSeq(1), MessageSeq(1_000_000));
-    Ok(store.read_messages(key, &[all]).await?)
+    walk_messages(store, key, &[MessageRange::new(MessageSeq(1), MessageSeq(1_000_000))]).await
+}
+
+/// Every message of the ranges. Fails if a page without a message is not the last.
+pub(crate) async fn walk_messages(
+    store: &Handle,
+    key: &SessionKey,
+    ranges: &[MessageRange],
+) -> CaseResult<Vec<StoredMessage>> {
+    let mut all = Vec::new();
+    let mut rest = ranges.to_vec();
+    for _ in 0..PAGES_MAX {
+        let page = store.read_messages(key, &rest).await?;
+        ensure!(
+            page.rest.is_empty() || !page.messages.is_empty(),
+            "expected a message on a page that goes on\n    found {page:?}"
+        );
+        all.extend(page.messages);
+        rest = page.rest;
+        if rest.is_empty() {
+            return Ok(all);
+        }
+    }
+    Err(endless())
 }
 
 pub(crate) async fn all_events(store: &Handle, key: &SessionKey) -> CaseResult<Vec<StoredEvent>> {
@@ -96,8 +118,15 @@ pub(crate) async fn all_shown(
 
 /// Every checkpoint, newest first.
 pub(crate) async fn all_checkpoints(store: &Handle, key: &SessionKey) -> CaseResult<Vec<Checkpoint>> {
+    walk_checkpoints(store, CheckpointQuery::all(key.clone())).await
+}
+
+/// Every page of a list of checkpoints.
+pub(crate) async fn walk_checkpoints(
+    store: &Handle,
+    mut query: CheckpointQuery,
+) -> CaseResult<Vec<Checkpoint>> {
     let mut all = Vec::new();
-    let mut query = CheckpointQuery::all(key.clone());
     for _ in 0..PAGES_MAX {
         let page = store.list_checkpoints(&query).await?;
         all.extend(page.items);
@@ -110,14 +139,28 @@ pub(crate) async fn all_checkpoints(store: &Handle, key: &SessionKey) -> CaseRes
 }
 
 pub(crate) async fn all_items(store: &Handle, key: &SessionKey) -> CaseResult<Vec<StoredItem>> {
-    let mut all: Vec<StoredItem> = Vec::new();
+    walk_items(store, key, InboxSeq(0), INBOX_PAGE).await
+}
+
+/// What is not consumed after `after`, by pages of `limit`. Fails if a page is longer than its limit, or if
+/// one without an item is not the last.
+pub(crate) async fn walk_items(
+    store: &Handle,
+    key: &SessionKey,
+    mut after: InboxSeq,
+    limit: u32,
+) -> CaseResult<Vec<StoredItem>> {
+    let mut all = Vec::new();
     for _ in 0..PAGES_MAX {
-        let after = all.last().map_or(InboxSeq(0), |last| last.seq);
-        let page = store.read_inbox(key, after, INBOX_PAGE).await?;
-        if page.is_empty() {
-            return Ok(all);
+        let page = store.read_inbox(key, after, limit).await?;
+        let rows = page.items.len();
+        ensure!(rows <= limit as usize, "expected at most {limit} items\n    found {rows}");
+        ensure!(page.next.is_none() || rows > 0, "expected an item on a page that goes on\n    found none");
+        all.extend(page.items);
+        match page.next {
+            Some(next) => after = next,
+            None => return Ok(all),
         }
-        all.extend(page);
     }
     Err(endless())
 }
@@ -139,6 +182,25 @@ pub(crate) async fn all_runs(store: &Handle, key: &SessionKey) -> CaseResult<Vec
 pub(crate) async fn all_pending(store: &Handle, key: &SessionKey) -> CaseResult<Vec<PendingCall>> {
     let query = PendingQuery { session: Some(key.id.clone()), ..PendingQuery::all(key.tenant.clone()) };
     walk_pending(store, query).await
+}
+
+/// Every page of a list of sessions. Fails if one is longer than its limit.
+pub(crate) async fn walk_sessions(
+    store: &Handle,
+    mut query: SessionQuery,
+) -> CaseResult<Vec<SessionSummary>> {
+    let most = query.page.rows() as usize;
+    let mut all = Vec::new();
+    for _ in 0..PAGES_MAX {
+        let page = store.list_sessions(&query).await?;
+        ensure!(page.items.len() <= most, "expected at most {most} rows\n    found {}", page.items.len());
+        all.extend(page.items);
+        match page.next {
+            Some(next) => query.page.after = Some(next),
+            None => return Ok(all),
+        }
+    }
+    Err(endless())
 }
 
 /// Every page of a list of pending calls.

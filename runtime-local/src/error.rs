@@ -13,7 +13,7 @@ use holdover_core::time::Timestamp;
 /// What goes wrong for whoever asks the runtime.
 #[derive(Debug, thiserror::Error)]
 pub enum RuntimeError {
-    /// There is no such session.
+    /// There is no such session, or it was deleted meanwhile.
     #[error("session {key}: there is no such session")]
     NotFound {
         /// Which.

@@ -21,5 +21,5 @@ pub use lifecycle::{check_create, create, delete, load};
 pub use list::{list_checkpoints, list_pending, list_runs, list_sessions};
 pub use ownership::{claim, claim_due, compare_and_set, renew};
 pub use read::{read_events, read_inbox, read_messages};
-pub use retention::purge;
+pub use retention::{check_purge, purge};
 pub use staging::{check_staging, stage};

@@ -257,6 +257,7 @@ impl StateStore for MemoryStore {
     }
 
     async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError> {
-        self.run_on_all(|data, now| ops::purge(&mut data.sessions, &mut data.tombstones, rule, now))
+        ops::check_purge(rule)?;
+        Ok(self.run_on_all(|data, now| ops::purge(&mut data.sessions, &mut data.tombstones, rule, now)))
     }
 }

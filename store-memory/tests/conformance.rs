@@ -3,4 +3,4 @@
 use holdover_conformance_tests::conformance_tests;
 use holdover_conformance_tests::reference::MemoryHarness;
 
-conformance_tests!(MemoryHarness::new(), claims: [core, distributed, change_hints, forks, retention]);
+conformance_tests!(MemoryHarness::new(), claims: [core, distributed, change_hints, forks, retention, due_order]);

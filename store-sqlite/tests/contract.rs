@@ -76,7 +76,7 @@ async fn a_turn_with_a_parked_call_reads_back_as_it_was_written() {
     assert_eq!(session.state, Some(Payload::new("state \0 1e400")));
     assert_eq!(session.staged, Staged::default());
     assert_eq!((session.unread, session.alarm), (0, Some(Timestamp::from_ms(5_000))));
-    assert!(store.read_inbox(&key, InboxSeq(0), 9).await.unwrap().is_empty());
+    assert!(store.read_inbox(&key, InboxSeq(0), 9).await.unwrap().items.is_empty());
 
     let listed = store.list_pending(&PendingQuery::all(key.tenant.clone())).await.unwrap();
     assert_eq!(listed.items.len(), 1);
@@ -204,6 +204,7 @@ async fn an_interrupted_session_is_due_in_every_queue_and_for_every_format() {
         kind: InterruptKind::Soft,
         reason: "enough \0".into(),
         at: Timestamp::from_ms(7),
+        incarnation: Some(claim.fence.incarnation),
     };
     let asked = store.request_interrupt(&claim.fence.key, interrupt.clone()).await.unwrap();
     assert_eq!(asked, InterruptOutcome::Requested);

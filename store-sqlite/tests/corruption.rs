@@ -34,7 +34,10 @@ async fn a_corrupt_payload_is_isolated() {
     let key = &bad.fence.key;
     let range = |from, to| [MessageRange::new(MessageSeq(from), MessageSeq(to))];
     corrupt(store.read_messages(key, &range(1, 2)).await, key, "payload");
-    assert_eq!(store.read_messages(key, &range(2, 2)).await.unwrap()[0].payload, Payload::new("second"));
+    assert_eq!(
+        store.read_messages(key, &range(2, 2)).await.unwrap().messages[0].payload,
+        Payload::new("second")
+    );
     assert_eq!(messages(&store, &good.fence.key).await, ["first", "second"]);
     assert!(store.load_session(key).await.unwrap().is_some());
     let more = saying("c3", "third");

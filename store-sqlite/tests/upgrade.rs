@@ -12,7 +12,7 @@ use holdover_core::time::Timestamp;
 use support::*;
 
 /// What leads from the newest schema back to schema 1.
-const BACK_TO_1: &str = "ALTER TABLE event DROP COLUMN sizes; DROP INDEX session_resting; DROP TABLE delta; DROP TABLE checkpoint; \
+const BACK_TO_1: &str = "DROP TABLE tombstone; ALTER TABLE event DROP COLUMN sizes; DROP INDEX session_resting; DROP TABLE delta; DROP TABLE checkpoint; \
      ALTER TABLE session DROP COLUMN stream_run; ALTER TABLE session DROP COLUMN stream_number; \
      ALTER TABLE session DROP COLUMN stream_last; ALTER TABLE session DROP COLUMN stream_open; \
      PRAGMA user_version = 1";
@@ -96,6 +96,8 @@ async fn a_file_of_schema_1_is_brought_up_to_date_and_loses_nothing() {
         unchanged_since: Timestamp::from_ms(i64::MAX),
         remove: Remove::Sessions,
         limit: NonZeroU32::MAX,
+        after: None,
     };
     assert_eq!(store.purge(&rule).await.unwrap().sessions, 2);
+    assert_eq!(store.create_session(new_session(&key("s"))).await.unwrap(), CreateOutcome::Deleted);
 }

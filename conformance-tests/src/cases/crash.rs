@@ -122,7 +122,7 @@ fn neither(before: &str, after: &str, found: CaseResult<String>) -> Failure {
 async fn goes_on(bench: &Bench, peer: &Handle, scene: &Scene, op: Op) -> CaseResult {
     bench.advance(bench.lease() * 3).await;
     if [Op::Delete, Op::Purge].contains(&op) {
-        scene.prepare(bench, Stage::Failed).await?;
+        scene.next_life().prepare(bench, Stage::Failed).await?;
     }
     let target = scene.target();
     let work = async {

@@ -1,18 +1,20 @@
 //! Deleting a session, and creating it again.
 
-use holdover_core::ids::{Epoch, InboxSeq, Version};
+use holdover_core::ids::{Epoch, InboxSeq, Incarnation, Version};
 use holdover_core::store::{
-    ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, NewSession, PendingQuery,
-    SessionQuery, SessionStatus, StateStore,
+    CasOutcome, Claim, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion,
+    Interrupt, InterruptOutcome, NewSession, PendingQuery, Remove, Session, SessionQuery, SessionStatus,
+    Start, StateStore, StatusCas, TOMBSTONE_STANDS,
 };
 
-use crate::bench::{Bench, nobody};
+use crate::bench::{Bench, nobody, race};
 use crate::case::cases;
-use crate::failure::{CaseResult, ensure_eq, want};
+use crate::failure::{CaseResult, ensure, ensure_eq, want};
 use crate::fixture::{
-    TENANT, abort, approval, commit, events, id, inline, message, new_session, result, staging, state,
+    TENANT, abort, approval, commit, events, fresh_id, fresh_incarnation, id, inline, key, message,
+    new_session, result, retention, soft, staging, state,
 };
-use crate::snapshot::{snapshot, walk_pending};
+use crate::snapshot::{snapshot, walk_pending, walk_sessions};
 
 cases! {
     delete.removes_every_row_of_session: Core Sequential,
@@ -22,7 +24,7 @@ cases! {
     delete.running_session_rejected_unless_forced: Core Property,
         "an active session is deleted only by force, any other at once",
         "a run would lose its session without having been asked to stop",
-        "Deletion::UNLESS_ACTIVE: an active session is kept";
+        "DeleteMode::UnlessActive: an active session is kept";
     delete.unknown_is_not_found: Core Sequential,
         "deleting nobody's session is told so",
         "a caller that repeats must not take it for an error",
@@ -35,14 +37,34 @@ cases! {
         "a session created again is not held by the old lease, and knows none of the old keys",
         "a new conversation would wait for a dead worker, or swallow its first message",
         "Incarnation: drawn at random, so that deleting and creating again revives no old fence";
-    delete.a_repeat_of_the_creation_creates_anew: Core Sequential,
-        "the operation that created a deleted session creates it again",
-        "its memory would be a row that deletion left behind",
-        "delete_session: removes every row of a session";
+    delete.a_late_duplicate_of_the_creation_brings_nothing_back: Distributed Property,
+        "a creation that is repeated after its session was deleted, under its operation or its incarnation, answers Deleted",
+        "the next run would have the fence of a dead one, whose late commit would be taken for its own",
+        "Tombstone: a creation that names its incarnation or operation answers Deleted and changes nothing (INV-22, INV-23)";
+    delete.a_purged_session_is_not_brought_back: Distributed Sequential needs Retention,
+        "what retention removed is brought back by no late duplicate either",
+        "a nightly sweep would open the door that a deletion has closed",
+        "Remove::Sessions: a Tombstone is left";
+    delete.a_tombstone_stands_for_a_day: Distributed Time,
+        "a tombstone stands for a day, however many sessions are deleted meanwhile",
+        "a request that was stuck for an hour would revive a dead fence",
+        "TOMBSTONE_STANDS: how long a tombstone stands at least, by the store's clock";
+    delete.survives_reopen: Durable Sequential,
+        "a late duplicate brings nothing back after the store was closed and opened",
+        "the first restart would forget what was deleted",
+        "Tombstone: left in the write that removes the session";
+    delete.beside_a_repeat_of_the_creation: Distributed Concurrent,
+        "of a deletion and a repeat of the creation at one instant no order brings the session back",
+        "a retry that crosses a deletion would undo it",
+        "create_session: the session, or Deleted; nothing in between";
+    delete.names_the_life_that_is_meant: Distributed Property,
+        "a deletion, an interrupt or a move that names another life finds nothing and changes nothing",
+        "what was meant for a conversation that is gone would hit the one that took its name",
+        "Deletion::incarnation, Interrupt::incarnation, StatusCas::incarnation: another answers NotFound";
 }
 
 /// A running session with something in every table.
-async fn full(t: &Bench) -> CaseResult<holdover_core::store::Claim> {
+async fn full(t: &Bench) -> CaseResult<Claim> {
     let claim = t.running("s").await?;
     t.deliver(&claim.fence.key, message("waiting")).await?;
     let mut staged = staging([("call", "result")]);
@@ -68,8 +90,8 @@ async fn removes_every_row_of_session(t: Bench) -> CaseResult {
     ensure_eq!(t.store.delete_session(key, Deletion::FORCE).await?, DeleteOutcome::Deleted, "the answer");
     let gone = t.snapshot(key).await?;
     ensure_eq!((gone.session, gone.pending.len()), (None, 0), "the session and its pending calls");
-    let listed = t.store.list_sessions(&SessionQuery::all(id(TENANT))).await?;
-    ensure_eq!(listed.items, [], "the list of sessions");
+    let listed = walk_sessions(&t.store, SessionQuery::all(id(TENANT))).await?;
+    ensure_eq!(listed, [], "the list of sessions");
     let pending = walk_pending(&t.store, PendingQuery::all(id(TENANT))).await?;
     ensure_eq!(pending, [], "the list of pending calls");
 
@@ -164,13 +186,163 @@ async fn recreate_same_id_ignores_stale_lease_and_submissions(t: Bench) -> CaseR
     Ok(())
 }
 
-async fn a_repeat_of_the_creation_creates_anew(t: Bench) -> CaseResult {
-    let new = NewSession { items: vec![message("m")], ..new_session("s") };
-    let first = t.store.create_session(new.clone()).await?;
+/// Late duplicates of the creation of a deleted session: as it was, under its operation, in its
+/// incarnation.
+fn late(new: &NewSession) -> [(&'static str, NewSession); 3] {
+    [
+        ("as it was", new.clone()),
+        ("under its operation", NewSession { incarnation: fresh_incarnation(), ..new.clone() }),
+        ("in its incarnation", NewSession { operation: fresh_id("create"), ..new.clone() }),
+    ]
+}
+
+/// Repeats the creation of a deleted session in every way, then uses its key for another.
+async fn stays_gone(t: &Bench, new: &NewSession, dead: &Claim) -> CaseResult {
+    for (how, late) in late(new) {
+        let begun = NewSession { start: Start::Claimed(t.claim_one()), ..late.clone() };
+        for late in [late, begun] {
+            ensure_eq!(t.store.create_session(late).await?, CreateOutcome::Deleted, "the creation {how}");
+            ensure_eq!(t.store.load_session(&new.key).await?, None, "the session after the creation {how}");
+        }
+    }
+    let other = NewSession { incarnation: fresh_incarnation(), operation: fresh_id("create"), ..new.clone() };
+    want!(t.store.create_session(other.clone()).await?, CreateOutcome::Created { .. });
     let claim = t.claim(&new.key).await?;
-    t.release(&claim.fence, SessionStatus::Idle).await?;
-    t.store.delete_session(&new.key, Deletion::UNLESS_ACTIVE).await?;
-    ensure_eq!(t.store.create_session(new.clone()).await?, first, "the creation repeated");
-    ensure_eq!(t.load(&new.key).await?.unread, 1, "unread");
+    ensure_eq!(claim.fence.epoch, dead.fence.epoch, "the epoch, which begins anew");
+    let before = t.snapshot(&new.key).await?;
+    for (how, late) in late(new) {
+        ensure_eq!(t.store.create_session(late).await?, CreateOutcome::Deleted, "beside another, {how}");
+    }
+    let stale = Commit { messages: inline(["late"]), ..commit() };
+    want!(t.try_commit(&dead.fence, stale).await?, CommitOutcome::StaleFence { .. });
+    ensure_eq!(t.snapshot(&new.key).await?, before, "the session that has the key now");
     Ok(())
+}
+
+async fn a_late_duplicate_of_the_creation_brings_nothing_back(t: Bench) -> CaseResult {
+    for (name, deletion) in [("forced", Deletion::FORCE), ("asked", Deletion::UNLESS_ACTIVE)] {
+        let new = NewSession { items: vec![message("m")], ..new_session(name) };
+        t.store.create_session(new.clone()).await?;
+        let dead = t.claim(&new.key).await?;
+        if deletion == Deletion::UNLESS_ACTIVE {
+            t.release(&dead.fence, SessionStatus::Idle).await?;
+        }
+        t.store.delete_session(&new.key, deletion).await?;
+        stays_gone(&t, &new, &dead).await?;
+        // Its successor is deleted too: both are remembered.
+        t.store.delete_session(&new.key, Deletion::FORCE).await?;
+        stays_gone(&t, &new, &dead).await?;
+    }
+    Ok(())
+}
+
+async fn a_purged_session_is_not_brought_back(t: Bench) -> CaseResult {
+    let new = new_session("s");
+    t.store.create_session(new.clone()).await?;
+    let dead = t.claim(&new.key).await?;
+    t.release(&dead.fence, SessionStatus::Idle).await?;
+    t.store.purge(&retention(Remove::Sessions)).await?;
+    ensure_eq!(t.store.load_session(&new.key).await?, None, "the session");
+    stays_gone(&t, &new, &dead).await
+}
+
+async fn a_tombstone_stands_for_a_day(t: Bench) -> CaseResult {
+    let new = new_session("s");
+    t.store.create_session(new.clone()).await?;
+    let dead = t.claim(&new.key).await?;
+    t.store.delete_session(&new.key, Deletion::FORCE).await?;
+    for half in 0..2 {
+        for number in 0..20 {
+            let other = t.create(&format!("other-{half}-{number}")).await?;
+            t.store.delete_session(&other, Deletion::FORCE).await?;
+        }
+        // Where time cannot be moved nobody waits for a day.
+        if t.moves_time() {
+            t.advance(TOMBSTONE_STANDS / 2).await;
+        }
+    }
+    t.create("after").await?;
+    t.store.delete_session(&key("after"), Deletion::FORCE).await?;
+    stays_gone(&t, &new, &dead).await
+}
+
+async fn survives_reopen(t: Bench) -> CaseResult {
+    let new = new_session("s");
+    t.store.create_session(new.clone()).await?;
+    let dead = t.claim(&new.key).await?;
+    t.store.delete_session(&new.key, Deletion::FORCE).await?;
+    let t = t.reopen().await;
+    stays_gone(&t, &new, &dead).await
+}
+
+async fn beside_a_repeat_of_the_creation(t: Bench) -> CaseResult {
+    const ROUNDS: usize = 25;
+    let peers = t.peers(2).await;
+    for round in 0..ROUNDS {
+        let new = new_session(&format!("s{round}"));
+        t.store.create_session(new.clone()).await?;
+        let repeats = race(peers.clone(), |index, peer| {
+            let new = new.clone();
+            Box::pin(async move {
+                if index == 0 {
+                    peer.delete_session(&new.key, Deletion::FORCE).await?;
+                    return Ok(None);
+                }
+                Ok(Some(peer.create_session(new).await?))
+            })
+        })
+        .await?;
+        for repeat in repeats.into_iter().flatten() {
+            ensure!(
+                matches!(repeat, CreateOutcome::Created { claim: None, .. } | CreateOutcome::Deleted),
+                "expected it created before, or deleted\n    found {repeat:?}"
+            );
+        }
+        ensure_eq!(t.store.load_session(&new.key).await?, None, "the session of round {round}");
+        ensure_eq!(
+            t.store.create_session(new).await?,
+            CreateOutcome::Deleted,
+            "a repeat after round {round}"
+        );
+    }
+    Ok(())
+}
+
+async fn names_the_life_that_is_meant(t: Bench) -> CaseResult {
+    let old = t.create("s").await?;
+    let other = t.load(&old).await?.incarnation;
+    t.store.delete_session(&old, Deletion::FORCE).await?;
+    let key = t.left_as("s", SessionStatus::Failed).await?;
+    let session = t.load(&key).await?;
+    let before = t.snapshot(&key).await?;
+    for life in [other, fresh_incarnation()] {
+        for deletion in [Deletion::UNLESS_ACTIVE, Deletion::FORCE] {
+            let answer = t.store.delete_session(&key, deletion.of(life)).await?;
+            ensure_eq!(answer, DeleteOutcome::NotFound, "a deletion of another life");
+        }
+        for stop in [soft("soft"), abort("abort")] {
+            let answer =
+                t.store.request_interrupt(&key, Interrupt { incarnation: Some(life), ..stop }).await?;
+            ensure_eq!(answer, InterruptOutcome::NotFound, "an interrupt of another life");
+        }
+        let answer = t.store.compare_and_set_status(&key, requeue(life, &session)).await?;
+        ensure_eq!(answer, CasOutcome::NotFound, "a move of another life");
+        ensure_eq!(t.snapshot(&key).await?, before, "the session");
+    }
+    let own = session.incarnation;
+    let moved = t.store.compare_and_set_status(&key, requeue(own, &session)).await?;
+    want!(moved, CasOutcome::Moved { .. });
+    t.interrupt(&key, Interrupt { incarnation: Some(own), ..soft("soft") }).await?;
+    let deleted = t.store.delete_session(&key, Deletion::UNLESS_ACTIVE.of(own)).await?;
+    ensure_eq!(deleted, DeleteOutcome::Deleted, "a deletion of this life");
+    Ok(())
+}
+
+fn requeue(life: Incarnation, session: &Session) -> StatusCas {
+    StatusCas {
+        incarnation: Some(life),
+        expected_version: session.version,
+        to: SessionStatus::Suspended,
+        items: vec![message("m")],
+    }
 }

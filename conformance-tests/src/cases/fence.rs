@@ -142,7 +142,7 @@ async fn no_way_around_the_fence(t: &Bench, fence: &Fence, version: Version) -> 
     want!(t.store.claim_session(&fence.key, t.claim_one()).await?, ClaimOutcome::Held { .. });
     ensure_eq!(t.due_names().await?, Vec::<String>::new(), "what is due");
     for to in SessionStatus::ALL {
-        let cas = StatusCas { expected_version: version, to, items: vec![message("m")] };
+        let cas = StatusCas { incarnation: None, expected_version: version, to, items: vec![message("m")] };
         let answer = t.store.compare_and_set_status(&fence.key, cas).await?;
         want!(answer, CasOutcome::NotAllowed { .. });
     }
@@ -178,14 +178,26 @@ async fn repeat_of_commit_under_old_fence_answers_stale_yes_no_unknown(t: Bench)
 
 async fn yes_no_unknown(t: Bench, restart: Restart) -> CaseResult {
     let old = t.running("s").await?;
-    let (applied, never) = (full(), commit());
-    t.commit(&old.fence, applied.clone()).await?;
+    let first = Commit { expected_version: Some(old.session.version), ..commit() };
+    let second = t.commit(&old.fence, first.clone()).await?.version;
+    let applied = full();
+    let third = t.commit(&old.fence, applied.clone()).await?.version;
+    // Decided on what the newest commit made, it can only come after it.
+    let never = Commit { expected_version: Some(third), ..commit() };
+    let lost = [
+        ("an earlier one", first),
+        ("one that was decided on an earlier version", Commit { expected_version: Some(second), ..commit() }),
+        ("one that names no version", commit()),
+    ];
     let t = t.after(restart).await;
     let new = t.take_over(&old.fence.key).await?;
     let stale = |applied| CommitOutcome::StaleFence { applied };
     let before = t.snapshot(&old.fence.key).await?;
     ensure_eq!(t.try_commit(&old.fence, applied.clone()).await?, stale(Applied::Yes), "what was applied");
     ensure_eq!(t.try_commit(&old.fence, never.clone()).await?, stale(Applied::No), "what was not");
+    for (what, lost) in lost {
+        ensure_eq!(t.try_commit(&old.fence, lost).await?, stale(Applied::Unknown), "{what}");
+    }
     ensure_eq!(t.snapshot(&old.fence.key).await?, before, "the session after the repeats");
     t.commit(&new.fence, commit()).await?;
     let t = t.after(restart).await;

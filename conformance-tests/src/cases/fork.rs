@@ -15,7 +15,7 @@ use crate::fixture::{
     TENANT, answer, approval, bytes, checkpoint, commit, count, deltas, events, fresh_incarnation, id,
     inline, key, key_of, message, new_fork, result, retention, staging, texts,
 };
-use crate::snapshot::{Snapshot, all_checkpoints};
+use crate::snapshot::{Snapshot, all_checkpoints, walk_sessions};
 
 cases! {
     fork.copies_prefix_and_is_isolated: Core Sequential needs Forks,
@@ -204,7 +204,7 @@ async fn begins_as_it_is_told(t: Bench) -> CaseResult {
         let source = t.load(&claim.fence.key).await?;
         ensure!(session.created_at > source.created_at, "expected an instant of its own");
         let labelled = SessionQuery { labels: session.labels, ..SessionQuery::all(id(TENANT)) };
-        let listed = t.store.list_sessions(&labelled).await?.items;
+        let listed = walk_sessions(&t.store, labelled).await?;
         ensure_eq!(
             listed.iter().map(|row| &row.key).collect::<Vec<_>>(),
             [&bare.key],

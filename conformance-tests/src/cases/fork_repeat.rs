@@ -79,9 +79,9 @@ async fn repeat_answers_the_same_and_changes_nothing(t: Bench) -> CaseResult {
     again("after the source was deleted").await?;
     t.running("source").await?;
     again("after the source was created again").await?;
-    // Once the fork is gone, the source decides again.
+    // Once the fork is gone, no repeat brings it back.
     t.store.delete_session(&new.key, Deletion::FORCE).await?;
-    ensure_eq!(fork(&t.store, origin, at, &new).await?, ForkOutcome::NoSource, "after the fork was deleted");
+    ensure_eq!(fork(&t.store, origin, at, &new).await?, ForkOutcome::Deleted, "after the fork was deleted");
     Ok(())
 }
 

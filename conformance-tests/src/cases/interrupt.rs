@@ -122,6 +122,7 @@ async fn everything_of_it_roundtrips(t: Bench) -> CaseResult {
         kind: InterruptKind::Soft,
         reason: "it's \"enough\" — \u{0} \n 够了".into(),
         at: holdover_core::time::Timestamp::from_ms(1_234_567_890_123),
+        incarnation: Some(claim.fence.incarnation),
     };
     t.interrupt(&claim.fence.key, interrupt.clone()).await?;
     let check = t.store.check_interrupt_flag(&claim.fence).await?;

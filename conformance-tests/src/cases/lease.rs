@@ -133,7 +133,8 @@ async fn token_unique_across_claims(t: Bench) -> CaseResult {
             Box::pin(async move { Ok(peer.claim_due(due).await?) })
         })
         .await?;
-        for claim in claims.into_iter().flatten() {
+        let late = t.all_due(&t.due(3)).await?;
+        for claim in claims.into_iter().flatten().chain(late) {
             fences.insert((claim.fence.key.id.clone(), claim.fence.epoch));
             count += 1;
         }

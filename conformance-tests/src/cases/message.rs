@@ -1,13 +1,13 @@
 //! The transcript: append-only, dense, never rewritten.
 
 use holdover_core::ids::{MessageSeq, Version};
-use holdover_core::store::{Commit, CommitOutcome, StateStore};
+use holdover_core::store::{Commit, CommitOutcome, MessagePage, StateStore};
 
 use crate::bench::{Bench, race};
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure, ensure_eq, want};
 use crate::fixture::{bytes, commit, inline, range, state};
-use crate::snapshot::{all_messages, load};
+use crate::snapshot::{all_messages, load, walk_messages};
 
 cases! {
     messages.append_assigns_dense_sequence: Core Sequential,
@@ -120,7 +120,7 @@ async fn read_range_inclusive(t: Bench) -> CaseResult {
     t.commit(&claim.fence, Commit { messages: inline(["1", "2", "3", "4"]), ..commit() }).await?;
     for from in 0..=6 {
         for to in 0..=6 {
-            let read = t.store.read_messages(&claim.fence.key, &[range(from, to)]).await?;
+            let read = walk_messages(&t.store, &claim.fence.key, &[range(from, to)]).await?;
             let places: Vec<u64> = read.iter().map(|message| message.seq.0).collect();
             let expected: Vec<u64> = (1..=4).filter(|seq| from <= *seq && *seq <= to).collect();
             ensure_eq!(places, expected, "messages {from} ..= {to} of four");
@@ -131,12 +131,12 @@ async fn read_range_inclusive(t: Bench) -> CaseResult {
 
 async fn read_past_end_is_empty_not_error(t: Bench) -> CaseResult {
     let key = t.create("s").await?;
-    ensure_eq!(t.store.read_messages(&key, &[range(1, 10)]).await?, [], "messages of a new session");
-    ensure_eq!(t.store.read_messages(&key, &[]).await?, [], "no range");
+    ensure_eq!(walk_messages(&t.store, &key, &[range(1, 10)]).await?, [], "messages of a new session");
+    ensure_eq!(t.store.read_messages(&key, &[]).await?, MessagePage::default(), "no range");
     let claim = t.claim(&key).await?;
     t.commit(&claim.fence, Commit { messages: inline(["1"]), ..commit() }).await?;
-    ensure_eq!(t.store.read_messages(&key, &[range(2, 10)]).await?, [], "messages past the end");
-    let read = t.store.read_messages(&key, &[range(1, u64::MAX >> 1)]).await?;
+    ensure_eq!(walk_messages(&t.store, &key, &[range(2, 10)]).await?, [], "messages past the end");
+    let read = walk_messages(&t.store, &key, &[range(1, u64::MAX >> 1)]).await?;
     ensure_eq!(read.len(), 1, "messages from the first on");
     Ok(())
 }
@@ -145,7 +145,7 @@ async fn ranges_are_read_in_the_order_asked(t: Bench) -> CaseResult {
     let claim = t.running("s").await?;
     t.commit(&claim.fence, Commit { messages: inline(["1", "2", "3", "4", "5"]), ..commit() }).await?;
     let ranges = [range(4, 5), range(1, 2), range(3, 2), range(2, 4)];
-    let read = t.store.read_messages(&claim.fence.key, &ranges).await?;
+    let read = walk_messages(&t.store, &claim.fence.key, &ranges).await?;
     let places: Vec<_> = read.iter().map(|message| message.seq.0).collect();
     ensure_eq!(places, [4, 5, 1, 2, 2, 3, 4], "messages of {ranges:?}");
     Ok(())

@@ -2,18 +2,24 @@
 
 use holdover_core::ids::{SessionKey, Version};
 use holdover_core::store::{
-    ClaimOutcome, Commit, Deletion, NewSession, PurgeReport, Release, Remove, RetentionRule, SessionStatus,
-    Start, StateStore, StoreErrorKind,
+    ClaimOutcome, Commit, Deletion, NewSession, PageCursor, PurgeReport, Release, Remove, RetentionRule,
+    SessionStatus, Start, StateStore, StoreErrorKind,
 };
+use holdover_core::time::Timestamp;
 
-use crate::bench::{Bench, race};
+use crate::bench::{Bench, Handle, race};
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure, ensure_eq, want};
 use crate::fixture::{
-    FAR, abort, approval, checkpoint, commit, count, deltas, events, id, inline, key, key_of, message,
-    message_that, new_session, release_to, retention, staging,
+    FAR, TENANT, abort, approval, checkpoint, commit, count, deltas, events, id, inline, key, key_of,
+    message, message_that, new_session, release_to, retention, staging,
 };
-use crate::snapshot::PAGES_MAX;
+use crate::snapshot::{PAGES_MAX, endless};
+
+/// More partitions than any store has.
+const PARTITIONS_MAX: usize = 64;
+/// Another instant by which everything lies in the past.
+const FAR_AND_MORE: Timestamp = Timestamp::from_ms(FAR.as_ms() + 1);
 
 cases! {
     retention.removes_the_whole_session: Core Sequential needs Retention,
@@ -33,9 +39,21 @@ cases! {
         "a conversation that ended a minute ago would go because it began last year",
         "RetentionRule::unchanged_since: in which nothing has changed since this instant";
     retention.prune_is_resumable_and_batched: Core Property needs Retention,
-        "each call deals with at most its limit, the longest unchanged first, and says when there is more",
+        "each call deals with at most its limit and says where to go on, until all are dealt with",
         "one call over years of sessions would hold the store up",
-        "purge: at most rule.limit sessions, longest unchanged first; whoever is interrupted calls again";
+        "purge: of at most rule.limit sessions after rule.after, and says where to go on";
+    retention.longest_unchanged_first: Core Property needs DueOrder,
+        "what has not changed for longest goes first, over all sessions",
+        "whoever stops a sweep early would have lost the newest",
+        "purge: longest unchanged first, ties by key, over all in a store that has no partitions";
+    retention.a_walk_passes_what_has_nothing_to_lose_once: Core Sequential needs Retention,
+        "a walk over many sessions that have nothing to lose takes as many calls as they fill, and misses none that has",
+        "a sweep over a million sessions would look at each a thousand times, or never come past the first",
+        "purge: a call may remove nothing and still have a cursor: sessions with nothing to lose are passed, once in a walk";
+    retention.goes_on_where_it_was_interrupted: Core Sequential needs Retention,
+        "the cursor of a walk is taken by the same rule with any limit, and by no other rule",
+        "a sweep of one tenant would go on in the middle of another's, and leave out what lies before",
+        "RetentionRule::after: of the same rule, whatever its limit; a cursor of another rule is an InvalidArgument";
     retention.prune_keeps_latest_checkpoint_and_active: Core Property needs Retention,
         "of each session that rests the newest checkpoints stay, and nothing else of it changes",
         "the only place from which a conversation can be forked would be gone",
@@ -48,6 +66,29 @@ cases! {
         "of a rule and a claim at one instant one wins: the session is gone, or it runs and is whole",
         "a run would work on a transcript that is being deleted",
         "purge: each session is dealt with wholly or not at all (INV-04)";
+}
+
+/// The whole walk of a rule: what it removed, and in how many steps. Fails if a step deals with more than
+/// its limit.
+async fn swept(store: &Handle, mut rule: RetentionRule) -> CaseResult<(PurgeReport, usize)> {
+    let mut all = PurgeReport::default();
+    for steps in 1..=PAGES_MAX {
+        let step = store.purge(&rule).await?;
+        let most = u64::from(rule.limit.get());
+        ensure!(step.sessions <= most, "expected at most {most} sessions\n    found {step:?}");
+        all.sessions += step.sessions;
+        all.checkpoints += step.checkpoints;
+        rule.after = step.next;
+        if rule.after.is_none() {
+            return Ok((all, steps));
+        }
+    }
+    Err(endless())
+}
+
+/// What the whole walk of a rule removes.
+async fn removed(t: &Bench, rule: &RetentionRule) -> CaseResult<PurgeReport> {
+    Ok(swept(&t.store, rule.clone()).await?.0)
 }
 
 fn sessions(limit: u32) -> RetentionRule {
@@ -79,11 +120,11 @@ async fn resting(t: &Bench, name: &str) -> CaseResult<SessionKey> {
 
 async fn removes_the_whole_session(t: Bench) -> CaseResult {
     let gone = resting(&t, "s").await?;
-    let report = t.store.purge(&sessions(10)).await?;
+    let report = removed(&t, &sessions(10)).await?;
     ensure_eq!((report.sessions, report.checkpoints), (1, 0), "sessions and checkpoints removed");
     let found = t.snapshot(&gone).await?;
     ensure_eq!((found.session, found.pending), (None, vec![]), "the session and its pending calls");
-    let again = t.store.purge(&sessions(10)).await?;
+    let again = removed(&t, &sessions(10)).await?;
     ensure_eq!(again, PurgeReport::default(), "the second call");
     let claim = t.running("s").await?;
     let found = t.snapshot(&gone).await?;
@@ -144,7 +185,7 @@ async fn never_touches_what_waits_or_runs(t: Bench) -> CaseResult {
     let free = resting(&t, "free").await?;
     for remove in [Remove::Checkpoints { keep: count(1) }, Remove::Sessions] {
         let everywhere = RetentionRule { tenant: None, ..retention(remove) };
-        t.store.purge(&everywhere).await?;
+        removed(&t, &everywhere).await?;
         for ((what, key), before) in guarded.iter().zip(&before) {
             ensure_eq!(t.snapshot(key).await?, *before, "a session that {what}, after {remove:?}");
         }
@@ -180,17 +221,17 @@ async fn by_status_and_tenant(t: Bench) -> CaseResult {
         status: status.to_vec(),
         ..retention(Remove::Sessions)
     };
-    let failed = t.store.purge(&rule(Some("a"), &[SessionStatus::Failed])).await?;
+    let failed = removed(&t, &rule(Some("a"), &[SessionStatus::Failed])).await?;
     ensure_eq!(failed.sessions, 1, "failed sessions of one tenant");
     let most = ["a-idle", "a-interrupted", "a-aborted", "b-idle", "b-interrupted", "b-failed", "b-aborted"];
     ensure_eq!(left().await?, most, "after a rule about failed sessions of one tenant");
     let two = rule(Some("b"), &[SessionStatus::Aborted, SessionStatus::Interrupted]);
-    ensure_eq!(t.store.purge(&two).await?.sessions, 2, "aborted and interrupted sessions of the other");
+    ensure_eq!(removed(&t, &two).await?.sessions, 2, "aborted and interrupted sessions of the other");
     ensure_eq!(left().await?, ["a-idle", "a-interrupted", "a-aborted", "b-idle", "b-failed"], "after it");
-    ensure_eq!(t.store.purge(&rule(Some("nobody"), &[])).await?.sessions, 0, "sessions of nobody");
-    ensure_eq!(t.store.purge(&rule(Some("a"), &[])).await?.sessions, 3, "all that rest of one tenant");
+    ensure_eq!(removed(&t, &rule(Some("nobody"), &[])).await?.sessions, 0, "sessions of nobody");
+    ensure_eq!(removed(&t, &rule(Some("a"), &[])).await?.sessions, 3, "all that rest of one tenant");
     ensure_eq!(left().await?, ["b-idle", "b-failed"], "after it");
-    ensure_eq!(t.store.purge(&rule(None, &[SessionStatus::Idle])).await?.sessions, 1, "idle ones of all");
+    ensure_eq!(removed(&t, &rule(None, &[SessionStatus::Idle])).await?.sessions, 1, "idle ones of all");
     ensure_eq!(left().await?, ["b-failed"], "after it");
     Ok(())
 }
@@ -204,9 +245,9 @@ async fn counts_from_the_last_change(t: Bench) -> CaseResult {
     ensure!(t.load(&old).await?.updated_at < changed, "expected the old one to have changed before");
     t.advance(t.lease() * 4).await;
     let since = |unchanged_since| RetentionRule { unchanged_since, ..sessions(10) };
-    let report = t.store.purge(&since(t.load(&old).await?.updated_at)).await?;
+    let report = removed(&t, &since(t.load(&old).await?.updated_at)).await?;
     ensure_eq!(report.sessions, 0, "sessions unchanged since before the first change");
-    let report = t.store.purge(&since(changed)).await?;
+    let report = removed(&t, &since(changed)).await?;
     ensure_eq!(report.sessions, 1, "sessions unchanged since the second one's change");
     ensure_eq!(
         (exists(&t, &old).await?, exists(&t, &woken.fence.key).await?),
@@ -214,11 +255,28 @@ async fn counts_from_the_last_change(t: Bench) -> CaseResult {
         "which is there"
     );
     let later = changed.after(std::time::Duration::from_millis(1));
-    ensure_eq!(t.store.purge(&since(later)).await?.sessions, 1, "sessions unchanged since a moment later");
+    ensure_eq!(removed(&t, &since(later)).await?.sessions, 1, "sessions unchanged since a moment later");
     Ok(())
 }
 
 async fn prune_is_resumable_and_batched(t: Bench) -> CaseResult {
+    step_by_step(&t, |_, _, _| Ok(())).await
+}
+
+async fn longest_unchanged_first(t: Bench) -> CaseResult {
+    if !t.store.capabilities().retention {
+        return Ok(());
+    }
+    step_by_step(&t, |left, order, removed| {
+        ensure_eq!(*left, order[removed..], "what is left, in the order of its last changes");
+        Ok(())
+    })
+    .await
+}
+
+/// Walks over seven sessions by steps of many sizes. After each step `check` is told the names that are
+/// left, the names in the order of their last changes, and how many were removed.
+async fn step_by_step(t: &Bench, check: fn(&[&str], &[&str], usize) -> CaseResult) -> CaseResult {
     const SESSIONS: usize = 7;
     for limit in [1, 2, 3, SESSIONS as u32, 100] {
         // Named so that neither the order of names nor that of creation is the order of changes.
@@ -233,17 +291,26 @@ async fn prune_is_resumable_and_batched(t: Bench) -> CaseResult {
             let claim = want!(claim, Some(claim) => claim);
             t.release(&claim.fence, SessionStatus::Idle).await?;
         }
+        let mut rule = sessions(limit);
         let mut removed = 0;
         for call in 0..PAGES_MAX {
-            let report = t.store.purge(&sessions(limit)).await?;
+            let report = t.store.purge(&rule).await?;
             ensure!(report.sessions <= u64::from(limit), "expected at most {limit}\n    found {report:?}");
             removed += report.sessions as usize;
-            for (place, name) in names.iter().enumerate() {
-                let there = exists(&t, &key(&format!("{name}-{limit}"))).await?;
-                ensure_eq!(there, place >= removed, "{name}, after call {call} by {limit} removed {removed}");
+            let mut left = Vec::new();
+            for name in names {
+                if exists(t, &key(&format!("{name}-{limit}"))).await? {
+                    left.push(name);
+                }
             }
-            ensure!(report.more || removed == SESSIONS, "expected to be told of more\n    found {report:?}");
-            if !report.more {
+            ensure_eq!(
+                left.len() + removed,
+                SESSIONS,
+                "sessions left and removed after call {call} by {limit}"
+            );
+            check(&left, &names, removed)?;
+            rule.after = report.next;
+            if rule.after.is_none() {
                 break;
             }
         }
@@ -271,20 +338,12 @@ async fn prune_keeps_latest_checkpoint_and_active(t: Bench) -> CaseResult {
         }
         let untouched = t.snapshot(&runs.fence.key).await?;
         let rule = retention(Remove::Checkpoints { keep: count(keep) });
-        let (mut removed, mut calls) = (0, 0);
-        loop {
-            // One at a time: sessions that have nothing to lose stand in nobody's way.
-            let report = t.store.purge(&RetentionRule { limit: count(1), ..rule.clone() }).await?;
-            ensure_eq!(report.sessions, 0, "sessions removed");
-            (removed, calls) = (removed + report.checkpoints, calls + 1);
-            if !report.more {
-                break;
-            }
-            ensure!(calls < 20, "expected an end\n    found none after {calls} calls");
-        }
+        // One at a time: sessions that have nothing to lose stand in nobody's way.
+        let (report, _) = swept(&t.store, RetentionRule { limit: count(1), ..rule }).await?;
+        ensure_eq!(report.sessions, 0, "sessions removed");
         let keep = keep as usize;
         let surplus: usize = MADE.iter().map(|made| made.saturating_sub(keep)).sum();
-        ensure_eq!(removed, surplus as u64, "checkpoints removed, keeping {keep}");
+        ensure_eq!(report.checkpoints, surplus as u64, "checkpoints removed, keeping {keep}");
         for (made, key, mut before) in resting {
             before.checkpoints.truncate(keep);
             ensure_eq!(t.snapshot(&key).await?, before, "a session of {made} checkpoints, keeping {keep}");
@@ -317,7 +376,7 @@ async fn beside_a_claim_never_half_a_session(t: Bench) -> CaseResult {
             let (key, one) = (key.clone(), one.clone());
             Box::pin(async move {
                 if index == 0 {
-                    peer.purge(&sessions(10)).await?;
+                    swept(&peer, sessions(10)).await?;
                     return Ok(None);
                 }
                 Ok(Some(peer.claim_session(&key, one).await?))
@@ -344,6 +403,80 @@ async fn beside_a_claim_never_half_a_session(t: Bench) -> CaseResult {
             other => ensure!(false, "expected it claimed, or gone\n    found {other:?}"),
         }
         t.store.delete_session(&key, Deletion::FORCE).await?;
+    }
+    Ok(())
+}
+
+async fn a_walk_passes_what_has_nothing_to_lose_once(t: Bench) -> CaseResult {
+    const SESSIONS: usize = 120;
+    const LIMIT: u32 = 10;
+    let mut full = Vec::new();
+    for number in 0..SESSIONS {
+        let claim = t.running(&format!("s{number:03}")).await?;
+        let checkpoints = if number % 40 == 39 { 3 } else { 1 };
+        for _ in 0..checkpoints {
+            t.commit(&claim.fence, checkpoint("state")).await?;
+        }
+        t.release(&claim.fence, SessionStatus::Idle).await?;
+        if checkpoints > 1 {
+            full.push(claim.fence.key);
+        }
+    }
+    let rule = RetentionRule { limit: count(LIMIT), ..retention(Remove::Checkpoints { keep: count(1) }) };
+    for surplus in [full.len() as u64 * 2, 0] {
+        let (report, steps) = swept(&t.store, rule.clone()).await?;
+        ensure_eq!((report.sessions, report.checkpoints), (0, surplus), "what was removed");
+        // A store with partitions ends a step wherever one is walked to its end.
+        let most = SESSIONS / LIMIT as usize + PARTITIONS_MAX;
+        ensure!(steps <= most, "expected at most {most} calls\n    found {steps}");
+    }
+    for key in full {
+        ensure_eq!(t.snapshot(&key).await?.checkpoints.len(), 1, "checkpoints of {key}");
+    }
+    Ok(())
+}
+
+async fn goes_on_where_it_was_interrupted(t: Bench) -> CaseResult {
+    const SESSIONS: usize = 6;
+    for tenant in [TENANT, "other"] {
+        for number in 0..SESSIONS {
+            let key = key_of(tenant, &format!("s{number}"));
+            let claim = t.create_claimed(NewSession { key, ..new_session("s") }).await?;
+            t.commit(&claim.fence, checkpoint("1")).await?;
+            let release = Some(release_to(SessionStatus::Idle));
+            t.commit(&claim.fence, Commit { release, ..checkpoint("2") }).await?;
+        }
+    }
+    let prune = Remove::Checkpoints { keep: count(1) };
+    let own = RetentionRule { limit: count(2), ..retention(prune) };
+    let first = t.store.purge(&own).await?;
+    let after = Some(want!(first.next, Some(next) => next));
+    let others = [
+        ("another tenant", RetentionRule { tenant: Some(id("other")), ..own.clone() }),
+        ("every tenant", RetentionRule { tenant: None, ..own.clone() }),
+        ("another status", RetentionRule { status: vec![SessionStatus::Idle], ..own.clone() }),
+        ("another instant", RetentionRule { unchanged_since: FAR_AND_MORE, ..own.clone() }),
+        (
+            "other checkpoints",
+            RetentionRule { remove: Remove::Checkpoints { keep: count(2) }, ..own.clone() },
+        ),
+        ("sessions", RetentionRule { remove: Remove::Sessions, ..own.clone() }),
+    ];
+    for (what, rule) in others {
+        let error =
+            want!(t.store.purge(&RetentionRule { after: after.clone(), ..rule }).await, Err(error) => error);
+        ensure_eq!(error.kind, StoreErrorKind::InvalidArgument, "a cursor in a rule about {what}");
+    }
+    let made_up = PageCursor::at(own.digest(), b"\xff no place");
+    let error = want!(t.store.purge(&RetentionRule { after: Some(made_up), ..own.clone() }).await, Err(error) => error);
+    ensure_eq!(error.kind, StoreErrorKind::InvalidArgument, "a cursor with a place that was made up");
+    let rest = RetentionRule { limit: count(100), after, ..own };
+    let (rest, _) = swept(&t.store, rest).await?;
+    ensure_eq!(first.checkpoints + rest.checkpoints, SESSIONS as u64, "checkpoints removed in one walk");
+    for number in 0..SESSIONS {
+        let left = |tenant| key_of(tenant, &format!("s{number}"));
+        ensure_eq!(t.snapshot(&left(TENANT)).await?.checkpoints.len(), 1, "checkpoints that stay");
+        ensure_eq!(t.snapshot(&left("other")).await?.checkpoints.len(), 2, "checkpoints of another tenant");
     }
     Ok(())
 }

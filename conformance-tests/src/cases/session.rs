@@ -271,7 +271,9 @@ async fn concurrent_create_one_winner(t: Bench) -> CaseResult {
     for (incarnation, answer) in &answers {
         match answer {
             CreateOutcome::Created { .. } => winners.push(*incarnation),
-            CreateOutcome::AlreadyExists { .. } | CreateOutcome::ItemConflict { .. } => {}
+            CreateOutcome::AlreadyExists { .. }
+            | CreateOutcome::Deleted
+            | CreateOutcome::ItemConflict { .. } => {}
         }
     }
     ensure_eq!(winners.len(), 1, "how many created the session");

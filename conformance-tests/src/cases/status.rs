@@ -47,7 +47,7 @@ cases! {
 }
 
 fn cas(version: Version, to: SessionStatus) -> StatusCas {
-    StatusCas { expected_version: version, to, items: Vec::new() }
+    StatusCas { incarnation: None, expected_version: version, to, items: Vec::new() }
 }
 
 async fn cas_status_succeeds_on_expected_version(t: Bench) -> CaseResult {

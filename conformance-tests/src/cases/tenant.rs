@@ -4,10 +4,10 @@ use std::num::NonZeroU32;
 
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::{
-    CasOutcome, CheckpointQuery, Claim, ClaimDue, ClaimOutcome, Commit, CommitOutcome, Deletion,
-    DeleteOutcome, Delivery, DeltaOutcome, EventCursor, EventPage, ForkOutcome, InterruptCheck,
-    InterruptOutcome, LeaseOutcome, NewFork, NewSession, PageRequest, PendingQuery, SessionQuery,
-    SessionStatus, StageOutcome, StateStore, StatusCas, StoreErrorKind,
+    CasOutcome, CheckpointQuery, Claim, ClaimDue, ClaimOutcome, Commit, CommitOutcome, DeleteOutcome,
+    Deletion, Delivery, DeltaOutcome, EventCursor, EventPage, ForkOutcome, InterruptCheck, InterruptOutcome,
+    LeaseOutcome, NewFork, NewSession, PageRequest, PendingQuery, SessionQuery, SessionStatus, StageOutcome,
+    StateStore, StatusCas, StoreErrorKind,
 };
 
 use crate::bench::Bench;
@@ -17,7 +17,7 @@ use crate::fixture::{
     answer, approval, commit, deltas, events, id, inline, key_of, message, new_fork, new_session, range,
     soft, staging, state,
 };
-use crate::snapshot::{Snapshot, snapshot};
+use crate::snapshot::{Snapshot, snapshot, walk_pending, walk_sessions};
 
 cases! {
     tenant.same_ids_do_not_collide: Core Sequential,
@@ -94,12 +94,10 @@ async fn every_read_is_scoped(t: Bench) -> CaseResult {
     ensure_eq!(checkpoints, StoreErrorKind::NotFound, "list_checkpoints");
     let events = t.store.read_events(&stranger, &EventCursor::START, 9).await?;
     ensure_eq!(events, EventPage::NotFound, "read_events");
-    let sessions = t.store.list_sessions(&SessionQuery::all(id("b"))).await?;
-    ensure_eq!((sessions.items, sessions.next), (vec![], None), "list_sessions");
+    ensure_eq!(walk_sessions(&t.store, SessionQuery::all(id("b"))).await?, [], "list_sessions");
     let named = PendingQuery { session: Some(id("s")), ..PendingQuery::all(id("b")) };
     for query in [PendingQuery::all(id("b")), named] {
-        let pending = t.store.list_pending(&query).await?;
-        ensure_eq!((pending.items, pending.next), (vec![], None), "list_pending");
+        ensure_eq!(walk_pending(&t.store, query).await?, [], "list_pending");
     }
     Ok(())
 }
@@ -114,7 +112,12 @@ async fn every_write_is_scoped(t: Bench) -> CaseResult {
     let claimed = t.store.claim_session(&stranger, t.claim_one()).await?;
     ensure_eq!(claimed, ClaimOutcome::NotFound, "claim_session");
     let version = t.load(own).await?.version;
-    let cas = StatusCas { expected_version: version, to: SessionStatus::Suspended, items: vec![] };
+    let cas = StatusCas {
+        incarnation: None,
+        expected_version: version,
+        to: SessionStatus::Suspended,
+        items: vec![],
+    };
     ensure_eq!(
         t.store.compare_and_set_status(&stranger, cas).await?,
         CasOutcome::NotFound,
@@ -154,8 +157,10 @@ async fn claim_due_does_not_cross(t: Bench) -> CaseResult {
         t.store.create_session(new).await?;
     }
     let of = async |tenant: Option<&str>| -> CaseResult<Vec<String>> {
-        let claims = t.store.claim_due(ClaimDue { tenant: tenant.map(id), ..t.due(10) }).await?;
-        Ok(claims.iter().map(|claim| claim.fence.key.tenant.to_string()).collect())
+        let claims = t.all_due(&ClaimDue { tenant: tenant.map(id), ..t.due(10) }).await?;
+        let mut names: Vec<_> = claims.iter().map(|claim| claim.fence.key.tenant.to_string()).collect();
+        names.sort();
+        Ok(names)
     };
     ensure_eq!(of(Some("nobody")).await?, Vec::<String>::new(), "a tenant without sessions");
     ensure_eq!(of(Some("a")).await?, ["a"], "a worker of a");
@@ -179,8 +184,8 @@ async fn prefix_tricks(t: Bench) -> CaseResult {
         let limit = NonZeroU32::new(200);
         let query =
             SessionQuery { page: PageRequest { after: None, limit }, ..SessionQuery::all(id(tenant)) };
-        let page = t.store.list_sessions(&query).await?;
-        let mut names: Vec<_> = page.items.iter().map(|row| row.key.id.as_str()).collect();
+        let listed = walk_sessions(&t.store, query).await?;
+        let mut names: Vec<_> = listed.iter().map(|row| row.key.id.as_str()).collect();
         names.sort_unstable();
         let mut expected = TRICKS;
         expected.sort_unstable();

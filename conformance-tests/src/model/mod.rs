@@ -9,12 +9,12 @@ mod read;
 
 use std::collections::BTreeMap;
 
-use holdover_core::ids::{CheckpointId, Fence, SessionKey};
-use holdover_core::store::rules::SessionRow;
+use holdover_core::ids::{CheckpointId, Fence, Incarnation, OperationId, SessionKey};
+use holdover_core::store::rules::{self, SessionRow};
 use holdover_core::store::{
-    Applied, Checkpoint, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery,
-    DeltaBatch, DeltaOutcome, ForkOutcome, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, NewFork,
-    NewSession, PurgeReport, Remove, RetentionRule, StageOutcome, Staging, Start,
+    Applied, Checkpoint, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch,
+    DeltaOutcome, ForkOutcome, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, NewFork, NewSession,
+    PurgeReport, Remove, RetentionRule, StageOutcome, Staging, Start, Tombstone,
 };
 use holdover_core::time::Timestamp;
 
@@ -24,12 +24,14 @@ pub(crate) use life::Life;
 #[derive(Debug, Clone)]
 pub(crate) struct Model {
     pub(crate) lives: BTreeMap<SessionKey, Life>,
+    /// Of every life that was deleted: a script is over before one is old.
+    tombstones: Vec<Tombstone>,
     pub(crate) now: Timestamp,
 }
 
 impl Model {
     pub(crate) fn new(now: Timestamp) -> Self {
-        Self { lives: BTreeMap::new(), now }
+        Self { lives: BTreeMap::new(), tombstones: Vec::new(), now }
     }
 
     pub(crate) fn life(&self, key: &SessionKey) -> Option<&Life> {
@@ -52,6 +54,9 @@ impl Model {
     pub(crate) fn create(&mut self, new: &NewSession) -> CreateOutcome {
         let now = self.now;
         let first = SessionRow::create(new, now).version;
+        if self.was_deleted(&new.key, new.incarnation, &new.operation) {
+            return CreateOutcome::Deleted;
+        }
         if let Some(there) = self.lives.get(&new.key) {
             if there.row.created_by != new.operation {
                 let SessionRow { incarnation, status, version, .. } = there.row;
@@ -89,14 +94,26 @@ impl Model {
     }
 
     pub(crate) fn delete(&mut self, key: &SessionKey, deletion: Deletion) -> DeleteOutcome {
-        match self.lives.get(key) {
-            None => DeleteOutcome::NotFound,
-            Some(life) if !life.row.deletable(mode) => DeleteOutcome::Active,
-            Some(_) => {
+        let Some(life) = self.lives.get(key) else { return DeleteOutcome::NotFound };
+        match life.row.delete(deletion, self.now) {
+            Err(refused) => refused,
+            Ok(tombstone) => {
                 self.lives.remove(key);
+                self.tombstones.push(tombstone);
                 DeleteOutcome::Deleted
             }
         }
+    }
+
+    /// Whether this life of the session was deleted.
+    pub(crate) fn is_dead(&self, key: &SessionKey, life: Incarnation) -> bool {
+        self.tombstones.iter().any(|tombstone| tombstone.key == *key && tombstone.incarnation == life)
+    }
+
+    fn was_deleted(&self, key: &SessionKey, life: Incarnation, operation: &OperationId) -> bool {
+        let mut of_key = self.tombstones.iter().filter(|tombstone| tombstone.key == *key);
+        let named = of_key.any(|tombstone| tombstone.names(life, operation));
+        rules::was_deleted(operation, self.lives.get(key).map(|life| &life.row), named)
     }
 
     pub(crate) fn stage(&mut self, fence: &Fence, staging: &Staging) -> StageOutcome {
@@ -152,6 +169,9 @@ impl Model {
     }
 
     pub(crate) fn fork(&mut self, from: &SessionKey, at: CheckpointId, new: &NewFork) -> ForkOutcome {
+        if self.was_deleted(&new.key, new.incarnation, &new.operation) {
+            return ForkOutcome::Deleted;
+        }
         if let Some(there) = self.lives.get(&new.key) {
             return there.row.forked_before(new, at);
         }
@@ -174,25 +194,23 @@ impl Model {
         ForkOutcome::Forked { version }
     }
 
+    /// The whole walk.
     pub(crate) fn purge(&mut self, rule: &RetentionRule) -> PurgeReport {
-        let surplus = |life: &Life| match rule.remove {
-            Remove::Sessions => 1,
-            Remove::Checkpoints { keep } => life.checkpoints.len().saturating_sub(keep.get() as usize),
-        };
-        let due = self.lives.values().filter(|life| life.row.purgeable(rule) && surplus(life) > 0);
-        let mut due: Vec<_> = due.map(|life| (life.row.updated_at, life.row.key.clone())).collect();
-        due.sort();
-        let limit = rule.limit.get() as usize;
-        let mut report = PurgeReport { more: due.len() > limit, ..PurgeReport::default() };
-        for (_, key) in due.into_iter().take(limit) {
-            let Some(mut life) = self.lives.remove(&key) else { continue };
+        let about = self.lives.values().filter(|life| life.row.purgeable(rule));
+        let about: Vec<SessionKey> = about.map(|life| life.row.key.clone()).collect();
+        let mut report = PurgeReport::default();
+        for key in about {
             match rule.remove {
-                Remove::Sessions => report.sessions += 1,
-                Remove::Checkpoints { .. } => {
-                    let removed = surplus(&life);
-                    life.checkpoints.drain(..removed);
-                    report.checkpoints += removed as u64;
-                    self.lives.insert(key, life);
+                Remove::Sessions => {
+                    let gone = self.lives.remove(&key);
+                    self.tombstones.extend(gone.map(|life| life.row.tombstone(self.now)));
+                    report.sessions += 1;
+                }
+                Remove::Checkpoints { keep } => {
+                    let Some(life) = self.lives.get_mut(&key) else { continue };
+                    let surplus = life.checkpoints.len().saturating_sub(keep.get() as usize);
+                    life.checkpoints.drain(..surplus);
+                    report.checkpoints += surplus as u64;
                 }
             }
         }

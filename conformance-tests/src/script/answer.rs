@@ -84,6 +84,7 @@ impl Answer {
                 CreateOutcome::Created { claim: None, .. } => "created",
                 CreateOutcome::Created { claim: Some(_), .. } => "created, claimed",
                 CreateOutcome::AlreadyExists { .. } => "already exists",
+                CreateOutcome::Deleted => "deleted",
                 CreateOutcome::ItemConflict { .. } => "item conflict",
             },
             Self::Delete(outcome) => match outcome {
@@ -160,12 +161,12 @@ impl Answer {
             Self::Fork(outcome) => match outcome {
                 ForkOutcome::Forked { .. } => "forked",
                 ForkOutcome::AlreadyExists { .. } => "already exists",
+                ForkOutcome::Deleted => "deleted",
                 ForkOutcome::NoSource => "no source",
                 ForkOutcome::NoCheckpoint => "no checkpoint",
             },
             Self::Purge(PurgeReport { sessions: 0, checkpoints: 0, .. }) => "nothing",
-            Self::Purge(PurgeReport { checkpoints: 0, more: false, .. }) => "sessions",
-            Self::Purge(PurgeReport { checkpoints: 0, more: true, .. }) => "sessions, and more",
+            Self::Purge(PurgeReport { checkpoints: 0, .. }) => "sessions",
             Self::Purge(_) => "checkpoints",
             Self::Load(session) => rows(usize::from(session.is_some())),
             Self::ListSessions(all) => rows(all.len()),

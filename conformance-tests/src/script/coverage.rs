@@ -27,7 +27,7 @@ const REACHABLE: &[(&str, Needs, &[&str])] = &[
     (
         "create_session",
         Nothing,
-        &["created", "created, claimed", "already exists", "item conflict", "invalid argument"],
+        &["created", "created, claimed", "already exists", "deleted", "item conflict", "invalid argument"],
     ),
     ("load_session", Nothing, &["nothing", "one"]),
     ("list_sessions", Nothing, &["nothing", "one", "several"]),
@@ -76,8 +76,12 @@ const REACHABLE: &[(&str, Needs, &[&str])] = &[
     ("list_runs", Nothing, &["nothing", "one", "several", "error: not found"]),
     ("list_pending", Nothing, &["nothing", "one", "several"]),
     ("list_checkpoints", Nothing, &["nothing", "one", "several", "error: not found"]),
-    ("fork_session", Forks, &["forked", "already exists", "no source", "no checkpoint", "invalid argument"]),
-    ("purge", Purge, &["nothing", "sessions", "sessions, and more", "checkpoints", "invalid argument"]),
+    (
+        "fork_session",
+        Forks,
+        &["forked", "already exists", "deleted", "no source", "no checkpoint", "invalid argument"],
+    ),
+    ("purge", Purge, &["nothing", "sessions", "checkpoints", "invalid argument"]),
 ];
 
 /// What occurred.

@@ -9,8 +9,8 @@ use proptest::strategy::{BoxedStrategy, Union};
 use proptest_state_machine::ReferenceStateMachine;
 
 use super::{
-    Begin, By, First, Item, Leave, List, Look, Meant, Named, Op, Part, Place, Play, Powers, Run, Span, Text,
-    When, Who,
+    Begin, By, First, Item, Leave, List, Look, Meant, Named, Op, Part, Place, Play, Powers, Request, Run,
+    Span, Text, When, Who,
 };
 
 /// The machine by whose state the next operation of a script is drawn.
@@ -113,6 +113,15 @@ fn nothing_there(play: &Play, focus: Who, who: &BoxedStrategy<Who>) -> Choices {
     };
     let sources: Vec<Who> = Who::ALL.into_iter().filter(has_checkpoint).collect();
     let mut all = vec![(24, create(who))];
+    // Late duplicates of what made a life that was deleted.
+    let made_a_dead_one = |request: &Request| {
+        request.creates().is_some_and(|(key, life)| *key == focus.key() && play.model.is_dead(key, life))
+    };
+    for forks in [false, true] {
+        let newest_first = (1_u8..=u8::MAX).zip(play.asked.iter().rev());
+        let mut late = newest_first.filter(|(_, asked)| asked.forks() == forks && made_a_dead_one(asked));
+        all.extend(late.next().map(|(ago, _)| (8, Just(Op::Again(ago)).boxed())));
+    }
     if !sources.is_empty() {
         all.push((16, fork_into(select(sources).boxed(), focus)));
     }

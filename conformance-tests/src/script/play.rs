@@ -62,7 +62,7 @@ impl Play {
     }
 
     fn note_life(&mut self, request: &Request) {
-        let Some(key) = request.creates() else { return };
+        let Some((key, _)) = request.creates() else { return };
         for who in Who::ALL.into_iter().filter(|who| who.key() == *key) {
             let born = self.model.life(key).map(|life| life.row.incarnation);
             if born == Some(self.incarnation(who, 1)) {

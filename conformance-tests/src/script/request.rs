@@ -2,19 +2,21 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey, TenantId};
+use holdover_core::ids::{CheckpointId, Fence, InboxSeq, Incarnation, SessionKey, TenantId};
 use holdover_core::store::{
     Capabilities, ClaimDue, ClaimOne, Commit, CommitSurvives, Deletion, DeltaBatch, EventCursor, EventPage,
-    InboxItem, Interrupt, ItemKind, MessageRange, NewFork, NewSession, PendingQuery, RetentionRule,
-    SessionQuery, SessionSummary, SharedBy, Staging, Start, StateStore, StatusCas, StoreError,
-    StoreErrorKind,
+    InboxItem, Interrupt, ItemKind, MessageRange, NewFork, NewSession, PendingQuery, PurgeReport,
+    RetentionRule, SessionQuery, SharedBy, Staging, Start, StateStore, StatusCas, StoreError, StoreErrorKind,
 };
 
 use super::Answer;
 use crate::bench::Handle;
 use crate::failure::CaseResult;
 use crate::model::Model;
-use crate::snapshot::{PAGES_MAX, all_checkpoints, all_runs, endless, walk_pending};
+use crate::reader::up_to;
+use crate::snapshot::{
+    PAGES_MAX, all_checkpoints, all_runs, endless, walk_items, walk_messages, walk_pending, walk_sessions,
+};
 
 /// One call of one method. Lists are walked to their end.
 #[derive(Debug, Clone)]
@@ -72,12 +74,17 @@ impl Request {
         }
     }
 
-    /// The session that it creates.
-    pub(crate) fn creates(&self) -> Option<&SessionKey> {
+    /// The session that it creates, and in which life.
+    pub(crate) fn creates(&self) -> Option<(&SessionKey, Incarnation)> {
         if let Self::Create(new) = self {
-            return Some(&new.key);
+            return Some((&new.key, new.incarnation));
         }
-        if let Self::Fork { new, .. } = self { Some(&new.key) } else { None }
+        if let Self::Fork { new, .. } = self { Some((&new.key, new.incarnation)) } else { None }
+    }
+
+    /// Whether it would make a fork.
+    pub(crate) fn forks(&self) -> bool {
+        matches!(self, Self::Fork { .. })
     }
 
     /// Whether it is about this session, or may be.
@@ -111,7 +118,9 @@ impl Request {
     pub(crate) async fn ask(&self, store: &Handle) -> CaseResult<Answer> {
         Ok(match self.clone() {
             Self::Create(new) => Answer::of(store.create_session(new).await, Answer::Create),
-            Self::Delete(key, mode) => Answer::of(store.delete_session(&key, mode).await, Answer::Delete),
+            Self::Delete(key, deletion) => {
+                Answer::of(store.delete_session(&key, deletion).await, Answer::Delete)
+            }
             Self::Claim(key, one) => Answer::of(store.claim_session(&key, one).await, Answer::Claim),
             Self::ClaimDue(due) => Answer::of(store.claim_due(due).await, Answer::ClaimDue),
             Self::CompareAndSet(key, cas) => {
@@ -138,22 +147,32 @@ impl Request {
             Self::Fork { from, at, new } => {
                 Answer::of(store.fork_session(&from, at, *new).await, Answer::Fork)
             }
-            Self::Purge(rule) => Answer::of(store.purge(&rule).await, Answer::Purge),
+            Self::Purge(rule) => purge(store, rule).await?,
             Self::Load(key) => {
                 Answer::of(store.load_session(&key).await, |session| Answer::Load(session.map(Box::new)))
             }
-            Self::ListSessions(tenant) => Answer::ListSessions(walk_sessions(store, tenant).await?),
+            Self::ListSessions(tenant) => {
+                let mut query = SessionQuery::all(tenant);
+                query.page.limit = std::num::NonZeroU32::new(2);
+                Answer::ListSessions(walk_sessions(store, query).await?)
+            }
             Self::ListPending(tenant) => {
                 Answer::ListPending(walk_pending(store, PendingQuery::all(tenant)).await?)
             }
-            Self::ReadMessages(key, range) => {
-                Answer::of(store.read_messages(&key, &[range]).await, Answer::ReadMessages)
-            }
-            Self::ReadInbox(key, after, limit) => {
-                Answer::of(store.read_inbox(&key, after, limit).await, Answer::ReadInbox)
-            }
+            Self::ReadMessages(key, range) => match store.read_messages(&key, &[range]).await {
+                Err(error) => Answer::refused(&error),
+                Ok(_) => Answer::ReadMessages(walk_messages(store, &key, &[range]).await?),
+            },
+            Self::ReadInbox(key, after, limit) => match store.read_inbox(&key, after, limit).await {
+                Err(error) => Answer::refused(&error),
+                Ok(_) => {
+                    let mut items = walk_items(store, &key, after, limit).await?;
+                    items.truncate(limit as usize);
+                    Answer::ReadInbox(items)
+                }
+            },
             Self::ReadEvents(key, after, limit) => {
-                Answer::of(store.read_events(&key, &after, limit).await, Answer::read_events)
+                Answer::of(up_to(store, &key, &after, limit).await, Answer::read_events)
             }
             Self::ListRuns(key) => match store.list_runs(&key, Default::default()).await {
                 Err(error) => Answer::refused(&error),
@@ -177,7 +196,7 @@ impl Request {
         let snapshot = |key: &SessionKey| model.snapshot(key);
         match self {
             Self::Create(new) => Answer::Create(model.create(new)),
-            Self::Delete(key, mode) => Answer::Delete(model.delete(key, *mode)),
+            Self::Delete(key, deletion) => Answer::Delete(model.delete(key, *deletion)),
             Self::Claim(key, one) => Answer::Claim(model.claim(key, one)),
             Self::ClaimDue(due) => Answer::ClaimDue(model.claim_due(due)),
             Self::CompareAndSet(key, cas) => Answer::CompareAndSet(model.compare_and_set(key, cas)),
@@ -243,7 +262,7 @@ impl Request {
             Self::Commit(_, commit) => commit.check(&unbounded()),
             Self::AppendDeltas(_, batch) => batch.check(&unbounded()),
             Self::Fork { from, new, .. } => new.check(from),
-            Self::Purge(rule) => rule.check(),
+            Self::Purge(rule) => rule.check().map(drop),
             Self::ReadInbox(key, _, rows) => limit(*rows).and_then(|()| known(key)),
             Self::ReadEvents(_, _, rows) => limit(*rows),
             Self::ReadMessages(key, _) | Self::ListRuns(key) | Self::ListCheckpoints(key) => known(key),
@@ -276,16 +295,19 @@ fn unbounded() -> Capabilities {
     }
 }
 
-async fn walk_sessions(store: &Handle, tenant: TenantId) -> CaseResult<Vec<SessionSummary>> {
-    let mut query = SessionQuery::all(tenant);
-    query.page.limit = std::num::NonZeroU32::new(2);
-    let mut all = Vec::new();
+/// The whole walk.
+async fn purge(store: &Handle, mut rule: RetentionRule) -> CaseResult<Answer> {
+    let mut all = PurgeReport::default();
     for _ in 0..PAGES_MAX {
-        let page = store.list_sessions(&query).await?;
-        all.extend(page.items);
-        match page.next {
-            Some(next) => query.page.after = Some(next),
-            None => return Ok(all),
+        let step = match store.purge(&rule).await {
+            Ok(step) => step,
+            Err(error) => return Ok(Answer::refused(&error)),
+        };
+        all.sessions += step.sessions;
+        all.checkpoints += step.checkpoints;
+        rule.after = step.next;
+        if rule.after.is_none() {
+            return Ok(Answer::Purge(all));
         }
     }
     Err(endless())

@@ -25,8 +25,8 @@ impl Play {
                 Request::Create(self.create(*who, *begin, items, *life))
             }
             Op::Delete { who, forced } => {
-                let mode = if *forced { Deletion::FORCE } else { Deletion::UNLESS_ACTIVE };
-                Request::Delete(who.key(), mode)
+                let deletion = if *forced { Deletion::FORCE } else { Deletion::UNLESS_ACTIVE };
+                Request::Delete(who.key(), deletion)
             }
             Op::Claim { who, version, items } => {
                 let expected_version = self.version(*who, *version);
@@ -53,7 +53,10 @@ impl Play {
             Op::Retry { who, version, to, items } => {
                 let expected_version = self.version(*who, *version).unwrap_or(Version(1));
                 let items = self.items(items, "item");
-                Request::CompareAndSet(who.key(), StatusCas { expected_version, to: *to, items })
+                Request::CompareAndSet(
+                    who.key(),
+                    StatusCas { incarnation: None, expected_version, to: *to, items },
+                )
             }
             Op::Renew { who, run, span } => Request::Renew(self.fence(*who, *run), duration(*span)),
             Op::Stage { who, run, results, starts } => {
@@ -190,7 +193,8 @@ impl Play {
 
     fn interrupt(&self, abort: bool) -> Interrupt {
         let kind = if abort { InterruptKind::Abort } else { InterruptKind::Soft };
-        Interrupt { id: id(&self.name("stop")), kind, reason: "asked to".into(), at: Timestamp::EPOCH }
+        let (id, at) = (id(&self.name("stop")), Timestamp::EPOCH);
+        Interrupt { id, kind, reason: "asked to".into(), at, incarnation: None }
     }
 
     fn fence(&self, who: Who, run: Run) -> Fence {
@@ -312,6 +316,7 @@ impl Play {
             unchanged_since: Timestamp::from_ms(self.model.now.as_ms() - ago + 1),
             remove,
             limit: NonZeroU32::MAX,
+            after: None,
         };
         (self.powers.retention && self.powers.moves_time).then_some(rule)
     }

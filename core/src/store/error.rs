@@ -64,9 +64,10 @@ pub struct StoreError {
     pub retry: Retry,
     /// The method of [`StateStore`](super::StateStore), or `open`.
     pub operation: &'static str,
-    /// The session, where there is one.
+    /// The session that the operation was asked about: the new one of a creation, the source of a fork. None
+    /// for what is about many: lists across sessions, `claim_due`, `purge`.
     pub key: Option<Box<SessionKey>>,
-    /// What exactly; names the field, never contains a payload or a secret.
+    /// What exactly: names the field of an argument that was refused; never contains a payload or a secret.
     pub detail: String,
     /// The backend's own error.
     pub source: Option<Box<dyn Error + Send + Sync>>,

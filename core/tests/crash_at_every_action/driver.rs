@@ -18,7 +18,7 @@ use holdover_core::step::{Action, CallOut, Found, Reply, Ruling, RunOutcome, STA
 use holdover_core::store::{
     Claim, ClaimDue, Delivery, EventCursor, EventPage, InboxItem, Interrupt, InterruptCheck, InterruptKind,
     ItemKind, Labels, LeaseOutcome, MessageRange, NewMessage, NewSession, PendingKind, PendingQuery, Queues,
-    Start, StateStore, Wake,
+    Start, StateStore, StateStoreExt, Wake,
 };
 use holdover_core::time::Clock;
 
@@ -274,8 +274,8 @@ impl<P: Place> Teller<P> {
         let reply = match action {
             Action::Read { id, messages, inbox_after, interrupt } => {
                 let found = Found {
-                    messages: self.store.read_messages(&self.key, &messages).await.unwrap(),
-                    items: self.store.read_inbox(&self.key, inbox_after, 256).await.unwrap(),
+                    messages: self.store.read_all_messages(&self.key, &messages).await.unwrap(),
+                    items: self.store.read_whole_inbox(&self.key, inbox_after).await.unwrap(),
                     interrupt: match interrupt {
                         true => match self.store.check_interrupt_flag(&fence).await.unwrap() {
                             InterruptCheck::Waiting(interrupt) => Some(interrupt),
@@ -391,6 +391,7 @@ impl<P: Place> Teller<P> {
             kind: InterruptKind::Soft,
             reason: "enough".into(),
             at: self.clock.now(),
+            incarnation: None,
         };
         self.store.request_interrupt(&self.key, interrupt).await.unwrap();
         match self.store.renew_lease(fence, LEASE).await.unwrap() {
@@ -410,7 +411,7 @@ impl<P: Place> Teller<P> {
     }
 
     async fn read_transcript(&self, ranges: &[MessageRange]) -> Vec<Message> {
-        let stored = self.store.read_messages(&self.key, ranges).await.unwrap();
+        let stored = self.store.read_all_messages(&self.key, ranges).await.unwrap();
         stored.iter().map(|message| message.payload.parse().expect("a message")).collect()
     }
 

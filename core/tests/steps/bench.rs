@@ -19,7 +19,7 @@ use holdover_core::step::{CallOut, STATE_FORMAT, StepIterator};
 use holdover_core::store::{
     CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, Delivery, InboxItem, Interrupt,
     InterruptKind, InterruptOutcome, ItemKind, Labels, MessageRange, NewSession, PendingCall, PendingQuery,
-    Queues, RunRecord, Session, SessionStatus, Staging, Start, StateStore, StatusCas, Wake,
+    Queues, RunRecord, Session, SessionStatus, Staging, Start, StateStore, StateStoreExt, StatusCas, Wake,
 };
 use holdover_core::time::Clock;
 use holdover_store_memory::{Limits, MemoryStore};
@@ -175,6 +175,7 @@ impl Bench {
             payload: Payload::json(&SignalBody::Retry).unwrap(),
         };
         let cas = StatusCas {
+            incarnation: None,
             expected_version: self.session().version,
             to: SessionStatus::Suspended,
             items: if items { vec![item] } else { Vec::new() },
@@ -272,6 +273,7 @@ impl Bench {
             kind,
             reason: "enough".into(),
             at: self.clock.now(),
+            incarnation: None,
         };
         now(self.store.request_interrupt(&self.key, interrupt)).unwrap()
     }
@@ -308,7 +310,7 @@ impl Bench {
 
     pub(crate) fn transcript(&self) -> Vec<Message> {
         let whole = MessageRange::new(MessageSeq(1), self.session().last_message);
-        let stored = now(self.store.read_messages(&self.key, &[whole])).unwrap();
+        let stored = now(self.store.read_all_messages(&self.key, &[whole])).unwrap();
         stored.iter().map(|message| message.payload.parse().expect("a message")).collect()
     }
 

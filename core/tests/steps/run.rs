@@ -11,7 +11,7 @@ use holdover_core::machine::Facts;
 use holdover_core::model::{ModelAnswer, ModelError};
 use holdover_core::step::{Action, ActionId, Found, ModelCall, Reply, RunOutcome, StepIterator};
 use holdover_core::store::{
-    Claim, CommitOutcome, InterruptCheck, LeaseOutcome, Receipt, StageOutcome, StateStore,
+    Claim, CommitOutcome, InterruptCheck, LeaseOutcome, Receipt, StageOutcome, StateStore, StateStoreExt,
 };
 use holdover_core::time::{Clock, Timestamp};
 use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};
@@ -150,7 +150,7 @@ impl<'b> Run<'b> {
     }
 
     fn seen_by_model(&self, call: &ModelCall) -> Vec<holdover_core::message::Message> {
-        let stored = now(self.bench.store.read_messages(&self.bench.key, &call.view)).unwrap();
+        let stored = now(self.bench.store.read_all_messages(&self.bench.key, &call.view)).unwrap();
         let mut seen: Vec<_> = stored.iter().map(|message| message.payload.parse().unwrap()).collect();
         let mut next = MessageSeq(seen.len() as u64);
         for (seq, message) in &call.added {
@@ -166,8 +166,8 @@ impl<'b> Run<'b> {
         match action {
             Action::Read { id, messages, inbox_after, interrupt } => {
                 let found = Found {
-                    messages: now(bench.store.read_messages(&bench.key, &messages)).unwrap(),
-                    items: now(bench.store.read_inbox(&bench.key, inbox_after, 256)).unwrap(),
+                    messages: now(bench.store.read_all_messages(&bench.key, &messages)).unwrap(),
+                    items: now(bench.store.read_whole_inbox(&bench.key, inbox_after)).unwrap(),
                     interrupt: interrupt.then(|| self.interrupt()).flatten(),
                 };
                 Reply::Read { id, result: Ok(found) }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use holdover::core::ids::MessageSeq;
-use holdover::core::store::MessageRange;
+use holdover::core::store::{MessageRange, StateStoreExt};
 use holdover::{SessionKey, SqliteStore, StateStore};
 use sqlx::{ConnectOptions, Connection, Row};
 
@@ -19,7 +19,7 @@ const STEPS: u64 = 200;
 /// The bytes of the transcript: what was said, asked for and answered, as it is stored.
 async fn logical(store: &SqliteStore, key: &SessionKey) -> u64 {
     let all = [MessageRange::new(MessageSeq(1), MessageSeq(u64::MAX))];
-    let messages = store.read_messages(key, &all).await.unwrap();
+    let messages = store.read_all_messages(key, &all).await.unwrap();
     messages.iter().map(|message| message.payload.len() as u64).sum()
 }
 

@@ -8,7 +8,7 @@ use holdover_core::gate::GateQuestion;
 use holdover_core::ids::{InboxSeq, SessionKey, TurnNumber};
 use holdover_core::provision::Provisioner;
 use holdover_core::step::{Action, ActionId, Found, Reply, Ruling};
-use holdover_core::store::{INBOX_PAGE, InterruptCheck, MessageRange, StateStore, StoredItem};
+use holdover_core::store::{InterruptCheck, MessageRange, StateStore, StateStoreExt};
 use holdover_core::time::Timestamp;
 use tokio::time::{sleep_until, timeout};
 
@@ -174,9 +174,9 @@ impl Reading {
         let messages = if ranges.is_empty() {
             Vec::new()
         } else {
-            self.answered(|| self.store.read_messages(key, &ranges)).await?
+            self.answered(|| self.store.read_all_messages(key, &ranges)).await?
         };
-        let items = self.inbox(inbox_after).await?;
+        let items = self.answered(|| self.store.read_whole_inbox(key, inbox_after)).await?;
         let interrupt = if interrupt {
             match self.answered(|| self.store.check_interrupt_flag(&self.fence)).await? {
                 InterruptCheck::Waiting(interrupt) => Some(interrupt),
@@ -187,20 +187,6 @@ impl Reading {
             None
         };
         Ok(Found { messages, items, interrupt })
-    }
-
-    /// The inbox to its end, page by page.
-    async fn inbox(&self, mut after: InboxSeq) -> Result<Vec<StoredItem>, Unread> {
-        let mut items: Vec<StoredItem> = Vec::new();
-        loop {
-            let page = self.answered(|| self.store.read_inbox(&self.fence.key, after, INBOX_PAGE)).await?;
-            let full = page.len() >= INBOX_PAGE as usize;
-            items.extend(page);
-            match items.last().filter(|_| full) {
-                Some(last) => after = last.seq,
-                None => return Ok(items),
-            }
-        }
     }
 
     async fn answered<'a, T>(

@@ -152,7 +152,7 @@ impl Driver {
         let (last_item, interrupt) = self.renewal.news.unwrap_or_default();
         self.send(async move {
             let items = store.read_inbox(&fence.key, last_item, 1).await;
-            let arrived = items.map_or(true, |items| !items.is_empty());
+            let arrived = items.map_or(true, |page| !page.items.is_empty());
             let changed = arrived
                 || match store.check_interrupt_flag(&fence).await {
                     Ok(InterruptCheck::Clear) => false,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use holdover_core::ids::SessionKey;
 use holdover_core::message::Message;
 use holdover_core::step::ModelCall;
-use holdover_core::store::{MessageRange, StateStore, StoreError};
+use holdover_core::store::{MessageRange, StateStore, StateStoreExt, StoreError};
 
 use crate::clock::Lease;
 use crate::error::RuntimeError;
@@ -68,7 +68,7 @@ async fn read(
     if ranges.is_empty() {
         return Ok(Arc::from([]));
     }
-    let stored = match until_answered(lease, || store.read_messages(key, ranges)).await {
+    let stored = match until_answered(lease, || store.read_all_messages(key, ranges)).await {
         Ok((stored, _)) => stored,
         Err(GivenUp::LeaseEnded) => return Err(Unread::LeaseEnded),
         Err(GivenUp::Final(error)) => return Err(Unread::from(error)),

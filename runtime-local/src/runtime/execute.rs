@@ -171,6 +171,7 @@ impl Runtime {
                     return Ok(Started { key: prepared.key, duplicate: false });
                 }
                 CreateOutcome::AlreadyExists { .. } | CreateOutcome::ItemConflict { .. } => {}
+                CreateOutcome::Deleted => return Err(RuntimeError::NotFound { key: prepared.key }),
             }
             if let Some(session) = self.shared.store.load_session(&prepared.key).await? {
                 check_agent(&prepared, &session)?;
@@ -203,6 +204,8 @@ impl Runtime {
                 Ok(Some(RunHandle::of_another(self, prepared.key.clone(), false)))
             }
             CreateOutcome::AlreadyExists { .. } | CreateOutcome::ItemConflict { .. } => Ok(None),
+            // Created by an earlier try of ours whose answer was lost, and deleted since.
+            CreateOutcome::Deleted => Err(RuntimeError::NotFound { key: prepared.key.clone() }),
         }
     }
 

@@ -5,6 +5,7 @@ use holdover_core::ids::{CheckpointId, Incarnation, OperationId, SessionId, Sess
 use holdover_core::machine::Machine;
 use holdover_core::store::{
     Checkpoint, CheckpointQuery, ForkOutcome, Labels, NewFork, Page, PageRequest, Session, SessionStatus,
+    StateStoreExt,
 };
 use uuid::Uuid;
 
@@ -124,6 +125,8 @@ impl Runtime {
         match repeated(|| self.shared.store.fork_session(from, at, new.clone())).await? {
             ForkOutcome::Forked { .. } => Ok(Forked { key, at, status }),
             ForkOutcome::AlreadyExists { status, .. } => Err(RuntimeError::Exists { key, status }),
+            // Forked by an earlier try of ours whose answer was lost, and deleted since.
+            ForkOutcome::Deleted => Err(RuntimeError::NotFound { key }),
             ForkOutcome::NoSource => Err(RuntimeError::NotFound { key: from.clone() }),
             ForkOutcome::NoCheckpoint => Err(RuntimeError::NoCheckpoint { key: from.clone(), at: Some(at) }),
         }
@@ -135,9 +138,17 @@ impl Runtime {
         at: Option<CheckpointId>,
     ) -> Result<Checkpoint, RuntimeError> {
         let newest = PageRequest::first(std::num::NonZeroU32::MIN);
-        let query = CheckpointQuery { key: key.clone(), id: at, page: newest };
-        let found = self.shared.store.list_checkpoints(&query).await?.items.pop();
-        found.ok_or_else(|| RuntimeError::NoCheckpoint { key: key.clone(), at })
+        let mut query = CheckpointQuery { key: key.clone(), id: at, page: newest };
+        loop {
+            let Page { mut items, next } = self.shared.store.list_checkpoints(&query).await?;
+            if let Some(found) = items.pop() {
+                return Ok(found);
+            }
+            if next.is_none() {
+                return Err(RuntimeError::NoCheckpoint { key: key.clone(), at });
+            }
+            query.page.after = next;
+        }
     }
 
     async fn plan_fork(&self, source: &Session, at: &Checkpoint) -> Result<ForkPlan, RuntimeError> {
@@ -150,7 +161,7 @@ impl Runtime {
         let messages = if ranges.is_empty() {
             Vec::new()
         } else {
-            self.shared.store.read_messages(&source.key, &ranges).await?
+            self.shared.store.read_all_messages(&source.key, &ranges).await?
         };
         Ok(fork::plan(&source.key, at, &messages, &staged, self.now())?)
     }

@@ -10,9 +10,6 @@ use super::Runtime;
 use super::standing::outcome_of;
 use crate::error::RuntimeError;
 
-/// How many messages are read at once.
-const MESSAGES_AT_ONCE: u64 = 256;
-
 /// A message with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageEntry {
@@ -54,16 +51,16 @@ impl Runtime {
     pub async fn messages(&self, key: &SessionKey) -> Result<Vec<MessageEntry>, RuntimeError> {
         let last = self.existing(key).await?.last_message;
         let mut messages = Vec::new();
-        let mut from = MessageSeq(1);
-        while from <= last {
-            let to = last.min(MessageSeq(from.0 + MESSAGES_AT_ONCE - 1));
-            for stored in self.shared.store.read_messages(key, &[MessageRange::new(from, to)]).await? {
+        let mut rest = vec![MessageRange::new(MessageSeq(1), last)];
+        while !rest.is_empty() {
+            let page = self.shared.store.read_messages(key, &rest).await?;
+            for stored in page.messages {
                 let message = stored.payload.parse().map_err(|error| {
                     RuntimeError::unreadable(key, format!("message {}", stored.seq), error)
                 })?;
                 messages.push(MessageEntry { seq: stored.seq, at: stored.at, message });
             }
-            from = to.next();
+            rest = page.rest;
         }
         Ok(messages)
     }

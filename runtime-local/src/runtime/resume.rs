@@ -53,6 +53,7 @@ impl Runtime {
     pub async fn requeue(&self, key: &SessionKey) -> Result<bool, RuntimeError> {
         let session = self.existing(key).await?;
         let cas = StatusCas {
+            incarnation: Some(session.incarnation),
             expected_version: session.version,
             to: SessionStatus::Suspended,
             items: vec![signal_item(key, SignalBody::Retry)?],

@@ -10,7 +10,7 @@ use holdover_core::time::Timestamp;
 use super::Runtime;
 use crate::error::RuntimeError;
 
-/// How many sessions one write deals with, so that no other write waits long for it.
+/// How many sessions one write looks at, so that no other write waits long for it.
 const AT_ONCE: NonZeroU32 = NonZeroU32::new(50).expect("it is not 0");
 
 /// What is removed, of which sessions. A session that is active, suspended, due, or has an unread item or a
@@ -28,23 +28,25 @@ pub struct Retention {
 }
 
 impl Runtime {
-    /// Removes what `retention` says, batch by batch, and tells how much that was. May be stopped at any
-    /// time and called again.
+    /// Removes what `retention` says, step by step to the end, and tells how much that was. May be stopped
+    /// at any time and called again.
     pub async fn purge(&self, retention: &Retention) -> Result<PurgeReport, RuntimeError> {
         let age = i64::try_from(retention.unchanged_for.as_millis()).unwrap_or(i64::MAX);
-        let rule = RetentionRule {
+        let mut rule = RetentionRule {
             tenant: retention.tenant.clone(),
             status: retention.status.clone(),
             unchanged_since: Timestamp::from_ms(self.now().as_ms().saturating_sub(age)),
             remove: retention.remove,
             limit: AT_ONCE,
+            after: None,
         };
         let mut all = PurgeReport::default();
         loop {
-            let batch = self.shared.store.purge(&rule).await?;
-            all.sessions += batch.sessions;
-            all.checkpoints += batch.checkpoints;
-            if !batch.more {
+            let step = self.shared.store.purge(&rule).await?;
+            all.sessions += step.sessions;
+            all.checkpoints += step.checkpoints;
+            rule.after = step.next;
+            if rule.after.is_none() {
                 return Ok(all);
             }
         }

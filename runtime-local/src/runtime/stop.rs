@@ -36,8 +36,11 @@ impl Runtime {
         kind: InterruptKind,
         reason: String,
     ) -> Result<InterruptOutcome, RuntimeError> {
+        // The life that there is now is meant, also by a repeat.
+        let Some(session) = self.session(key).await? else { return Ok(InterruptOutcome::NotFound) };
         let id: InterruptId = draw_id();
-        let interrupt = Interrupt { id: id.clone(), kind, reason, at: self.now() };
+        let incarnation = Some(session.incarnation);
+        let interrupt = Interrupt { id: id.clone(), kind, reason, at: self.now(), incarnation };
         let asked = repeated(|| self.shared.store.request_interrupt(key, interrupt.clone())).await?;
         let own = matches!(&asked, InterruptOutcome::AlreadyWaiting { id: waiting } if *waiting == id);
         let outcome = if own { InterruptOutcome::Requested } else { asked };

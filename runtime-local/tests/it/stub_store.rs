@@ -10,9 +10,9 @@ use holdover_core::store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
     CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
     EventPage, ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome,
-    MessagePage, MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall, PendingQuery, PurgeReport,
-    RetentionRule, Retry, RunRecord, Session, SessionQuery, SessionSummary, StageOutcome, Staging,
-    StateStore, StatusCas, StoreError, StoreErrorKind, Watch,
+    MessagePage, MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall, PendingQuery,
+    PurgeReport, RetentionRule, Retry, RunRecord, Session, SessionQuery, SessionSummary, StageOutcome,
+    Staging, StateStore, StatusCas, StoreError, StoreErrorKind, Watch,
 };
 use holdover_store_memory::MemoryStore;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -87,7 +87,11 @@ impl StateStore for Stumbling {
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
         self.inner.list_sessions(query).await
     }
-    async fn delete_session(&self, key: &SessionKey, deletion: Deletion) -> Result<DeleteOutcome, StoreError> {
+    async fn delete_session(
+        &self,
+        key: &SessionKey,
+        deletion: Deletion,
+    ) -> Result<DeleteOutcome, StoreError> {
         self.inner.delete_session(key, deletion).await
     }
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {

@@ -8,15 +8,23 @@ use super::list::{Place, place};
 use crate::table::Sessions;
 use crate::tombstones::Tombstones;
 
-/// Removes what the rule says of the next sessions that it is about, longest unchanged first.
+/// Refuses a rule without a meaning, and a cursor of another.
+pub fn check_purge(rule: &RetentionRule) -> Result<(), StoreError> {
+    after(rule).map(drop)
+}
+
+fn after(rule: &RetentionRule) -> Result<Option<(Timestamp, SessionKey)>, StoreError> {
+    rule.check()?.map(|position| place("purge", &position)).transpose()
+}
+
+/// Removes what a rule that was checked says of the next sessions that it is about, longest unchanged first.
 pub fn purge(
     sessions: &mut Sessions,
     tombstones: &mut Tombstones,
     rule: &RetentionRule,
     now: Timestamp,
-) -> Result<PurgeReport, StoreError> {
-    let after: Option<(Timestamp, SessionKey)> =
-        rule.check()?.map(|position| place("purge", &position)).transpose()?;
+) -> PurgeReport {
+    let after = after(rule).unwrap_or_default();
     let about = sessions.values().filter(|record| record.row.purgeable(rule));
     let mut about: Vec<_> = about.map(|record| (record.row.updated_at, record.row.key.clone())).collect();
     about.retain(|place| after.as_ref().is_none_or(|after| place > after));
@@ -42,5 +50,5 @@ pub fn purge(
         }
     }
     tombstones.clear(limit, now);
-    Ok(report)
+    report
 }

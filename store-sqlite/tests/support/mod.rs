@@ -156,6 +156,6 @@ pub(crate) fn receipt(outcome: CommitOutcome) -> Receipt {
 
 pub(crate) async fn messages(store: &SqliteStore, key: &SessionKey) -> Vec<String> {
     let all = MessageRange::new(MessageSeq(1), MessageSeq(u64::MAX));
-    let messages = store.read_messages(key, &[all]).await.unwrap();
+    let messages = store.read_all_messages(key, &[all]).await.unwrap();
     messages.iter().map(|m| String::from_utf8(m.payload.bytes().to_vec()).unwrap()).collect()
 }

@@ -88,10 +88,10 @@ async fn in_inbox(
 ) -> Result<Option<Before>, Failure> {
     let open = front.runtime.pending(key).await?;
     let Some(asked) = open.iter().find(|pending| names(pending, call)) else { return Ok(None) };
-    let mut after = InboxSeq(0);
-    loop {
-        let page = front.store.read_inbox(key, after, INBOX_PAGE).await?;
-        for item in &page {
+    let mut after = Some(InboxSeq(0));
+    while let Some(place) = after {
+        let page = front.store.read_inbox(key, place, INBOX_PAGE).await?;
+        for item in &page.items {
             match &item.kind {
                 ItemKind::Answer { pending, .. } if *pending == asked.id => {
                     let unreadable = |error: serde_json::Error| {
@@ -119,11 +119,9 @@ async fn in_inbox(
                 ItemKind::Answer { .. } | ItemKind::Message { .. } | ItemKind::Signal { .. } => {}
             }
         }
-        match page.last() {
-            Some(last) if page.len() >= INBOX_PAGE as usize => after = last.seq,
-            Some(_) | None => return Ok(None),
-        }
+        after = page.next;
     }
+    Ok(None)
 }
 
 fn decided(decision: &Decision) -> String {

@@ -47,8 +47,8 @@ async fn messages(front: &Front, args: &One) -> Result<(), Failure> {
 
 async fn delete(front: &Front, args: &Delete) -> Result<(), Failure> {
     let id = &args.session;
-    let mode = if args.force { Deletion::FORCE } else { Deletion::UNLESS_ACTIVE };
-    match front.store.delete_session(&front.key(id), mode).await? {
+    let deletion = if args.force { Deletion::FORCE } else { Deletion::UNLESS_ACTIVE };
+    match front.store.delete_session(&front.key(id), deletion).await? {
         DeleteOutcome::Deleted => {
             front.out.line(format!("session {id}: deleted"));
             front.out.object(&json!({ "session": id, "deleted": true }));

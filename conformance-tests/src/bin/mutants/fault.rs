@@ -7,12 +7,13 @@ use holdover_core::store::rules::SessionRow;
 use holdover_core::store::{
     CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome,
     CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor, EventPage,
-    ForkOutcome, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome, MessageRange, NewFork,
-    NewSession, Page, PageRequest, PendingCall, PendingQuery, PurgeReport, RetentionRule, RunRecord, Session,
-    SessionQuery, SessionSummary, StageOutcome, Staging, StatusCas, StoreError, StoredItem, StoredMessage,
+    ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome,
+    MessagePage, MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall, PendingQuery,
+    PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary, StageOutcome, Staging,
+    StatusCas, StoreError,
 };
 use holdover_core::time::Timestamp;
-use holdover_store_memory::parts::{Record, Sessions};
+use holdover_store_memory::parts::{Record, Sessions, Tombstones};
 
 use crate::sound;
 
@@ -33,6 +34,8 @@ pub(crate) type Later = Box<dyn FnOnce(&mut Tx<'_>) + Send>;
 pub(crate) struct Tx<'a> {
     /// Every session there is.
     pub(crate) sessions: &'a mut Sessions,
+    /// What is left of deleted sessions.
+    pub(crate) tombstones: &'a mut Tombstones,
     /// Sessions that were deleted, for faults that remember them.
     pub(crate) graves: &'a mut Sessions,
     /// What this handle alone remembers.
@@ -112,8 +115,8 @@ pub(crate) struct Fault {
     pub(crate) check_interrupt: fn(&mut Tx<'_>, &Fence) -> InterruptCheck,
     pub(crate) deliver: fn(&mut Tx<'_>, &SessionKey, InboxItem) -> Delivery,
     pub(crate) interrupt: fn(&mut Tx<'_>, &SessionKey, Interrupt) -> InterruptOutcome,
-    pub(crate) read_messages: fn(&mut Tx<'_>, &SessionKey, &[MessageRange]) -> Answer<Vec<StoredMessage>>,
-    pub(crate) read_inbox: fn(&mut Tx<'_>, &SessionKey, InboxSeq, u32) -> Answer<Vec<StoredItem>>,
+    pub(crate) read_messages: fn(&mut Tx<'_>, &SessionKey, &[MessageRange]) -> Answer<MessagePage>,
+    pub(crate) read_inbox: fn(&mut Tx<'_>, &SessionKey, InboxSeq, u32) -> Answer<InboxPage>,
     pub(crate) read_events: fn(&mut Tx<'_>, &SessionKey, &EventCursor, u32) -> Answer<EventPage>,
     pub(crate) list_runs: fn(&mut Tx<'_>, &SessionKey, &PageRequest) -> Answer<Page<RunRecord>>,
     pub(crate) list_pending: fn(&mut Tx<'_>, &PendingQuery) -> Answer<Page<PendingCall>>,

@@ -21,13 +21,15 @@ mod run;
 mod session;
 mod staging;
 mod tenant;
+mod tombstone;
 
 use holdover_core::store::CommitOutcome;
 
 use crate::fault::Mutant;
 
-static LISTS: [&[Mutant]; 21] = [
+static LISTS: [&[Mutant]; 22] = [
     session::MUTANTS,
+    tombstone::MUTANTS,
     run::MUTANTS,
     claim::MUTANTS,
     lease::MUTANTS,

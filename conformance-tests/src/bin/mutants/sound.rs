@@ -6,9 +6,10 @@ use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::{
     CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome,
     CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor, EventPage,
-    ForkOutcome, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome, MessageRange, NewFork,
-    NewSession, Page, PageRequest, PendingCall, PendingQuery, PurgeReport, RetentionRule, RunRecord, Session,
-    SessionQuery, SessionSummary, StageOutcome, Staging, StatusCas, StoreError, StoredItem, StoredMessage,
+    ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome,
+    MessagePage, MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall, PendingQuery,
+    PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary, StageOutcome, Staging,
+    StatusCas, StoreError,
 };
 use holdover_store_memory::Limits;
 use holdover_store_memory::parts as ops;
@@ -34,7 +35,7 @@ pub(crate) fn check_payload(item: &InboxItem) -> Answer<()> {
 }
 
 pub(crate) fn create(tx: &mut Tx<'_>, new: NewSession) -> CreateOutcome {
-    ops::create(tx.sessions, new, tx.now)
+    ops::create(tx.sessions, tx.tombstones, new, tx.now)
 }
 
 pub(crate) fn load(tx: &mut Tx<'_>, key: &SessionKey) -> Option<Session> {
@@ -46,7 +47,7 @@ pub(crate) fn list_sessions(tx: &mut Tx<'_>, query: &SessionQuery) -> Answer<Pag
 }
 
 pub(crate) fn delete(tx: &mut Tx<'_>, key: &SessionKey, deletion: Deletion) -> DeleteOutcome {
-    ops::delete(tx.sessions, key, mode)
+    ops::delete(tx.sessions, tx.tombstones, key, deletion, tx.now)
 }
 
 pub(crate) fn claim(tx: &mut Tx<'_>, key: &SessionKey, claim: ClaimOne) -> ClaimOutcome {
@@ -89,7 +90,7 @@ pub(crate) fn read_messages(
     tx: &mut Tx<'_>,
     key: &SessionKey,
     ranges: &[MessageRange],
-) -> Answer<Vec<StoredMessage>> {
+) -> Answer<MessagePage> {
     ops::read_messages(tx.sessions, key, ranges)
 }
 
@@ -98,7 +99,7 @@ pub(crate) fn read_inbox(
     key: &SessionKey,
     after: InboxSeq,
     limit: u32,
-) -> Answer<Vec<StoredItem>> {
+) -> Answer<InboxPage> {
     ops::read_inbox(tx.sessions, key, after, limit)
 }
 
@@ -136,13 +137,13 @@ pub(crate) fn check_fork(from: &SessionKey, to: &NewFork) -> Answer<()> {
 }
 
 pub(crate) fn fork(tx: &mut Tx<'_>, from: &SessionKey, at: CheckpointId, to: NewFork) -> ForkOutcome {
-    ops::fork(tx.sessions, from, at, to, tx.now)
+    ops::fork(tx.sessions, tx.tombstones, from, at, to, tx.now)
 }
 
 pub(crate) fn check_purge(rule: &RetentionRule) -> Answer<()> {
-    rule.check()
+    ops::check_purge(rule)
 }
 
 pub(crate) fn purge(tx: &mut Tx<'_>, rule: &RetentionRule) -> PurgeReport {
-    ops::purge(tx.sessions, rule)
+    ops::purge(tx.sessions, tx.tombstones, rule, tx.now)
 }

@@ -11,12 +11,12 @@ use holdover_core::store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
     CommitOutcome, CommitSurvives, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch,
     DeltaOutcome, EventCursor, EventPage, ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck,
-    InterruptOutcome, LeaseOutcome, MessagePage, MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall,
-    PendingQuery, PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary, SharedBy,
-    StageOutcome, Staging, StateStore, StatusCas, StoreError, Watch,
+    InterruptOutcome, LeaseOutcome, MessagePage, MessageRange, NewFork, NewSession, Page, PageRequest,
+    PendingCall, PendingQuery, PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary,
+    SharedBy, StageOutcome, Staging, StateStore, StatusCas, StoreError, Watch,
 };
 use holdover_core::time::Clock;
-use holdover_store_memory::parts::{self, Sessions};
+use holdover_store_memory::parts::{self, Sessions, Tombstones};
 use tokio::sync::Notify;
 
 use crate::fault::{Fault, Mutant, Tx};
@@ -66,6 +66,7 @@ struct Shared {
 #[derive(Default)]
 struct Data {
     sessions: Sessions,
+    tombstones: Tombstones,
     graves: Sessions,
 }
 
@@ -93,9 +94,9 @@ impl Broken {
     fn once<R>(&self, operation: impl FnOnce(&mut Tx<'_>) -> R) -> (R, Option<crate::fault::Later>) {
         let mut cache = lock(&self.cache);
         let mut data = lock(&self.shared.data);
-        let Data { sessions, graves } = &mut *data;
+        let Data { sessions, tombstones, graves } = &mut *data;
         let now = self.shared.clock.now();
-        let mut tx = Tx { sessions, graves, cache: &mut cache, now, later: None };
+        let mut tx = Tx { sessions, tombstones, graves, cache: &mut cache, now, later: None };
         let answer = operation(&mut tx);
         (answer, tx.later)
     }
@@ -183,7 +184,7 @@ impl StateStore for Broken {
     }
 
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {
-        (self.fault().check_create)(&new)?;
+        (self.fault().check_create)(&new).map_err(|error| error.on(&new.key))?;
         Ok(self.run(|tx| (self.fault().create)(tx, new)).await)
     }
 
@@ -195,12 +196,16 @@ impl StateStore for Broken {
         self.run(|tx| (self.fault().list_sessions)(tx, query)).await
     }
 
-    async fn delete_session(&self, key: &SessionKey, deletion: Deletion) -> Result<DeleteOutcome, StoreError> {
-        Ok(self.run(|tx| (self.fault().delete)(tx, key, mode)).await)
+    async fn delete_session(
+        &self,
+        key: &SessionKey,
+        deletion: Deletion,
+    ) -> Result<DeleteOutcome, StoreError> {
+        Ok(self.run(|tx| (self.fault().delete)(tx, key, deletion)).await)
     }
 
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
-        parts::check_carried(&LIMITS, "claim_session", &claim.items)?;
+        parts::check_carried(&LIMITS, "claim_session", &claim.items).map_err(|error| error.on(key))?;
         Ok(self.run(|tx| (self.fault().claim)(tx, key, claim)).await)
     }
 
@@ -213,7 +218,7 @@ impl StateStore for Broken {
         key: &SessionKey,
         cas: StatusCas,
     ) -> Result<CasOutcome, StoreError> {
-        parts::check_carried(&LIMITS, "compare_and_set_status", &cas.items)?;
+        parts::check_carried(&LIMITS, "compare_and_set_status", &cas.items).map_err(|error| error.on(key))?;
         Ok(self.run(|tx| (self.fault().cas)(tx, key, cas)).await)
     }
 
@@ -222,7 +227,7 @@ impl StateStore for Broken {
     }
 
     async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {
-        parts::check_staging(&staging, &LIMITS)?;
+        parts::check_staging(&staging, &LIMITS).map_err(|error| error.on(&fence.key))?;
         Ok(self.run(|tx| (self.fault().stage)(tx, fence, staging)).await)
     }
 
@@ -231,7 +236,7 @@ impl StateStore for Broken {
         fence: &Fence,
         commit: Commit,
     ) -> Result<CommitOutcome, StoreError> {
-        (self.fault().check_commit)(&commit)?;
+        (self.fault().check_commit)(&commit).map_err(|error| error.on(&fence.key))?;
         Ok(self.run(|tx| (self.fault().commit)(tx, fence, commit)).await)
     }
 
@@ -240,7 +245,7 @@ impl StateStore for Broken {
     }
 
     async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {
-        (self.fault().check_payload)(&item)?;
+        (self.fault().check_payload)(&item).map_err(|error| error.on(key))?;
         Ok(self.run(|tx| (self.fault().deliver)(tx, key, item)).await)
     }
 
@@ -294,7 +299,7 @@ impl StateStore for Broken {
     }
 
     async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError> {
-        (self.fault().check_deltas)(&batch)?;
+        (self.fault().check_deltas)(&batch).map_err(|error| error.on(&fence.key))?;
         Ok(self.run(|tx| (self.fault().append_deltas)(tx, fence, batch)).await)
     }
 
@@ -308,7 +313,7 @@ impl StateStore for Broken {
         at: CheckpointId,
         to: NewFork,
     ) -> Result<ForkOutcome, StoreError> {
-        (self.fault().check_fork)(from, &to)?;
+        (self.fault().check_fork)(from, &to).map_err(|error| error.on(from))?;
         Ok(self.run(|tx| (self.fault().fork)(tx, from, at, to)).await)
     }
 

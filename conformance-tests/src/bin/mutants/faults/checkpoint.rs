@@ -46,6 +46,26 @@ fn rebound(cursor: &PageCursor, query: &CheckpointQuery) -> PageCursor {
 
 pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
+        name: "checkpoints-without-bytes",
+        broken: "a page of checkpoints holds as many bytes as their states have",
+        fault: Fault {
+            list_checkpoints: |tx, query| {
+                let mut page = sound::list_checkpoints(tx, query)?;
+                while page.next.is_some() && page.items.len() < query.page.rows() as usize {
+                    let after = page.next.take();
+                    let limit = std::num::NonZeroU32::new(query.page.rows() - page.items.len() as u32);
+                    let request = holdover_core::store::PageRequest { after, limit };
+                    let more =
+                        sound::list_checkpoints(tx, &CheckpointQuery { page: request, ..query.clone() })?;
+                    page.items.extend(more.items);
+                    page.next = more.next;
+                }
+                Ok(page)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
         name: "checkpoint-of-the-state-before",
         broken: "a checkpoint keeps the state that its commit replaced",
         fault: Fault {

@@ -1,12 +1,30 @@
 //! The commit: all or nothing, one version, one order.
 
-use holdover_core::store::{Commit, CommitOutcome, NewMessage};
+use holdover_core::store::{Applied, Commit, CommitOutcome, NewMessage};
 
 use super::committed;
 use crate::fault::{Fault, Mutant, SOUND};
 use crate::sound;
 
 pub(super) static MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "stale-denies-too-much",
+        broken: "of a commit before the newest of its run it is said that it was not applied",
+        fault: Fault {
+            commit: |tx, fence, commit| {
+                let newest = tx.row_of(&fence.key).and_then(|row| row.last_commit);
+                match sound::commit(tx, fence, commit) {
+                    CommitOutcome::StaleFence { applied: Applied::Unknown }
+                        if newest.is_some_and(|newest| newest.epoch == fence.epoch) =>
+                    {
+                        CommitOutcome::StaleFence { applied: Applied::No }
+                    }
+                    answer => answer,
+                }
+            },
+            ..SOUND
+        },
+    },
     Mutant {
         name: "promotion-in-two-transactions",
         broken: "the state is written first, the messages in a second transaction",

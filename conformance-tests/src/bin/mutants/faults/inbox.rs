@@ -143,9 +143,36 @@ pub(super) static MUTANTS: &[Mutant] = &[
                 answer
             },
             read_inbox: |tx, key, after, limit| {
-                let mut items = sound::read_inbox(tx, key, after, limit)?;
-                items.reverse();
-                Ok(items)
+                let mut page = sound::read_inbox(tx, key, after, limit)?;
+                page.items.reverse();
+                Ok(page)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "inbox-page-without-bytes",
+        broken: "a page of the inbox holds as many bytes as its items have",
+        fault: Fault {
+            read_inbox: |tx, key, after, limit| {
+                let mut page = sound::read_inbox(tx, key, after, limit)?;
+                while let (Some(next), true) = (page.next, page.items.len() < limit.min(256) as usize) {
+                    let more = sound::read_inbox(tx, key, next, limit)?;
+                    page.items.extend(more.items);
+                    page.next = more.next;
+                }
+                Ok(page)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "inbox-page-never-goes-on",
+        broken: "a page of the inbox never says that there is more",
+        fault: Fault {
+            read_inbox: |tx, key, after, limit| {
+                let page = sound::read_inbox(tx, key, after, limit)?;
+                Ok(holdover_core::store::InboxPage { next: None, ..page })
             },
             ..SOUND
         },

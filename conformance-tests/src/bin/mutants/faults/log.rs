@@ -1,7 +1,7 @@
 //! Messages and events as they are read.
 
 use holdover_core::ids::EventSeq;
-use holdover_core::store::{EventCursor, EventPage, EventPlace, MessageRange, StoreError};
+use holdover_core::store::{EventCursor, EventPage, EventPlace, MessagePage, MessageRange, StoreError};
 
 use crate::fault::{Fault, Mutant, SOUND};
 use crate::sound;
@@ -27,9 +27,9 @@ pub(super) static MUTANTS: &[Mutant] = &[
         broken: "messages are read in their own order, not in that of the ranges",
         fault: Fault {
             read_messages: |tx, key, ranges| {
-                let mut messages = sound::read_messages(tx, key, ranges)?;
-                messages.sort_by_key(|message| message.seq);
-                Ok(messages)
+                let mut page = sound::read_messages(tx, key, ranges)?;
+                page.messages.sort_by_key(|message| message.seq);
+                Ok(page)
             },
             ..SOUND
         },
@@ -54,7 +54,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         fault: Fault {
             read_messages: |tx, key, ranges| match tx.record(key) {
                 Some(_) => sound::read_messages(tx, key, ranges),
-                None => Ok(Vec::new()),
+                None => Ok(MessagePage::default()),
             },
             ..SOUND
         },
@@ -64,9 +64,60 @@ pub(super) static MUTANTS: &[Mutant] = &[
         broken: "a read answers at most a thousand messages and does not say so",
         fault: Fault {
             read_messages: |tx, key, ranges| {
-                let mut messages = sound::read_messages(tx, key, ranges)?;
-                messages.truncate(1_000);
-                Ok(messages)
+                let mut page = sound::read_messages(tx, key, ranges)?;
+                page.messages.truncate(1_000);
+                Ok(page)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "messages-without-bytes",
+        broken: "a page of messages holds as many bytes as they have",
+        fault: Fault {
+            read_messages: |tx, key, ranges| {
+                let mut page = sound::read_messages(tx, key, ranges)?;
+                while !page.rest.is_empty() {
+                    let more = sound::read_messages(tx, key, &page.rest)?;
+                    page.messages.extend(more.messages);
+                    page.rest = more.rest;
+                }
+                Ok(page)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "rest-forgets-the-ranges-after",
+        broken: "a page that ends in one range forgets those after it",
+        fault: Fault {
+            read_messages: |tx, key, ranges| {
+                let mut page = sound::read_messages(tx, key, ranges)?;
+                page.rest.truncate(1);
+                Ok(page)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "events-without-bytes",
+        broken: "a page of events holds as many bytes as they have",
+        fault: Fault {
+            read_events: |tx, key, after, limit| {
+                let mut page = sound::read_events(tx, key, after, limit)?;
+                while let EventPage::Events { events, stream: None, next, more: true } = &mut page {
+                    let left = limit.min(200).saturating_sub(events.len() as u32);
+                    if left == 0 {
+                        break;
+                    }
+                    let beyond = sound::read_events(tx, key, next, left)?;
+                    if let EventPage::Events { events: more_events, stream, next, more } = beyond {
+                        events.extend(more_events);
+                        let events = std::mem::take(events);
+                        page = EventPage::Events { events, stream, next, more };
+                    }
+                }
+                Ok(page)
             },
             ..SOUND
         },
@@ -80,7 +131,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
                 match tx.cache.get(key) {
                     Some(record) => {
                         let known = |seq| ranges.iter().any(|range| range.contains(seq));
-                        Ok(record.messages.iter().filter(|message| known(message.seq)).cloned().collect())
+                        let messages = record.messages.iter().filter(|message| known(message.seq));
+                        Ok(MessagePage::whole(messages.cloned().collect()))
                     }
                     None => {
                         let record = tx.record(key).cloned();

@@ -173,20 +173,52 @@ pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
         name: "purge-never-more",
         broken: "a call never says that there is more",
-        fault: Fault { purge: |tx, rule| PurgeReport { more: false, ..sound::purge(tx, rule) }, ..SOUND },
+        fault: Fault { purge: |tx, rule| PurgeReport { next: None, ..sound::purge(tx, rule) }, ..SOUND },
+    },
+    Mutant {
+        name: "purge-begins-anew",
+        broken: "each call of a walk begins at the start again",
+        fault: Fault {
+            purge: |tx, rule| sound::purge(tx, &RetentionRule { after: None, ..rule.clone() }),
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "purge-takes-any-cursor",
+        broken: "the cursor of another rule is taken, as the start",
+        fault: Fault {
+            check_purge: |rule| sound::check_purge(&RetentionRule { after: None, ..rule.clone() }),
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "purge-leaves-no-tombstone",
+        broken: "what retention removes is forgotten at once",
+        fault: Fault {
+            purge: |tx, rule| {
+                let before = tx.tombstones.clone();
+                let report = sound::purge(tx, rule);
+                *tx.tombstones = before;
+                report
+            },
+            ..SOUND
+        },
     },
     Mutant {
         name: "purge-counts-nothing",
         broken: "what was removed is not counted",
         fault: Fault {
-            purge: |tx, rule| PurgeReport { more: sound::purge(tx, rule).more, ..PurgeReport::default() },
+            purge: |tx, rule| PurgeReport { next: sound::purge(tx, rule).next, ..PurgeReport::default() },
             ..SOUND
         },
     },
     Mutant {
         name: "purge-checks-no-status",
         broken: "a rule about active sessions is taken, and removes none",
-        fault: Fault { check_purge: |_| Ok(()), ..SOUND },
+        fault: Fault {
+            check_purge: |rule| sound::check_purge(&RetentionRule { status: Vec::new(), ..rule.clone() }),
+            ..SOUND
+        },
     },
     Mutant {
         name: "prune-keeps-the-oldest",

@@ -300,12 +300,24 @@ pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
         name: "delete-ignores-the-holder",
         broken: "an active session is deleted without force",
-        fault: Fault { delete: |tx, key, _| sound::delete(tx, key, Deletion::FORCE), ..SOUND },
+        fault: Fault {
+            delete: |tx, key, deletion| {
+                let incarnation = deletion.incarnation;
+                sound::delete(tx, key, Deletion { incarnation, ..Deletion::FORCE })
+            },
+            ..SOUND
+        },
     },
     Mutant {
         name: "delete-has-no-force",
         broken: "an active session is kept even with force",
-        fault: Fault { delete: |tx, key, _| sound::delete(tx, key, Deletion::UNLESS_ACTIVE), ..SOUND },
+        fault: Fault {
+            delete: |tx, key, deletion| {
+                let incarnation = deletion.incarnation;
+                sound::delete(tx, key, Deletion { incarnation, ..Deletion::UNLESS_ACTIVE })
+            },
+            ..SOUND
+        },
     },
     Mutant {
         name: "delete-of-nothing-is-deleted",

@@ -168,20 +168,20 @@ pub(super) static MUTANTS: &[Mutant] = &[
         broken: "a staged result can be read as a message",
         fault: Fault {
             read_messages: |tx, key, ranges| {
-                let mut messages = sound::read_messages(tx, key, ranges)?;
+                let mut page = sound::read_messages(tx, key, ranges)?;
                 let now = tx.now;
                 if let Some(record) = tx.record(key) {
                     let mut seq = record.row.last_message;
                     for payload in record.staged.values() {
                         seq.0 += 1;
-                        messages.push(holdover_core::store::StoredMessage {
+                        page.messages.push(holdover_core::store::StoredMessage {
                             seq,
                             at: now,
                             payload: payload.clone(),
                         });
                     }
                 }
-                Ok(messages)
+                Ok(page)
             },
             ..SOUND
         },
