@@ -182,7 +182,7 @@ impl PostgresOptions {
             ("statement_timeout", self.statement_timeout.as_millis().to_string()),
             ("lock_timeout", self.lock_timeout.as_millis().to_string()),
             ("idle_in_transaction_session_timeout", self.statement_timeout.as_millis().to_string()),
-            ("default_transaction_isolation", "read\\ committed".to_owned()),
+            ("default_transaction_isolation", "read committed".to_owned()),
         ])
     }
 

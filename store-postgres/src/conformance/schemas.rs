@@ -97,9 +97,10 @@ impl Admin {
 
     /// A schema that was emptied.
     pub(super) async fn reuse(&self) -> Option<String> {
-        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-        let schema = free.get_mut(&self.url).and_then(Vec::pop);
-        drop(free);
+        let schema = {
+            let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+            free.get_mut(&self.url).and_then(Vec::pop)
+        };
         if let Some(schema) = &schema {
             self.take(schema).await;
         }

@@ -68,9 +68,8 @@ impl Call for ReadInbox {
     type Outcome = InboxPage;
     const OPERATION: &'static str = "read_inbox";
     const PARAMETERS: usize = 4;
-    const COLUMNS: &'static str = "(a.inbox).seq, (a.inbox).key, (a.inbox).kind, (a.inbox).wake, \
-         (a.inbox).pending, (a.inbox).settles, (a.inbox).at, (a.inbox).digest, (a.inbox).payload, \
-         (a.inbox).more";
+    const COLUMNS: &'static str =
+        "a.seq, a.key, a.kind, a.wake, a.pending, a.settles, a.at, a.digest, a.payload, a.more";
     const WRITES: bool = false;
 
     fn key(&self) -> Option<&SessionKey> {
