@@ -104,7 +104,11 @@ impl Caller {
         self.statement_timeout + GRACE
     }
 
-    async fn send<C: Call>(&self, call: &C, conn: &mut PoolConnection<Postgres>) -> Result<Vec<PgRow>, Fault> {
+    async fn send<C: Call>(
+        &self,
+        call: &C,
+        conn: &mut PoolConnection<Postgres>,
+    ) -> Result<Vec<PgRow>, Fault> {
         let Some(sql) = self.statements.of::<C>() else {
             return Err(Fault::Invalid(format!("{}: there is no such statement", C::OPERATION)));
         };

@@ -133,9 +133,7 @@ impl<'r> Columns<'r> {
         match (digest, bytes) {
             (Some(digest), Some(bytes)) => self.check(payload(digest, bytes)).map(Some),
             (None, None) => Ok(None),
-            (Some(_), None) | (None, Some(_)) => {
-                self.check(Err("payload and digest do not go together"))
-            }
+            (Some(_), None) | (None, Some(_)) => self.check(Err("payload and digest do not go together")),
         }
     }
 

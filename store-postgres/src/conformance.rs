@@ -7,6 +7,7 @@ mod server;
 
 use std::fmt;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -44,6 +45,8 @@ type ChildProgram = Arc<dyn Fn(&str) -> Command + Send + Sync>;
 /// A schema in use, and the handles on it that may still be at work.
 struct Place {
     schema: String,
+    /// Whether a program was started that works on it, to be killed.
+    child: AtomicBool,
     peers: Mutex<Vec<PostgresStore>>,
 }
 
@@ -77,19 +80,30 @@ impl PostgresHarness {
     pub async fn serve_child(place: &str) {
         let (url, schema) = place.split_once(' ').expect("a URL and a schema");
         let harness = Self::on(url);
-        holdover_conformance_tests::serve_child(harness.open(schema).await).await;
+        let store = harness.open_as(schema, &child_name(schema)).await;
+        holdover_conformance_tests::serve_child(store).await;
     }
 
     async fn open(&self, schema: &str) -> PostgresStore {
+        self.open_as(schema, "holdover").await
+    }
+
+    async fn open_as(&self, schema: &str, application: &str) -> PostgresStore {
         let options = PostgresOptions::from_url(&self.url).and_then(|options| options.schema(schema));
         let options = options
             .expect("a database")
+            .application(application)
             .connections_max(CONNECTIONS_MAX)
             .wait_max(std::time::Duration::from_secs(60))
             .payload_bytes_max(PAYLOAD_BYTES_MAX)
             .commit_bytes_max(COMMIT_BYTES_MAX);
         PostgresStore::open((self.adjust)(options)).await.expect("the database opens")
     }
+}
+
+/// By what name the server knows the child that works on a schema.
+fn child_name(schema: &str) -> String {
+    format!("child {schema}")
 }
 
 impl Place {
@@ -124,13 +138,17 @@ impl StoreHarness for PostgresHarness {
             }
         };
         let store = self.open(&schema).await;
-        Instance::guarded(store, Place { schema, peers: Mutex::default() })
+        Instance::guarded(store, Place { schema, child: AtomicBool::new(false), peers: Mutex::default() })
     }
 
-    /// Opens the schema once more: connections of its own.
+    /// Opens the schema once more: connections of its own. What a child asked before it was killed is done by
+    /// the server all the same: the peer comes after it.
     async fn peer(&self, of: &Instance<PostgresStore>) -> PostgresStore {
         let place = of.guard::<Place>().expect("its place");
         place.close(false).await;
+        if place.child.load(Ordering::Relaxed) {
+            self.admin.outlast(&child_name(&place.schema)).await;
+        }
         let peer = self.open(&place.schema).await;
         place.peers.lock().unwrap_or_else(PoisonError::into_inner).push(peer.clone());
         peer
@@ -165,6 +183,7 @@ impl StoreHarness for PostgresHarness {
 
     fn child(&self, of: &Instance<PostgresStore>) -> Option<Command> {
         let place = of.guard::<Place>().expect("its place");
+        place.child.store(true, Ordering::Relaxed);
         self.child.as_ref().map(|program| program(&format!("{} {}", self.url, place.schema)))
     }
 }

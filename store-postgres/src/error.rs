@@ -86,7 +86,9 @@ impl Fault {
         match self {
             Self::Sql(sqlx::Error::Database(error)) => match error.code().as_deref() {
                 Some(code) => {
-                    code.starts_with(code::CONNECTION) || ends_session(code) || code == code::FEATURE_NOT_SUPPORTED
+                    code.starts_with(code::CONNECTION)
+                        || ends_session(code)
+                        || code == code::FEATURE_NOT_SUPPORTED
                 }
                 None => true,
             },

@@ -59,7 +59,8 @@ impl std::fmt::Display for Found {
 
 /// Says what the schema is, or refuses it: somebody else's, or newer than this program.
 pub(crate) async fn inspect(conn: &mut PgConnection, options: &PostgresOptions) -> Result<Found, StoreError> {
-    let refuse = |kind, why: String| Err(StoreError::new(kind, "open", format!("{}: {why}", options.place())));
+    let refuse =
+        |kind, why: String| Err(StoreError::new(kind, "open", format!("{}: {why}", options.place())));
     match look(conn, &options.schema).await.map_err(|fault| failed(fault, options))? {
         Look::Empty => Ok(Found { version: 0, functions: None }),
         Look::Foreign => {

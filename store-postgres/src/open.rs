@@ -30,8 +30,7 @@ pub(crate) async fn open(options: &PostgresOptions) -> Result<Opened, StoreError
     let pool = pool(options, options.connections_max - listener);
     let failed = |error: sqlx::Error| migration::failed(Fault::from(error), options);
     let mut conn = pool.acquire().await.map_err(failed)?;
-    let settings =
-        Settings::read(&mut conn).await.map_err(|fault| migration::failed(fault, options))?;
+    let settings = Settings::read(&mut conn).await.map_err(|fault| migration::failed(fault, options))?;
     settings.check(options)?;
     let found = migration::inspect(&mut conn, options).await?;
     if !found.is_current() {

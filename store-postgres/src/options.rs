@@ -27,6 +27,7 @@ pub struct PostgresOptions {
     pub(crate) change_hints: bool,
     pub(crate) transaction_pooler: bool,
     pub(crate) as_it_is: bool,
+    pub(crate) application: String,
 }
 
 impl PostgresOptions {
@@ -68,6 +69,7 @@ impl PostgresOptions {
             change_hints: true,
             transaction_pooler: false,
             as_it_is: false,
+            application: "holdover".to_owned(),
         })
     }
 
@@ -144,6 +146,13 @@ impl PostgresOptions {
         self
     }
 
+    /// Sets by what name the server's administrator sees the handle's connections.
+    #[must_use]
+    pub fn application(mut self, name: impl Into<String>) -> Self {
+        self.application = name.into();
+        self
+    }
+
     /// Opens only a database whose schema and functions are there and up to date: nothing is created, nothing
     /// changed.
     #[must_use]
@@ -170,7 +179,7 @@ impl PostgresOptions {
         let options = self
             .connect
             .clone()
-            .application_name("holdover")
+            .application_name(&self.application)
             .extra_float_digits(None)
             // Values are bound, so a statement holds nothing of a session.
             .log_statements(LevelFilter::Trace)
@@ -210,6 +219,7 @@ impl fmt::Debug for PostgresOptions {
             .field("change_hints", &self.change_hints)
             .field("transaction_pooler", &self.transaction_pooler)
             .field("as_it_is", &self.as_it_is)
+            .field("application", &self.application)
             .finish_non_exhaustive()
     }
 }

@@ -71,10 +71,15 @@ impl Settings {
             return refuse("default_transaction_read_only is on");
         }
         if self.get("server_encoding") != "UTF8" {
-            return refuse(&format!("the database has encoding {}, UTF8 is needed", self.get("server_encoding")));
+            return refuse(&format!(
+                "the database has encoding {}, UTF8 is needed",
+                self.get("server_encoding")
+            ));
         }
         if !options.transaction_pooler && isolation != "read committed" {
-            return refuse(&format!("default_transaction_isolation is {isolation}, read committed was asked for"));
+            return refuse(&format!(
+                "default_transaction_isolation is {isolation}, read committed was asked for"
+            ));
         }
         Ok(())
     }

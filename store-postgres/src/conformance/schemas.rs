@@ -26,8 +26,21 @@ const GO_BY_A_ROW: &str = "CREATE TABLE holdover.goes_by (harness text NOT NULL)
 
 /// Every table of sessions. Faster than a truncation where there is little in them.
 const TABLES: [&str; 15] = [
-    "session", "label", "definition", "state", "message", "event", "delta", "checkpoint", "item", "staged",
-    "start_mark", "pending", "opened", "run", "tombstone",
+    "session",
+    "label",
+    "definition",
+    "state",
+    "message",
+    "event",
+    "delta",
+    "checkpoint",
+    "item",
+    "staged",
+    "start_mark",
+    "pending",
+    "opened",
+    "run",
+    "tombstone",
 ];
 
 /// The emptied schemas of each database.
@@ -115,8 +128,22 @@ impl Admin {
         free.entry(self.url.clone()).or_default().push(schema);
     }
 
+    /// Waits until the server has no connection under this name any more.
+    pub(super) async fn outlast(&self, application: &str) {
+        const COUNT: &str = "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1";
+        loop {
+            let query = sqlx::query(COUNT).bind(application);
+            let left: i64 = query.fetch_one(self.pool().await).await.expect("the server's list").get(0);
+            if left == 0 {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
     pub(super) async fn now_ms(&self) -> i64 {
-        let query = sqlx::query("SELECT now FROM holdover_clocks.clock WHERE harness = $1").bind(&self.harness);
+        let query =
+            sqlx::query("SELECT now FROM holdover_clocks.clock WHERE harness = $1").bind(&self.harness);
         query.fetch_one(self.pool().await).await.expect("its clock").get(0)
     }
 

@@ -24,7 +24,11 @@ pub(crate) fn position(
 }
 
 /// A place that is one number; `begin` at the beginning.
-pub(crate) fn number(position: Option<Vec<u8>>, begin: i64, operation: &'static str) -> Result<i64, StoreError> {
+pub(crate) fn number(
+    position: Option<Vec<u8>>,
+    begin: i64,
+    operation: &'static str,
+) -> Result<i64, StoreError> {
     match position {
         None => Ok(begin),
         Some(place) => place.try_into().map(i64::from_be_bytes).map_err(|_| bad_place(operation)),

@@ -3,7 +3,9 @@
 use holdover_core::ids::{Fence, InboxSeq};
 use holdover_core::payload::Payload;
 use holdover_core::store::rules::SessionRow;
-use holdover_core::store::{Claim, Labels, PendingCall, PendingKind, Session, Staged, StagedResult, StoredItem};
+use holdover_core::store::{
+    Claim, Labels, PendingCall, PendingKind, Session, Staged, StagedResult, StoredItem,
+};
 use holdover_core::time::Timestamp;
 
 use super::{inbox_page, session_row};
@@ -76,9 +78,8 @@ pub(crate) fn claim(c: &mut Columns<'_>, now: Timestamp) -> Result<Claim, Fault>
 
 /// Reads names and values.
 pub(crate) fn labels(c: &mut Columns<'_>) -> Result<Labels, Fault> {
-    let text = |bytes: Vec<u8>| {
-        String::from_utf8(bytes).map_err(|error| Fault::Corrupt(format!("label: {error}")))
-    };
+    let text =
+        |bytes: Vec<u8>| String::from_utf8(bytes).map_err(|error| Fault::Corrupt(format!("label: {error}")));
     let (names, values) = (c.list::<Vec<u8>>()?, c.list::<Vec<u8>>()?);
     let pairs = names.zip(values).map(|(name, value)| Ok((text(name)?, text(value)?)));
     pairs.collect::<Result<Vec<_>, Fault>>().map(|labels| labels.into_iter().collect())

@@ -37,9 +37,7 @@ fn item_kind(kind: &str, wake: Wake, pending: Option<String>, settles: bool) -> 
     match (kind, pending) {
         ("message", None) => Ok(ItemKind::Message { wake }),
         ("signal", None) => Ok(ItemKind::Signal { wake }),
-        ("answer", Some(pending)) => {
-            Ok(ItemKind::Answer { pending: id(Some(pending), "pending")?, settles })
-        }
+        ("answer", Some(pending)) => Ok(ItemKind::Answer { pending: id(Some(pending), "pending")?, settles }),
         (other, _) => Err(Fault::Corrupt(format!("kind: {}", unknown(other)))),
     }
 }

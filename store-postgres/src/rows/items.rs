@@ -29,7 +29,8 @@ pub(crate) fn bind_items<'i>(to: &mut Values<'_>, items: impl Iterator<Item = &'
         ItemKind::Message { wake } | ItemKind::Signal { wake } => Some(wake_name(*wake)),
         ItemKind::Answer { .. } => None,
     };
-    let incarnation = |item: &'i InboxItem| item.incarnation.as_ref().map(|named| named.0.as_bytes().as_slice());
+    let incarnation =
+        |item: &'i InboxItem| item.incarnation.as_ref().map(|named| named.0.as_bytes().as_slice());
     to.add(items.clone().map(|item| item.key.as_str()).collect::<Vec<_>>())
         .add(items.clone().map(|item| item.digest().0.to_vec()).collect::<Vec<_>>())
         .add(items.clone().map(|item| item.kind.as_str()).collect::<Vec<_>>())

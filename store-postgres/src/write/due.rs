@@ -16,8 +16,7 @@ impl Call for ClaimDueSessions {
     type Outcome = Vec<Claim>;
     const OPERATION: &'static str = "claim_due";
     const PARAMETERS: usize = 7;
-    const COLUMNS: &'static str =
-        concat!("a.outcome, a.now, ", session_columns!(), ", ", extras_columns!());
+    const COLUMNS: &'static str = concat!("a.outcome, a.now, ", session_columns!(), ", ", extras_columns!());
     const WRITES: bool = true;
 
     fn key(&self) -> Option<&SessionKey> {

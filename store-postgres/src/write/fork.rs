@@ -39,9 +39,7 @@ impl Call for ForkSession {
             .add(new.status.as_str())
             .add(i64::from(new.state.format.0));
         bind_labels(to, &new.labels);
-        to.payload(&new.definition)
-            .payload(&new.state.payload)
-            .payloads(new.messages.iter().map(Some));
+        to.payload(&new.definition).payload(&new.state.payload).payloads(new.messages.iter().map(Some));
         bind_events(to, &new.events);
         to.channel();
     }
