@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use holdover_core::store::{Capabilities, Retry, StoreError, StoreErrorKind};
 use log::LevelFilter;
-use sqlx::Connection;
 use sqlx::postgres::{PgPool, PgPoolOptions};
+use sqlx::{AssertSqlSafe, Connection};
 
 use crate::call::Caller;
 use crate::error::Fault;
@@ -30,9 +30,12 @@ pub(crate) async fn open(options: &PostgresOptions) -> Result<Opened, StoreError
     let pool = pool(options, options.connections_max - listener);
     let failed = |error: sqlx::Error| migration::failed(Fault::from(error), options);
     let mut conn = pool.acquire().await.map_err(failed)?;
-    let settings = Settings::read(&mut conn).await.map_err(|fault| migration::failed(fault, options))?;
+    // Behind a pooler a statement outside a transaction may be another client's.
+    let mut look = conn.begin_with(AssertSqlSafe(options.begin())).await.map_err(failed)?;
+    let settings = Settings::read(&mut look).await.map_err(|fault| migration::failed(fault, options))?;
     settings.check(options)?;
-    let found = migration::inspect(&mut conn, options).await?;
+    let found = migration::inspect(&mut look, options).await?;
+    look.rollback().await.map_err(failed)?;
     if !found.is_current() {
         if options.as_it_is {
             let detail = format!("{}: {found}, and nothing was to be changed", options.place());
