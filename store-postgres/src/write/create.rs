@@ -1,7 +1,7 @@
 //! Creates a session.
 
 use holdover_core::ids::{SessionKey, Version};
-use holdover_core::store::{ClaimOne, CreateOutcome, NewSession, Start};
+use holdover_core::store::{ClaimOne, CreateOutcome, Delivery, NewSession, Start};
 use sqlx::postgres::PgRow;
 
 use super::{bind_labels, unknown_outcome};
@@ -79,13 +79,12 @@ impl Call for CreateSession {
                 Ok(CreateOutcome::AlreadyExists { incarnation, status, version })
             }
             ("deleted", _) => Ok(CreateOutcome::Deleted),
-            ("item_refused", Some((index, refusal))) => match refusal {
-                holdover_core::store::Delivery::Duplicate { .. }
-                | holdover_core::store::Delivery::Conflict { .. } => {
-                    Ok(CreateOutcome::ItemConflict { index })
-                }
-                other => Err(Fault::Invalid(format!("items: number {index} is refused: {other:?}"))),
-            },
+            ("item_refused", Some((index, Delivery::Duplicate { .. } | Delivery::Conflict { .. }))) => {
+                Ok(CreateOutcome::ItemConflict { index })
+            }
+            ("item_refused", Some((index, refusal))) => {
+                Err(Fault::Invalid(format!("items: number {index} is refused: {refusal:?}")))
+            }
             (other, _) => Err(unknown_outcome(other)),
         }
     }

@@ -58,10 +58,9 @@ pub(crate) fn new_session(name: &str) -> NewSession {
 
 /// A session in the hands of a run.
 pub(crate) async fn running(store: &impl StateStore, name: &str) -> Claim {
-    match store.create_session(new_session(name)).await.unwrap() {
-        CreateOutcome::Created { claim: Some(claim), .. } => *claim,
-        other => panic!("{other:?}"),
-    }
+    let created = store.create_session(new_session(name)).await.unwrap();
+    let CreateOutcome::Created { claim: Some(claim), .. } = created else { panic!("{created:?}") };
+    *claim
 }
 
 /// A commit with something in several tables; the same number is the same commit.
