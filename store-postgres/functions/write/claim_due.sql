@@ -1,6 +1,7 @@
--- Claims at most as many sessions that are due as there are runs. One that another write holds is passed over,
--- and so is one that cannot be read: it is answered as `corrupt`, so that somebody hears of it, and holds up
--- nobody else. Each is locked by a statement of its own and decided on as it is then.
+-- Claims at most as many sessions that are due as there are runs. One that another write holds is passed over;
+-- if that leaves nothing, the first such is waited for, for a moment, and everything is looked at once more. One
+-- that cannot be read is answered as `corrupt`, so that somebody hears of it, and holds up nobody else. Each is
+-- locked by a statement of its own and decided on as it is then.
 CREATE FUNCTION holdover.claim_due(
     p_runs text[], p_worker text, p_lease_ms bigint, p_queues text[], p_newest_format bigint, p_only_tenant text,
     p_channel text)
@@ -17,6 +18,8 @@ DECLARE
     claimed bigint := 0;
     page bigint := least(wanted, 1000) + 16;
     seen bigint;
+    passed_over bigint;
+    waited boolean := false;
 BEGIN
     now := holdover.now_ms();
     LOOP
@@ -30,8 +33,11 @@ BEGIN
             last_id := candidate.id;
             SELECT s.* INTO before FROM holdover.session s WHERE s.sid = candidate.sid
                 FOR NO KEY UPDATE SKIP LOCKED;
-            CONTINUE WHEN NOT FOUND
-                OR NOT holdover.is_due(before, p_queues, p_newest_format, p_only_tenant, now);
+            IF NOT FOUND THEN
+                passed_over := coalesce(passed_over, candidate.sid);
+                CONTINUE;
+            END IF;
+            CONTINUE WHEN NOT holdover.is_due(before, p_queues, p_newest_format, p_only_tenant, now);
             session := before;
             extras := holdover.surroundings_of(before.sid, true);
             outcome := 'corrupt';
@@ -46,6 +52,13 @@ BEGIN
                 RETURN;
             END IF;
         END LOOP;
-        EXIT WHEN seen < page;
+        CONTINUE WHEN seen = page;
+        EXIT WHEN claimed > 0 OR passed_over IS NULL OR waited;
+        PERFORM holdover.wait_for(passed_over);
+        waited := true;
+        now := holdover.now_ms();
+        last_alarm := -9223372036854775808;
+        last_tenant := '';
+        last_id := '';
     END LOOP;
 END $$;

@@ -1,6 +1,6 @@
--- One step of a walk over the sessions that rest and in which nothing waits, longest unchanged first. Each is
--- locked by a statement of its own, as they come, and decided on as it is then. No `p_keep`: sessions are
--- removed; else all checkpoints but so many.
+-- One step of a walk over the sessions that rest and in which nothing waits, longest unchanged first. They are
+-- locked first, and then decided on as they are. No `p_keep`: sessions are removed; else all checkpoints but so
+-- many.
 CREATE FUNCTION holdover.purge(
     p_only_tenant text, p_status text[], p_unchanged_since bigint, p_keep bigint, p_limit bigint,
     p_at bigint, p_tenant text, p_id text, p_channel text,
@@ -8,6 +8,8 @@ CREATE FUNCTION holdover.purge(
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     candidate record;
+    resting bigint[];
+    earlier bigint[];
     session holdover.session;
     now bigint := holdover.now_ms();
     seen bigint := 0;
@@ -18,13 +20,23 @@ DECLARE
 BEGIN
     sessions := 0;
     checkpoints := 0;
+    -- Whoever waited for a lock looks again: what it waited for may have made another session.
+    FOR nth IN 1 .. 3 LOOP
+        earlier := resting;
+        resting := ARRAY(
+            SELECT s.sid FROM holdover.session s
+            WHERE s.resting_since IS NOT NULL AND s.resting_since < p_unchanged_since
+                AND (s.resting_since, s.tenant, s.id) > (p_at, p_tenant, p_id)
+                AND (p_only_tenant IS NULL OR s.tenant = p_only_tenant)
+                AND (p_status IS NULL OR s.status = ANY (p_status))
+            ORDER BY s.resting_since, s.tenant, s.id LIMIT p_limit + 1);
+        EXIT WHEN resting = earlier;
+        PERFORM FROM holdover.session s WHERE s.sid = ANY (resting[:p_limit::int])
+            ORDER BY s.resting_since, s.tenant, s.id FOR UPDATE;
+    END LOOP;
     FOR candidate IN
-        SELECT s.sid, s.resting_since, s.tenant, s.id FROM holdover.session s
-        WHERE s.resting_since IS NOT NULL AND s.resting_since < p_unchanged_since
-            AND (s.resting_since, s.tenant, s.id) > (p_at, p_tenant, p_id)
-            AND (p_only_tenant IS NULL OR s.tenant = p_only_tenant)
-            AND (p_status IS NULL OR s.status = ANY (p_status))
-        ORDER BY s.resting_since, s.tenant, s.id LIMIT p_limit + 1
+        SELECT s.sid, s.resting_since, s.tenant, s.id FROM unnest(resting) WITH ORDINALITY AS f (sid, nth)
+        JOIN holdover.session s ON s.sid = f.sid ORDER BY f.nth
     LOOP
         seen := seen + 1;
         IF seen > p_limit THEN
