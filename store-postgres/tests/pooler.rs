@@ -19,6 +19,8 @@ async fn each_statement_is_the_one_that_was_asked_for() {
     let launcher = Launcher::new().unwrap();
     let postgres = launcher.postgres(&[]).unwrap();
     let pooler = launcher.pgbouncer(&postgres).unwrap();
+    // Without the option the store asks for what this pooler does not hand out.
+    assert!(PostgresStore::open(options(&pooler.url())).await.is_err());
     let options = options(&pooler.url()).transaction_pooler(true);
     let works = (0..SESSIONS).map(|nth| {
         let options = options.clone();

@@ -31,7 +31,7 @@ BEGIN
                 AND (p_status IS NULL OR s.status = ANY (p_status))
             ORDER BY s.resting_since, s.tenant, s.id LIMIT p_limit + 1);
         EXIT WHEN resting = earlier;
-        PERFORM FROM holdover.session s WHERE s.sid = ANY (resting[:p_limit::int])
+        PERFORM FROM holdover.session s WHERE s.sid = ANY (resting[:least(p_limit, 2147483647)::int])
             ORDER BY s.resting_since, s.tenant, s.id FOR UPDATE;
     END LOOP;
     FOR candidate IN
