@@ -26,6 +26,7 @@ mod script;
 mod shown;
 mod snapshot;
 mod suite;
+mod sweep;
 mod world;
 
 pub use bench::Bench;

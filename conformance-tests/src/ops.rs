@@ -21,6 +21,7 @@ use crate::fixture::{
     new_fork, new_session, promote, release_to, result, retention, run_end, soft, staging, state, suspended,
 };
 use crate::snapshot::snapshot;
+use crate::sweep::removed;
 
 /// A mutating operation of the trait. What one operation can do in several ways is here once for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -286,7 +287,7 @@ impl Scene {
     /// Removes by age; answers how many. That there may be more is nobody's promise.
     async fn purged(&self, store: &Handle, remove: Remove) -> CaseResult<String> {
         let rule = RetentionRule { tenant: Some(self.tenant.clone()), ..retention(remove) };
-        let report = store.purge(&rule).await?;
+        let report = removed(store, &rule).await?;
         Ok(self.shown(&(report.sessions, report.checkpoints)))
     }
 

@@ -128,13 +128,17 @@ async fn a_turn_with_a_parked_call_reads_back_as_it_was_written() {
     assert_eq!((events[0].payload.clone(), more), (Payload::new("e1"), true));
     assert_eq!(store.delete_session(&key, Deletion::UNLESS_ACTIVE).await.unwrap(), DeleteOutcome::Deleted);
     assert_eq!(store.read_events(&key, &next, 1).await.unwrap(), EventPage::NotFound);
-    let again = NewSession { incarnation: Incarnation(uuid::Uuid::from_u128(2)), ..new_session(&key) };
+    let again = NewSession {
+        incarnation: Incarnation(uuid::Uuid::from_u128(2)),
+        operation: OperationId::new("again").unwrap(),
+        ..new_session(&key)
+    };
     store.create_session(again).await.unwrap();
     assert_eq!(store.read_events(&key, &next, 1).await.unwrap(), EventPage::Gone);
 }
 
 #[tokio::test]
-async fn a_deleted_session_leaves_no_row_behind() {
+async fn a_deleted_session_leaves_nothing_but_its_tombstone() {
     let folder = Folder::new();
     let store = folder.store().await;
     let claim = claimed(&store, "s").await;
@@ -162,10 +166,11 @@ async fn a_deleted_session_leaves_no_row_behind() {
     store.deliver(&claim.fence.key, message("m", "text")).await.unwrap();
 
     let mut raw = folder.raw().await;
-    let tables: Vec<String> = sqlx::query_scalar("SELECT name FROM sqlite_schema WHERE type = 'table'")
-        .fetch_all(&mut raw)
-        .await
-        .unwrap();
+    let tables: Vec<String> =
+        sqlx::query_scalar("SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'tombstone'")
+            .fetch_all(&mut raw)
+            .await
+            .unwrap();
     assert_eq!(tables.len(), 14);
     for left in [1, 0] {
         for table in &tables {
@@ -182,6 +187,9 @@ async fn a_deleted_session_leaves_no_row_behind() {
             assert_eq!(store.delete_session(key, Deletion::FORCE).await.unwrap(), DeleteOutcome::Deleted);
         }
     }
+    let tombstones: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM tombstone").fetch_one(&mut raw).await.unwrap();
+    assert_eq!(tombstones, 1);
     let late = store.save_state_and_promote_staging(&claim.fence, commit("late")).await.unwrap();
     assert_eq!(late, CommitOutcome::StaleFence { applied: Applied::Unknown });
 }

@@ -15,6 +15,7 @@ use crate::fixture::{
     new_session, result, retention, soft, staging, state,
 };
 use crate::snapshot::{snapshot, walk_pending, walk_sessions};
+use crate::sweep::removed;
 
 cases! {
     delete.removes_every_row_of_session: Core Sequential,
@@ -241,7 +242,7 @@ async fn a_purged_session_is_not_brought_back(t: Bench) -> CaseResult {
     t.store.create_session(new.clone()).await?;
     let dead = t.claim(&new.key).await?;
     t.release(&dead.fence, SessionStatus::Idle).await?;
-    t.store.purge(&retention(Remove::Sessions)).await?;
+    removed(&t.store, &retention(Remove::Sessions)).await?;
     ensure_eq!(t.store.load_session(&new.key).await?, None, "the session");
     stays_gone(&t, &new, &dead).await
 }

@@ -16,6 +16,7 @@ use crate::fixture::{
     inline, key, key_of, message, new_fork, result, retention, staging, texts,
 };
 use crate::snapshot::{Snapshot, all_checkpoints, walk_sessions};
+use crate::sweep::removed;
 
 cases! {
     fork.copies_prefix_and_is_isolated: Core Sequential needs Forks,
@@ -274,7 +275,8 @@ async fn prune_then_fork(t: &Bench) -> CaseResult {
     let pruned = t.commit(&claim.fence, checkpoint("1")).await?.version;
     let release = Some(crate::fixture::release_to(SessionStatus::Idle));
     let kept = t.commit(&claim.fence, Commit { release, ..checkpoint("2") }).await?.version;
-    t.store.purge(&retention(holdover_core::store::Remove::Checkpoints { keep: count(1) })).await?;
+    let rule = retention(holdover_core::store::Remove::Checkpoints { keep: count(1) });
+    removed(&t.store, &rule).await?;
     let new = new_fork(claim.fence.incarnation, "of-rests");
     let answer = t.store.fork_session(&claim.fence.key, CheckpointId(pruned.0), new.clone()).await?;
     ensure_eq!(answer, ForkOutcome::NoCheckpoint, "a fork at a checkpoint that was removed");

@@ -7,14 +7,15 @@ use holdover_core::store::{
 };
 use holdover_core::time::Timestamp;
 
-use crate::bench::{Bench, Handle, race};
+use crate::bench::{Bench, race};
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure, ensure_eq, want};
 use crate::fixture::{
     FAR, TENANT, abort, approval, checkpoint, commit, count, deltas, events, id, inline, key, key_of,
     message, message_that, new_session, release_to, retention, staging,
 };
-use crate::snapshot::{PAGES_MAX, endless};
+use crate::snapshot::PAGES_MAX;
+use crate::sweep::{removed, swept};
 
 /// More partitions than any store has.
 const PARTITIONS_MAX: usize = 64;
@@ -68,29 +69,6 @@ cases! {
         "purge: each session is dealt with wholly or not at all (INV-04)";
 }
 
-/// The whole walk of a rule: what it removed, and in how many steps. Fails if a step deals with more than
-/// its limit.
-async fn swept(store: &Handle, mut rule: RetentionRule) -> CaseResult<(PurgeReport, usize)> {
-    let mut all = PurgeReport::default();
-    for steps in 1..=PAGES_MAX {
-        let step = store.purge(&rule).await?;
-        let most = u64::from(rule.limit.get());
-        ensure!(step.sessions <= most, "expected at most {most} sessions\n    found {step:?}");
-        all.sessions += step.sessions;
-        all.checkpoints += step.checkpoints;
-        rule.after = step.next;
-        if rule.after.is_none() {
-            return Ok((all, steps));
-        }
-    }
-    Err(endless())
-}
-
-/// What the whole walk of a rule removes.
-async fn removed(t: &Bench, rule: &RetentionRule) -> CaseResult<PurgeReport> {
-    Ok(swept(&t.store, rule.clone()).await?.0)
-}
-
 fn sessions(limit: u32) -> RetentionRule {
     RetentionRule { limit: count(limit), ..retention(Remove::Sessions) }
 }
@@ -120,11 +98,11 @@ async fn resting(t: &Bench, name: &str) -> CaseResult<SessionKey> {
 
 async fn removes_the_whole_session(t: Bench) -> CaseResult {
     let gone = resting(&t, "s").await?;
-    let report = removed(&t, &sessions(10)).await?;
+    let report = removed(&t.store, &sessions(10)).await?;
     ensure_eq!((report.sessions, report.checkpoints), (1, 0), "sessions and checkpoints removed");
     let found = t.snapshot(&gone).await?;
     ensure_eq!((found.session, found.pending), (None, vec![]), "the session and its pending calls");
-    let again = removed(&t, &sessions(10)).await?;
+    let again = removed(&t.store, &sessions(10)).await?;
     ensure_eq!(again, PurgeReport::default(), "the second call");
     let claim = t.running("s").await?;
     let found = t.snapshot(&gone).await?;
@@ -185,7 +163,7 @@ async fn never_touches_what_waits_or_runs(t: Bench) -> CaseResult {
     let free = resting(&t, "free").await?;
     for remove in [Remove::Checkpoints { keep: count(1) }, Remove::Sessions] {
         let everywhere = RetentionRule { tenant: None, ..retention(remove) };
-        removed(&t, &everywhere).await?;
+        removed(&t.store, &everywhere).await?;
         for ((what, key), before) in guarded.iter().zip(&before) {
             ensure_eq!(t.snapshot(key).await?, *before, "a session that {what}, after {remove:?}");
         }
@@ -221,17 +199,17 @@ async fn by_status_and_tenant(t: Bench) -> CaseResult {
         status: status.to_vec(),
         ..retention(Remove::Sessions)
     };
-    let failed = removed(&t, &rule(Some("a"), &[SessionStatus::Failed])).await?;
+    let failed = removed(&t.store, &rule(Some("a"), &[SessionStatus::Failed])).await?;
     ensure_eq!(failed.sessions, 1, "failed sessions of one tenant");
     let most = ["a-idle", "a-interrupted", "a-aborted", "b-idle", "b-interrupted", "b-failed", "b-aborted"];
     ensure_eq!(left().await?, most, "after a rule about failed sessions of one tenant");
     let two = rule(Some("b"), &[SessionStatus::Aborted, SessionStatus::Interrupted]);
-    ensure_eq!(removed(&t, &two).await?.sessions, 2, "aborted and interrupted sessions of the other");
+    ensure_eq!(removed(&t.store, &two).await?.sessions, 2, "aborted and interrupted sessions of the other");
     ensure_eq!(left().await?, ["a-idle", "a-interrupted", "a-aborted", "b-idle", "b-failed"], "after it");
-    ensure_eq!(removed(&t, &rule(Some("nobody"), &[])).await?.sessions, 0, "sessions of nobody");
-    ensure_eq!(removed(&t, &rule(Some("a"), &[])).await?.sessions, 3, "all that rest of one tenant");
+    ensure_eq!(removed(&t.store, &rule(Some("nobody"), &[])).await?.sessions, 0, "sessions of nobody");
+    ensure_eq!(removed(&t.store, &rule(Some("a"), &[])).await?.sessions, 3, "all that rest of one tenant");
     ensure_eq!(left().await?, ["b-idle", "b-failed"], "after it");
-    ensure_eq!(removed(&t, &rule(None, &[SessionStatus::Idle])).await?.sessions, 1, "idle ones of all");
+    ensure_eq!(removed(&t.store, &rule(None, &[SessionStatus::Idle])).await?.sessions, 1, "idle ones of all");
     ensure_eq!(left().await?, ["b-failed"], "after it");
     Ok(())
 }
@@ -245,9 +223,9 @@ async fn counts_from_the_last_change(t: Bench) -> CaseResult {
     ensure!(t.load(&old).await?.updated_at < changed, "expected the old one to have changed before");
     t.advance(t.lease() * 4).await;
     let since = |unchanged_since| RetentionRule { unchanged_since, ..sessions(10) };
-    let report = removed(&t, &since(t.load(&old).await?.updated_at)).await?;
+    let report = removed(&t.store, &since(t.load(&old).await?.updated_at)).await?;
     ensure_eq!(report.sessions, 0, "sessions unchanged since before the first change");
-    let report = removed(&t, &since(changed)).await?;
+    let report = removed(&t.store, &since(changed)).await?;
     ensure_eq!(report.sessions, 1, "sessions unchanged since the second one's change");
     ensure_eq!(
         (exists(&t, &old).await?, exists(&t, &woken.fence.key).await?),
@@ -255,7 +233,11 @@ async fn counts_from_the_last_change(t: Bench) -> CaseResult {
         "which is there"
     );
     let later = changed.after(std::time::Duration::from_millis(1));
-    ensure_eq!(removed(&t, &since(later)).await?.sessions, 1, "sessions unchanged since a moment later");
+    ensure_eq!(
+        removed(&t.store, &since(later)).await?.sessions,
+        1,
+        "sessions unchanged since a moment later"
+    );
     Ok(())
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, Incarnation, SessionKey, TenantId};
 use holdover_core::store::{
     Capabilities, ClaimDue, ClaimOne, Commit, CommitSurvives, Deletion, DeltaBatch, EventCursor, EventPage,
-    InboxItem, Interrupt, ItemKind, MessageRange, NewFork, NewSession, PendingQuery, PurgeReport,
-    RetentionRule, SessionQuery, SharedBy, Staging, Start, StateStore, StatusCas, StoreError, StoreErrorKind,
+    InboxItem, Interrupt, ItemKind, MessageRange, NewFork, NewSession, PendingQuery, RetentionRule,
+    SessionQuery, SharedBy, Staging, Start, StateStore, StatusCas, StoreError, StoreErrorKind,
 };
 
 use super::Answer;
@@ -14,9 +14,8 @@ use crate::bench::Handle;
 use crate::failure::CaseResult;
 use crate::model::Model;
 use crate::reader::up_to;
-use crate::snapshot::{
-    PAGES_MAX, all_checkpoints, all_runs, endless, walk_items, walk_messages, walk_pending, walk_sessions,
-};
+use crate::snapshot::{all_checkpoints, all_runs, walk_items, walk_messages, walk_pending, walk_sessions};
+use crate::sweep::{as_many_due, removed};
 
 /// One call of one method. Lists are walked to their end.
 #[derive(Debug, Clone)]
@@ -122,7 +121,7 @@ impl Request {
                 Answer::of(store.delete_session(&key, deletion).await, Answer::Delete)
             }
             Self::Claim(key, one) => Answer::of(store.claim_session(&key, one).await, Answer::Claim),
-            Self::ClaimDue(due) => Answer::of(store.claim_due(due).await, Answer::ClaimDue),
+            Self::ClaimDue(due) => Answer::of(as_many_due(store, due).await, Answer::ClaimDue),
             Self::CompareAndSet(key, cas) => {
                 Answer::of(store.compare_and_set_status(&key, cas).await, Answer::CompareAndSet)
             }
@@ -147,7 +146,11 @@ impl Request {
             Self::Fork { from, at, new } => {
                 Answer::of(store.fork_session(&from, at, *new).await, Answer::Fork)
             }
-            Self::Purge(rule) => purge(store, rule).await?,
+            Self::Purge(rule) => match rule.check() {
+                // What has no meaning is refused; the rest is walked to its end.
+                Err(_) => Answer::of(store.purge(&rule).await, Answer::Purge),
+                Ok(_) => Answer::Purge(removed(store, &rule).await?),
+            },
             Self::Load(key) => {
                 Answer::of(store.load_session(&key).await, |session| Answer::Load(session.map(Box::new)))
             }
@@ -293,24 +296,6 @@ fn unbounded() -> Capabilities {
         commit_bytes_max: usize::MAX,
         settings: Vec::new(),
     }
-}
-
-/// The whole walk.
-async fn purge(store: &Handle, mut rule: RetentionRule) -> CaseResult<Answer> {
-    let mut all = PurgeReport::default();
-    for _ in 0..PAGES_MAX {
-        let step = match store.purge(&rule).await {
-            Ok(step) => step,
-            Err(error) => return Ok(Answer::refused(&error)),
-        };
-        all.sessions += step.sessions;
-        all.checkpoints += step.checkpoints;
-        rule.after = step.next;
-        if rule.after.is_none() {
-            return Ok(Answer::Purge(all));
-        }
-    }
-    Err(endless())
 }
 
 fn read_events(model: &Model, key: &SessionKey, after: &EventCursor, limit: u32) -> EventPage {

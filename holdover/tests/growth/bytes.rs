@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use holdover::core::ids::MessageSeq;
 use holdover::core::store::{MessageRange, StateStoreExt};
-use holdover::{SessionKey, SqliteStore, StateStore};
+use holdover::{SessionKey, SqliteStore};
 use sqlx::{ConnectOptions, Connection, Row};
 
 use crate::agent;

@@ -1,0 +1,44 @@
+//! What is asked again until it is done: walks of a retention rule, claims of what is due.
+
+use holdover_core::store::{Claim, ClaimDue, PurgeReport, RetentionRule, StateStore, StoreError};
+
+use crate::bench::Handle;
+use crate::failure::{CaseResult, ensure};
+use crate::snapshot::{PAGES_MAX, endless};
+
+/// The whole walk of a rule: what it removed, and in how many steps. Fails if a step deals with more than
+/// its limit.
+pub(crate) async fn swept(store: &Handle, mut rule: RetentionRule) -> CaseResult<(PurgeReport, usize)> {
+    let mut all = PurgeReport::default();
+    for steps in 1..=PAGES_MAX {
+        let step = store.purge(&rule).await?;
+        let most = u64::from(rule.limit.get());
+        ensure!(step.sessions <= most, "expected at most {most} sessions\n    found {step:?}");
+        all.sessions += step.sessions;
+        all.checkpoints += step.checkpoints;
+        rule.after = step.next;
+        if rule.after.is_none() {
+            return Ok((all, steps));
+        }
+    }
+    Err(endless())
+}
+
+/// What the whole walk of a rule removes.
+pub(crate) async fn removed(store: &Handle, rule: &RetentionRule) -> CaseResult<PurgeReport> {
+    Ok(swept(store, rule.clone()).await?.0)
+}
+
+/// Claims as many due sessions as are asked for, if there are so many: one call may bring fewer.
+pub(crate) async fn as_many_due(store: &Handle, mut due: ClaimDue) -> Result<Vec<Claim>, StoreError> {
+    let mut all = Vec::new();
+    while !due.runs.is_empty() {
+        let claims = store.claim_due(due.clone()).await?;
+        due.runs.retain(|run| !claims.iter().any(|claim| claim.run == *run));
+        if claims.is_empty() {
+            break;
+        }
+        all.extend(claims);
+    }
+    Ok(all)
+}
