@@ -58,10 +58,9 @@ impl EventCursor {
         Self { incarnation: Some(incarnation), place }
     }
 
-    /// The life of the session that it belongs to; none before the first event of whichever there is. For
-    /// stores that ask with one question for the row and for what comes after the cursor.
-    pub fn incarnation(&self) -> Option<Incarnation> {
-        self.incarnation
+    /// The life that it belongs to, if it names one, and the place in it. For stores whose backend looks at both.
+    pub fn parts(&self) -> (Option<Incarnation>, EventPlace) {
+        (self.incarnation, self.place)
     }
 
     /// The place to go on after, if the cursor belongs to `incarnation`; none means it is gone. For stores.

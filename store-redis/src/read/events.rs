@@ -20,7 +20,7 @@ impl Shared {
         after: &EventCursor,
         limit: u32,
     ) -> Result<EventPage, StoreError> {
-        let place = any_place(after);
+        let place = after.parts().1;
         let args = self
             .args()
             .number(place.after.0)
@@ -36,11 +36,6 @@ impl Shared {
         })
         .await
     }
-}
-
-/// The place of a cursor, in whichever life. Whether it is this one is decided on the row.
-fn any_place(cursor: &EventCursor) -> EventPlace {
-    cursor.place_in(cursor.incarnation().unwrap_or(Incarnation(Uuid::nil()))).unwrap_or_default()
 }
 
 fn event_page(reply: &mut Reply, after: &EventCursor, limit: u32) -> Result<EventPage, Fault> {

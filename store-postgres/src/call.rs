@@ -1,0 +1,195 @@
+//! One call of one function of the database: a method of the store, in one round trip.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdover_core::ids::{Fence, SessionKey};
+use holdover_core::payload::Payload;
+use holdover_core::store::{Retry, StoreError, StoreErrorKind};
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgArguments, PgPool, PgRow};
+use sqlx::{Arguments as _, AssertSqlSafe, Connection, Encode, Postgres, Type};
+
+use crate::error::Fault;
+use crate::sql::Statements;
+
+/// How often a call is made again that the server undid because of others.
+const UNDONE_MAX: u32 = 20;
+
+/// How much longer than a statement may take the server has to say so.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A method of the store, as the function of its name in the database.
+pub(crate) trait Call: Send + Sync + 'static {
+    type Outcome: Send + 'static;
+    /// The method, and the function.
+    const OPERATION: &'static str;
+    /// How many parameters the function has.
+    const PARAMETERS: usize;
+    /// What is read of its answer `a`, in this order.
+    const COLUMNS: &'static str;
+    /// Whether it changes anything.
+    const WRITES: bool;
+
+    fn key(&self) -> Option<&SessionKey>;
+
+    /// Adds the values of the parameters, in their order.
+    fn bind(&self, to: &mut Values<'_>);
+
+    /// Reads the answer.
+    fn answer(&self, rows: &[PgRow]) -> Result<Self::Outcome, Fault>;
+}
+
+/// Makes calls. Each runs to its end in a task of its own, whatever becomes of the future that waits for it, so
+/// that no connection is left in the middle of an answer.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    pub(crate) pool: PgPool,
+    pub(crate) statements: Arc<Statements>,
+    /// Where changes are told; nowhere if none.
+    pub(crate) channel: Option<Arc<str>>,
+    /// How a transaction begins, where each call needs one.
+    pub(crate) begin: Option<Arc<str>>,
+    pub(crate) statement_timeout: Duration,
+}
+
+impl Caller {
+    pub(crate) async fn call<C: Call>(&self, call: C) -> Result<C::Outcome, StoreError> {
+        let (caller, key) = (self.clone(), call.key().cloned());
+        let made = tokio::spawn(async move { caller.make(&call).await });
+        made.await.unwrap_or_else(|_| {
+            let detail = "the runtime ended before the answer came";
+            let error = StoreError::new(StoreErrorKind::Unavailable, C::OPERATION, detail);
+            let error = error.retry(if C::WRITES { Retry::OutcomeUnknown } else { Retry::Later });
+            Err(match &key {
+                Some(key) => error.on(key),
+                None => error,
+            })
+        })
+    }
+
+    async fn make<C: Call>(&self, call: &C) -> Result<C::Outcome, StoreError> {
+        let mut undone = 0;
+        // A read finds out about each connection that was lost while it was idle.
+        let mut lost = self.pool.options().get_max_connections();
+        loop {
+            let mut conn = match self.pool.acquire().await {
+                Ok(conn) => conn,
+                Err(error) => return Err(Fault::from(error).of(C::OPERATION, call.key(), false)),
+            };
+            let fault = match tokio::time::timeout(self.time_max(), self.send(call, &mut conn)).await {
+                Ok(Ok(rows)) => {
+                    drop(conn);
+                    return call.answer(&rows).map_err(|fault| fault.of(C::OPERATION, call.key(), false));
+                }
+                Ok(Err(fault)) => fault,
+                Err(_) => Fault::Silent,
+            };
+            let silent = matches!(fault, Fault::Silent);
+            if fault.taints_connection() {
+                // Closes it: whatever still comes on it is nobody's.
+                drop(conn.detach());
+            }
+            if (fault.was_undone() || fault.is_outdated()) && undone < UNDONE_MAX {
+                undone += 1;
+            } else if !C::WRITES && !silent && fault.taints_connection() && lost > 0 {
+                lost -= 1;
+            } else {
+                return Err(fault.of(C::OPERATION, call.key(), C::WRITES));
+            }
+        }
+    }
+
+    fn time_max(&self) -> Duration {
+        self.statement_timeout + GRACE
+    }
+
+    async fn send<C: Call>(
+        &self,
+        call: &C,
+        conn: &mut PoolConnection<Postgres>,
+    ) -> Result<Vec<PgRow>, Fault> {
+        let Some(sql) = self.statements.of::<C>() else {
+            return Err(Fault::Invalid(format!("{}: there is no such statement", C::OPERATION)));
+        };
+        let mut values = Values { caller: self, bound: Ok(PgArguments::default()) };
+        call.bind(&mut values);
+        let bound = values.bound.map_err(sqlx::Error::Encode)?;
+        let query = sqlx::query_with(AssertSqlSafe(sql), bound);
+        match &self.begin {
+            None => Ok(query.fetch_all(&mut **conn).await?),
+            Some(begin) => {
+                let mut transaction = conn.begin_with(AssertSqlSafe(begin.clone())).await?;
+                let rows = query.persistent(false).fetch_all(&mut *transaction).await?;
+                transaction.commit().await?;
+                Ok(rows)
+            }
+        }
+    }
+}
+
+/// The values of a call's parameters.
+pub(crate) struct Values<'a> {
+    caller: &'a Caller,
+    bound: Result<PgArguments, sqlx::error::BoxDynError>,
+}
+
+impl Values<'_> {
+    pub(crate) fn add<'q, T: Encode<'q, Postgres> + Type<Postgres>>(&mut self, value: T) -> &mut Self {
+        if let Ok(bound) = &mut self.bound
+            && let Err(error) = bound.add(value)
+        {
+            self.bound = Err(error);
+        }
+        self
+    }
+
+    pub(crate) fn key(&mut self, key: &SessionKey) -> &mut Self {
+        self.add(key.tenant.as_str()).add(key.id.as_str())
+    }
+
+    pub(crate) fn fence(&mut self, fence: &Fence) -> &mut Self {
+        let incarnation = fence.incarnation.0.as_bytes().as_slice();
+        self.key(&fence.key).add(incarnation).add(int(fence.epoch.0))
+    }
+
+    /// Digest and bytes.
+    pub(crate) fn payload(&mut self, payload: &Payload) -> &mut Self {
+        self.payload_or_null(Some(payload))
+    }
+
+    pub(crate) fn payload_or_null(&mut self, payload: Option<&Payload>) -> &mut Self {
+        let digest = payload.map(Payload::digest);
+        self.add(digest.as_ref().map(|digest| digest.0.as_slice()))
+            .add(payload.map(|payload| payload.bytes().as_ref()))
+    }
+
+    /// Digests and bytes, as two arrays.
+    pub(crate) fn payloads<'p>(
+        &mut self,
+        payloads: impl Iterator<Item = Option<&'p Payload>> + Clone,
+    ) -> &mut Self {
+        let digests: Vec<_> =
+            payloads.clone().map(|payload| payload.map(|payload| payload.digest().0.to_vec())).collect();
+        let bytes: Vec<Option<&[u8]>> =
+            payloads.map(|payload| payload.map(|payload| payload.bytes().as_ref())).collect();
+        self.add(digests).add(bytes)
+    }
+
+    /// Where changes are told.
+    pub(crate) fn channel(&mut self) {
+        let channel = self.caller.channel.clone();
+        self.add(channel.as_deref());
+    }
+}
+
+/// A number as Postgres keeps it. Sequences, versions and epochs never come near the limit; what a caller names
+/// beyond it lies past every end.
+pub(crate) fn int(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// A length of time in milliseconds. The longest there are have the sign bit set: kept bit by bit.
+pub(crate) fn millis(time: Duration) -> i64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX).cast_signed()
+}

@@ -1,0 +1,195 @@
+//! How the conformance suite gets at this store. Behind the feature `conformance`.
+#![allow(clippy::expect_used, reason = "a harness that cannot have its backend panics")]
+
+mod clock;
+mod schemas;
+mod server;
+
+use std::fmt;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use holdover_conformance_tests::{ClockControl, Instance, StoreHarness, StoreInfo};
+use holdover_core::store::StateStore;
+
+use crate::options::PostgresOptions;
+use crate::store::PostgresStore;
+use clock::RowClock;
+use schemas::Admin;
+pub use server::Server;
+
+/// Limits that a test reaches quickly, and large enough for every case.
+const PAYLOAD_BYTES_MAX: usize = 2 << 20;
+const COMMIT_BYTES_MAX: usize = 8 << 20;
+
+/// Four connections suffice for everything.
+const CONNECTIONS_MAX: u32 = 4;
+
+/// So many handles at a time that a server has connections for all of them.
+const PEERS_MAX: usize = 16;
+
+/// Each store is a schema of its own in one database, which is emptied when it is disposed of and serves again.
+/// All handles of one harness go by one row of a table as their clock.
+pub struct PostgresHarness {
+    url: String,
+    admin: Arc<Admin>,
+    child: Option<ChildProgram>,
+    adjust: fn(PostgresOptions) -> PostgresOptions,
+}
+
+/// How a program is started that serves a store as a child.
+type ChildProgram = Arc<dyn Fn(&str) -> Command + Send + Sync>;
+
+/// A schema in use, and the handles on it that may still be at work.
+struct Place {
+    schema: String,
+    /// Whether a program was started that works on it, to be killed.
+    child: AtomicBool,
+    peers: Mutex<Vec<PostgresStore>>,
+}
+
+impl PostgresHarness {
+    /// A harness with a clock of its own, on a database that may be changed at will.
+    pub fn on(url: impl Into<String>) -> Self {
+        let url = url.into();
+        let admin = Arc::new(Admin::new(&url));
+        Self { url, admin, child: None, adjust: |options| options }
+    }
+
+    /// Changes how its stores are opened.
+    #[must_use]
+    pub fn adjust(mut self, adjust: fn(PostgresOptions) -> PostgresOptions) -> Self {
+        self.adjust = adjust;
+        self
+    }
+
+    /// Names a program that calls [`serve_child`](Self::serve_child) with the text that it is given, for the
+    /// cases that kill it.
+    #[must_use]
+    pub fn child_program(mut self, program: impl Fn(&str) -> Command + Send + Sync + 'static) -> Self {
+        self.child = Some(Arc::new(program));
+        self
+    }
+
+    /// Opens the store that `place` names, as the stores of this harness, and writes until it is killed.
+    ///
+    /// # Panics
+    /// When `place` is not the text that the program was given.
+    pub async fn serve_child(place: &str) {
+        let (url, schema) = place.split_once(' ').expect("a URL and a schema");
+        let harness = Self::on(url);
+        let store = harness.open_as(schema, &child_name(schema)).await;
+        holdover_conformance_tests::serve_child(store).await;
+    }
+
+    async fn open(&self, schema: &str) -> PostgresStore {
+        self.open_as(schema, "holdover").await
+    }
+
+    async fn open_as(&self, schema: &str, application: &str) -> PostgresStore {
+        let options = PostgresOptions::from_url(&self.url).and_then(|options| options.schema(schema));
+        let options = options
+            .expect("a database")
+            .application(application)
+            .connections_max(CONNECTIONS_MAX)
+            .wait_max(std::time::Duration::from_secs(60))
+            .payload_bytes_max(PAYLOAD_BYTES_MAX)
+            .commit_bytes_max(COMMIT_BYTES_MAX);
+        PostgresStore::open((self.adjust)(options)).await.expect("the database opens")
+    }
+}
+
+/// By what name the server knows the child that works on a schema.
+fn child_name(schema: &str) -> String {
+    format!("child {schema}")
+}
+
+impl Place {
+    /// Closes the handles that nobody else has any more; all of them if `every`.
+    async fn close(&self, every: bool) {
+        let over: Vec<PostgresStore> = {
+            let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+            peers.extract_if(.., |peer| every || peer.is_last()).collect()
+        };
+        for peer in over {
+            peer.close().await;
+        }
+    }
+}
+
+#[async_trait]
+impl StoreHarness for PostgresHarness {
+    type Store = PostgresStore;
+
+    fn info(&self) -> StoreInfo {
+        StoreInfo::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
+    }
+
+    async fn fresh(&self) -> Instance<PostgresStore> {
+        let schema = match self.admin.reuse().await {
+            Some(schema) => schema,
+            None => {
+                let schema = self.admin.name();
+                self.open(&schema).await.close().await;
+                self.admin.prepare(&schema).await;
+                schema
+            }
+        };
+        let store = self.open(&schema).await;
+        Instance::guarded(store, Place { schema, child: AtomicBool::new(false), peers: Mutex::default() })
+    }
+
+    /// Opens the schema once more: connections of its own. What a child asked before it was killed is done by
+    /// the server all the same: the peer comes after it.
+    async fn peer(&self, of: &Instance<PostgresStore>) -> PostgresStore {
+        let place = of.guard::<Place>().expect("its place");
+        place.close(false).await;
+        if place.child.load(Ordering::Relaxed) {
+            self.admin.outlast(&child_name(&place.schema)).await;
+        }
+        let peer = self.open(&place.schema).await;
+        place.peers.lock().unwrap_or_else(PoisonError::into_inner).push(peer.clone());
+        peer
+    }
+
+    async fn reopen(&self, of: Instance<PostgresStore>) -> Instance<PostgresStore> {
+        let (store, place) = of.into_parts::<Place>();
+        let place = place.expect("its place");
+        place.close(true).await;
+        store.close().await;
+        let again = self.open(&place.schema).await;
+        assert_eq!(again.capabilities(), store.capabilities(), "the same promises");
+        Instance::guarded(again, place)
+    }
+
+    async fn dispose(&self, of: Instance<PostgresStore>) {
+        let (store, place) = of.into_parts::<Place>();
+        let place = place.expect("its place");
+        // A closed handle has nothing on its way any more.
+        place.close(true).await;
+        store.close().await;
+        self.admin.empty(place.schema).await;
+    }
+
+    fn clock(&self) -> ClockControl {
+        ClockControl::with(RowClock(Arc::clone(&self.admin)))
+    }
+
+    fn peers_max(&self) -> usize {
+        PEERS_MAX
+    }
+
+    fn child(&self, of: &Instance<PostgresStore>) -> Option<Command> {
+        let place = of.guard::<Place>().expect("its place");
+        place.child.store(true, Ordering::Relaxed);
+        self.child.as_ref().map(|program| program(&format!("{} {}", self.url, place.schema)))
+    }
+}
+
+impl fmt::Debug for PostgresHarness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresHarness").finish_non_exhaustive()
+    }
+}

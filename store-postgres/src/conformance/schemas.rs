@@ -1,0 +1,156 @@
+//! The schemas of a test database: made, emptied, used again; and the clocks that they go by.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use sqlx::postgres::{PgPool, PgPoolOptions};
+use sqlx::{AssertSqlSafe, Connection, Row};
+use tokio::sync::OnceCell;
+
+use crate::options::PostgresOptions;
+
+/// Where a clock starts: an instant like any other, in 2027.
+const START_MS: i64 = 1_800_000_000_000;
+
+/// All clocks, one for each harness.
+const CLOCKS: &str = "CREATE SCHEMA IF NOT EXISTS holdover_clocks; \
+     CREATE TABLE IF NOT EXISTS holdover_clocks.clock (harness text PRIMARY KEY, now bigint NOT NULL)";
+const ALONE: &str = "SELECT pg_advisory_xact_lock(727100)";
+
+/// What turns a schema into one for tests: whose clock it goes by, and the one function that reads it.
+const GO_BY_A_ROW: &str = "CREATE TABLE holdover.goes_by (harness text NOT NULL); \
+     INSERT INTO holdover.goes_by VALUES (''); \
+     CREATE OR REPLACE FUNCTION holdover.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS \
+     $$ SELECT c.now FROM holdover_clocks.clock c JOIN holdover.goes_by g ON g.harness = c.harness $$";
+
+/// Every table of sessions. Faster than a truncation where there is little in them.
+const TABLES: [&str; 15] = [
+    "session",
+    "label",
+    "definition",
+    "state",
+    "message",
+    "event",
+    "delta",
+    "checkpoint",
+    "item",
+    "staged",
+    "start_mark",
+    "pending",
+    "opened",
+    "run",
+    "tombstone",
+];
+
+/// The emptied schemas of each database.
+static FREE: LazyLock<Mutex<HashMap<String, Vec<String>>>> = LazyLock::new(Mutex::default);
+
+/// Counts harnesses and schemas of this process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// One harness's own way to the database.
+pub(super) struct Admin {
+    url: String,
+    harness: String,
+    pool: OnceCell<PgPool>,
+}
+
+fn own_name(what: &str) -> String {
+    format!("holdover_{what}_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+impl Admin {
+    pub(super) fn new(url: &str) -> Self {
+        Self { url: url.to_owned(), harness: own_name("harness"), pool: OnceCell::new() }
+    }
+
+    /// A name for a schema that there is not yet.
+    pub(super) fn name(&self) -> String {
+        own_name("test")
+    }
+
+    async fn pool(&self) -> &PgPool {
+        let open = async {
+            let options = PostgresOptions::from_url(&self.url).expect("a database");
+            let pool = PgPoolOptions::new()
+                .max_connections(1)
+                .acquire_timeout(std::time::Duration::from_secs(60))
+                .connect_lazy_with(options.connect_options());
+            let mut conn = pool.acquire().await.expect("a connection");
+            let mut transaction = conn.begin().await.expect("a transaction");
+            sqlx::raw_sql(ALONE).execute(&mut *transaction).await.expect("its turn");
+            sqlx::raw_sql(CLOCKS).execute(&mut *transaction).await.expect("clocks");
+            sqlx::query("INSERT INTO holdover_clocks.clock (harness, now) VALUES ($1, $2)")
+                .bind(&self.harness)
+                .bind(START_MS)
+                .execute(&mut *transaction)
+                .await
+                .expect("a clock");
+            transaction.commit().await.expect("a clock");
+            drop(conn);
+            pool
+        };
+        self.pool.get_or_init(|| open).await
+    }
+
+    async fn run(&self, sql: String) {
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(self.pool().await).await.expect("the database obeys");
+    }
+
+    /// Lets a new schema go by this harness's clock.
+    pub(super) async fn prepare(&self, schema: &str) {
+        self.run(GO_BY_A_ROW.replace("holdover.", &format!("\"{schema}\"."))).await;
+        self.take(schema).await;
+    }
+
+    async fn take(&self, schema: &str) {
+        self.run(format!("UPDATE \"{schema}\".goes_by SET harness = '{}'", self.harness)).await;
+    }
+
+    /// A schema that was emptied.
+    pub(super) async fn reuse(&self) -> Option<String> {
+        let schema = {
+            let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+            free.get_mut(&self.url).and_then(Vec::pop)
+        };
+        if let Some(schema) = &schema {
+            self.take(schema).await;
+        }
+        schema
+    }
+
+    /// Empties a schema for the next one.
+    pub(super) async fn empty(&self, schema: String) {
+        let deletes = TABLES.map(|table| format!("DELETE FROM \"{schema}\".{table}"));
+        self.run(deletes.join("; ")).await;
+        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        free.entry(self.url.clone()).or_default().push(schema);
+    }
+
+    /// Waits until the server has no connection under this name any more.
+    pub(super) async fn outlast(&self, application: &str) {
+        const COUNT: &str = "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1";
+        loop {
+            let query = sqlx::query(COUNT).bind(application);
+            let left: i64 = query.fetch_one(self.pool().await).await.expect("the server's list").get(0);
+            if left == 0 {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    pub(super) async fn now_ms(&self) -> i64 {
+        let query =
+            sqlx::query("SELECT now FROM holdover_clocks.clock WHERE harness = $1").bind(&self.harness);
+        query.fetch_one(self.pool().await).await.expect("its clock").get(0)
+    }
+
+    pub(super) async fn advance(&self, by_ms: i64) {
+        let query = sqlx::query("UPDATE holdover_clocks.clock SET now = now + $2 WHERE harness = $1")
+            .bind(&self.harness)
+            .bind(by_ms);
+        query.execute(self.pool().await).await.expect("its clock");
+    }
+}

@@ -1,0 +1,186 @@
+//! What goes wrong inside, and the store error it becomes.
+
+use std::fmt;
+
+use holdover_core::ids::SessionKey;
+use holdover_core::store::{Retry, StoreError, StoreErrorKind};
+
+/// What Postgres calls its errors.
+mod code {
+    pub(super) const SERIALIZATION_FAILURE: &str = "40001";
+    pub(super) const DEADLOCK_DETECTED: &str = "40P01";
+    pub(super) const QUERY_CANCELED: &str = "57014";
+    pub(super) const LOCK_NOT_AVAILABLE: &str = "55P03";
+    pub(super) const ADMIN_SHUTDOWN: &str = "57P01";
+    pub(super) const CRASH_SHUTDOWN: &str = "57P02";
+    pub(super) const DATABASE_DROPPED: &str = "57P04";
+    pub(super) const IDLE_SESSION_TIMEOUT: &str = "57P05";
+    pub(super) const IDLE_IN_TRANSACTION: &str = "25P03";
+    pub(super) const READ_ONLY: &str = "25006";
+    pub(super) const CANNOT_CONNECT_NOW: &str = "57P03";
+    pub(super) const DISK_FULL: &str = "53100";
+    pub(super) const PROGRAM_LIMIT: &str = "54000";
+    pub(super) const NO_SUCH_CHARACTER: &str = "22021";
+    pub(super) const DATA_CORRUPTED: &str = "XX001";
+    pub(super) const INDEX_CORRUPTED: &str = "XX002";
+    /// Class: connection exceptions.
+    pub(super) const CONNECTION: &str = "08";
+    /// Class: insufficient resources.
+    pub(super) const RESOURCES: &str = "53";
+    pub(super) const FEATURE_NOT_SUPPORTED: &str = "0A000";
+}
+
+/// A failure before the operation and the session it belongs to are known.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// Postgres or the way to it failed.
+    Sql(sqlx::Error),
+    /// The server did not answer in time, and was given up.
+    Silent,
+    /// What was read is not what was written.
+    Corrupt(String),
+    /// The caller asked for something without a meaning.
+    Invalid(String),
+    /// There is no such session.
+    NotFound,
+}
+
+impl From<sqlx::Error> for Fault {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+/// Postgres's own error, in one line.
+#[derive(Debug)]
+struct SqlError(sqlx::Error);
+
+impl fmt::Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_database_error() {
+            Some(error) => write!(f, "{} ({})", error.message(), error.code().unwrap_or_default()),
+            None => write!(f, "{}", self.0),
+        }
+    }
+}
+
+impl std::error::Error for SqlError {}
+
+impl Fault {
+    fn code(&self) -> Option<String> {
+        match self {
+            Self::Sql(error) => Some(error.as_database_error()?.code()?.into_owned()),
+            Self::Silent | Self::Corrupt(_) | Self::Invalid(_) | Self::NotFound => None,
+        }
+    }
+
+    /// Whether the server undid the call because of others, so that it may be made again at once.
+    pub(crate) fn was_undone(&self) -> bool {
+        self.code().is_some_and(|code| {
+            [code::SERIALIZATION_FAILURE, code::DEADLOCK_DETECTED].contains(&code.as_str())
+        })
+    }
+
+    /// Whether another connection may fare better: this one is lost, or knows functions that were replaced.
+    pub(crate) fn taints_connection(&self) -> bool {
+        match self {
+            Self::Sql(sqlx::Error::Database(error)) => match error.code().as_deref() {
+                Some(code) => {
+                    code.starts_with(code::CONNECTION)
+                        || ends_session(code)
+                        || code == code::FEATURE_NOT_SUPPORTED
+                }
+                None => true,
+            },
+            Self::Sql(sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Encode(_)) => false,
+            Self::Sql(_) | Self::Silent => true,
+            Self::Corrupt(_) | Self::Invalid(_) | Self::NotFound => false,
+        }
+    }
+
+    /// Whether the functions were replaced under a statement that was prepared before: nothing was done.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.code().is_some_and(|code| code == code::FEATURE_NOT_SUPPORTED)
+    }
+
+    /// Whether a write that failed so after it was sent may have been applied: the server said nothing, or that
+    /// it is going away, perhaps after the commit.
+    fn leaves_outcome_unknown(&self) -> bool {
+        match self {
+            Self::Sql(sqlx::Error::Database(error)) => match error.code().as_deref() {
+                Some(code) => code.starts_with(code::CONNECTION) || ends_session(code),
+                None => true,
+            },
+            Self::Sql(sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Encode(_)) => false,
+            Self::Sql(_) | Self::Silent => true,
+            Self::Corrupt(_) | Self::Invalid(_) | Self::NotFound => false,
+        }
+    }
+
+    fn kind(&self) -> StoreErrorKind {
+        match self {
+            Self::Sql(sqlx::Error::Encode(_)) | Self::Invalid(_) => StoreErrorKind::InvalidArgument,
+            Self::Sql(sqlx::Error::Database(_)) => match self.code().as_deref() {
+                Some(code::DISK_FULL) => StoreErrorKind::Full,
+                Some(code::PROGRAM_LIMIT) => StoreErrorKind::TooLarge,
+                Some(code::NO_SUCH_CHARACTER) => StoreErrorKind::InvalidArgument,
+                Some(code::DATA_CORRUPTED | code::INDEX_CORRUPTED) => StoreErrorKind::Corrupt,
+                Some(
+                    code::QUERY_CANCELED
+                    | code::LOCK_NOT_AVAILABLE
+                    | code::SERIALIZATION_FAILURE
+                    | code::DEADLOCK_DETECTED
+                    | code::READ_ONLY
+                    | code::CANNOT_CONNECT_NOW,
+                ) => StoreErrorKind::Unavailable,
+                Some(code)
+                    if ends_session(code)
+                        || code.starts_with(code::CONNECTION)
+                        || code.starts_with(code::RESOURCES) =>
+                {
+                    StoreErrorKind::Unavailable
+                }
+                Some(_) | None => StoreErrorKind::Backend,
+            },
+            Self::Sql(_) | Self::Silent => StoreErrorKind::Unavailable,
+            Self::Corrupt(_) => StoreErrorKind::Corrupt,
+            Self::NotFound => StoreErrorKind::NotFound,
+        }
+    }
+
+    /// The store error of `operation`, on `key` if it was about one session. `sent`: it is a write that the
+    /// server may have seen.
+    pub(crate) fn of(self, operation: &'static str, key: Option<&SessionKey>, sent: bool) -> StoreError {
+        let kind = self.kind();
+        let unknown = sent && self.leaves_outcome_unknown();
+        let error = match self {
+            Self::Sql(sqlx::Error::PoolClosed) => {
+                StoreError::new(kind, operation, "the store was closed").retry(Retry::Never)
+            }
+            Self::Sql(sqlx::Error::PoolTimedOut) => {
+                StoreError::new(kind, operation, "no connection was free, or could be made, in time")
+            }
+            Self::Sql(error) => StoreError::new(kind, operation, "").because(SqlError(error)),
+            Self::Silent => StoreError::new(kind, operation, "the server did not answer in time"),
+            Self::Corrupt(detail) | Self::Invalid(detail) => StoreError::new(kind, operation, detail),
+            Self::NotFound => StoreError::new(kind, operation, "there is no such session"),
+        };
+        let error = if unknown { error.retry(Retry::OutcomeUnknown) } else { error };
+        match key {
+            Some(key) => error.on(key),
+            None => error,
+        }
+    }
+}
+
+/// Whether the server ended the session with this.
+fn ends_session(code: &str) -> bool {
+    [
+        code::ADMIN_SHUTDOWN,
+        code::CRASH_SHUTDOWN,
+        code::DATABASE_DROPPED,
+        code::IDLE_SESSION_TIMEOUT,
+        code::IDLE_IN_TRANSACTION,
+    ]
+    .contains(&code)
+}

@@ -1,0 +1,35 @@
+//! Keeps sessions in Postgres, for as many workers on as many machines as there are.
+//!
+//! ```no_run
+//! # async fn open() -> Result<(), holdover_core::store::StoreError> {
+//! use holdover_store_postgres::{PostgresOptions, PostgresStore};
+//!
+//! let store = PostgresStore::open(PostgresOptions::from_url("postgres://holdover@localhost/app")?).await?;
+//! # Ok(()) }
+//! ```
+//!
+//! Every method is one call of a function in the database, and so one round trip: the function locks the
+//! session's row, reads the clock, decides, and writes. Nothing is remembered between calls. The functions lie
+//! in the folder `functions`, named as the rules of `holdover_core::store::rules` that they follow; all that
+//! they need lies in one schema of the database.
+
+mod call;
+mod columns;
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod error;
+mod functions;
+mod hints;
+mod limits;
+mod migration;
+mod open;
+mod options;
+mod read;
+mod rows;
+mod settings;
+mod sql;
+mod store;
+mod write;
+
+pub use options::PostgresOptions;
+pub use store::PostgresStore;

@@ -1,0 +1,105 @@
+//! What is refused before anything is sent: sizes and arguments without a meaning (INV-38).
+
+use holdover_core::payload::Payload;
+use holdover_core::store::{
+    Capabilities, InboxItem, Interrupt, ItemKind, Labels, NewFork, NewSession, Staging, Start, StoreError,
+    StoreErrorKind,
+};
+
+/// The limits that hold for one call.
+pub(crate) struct Limits<'a> {
+    capabilities: &'a Capabilities,
+    operation: &'static str,
+    total: usize,
+}
+
+impl<'a> Limits<'a> {
+    pub(crate) fn of(capabilities: &'a Capabilities, operation: &'static str) -> Self {
+        Self { capabilities, operation, total: 0 }
+    }
+
+    /// Counts `payload` in; refused if it or the sum of all so far is too large.
+    pub(crate) fn take(&mut self, field: &str, payload: &Payload) -> Result<(), StoreError> {
+        self.take_bytes(field, payload.len())
+    }
+
+    fn take_bytes(&mut self, field: &str, bytes: usize) -> Result<(), StoreError> {
+        let most = self.capabilities.payload_bytes_max;
+        if bytes > most {
+            return Err(self.too_large(format!("{field} has {bytes} bytes, at most {most} are allowed")));
+        }
+        self.total = self.total.saturating_add(bytes);
+        let (total, most) = (self.total, self.capabilities.commit_bytes_max);
+        if total > most {
+            return Err(self.too_large(format!("it has {total} bytes, at most {most} are allowed")));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn delivery(mut self, item: &InboxItem) -> Result<(), StoreError> {
+        self.take("payload", &item.payload)
+    }
+
+    /// Items that come with a claim or a move: messages and signals only.
+    pub(crate) fn items(&mut self, items: &[InboxItem]) -> Result<(), StoreError> {
+        for item in items {
+            if let ItemKind::Answer { .. } = item.kind {
+                let detail =
+                    format!("items {}: an answer is delivered, it does not come with a move", item.key);
+                return Err(StoreError::invalid(self.operation, detail));
+            }
+            self.take("items", &item.payload)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn staging(mut self, staging: &Staging) -> Result<(), StoreError> {
+        staging.results.iter().try_for_each(|result| self.take("results", &result.payload))
+    }
+
+    pub(crate) fn interrupt(mut self, interrupt: &Interrupt) -> Result<(), StoreError> {
+        self.take_bytes("reason", interrupt.reason.len())
+    }
+
+    pub(crate) fn creation(mut self, new: &NewSession) -> Result<(), StoreError> {
+        self.labels(&new.labels)?;
+        self.take("definition", &new.definition)?;
+        self.items(&new.items)?;
+        let foreign = |item: &InboxItem| item.incarnation.is_some_and(|named| named != new.incarnation);
+        let claimed = match &new.start {
+            Start::Claimed(claim) => {
+                self.items(&claim.items)?;
+                claim.items.as_slice()
+            }
+            Start::WithItems | Start::At(_) => &[],
+        };
+        match new.items.iter().chain(claimed).find(|item| foreign(item)) {
+            Some(item) => {
+                let detail = format!("items {}: is meant for another incarnation", item.key);
+                Err(StoreError::invalid(self.operation, detail))
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn fork(mut self, new: &NewFork) -> Result<(), StoreError> {
+        self.labels(&new.labels)?;
+        new.payloads().try_for_each(|(field, payload)| self.take(field, payload))
+    }
+
+    fn labels(&self, labels: &Labels) -> Result<(), StoreError> {
+        let (count, most) = (labels.0.len(), Labels::LABELS_MAX);
+        if count > most {
+            return Err(self.too_large(format!("labels: there are {count}, at most {most} are allowed")));
+        }
+        let most = Labels::TEXT_BYTES_MAX;
+        match labels.0.iter().find(|(name, value)| name.len() > most || value.len() > most) {
+            Some(_) => Err(self.too_large(format!("labels: a text has more than {most} bytes"))),
+            None => Ok(()),
+        }
+    }
+
+    fn too_large(&self, detail: String) -> StoreError {
+        StoreError::new(StoreErrorKind::TooLarge, self.operation, detail)
+    }
+}

@@ -1,0 +1,75 @@
+//! Opens the way to the database and says what it promises.
+
+use std::sync::Arc;
+
+use holdover_core::store::{Capabilities, Retry, StoreError, StoreErrorKind};
+use log::LevelFilter;
+use sqlx::postgres::{PgPool, PgPoolOptions};
+use sqlx::{AssertSqlSafe, Connection};
+
+use crate::call::Caller;
+use crate::error::Fault;
+use crate::hints::{self, Hints};
+use crate::migration;
+use crate::options::PostgresOptions;
+use crate::settings::Settings;
+use crate::sql::Statements;
+
+/// A connection that has been idle for so long is asked whether it is still there before it is used.
+const IDLE_TRUSTED: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// What an open store has.
+pub(crate) struct Opened {
+    pub(crate) caller: Caller,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) hints: Hints,
+}
+
+pub(crate) async fn open(options: &PostgresOptions) -> Result<Opened, StoreError> {
+    let listener = u32::from(options.listens());
+    let pool = pool(options, options.connections_max - listener);
+    let failed = |error: sqlx::Error| migration::failed(Fault::from(error), options);
+    let mut conn = pool.acquire().await.map_err(failed)?;
+    // Behind a pooler a statement outside a transaction may be another client's.
+    let mut look = conn.begin_with(AssertSqlSafe(options.begin())).await.map_err(failed)?;
+    let settings = Settings::read(&mut look).await.map_err(|fault| migration::failed(fault, options))?;
+    settings.check(options)?;
+    let found = migration::inspect(&mut look, options).await?;
+    look.rollback().await.map_err(failed)?;
+    if !found.is_current() {
+        if options.as_it_is {
+            let detail = format!("{}: {found}, and nothing was to be changed", options.place());
+            return Err(StoreError::new(StoreErrorKind::Unavailable, "open", detail).retry(Retry::Never));
+        }
+        migration::migrate(&mut conn, options).await?;
+    }
+    drop(conn);
+    let channel: Arc<str> = hints::channel(&options.schema).into();
+    let hints = Hints::new(options.listens().then(|| self::pool(options, 1)), channel.clone());
+    let caller = Caller {
+        pool,
+        statements: Arc::new(Statements::new(&options.schema)),
+        channel: options.change_hints.then_some(channel),
+        begin: options.transaction_pooler.then(|| options.begin().into()),
+        statement_timeout: options.statement_timeout,
+    };
+    Ok(Opened { caller, capabilities: settings.capabilities(options), hints })
+}
+
+/// Opens connections when they are needed.
+fn pool(options: &PostgresOptions, connections: u32) -> PgPool {
+    PgPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(options.wait_max)
+        .acquire_slow_level(LevelFilter::Off)
+        .test_before_acquire(false)
+        .before_acquire(|conn, meta| {
+            Box::pin(async move {
+                if meta.idle_for > IDLE_TRUSTED {
+                    conn.ping().await?;
+                }
+                Ok(true)
+            })
+        })
+        .connect_lazy_with(options.connect_options())
+}

@@ -1,0 +1,241 @@
+//! How a store is opened.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use holdover_core::store::StoreError;
+use log::LevelFilter;
+use sqlx::ConnectOptions;
+use sqlx::postgres::PgConnectOptions;
+
+use crate::sql::Schema;
+
+const MIB: usize = 1024 * 1024;
+
+/// Where the database is and how it is used.
+#[derive(Clone)]
+pub struct PostgresOptions {
+    pub(crate) connect: PgConnectOptions,
+    pub(crate) schema: Schema,
+    pub(crate) connections_max: u32,
+    pub(crate) wait_max: Duration,
+    pub(crate) statement_timeout: Duration,
+    pub(crate) lock_timeout: Duration,
+    pub(crate) payload_bytes_max: usize,
+    pub(crate) commit_bytes_max: usize,
+    pub(crate) change_hints: bool,
+    pub(crate) transaction_pooler: bool,
+    pub(crate) as_it_is: bool,
+    pub(crate) application: String,
+}
+
+impl PostgresOptions {
+    /// The largest single payload, unless a lower limit is set.
+    pub const PAYLOAD_BYTES_MAX: usize = 64 * MIB;
+    /// The largest commit, unless a lower limit is set.
+    pub const COMMIT_BYTES_MAX: usize = 128 * MIB;
+    /// How many connections one handle opens at most.
+    pub const CONNECTIONS_MAX: u32 = 8;
+    /// How long a call waits for a free connection, or for a server that is away, before it answers that it may
+    /// succeed later.
+    pub const WAIT_MAX: Duration = Duration::from_secs(5);
+    /// How long one statement may take.
+    pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
+    /// How long one statement waits for a lock that another holds.
+    pub const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+    /// The schema in which everything lies, unless another is named.
+    pub const SCHEMA: &str = "holdover";
+
+    /// The database that `url` names: `postgres://user:password@host:port/database`, with the parameters that
+    /// Postgres itself knows.
+    ///
+    /// # Errors
+    /// What is no such URL. The error does not repeat it: it may hold a password.
+    pub fn from_url(url: &str) -> Result<Self, StoreError> {
+        let known = url.starts_with("postgres://") || url.starts_with("postgresql://");
+        let connect = PgConnectOptions::from_str(url).ok().filter(|_| known);
+        let connect = connect
+            .ok_or_else(|| StoreError::invalid("open", "a Postgres URL is postgres://user@host/database"))?;
+        Ok(Self {
+            connect,
+            schema: Schema::default(),
+            connections_max: Self::CONNECTIONS_MAX,
+            wait_max: Self::WAIT_MAX,
+            statement_timeout: Self::STATEMENT_TIMEOUT,
+            lock_timeout: Self::LOCK_TIMEOUT,
+            payload_bytes_max: Self::PAYLOAD_BYTES_MAX,
+            commit_bytes_max: Self::COMMIT_BYTES_MAX,
+            change_hints: true,
+            transaction_pooler: false,
+            as_it_is: false,
+            application: "holdover".to_owned(),
+        })
+    }
+
+    /// Sets the schema in which everything lies. It is made if it is not there.
+    ///
+    /// # Errors
+    /// A name with anything but `a`–`z`, `0`–`9` and `_`, one that begins with a digit or with `pg_`, or one of
+    /// more than 63 bytes.
+    pub fn schema(mut self, name: &str) -> Result<Self, StoreError> {
+        self.schema = Schema::new(name)?;
+        Ok(self)
+    }
+
+    /// Sets how many connections the handle opens at most, the one that listens for change hints among them; at
+    /// least two. Four suffice for everything.
+    #[must_use]
+    pub fn connections_max(mut self, connections: u32) -> Self {
+        self.connections_max = connections.max(2);
+        self
+    }
+
+    /// Sets how long a call waits for a free connection, or for a server that is away, before it answers that
+    /// it may succeed later.
+    #[must_use]
+    pub fn wait_max(mut self, wait: Duration) -> Self {
+        self.wait_max = wait.clamp(Duration::from_millis(1), Duration::from_secs(3600));
+        self
+    }
+
+    /// Sets how long one statement may take. The server ends it then, and nothing is changed. A server that
+    /// does not even do that is given up soon after: then the outcome of a write is unknown.
+    #[must_use]
+    pub fn statement_timeout(mut self, time: Duration) -> Self {
+        self.statement_timeout = time.clamp(Duration::from_millis(1), Duration::from_secs(3600));
+        self
+    }
+
+    /// Sets how long one statement waits for a lock that another holds.
+    #[must_use]
+    pub fn lock_timeout(mut self, time: Duration) -> Self {
+        self.lock_timeout = time.clamp(Duration::from_millis(1), Duration::from_secs(3600));
+        self
+    }
+
+    /// Lowers the largest payload; [`Self::PAYLOAD_BYTES_MAX`] at most.
+    #[must_use]
+    pub fn payload_bytes_max(mut self, bytes: usize) -> Self {
+        self.payload_bytes_max = bytes.min(Self::PAYLOAD_BYTES_MAX);
+        self
+    }
+
+    /// Lowers the largest commit; [`Self::COMMIT_BYTES_MAX`] at most.
+    #[must_use]
+    pub fn commit_bytes_max(mut self, bytes: usize) -> Self {
+        self.commit_bytes_max = bytes.min(Self::COMMIT_BYTES_MAX);
+        self
+    }
+
+    /// Sets whether this handle tells others of its changes and listens for theirs (`NOTIFY`, `LISTEN`). Without,
+    /// whoever waits for a change waits as long as it said: polling suffices.
+    #[must_use]
+    pub fn change_hints(mut self, on: bool) -> Self {
+        self.change_hints = on;
+        self
+    }
+
+    /// Works behind a pooler that hands out a connection per transaction and knows no prepared statements, as
+    /// PgBouncer before 1.21: each statement has a transaction of its own around it, nothing is prepared, and
+    /// the connection is given no options. Costs two round trips more per call. Such a handle does not listen
+    /// for changes.
+    #[must_use]
+    pub fn transaction_pooler(mut self, on: bool) -> Self {
+        self.transaction_pooler = on;
+        self
+    }
+
+    /// Sets by what name the server's administrator sees the handle's connections.
+    #[must_use]
+    pub fn application(mut self, name: impl Into<String>) -> Self {
+        self.application = name.into();
+        self
+    }
+
+    /// Opens only a database whose schema and functions are there and up to date: nothing is created, nothing
+    /// changed.
+    #[must_use]
+    pub fn as_it_is(mut self) -> Self {
+        self.as_it_is = true;
+        self
+    }
+
+    /// Whether the handle waits for changes that others tell.
+    pub(crate) fn listens(&self) -> bool {
+        self.change_hints && !self.transaction_pooler
+    }
+
+    /// Where the database is, without its password.
+    pub(crate) fn place(&self) -> String {
+        let database = self.connect.get_database().unwrap_or("?");
+        let (host, port) = (self.connect.get_host(), self.connect.get_port());
+        format!("{host}:{port}/{database} schema {}", self.schema)
+    }
+
+    /// How each connection is opened. It brings its own time-outs, so that nothing it locks stays locked when
+    /// its process hangs.
+    pub(crate) fn connect_options(&self) -> PgConnectOptions {
+        let options = self
+            .connect
+            .clone()
+            .application_name(&self.application)
+            .extra_float_digits(None)
+            // Values are bound, so a statement holds nothing of a session.
+            .log_statements(LevelFilter::Trace)
+            .log_slow_statements(LevelFilter::Off, Duration::MAX);
+        if self.transaction_pooler {
+            return options.statement_cache_capacity(0);
+        }
+        options.options([
+            ("statement_timeout", self.statement_timeout.as_millis().to_string()),
+            ("lock_timeout", self.lock_timeout.as_millis().to_string()),
+            ("idle_in_transaction_session_timeout", self.statement_timeout.as_millis().to_string()),
+            ("default_transaction_isolation", "read committed".to_owned()),
+        ])
+    }
+
+    /// How each transaction begins behind a pooler: with what the connection could not be given.
+    pub(crate) fn begin(&self) -> String {
+        format!(
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = {statement}; \
+             SET LOCAL lock_timeout = {lock}; SET LOCAL idle_in_transaction_session_timeout = {statement}",
+            statement = self.statement_timeout.as_millis(),
+            lock = self.lock_timeout.as_millis(),
+        )
+    }
+}
+
+impl fmt::Debug for PostgresOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresOptions")
+            .field("place", &self.place())
+            .field("connections_max", &self.connections_max)
+            .field("wait_max", &self.wait_max)
+            .field("statement_timeout", &self.statement_timeout)
+            .field("lock_timeout", &self.lock_timeout)
+            .field("payload_bytes_max", &self.payload_bytes_max)
+            .field("commit_bytes_max", &self.commit_bytes_max)
+            .field("change_hints", &self.change_hints)
+            .field("transaction_pooler", &self.transaction_pooler)
+            .field("as_it_is", &self.as_it_is)
+            .field("application", &self.application)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_that_is_refused_is_not_repeated() {
+        for bad in ["", "sqlite:a", "mysql://u:secret@h/d", "postgres//u:secret@h/d"] {
+            let error = PostgresOptions::from_url(bad).expect_err("no Postgres URL").to_string();
+            assert!(!error.contains("secret"), "{error}");
+        }
+        let options = PostgresOptions::from_url("postgres://u:secret@h:7/d").expect("a URL");
+        assert_eq!(options.place(), "h:7/d schema holdover");
+        assert!(!format!("{options:?}").contains("secret"));
+    }
+}

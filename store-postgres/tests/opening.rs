@@ -1,0 +1,173 @@
+//! What is refused, read back and made when a store is opened.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod support;
+
+use futures::future::join_all;
+use holdover_core::store::{CommitSurvives, Retry, StateStore, StoreErrorKind};
+use holdover_launcher::Launcher;
+use holdover_store_postgres::conformance::Server;
+use holdover_store_postgres::{PostgresOptions, PostgresStore};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use support::{commit, key, options, running};
+
+async fn sql(url: &str, sql: &str) {
+    let mut conn = PgConnection::connect(url).await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut conn).await.unwrap();
+}
+
+fn schema_of(options: &PostgresOptions) -> String {
+    format!("{options:?}").split("schema ").nth(1).unwrap().split('"').next().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sixteen_open_a_new_schema_at_once() {
+    let url = Server::shared().url();
+    let options = options(url);
+    let opened = join_all((0..16).map(|_| {
+        let options = options.clone();
+        tokio::spawn(async move { PostgresStore::open(options).await })
+    }));
+    let stores: Vec<PostgresStore> = opened.await.into_iter().map(|it| it.unwrap().unwrap()).collect();
+    running(&stores[0], "s").await;
+    for store in &stores {
+        assert!(store.load_session(&key("s")).await.unwrap().is_some());
+        store.close().await;
+    }
+}
+
+#[tokio::test]
+async fn settings_are_read_back_and_decide_what_is_promised() {
+    let url = Server::shared().url();
+    let store = PostgresStore::open(options(url)).await.unwrap();
+    let safe = store.capabilities();
+    let setting = |name: &str| {
+        let found = safe.settings.iter().find(|(known, _)| known == name);
+        found.unwrap_or_else(|| panic!("{name} is not named")).1.clone()
+    };
+    assert_eq!(safe.commit_survives, CommitSurvives::PowerCut);
+    assert_eq!(setting("fsync"), "on");
+    assert_eq!(setting("full_page_writes"), "on");
+    assert_eq!(setting("synchronous_commit"), "on");
+    assert_eq!(setting("statement_timeout"), "30s");
+    assert_eq!(setting("lock_timeout"), "10s");
+    assert_eq!(setting("idle_in_transaction_session_timeout"), "30s");
+    assert_eq!(setting("default_transaction_isolation"), "read committed");
+    store.close().await;
+
+    let lazy = format!("{url}?options=-c%20synchronous_commit%3Doff");
+    let store = PostgresStore::open(options(&lazy)).await.unwrap();
+    assert_eq!(store.capabilities().commit_survives, CommitSurvives::Nothing);
+    assert!(store.capabilities().settings.contains(&("synchronous_commit".into(), "off".into())));
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_server_without_fsync_promises_less() {
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.postgres(&[("fsync", "off")]).unwrap();
+    let store = PostgresStore::open(options(&server.url())).await.unwrap();
+    assert_eq!(store.capabilities().commit_survives, CommitSurvives::ProcessKill);
+    assert!(store.capabilities().settings.contains(&("fsync".into(), "off".into())));
+}
+
+#[tokio::test]
+async fn what_is_newer_or_foreign_is_refused_and_left_alone() {
+    let url = Server::shared().url();
+    let newer = options(url);
+    let schema = schema_of(&newer);
+    PostgresStore::open(newer.clone()).await.unwrap().close().await;
+    sql(url, &format!("UPDATE {schema}.mark SET version = 99")).await;
+    let error = PostgresStore::open(newer).await.err().unwrap();
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::Newer, Retry::Never), "{error}");
+    assert!(error.to_string().contains(&schema), "{error}");
+
+    let foreign = options(url);
+    let schema = schema_of(&foreign);
+    sql(url, &format!("CREATE SCHEMA {schema}; CREATE TABLE {schema}.session (n int)")).await;
+    let error = PostgresStore::open(foreign).await.err().unwrap();
+    assert_eq!(error.kind, StoreErrorKind::Corrupt, "{error}");
+}
+
+#[tokio::test]
+async fn as_it_is_nothing_is_made_or_changed() {
+    let url = Server::shared().url();
+    let options = options(url);
+    let schema = schema_of(&options);
+    let error = PostgresStore::open(options.clone().as_it_is()).await.err().unwrap();
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Never), "{error}");
+    PostgresStore::open(options.clone()).await.unwrap().close().await;
+    PostgresStore::open(options.clone().as_it_is()).await.unwrap().close().await;
+    // Another version's functions: put back by whoever may, refused by whoever may not.
+    sql(url, &format!("UPDATE {schema}.mark SET functions = ''; DROP FUNCTION {schema}.deliver CASCADE"))
+        .await;
+    assert!(PostgresStore::open(options.clone().as_it_is()).await.is_err());
+    let store = PostgresStore::open(options).await.unwrap();
+    running(&store, "s").await;
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_killed_migration_leaves_nothing() {
+    let url = Server::shared().url();
+    let options = options(url).application("to be killed");
+    let schema = schema_of(&options);
+    // Whoever comes second waits for the one that is first; it is killed there, and by then has its transaction.
+    let mut first = PgConnection::connect(url).await.unwrap();
+    let mut admin = PgConnection::connect(url).await.unwrap();
+    let mut held = first.begin().await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(format!("CREATE SCHEMA {schema}"))).execute(&mut *held).await.unwrap();
+    let second = tokio::spawn(PostgresStore::open(options.clone()));
+    let killed = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+         WHERE application_name = 'to be killed' AND wait_event_type = 'Lock'";
+    loop {
+        let killed: i64 = sqlx::query_scalar(killed).fetch_one(&mut admin).await.unwrap();
+        if killed > 0 {
+            break;
+        }
+    }
+    assert!(second.await.unwrap().is_err());
+    held.rollback().await.unwrap();
+    let there: bool = sqlx::query_scalar("SELECT to_regnamespace($1) IS NOT NULL")
+        .bind(&schema)
+        .fetch_one(&mut admin)
+        .await
+        .unwrap();
+    assert!(!there);
+    let store = PostgresStore::open(options).await.unwrap();
+    running(&store, "s").await;
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_person_reads_sessions_as_json() {
+    let url = Server::shared().url();
+    let options = options(url);
+    let schema = schema_of(&options);
+    let store = PostgresStore::open(options).await.unwrap();
+    let claim = running(&store, "s").await;
+    store.save_state_and_promote_staging(&claim.fence, commit(1)).await.unwrap();
+    let raw = holdover_core::store::Commit {
+        messages: vec![holdover_core::store::NewMessage::Inline(holdover_core::payload::Payload::new(vec![
+            0, 255,
+        ]))],
+        ..holdover_core::store::Commit::new(support::id("raw"))
+    };
+    store.save_state_and_promote_staging(&claim.fence, raw).await.unwrap();
+    let mut conn = PgConnection::connect(url).await.unwrap();
+    let query = format!(
+        "SELECT kind || ' ' || seq || ' ' || coalesce(content ->> 'unreadable', content::text) \
+         FROM {schema}.transcript WHERE tenant = 'acme' AND session = 's' AND kind <> 'session' ORDER BY kind, seq"
+    );
+    let lines: Vec<String> = sqlx::query_scalar(AssertSqlSafe(query)).fetch_all(&mut conn).await.unwrap();
+    let expected =
+        ["event 1 {\"event\":1}", "event 2 []", "message 1 {\"message\":1}", "message 2 no UTF-8 JSON"];
+    assert_eq!(lines, expected);
+    let query =
+        format!("SELECT content -> 'state' ->> 'state' FROM {schema}.transcript WHERE kind = 'session'");
+    let state: String = sqlx::query_scalar(AssertSqlSafe(query)).fetch_one(&mut conn).await.unwrap();
+    assert_eq!(state, "1");
+    let write = format!("DELETE FROM {schema}.transcript");
+    assert!(sqlx::raw_sql(AssertSqlSafe(write)).execute(&mut conn).await.is_err(), "it cannot be written to");
+    store.close().await;
+}

@@ -1,0 +1,52 @@
+//! Behind PgBouncer in transaction mode, where a connection is another one in every transaction.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod support;
+
+use futures::future::join_all;
+use holdover_core::store::{CommitOutcome, EventCursor, EventPage, StateStore};
+use holdover_launcher::Launcher;
+use holdover_store_postgres::PostgresStore;
+use support::{commit, key, options, running};
+
+const SESSIONS: usize = 16;
+const ROUNDS: u64 = 15;
+
+/// Many handles share few connections, and each asks for different things in turn: with statements that outlive
+/// their transaction, one would run what another prepared.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_statement_is_the_one_that_was_asked_for() {
+    let launcher = Launcher::new().unwrap();
+    let postgres = launcher.postgres(&[]).unwrap();
+    let pooler = launcher.pgbouncer(&postgres).unwrap();
+    // Without the option the store asks for what this pooler does not hand out.
+    assert!(PostgresStore::open(options(&pooler.url())).await.is_err());
+    let options = options(&pooler.url()).transaction_pooler(true);
+    let works = (0..SESSIONS).map(|nth| {
+        let options = options.clone();
+        tokio::spawn(async move {
+            let store = PostgresStore::open(options).await.unwrap();
+            let name = format!("s{nth}");
+            let claim = running(&store, &name).await;
+            for round in 1..=ROUNDS {
+                let saved = store.save_state_and_promote_staging(&claim.fence, commit(round)).await.unwrap();
+                assert!(
+                    matches!(saved, CommitOutcome::Committed(receipt) if receipt.version.0 == 2 + round),
+                    "{saved:?}"
+                );
+                let session = store.load_session(&key(&name)).await.unwrap().unwrap();
+                assert_eq!(session.key, key(&name));
+                assert_eq!(session.version.0, 2 + round);
+                let page = store.read_events(&key(&name), &EventCursor::START, 200).await.unwrap();
+                assert!(
+                    matches!(&page, EventPage::Events { events, .. } if events.len() as u64 == 2 * round)
+                );
+            }
+            assert!(!store.capabilities().change_hints_across_processes);
+            store.close().await;
+        })
+    });
+    for work in join_all(works).await {
+        work.unwrap();
+    }
+}

@@ -1,0 +1,76 @@
+//! What the store's own tests share.
+#![allow(dead_code, reason = "each test uses some of it")]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use holdover_core::ids::*;
+use holdover_core::payload::Payload;
+use holdover_core::store::{
+    Claim, ClaimOne, Commit, CreateOutcome, Labels, NewMessage, NewSession, NewState, Start, StateStore,
+};
+use holdover_store_postgres::PostgresOptions;
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// A number that no other test of this process has.
+pub(crate) fn unique() -> u64 {
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Options for a schema of its own.
+pub(crate) fn options(url: &str) -> PostgresOptions {
+    let schema = format!("own_{}_{}", std::process::id(), unique());
+    PostgresOptions::from_url(url).unwrap().schema(&schema).unwrap().connections_max(4)
+}
+
+pub(crate) fn id<T: std::str::FromStr<Err = InvalidId>>(text: &str) -> T {
+    text.parse().unwrap()
+}
+
+pub(crate) fn key(name: &str) -> SessionKey {
+    SessionKey::new(id("acme"), id(name))
+}
+
+pub(crate) fn claim_one(run: &str) -> ClaimOne {
+    ClaimOne {
+        run: id(run),
+        worker: id("worker"),
+        lease: Duration::from_secs(600),
+        expected_version: None,
+        items: Vec::new(),
+    }
+}
+
+pub(crate) fn new_session(name: &str) -> NewSession {
+    NewSession {
+        key: key(name),
+        incarnation: Incarnation(uuid::Uuid::from_u128(u128::from(unique()) + 1)),
+        operation: id("create"),
+        queue: id("queue"),
+        labels: Labels::default(),
+        definition: Payload::new("{}"),
+        format: StateFormat(1),
+        items: Vec::new(),
+        start: Start::Claimed(claim_one("run")),
+    }
+}
+
+/// A session in the hands of a run.
+pub(crate) async fn running(store: &impl StateStore, name: &str) -> Claim {
+    let created = store.create_session(new_session(name)).await.unwrap();
+    let CreateOutcome::Created { claim: Some(claim), .. } = created else { panic!("{created:?}") };
+    *claim
+}
+
+/// A commit with something in several tables; the same number is the same commit.
+pub(crate) fn commit(nth: u64) -> Commit {
+    let state = NewState { format: StateFormat(1), payload: Payload::new(format!("{{\"state\":{nth}}}")) };
+    Commit {
+        state: Some(state),
+        messages: vec![NewMessage::Inline(Payload::new(format!("{{\"message\":{nth}}}")))],
+        events: vec![Payload::new(format!("{{\"event\":{nth}}}")), Payload::new("[]")],
+        checkpoint: true,
+        ..Commit::new(id(&format!("commit-{nth}")))
+    }
+}
