@@ -233,7 +233,7 @@ impl StateStore for Watched {
         if self.hears {
             return self.inner.renew_lease(fence, lease).await;
         }
-        let receipt = self.seen.lock().unwrap().receipt.clone();
+        let receipt = self.seen.lock().unwrap().receipt;
         Ok(receipt.map_or(LeaseOutcome::StaleFence, LeaseOutcome::Renewed))
     }
     async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {
@@ -247,7 +247,7 @@ impl StateStore for Watched {
         let (own, saved) = (own_bytes(&commit), self.inner.save_state_and_promote_staging(fence, commit));
         let outcome = self.note("save_state_and_promote_staging", own, saved).await;
         if let Ok(CommitOutcome::Committed(receipt)) = &outcome {
-            self.seen.lock().unwrap().receipt = Some(receipt.clone());
+            self.seen.lock().unwrap().receipt = Some(*receipt);
         }
         outcome
     }

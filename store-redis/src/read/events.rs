@@ -1,12 +1,11 @@
 //! Events, and the deltas of the stream that runs.
 
 use bytes::Bytes;
-use holdover_core::ids::{EventSeq, Incarnation, SessionKey};
+use holdover_core::ids::{EventSeq, SessionKey};
 use holdover_core::store::rules::PageRoom;
 use holdover_core::store::{
-    EventCursor, EventPage, EventPlace, PAGE_BYTES_MAX, StoreError, StoredDelta, StoredEvent,
+    EventCursor, EventPage, PAGE_BYTES_MAX, StoreError, StoredDelta, StoredEvent,
 };
-use uuid::Uuid;
 
 use crate::columns::Fields;
 use crate::error::Fault;
