@@ -3,9 +3,7 @@
 use bytes::Bytes;
 use holdover_core::ids::{EventSeq, SessionKey};
 use holdover_core::store::rules::PageRoom;
-use holdover_core::store::{
-    EventCursor, EventPage, PAGE_BYTES_MAX, StoreError, StoredDelta, StoredEvent,
-};
+use holdover_core::store::{EventCursor, EventPage, PAGE_BYTES_MAX, StoreError, StoredDelta, StoredEvent};
 
 use crate::columns::Fields;
 use crate::error::Fault;
