@@ -74,7 +74,9 @@ fn deltas_are_followed_from_another_process_and_end_with_the_message() {
     let words_of = ["events", "s", "--follow", "--deltas", "--json"];
     let mut follower = fixture.command(&words_of).stdout(log).spawn().unwrap();
     run.end().ends(0);
-    wait_until("the follower has seen the end", || fixture.read("followed").contains("agent_end"));
+    let log = fixture.run(&["events", "s", "--json"]).ends(0).lines();
+    let end = log.last().unwrap()["cursor"].as_str().unwrap().to_owned();
+    wait_until("the follower has seen the end", || fixture.read("followed").contains(&end));
     follower.kill().unwrap();
     follower.wait().unwrap();
     let shown = fixture.read("followed");

@@ -39,7 +39,7 @@ impl Runtime {
         reason: String,
     ) -> Result<InterruptOutcome, RuntimeError> {
         // The life that there is now is meant, also by a repeat.
-        let Some(session) = self.session(key).await? else { return Ok(InterruptOutcome::NotFound) };
+        let session = self.existing(key).await?;
         let id: InterruptId = draw_id();
         let incarnation = Some(session.incarnation);
         let interrupt = Interrupt { id: id.clone(), kind, reason, at: self.now(), incarnation };
