@@ -18,6 +18,7 @@ mod list;
 mod macros;
 mod model;
 mod ops;
+mod pause;
 mod poll;
 mod random;
 mod reader;

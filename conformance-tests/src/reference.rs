@@ -10,7 +10,7 @@ use crate::gap::Gap;
 use crate::harness::{Instance, StoreHarness, StoreInfo};
 
 /// Limits that a test reaches quickly, and large enough for every case.
-const LIMITS: Limits = Limits { payload_bytes_max: 2 << 20, commit_bytes_max: 8 << 20 };
+const LIMITS: Limits = Limits { payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20 };
 
 /// How the suite gets at the reference store.
 #[derive(Debug, Default)]

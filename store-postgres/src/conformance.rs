@@ -21,8 +21,8 @@ use schemas::Admin;
 pub use server::Server;
 
 /// Limits that a test reaches quickly, and large enough for every case.
-const PAYLOAD_BYTES_MAX: usize = 2 << 20;
-const COMMIT_BYTES_MAX: usize = 8 << 20;
+const PAYLOAD_BYTES_MAX: usize = 9 << 20;
+const COMMIT_BYTES_MAX: usize = 16 << 20;
 
 /// Four connections suffice for everything.
 const CONNECTIONS_MAX: u32 = 4;

@@ -20,7 +20,6 @@ pub mod conformance;
 mod error;
 mod functions;
 mod hints;
-mod limits;
 mod migration;
 mod open;
 mod options;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use holdover_core::store::rules::Limits;
 use holdover_core::store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
     CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
@@ -15,7 +16,6 @@ use holdover_core::store::{
 };
 
 use crate::call::Call;
-use crate::limits::Limits;
 use crate::open::{self, Opened};
 use crate::options::PostgresOptions;
 use crate::{read, write};
@@ -178,7 +178,7 @@ impl StateStore for PostgresStore {
         after: InboxSeq,
         limit: u32,
     ) -> Result<InboxPage, StoreError> {
-        let limit = positive(limit, INBOX_PAGE, "read_inbox").map_err(|error| error.on(key))?;
+        let limit = Limits::rows("read_inbox", limit, INBOX_PAGE).map_err(|error| error.on(key))?;
         self.call(read::ReadInbox { key: key.clone(), after, limit }).await
     }
 
@@ -188,7 +188,7 @@ impl StateStore for PostgresStore {
         after: &EventCursor,
         limit: u32,
     ) -> Result<EventPage, StoreError> {
-        let limit = positive(limit, PAGE_ROWS_MAX, "read_events").map_err(|error| error.on(key))?;
+        let limit = Limits::rows("read_events", limit, PAGE_ROWS_MAX).map_err(|error| error.on(key))?;
         self.call(read::ReadEvents { key: key.clone(), after: *after, limit }).await
     }
 
@@ -235,13 +235,5 @@ impl StateStore for PostgresStore {
         let no_place = || StoreError::invalid("purge", "after: it is no place in this walk");
         let purge = write::Purge::new(rule.clone(), rule.check()?).ok_or_else(no_place)?;
         self.call(purge).await
-    }
-}
-
-/// A limit within its bounds; 0 asks for nothing and has no meaning.
-fn positive(limit: u32, most: u32, operation: &'static str) -> Result<u32, StoreError> {
-    match limit {
-        0 => Err(StoreError::invalid(operation, "limit: 0 asks for nothing")),
-        limit => Ok(limit.min(most)),
     }
 }

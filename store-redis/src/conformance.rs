@@ -23,8 +23,8 @@ use crate::store::RedisStore;
 use crate::wire::Wire;
 
 /// Limits that a test reaches quickly, and large enough for every case.
-const PAYLOAD_BYTES_MAX: usize = 2 << 20;
-const COMMIT_BYTES_MAX: usize = 8 << 20;
+const PAYLOAD_BYTES_MAX: usize = 9 << 20;
+const COMMIT_BYTES_MAX: usize = 16 << 20;
 
 /// Fewer than a store has by itself, so that a store is quickly made; enough that a case meets several.
 const PARTITIONS: u16 = 4;

@@ -44,7 +44,6 @@ mod error;
 mod grants;
 mod hints;
 mod keys;
-mod limits;
 mod merge;
 mod open;
 mod options;

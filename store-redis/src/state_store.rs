@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use holdover_core::store::rules::Limits;
 use holdover_core::store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
     CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
@@ -13,19 +14,10 @@ use holdover_core::store::{
     StageOutcome, Staging, StateStore, StatusCas, StoreError, StoreErrorKind, Watch,
 };
 
-use crate::limits::Limits;
 use crate::store::RedisStore;
 
 fn not_found(operation: &'static str, key: &SessionKey) -> StoreError {
     StoreError::new(StoreErrorKind::NotFound, operation, "there is no such session").on(key)
-}
-
-/// A limit within its bounds; 0 asks for nothing and has no meaning.
-fn positive(limit: u32, most: u32, operation: &'static str, key: &SessionKey) -> Result<u32, StoreError> {
-    match limit {
-        0 => Err(StoreError::invalid(operation, "limit: 0 asks for nothing").on(key)),
-        limit => Ok(limit.min(most)),
-    }
 }
 
 impl RedisStore {
@@ -142,7 +134,7 @@ impl StateStore for RedisStore {
         limit: u32,
     ) -> Result<InboxPage, StoreError> {
         const OPERATION: &str = "read_inbox";
-        let limit = positive(limit, INBOX_PAGE, OPERATION, key)?;
+        let limit = Limits::rows(OPERATION, limit, INBOX_PAGE).map_err(|error| error.on(key))?;
         self.shared.read_inbox(key, after, limit).await?.ok_or_else(|| not_found(OPERATION, key))
     }
 
@@ -152,7 +144,7 @@ impl StateStore for RedisStore {
         after: &EventCursor,
         limit: u32,
     ) -> Result<EventPage, StoreError> {
-        let limit = positive(limit, PAGE_ROWS_MAX, "read_events", key)?;
+        let limit = Limits::rows("read_events", limit, PAGE_ROWS_MAX).map_err(|error| error.on(key))?;
         self.shared.read_events(key, after, limit).await
     }
 

@@ -15,8 +15,8 @@ use crate::options::SqliteOptions;
 use crate::store::SqliteStore;
 
 /// Limits that a test reaches quickly, and large enough for every case.
-const PAYLOAD_BYTES_MAX: usize = 2 << 20;
-const COMMIT_BYTES_MAX: usize = 8 << 20;
+const PAYLOAD_BYTES_MAX: usize = 9 << 20;
+const COMMIT_BYTES_MAX: usize = 16 << 20;
 
 /// The name of each store's file.
 const FILE: &str = "sessions.db";

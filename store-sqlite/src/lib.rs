@@ -18,7 +18,6 @@ pub mod conformance;
 mod error;
 mod hints;
 mod job;
-mod limits;
 mod migration;
 mod open;
 mod options;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use holdover_core::store::rules::Limits;
 use holdover_core::store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
     CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
@@ -22,7 +23,6 @@ use tokio::sync::{mpsc, oneshot};
 use crate::error::Fault;
 use crate::hints::Hints;
 use crate::job::{self, Write};
-use crate::limits::Limits;
 use crate::open::{Connector, Opened};
 use crate::options::SqliteOptions;
 use crate::read::{self, Snapshot};
@@ -305,7 +305,7 @@ impl StateStore for SqliteStore {
         limit: u32,
     ) -> Result<InboxPage, StoreError> {
         const OPERATION: &str = "read_inbox";
-        let limit = positive(limit, INBOX_PAGE, OPERATION).map_err(|error| error.on(key))?;
+        let limit = Limits::rows(OPERATION, limit, INBOX_PAGE).map_err(|error| error.on(key))?;
         let read = async |at: &mut Snapshot| read::read_inbox(at, key, after, limit).await;
         self.read(OPERATION, Some(key), read).await?.ok_or_else(|| not_found(OPERATION, key))
     }
@@ -317,7 +317,7 @@ impl StateStore for SqliteStore {
         limit: u32,
     ) -> Result<EventPage, StoreError> {
         const OPERATION: &str = "read_events";
-        let limit = positive(limit, PAGE_ROWS_MAX, OPERATION).map_err(|error| error.on(key))?;
+        let limit = Limits::rows(OPERATION, limit, PAGE_ROWS_MAX).map_err(|error| error.on(key))?;
         let read = async |at: &mut Snapshot| read::read_events(at, key, after, limit).await;
         self.read(OPERATION, Some(key), read).await
     }
@@ -364,13 +364,5 @@ impl StateStore for SqliteStore {
         let no_place = || StoreError::invalid("purge", "after: it is no place in this walk");
         let purge = write::Purge::new(rule.clone(), rule.check()?).ok_or_else(no_place)?;
         self.write(purge).await
-    }
-}
-
-/// A limit within its bounds; 0 asks for nothing and has no meaning.
-fn positive(limit: u32, most: u32, operation: &'static str) -> Result<u32, StoreError> {
-    match limit {
-        0 => Err(StoreError::invalid(operation, "limit: 0 asks for nothing")),
-        limit => Ok(limit.min(most)),
     }
 }

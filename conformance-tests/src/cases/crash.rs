@@ -10,6 +10,7 @@ use crate::difference::differences;
 use crate::failure::{CaseResult, Failure, ensure_eq, want};
 use crate::fixture::{commit, message};
 use crate::ops::{Op, Stage};
+use crate::pause::Pauses;
 use crate::poll::PollAtMost;
 use crate::scene::{Ask, Scene};
 use crate::snapshot::load;
@@ -97,6 +98,7 @@ async fn drop_at(t: &Bench, peer: &Handle, scene: &Scene, op: Op, polls: usize) 
 /// its end is taken again.
 async fn settles(peer: &Handle, scene: &Scene, before: &str, after: &str, ended: bool) -> CaseResult {
     let deadline = tokio::time::Instant::now() + SETTLE_MAX;
+    let mut pauses = Pauses::new();
     loop {
         // A session that is deleted between two reads is no failure: it is read again.
         let found = scene.snapshot(peer).await;
@@ -107,7 +109,7 @@ async fn settles(peer: &Handle, scene: &Scene, before: &str, after: &str, ended:
         if tokio::time::Instant::now() > deadline {
             return Err(neither(before, after, found));
         }
-        tokio::task::yield_now().await;
+        pauses.pause().await;
     }
 }
 

@@ -12,6 +12,7 @@ use crate::bench::{Bench, Handle, race};
 use crate::case::cases;
 use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
 use crate::fixture::{bytes, commit, events, fresh_id, message_that, new_session, promote, texts};
+use crate::pause::Pauses;
 use crate::reader::up_to;
 use crate::snapshot::{all_events, load};
 
@@ -252,6 +253,7 @@ async fn tail_wakes_on_append(t: Bench) -> CaseResult {
         let began = tokio::time::Instant::now();
         let watched = watch.clone();
         let waiting = tokio::spawn(async move { waiter.wait_for_change(watched, AT_MOST).await });
+        let mut pauses = Pauses::new();
         // The first change may come before the waiter waits; one of those after it is heard.
         while !waiting.is_finished() {
             let name: ItemKey = fresh_id("m");
@@ -259,7 +261,7 @@ async fn tail_wakes_on_append(t: Bench) -> CaseResult {
             want!(t.store.deliver(&key, item.clone()).await?, Delivery::Accepted { .. });
             let due = NewSession { items: vec![item], ..new_session(name.as_str()) };
             t.store.create_session(due).await?;
-            tokio::task::yield_now().await;
+            pauses.pause().await;
         }
         match waiting.await {
             Ok(answer) => answer?,

@@ -13,6 +13,7 @@ use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
 use crate::fixture::{
     bytes, checkpoint, commit, fresh_id, fresh_incarnation, inline, key, message, new_fork,
 };
+use crate::pause::Pauses;
 use crate::poll::PollAtMost;
 use crate::snapshot::{Snapshot, snapshot};
 
@@ -116,6 +117,7 @@ const SETTLE_MAX: Duration = Duration::from_secs(20);
 async fn none_or_whole(peer: &Handle, whole: &Snapshot) -> CaseResult<bool> {
     let deadline = tokio::time::Instant::now() + SETTLE_MAX;
     let key = key("fork");
+    let mut pauses = Pauses::new();
     loop {
         match snapshot(peer, &key).await {
             Ok(found) if found.session.is_none() => return Ok(false),
@@ -123,7 +125,7 @@ async fn none_or_whole(peer: &Handle, whole: &Snapshot) -> CaseResult<bool> {
             found if tokio::time::Instant::now() > deadline => {
                 return Err(Failure::new(format!("expected none of it, or all\n    found {found:?}")));
             }
-            Ok(_) | Err(_) => tokio::task::yield_now().await,
+            Ok(_) | Err(_) => pauses.pause().await,
         }
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn markdown(matrix: &Matrix) -> String {
     let mut text = format!(
         "# The kill matrix\n\n\
          The suite is tested too: {} broken stores, each the reference with one fault, run under its {cases} cases. \
-         Every one must be killed by a case that looks and finds something else than it should, or comes to no end (a panic does not count), none by more than a third of them, and every case of the levels core \
+         Every one must be killed by a case that looks and finds something else than it should (a panic or a hang does not count), none by more than a third of them, and every case of the levels core \
          and distributed must kill one. Left out are the stories that are drawn at random (`prop.*`, which \
          `tests/scripts.rs` tries on some of these stores) and the processes that are killed (which `store-sqlite/tests/kills.rs` tries on a store that acknowledges too early). Written, and compared with what is here, by\n\n\
          ```\ncargo run -p holdover-conformance-tests --features mutants --bin mutants -- --write\n```\n\n\

@@ -20,7 +20,7 @@ use crate::store::capabilities;
 type Answer<T> = Result<T, StoreError>;
 
 /// Limits that a test reaches quickly, and large enough for every case.
-pub(crate) const LIMITS: Limits = Limits { payload_bytes_max: 2 << 20, commit_bytes_max: 8 << 20 };
+pub(crate) const LIMITS: Limits = Limits { payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20 };
 
 pub(crate) fn check_create(new: &NewSession) -> Answer<()> {
     ops::check_create(new, &LIMITS)

@@ -1,7 +1,9 @@
 //! Messages and events as they are read.
 
 use holdover_core::ids::EventSeq;
-use holdover_core::store::{EventCursor, EventPage, EventPlace, MessagePage, MessageRange, StoreError};
+use holdover_core::store::{
+    EventCursor, EventPage, EventPlace, MessagePage, MessageRange, PAGE_BYTES_MAX, StoreError,
+};
 
 use crate::fault::{Fault, Mutant, SOUND};
 use crate::sound;
@@ -82,6 +84,18 @@ pub(super) static MUTANTS: &[Mutant] = &[
                     page.messages.extend(more.messages);
                     page.rest = more.rest;
                 }
+                Ok(page)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "no-page-for-a-large-message",
+        broken: "a message that is larger than a page is in none",
+        fault: Fault {
+            read_messages: |tx, key, ranges| {
+                let mut page = sound::read_messages(tx, key, ranges)?;
+                page.messages.retain(|message| message.payload.len() <= PAGE_BYTES_MAX);
                 Ok(page)
             },
             ..SOUND

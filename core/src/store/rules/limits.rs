@@ -1,25 +1,38 @@
-//! What is refused before anything is queued: sizes and arguments without a meaning (INV-38).
+//! What is refused before a store is asked: sizes, and arguments without a meaning (INV-38).
 
-use holdover_core::payload::Payload;
-use holdover_core::store::{
+use crate::payload::Payload;
+use crate::store::{
     Capabilities, InboxItem, Interrupt, ItemKind, Labels, NewFork, NewSession, Staging, Start, StoreError,
     StoreErrorKind,
 };
 
-/// The limits that hold for one call.
-pub(crate) struct Limits<'a> {
+/// The limits that hold for one call, as the store's capabilities say. What is beyond them is
+/// [`TooLarge`](StoreErrorKind::TooLarge), what has no meaning an
+/// [`InvalidArgument`](StoreErrorKind::InvalidArgument); the error names the operation and the field. Commits
+/// have a check of their own: [`Commit::check`](crate::store::Commit::check).
+#[derive(Debug)]
+pub struct Limits<'a> {
     capabilities: &'a Capabilities,
     operation: &'static str,
     total: usize,
 }
 
 impl<'a> Limits<'a> {
-    pub(crate) fn of(capabilities: &'a Capabilities, operation: &'static str) -> Self {
+    /// Those of `operation`, as the trait calls it.
+    pub fn of(capabilities: &'a Capabilities, operation: &'static str) -> Self {
         Self { capabilities, operation, total: 0 }
     }
 
+    /// How many rows are asked for: `asked`, or `most` if that is less. 0 asks for nothing and is refused.
+    pub fn rows(operation: &'static str, asked: u32, most: u32) -> Result<u32, StoreError> {
+        match asked {
+            0 => Err(StoreError::invalid(operation, "limit: 0 asks for nothing")),
+            asked => Ok(asked.min(most)),
+        }
+    }
+
     /// Counts `payload` in; refused if it or the sum of all so far is too large.
-    pub(crate) fn take(&mut self, field: &str, payload: &Payload) -> Result<(), StoreError> {
+    pub fn take(&mut self, field: &str, payload: &Payload) -> Result<(), StoreError> {
         self.take_bytes(field, payload.len())
     }
 
@@ -36,12 +49,13 @@ impl<'a> Limits<'a> {
         Ok(())
     }
 
-    pub(crate) fn delivery(mut self, item: &InboxItem) -> Result<(), StoreError> {
+    /// Refuses a delivery that is too large.
+    pub fn delivery(mut self, item: &InboxItem) -> Result<(), StoreError> {
         self.take("payload", &item.payload)
     }
 
-    /// Items that come with a claim or a move: messages and signals only.
-    pub(crate) fn items(&mut self, items: &[InboxItem]) -> Result<(), StoreError> {
+    /// Refuses items that come with a claim or a move and are too large, or are answers.
+    pub fn items(&mut self, items: &[InboxItem]) -> Result<(), StoreError> {
         for item in items {
             if let ItemKind::Answer { .. } = item.kind {
                 let detail =
@@ -53,15 +67,19 @@ impl<'a> Limits<'a> {
         Ok(())
     }
 
-    pub(crate) fn staging(mut self, staging: &Staging) -> Result<(), StoreError> {
+    /// Refuses results that are too large, one by one or together.
+    pub fn staging(mut self, staging: &Staging) -> Result<(), StoreError> {
         staging.results.iter().try_for_each(|result| self.take("results", &result.payload))
     }
 
-    pub(crate) fn interrupt(mut self, interrupt: &Interrupt) -> Result<(), StoreError> {
+    /// Refuses a reason that is too large.
+    pub fn interrupt(mut self, interrupt: &Interrupt) -> Result<(), StoreError> {
         self.take_bytes("reason", interrupt.reason.len())
     }
 
-    pub(crate) fn creation(mut self, new: &NewSession) -> Result<(), StoreError> {
+    /// Refuses a creation that is too large, has too many labels or too long ones, or has items that cannot come
+    /// with it.
+    pub fn creation(mut self, new: &NewSession) -> Result<(), StoreError> {
         self.labels(&new.labels)?;
         self.take("definition", &new.definition)?;
         self.items(&new.items)?;
@@ -82,7 +100,8 @@ impl<'a> Limits<'a> {
         }
     }
 
-    pub(crate) fn fork(mut self, new: &NewFork) -> Result<(), StoreError> {
+    /// Refuses a fork that is too large, or has too many labels or too long ones.
+    pub fn fork(mut self, new: &NewFork) -> Result<(), StoreError> {
         self.labels(&new.labels)?;
         new.payloads().try_for_each(|(field, payload)| self.take(field, payload))
     }
