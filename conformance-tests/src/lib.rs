@@ -14,6 +14,7 @@ mod fixture;
 mod gap;
 mod harness;
 mod latency;
+mod linear;
 mod list;
 mod macros;
 mod model;

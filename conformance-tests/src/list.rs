@@ -354,6 +354,7 @@ macro_rules! __each_conformance_case {
             }
             race {
                 distributed op_pair_matrix,
+                distributed linearizable_histories,
                 distributed submit_vs_suspend,
                 distributed finish_vs_interrupt,
                 distributed suspend_vs_interrupt,

@@ -23,6 +23,7 @@ use crate::fixture::{
 use crate::model::Model;
 use crate::ops::{Op, Stage};
 use crate::script::Request;
+use crate::shown::without_instants;
 use crate::snapshot::snapshot;
 
 /// The version of the first checkpoint.
@@ -215,12 +216,7 @@ impl Scene {
 
     /// A value as text, without its instants and the name of the scene, which no two have in common.
     fn text(&self, value: &impl Debug) -> String {
-        let text = format!("{value:?}").replace(self.tenant.as_str(), "scene");
-        let mut parts = text.split('@');
-        let first = parts.next().unwrap_or_default().to_owned();
-        parts.fold(first, |shown, part| {
-            shown + "@" + part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-')
-        })
+        without_instants(&format!("{value:?}").replace(self.tenant.as_str(), "scene"))
     }
 }
 
