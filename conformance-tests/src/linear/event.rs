@@ -83,9 +83,13 @@ impl Event {
             return None;
         }
         let mut event = self.clone();
+        // What was not answered yet may have been done. Reads have nothing to do.
         if let (true, Heard::Answer(request, _) | Heard::Somewhere(request)) =
             (self.answered.is_none_or(|answered| answered > instant), &self.heard)
         {
+            if !request.writes() {
+                return None;
+            }
             (event.answered, event.heard) = (None, Heard::Nothing(request.clone()));
         }
         Some(event)
@@ -118,7 +122,9 @@ impl fmt::Display for Event {
             Heard::Somewhere(request) => {
                 write!(f, "#{} {}\n             → done, here or elsewhere", self.by, shown(request))
             }
-            Heard::Nothing(request) => write!(f, "#{} {}\n             → no answer yet", self.by, shown(request)),
+            Heard::Nothing(request) => {
+                write!(f, "#{} {}\n             → no answer yet", self.by, shown(request))
+            }
         }
     }
 }

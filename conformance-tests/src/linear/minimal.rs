@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::search::{Verdict, search};
-use super::Event;
+use super::{Event, Heard};
+use crate::difference::compared;
 use crate::model::Model;
 use crate::script::Answer;
 use crate::shown::shown;
@@ -58,19 +59,26 @@ fn until(events: &[Event], instant: u64) -> Vec<Event> {
 impl fmt::Display for Counterexample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { events, left_out, last, before } = self;
-        writeln!(f, "  the shortest beginning that fits no order, each operation from its call to its answer, and who asked:")?;
+        writeln!(
+            f,
+            "  the shortest beginning that fits no order, each operation from its call to its answer, and who asked:"
+        )?;
         events.iter().try_for_each(|event| writeln!(f, "{event}"))?;
         if *left_out > 0 {
             writeln!(f, "    ({left_out} that change nothing, and are not needed for it, are left out)")?;
         }
-        write!(f, "  the answer that fits no more is that of {}..{}", last.asked, last.answered.unwrap_or_default())?;
+        write!(
+            f,
+            "  the answer that fits no more is that of {}..{}",
+            last.asked,
+            last.answered.unwrap_or_default()
+        )?;
         let Some((state, expected)) = before else { return Ok(()) };
         let session = state.lives.values().next().map(|life| state.snapshot(&life.row.key).session);
         let session = session.flatten().map_or("no session".into(), |session| shown(&session));
-        write!(f, "\n  all before it fits, and leaves (for one): {session}")?;
-        match expected {
-            Some(expected) => write!(f, "\n  there it would be answered {}", shown(expected)),
-            None => Ok(()),
-        }
+        writeln!(f, "\n  all before it fits, and leaves (for one) {session}")?;
+        let (Some(expected), Heard::Answer(_, found)) = (expected, &last.heard) else { return Ok(()) };
+        let (expected, found) = (format!("{expected:?}"), format!("{found:?}"));
+        write!(f, "  there it would be answered otherwise:\n{}", compared(&expected, &found))
     }
 }

@@ -32,7 +32,13 @@ pub(crate) struct Improviser {
 
 impl Improviser {
     pub(crate) fn new(powers: Powers, now: Timestamp, seed: u64) -> Self {
-        Self { play: Play::new(powers, now), runner: runner(seed, 0, 0), seed, drawn: 0, forks: BTreeSet::new() }
+        Self {
+            play: Play::new(powers, now),
+            runner: runner(seed, 0, 0),
+            seed,
+            drawn: 0,
+            forks: BTreeSet::new(),
+        }
     }
 
     /// The clock was moved.

@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use crate::bench::{Bench, Handle};
 use crate::difference::compared;
 use crate::failure::{CaseResult, Failure};
-use crate::shown::without_instants;
 use crate::script::{Answer, By, Coverage, Op, Play, Request, Who};
+use crate::shown::without_instants;
 use crate::snapshot::snapshot;
 
 /// What is held against the model.
