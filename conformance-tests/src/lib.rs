@@ -19,6 +19,7 @@ mod list;
 mod macros;
 mod model;
 mod ops;
+mod parts;
 mod pause;
 mod poll;
 mod random;

@@ -22,6 +22,7 @@ use crate::fixture::{
 };
 use crate::model::Model;
 use crate::ops::{Op, Stage};
+use crate::parts;
 use crate::script::Request;
 use crate::shown::without_instants;
 use crate::snapshot::snapshot;
@@ -162,6 +163,14 @@ impl Scene {
     /// Asks a store; its answer as text without instants.
     pub(crate) async fn ask(&self, store: &Handle, request: &Request) -> CaseResult<String> {
         Ok(self.text(&request.ask(store).await?))
+    }
+
+    /// How two operations may end that are asked at one instant: their answers, and all that can be read then, as
+    /// text without instants. First the two ways in which one is over before the other begins.
+    pub(crate) fn ends(&self, model: &Model, requests: [&Request; 2]) -> Vec<([String; 2], String)> {
+        let ends = parts::ends(model, requests, &[self.target(), self.forked()]).into_iter();
+        ends.map(|(answers, model)| (answers.map(|answer| self.text(&answer)), self.snapshot_of(&model)))
+            .collect()
     }
 
     /// Asks the model; its answer as text without instants.

@@ -16,7 +16,7 @@ use crate::fixture::{answer, approval, commit, id, inline, message, release_to, 
 
 cases! {
     race.op_pair_matrix: Distributed Property,
-        "every pair of operations at one instant ends as one after the other would, in answers and in rows",
+        "every pair of operations at one instant ends in each session as one after the other would, in answers and in rows",
         "a pair that ends otherwise is a state that no rule foresaw",
         "StateStore: the write locks the row first and checks fence, version and status there (INV-22)";
     race.linearizable_histories: Distributed Property,

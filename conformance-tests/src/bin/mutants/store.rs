@@ -354,7 +354,7 @@ impl StateStore for Broken {
     ) -> Result<ForkOutcome, StoreError> {
         (self.fault().check_fork)(from, &to).map_err(|error| error.on(from))?;
         let _source = self.hold(from).await;
-        let _target = self.hold(&to.key).await;
+        let _target = if to.key == *from { None } else { self.hold(&to.key).await };
         Ok(self.run(|tx| (self.fault().fork)(tx, from, at, to)).await)
     }
 
