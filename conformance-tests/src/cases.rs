@@ -29,12 +29,13 @@ mod run;
 mod session;
 mod staging;
 mod status;
+mod strain;
 mod suspend;
 mod tenant;
 
 use crate::case::Case;
 
-const LISTS: [&[Case]; 31] = [
+const LISTS: [&[Case]; 32] = [
     session::CASES,
     status::CASES,
     run::CASES,
@@ -63,6 +64,7 @@ const LISTS: [&[Case]; 31] = [
     data::CASES,
     error::CASES,
     race::CASES,
+    strain::CASES,
     crash::CASES,
     kill::CASES,
     prop::CASES,
