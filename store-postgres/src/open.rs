@@ -11,9 +11,9 @@ use crate::call::Caller;
 use crate::error::Fault;
 use crate::hints::{self, Hints};
 use crate::migration;
-use crate::options::PostgresOptions;
+use crate::options::{Opening, PostgresOptions};
 use crate::settings::Settings;
-use crate::sql::Statements;
+use crate::sql::{Schema, Statements};
 
 /// A connection that has been idle for so long is asked whether it is still there before it is used.
 const IDLE_TRUSTED: std::time::Duration = std::time::Duration::from_secs(5);
@@ -23,6 +23,7 @@ pub(crate) struct Opened {
     pub(crate) caller: Caller,
     pub(crate) capabilities: Capabilities,
     pub(crate) hints: Hints,
+    pub(crate) schema: Schema,
 }
 
 pub(crate) async fn open(options: &PostgresOptions) -> Result<Opened, StoreError> {
@@ -37,8 +38,13 @@ pub(crate) async fn open(options: &PostgresOptions) -> Result<Opened, StoreError
     let found = migration::inspect(&mut look, options).await?;
     look.rollback().await.map_err(failed)?;
     if !found.is_current() {
-        if options.as_it_is {
-            let detail = format!("{}: {found}, and nothing was to be changed", options.place());
+        let refused = match options.opening {
+            Opening::Makes => None,
+            Opening::Updates => found.is_nothing().then_some("none was to be made"),
+            Opening::Looks => Some("nothing was to be changed"),
+        };
+        if let Some(why) = refused {
+            let detail = format!("{}: {found}, and {why}", options.place());
             return Err(StoreError::new(StoreErrorKind::Unavailable, "open", detail).retry(Retry::Never));
         }
         migration::migrate(&mut conn, options).await?;
@@ -53,7 +59,8 @@ pub(crate) async fn open(options: &PostgresOptions) -> Result<Opened, StoreError
         begin: options.transaction_pooler.then(|| options.begin().into()),
         statement_timeout: options.statement_timeout,
     };
-    Ok(Opened { caller, capabilities: settings.capabilities(options), hints })
+    let capabilities = settings.capabilities(options);
+    Ok(Opened { caller, capabilities, hints, schema: options.schema.clone() })
 }
 
 /// Opens connections when they are needed.

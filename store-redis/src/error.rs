@@ -23,6 +23,8 @@ pub(crate) enum Fault {
     Newer(String),
     /// What was acknowledged is not there any more.
     WentBack(String),
+    /// There is no store, or none that is whole, and it was not to be made.
+    Absent(String),
 }
 
 /// What is known about the call that failed.
@@ -57,7 +59,7 @@ impl Fault {
             Self::Redis(error) => of_redis(error, call, operation),
             Self::Corrupt(detail) => StoreError::new(StoreErrorKind::Corrupt, operation, detail),
             Self::Invalid(detail) => StoreError::invalid(operation, detail),
-            Self::Settings(detail) => {
+            Self::Settings(detail) | Self::Absent(detail) => {
                 StoreError::new(StoreErrorKind::Unavailable, operation, detail).retry(Retry::Never)
             }
             Self::Newer(detail) => StoreError::new(StoreErrorKind::Newer, operation, detail),
