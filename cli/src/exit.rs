@@ -6,6 +6,7 @@ use holdover_core::store::{OutcomeKind, StoreError};
 use holdover_runtime_local::RuntimeError;
 
 use crate::print::{instant, one_line};
+use crate::store::StoreUrl;
 
 /// The exit codes. They say how the session stands, whichever command was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +91,7 @@ impl Failure {
     }
 
     /// The same, with the store named where only `store` is.
-    pub(crate) fn on_store(self, url: &str) -> Self {
+    pub(crate) fn on_store(self, url: &StoreUrl) -> Self {
         match self.line.strip_prefix("store: ") {
             Some(rest) => Self { line: format!("store {url}: {rest}"), ..self },
             None => self,

@@ -36,13 +36,15 @@ pub(crate) enum Call {
     Write,
 }
 
+/// What the server said, without what it adds of where in a script it stood.
+pub(crate) fn said(error: &RedisError) -> String {
+    let detail = error.detail().unwrap_or_default();
+    detail.split(" script: ").next().unwrap_or_default().to_owned()
+}
+
 impl From<RedisError> for Fault {
     fn from(error: RedisError) -> Self {
-        let detail = || {
-            let detail = error.detail().unwrap_or_default();
-            // What the server adds says where in the script it stood.
-            detail.split(" script: ").next().unwrap_or_default().to_owned()
-        };
+        let detail = || said(&error);
         match error.code() {
             Some("CORRUPT" | "WRONGTYPE") => Self::Corrupt(detail()),
             Some("WENTBACK") => Self::WentBack(detail()),

@@ -4,7 +4,7 @@ use futures::future::try_join_all;
 use holdover_core::store::StoreError;
 
 use crate::args::Args;
-use crate::error::{Call, Fault};
+use crate::error::{Call, Fault, said};
 use crate::script::TRY_WRITE;
 use crate::store::RedisStore;
 
@@ -23,7 +23,9 @@ impl RedisStore {
         });
         match try_join_all(tried).await {
             Ok(_) => Ok(None),
-            Err(Fault::Redis(error)) if error.code().is_some() => Ok(Some(error.to_string())),
+            Err(Fault::Redis(error)) if error.code().is_some() => {
+                Ok(Some(format!("{}: {}", error.code().unwrap_or_default(), said(&error))))
+            }
             Err(fault) => Err(fault.of(Call::Read, "unwritable", None)),
         }
     }
