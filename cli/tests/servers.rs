@@ -54,7 +54,7 @@ fn a_session_lives(url: &str, parameter: &str) {
 /// One case on data of its own.
 fn one_case_runs(url: &str) {
     let fixture = Fixture::new();
-    let case = ["--filter", "crash.sigkill_acked_is_durable", "--kills", "2", "--jobs", "1"];
+    let case = ["--filter", "session.create_then_get_roundtrip", "--kills", "2", "--jobs", "1"];
     let ran = fixture.run(&[&["conformance", "--store", url, "--json"], &case[..]].concat()).ends(1);
     let report = ran.last();
     assert_eq!((&report["cases"][0]["status"], &report["kills"]), (&"PASSED".into(), &2.into()), "{ran:#?}");

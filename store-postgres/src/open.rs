@@ -5,7 +5,7 @@ use std::sync::Arc;
 use holdover_core::store::{Capabilities, Retry, StoreError, StoreErrorKind};
 use log::LevelFilter;
 use sqlx::postgres::{PgPool, PgPoolOptions};
-use sqlx::{AssertSqlSafe, Connection};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::call::Caller;
 use crate::error::Fault;
@@ -17,6 +17,9 @@ use crate::sql::{Schema, Statements};
 
 /// A connection that has been idle for so long is asked whether it is still there before it is used.
 const IDLE_TRUSTED: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// How long is asked for the reason.
+const REASON_MAX: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// What an open store has.
 pub(crate) struct Opened {
@@ -30,7 +33,10 @@ pub(crate) async fn open(options: &PostgresOptions) -> Result<Opened, StoreError
     let listener = u32::from(options.listens());
     let pool = pool(options, options.connections_max - listener);
     let failed = |error: sqlx::Error| migration::failed(Fault::from(error), options);
-    let mut conn = pool.acquire().await.map_err(failed)?;
+    let mut conn = match pool.acquire().await {
+        Ok(conn) => conn,
+        Err(error) => return Err(failed(reason(options).await.unwrap_or(error))),
+    };
     // Behind a pooler a statement outside a transaction may be another client's.
     let mut look = conn.begin_with(AssertSqlSafe(options.begin())).await.map_err(failed)?;
     let settings = Settings::read(&mut look).await.map_err(|fault| migration::failed(fault, options))?;
@@ -61,6 +67,15 @@ pub(crate) async fn open(options: &PostgresOptions) -> Result<Opened, StoreError
     };
     let capabilities = settings.capabilities(options);
     Ok(Opened { caller, capabilities, hints, schema: options.schema.clone() })
+}
+
+/// Why no connection can be made. The pool tries again and again, and keeps no reason.
+async fn reason(options: &PostgresOptions) -> Option<sqlx::Error> {
+    let options = options.connect_options();
+    match tokio::time::timeout(REASON_MAX, PgConnection::connect_with(&options)).await {
+        Ok(Err(error)) => Some(error),
+        Ok(Ok(_)) | Err(_) => None,
+    }
 }
 
 /// Opens connections when they are needed.
