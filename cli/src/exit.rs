@@ -123,6 +123,10 @@ impl From<RuntimeError> for Failure {
                 key.id,
                 pending.parts().map_or_else(|| pending.to_string(), |(_, call)| call.to_string()),
             )),
+            RuntimeError::EffectsRefused { agent, tool, backend, .. } => Self::failed(format!(
+                "store: {backend}: commits do not survive a killed process, as tool {tool} of agent {agent} needs; \
+                 holdover doctor says why"
+            )),
             RuntimeError::Gone { key } => Self::failed(format!(
                 "session {}: the cursor is of another session, or of one of this name that was deleted",
                 key.id
@@ -130,7 +134,6 @@ impl From<RuntimeError> for Failure {
             RuntimeError::KeyConflict { .. }
             | RuntimeError::OtherAgent { .. }
             | RuntimeError::AgentUnknown { .. }
-            | RuntimeError::EffectsRefused { .. }
             | RuntimeError::OtherAnswer { .. }
             | RuntimeError::AlreadyAnswered { .. }
             | RuntimeError::NotPending { .. }
