@@ -36,6 +36,7 @@ mod status;
 mod suite;
 mod sweep;
 mod world;
+mod wrapped;
 
 pub use case::{Capability, Case, Kind, Level};
 pub use cases::all;
@@ -51,3 +52,4 @@ pub use runner::{TestPlace, check, run};
 pub use settings::Settings;
 pub use status::Status;
 pub use suite::{Progress, Suite};
+pub use wrapped::Wrapped;
