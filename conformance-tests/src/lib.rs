@@ -38,6 +38,7 @@ mod status;
 mod suite;
 mod sweep;
 mod world;
+mod wrapped;
 
 pub use case::{Capability, Case, Kind, Level};
 pub use cases::all;
@@ -53,3 +54,4 @@ pub use runner::{TestPlace, check, run};
 pub use settings::Settings;
 pub use status::Status;
 pub use suite::{Progress, Suite};
+pub use wrapped::Wrapped;
