@@ -31,10 +31,11 @@ mod staging;
 mod status;
 mod suspend;
 mod tenant;
+mod wire;
 
 use crate::case::Case;
 
-const LISTS: [&[Case]; 31] = [
+const LISTS: [&[Case]; 32] = [
     session::CASES,
     status::CASES,
     run::CASES,
@@ -66,6 +67,7 @@ const LISTS: [&[Case]; 31] = [
     crash::CASES,
     kill::CASES,
     prop::CASES,
+    wire::CASES,
 ];
 
 /// Every case of the suite.

@@ -9,7 +9,7 @@ use holdover_core::ids::{
 };
 use holdover_core::store::{
     ClaimDue, ClaimOne, Commit, Deletion, NewFork, NewSession, OutcomeKind, Queues, Remove, RetentionRule,
-    SessionStatus, Staging, StatusCas,
+    Retry, SessionStatus, Staging, StatusCas, StoreErrorKind,
 };
 use holdover_core::time::Timestamp;
 use uuid::Uuid;
@@ -22,7 +22,7 @@ use crate::fixture::{
 };
 use crate::model::Model;
 use crate::ops::{Op, Stage};
-use crate::script::Request;
+use crate::script::{Answer, Request};
 use crate::snapshot::snapshot;
 
 /// The version of the first checkpoint.
@@ -161,6 +161,19 @@ impl Scene {
     /// Asks a store; its answer as text without instants.
     pub(crate) async fn ask(&self, store: &Handle, request: &Request) -> CaseResult<String> {
         Ok(self.text(&request.ask(store).await?))
+    }
+
+    /// Asks a store once, or walks as far as it goes; its answer as text without instants, or what it was
+    /// refused with.
+    pub(crate) async fn try_ask(
+        &self,
+        store: &Handle,
+        request: &Request,
+    ) -> CaseResult<Result<String, (StoreErrorKind, Retry)>> {
+        Ok(match request.ask(store).await? {
+            Answer::Refused(kind, retry) => Err((kind, retry)),
+            answer => Ok(self.text(&answer)),
+        })
     }
 
     /// Asks the model; its answer as text without instants.

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use holdover_core::store::StateStore;
 
 use crate::harness::{Instance, StoreHarness};
+use crate::proxy::Proxy;
 
 /// How long the harness may take to end with one instance, however long a case may take.
 const DISPOSE_TIME_MAX: Duration = Duration::from_secs(30);
@@ -19,6 +20,7 @@ pub(crate) trait World: Send + Sync {
     async fn peer(&self) -> Arc<dyn StateStore>;
     fn peers_max(&self) -> usize;
     fn child(&self) -> Option<Command>;
+    async fn peer_through(&self, proxy: &Proxy) -> Option<Arc<dyn StateStore>>;
     async fn fresh(&self) -> Box<dyn World>;
     async fn reopen(self: Box<Self>) -> Box<dyn World>;
 }
@@ -96,6 +98,11 @@ impl<H: StoreHarness> World for HarnessWorld<H> {
 
     fn child(&self) -> Option<Command> {
         self.worlds.harness.child(&self.instance)
+    }
+
+    async fn peer_through(&self, proxy: &Proxy) -> Option<Arc<dyn StateStore>> {
+        let peer = self.worlds.harness.peer_through(&self.instance, proxy).await?;
+        Some(Arc::new(peer))
     }
 
     async fn fresh(&self) -> Box<dyn World> {
