@@ -22,6 +22,7 @@ mod ops;
 mod parts;
 mod pause;
 mod poll;
+mod proxy;
 mod random;
 mod reader;
 mod record;
@@ -47,6 +48,7 @@ pub use clock::{ClockControl, TestClock, VirtualClock};
 pub use gap::{Claim, Gap};
 pub use harness::{Instance, StoreHarness, StoreInfo};
 pub use latency::OperationReport;
+pub use proxy::Proxy;
 pub use report::{CaseFailure, CaseReport, LevelReport, Report, SUITE_VERSION, Verdict};
 #[doc(hidden)]
 pub use runner::check_claims;

@@ -11,6 +11,7 @@ use crate::case::Capability;
 use crate::clock::ClockControl;
 use crate::gap::{Claim, Gap};
 use crate::harness::{Instance, StoreHarness, StoreInfo};
+use crate::proxy::Proxy;
 
 /// A harness whose every store is one of another harness in a layer: for testing the layer. Around a store
 /// that passes the suite, a layer that keeps the contract passes it too.
@@ -77,6 +78,11 @@ where
 
     async fn dispose(&self, of: Instance<W>) {
         self.harness.dispose(unwrapped(of)).await;
+    }
+
+    async fn peer_through(&self, of: &Instance<W>, proxy: &Proxy) -> Option<W> {
+        let peer = self.harness.peer_through(inner(of), proxy).await?;
+        Some((self.wrap)(Arc::new(peer)))
     }
 
     fn clock(&self) -> ClockControl {

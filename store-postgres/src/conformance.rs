@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use holdover_conformance_tests::{ClockControl, Instance, StoreHarness, StoreInfo};
+use holdover_conformance_tests::{ClockControl, Instance, Proxy, StoreHarness, StoreInfo};
 use holdover_core::store::{StateStore, StoreError};
 
 use crate::options::PostgresOptions;
@@ -82,7 +82,7 @@ impl PostgresHarness {
     pub async fn serve_child(place: &str) {
         let (url, schema) = place.split_once(' ').expect("a URL and a schema");
         let harness = Self::on(url);
-        let store = harness.open_as(schema, &child_name(schema)).await;
+        let store = harness.open_as(&harness.options(), schema, &child_name(schema)).await;
         holdover_conformance_tests::serve_child(store).await;
     }
 
@@ -109,14 +109,19 @@ impl PostgresHarness {
         schemas::remove_all(url).await
     }
 
-    async fn open(&self, schema: &str) -> PostgresStore {
-        self.open_as(schema, "holdover").await
+    fn options(&self) -> PostgresOptions {
+        PostgresOptions::from_url(&self.url).expect("a database")
     }
 
-    async fn open_as(&self, schema: &str, application: &str) -> PostgresStore {
-        let options = PostgresOptions::from_url(&self.url).and_then(|options| options.schema(schema));
-        let options = options
-            .expect("a database")
+    async fn open(&self, schema: &str) -> PostgresStore {
+        self.open_as(&self.options(), schema, "holdover").await
+    }
+
+    async fn open_as(&self, at: &PostgresOptions, schema: &str, application: &str) -> PostgresStore {
+        let options = at
+            .clone()
+            .schema(schema)
+            .expect("a name")
             .application(application)
             .connections_max(CONNECTIONS_MAX)
             .wait_max(std::time::Duration::from_secs(60))
@@ -141,6 +146,10 @@ impl Place {
         for peer in over {
             peer.close().await;
         }
+    }
+
+    fn keep(&self, peer: &PostgresStore) {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner).push(peer.clone());
     }
 }
 
@@ -175,7 +184,7 @@ impl StoreHarness for PostgresHarness {
             self.admin.outlast(&child_name(&place.schema)).await;
         }
         let peer = self.open(&place.schema).await;
-        place.peers.lock().unwrap_or_else(PoisonError::into_inner).push(peer.clone());
+        place.keep(&peer);
         peer
     }
 
@@ -210,6 +219,15 @@ impl StoreHarness for PostgresHarness {
         let place = of.guard::<Place>().expect("its place");
         place.child.store(true, Ordering::Relaxed);
         self.child.as_ref().map(|program| program(&format!("{} {}", self.url, place.schema)))
+    }
+
+    async fn peer_through(&self, of: &Instance<PostgresStore>, proxy: &Proxy) -> Option<PostgresStore> {
+        let place = of.guard::<Place>().expect("its place");
+        let direct = self.options();
+        let address = proxy.to((direct.connect.get_host(), direct.connect.get_port())).await;
+        let peer = self.open_as(&direct.at(address), &place.schema, "holdover").await;
+        place.keep(&peer);
+        Some(peer)
     }
 }
 

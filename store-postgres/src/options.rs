@@ -182,6 +182,13 @@ impl PostgresOptions {
         self
     }
 
+    /// The same database at another address.
+    #[cfg(feature = "conformance")]
+    pub(crate) fn at(mut self, address: std::net::SocketAddr) -> Self {
+        self.connect = self.connect.host(&address.ip().to_string()).port(address.port());
+        self
+    }
+
     /// Whether the handle waits for changes that others tell.
     pub(crate) fn listens(&self) -> bool {
         self.change_hints && !self.transaction_pooler

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::{join_all, try_join_all};
-use holdover_conformance_tests::{ClockControl, Instance, StoreHarness, StoreInfo, TestClock};
+use holdover_conformance_tests::{
+    Capability, ClockControl, Gap, Instance, Proxy, StoreHarness, StoreInfo, TestClock,
+};
 use holdover_core::store::{StateStore, StoreError};
 use holdover_core::time::Timestamp;
 use tokio::sync::OnceCell;
@@ -32,6 +34,9 @@ const PARTITIONS: u16 = 4;
 
 /// An instant like any other, in 2027.
 const START_MS: i64 = 1_800_000_000_000;
+
+/// The port of a server whose URL names none.
+const PORT: u16 = 6379;
 
 /// Moves the clock of a partition.
 const SET_CLOCK: &str = "redis.call('SET', KEYS[1], ARGV[1]) return 'set'";
@@ -157,6 +162,22 @@ async fn open(url: &str, namespace: &str) -> RedisStore {
     RedisStore::open(options(url, namespace)).await.expect("the store opens")
 }
 
+fn is_cluster(url: &str) -> bool {
+    url.starts_with("redis+cluster:")
+}
+
+/// The same server by way of a proxy. None: a cluster.
+async fn through(url: &str, proxy: &Proxy) -> Option<String> {
+    if is_cluster(url) {
+        return None;
+    }
+    let mut url = redis::parse_redis_url(url).expect("a URL of Redis");
+    let address = proxy.to((url.host_str().expect("a host"), url.port().unwrap_or(PORT))).await;
+    url.set_ip_host(address.ip()).expect("a host can be named");
+    url.set_port(Some(address.port())).expect("a port can be named");
+    Some(url.to_string())
+}
+
 fn options(url: &str, namespace: &str) -> RedisOptions {
     let options =
         RedisOptions::from_url(url).expect("a URL of Redis").namespace(namespace).expect("a namespace");
@@ -254,6 +275,18 @@ impl StoreHarness for RedisHarness {
     fn child(&self, of: &Instance<RedisStore>) -> Option<Command> {
         let namespace = &of.guard::<Namespace>().expect("its namespace").0;
         self.child.as_ref().map(|program| program(&self.url, namespace))
+    }
+
+    async fn peer_through(&self, of: &Instance<RedisStore>, proxy: &Proxy) -> Option<RedisStore> {
+        let namespace = &of.guard::<Namespace>().expect("its namespace").0;
+        let url = through(&self.url, proxy).await?;
+        Some(open(&url, namespace).await)
+    }
+
+    fn gaps(&self) -> Vec<Gap> {
+        let reason = "a cluster tells its clients the addresses of its nodes itself";
+        let gap = || Gap::capability(Capability::WireFaults, reason);
+        if is_cluster(&self.url) { vec![gap()] } else { Vec::new() }
     }
 }
 

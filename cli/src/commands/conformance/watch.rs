@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use holdover_conformance_tests::{ClockControl, Gap, Instance, Progress, StoreHarness, StoreInfo};
+use holdover_conformance_tests::{ClockControl, Gap, Instance, Progress, Proxy, StoreHarness, StoreInfo};
 use tokio::time::MissedTickBehavior;
 
 use crate::follow::REDRAW_EVERY;
@@ -129,6 +129,10 @@ impl<H: StoreHarness> StoreHarness for Watched<H> {
 
     fn child(&self, of: &Instance<H::Store>) -> Option<Command> {
         self.harness.child(of)
+    }
+
+    async fn peer_through(&self, of: &Instance<H::Store>, proxy: &Proxy) -> Option<H::Store> {
+        self.harness.peer_through(of, proxy).await
     }
 
     fn gaps(&self) -> Vec<Gap> {
