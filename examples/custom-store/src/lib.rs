@@ -274,7 +274,7 @@ struct Found {
 impl Found {
     fn new(
         (tenant, session, part, number, name): (&str, &str, u8, u64, &str),
-        (head, payload): (&str, Option<(&[u8; 32], &[u8])>),
+        (head, payload): <RowValue as redb::Value>::SelfType<'_>,
     ) -> Done<Self> {
         let place = format!("{tenant}/{session}: part {part}, row {number} {name:?}");
         let payload = payload.map(|(digest, bytes)| Payload::from_stored(bytes.to_vec(), Digest(*digest)));
