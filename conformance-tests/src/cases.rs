@@ -26,6 +26,7 @@ mod prop;
 mod race;
 mod retention;
 mod run;
+mod schema;
 mod session;
 mod staging;
 mod status;
@@ -35,7 +36,7 @@ mod wire;
 
 use crate::case::Case;
 
-const LISTS: [&[Case]; 32] = [
+const LISTS: [&[Case]; 33] = [
     session::CASES,
     status::CASES,
     run::CASES,
@@ -68,6 +69,7 @@ const LISTS: [&[Case]; 32] = [
     kill::CASES,
     prop::CASES,
     wire::CASES,
+    schema::CASES,
 ];
 
 /// Every case of the suite.

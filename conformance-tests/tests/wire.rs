@@ -34,7 +34,7 @@ async fn each_broken_store_is_caught() {
         (Wrong::SaysNever, &ALL[..4], "Never"),
         (Wrong::AsksAnew, &[ANSWER, AMBIGUOUS, PROMOTION][..], ""),
         (Wrong::ForgetsIds, &[ANSWER, PROMOTION][..], ""),
-        (Wrong::ActsEarly, &[REQUEST, ANSWER, AMBIGUOUS][..], "Later"),
+        (Wrong::ActsEarly, &[REQUEST, ANSWER, AMBIGUOUS][..], ""),
         (Wrong::StaysDown, &ALL[..], "to work again"),
     ];
     for (wrong, cases, said) in caught {

@@ -1,7 +1,5 @@
 //! A connection that ends in the middle: before a request, inside it, or inside its answer.
 
-use std::collections::BTreeSet;
-
 use holdover_core::ids::{Fence, Version};
 use holdover_core::store::{
     Applied, Commit, CommitOutcome, Receipt, Retry, StateStore, StoreError, StoreErrorKind,
@@ -109,30 +107,37 @@ impl Wire {
         through_the_proxy(planned.seen())
     }
 
-    /// Cuts every operation at each of the places that `places` names.
-    async fn sweep(&self, places: fn(Seen) -> Vec<(Cut, Known)>) -> CaseResult {
+    /// Cuts every operation at each of these places, which `cut` finds in what goes through for it.
+    async fn sweep(&self, places: &[Place], cut: fn(Seen, Place) -> Cut) -> CaseResult {
         for op in self.ops() {
             // The first time a connection may still be made ready for it.
             self.measure(op).await.map_err(|failure| failure.within(format!("{op:?}")))?;
-            let whole = self.measure(op).await?;
-            for (cut, known) in places(whole) {
-                let done = self.cut(op, cut, known).await;
-                done.map_err(|failure| failure.within(format!("{op:?}, {cut:?} of {whole:?}")))?;
+            let mut whole = self.measure(op).await?;
+            for place in places {
+                let done = self.cut(op, &mut whole, *place, cut).await;
+                done.map_err(|failure| {
+                    failure.within(format!("{op:?}, {:?} of {whole:?}", cut(whole, *place)))
+                })?;
             }
         }
         Ok(())
     }
 
     /// Cuts an operation at a place, and looks at what came of it.
-    async fn cut(&self, op: Op, cut: Cut, known: Known) -> CaseResult {
+    async fn cut(&self, op: Op, whole: &mut Seen, place: Place, cut: fn(Seen, Place) -> Cut) -> CaseResult {
         for _ in 0..TRIES_MAX {
             let story = self.story(op).await?;
-            let planned = self.proxy.plan(cut);
+            let planned = self.proxy.plan(cut(*whole, place));
             let answered = story.scene.try_ask(&self.through, &story.request).await?;
-            if planned.seen().cut {
+            let seen = planned.seen();
+            if seen.cut {
                 drop(planned);
+                let known =
+                    if seen.answer_bytes + 1 == whole.answer_bytes { Known::Applied } else { Known::Nothing };
                 return self.judge(&story, answered, known).await;
             }
+            // It was not as long as the one before.
+            *whole = seen;
         }
         Err(too_short())
     }
@@ -232,28 +237,37 @@ fn through_the_proxy(seen: Seen) -> CaseResult<Seen> {
     Ok(seen)
 }
 
-/// Places in `bytes`: none of them, most, and all but the last are among them.
-fn growing<const N: usize>(bytes: usize, eighths: [usize; N]) -> BTreeSet<usize> {
-    let last = bytes.saturating_sub(1);
-    let inside = eighths.map(|eighth| bytes * eighth / 8);
-    [0, 1, last].into_iter().chain(inside).filter(|place| *place <= last).collect()
+/// A place in so many bytes.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    After(usize),
+    /// So many eighths of them.
+    Eighths(usize),
+    BeforeLast,
+}
+
+impl Place {
+    fn of(self, bytes: usize) -> usize {
+        let last = bytes.saturating_sub(1);
+        match self {
+            Self::After(bytes) => bytes.min(last),
+            Self::Eighths(eighths) => bytes * eighths / 8,
+            Self::BeforeLast => last,
+        }
+    }
 }
 
 async fn cut_request_sweep(t: Bench) -> CaseResult {
-    let places = |whole: Seen| {
-        let places = growing(whole.request_bytes, [2, 4, 6]).into_iter();
-        places.map(|place| (Cut::Request(place), Known::Nothing)).collect()
-    };
-    Wire::new(t).await?.sweep(places).await
+    let eighths = [2, 4, 6].map(Place::Eighths);
+    let places = [&[Place::After(0), Place::After(1)][..], &eighths, &[Place::BeforeLast]].concat();
+    let cut = |whole: Seen, place: Place| Cut::Request(place.of(whole.request_bytes));
+    Wire::new(t).await?.sweep(&places, cut).await
 }
 
 async fn lost_ack_sweep_exactly_once(t: Bench) -> CaseResult {
-    let places = |whole: Seen| {
-        let places = growing(whole.answer_bytes, [4]).into_iter();
-        let known = |place| if place + 1 == whole.answer_bytes { Known::Applied } else { Known::Nothing };
-        places.map(|place| (Cut::Answer(place), known(place))).collect()
-    };
-    Wire::new(t).await?.sweep(places).await
+    let places = [Place::After(0), Place::After(1), Place::Eighths(4), Place::BeforeLast];
+    let cut = |whole: Seen, place: Place| Cut::Answer(place.of(whole.answer_bytes));
+    Wire::new(t).await?.sweep(&places, cut).await
 }
 
 async fn killed_connection_surfaces_unavailable_or_retries(t: Bench) -> CaseResult {
