@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures::future::join_all;
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{
-    ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, NewSession, Retry, Start, StateStore,
-    StoreError, StoreErrorKind,
+    ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, NewSession, Retry,
+    Start, StateStore, StoreError, StoreErrorKind,
 };
 use holdover_core::time::Timestamp;
 
@@ -36,7 +36,8 @@ cases! {
         "a worker that is stopped while it starts would leave a store that nobody can open",
         "INV-40: a crash at any statement leaves the old schema or the new one";
     schema.unknown_enum_value_is_typed_not_panic: Durable Sequential needs RawData,
-        "a status that no version knows is corrupt, for whoever reads it and whoever would claim it",
+        "a status that no version knows is corrupt for whoever reads or would claim it, holds up nobody, and can be \
+         removed",
         "a guess would let a run begin on what it does not understand",
         "StoreErrorKind::Corrupt: a shape that this version cannot read";
     schema.verify_only_mode_runs_no_ddl: Durable Sequential needs RawData,
@@ -182,6 +183,9 @@ async fn unknown_enum_value_is_typed_not_panic(t: Bench) -> CaseResult {
     let due = peer.claim_due(t.due(2)).await?;
     let due: Vec<_> = due.iter().map(|claim| claim.fence.key.clone()).collect();
     ensure_eq!(due, [good], "what is due");
+    // It can always be removed.
+    let removed = store.delete_session(&bad, Deletion::FORCE).await?;
+    ensure_eq!(removed, DeleteOutcome::Deleted, "removing it");
     Ok(())
 }
 

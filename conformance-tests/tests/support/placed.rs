@@ -151,7 +151,8 @@ impl Layer for Damaged {
         if self.wrong == Wrong::BelievesWhatItReads {
             return request.perform(&store).await;
         }
-        if status.is_some() && request.key() == status.as_ref() {
+        let removes = matches!(request, Request::Delete(..));
+        if status.is_some() && request.key() == status.as_ref() && !removes {
             return Err(corrupt());
         }
         if let Request::ReadMessages(key, ranges) = &request

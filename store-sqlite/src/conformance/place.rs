@@ -16,7 +16,7 @@ use crate::options::SqliteOptions;
 use crate::store::SqliteStore;
 
 const UNKNOWN_STATUS: &str = "UPDATE session SET status = 'asleep' WHERE tenant = ? AND id = ?";
-const MESSAGE: &str = "UPDATE message SET payload = x'00' || substr(payload, 2) WHERE seq = 1 \
+const MESSAGE: &str = "UPDATE message SET payload = CAST(x'00' || substr(payload, 2) AS BLOB) WHERE seq = 1 \
      AND sid = (SELECT sid FROM session WHERE tenant = ? AND id = ?)";
 
 pub(super) struct FilePlace {
