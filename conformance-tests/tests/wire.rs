@@ -1,5 +1,6 @@
 //! The cases that cut connections: a sound store passes them, and each broken one is caught.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks at what it is about")]
 
 #[path = "support/wired.rs"]
 mod wired;

@@ -182,7 +182,10 @@ async fn say_what_is_known(wire: &Wire, name: &str, cut: Cut) -> CaseResult {
     let Lost { fence, version, answered, .. } = wire.lose(name, cut).await?;
     let lost = match answered {
         // The store has asked again by itself.
-        Ok(outcome) => return Ok(want!(outcome, CommitOutcome::Committed(_))),
+        Ok(outcome) => {
+            want!(outcome, CommitOutcome::Committed(_));
+            return Ok(());
+        }
         Err(error) => error,
     };
     ensure_eq!(lost.kind, StoreErrorKind::Unavailable, "what went wrong");
