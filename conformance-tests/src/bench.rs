@@ -14,11 +14,13 @@ use holdover_core::store::{
 use holdover_core::time::Timestamp;
 use tokio::sync::Barrier;
 
+use crate::case::Capability;
 use crate::clock::ClockControl;
 use crate::failure::{CaseResult, Failure, want};
 use crate::fixture::{self, fresh_id, id, key, new_session, release_to};
 use crate::proxy::Proxy;
 use crate::record::{History, Recorded};
+use crate::script::Powers;
 use crate::settings::Settings;
 use crate::site::Site;
 use crate::snapshot::{PAGES_MAX, Snapshot, all_messages, all_pending, endless, load, snapshot};
@@ -169,6 +171,12 @@ impl Bench {
             ClockControl::Virtual(_) => true,
             ClockControl::Real { .. } => false,
         }
+    }
+
+    /// What scripts may ask of the store, and what they may expect.
+    pub(crate) fn powers(&self) -> Powers {
+        let due_order = self.world.claims(Capability::DueOrder);
+        Powers::of(&self.store.capabilities(), self.moves_time(), due_order)
     }
 
     /// The store's clock.

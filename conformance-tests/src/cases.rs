@@ -30,6 +30,7 @@ mod schema;
 mod session;
 mod staging;
 mod status;
+mod strain;
 mod suspend;
 mod tenant;
 mod wire;
@@ -65,6 +66,7 @@ const LISTS: [&[Case]; 33] = [
     data::CASES,
     error::CASES,
     race::CASES,
+    strain::CASES,
     crash::CASES,
     kill::CASES,
     prop::CASES,

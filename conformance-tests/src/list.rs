@@ -355,6 +355,9 @@ macro_rules! __each_conformance_case {
             }
             race {
                 distributed op_pair_matrix,
+                distributed linearizable_histories,
+                distributed no_deadlock_lock_order_probe,
+                distributed pool_exhaustion_is_unavailable_not_hang,
                 distributed submit_vs_suspend,
                 distributed finish_vs_interrupt,
                 distributed suspend_vs_interrupt,

@@ -22,7 +22,9 @@ use crate::fixture::{
 };
 use crate::model::Model;
 use crate::ops::{Op, Stage};
+use crate::parts;
 use crate::script::{Answer, Request};
+use crate::shown::without_instants;
 use crate::snapshot::snapshot;
 
 /// The version of the first checkpoint.
@@ -163,6 +165,14 @@ impl Scene {
         Ok(self.text(&request.ask(store).await?))
     }
 
+    /// How two operations may end that are asked at one instant: their answers, and all that can be read then, as
+    /// text without instants. First the two ways in which one is over before the other begins.
+    pub(crate) fn ends(&self, model: &Model, requests: [&Request; 2]) -> Vec<([String; 2], String)> {
+        let ends = parts::ends(model, requests, &[self.target(), self.forked()]).into_iter();
+        ends.map(|(answers, model)| (answers.map(|answer| self.text(&answer)), self.snapshot_of(&model)))
+            .collect()
+    }
+
     /// Asks a store once, or walks as far as it goes; its answer as text without instants, or what it was
     /// refused with.
     pub(crate) async fn try_ask(
@@ -229,12 +239,7 @@ impl Scene {
 
     /// A value as text, without its instants and the name of the scene, which no two have in common.
     fn text(&self, value: &impl Debug) -> String {
-        let text = format!("{value:?}").replace(self.tenant.as_str(), "scene");
-        let mut parts = text.split('@');
-        let first = parts.next().unwrap_or_default().to_owned();
-        parts.fold(first, |shown, part| {
-            shown + "@" + part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-')
-        })
+        without_instants(&format!("{value:?}").replace(self.tenant.as_str(), "scene"))
     }
 }
 

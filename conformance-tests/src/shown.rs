@@ -21,6 +21,15 @@ pub(crate) fn shown(value: &impl Debug) -> String {
     }
 }
 
+/// A text of `Debug` without its instants.
+pub(crate) fn without_instants(text: &str) -> String {
+    let mut parts = text.split('@');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |shown, part| {
+        shown + "@" + part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-')
+    })
+}
+
 /// Drops fields that say nothing: `state: None`, `messages: []`.
 fn without_empty_fields(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

@@ -7,6 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use holdover_core::store::StateStore;
 
+use crate::case::Capability;
+use crate::gap::Claim;
 use crate::harness::{Instance, StoreHarness};
 use crate::place::Place;
 use crate::proxy::Proxy;
@@ -20,6 +22,7 @@ pub(crate) trait World: Send + Sync {
     fn store(&self) -> Arc<dyn StateStore>;
     async fn peer(&self) -> Arc<dyn StateStore>;
     fn peers_max(&self) -> usize;
+    fn claims(&self, capability: Capability) -> bool;
     fn child(&self) -> Option<Command>;
     async fn peer_through(&self, proxy: &Proxy) -> Option<Arc<dyn StateStore>>;
     async fn place(&self) -> Option<Arc<dyn Place>>;
@@ -101,6 +104,10 @@ impl<H: StoreHarness> World for HarnessWorld<H> {
 
     fn peers_max(&self) -> usize {
         self.worlds.harness.peers_max()
+    }
+
+    fn claims(&self, capability: Capability) -> bool {
+        !self.worlds.harness.gaps().iter().any(|gap| gap.claim == Claim::Capability(capability))
     }
 
     fn child(&self) -> Option<Command> {

@@ -1,9 +1,10 @@
-//! How the conformance suite gets at this store. Behind the feature `conformance`.
+//! How the conformance suite gets at this store. Behind the feature `conformance`, its server behind `test-server`.
 #![allow(clippy::expect_used, reason = "a harness that cannot have its backend panics")]
 
 mod clock;
 mod place;
 mod schemas;
+#[cfg(feature = "test-server")]
 mod server;
 
 use std::fmt;
@@ -13,13 +14,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use holdover_conformance_tests::{ClockControl, Instance, Place, Proxy, StoreHarness, StoreInfo};
-use holdover_core::store::StateStore;
+use holdover_core::store::{StateStore, StoreError};
 
 use crate::options::PostgresOptions;
 use crate::store::PostgresStore;
 use clock::RowClock;
 use place::SchemaPlace;
 use schemas::Admin;
+#[cfg(feature = "test-server")]
 pub use server::Server;
 
 /// Limits that a test reaches quickly, and large enough for every case.
@@ -84,6 +86,29 @@ impl PostgresHarness {
         let harness = Self::on(url);
         let store = harness.open_as(&harness.options(), schema, &child_name(schema)).await;
         holdover_conformance_tests::serve_child(store).await;
+    }
+
+    /// Whether stores can be made there: makes one, and removes it with all that this process made.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::open`], and those of [`remove_all`](Self::remove_all).
+    pub async fn try_out(url: &str) -> Result<(), StoreError> {
+        let schema = Admin::new(url).name();
+        let options = PostgresOptions::from_url(url)?.schema(&schema)?.connections_max(CONNECTIONS_MAX);
+        let tried = PostgresStore::open(options).await;
+        if let Ok(store) = &tried {
+            store.close().await;
+        }
+        tried?;
+        Self::remove_all(url).await
+    }
+
+    /// Removes all that the harnesses of this process have made in the database. None of them may be at work.
+    ///
+    /// # Errors
+    /// Of operation `remove_all`: what could not be removed stays.
+    pub async fn remove_all(url: &str) -> Result<(), StoreError> {
+        schemas::remove_all(url).await
     }
 
     fn options(&self) -> PostgresOptions {

@@ -7,8 +7,7 @@ mod search;
 use crate::bench::Bench;
 use crate::case::cases;
 use crate::failure::{CaseResult, Failure, ensure};
-use crate::script::{Coverage, Powers, Script, cover};
-use holdover_core::store::StateStore;
+use crate::script::{Coverage, Script, cover};
 
 use compare::{Compare, Story, play};
 use regressions::REGRESSIONS;
@@ -45,7 +44,7 @@ async fn reopen_at_any_point_equivalence(t: Bench) -> CaseResult {
 async fn op_outcome_coverage_gate(t: Bench) -> CaseResult {
     let mut reached = Coverage::default();
     play_kept(&t, Compare::Answers, &mut reached).await?;
-    let (seed, powers) = (t.seed(), Powers::of(&t.store.capabilities(), t.moves_time()));
+    let (seed, powers) = (t.seed(), t.powers());
     let choosing = tokio::task::spawn_blocking(move || {
         let kept: Vec<Script> = REGRESSIONS.iter().map(|(_, script)| script()).collect();
         cover(seed, powers, &kept)

@@ -1,5 +1,6 @@
 //! Two at once: the outcome is that of one order or the other.
 
+mod histories;
 mod pairs;
 
 use holdover_core::ids::SessionKey;
@@ -15,9 +16,13 @@ use crate::fixture::{answer, approval, commit, id, inline, message, release_to, 
 
 cases! {
     race.op_pair_matrix: Distributed Property,
-        "every pair of operations at one instant ends as one after the other would, in answers and in rows",
+        "every pair of operations at one instant ends in each session as one after the other would, in answers and in rows",
         "a pair that ends otherwise is a state that no rule foresaw",
         "StateStore: the write locks the row first and checks fence, version and status there (INV-22)";
+    race.linearizable_histories: Distributed Property,
+        "whatever several peers ask at once, each session answers as if one operation had come after the other",
+        "who read an answer would act on a session that never was, or no longer is",
+        "StateStore: applied wholly or not at all; once it answered, every handle sees it (INV-04, INV-06)";
     race.submit_vs_suspend: Distributed Concurrent,
         "an urgent item and a parking commit at one instant leave the session due",
         "this is the lost wake-up",
@@ -48,6 +53,10 @@ const ROUNDS: usize = 25;
 
 async fn op_pair_matrix(t: Bench) -> CaseResult {
     pairs::race_every_pair(&t).await
+}
+
+async fn linearizable_histories(t: Bench) -> CaseResult {
+    histories::check_histories(&t).await
 }
 
 /// A session that a run holds, for each round.

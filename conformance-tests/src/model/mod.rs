@@ -169,18 +169,24 @@ impl Model {
     }
 
     pub(crate) fn fork(&mut self, from: &SessionKey, at: CheckpointId, new: &NewFork) -> ForkOutcome {
-        if self.was_deleted(&new.key, new.incarnation, &new.operation) {
-            return ForkOutcome::Deleted;
+        match self.read_for_fork(from, at, new) {
+            Ok(fork) => self.make_fork(fork, at, new),
+            Err(refused) => refused,
         }
-        if let Some(there) = self.lives.get(&new.key) {
-            return there.row.forked_before(new, at);
-        }
-        let Some(source) = self.lives.get(from).filter(|source| source.row.is_source(from, new)) else {
-            return ForkOutcome::NoSource;
-        };
-        let Some(place) = source.checkpoints.iter().find(|checkpoint| checkpoint.id == at) else {
-            return ForkOutcome::NoCheckpoint;
-        };
+    }
+
+    /// The fork as it is now. `Err`: there is nothing to make it of, or it was made already.
+    pub(crate) fn read_for_fork(
+        &self,
+        from: &SessionKey,
+        at: CheckpointId,
+        new: &NewFork,
+    ) -> Result<Life, ForkOutcome> {
+        self.forked_before(at, new)?;
+        let source = self.lives.get(from).filter(|source| source.row.is_source(from, new));
+        let source = source.ok_or(ForkOutcome::NoSource)?;
+        let place = source.checkpoints.iter().find(|checkpoint| checkpoint.id == at);
+        let place = place.ok_or(ForkOutcome::NoCheckpoint)?;
         let mut fork = Life::new(SessionRow::fork(place, new, self.now), &new.labels, &new.definition);
         fork.messages = source.messages.iter().filter(|it| it.seq <= place.last_message).cloned().collect();
         fork.events = source.events.iter().filter(|it| it.seq <= place.last_event).cloned().collect();
@@ -189,31 +195,54 @@ impl Model {
         fork.append(new.messages.clone(), new.events.clone(), self.now);
         fork.state = Some(new.state.payload.clone());
         fork.checkpoints.push(fork.row.checkpoint(new.state.payload.clone(), self.now));
+        Ok(fork)
+    }
+
+    /// Makes visible what was read, unless the session is there by now, or was and is deleted.
+    pub(crate) fn make_fork(&mut self, fork: Life, at: CheckpointId, new: &NewFork) -> ForkOutcome {
+        if let Err(refused) = self.forked_before(at, new) {
+            return refused;
+        }
         let version = fork.row.version;
         self.lives.insert(new.key.clone(), fork);
         ForkOutcome::Forked { version }
     }
 
+    fn forked_before(&self, at: CheckpointId, new: &NewFork) -> Result<(), ForkOutcome> {
+        if self.was_deleted(&new.key, new.incarnation, &new.operation) {
+            return Err(ForkOutcome::Deleted);
+        }
+        self.lives.get(&new.key).map_or(Ok(()), |there| Err(there.row.forked_before(new, at)))
+    }
+
     /// The whole walk.
     pub(crate) fn purge(&mut self, rule: &RetentionRule) -> PurgeReport {
-        let about = self.lives.values().filter(|life| life.row.purgeable(rule));
-        let about: Vec<SessionKey> = about.map(|life| life.row.key.clone()).collect();
-        let mut report = PurgeReport::default();
-        for key in about {
-            match rule.remove {
-                Remove::Sessions => {
-                    let gone = self.lives.remove(&key);
-                    self.tombstones.extend(gone.map(|life| life.row.tombstone(self.now)));
-                    report.sessions += 1;
-                }
-                Remove::Checkpoints { keep } => {
-                    let Some(life) = self.lives.get_mut(&key) else { continue };
-                    let surplus = life.checkpoints.len().saturating_sub(keep.get() as usize);
-                    life.checkpoints.drain(..surplus);
-                    report.checkpoints += surplus as u64;
-                }
+        let keys: Vec<SessionKey> = self.lives.keys().cloned().collect();
+        keys.iter().fold(PurgeReport::default(), |mut report, key| {
+            let removed = self.purge_one(rule, key);
+            report.sessions += removed.sessions;
+            report.checkpoints += removed.checkpoints;
+            report
+        })
+    }
+
+    /// What the walk does to one session.
+    pub(crate) fn purge_one(&mut self, rule: &RetentionRule, key: &SessionKey) -> PurgeReport {
+        let nothing = PurgeReport::default();
+        let Some(life) = self.lives.get_mut(key).filter(|life| life.row.purgeable(rule)) else {
+            return nothing;
+        };
+        match rule.remove {
+            Remove::Sessions => {
+                self.tombstones.push(life.row.tombstone(self.now));
+                self.lives.remove(key);
+                PurgeReport { sessions: 1, ..nothing }
+            }
+            Remove::Checkpoints { keep } => {
+                let surplus = life.checkpoints.len().saturating_sub(keep.get() as usize);
+                life.checkpoints.drain(..surplus);
+                PurgeReport { checkpoints: surplus as u64, ..nothing }
             }
         }
-        report
     }
 }

@@ -31,15 +31,19 @@ impl Model {
 
     pub(crate) fn claim_due(&mut self, due: &ClaimDue) -> Vec<Claim> {
         let now = self.now;
-        let rings =
-            |life: &&mut Life| life.row.is_due(&due.queues, due.newest_format, due.tenant.as_ref(), now);
-        let mut ringing: Vec<&mut Life> = self.lives.values_mut().filter(rings).collect();
+        let mut ringing: Vec<&mut Life> =
+            self.lives.values_mut().filter(|life| life.is_due(due, now)).collect();
         ringing.sort_by_key(|life| (life.row.alarm, life.row.key.clone()));
         let claims = ringing.into_iter().zip(&due.runs).map(|(life, run)| {
             life.begin_run(run, &due.worker, due.lease, now);
             life.claim(now)
         });
         claims.collect()
+    }
+
+    /// How many sessions could be claimed.
+    pub(crate) fn count_due(&self, due: &ClaimDue) -> usize {
+        self.lives.values().filter(|life| life.is_due(due, self.now)).count()
     }
 
     pub(crate) fn compare_and_set(&mut self, key: &SessionKey, cas: &StatusCas) -> CasOutcome {
@@ -66,6 +70,10 @@ impl Model {
 }
 
 impl Life {
+    fn is_due(&self, due: &ClaimDue, now: Timestamp) -> bool {
+        self.row.is_due(&due.queues, due.newest_format, due.tenant.as_ref(), now)
+    }
+
     /// Moves the row to active, closes a run that was left open as lost, opens the new one.
     pub(super) fn begin_run(&mut self, run: &RunId, worker: &WorkerId, lease: Duration, now: Timestamp) {
         let claimed = self.row.claim(run.clone(), worker.clone(), lease, now);

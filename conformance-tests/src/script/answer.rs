@@ -49,7 +49,7 @@ pub(crate) enum Shown {
 impl Answer {
     /// `Err`: the store does not have the operation.
     #[track_caller]
-    pub(super) fn of<T>(answer: Result<T, StoreError>, outcome: impl FnOnce(T) -> Self) -> CaseResult<Self> {
+    pub(crate) fn of<T>(answer: Result<T, StoreError>, outcome: impl FnOnce(T) -> Self) -> CaseResult<Self> {
         match answer {
             Ok(answer) => Ok(outcome(answer)),
             Err(error) if error.kind == StoreErrorKind::Unsupported => Err(error.into()),
@@ -61,12 +61,48 @@ impl Answer {
         Self::Refused(error.kind, error.retry)
     }
 
-    pub(super) fn read_events(page: EventPage) -> Self {
+    pub(crate) fn read_events(page: EventPage) -> Self {
         Self::ReadEvents(match page {
             EventPage::Events { events, stream, more, .. } => Shown::Page { events, stream, more },
             EventPage::Gone => Shown::Gone,
             EventPage::NotFound => Shown::NotFound,
         })
+    }
+
+    /// Whether it shows fewer rows than were asked for, although there are more.
+    pub(crate) fn ends_before(&self, limit: u32) -> bool {
+        let Self::ReadEvents(Shown::Page { events, stream, more: true }) = self else { return false };
+        let rows = events.len() + stream.as_ref().map_or(0, |page| page.deltas.len());
+        rows < limit as usize
+    }
+
+    /// Whether whoever is answered this has changed nothing.
+    pub(crate) fn refuses(&self) -> bool {
+        match self {
+            Self::Refused(_, retry) => *retry != Retry::OutcomeUnknown,
+            Self::Create(outcome) => !matches!(outcome, CreateOutcome::Created { .. }),
+            Self::Delete(outcome) => *outcome != DeleteOutcome::Deleted,
+            Self::Claim(outcome) => !matches!(outcome, ClaimOutcome::Claimed(_)),
+            Self::ClaimDue(claims) => claims.is_empty(),
+            Self::CompareAndSet(outcome) => !matches!(outcome, CasOutcome::Moved { .. }),
+            Self::Renew(outcome) => *outcome == LeaseOutcome::StaleFence,
+            Self::Stage(outcome) => !matches!(outcome, StageOutcome::Staged(_)),
+            Self::Commit(outcome) => !matches!(outcome, CommitOutcome::Committed(_)),
+            Self::AppendDeltas(outcome) => !matches!(outcome, DeltaOutcome::Appended(_)),
+            Self::CheckInterrupt(outcome) => !matches!(outcome, InterruptCheck::Waiting(_)),
+            Self::Deliver(outcome) => !matches!(outcome, Delivery::Accepted { .. }),
+            Self::Interrupt(outcome) => *outcome != InterruptOutcome::Requested,
+            Self::Fork(outcome) => !matches!(outcome, ForkOutcome::Forked { .. }),
+            Self::Purge(report) => report.sessions + report.checkpoints == 0,
+            Self::Load(_)
+            | Self::ListSessions(_)
+            | Self::ListPending(_)
+            | Self::ReadMessages(_)
+            | Self::ReadInbox(_)
+            | Self::ReadEvents(_)
+            | Self::ListRuns(_)
+            | Self::ListCheckpoints(_) => true,
+        }
     }
 
     /// With lists in an order in which time plays no part.

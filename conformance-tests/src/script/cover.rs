@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::script::{By, Op};
 
-    const ALL: Powers = Powers { forks: true, retention: true, moves_time: true };
+    const ALL: Powers = Powers { forks: true, retention: true, moves_time: true, due_order: true };
 
     #[test]
     fn every_seed_reaches_everything() {
@@ -104,6 +104,7 @@ mod tests {
             Powers { forks: false, ..ALL },
             Powers { retention: false, ..ALL },
             Powers { moves_time: false, ..ALL },
+            Powers { due_order: false, ..ALL },
         ] {
             assert_eq!(cover(59, powers, &[]).missing, [], "{powers:?}");
         }

@@ -9,11 +9,13 @@ use super::{Answer, Powers, Request};
 enum Needs {
     Nothing,
     Time,
+    /// Several due sessions, claimed in an order that is known.
+    Order,
     Forks,
     Purge,
 }
 
-use Needs::{Forks, Nothing, Purge, Time};
+use Needs::{Forks, Nothing, Order, Purge, Time};
 
 /// Every operation with each answer that a script can reach. No script reaches these:
 ///
@@ -39,7 +41,8 @@ const REACHABLE: &[(&str, Needs, &[&str])] = &[
     ),
     ("claim_session", Nothing, &["invalid argument"]),
     ("claim_session", Time, &["taken over"]),
-    ("claim_due", Time, &["nothing", "one", "several"]),
+    ("claim_due", Time, &["nothing", "one"]),
+    ("claim_due", Order, &["several"]),
     (
         "compare_and_set_status",
         Nothing,
@@ -101,6 +104,7 @@ impl Coverage {
         let wanted = |needs: Needs| match needs {
             Nothing => true,
             Time => powers.moves_time,
+            Order => powers.moves_time && powers.due_order,
             Forks => powers.forks,
             Purge => powers.retention && powers.moves_time,
         };

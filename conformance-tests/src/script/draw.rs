@@ -21,7 +21,7 @@ impl ReferenceStateMachine for Scripts {
     type Transition = (By, Op);
 
     fn init_state() -> BoxedStrategy<Play> {
-        let all = Powers { forks: true, retention: true, moves_time: true };
+        let all = Powers { forks: true, retention: true, moves_time: true, due_order: true };
         Just(Play::new(all, Timestamp::from_ms(1_800_000_000_000))).boxed()
     }
 
@@ -44,8 +44,13 @@ const OPERATIONS_AT_ONE: usize = 12;
 
 type Choices = Vec<(u32, BoxedStrategy<Op>)>;
 
+/// The session that the next operation is mostly about.
+pub(super) fn focus(play: &Play) -> Who {
+    FOCUS[play.asked.len() / OPERATIONS_AT_ONE % FOCUS.len()]
+}
+
 fn choices(play: &Play) -> Choices {
-    let focus = FOCUS[play.asked.len() / OPERATIONS_AT_ONE % FOCUS.len()];
+    let focus = focus(play);
     let who = prop_oneof![12 => Just(focus), 1 => select(&Who::ALL[..])].boxed();
     let held = play.model.life(&focus.key()).is_some_and(|life| {
         life.row.status == SessionStatus::Active

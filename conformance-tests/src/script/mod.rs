@@ -5,6 +5,7 @@ mod answer;
 mod cover;
 mod coverage;
 mod draw;
+mod improvise;
 mod list;
 mod play;
 mod request;
@@ -15,8 +16,9 @@ pub(crate) use answer::Answer;
 pub(crate) use cover::{cover, runner, strategy};
 pub(crate) use coverage::{Coverage, Reached};
 use draw::Scripts;
+pub(crate) use improvise::Improviser;
 pub(crate) use list::{List, list};
-pub(crate) use play::{Play, Powers};
+pub(crate) use play::{LEASE, Play, Powers};
 pub(crate) use request::Request;
 pub(crate) use words::*;
 

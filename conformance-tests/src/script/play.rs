@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{Answer, Op, Request, Span, Who};
 use crate::fixture::key_of;
-use crate::model::Model;
+use crate::model::{Life, Model};
 
 /// The lease of scripts. Long, so that on a clock that no case moves none ends by itself.
 pub(crate) const LEASE: Duration = Duration::from_secs(3600);
@@ -20,11 +20,14 @@ pub(crate) struct Powers {
     pub(crate) forks: bool,
     pub(crate) retention: bool,
     pub(crate) moves_time: bool,
+    /// Whether it is known which of several due sessions is claimed first.
+    pub(crate) due_order: bool,
 }
 
 impl Powers {
-    pub(crate) fn of(capabilities: &Capabilities, moves_time: bool) -> Self {
-        Self { forks: capabilities.forks, retention: capabilities.retention, moves_time }
+    pub(crate) fn of(capabilities: &Capabilities, moves_time: bool, due_order: bool) -> Self {
+        let Capabilities { forks, retention, .. } = *capabilities;
+        Self { forks, retention, moves_time, due_order }
     }
 }
 
@@ -54,11 +57,43 @@ impl Play {
 
     /// Asks the model. None: the operation asks nothing.
     pub(crate) fn ask(&mut self, op: &Op) -> Option<(Request, Answer)> {
-        let request = self.resolve(op)?;
+        let request = self.resolve(op).filter(|request| self.is_decided(request))?;
         let answer = request.ask_model(&mut self.model);
         self.note_life(&request);
         self.asked.push(request.clone());
         Some((request, answer))
+    }
+
+    /// Asks the model of what may be answered otherwise, because others ask at the same time. Forks are not made:
+    /// whoever asks for one makes a session that no script knows.
+    pub(crate) fn guess(&mut self, op: &Op) -> Option<Request> {
+        let request = self.resolve(op)?;
+        if !request.forks() {
+            request.ask_model(&mut self.model);
+            self.note_life(&request);
+        }
+        self.asked.push(request.clone());
+        Some(request)
+    }
+
+    /// What a session may be, whatever was guessed.
+    pub(crate) fn learn(&mut self, who: Who, life: Option<Life>) {
+        let Some(life) = life else {
+            self.model.lives.remove(&who.key());
+            return;
+        };
+        let born = self.lives[who as usize];
+        let number = (0..=born).rev().find(|ago| {
+            self.incarnation(who, -i64::try_from(*ago).unwrap_or_default()) == life.row.incarnation
+        });
+        self.lives[who as usize] = born - number.unwrap_or_default();
+        self.model.lives.insert(who.key(), life);
+    }
+
+    /// Whether it is known what is answered: which of several sessions comes first, not every store says.
+    fn is_decided(&self, request: &Request) -> bool {
+        let Request::ClaimDue(due) = request else { return true };
+        self.powers.due_order || self.model.count_due(due) < 2
     }
 
     fn note_life(&mut self, request: &Request) {

@@ -86,31 +86,51 @@ impl Request {
         matches!(self, Self::Fork { .. })
     }
 
-    /// Whether it is about this session, or may be.
-    pub(crate) fn is_about(&self, key: &SessionKey) -> bool {
+    /// The session that it is about: the source of a fork. None: it is about many.
+    pub(crate) fn session(&self) -> Option<&SessionKey> {
         match self {
-            Self::Create(new) => new.key == *key,
-            Self::Fork { from, new, .. } => from == key || new.key == *key,
-            Self::ClaimDue(_) | Self::Purge(_) => true,
-            Self::Delete(of, _)
-            | Self::Claim(of, _)
-            | Self::CompareAndSet(of, _)
-            | Self::Deliver(of, _)
-            | Self::Interrupt(of, _) => of == key,
+            Self::Create(new) => Some(&new.key),
+            Self::Fork { from: key, .. }
+            | Self::Delete(key, _)
+            | Self::Claim(key, _)
+            | Self::CompareAndSet(key, _)
+            | Self::Deliver(key, _)
+            | Self::Interrupt(key, _)
+            | Self::Load(key)
+            | Self::ReadMessages(key, _)
+            | Self::ReadInbox(key, ..)
+            | Self::ReadEvents(key, ..)
+            | Self::ListRuns(key)
+            | Self::ListCheckpoints(key) => Some(key),
             Self::Renew(fence, _)
             | Self::Stage(fence, _)
             | Self::Commit(fence, _)
             | Self::AppendDeltas(fence, _)
-            | Self::CheckInterrupt(fence) => fence.key == *key,
-            Self::Load(_)
-            | Self::ListSessions(_)
-            | Self::ListPending(_)
-            | Self::ReadMessages(..)
-            | Self::ReadInbox(..)
-            | Self::ReadEvents(..)
-            | Self::ListRuns(_)
-            | Self::ListCheckpoints(_) => false,
+            | Self::CheckInterrupt(fence) => Some(&fence.key),
+            Self::ClaimDue(_) | Self::Purge(_) | Self::ListSessions(_) | Self::ListPending(_) => None,
         }
+    }
+
+    /// The tenant that it is about, if it is about the many sessions of one.
+    pub(crate) fn tenant(&self) -> Option<&TenantId> {
+        if let Self::ListSessions(tenant) | Self::ListPending(tenant) = self {
+            return Some(tenant);
+        }
+        if let Self::ClaimDue(due) = self {
+            return due.tenant.as_ref();
+        }
+        if let Self::Purge(rule) = self { rule.tenant.as_ref() } else { None }
+    }
+
+    /// Whether it may change something.
+    pub(crate) fn writes(&self) -> bool {
+        !["load_", "list_", "read_"].iter().any(|reads| self.operation().starts_with(reads))
+    }
+
+    /// Whether it may change this session.
+    pub(crate) fn is_about(&self, key: &SessionKey) -> bool {
+        let makes = self.creates().is_some_and(|(made, _)| made == key);
+        self.writes() && (makes || self.session().is_none_or(|of| of == key))
     }
 
     /// Asks a store. `Err`: it does not have the operation, or a walk had no end or was refused in the middle.

@@ -64,6 +64,11 @@ use crate::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 ///   await: then it may have been applied or not, nothing in between, and nothing stays locked (INV-04).
 /// - **One row decides.** All that a write decides on lies on the one session row. The write locks that
 ///   row first and checks fence, version and status there, after any wait (INV-22).
+/// - **Many sessions.** No method is atomic over several sessions. What `claim_due` and `purge` do to each is a
+///   write of its own, all at some time during the call and in no order that is promised; a list shows each session
+///   as it was at one instant, and not all at the same. A fork is made of its source as that was at one instant of
+///   the call, and becomes visible at a later one: whoever removes the source in between removes no fork, and the
+///   fork stays.
 /// - **Visible.** Once it answered, every handle on the same data sees it (INV-06). What survives is said
 ///   by [`Capabilities::commit_survives`] (INV-01).
 /// - **One clock.** Every instant comes from the store's own clock, read after waits. Leases are given as
@@ -222,8 +227,8 @@ pub trait StateStore: Send + Sync + 'static {
 
     // Branches, upkeep
 
-    /// Creates a session from the prefix of another one that a checkpoint names. The fork becomes visible
-    /// whole; the source is not touched. A repeat with the same operation id continues, or answers
+    /// Creates a session from the prefix of another one that a checkpoint names, as the source is at one instant
+    /// of the call. The fork becomes visible whole, at a later instant; the source is not touched. A repeat with the same operation id continues, or answers
     /// [`ForkOutcome::Forked`] again; one of a fork that was deleted answers [`ForkOutcome::Deleted`], as
     /// [`create_session`](StateStore::create_session) does, whether or not the source is there.
     async fn fork_session(

@@ -36,13 +36,18 @@ pub(super) struct NamespacePlace {
 
 impl NamespacePlace {
     async fn version(&self, by: i64) {
-        let args = Args::default().text(by.to_string());
-        self.clock.run(&Script::plain(ADD_TO_FORMAT), &Keys::meta(&self.namespace), &args).await;
+        let meta = Keys::meta(&self.namespace);
+        self.run(ADD_TO_FORMAT, &meta, Args::default().text(by.to_string())).await;
     }
 
     async fn on(&self, key: &SessionKey, script: &str) {
         let row = Keys::new(&self.namespace, PARTITIONS).row(key);
-        self.clock.run(&Script::plain(script), &row, &Args::default()).await;
+        self.run(script, &row, Args::default()).await;
+    }
+
+    async fn run(&self, script: &str, key: &str, args: Args) {
+        let wire = self.clock.wire().await;
+        wire.run(&Script::plain(script), &[key], &args).await.expect("the script runs");
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Tx<'a> {
     pub(crate) sessions: &'a mut Sessions,
     /// What is left of deleted sessions.
     pub(crate) tombstones: &'a mut Tombstones,
-    /// Sessions that were deleted, for faults that remember them.
+    /// Sessions that were deleted, or are kept aside, for faults that remember them.
     pub(crate) graves: &'a mut Sessions,
     /// What this handle alone remembers.
     pub(crate) cache: &'a mut Sessions,
@@ -99,6 +99,12 @@ type Answer<T> = Result<T, StoreError>;
 
 /// One function for each operation.
 pub(crate) struct Fault {
+    /// What a commit or a delivery does in a transaction of its own before it waits.
+    pub(crate) before: Option<fn(&mut Tx<'_>, &SessionKey)>,
+    /// How many connections each handle has, of which every operation takes a second one while it holds the first.
+    pub(crate) connections: Option<usize>,
+    /// Whether a fork holds its source while it waits for its target.
+    pub(crate) locks: bool,
     pub(crate) check_create: fn(&NewSession) -> Answer<()>,
     pub(crate) check_commit: fn(&Commit) -> Answer<()>,
     pub(crate) check_payload: fn(&InboxItem) -> Answer<()>,
@@ -139,6 +145,9 @@ pub(crate) struct Fault {
 
 /// Nothing is wrong: the reference itself.
 pub(crate) const SOUND: Fault = Fault {
+    before: None,
+    connections: None,
+    locks: false,
     check_create: sound::check_create,
     check_commit: sound::check_commit,
     check_payload: sound::check_payload,

@@ -9,6 +9,7 @@ mod delta_read;
 mod fork;
 mod fork_source;
 mod inbox;
+mod interleaved;
 mod interrupt;
 mod lease;
 mod list;
@@ -27,7 +28,7 @@ use holdover_core::store::CommitOutcome;
 
 use crate::fault::Mutant;
 
-static LISTS: [&[Mutant]; 22] = [
+static LISTS: [&[Mutant]; 23] = [
     session::MUTANTS,
     tombstone::MUTANTS,
     run::MUTANTS,
@@ -50,6 +51,7 @@ static LISTS: [&[Mutant]; 22] = [
     tenant::MUTANTS,
     data::MUTANTS,
     race::MUTANTS,
+    interleaved::MUTANTS,
 ];
 
 /// Every broken store.

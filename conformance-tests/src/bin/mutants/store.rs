@@ -1,5 +1,6 @@
 //! The store under test: the reference's operations under one lock, as a fault has them.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,7 +18,7 @@ use holdover_core::store::{
 };
 use holdover_core::time::Clock;
 use holdover_store_memory::parts::{self, Sessions, Tombstones};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use crate::fault::{Fault, Mutant, Tx};
 use crate::sound::LIMITS;
@@ -53,6 +54,7 @@ const YIELDS: usize = 3;
 pub(crate) struct Broken {
     shared: Arc<Shared>,
     cache: Mutex<Sessions>,
+    connections: Option<Semaphore>,
 }
 
 struct Shared {
@@ -61,6 +63,7 @@ struct Shared {
     clock: VirtualClock,
     budget: Budget,
     fault: &'static Fault,
+    locks: Mutex<BTreeMap<SessionKey, Arc<Semaphore>>>,
 }
 
 #[derive(Default)]
@@ -86,8 +89,13 @@ pub(crate) fn capabilities() -> Capabilities {
 }
 
 impl Broken {
+    fn on(shared: Arc<Shared>) -> Self {
+        let connections = shared.fault.connections.map(Semaphore::new);
+        Self { shared, cache: Mutex::default(), connections }
+    }
+
     fn peer(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared), cache: Mutex::default() }
+        Self::on(Arc::clone(&self.shared))
     }
 
     /// Runs one transaction.
@@ -107,8 +115,10 @@ impl Broken {
         R: Send,
     {
         self.shared.budget.spend();
+        let _one = self.connection().await;
         // Whoever else is ready goes first, as it is with a store that must be asked over a wire.
         tokio::task::yield_now().await;
+        let _another = self.connection().await;
         let (answer, mut rest) = self.once(operation);
         while let Some(later) = rest {
             for _ in 0..YIELDS {
@@ -120,6 +130,32 @@ impl Broken {
             self.shared.changed.notify_waiters();
         }
         answer
+    }
+
+    async fn connection(&self) -> Option<SemaphorePermit<'_>> {
+        self.connections.as_ref()?.acquire().await.ok()
+    }
+
+    /// What a fault does before the operation waits.
+    async fn before(&self, key: &SessionKey) {
+        let Some(before) = self.fault().before else { return };
+        self.once(|tx| before(tx, key));
+        for _ in 0..YIELDS {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Holds a session, if the fault has locks.
+    async fn hold(&self, key: &SessionKey) -> Option<OwnedSemaphorePermit> {
+        if !self.fault().locks {
+            return None;
+        }
+        let held = Arc::clone(
+            lock(&self.shared.locks).entry(key.clone()).or_insert_with(|| Semaphore::new(1).into()),
+        );
+        let permit = held.acquire_owned().await.ok();
+        tokio::task::yield_now().await;
+        permit
     }
 
     fn fault(&self) -> &'static Fault {
@@ -159,8 +195,9 @@ impl StoreHarness for Harness {
             clock: self.clock.clone(),
             budget: self.budget.clone(),
             fault: &self.mutant.fault,
+            locks: Mutex::default(),
         };
-        Instance::new(Broken { shared: Arc::new(shared), cache: Mutex::default() })
+        Instance::new(Broken::on(Arc::new(shared)))
     }
 
     async fn peer(&self, of: &Instance<Broken>) -> Broken {
@@ -237,6 +274,7 @@ impl StateStore for Broken {
         commit: Commit,
     ) -> Result<CommitOutcome, StoreError> {
         (self.fault().check_commit)(&commit).map_err(|error| error.on(&fence.key))?;
+        self.before(&fence.key).await;
         Ok(self.run(|tx| (self.fault().commit)(tx, fence, commit)).await)
     }
 
@@ -246,6 +284,7 @@ impl StateStore for Broken {
 
     async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {
         (self.fault().check_payload)(&item).map_err(|error| error.on(key))?;
+        self.before(key).await;
         Ok(self.run(|tx| (self.fault().deliver)(tx, key, item)).await)
     }
 
@@ -314,6 +353,8 @@ impl StateStore for Broken {
         to: NewFork,
     ) -> Result<ForkOutcome, StoreError> {
         (self.fault().check_fork)(from, &to).map_err(|error| error.on(from))?;
+        let _source = self.hold(from).await;
+        let _target = if to.key == *from { None } else { self.hold(&to.key).await };
         Ok(self.run(|tx| (self.fault().fork)(tx, from, at, to)).await)
     }
 

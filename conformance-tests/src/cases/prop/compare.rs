@@ -5,9 +5,9 @@ use std::fmt::Debug;
 use crate::bench::{Bench, Handle};
 use crate::difference::compared;
 use crate::failure::{CaseResult, Failure};
-use crate::script::{Answer, By, Coverage, Op, Play, Powers, Request, Who};
+use crate::script::{Answer, By, Coverage, Op, Play, Request, Who};
+use crate::shown::without_instants;
 use crate::snapshot::snapshot;
-use holdover_core::store::StateStore;
 
 /// What is held against the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,8 +69,7 @@ struct Stage {
 
 impl Stage {
     async fn new(bench: Bench, compare: Compare) -> CaseResult<Self> {
-        let powers = Powers::of(&bench.store.capabilities(), bench.moves_time());
-        let play = Play::new(powers, bench.now().await?);
+        let play = Play::new(bench.powers(), bench.now().await?);
         Ok(Self { peer: bench.peer().await, bench, play, compare })
     }
 
@@ -149,12 +148,4 @@ impl Stage {
         }
         Err(Failure::new(format!("{}\n{}", what(), compared(&expected, &found))))
     }
-}
-
-fn without_instants(text: &str) -> String {
-    let mut parts = text.split('@');
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| {
-        text + "@" + part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-')
-    })
 }

@@ -1,4 +1,4 @@
-//! Every pair of operations at one instant, judged by the model.
+//! Every pair of operations at one instant, judged by the model: one order or the other, session by session.
 
 use futures::future::join_all;
 use holdover_core::store::StateStore;
@@ -82,12 +82,11 @@ impl Pair {
     async fn race(&self, t: &Bench, peers: &[Handle], rounds: u64) -> CaseResult {
         let mut seen = [false; 2];
         for round in 0..rounds {
-            let (orders, found) = self.round(t, peers, round).await?;
-            let fits = orders.each_ref().map(|order| *order == found);
-            if fits == [false; 2] {
-                return Err(neither(&orders, &found));
+            let (ends, found) = self.round(t, peers, round).await?;
+            if !ends.contains(&found) {
+                return Err(neither(&ends, &found));
             }
-            seen = [seen[0] || fits[0], seen[1] || fits[1]];
+            seen = [seen[0] || ends[0] == found, seen[1] || ends[1] == found];
             if seen == [true; 2] && round + 1 >= ROUNDS_MIN {
                 break;
             }
@@ -95,8 +94,9 @@ impl Pair {
         Ok(())
     }
 
-    /// What the model says to one order and the other, and what the store made of both at once.
-    async fn round(&self, t: &Bench, peers: &[Handle], round: u64) -> CaseResult<([Outcome; 2], Outcome)> {
+    /// How the model says that both may end, first one after the other in either order, and what the store made of
+    /// both at once.
+    async fn round(&self, t: &Bench, peers: &[Handle], round: u64) -> CaseResult<(Vec<Outcome>, Outcome)> {
         // Nobody waits for these leases, and none may end before the race.
         let lease = t.lease() * 100;
         let scene = Scene::new(lease);
@@ -105,14 +105,8 @@ impl Pair {
             scene.request(self.ops[0], Ask { tag: "a", lease }),
             scene.request(self.ops[1], Ask { tag: "b", lease }),
         ];
-        let orders = [[0, 1], [1, 0]].map(|order| {
-            let mut model = model.clone();
-            let mut answers = [String::new(), String::new()];
-            for index in order {
-                answers[index] = scene.ask_model(&mut model, &requests[index]);
-            }
-            Outcome { answers, session: scene.snapshot_of(&model) }
-        });
+        let ends = scene.ends(&model, requests.each_ref()).into_iter();
+        let ends = ends.map(|(answers, session)| Outcome { answers, session }).collect();
         // Whoever is let go first has a head start: each in turn, and then what is drawn.
         let order = if round.is_multiple_of(2) { [0, 1] } else { [1, 0] };
         let drawn = drawn(t.seed(), self.nth * ROUNDS_ALONE + round);
@@ -131,7 +125,7 @@ impl Pair {
             answers[index] = answer;
         }
         let session = scene.snapshot(&t.store).await?;
-        Ok((orders, Outcome { answers, session }))
+        Ok((ends, Outcome { answers, session }))
     }
 
     /// The failure of this pair with a history of its own: it is raced again with nobody else about.
@@ -145,8 +139,8 @@ impl Pair {
         for round in 0..ROUNDS_ALONE {
             t.forget_history();
             match self.round(&bench, &peers, round).await {
-                Ok((orders, found)) if orders.contains(&found) => {}
-                Ok((orders, found)) => return within(neither(&orders, &found)),
+                Ok((ends, found)) if ends.contains(&found) => {}
+                Ok((ends, found)) => return within(neither(&ends, &found)),
                 Err(failure) => return within(failure),
             }
         }
@@ -163,9 +157,9 @@ impl std::fmt::Display for Pair {
     }
 }
 
-fn neither(orders: &[Outcome; 2], found: &Outcome) -> Failure {
+fn neither(ends: &[Outcome], found: &Outcome) -> Failure {
     let found = shown(found);
-    let [one, other] = orders.each_ref().map(|order| differences(&shown(order), &found));
+    let [one, other] = [0, 1].map(|order| differences(&shown(&ends[order]), &found));
     Failure::new(format!(
         "expected one order or the other\n    found neither: first before second (-) and found (+) differ in\n{one}\n    \
          second before first (-) and found (+) differ in\n{other}"

@@ -143,9 +143,9 @@ impl Wire {
                 )));
             }
         };
-        let repeated = self.repeat(scene, request).await?;
+        let (repeated, lost) = self.repeat(scene, request).await?;
         ensure!(
-            repeated_by.contains(&&repeated),
+            repeated_by.contains(&&repeated) || (lost && repeated == *again),
             "the answer of the repeat after {answered:?}\n    expected {repeated_by:?}\n    found    {repeated}"
         );
         ensure_eq!(scene.snapshot(&self.peer).await?, *after, "the session after the repeat");
@@ -159,13 +159,17 @@ impl Wire {
         Ok(())
     }
 
-    /// Repeats an operation on the same handle until it is answered.
-    pub(super) async fn repeat(&self, scene: &Scene, request: &Request) -> CaseResult<String> {
-        let mut patience = Patience::new();
+    /// Repeats an operation on the same handle until it is answered. Also answers whether the outcome of a try
+    /// before was unknown.
+    pub(super) async fn repeat(&self, scene: &Scene, request: &Request) -> CaseResult<(String, bool)> {
+        let (mut patience, mut lost) = (Patience::new(), false);
         loop {
             match scene.try_ask(&self.through, request).await? {
-                Ok(answer) => return Ok(answer),
-                Err((kind, retry)) => patience.after(kind, retry).await?,
+                Ok(answer) => return Ok((answer, lost)),
+                Err((kind, retry)) => {
+                    lost |= retry == Retry::OutcomeUnknown;
+                    patience.after(kind, retry).await?;
+                }
             }
         }
     }

@@ -1,0 +1,157 @@
+//! Random histories of several peers, checked for linearizability session by session.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::bench::{Bench, Handle, race};
+use crate::failure::{CaseResult, Failure};
+use crate::linear::{Asked, Counterexample, Event, Heard, OPERATIONS_MAX, Verdict, project, search};
+use crate::model::Model;
+use crate::random::drawn;
+use crate::script::{Improviser, LEASE, Who};
+
+/// How many peers ask at once.
+const PEERS: usize = 4;
+/// After how many operations of each peer all wait for each other, and time passes.
+const OPERATIONS: usize = 5;
+/// How often.
+const ROUNDS: usize = 4;
+/// How often the others may go first before a peer asks: drawn, below this.
+const OFFSET_MAX: u64 = 4;
+
+const _: () = assert!(PEERS * OPERATIONS * ROUNDS + ROUNDS <= OPERATIONS_MAX);
+
+/// Plays as many histories as the settings say, each in a store of its own.
+pub(super) async fn check_histories(t: &Bench) -> CaseResult {
+    let mut undecided = 0;
+    for nth in 0..u64::from(t.settings().scripts.get()) {
+        let bench = t.another().await;
+        let seed = drawn(t.seed(), nth);
+        undecided += History::begin(&bench, seed).await?.play(&bench).await.map_err(|failure| {
+            t.forget_history();
+            failure.within(format!("history {nth}"))
+        })?;
+    }
+    match undecided {
+        0 => Ok(()),
+        _ => Err(Failure::not_run(&format!(
+            "{undecided} histories of a session are undecided: no order was found in as many states as are looked at"
+        ))),
+    }
+}
+
+/// What is asked at one time, and what was answered.
+struct History {
+    peers: Vec<Handle>,
+    shared: Arc<Shared>,
+    start: Model,
+    seed: u64,
+}
+
+struct Shared {
+    /// Counts calls and answers: an answer with a lower number came before a call with a higher one.
+    instants: AtomicU64,
+    improviser: Mutex<Improviser>,
+    asked: Mutex<Vec<Asked>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    fn instant(&self) -> u64 {
+        self.instants.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// Asks whatever comes to mind.
+    async fn ask(&self, by: usize, peer: &Handle) -> CaseResult {
+        let Some(request) = lock(&self.improviser).next() else { return Ok(()) };
+        let asked = self.instant();
+        let answer = Asked::ask(&request, peer).await?;
+        let answered = self.instant();
+        lock(&self.asked).push(Asked { by, asked, answered, request, answer });
+        Ok(())
+    }
+}
+
+impl History {
+    async fn begin(t: &Bench, seed: u64) -> CaseResult<Self> {
+        let now = t.now().await?;
+        let shared = Shared {
+            instants: AtomicU64::new(1),
+            improviser: Mutex::new(Improviser::new(t.powers(), now, seed)),
+            asked: Mutex::default(),
+        };
+        let (peers, start) = (t.peers(PEERS).await, Model::new(now));
+        Ok(Self { peers, shared: Arc::new(shared), start, seed })
+    }
+
+    /// How many sessions are undecided. `Err`: the history of one fits no order.
+    async fn play(self, t: &Bench) -> CaseResult<usize> {
+        let mut moved = Vec::new();
+        let mut undecided = 0;
+        for round in 0..ROUNDS {
+            if round > 0 && t.moves_time() {
+                moved.push(self.pass(t, round).await?);
+            }
+            self.round(round).await?;
+            undecided = 0;
+            for who in Who::ALL {
+                undecided += usize::from(!self.fits(t, who, &moved)?);
+            }
+        }
+        Ok(undecided)
+    }
+
+    /// Every peer asks some times.
+    async fn round(&self, round: usize) -> CaseResult {
+        let (shared, seed) = (&self.shared, self.seed);
+        race(self.peers.clone(), |by, peer| {
+            let shared = Arc::clone(shared);
+            Box::pin(async move {
+                for nth in 0..OPERATIONS {
+                    let place = (round * PEERS + by) * OPERATIONS + nth;
+                    for _ in 0..drawn(seed, place as u64) % OFFSET_MAX {
+                        tokio::task::yield_now().await;
+                    }
+                    shared.ask(by, &peer).await?;
+                }
+                Ok(())
+            })
+        })
+        .await
+        .map(drop)
+    }
+
+    /// Lets time pass while nobody asks: a moment, or a lease.
+    async fn pass(&self, t: &Bench, round: usize) -> CaseResult<Event> {
+        t.advance(if round.is_multiple_of(2) { LEASE } else { LEASE / 4 }).await;
+        let now = t.now().await?;
+        lock(&self.shared.improviser).passed(now);
+        let (asked, answered) = (self.shared.instant(), self.shared.instant());
+        Ok(Event { by: 0, asked, answered: Some(answered), heard: Heard::Time(now) })
+    }
+
+    /// Whether what is known of a session is decided. What it may be now is what the next requests are drawn by.
+    fn fits(&self, t: &Bench, who: Who, moved: &[Event]) -> CaseResult<bool> {
+        let mut events = project(&lock(&self.shared.asked), &who.key());
+        events.extend(moved.iter().cloned());
+        events.sort_by_key(|event| event.asked);
+        match search(&events, &self.start, t.moves_time()) {
+            Verdict::Fits(state) => {
+                lock(&self.shared.improviser).learn(who, &state);
+                Ok(true)
+            }
+            Verdict::Undecided => Ok(false),
+            Verdict::FitsNot => {
+                let shown = Counterexample::of(&events, &self.start, t.moves_time());
+                let shown = shown.map_or_else(String::new, |shown| shown.to_string());
+                Err(Failure::new(format!(
+                    "expected answers that one operation after the other would have got, of {}\n    found    none in any order\n{shown}",
+                    who.key()
+                )))
+            }
+        }
+    }
+}

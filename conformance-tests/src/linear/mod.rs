@@ -1,0 +1,18 @@
+//! Whether what several peers were answered at once is what one after the other could have been answered.
+//!
+//! A history is linearizable (Herlihy and Wing, "Linearizability: a correctness condition for concurrent
+//! objects", ACM TOPLAS 12(3), 1990) if every operation can be given one instant between its call and its
+//! answer, so that the model, asked in the order of these instants, answers the same. Sessions are checked one
+//! by one, which is enough: an object made of others is linearizable if each of them is (the locality theorem
+//! there; "P-compositionality" of Horn and Kroening, "Faster linearizability checking via P-compositionality",
+//! FORTE 2015).
+
+mod event;
+mod minimal;
+mod project;
+mod search;
+
+pub(crate) use event::{Event, Heard};
+pub(crate) use minimal::Counterexample;
+pub(crate) use project::{Asked, project};
+pub(crate) use search::{OPERATIONS_MAX, Verdict, search};

@@ -1,0 +1,74 @@
+//! The search for an order.
+//!
+//! Wing and Gong, "Testing and verifying concurrent objects" (J. Parallel and Distributed Computing 17, 1993): of
+//! the operations that are left, one that was asked before any of them was answered comes next; each is tried.
+//! Lowe, "Testing for linearizability" (Concurrency and Computation: Practice and Experience 29(4), 2017): who
+//! comes to the same state with the same operations left goes no further.
+
+use std::collections::HashSet;
+
+use holdover_core::payload::Digest;
+
+use super::Event;
+use crate::model::Model;
+
+/// How many operations a history has at most.
+pub(crate) const OPERATIONS_MAX: usize = u128::BITS as usize;
+
+/// How many states are looked at before a history counts as undecided.
+const STATES_MAX: usize = 40_000;
+
+/// What a search finds.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// One after the other would have been answered the same. This is one state in which that may end.
+    Fits(Box<Model>),
+    /// No order is answered the same.
+    FitsNot,
+    /// Nothing was found in as many states as are looked at.
+    Undecided,
+}
+
+/// Looks for an order of the operations of one session in which the model, from `start` on, answers each what was
+/// heard. `exact`: instants count.
+pub(crate) fn search(events: &[Event], start: &Model, exact: bool) -> Verdict {
+    if events.len() > OPERATIONS_MAX {
+        return Verdict::Undecided;
+    }
+    let known = |index: &usize| events.get(*index).is_some_and(|event| event.answered.is_some());
+    let all = (0..events.len()).filter(known).fold(0, |all, index| all | bit(index));
+    // Those that were answered first are tried first: they lie last, where the next is taken from.
+    let mut by_answer: Vec<usize> = (0..events.len()).collect();
+    by_answer.sort_by_key(|index| std::cmp::Reverse(answered(events, *index)));
+    let mut left = vec![(0_u128, start.clone())];
+    let mut seen = HashSet::new();
+    while let Some((done, state)) = left.pop() {
+        if done & all == all {
+            return Verdict::Fits(Box::new(state));
+        }
+        let undone = || by_answer.iter().copied().filter(|index| done & bit(*index) == 0);
+        let first_answer = undone().map(|index| answered(events, index)).min().unwrap_or(u64::MAX);
+        for index in undone() {
+            let Some(event) = events.get(index).filter(|event| event.asked < first_answer) else { continue };
+            for next in event.apply(&state, exact) {
+                let done = done | bit(index);
+                if !seen.insert((done, Digest::of(format!("{next:?}").as_bytes()))) {
+                    continue;
+                }
+                if seen.len() > STATES_MAX {
+                    return Verdict::Undecided;
+                }
+                left.push((done, next));
+            }
+        }
+    }
+    Verdict::FitsNot
+}
+
+fn bit(index: usize) -> u128 {
+    1 << index
+}
+
+fn answered(events: &[Event], index: usize) -> u64 {
+    events.get(index).and_then(|event| event.answered).unwrap_or(u64::MAX)
+}

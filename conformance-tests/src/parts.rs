@@ -1,0 +1,134 @@
+//! Operations over several sessions, part by part.
+//!
+//! No operation is atomic over several sessions: what `purge` does to each is a write of its own, in any order, and a
+//! fork reads its source at one instant and is made at a later one. So two operations at once may end in as many
+//! ways as their parts can follow each other. An operation on one session has one part.
+
+use holdover_core::ids::SessionKey;
+use holdover_core::store::PurgeReport;
+
+use crate::model::{Life, Model};
+use crate::script::{Answer, Request};
+
+/// One part of a request.
+#[derive(Clone)]
+enum Part {
+    /// All of it.
+    Whole,
+    /// What a purge does to one session.
+    Purge(SessionKey),
+    /// A fork reads its source.
+    Read,
+    /// It is made, if its source was there.
+    Make,
+}
+
+/// How far two requests have come.
+#[derive(Clone)]
+struct Underway {
+    model: Model,
+    answers: [Option<Answer>; 2],
+    read: [Option<Life>; 2],
+}
+
+/// How two requests may end that are asked at one instant, of which `keys` are all the sessions: the answers, and
+/// what is there then. First the two ways in which one is over before the other begins.
+pub(crate) fn ends(model: &Model, requests: [&Request; 2], keys: &[SessionKey]) -> Vec<([Answer; 2], Model)> {
+    let begin = Underway { model: model.clone(), answers: [None, None], read: [None, None] };
+    let orders = requests.map(|request| orders(request, keys));
+    let mut ends = Vec::new();
+    for first in [0, 1] {
+        let one_by_one = |at: usize| orders[at].first().into_iter().flatten().map(move |part| (at, part));
+        let parts = one_by_one(first).chain(one_by_one(1 - first));
+        ends.push(parts.fold(begin.clone(), |underway, (at, part)| underway.after(requests, at, part)));
+    }
+    for one in &orders[0] {
+        for other in &orders[1] {
+            interleave(begin.clone(), requests, [one, other], &mut ends);
+        }
+    }
+    let ended = ends.into_iter().filter_map(|end| match end.answers {
+        [Some(one), Some(other)] => Some(([one, other], end.model)),
+        _ => None,
+    });
+    ended.collect()
+}
+
+/// The orders in which the parts of a request may come.
+fn orders(request: &Request, keys: &[SessionKey]) -> Vec<Vec<Part>> {
+    match request {
+        Request::Purge(rule) if rule.check().is_ok() => {
+            let parts: Vec<Part> = keys.iter().cloned().map(Part::Purge).collect();
+            vec![parts.clone(), parts.into_iter().rev().collect()]
+        }
+        Request::Fork { from, new, .. } if new.check(from).is_ok() => vec![vec![Part::Read, Part::Make]],
+        Request::Purge(_) | Request::Fork { .. } => vec![vec![Part::Whole]],
+        Request::Create(_)
+        | Request::Delete(..)
+        | Request::Claim(..)
+        | Request::ClaimDue(_)
+        | Request::CompareAndSet(..)
+        | Request::Renew(..)
+        | Request::Stage(..)
+        | Request::Commit(..)
+        | Request::AppendDeltas(..)
+        | Request::CheckInterrupt(_)
+        | Request::Deliver(..)
+        | Request::Interrupt(..)
+        | Request::Load(_)
+        | Request::ListSessions(_)
+        | Request::ListPending(_)
+        | Request::ReadMessages(..)
+        | Request::ReadInbox(..)
+        | Request::ReadEvents(..)
+        | Request::ListRuns(_)
+        | Request::ListCheckpoints(_) => vec![vec![Part::Whole]],
+    }
+}
+
+/// Adds every end that the rest of the parts may have.
+fn interleave(underway: Underway, requests: [&Request; 2], left: [&[Part]; 2], ends: &mut Vec<Underway>) {
+    let mut over = true;
+    for at in [0, 1] {
+        let Some((part, rest)) = left[at].split_first() else { continue };
+        over = false;
+        let mut left = left;
+        left[at] = rest;
+        interleave(underway.clone().after(requests, at, part), requests, left, ends);
+    }
+    if over {
+        ends.push(underway);
+    }
+}
+
+impl Underway {
+    /// With one part more of one of the requests.
+    fn after(mut self, requests: [&Request; 2], at: usize, part: &Part) -> Self {
+        let request = requests[at];
+        match (part, request) {
+            (Part::Purge(key), Request::Purge(rule)) => {
+                let mut report = match self.answers[at].take() {
+                    Some(Answer::Purge(report)) => report,
+                    _ => PurgeReport::default(),
+                };
+                let removed = self.model.purge_one(rule, key);
+                report.sessions += removed.sessions;
+                report.checkpoints += removed.checkpoints;
+                self.answers[at] = Some(Answer::Purge(report));
+            }
+            (Part::Read, Request::Fork { from, at: place, new }) => {
+                match self.model.read_for_fork(from, *place, new) {
+                    Ok(life) => self.read[at] = Some(life),
+                    Err(refused) => self.answers[at] = Some(Answer::Fork(refused)),
+                }
+            }
+            (Part::Make, Request::Fork { at: place, new, .. }) => {
+                if let Some(life) = self.read[at].take() {
+                    self.answers[at] = Some(Answer::Fork(self.model.make_fork(life, *place, new)));
+                }
+            }
+            _ => self.answers[at] = Some(request.ask_model(&mut self.model)),
+        }
+        self
+    }
+}
