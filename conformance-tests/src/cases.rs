@@ -26,6 +26,7 @@ mod prop;
 mod race;
 mod retention;
 mod run;
+mod schema;
 mod session;
 mod staging;
 mod status;
@@ -70,6 +71,7 @@ const LISTS: [&[Case]; 33] = [
     kill::CASES,
     prop::CASES,
     wire::CASES,
+    schema::CASES,
 ];
 
 /// Every case of the suite.
