@@ -1,7 +1,7 @@
 //! Creates a session.
 
 use async_trait::async_trait;
-use holdover_core::ids::{SessionKey, Version};
+use holdover_core::ids::SessionKey;
 use holdover_core::store::rules::{SessionRow, was_deleted};
 use holdover_core::store::{Claim, CreateOutcome, Delivery, NewSession, Start};
 use holdover_core::time::Timestamp;
