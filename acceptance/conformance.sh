@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The conformance suite on every store of this repository: memory, SQLite, Postgres, Redis and Redis Cluster, on
-# servers that are started for it and end with it. Prints a table; ends with 0 only if all passed and the committed
-# reports (docs/conformance) and README.md say the same. With --write it makes these anew instead. Needs node.
+# The conformance suite on every store of this repository: memory, SQLite, Postgres, Redis and Redis Cluster, on servers
+# that are started for it and end with it, and the store of examples/custom-store. Prints a table; ends with 0 only if all
+# passed and the committed reports (docs/conformance) and README.md say the same. With --write it makes these anew
+# instead. Needs node.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,6 +16,7 @@ esac
 built=${CARGO_TARGET_DIR:-target}/debug
 if [ -z "${HOLDOVER_ON_SERVERS-}" ]; then
     cargo build --quiet -p holdover-cli -p holdover-launcher
+    cargo build --quiet -p holdover-example-custom-store --example conformance
     export HOLDOVER_ON_SERVERS=1
     exec "$built/holdover-launcher" postgres redis redis-cluster -- "$0" $write
 fi
@@ -29,11 +31,12 @@ steady() {
         -e 's/(Postgres|Redis|Redis Cluster) [0-9][^":]*([":])/\1 _\2/; /"(server|redis)_version"/{n;s/".*"/"_"/}' "$1"
 }
 
-test_store() {
-    local name=$1 url=$2 form
+# A program that tests a store and writes its reports, and their name.
+reports() {
+    local name=$1 form
+    shift
     echo "== $name"
-    "$built/holdover" conformance --store "$url" --report md --out "$made/$name.md" --report json \
-        --out "$made/$name.json" --report junit --out "$made/$name.xml" >"$made/log" 2>&1 || { code=1; cat "$made/log"; }
+    "$@" >"$made/log" 2>&1 || { code=1; cat "$made/log"; }
     tail -n 1 "$made/log"
     for form in md json xml; do
         if [ -n "$write" ]; then
@@ -45,12 +48,19 @@ test_store() {
     done
 }
 
+test_store() {
+    local name=$1 url=$2
+    reports "$name" "$built/holdover" conformance --store "$url" --report md --out "$made/$name.md" \
+        --report json --out "$made/$name.json" --report junit --out "$made/$name.xml"
+}
+
 test_store memory memory
 # Beside where a file would lie by default: on that file system.
 test_store sqlite sqlite:holdover.db
 test_store postgres "$HOLDOVER_POSTGRES_URL"
 test_store redis "$HOLDOVER_REDIS_URL"
 test_store redis-cluster "$HOLDOVER_REDIS_CLUSTER_URL"
+reports custom-store "$built/examples/conformance" "$made/custom-store"
 
 echo
 node acceptance/conformance/table.mjs print "$made"

@@ -10,7 +10,7 @@ const BEGIN = "<!-- stores -->\n";
 const END = "<!-- /stores -->\n";
 
 /** These stand first, in this order; whatever else there is follows. */
-const ORDER = ["sqlite", "postgres", "redis", "redis-cluster", "memory"];
+const ORDER = ["sqlite", "postgres", "redis", "redis-cluster", "custom-store", "memory"];
 
 const SHARED_BY = { process: "one process", machine: "one machine", network: "many machines" };
 
