@@ -164,7 +164,7 @@ impl Bench {
     async fn open(folder: &Path) -> Result<Self, Failed> {
         let store = scene::open(folder).await?;
         let raw = Raw::open(folder, &store.capabilities()).await?;
-        let (file, timed) = (folder.join("holdover.db"), Timed::new(store.clone()));
+        let (file, timed) = (folder.join("holdover.db"), Timed::new());
         Ok(Self { file, store, timed, raw: Arc::new(Mutex::new(raw)), sessions: Vec::new() })
     }
 
@@ -186,7 +186,7 @@ impl Bench {
             })
         };
         let agent = scene::agent(Turn { steps, words: 0, on_step: Some(on_step) })?;
-        let runtime = scene::runtime(Arc::new(self.timed.clone()), &agent);
+        let runtime = scene::runtime(Arc::new(self.timed.around(self.store.clone())), &agent);
         self.sessions.push(scene::turn(&runtime, &agent, self.sessions.len()).await?);
         let mut course = course.lock().await;
         match course.failed.take() {

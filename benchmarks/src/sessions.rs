@@ -55,9 +55,9 @@ fn steps(sessions: usize) -> usize {
 async fn once(settings: &Settings, together: &mut Together) -> Result<(), Failed> {
     let folder = tempfile::tempdir_in(&settings.folder)?;
     let store = scene::open(folder.path()).await?;
-    let timed = Timed::new(store.clone());
+    let timed = Timed::new();
     let agent = scene::agent(Turn { steps: together.steps as u64, ..Turn::default() })?;
-    let runtime = scene::runtime(Arc::new(timed.clone()), &agent);
+    let runtime = scene::runtime(Arc::new(timed.around(store.clone())), &agent);
     let before = store.writer_counts();
     let began = Instant::now();
     let turns = (0..together.sessions).map(|session| scene::turn(&runtime, &agent, session));

@@ -51,9 +51,9 @@ impl Streamed {
     async fn once(&mut self, settings: &Settings) -> Result<(), Failed> {
         let folder = tempfile::tempdir_in(&settings.folder)?;
         let store = scene::open(folder.path()).await?;
-        let timed = Timed::new(store.clone());
+        let timed = Timed::new();
         let agent = scene::agent(Turn { steps: STEPS, words: self.words, on_step: None })?;
-        let runtime = scene::runtime(Arc::new(timed.clone()), &agent);
+        let runtime = scene::runtime(Arc::new(timed.around(store.clone())), &agent);
         let (before, began, worked) = (store.writer_counts(), Instant::now(), cpu());
         scene::turn(&runtime, &agent, 0).await?;
         let (after, took, worked) = (store.writer_counts(), began.elapsed(), cpu() - worked);

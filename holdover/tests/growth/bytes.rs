@@ -47,7 +47,7 @@ async fn check(answers: agent::Answers) {
     let store = agent::open(folder.path()).await;
     // No two steps share a commit, as they may when a model is faster than the disk.
     let watched = Watched::hearing(store.clone());
-    let key = agent::run(Arc::new(watched.clone()), agent::agent(answers, STEPS, watched.hooks(drop))).await;
+    let key = agent::run(Arc::new(watched.store()), agent::agent(answers, STEPS, watched.hooks(drop))).await;
     watched.check_what_time_brought(store.writer_counts().writes);
     let logical = logical(&store, &key).await;
     store.close().await;

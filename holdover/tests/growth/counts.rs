@@ -41,7 +41,7 @@ async fn a_step_costs_as_many_writes_statements_and_bytes_late_as_early() {
         let costs = Arc::clone(&costs);
         store.hooks(move |cost| costs.lock().unwrap().push(cost))
     };
-    agent::run(Arc::new(store.clone()), agent::agent(answer, STEPS, hooks)).await;
+    agent::run(Arc::new(store.store()), agent::agent(answer, STEPS, hooks)).await;
     store.check_what_time_brought(0);
     let last = store.settled().await;
     // The cost of a step is known when the model is asked for the next one.

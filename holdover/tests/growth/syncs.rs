@@ -59,7 +59,7 @@ async fn child_takes_steps_of_one_kind() {
     let answers: [agent::Answers; 5] = [answer::<0>, answer::<1>, answer::<2>, answer::<3>, answer::<4>];
     let answers = answers[var(KIND).parse::<usize>().unwrap()];
     let agent = agent::agent(answers, var(STEPS).parse().unwrap(), watched.hooks(drop));
-    agent::run(Arc::new(watched), agent).await;
+    agent::run(Arc::new(watched.store()), agent).await;
     // Not by closing, which would sync as well.
     say("1 passed");
     std::process::exit(0);

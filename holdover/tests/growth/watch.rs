@@ -6,9 +6,10 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use holdover::core::ids::{CheckpointId, Fence, InboxSeq};
-use holdover::core::store::*;
-use holdover::{SessionKey, SqliteStore};
+use holdover::SqliteStore;
+use holdover::core::store::{
+    Answer, Commit, CommitOutcome, Layered, LeaseOutcome, Receipt, Request, StateStore, StoreError,
+};
 use tokio::sync::watch;
 use tracing::field::{Field, Visit};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
@@ -38,7 +39,7 @@ pub(crate) struct Cost {
     pub(crate) beside: usize,
 }
 
-/// A store that is watched.
+/// A store that is watched, and the layer that watches it.
 #[derive(Clone)]
 pub(crate) struct Watched {
     inner: SqliteStore,
@@ -80,6 +81,11 @@ impl Watched {
         let seen = Seen { since: began, transactions, cost, renewals: 0, listened: 0, receipt: None };
         let out = Arc::new(watch::Sender::new(0));
         Self { inner, out, began, seen: Arc::new(Mutex::new(seen)), hears }
+    }
+
+    /// The store, watched.
+    pub(crate) fn store(&self) -> Layered<SqliteStore, Self> {
+        Layered::new(self.inner.clone(), self.clone())
     }
 
     /// Waits until nothing is on its way to the store, as it is when a model takes longer than a commit.
@@ -195,128 +201,30 @@ impl<S: tracing::Subscriber> Layer<S> for Statements {
 }
 
 #[async_trait]
-impl StateStore for Watched {
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-    async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {
-        self.note("create_session", 0, self.inner.create_session(new)).await
-    }
-    async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
-        self.note("load_session", 0, self.inner.load_session(key)).await
-    }
-    async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
-        self.note("list_sessions", 0, self.inner.list_sessions(query)).await
-    }
-    async fn delete_session(
-        &self,
-        key: &SessionKey,
-        deletion: Deletion,
-    ) -> Result<DeleteOutcome, StoreError> {
-        self.note("delete_session", 0, self.inner.delete_session(key, deletion)).await
-    }
-    async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
-        self.note("claim_session", 0, self.inner.claim_session(key, claim)).await
-    }
-    async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError> {
-        self.note("claim_due", 0, self.inner.claim_due(claim)).await
-    }
-    async fn compare_and_set_status(
-        &self,
-        key: &SessionKey,
-        cas: StatusCas,
-    ) -> Result<CasOutcome, StoreError> {
-        self.note("compare_and_set_status", 0, self.inner.compare_and_set_status(key, cas)).await
-    }
-    async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError> {
-        self.seen.lock().unwrap().renewals += 1;
-        if self.hears {
-            return self.inner.renew_lease(fence, lease).await;
+impl holdover::core::store::Layer for Watched {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        if let Request::Renew(..) = &request {
+            self.seen.lock().unwrap().renewals += 1;
+            if self.hears {
+                return request.perform(&store).await;
+            }
+            let receipt = self.seen.lock().unwrap().receipt;
+            return Ok(receipt.map_or(LeaseOutcome::StaleFence, LeaseOutcome::Renewed).into());
         }
-        let receipt = self.seen.lock().unwrap().receipt;
-        Ok(receipt.map_or(LeaseOutcome::StaleFence, LeaseOutcome::Renewed))
-    }
-    async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {
-        self.note("stage_result", 0, self.inner.stage_result(fence, staging)).await
-    }
-    async fn save_state_and_promote_staging(
-        &self,
-        fence: &Fence,
-        commit: Commit,
-    ) -> Result<CommitOutcome, StoreError> {
-        let (own, saved) = (own_bytes(&commit), self.inner.save_state_and_promote_staging(fence, commit));
-        let outcome = self.note("save_state_and_promote_staging", own, saved).await;
-        if let Ok(CommitOutcome::Committed(receipt)) = &outcome {
+        if let Request::Wait(_, at_most) = &request {
+            self.seen.lock().unwrap().listened += 1;
+            if self.hears {
+                return request.perform(&store).await;
+            }
+            // No hint, and so no look that follows it.
+            tokio::time::sleep(*at_most).await;
+            return Ok(().into());
+        }
+        let own = if let Request::Commit(_, commit) = &request { own_bytes(commit) } else { 0 };
+        let answer = self.note(request.operation(), own, request.perform(&store)).await;
+        if let Ok(Answer::Committed(CommitOutcome::Committed(receipt))) = &answer {
             self.seen.lock().unwrap().receipt = Some(*receipt);
         }
-        outcome
-    }
-    async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
-        self.note("check_interrupt_flag", 0, self.inner.check_interrupt_flag(fence)).await
-    }
-    async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {
-        self.note("deliver", 0, self.inner.deliver(key, item)).await
-    }
-    async fn request_interrupt(
-        &self,
-        key: &SessionKey,
-        interrupt: Interrupt,
-    ) -> Result<InterruptOutcome, StoreError> {
-        self.note("request_interrupt", 0, self.inner.request_interrupt(key, interrupt)).await
-    }
-    async fn read_messages(
-        &self,
-        key: &SessionKey,
-        ranges: &[MessageRange],
-    ) -> Result<MessagePage, StoreError> {
-        self.note("read_messages", 0, self.inner.read_messages(key, ranges)).await
-    }
-    async fn read_inbox(
-        &self,
-        key: &SessionKey,
-        after: InboxSeq,
-        limit: u32,
-    ) -> Result<InboxPage, StoreError> {
-        self.note("read_inbox", 0, self.inner.read_inbox(key, after, limit)).await
-    }
-    async fn read_events(
-        &self,
-        key: &SessionKey,
-        after: &EventCursor,
-        limit: u32,
-    ) -> Result<EventPage, StoreError> {
-        self.note("read_events", 0, self.inner.read_events(key, after, limit)).await
-    }
-    async fn list_runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, StoreError> {
-        self.note("list_runs", 0, self.inner.list_runs(key, page)).await
-    }
-    async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError> {
-        self.note("list_pending", 0, self.inner.list_pending(query)).await
-    }
-    async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
-        self.seen.lock().unwrap().listened += 1;
-        if self.hears {
-            return self.inner.wait_for_change(watch, at_most).await;
-        }
-        // No hint, and so no look that follows it.
-        tokio::time::sleep(at_most).await;
-        Ok(())
-    }
-    async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError> {
-        self.note("append_deltas", 0, self.inner.append_deltas(fence, batch)).await
-    }
-    async fn list_checkpoints(&self, query: &CheckpointQuery) -> Result<Page<Checkpoint>, StoreError> {
-        self.note("list_checkpoints", 0, self.inner.list_checkpoints(query)).await
-    }
-    async fn fork_session(
-        &self,
-        from: &SessionKey,
-        at: CheckpointId,
-        to: NewFork,
-    ) -> Result<ForkOutcome, StoreError> {
-        self.note("fork_session", 0, self.inner.fork_session(from, at, to)).await
-    }
-    async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError> {
-        self.note("purge", 0, self.inner.purge(rule)).await
+        answer
     }
 }

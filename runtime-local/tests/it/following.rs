@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bench::{agent, agentless, completes, options, runtime, say, store, worker};
 use crate::dice::Dice;
 use crate::script::{Say, Script, results};
-use crate::stub_store::Stumbling;
+use crate::stub_store::stumbling;
 use crate::tools::Fake;
 
 /// How often the reader is cut, all stories together.
@@ -283,9 +283,9 @@ fn pieces(many: u32) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn no_stream_is_void_whose_message_is_only_slow_to_be_written() {
-    let store = Stumbling::new(store());
+    let store = stumbling(store());
     let apart = Duration::from_millis(110);
-    let faults = Arc::clone(&store.faults);
+    let faults = Arc::clone(store.layer());
     let model = Script::new(move |request| match results(request).is_empty() {
         true => Say::SlowlyCall { pieces: pieces(10), apart, tool: "look" },
         false => Say::Slowly { pieces: pieces(40), apart, whole: true },
@@ -304,14 +304,14 @@ async fn no_stream_is_void_whose_message_is_only_slow_to_be_written() {
     while let Some(next) = shown.next().await {
         screen.take(next.unwrap());
     }
-    assert_eq!(store.fired(), 7, "the commit was refused");
+    assert_eq!(store.layer().fired(), 7, "the commit was refused");
     assert_eq!((screen.dropped.len(), screen.said.len()), (0, 2), "{screen:?}");
     screen.bytes();
 }
 
 #[tokio::test(start_paused = true)]
 async fn deltas_bring_the_news_that_a_renewal_would() {
-    let store = Stumbling::new(store());
+    let store = stumbling(store());
     let apart = Duration::from_millis(110);
     let model = Script::new(move |_| Say::Slowly { pieces: pieces(300), apart, whole: true });
     let agent = Arc::new(agent(&model).build().unwrap());
@@ -319,7 +319,7 @@ async fn deltas_bring_the_news_that_a_renewal_would() {
     let began = tokio::time::Instant::now();
     completes(front.execute(say(&agent, "go")).await.unwrap()).await;
     let regular = began.elapsed().as_secs() / 5;
-    let renewals = u64::from(store.faults.renewals.load(Ordering::SeqCst));
+    let renewals = u64::from(store.layer().renewals.load(Ordering::SeqCst));
     assert!(began.elapsed() > Duration::from_secs(30), "it was slow");
     assert!(renewals <= regular + 1, "{renewals} renewals, {regular} are due");
 }

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::bench::{agent, completes, only_result, runtime, say, settle, store, transcript, worker};
 use crate::script::{Say, Script};
 use crate::stopping::Rooms;
-use crate::stub_store::{LATE, Stumbling};
+use crate::stub_store::{LATE, stumbling};
 use crate::tools::Fake;
 
 /// Comes back from its second call on.
@@ -86,12 +86,12 @@ async fn a_commit_whose_answer_is_lost_is_repeated_and_lands_once() {
     let tool = Fake::echo("act");
     let model = Script::calling(vec![("act", r#"{"n":1}"#)]);
     let agent = Arc::new(agent(&model).tool(tool.clone()).build().unwrap());
-    let store = Stumbling::new(store());
-    store.faults.commit_answers_to_lose.store(2, Ordering::SeqCst);
-    store.faults.commits_to_refuse.store(1, Ordering::SeqCst);
+    let store = stumbling(store());
+    store.layer().commit_answers_to_lose.store(2, Ordering::SeqCst);
+    store.layer().commits_to_refuse.store(1, Ordering::SeqCst);
     let runtime = runtime(&store, &agent);
     let key = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
-    assert_eq!(store.fired(), 3);
+    assert_eq!(store.layer().fired(), 3);
     assert_eq!(transcript(&runtime, &key).await.len(), 4, "user, call, result, answer: each once");
     assert_eq!(tool.calls().len(), 1);
 }
@@ -104,17 +104,17 @@ async fn an_effect_is_not_sent_when_the_lease_has_ended_before_it() {
     let tool = Fake::echo("act").effect(EffectClass::AtMostOnce);
     let model = Script::calling(vec![("act", "{}")]);
     let agent = Arc::new(agent(&model).tool(tool.clone()).build().unwrap());
-    let store = Stumbling::new(store());
+    let store = stumbling(store());
     // The intent lands, its answer comes after the lease has ended, and no renewal gets through.
-    store.faults.late_commit.store(INTENTS, Ordering::SeqCst);
-    *store.faults.no_renewals_until.lock().unwrap() = Some(Instant::now() + 10 * LATE);
+    store.layer().late_commit.store(INTENTS, Ordering::SeqCst);
+    *store.layer().no_renewals_until.lock().unwrap() = Some(Instant::now() + 10 * LATE);
     let first = runtime(&store, &agent);
     let began = Instant::now();
     let mut run = first.execute(say(&agent, "go")).await.unwrap();
     let outcome = run.first_outcome().await.unwrap().unwrap();
     assert_eq!(outcome.kind(), OutcomeKind::Lost);
     assert!(began.elapsed() > LATE, "the answer to the commit was heard: {:?}", began.elapsed());
-    assert!(store.fired() >= 2);
+    assert!(store.layer().fired() >= 2);
     assert_eq!(tool.calls(), []);
 
     let second = runtime(&store, &agent);
@@ -135,13 +135,13 @@ async fn a_lease_that_ended_is_renewed_before_an_effect_is_sent() {
     });
     let model = Script::calling(vec![("act", "{}")]);
     let agent = Arc::new(agent(&model).tool(tool.effect(EffectClass::AtMostOnce)).build().unwrap());
-    let store = Stumbling::new(store());
+    let store = stumbling(store());
     let renewed_from = Instant::now() + LATE + Duration::from_millis(100);
-    store.faults.late_commit.store(INTENTS, Ordering::SeqCst);
-    *store.faults.no_renewals_until.lock().unwrap() = Some(renewed_from);
+    store.layer().late_commit.store(INTENTS, Ordering::SeqCst);
+    *store.layer().no_renewals_until.lock().unwrap() = Some(renewed_from);
     let runtime = runtime(&store, &agent);
     let key = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
-    assert!(store.fired() >= 2);
+    assert!(store.layer().fired() >= 2);
     assert!(sent_at.lock().unwrap().is_some_and(|sent| sent >= renewed_from));
     assert_eq!(only_result(&runtime, &key).await, (ResultStatus::Done, "acted".into()));
 }
@@ -177,13 +177,13 @@ async fn nothing_is_made_ready_when_the_lease_has_ended_before_it() {
     let rooms = Arc::new(Rooms::default());
     let model = Script::new(|_| Say::Text("ok"));
     let agent = Arc::new(agent(&model).provisioner(rooms.clone()).build().unwrap());
-    let store = Stumbling::new(store());
-    store.faults.late_commit.store(BEGINNING, Ordering::SeqCst);
-    *store.faults.no_renewals_until.lock().unwrap() = Some(Instant::now() + 10 * LATE);
+    let store = stumbling(store());
+    store.layer().late_commit.store(BEGINNING, Ordering::SeqCst);
+    *store.layer().no_renewals_until.lock().unwrap() = Some(Instant::now() + 10 * LATE);
     let first = runtime(&store, &agent);
     let mut run = first.execute(say(&agent, "go")).await.unwrap();
     assert_eq!(run.first_outcome().await.unwrap().unwrap().kind(), OutcomeKind::Lost);
-    assert!(store.fired() >= 2);
+    assert!(store.layer().fired() >= 2);
     assert_eq!(*rooms.0.lock().unwrap(), []);
     assert_eq!(runtime(&store, &agent).wait(run.key()).await.unwrap().kind(), OutcomeKind::Completed);
     assert_eq!(*rooms.0.lock().unwrap(), [("made", 1), ("freed", 1)]);
@@ -193,12 +193,12 @@ async fn nothing_is_made_ready_when_the_lease_has_ended_before_it() {
 async fn a_run_whose_last_commit_is_answered_late_is_not_lost_although_its_fence_has_ended() {
     let model = Script::new(|_| Say::Text("ok"));
     let agent = Arc::new(agent(&model).build().unwrap());
-    let store = Stumbling::new(store());
+    let store = stumbling(store());
     // The commit after the one that begins the turn ends it and releases the session.
-    store.faults.late_commit.store(BEGINNING + 1, Ordering::SeqCst);
+    store.layer().late_commit.store(BEGINNING + 1, Ordering::SeqCst);
     let began = Instant::now();
     let mut run = runtime(&store, &agent).execute(say(&agent, "go")).await.unwrap();
     let outcome = run.first_outcome().await.unwrap().unwrap();
     assert_eq!(outcome.kind(), OutcomeKind::Completed);
-    assert!(store.fired() == 1 && began.elapsed() >= LATE, "it was renewed in vain meanwhile");
+    assert!(store.layer().fired() == 1 && began.elapsed() >= LATE, "it was renewed in vain meanwhile");
 }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::bench::{agent, completes, runtime, say, store};
 use crate::script::{Say, Script, results};
-use crate::stub_store::Stumbling;
+use crate::stub_store::stumbling;
 use crate::tools::Fake;
 
 /// A run renews this often while something is out.
@@ -26,13 +26,13 @@ async fn check(steps: usize, call_takes: Duration) {
     });
     let limits = holdover_core::agent::Limits { tool_timeout_ms: 1_000_000, ..Default::default() };
     let agent = Arc::new(agent(&model).tool(work).limits(limits).build().unwrap());
-    let store = Stumbling::new(store());
+    let store = stumbling(store());
     let runtime = runtime(&store, &agent);
     let began = Instant::now();
     completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     let took = began.elapsed();
     assert!(took >= call_takes * u32::try_from(steps).unwrap());
-    let renewals = store.faults.renewals.load(Ordering::SeqCst);
+    let renewals = store.layer().renewals.load(Ordering::SeqCst);
     let needed = u32::try_from(took.as_secs() / RENEWS_EVERY.as_secs()).unwrap();
     assert!(renewals <= needed, "{renewals} renewals in {took:?}, {needed} were needed");
     assert!(needed > 3 && renewals + 1 >= needed, "{renewals} renewals in {took:?}");

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bench::{agent, agentless, runtime, say, store};
 use crate::dice::Dice;
 use crate::script::{Say, Script, results};
-use crate::stub_store::Stumbling;
+use crate::stub_store::stumbling;
 use crate::tools::Fake;
 
 /// How many storms, unless `HOLDOVER_SEEDS` says otherwise.
@@ -66,7 +66,7 @@ async fn storm(seed: u64) -> Damage {
     });
     let agent = agent(&model).tool(once.clone()).tool(again.clone()).tool(read.clone());
     let agent = Arc::new(agent.build().unwrap());
-    let store = Stumbling::new(store());
+    let store = stumbling(store());
     let front = agentless(&store);
     let mut keys = Vec::new();
     for _ in 0..SESSIONS {
@@ -75,8 +75,8 @@ async fn storm(seed: u64) -> Damage {
     for _ in 0..DEATHS {
         let mortal = Worker::new(runtime(&store, &agent), WorkerOptions::default());
         let life = tokio::spawn(async move { mortal.run(CancellationToken::new()).await });
-        store.faults.commit_answers_to_lose.store(dice.below(3) as u32, Ordering::SeqCst);
-        store.faults.commits_to_refuse.store(dice.below(2) as u32, Ordering::SeqCst);
+        store.layer().commit_answers_to_lose.store(dice.below(3) as u32, Ordering::SeqCst);
+        store.layer().commits_to_refuse.store(dice.below(2) as u32, Ordering::SeqCst);
         sleep(Duration::from_millis(dice.below(1_200))).await;
         life.abort();
         // Sometimes before, sometimes after the leases have ended.
@@ -92,7 +92,7 @@ async fn storm(seed: u64) -> Damage {
         check_events(seed, &front, key).await;
     }
     let resends = check_sends(seed, &once, &again);
-    Damage { stumbles: store.fired(), doubts, resends }
+    Damage { stumbles: store.layer().fired(), doubts, resends }
 }
 
 /// Every call has exactly one result (INV-08). How many are in doubt.

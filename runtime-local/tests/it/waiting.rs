@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::bench::{agent, agentless, completes, only_result, runtime, say, store, worker};
 use crate::script::{Say, Script, results};
-use crate::stub_store::Stumbling;
+use crate::stub_store::stumbling;
 use crate::tools::Fake;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -86,12 +86,12 @@ async fn a_provider_that_asks_for_patience_gets_it_whole_though_the_store_answer
             if request.attempt == 0 { Say::FailAfter(FAILS_AFTER, error) } else { Say::Text("at last") }
         });
         let agent = Arc::new(agent(&model).build().unwrap());
-        let store = Stumbling::new(store());
+        let store = stumbling(store());
         // It is the newest word of the store when the model fails.
-        store.faults.late_commit.store(1, Ordering::SeqCst);
-        *store.faults.late_by.lock().unwrap() = Some(Duration::from_millis(300));
+        store.layer().late_commit.store(1, Ordering::SeqCst);
+        *store.layer().late_by.lock().unwrap() = Some(Duration::from_millis(300));
         completes(runtime(&store, &agent).execute(say(&agent, "go")).await.unwrap()).await;
-        assert_eq!(store.fired(), 1);
+        assert_eq!(store.layer().fired(), 1);
         let asked = asked.lock().unwrap();
         let [first, second] = asked.as_slice() else { panic!("{asked:?}") };
         let waited = second.duration_since(*first + FAILS_AFTER);
@@ -162,7 +162,7 @@ async fn a_model_that_writes_for_ever_is_given_up_and_asked_again() {
 async fn whoever_follows_a_session_at_rest_asks_once_a_second() {
     let model = Script::new(|_| Say::Text("ok"));
     let agent = Arc::new(agent(&model).build().unwrap());
-    let store = Stumbling::new(store());
+    let store = stumbling(store());
     let runtime = runtime(&store, &agent);
     let key = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     let mut events = runtime.events(&key, EventCursor::START, Follow::Forever);
@@ -170,8 +170,8 @@ async fn whoever_follows_a_session_at_rest_asks_once_a_second() {
     for _ in 0..all {
         events.next().await.unwrap().unwrap();
     }
-    let before = store.faults.reads.load(Ordering::SeqCst);
+    let before = store.layer().reads.load(Ordering::SeqCst);
     assert!(tokio::time::timeout(Duration::from_secs(60), events.next()).await.is_err());
-    let asked = store.faults.reads.load(Ordering::SeqCst) - before;
+    let asked = store.layer().reads.load(Ordering::SeqCst) - before;
     assert!((55..=62).contains(&asked), "{asked} queries in a minute");
 }

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bench::{agent, agentless, runtime, say, settle, store, worker};
 use crate::script::{Say, Script};
-use crate::stub_store::Stumbling;
+use crate::stub_store::stumbling;
 use crate::tools::Fake;
 
 #[tokio::test(start_paused = true)]
@@ -129,8 +129,8 @@ async fn a_worker_says_how_many_runs_it_dropped() {
 async fn what_was_claimed_when_the_shutdown_came_is_run() {
     let model = Script::new(|_| Say::Text("ok"));
     let agent = Arc::new(agent(&model).build().unwrap());
-    let store = Stumbling::new(store());
-    *store.faults.late_claims.lock().unwrap() = Duration::from_millis(500);
+    let store = stumbling(store());
+    *store.layer().late_claims.lock().unwrap() = Duration::from_millis(500);
     let runtime = runtime(&store, &agent);
     let key = runtime.start(say(&agent, "go")).await.unwrap().key;
     let stop = CancellationToken::new();
@@ -138,12 +138,12 @@ async fn what_was_claimed_when_the_shutdown_came_is_run() {
         let (worker, stop) = (Worker::new(runtime.clone(), WorkerOptions::default()), stop.clone());
         async move { worker.run(stop).await }
     });
-    while store.inner.load_session(&key).await.unwrap().unwrap().status != SessionStatus::Active {
+    while store.store().load_session(&key).await.unwrap().unwrap().status != SessionStatus::Active {
         settle().await;
     }
     stop.cancel();
     working.await.unwrap();
-    assert!(store.fired() > 0);
+    assert!(store.layer().fired() > 0);
     let session = runtime.session(&key).await.unwrap().unwrap();
     assert_eq!((session.status, session.epoch.0, model.asked().len()), (SessionStatus::Idle, 1, 1));
 }
@@ -152,8 +152,8 @@ async fn what_was_claimed_when_the_shutdown_came_is_run() {
 async fn a_store_that_does_not_answer_holds_up_no_shutdown() {
     let model = Script::new(|_| Say::Text("ok"));
     let agent = Arc::new(agent(&model).build().unwrap());
-    let store = Stumbling::new(store());
-    *store.faults.late_claims.lock().unwrap() = Duration::from_secs(3600);
+    let store = stumbling(store());
+    *store.layer().late_claims.lock().unwrap() = Duration::from_secs(3600);
     let stop = CancellationToken::new();
     let worker = Worker::new(runtime(&store, &agent), WorkerOptions::default());
     let began = tokio::time::Instant::now();
@@ -162,7 +162,7 @@ async fn a_store_that_does_not_answer_holds_up_no_shutdown() {
         stop.cancel();
     };
     futures::future::join(worker.run(stop.clone()), cancel).await;
-    assert!(store.fired() > 0);
+    assert!(store.layer().fired() > 0);
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 

@@ -81,13 +81,13 @@ impl<C: PayloadCodec> Encoding<C> {
                     return Ok(page::messages(read, ranges, rows).into());
                 }
                 (Request::ReadInbox(..), Answer::Inbox(read)) => return Ok(page::inbox(read, rows).into()),
-                (_, answer) => match page::of_rows(&request, rows) {
+                (_, _) => match page::of_rows(&request, rows) {
                     // The store alone can say where a shorter page of these goes on.
                     Some(shorter) => {
                         request = shorter;
                         request.clone().perform(store).await?
                     }
-                    None => return Ok(answer),
+                    None => return Err(unknown(request.operation())),
                 },
             };
         }
