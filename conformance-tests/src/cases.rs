@@ -37,7 +37,7 @@ mod wire;
 
 use crate::case::Case;
 
-const LISTS: [&[Case]; 33] = [
+const LISTS: [&[Case]; 34] = [
     session::CASES,
     status::CASES,
     run::CASES,
