@@ -19,7 +19,7 @@ const KILLS: &str = "HOLDOVER_SUITE_KILLS";
 pub struct Settings {
     /// Sets the order in which cases begin, and what they draw.
     pub seed: u64,
-    /// How many scripts each comparison with the model plays.
+    /// How many scripts each comparison with the model plays, and how many histories are checked.
     pub scripts: NonZeroU32,
     /// How often each case that kills a process kills one.
     pub kills: NonZeroU32,

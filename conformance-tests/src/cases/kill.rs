@@ -27,43 +27,75 @@ cases! {
 
 /// The acknowledgements after which the child is killed at once: 1, 2, … and again.
 const ACKNOWLEDGED_MAX: u64 = 5;
+/// Of so many kills at random one comes while a commit is asked for, and how long after that at most.
+const COMMITS_EVERY: u64 = 4;
+const COMMIT_TIME_MAX: Duration = Duration::from_millis(1);
+/// How many more are killed while they ask for a commit, until it was out in one.
+const COMMIT_KILLS_MAX: u64 = 200;
 /// The longest time from an acknowledgement to the kill at an instant drawn at random.
 const INSTANT_MAX: Duration = Duration::from_millis(12);
 
 async fn sigkill_acked_is_durable(t: Bench) -> CaseResult {
-    sweep(&t, |round| (1 + round % ACKNOWLEDGED_MAX, Duration::ZERO)).await
+    let acknowledged = |round| 1 + round % ACKNOWLEDGED_MAX;
+    sweep(&t, |round| When { acknowledged: acknowledged(round), in_commit: false, then: Duration::ZERO })
+        .await
 }
 
 async fn sigkill_never_partial_commit(t: Bench) -> CaseResult {
     let seed = t.seed();
     sweep(&t, |round| {
         let drawn = drawn(seed, round);
-        let micros = u64::try_from(INSTANT_MAX.as_micros()).unwrap_or(u64::MAX);
-        (drawn % 3, Duration::from_micros((drawn >> 8) % micros))
+        let in_commit = round.is_multiple_of(COMMITS_EVERY);
+        let then_max = if in_commit { COMMIT_TIME_MAX } else { INSTANT_MAX };
+        let micros = u64::try_from(then_max.as_micros()).unwrap_or(u64::MAX);
+        When { acknowledged: drawn % 3, in_commit, then: Duration::from_micros((drawn >> 8) % micros) }
     })
     .await
 }
 
-/// Kills a child in each round: so long after so many acknowledgements.
-async fn sweep(t: &Bench, when: impl Fn(u64) -> (u64, Duration)) -> CaseResult {
+/// When a child is killed.
+struct When {
+    /// After so many acknowledgements,
+    acknowledged: u64,
+    /// and once it has said that it asks for the next commit if that matters,
+    in_commit: bool,
+    /// so long later.
+    then: Duration,
+}
+
+/// Kills a child in each round, and in some more if a commit was out in none: whether one still is when the signal
+/// arrives, nobody can say before.
+async fn sweep(t: &Bench, when: impl Fn(u64) -> When) -> CaseResult {
     let kills = u64::from(t.settings().kills.get());
     let mut in_commit = 0;
     for round in 0..kills {
-        let (after, then) = when(round);
-        let Some(command) = t.child() else {
-            return Err(Failure::not_run("the harness starts no child process"));
-        };
-        let killed = tokio::task::spawn_blocking(move || kill(command, round, after, then)).await;
-        let killed = killed.map_err(|error| Failure::new(format!("no child was killed: {error}")))??;
-        in_commit += u64::from(killed.asked.starts_with("commit"));
-        check(t, round, &killed).await.map_err(|failure| {
-            let Killed { acknowledged, asked } = &killed;
-            failure
-                .within(format!("round {round}, {acknowledged:?} acknowledged, killed while asking {asked}"))
-        })?;
+        in_commit += u64::from(kill_and_check(t, round, when(round)).await?);
     }
-    ensure!(in_commit > 0, "expected a kill while a commit was out\n    found    none in {kills} kills");
+    let more = kills..kills + COMMIT_KILLS_MAX;
+    for round in more {
+        if in_commit > 0 {
+            break;
+        }
+        let when = When { in_commit: true, then: Duration::ZERO, ..when(round) };
+        in_commit += u64::from(kill_and_check(t, round, when).await?);
+    }
+    let all = kills + COMMIT_KILLS_MAX;
+    ensure!(in_commit > 0, "expected a kill while a commit was out\n    found    none in {all} kills");
     Ok(())
+}
+
+/// Kills a child and looks at what it leaves behind. Whether a commit was out.
+async fn kill_and_check(t: &Bench, round: u64, when: When) -> CaseResult<bool> {
+    let Some(command) = t.child() else {
+        return Err(Failure::not_run("the harness starts no child process"));
+    };
+    let killed = tokio::task::spawn_blocking(move || kill(command, round, &when)).await;
+    let killed = killed.map_err(|error| Failure::new(format!("no child was killed: {error}")))??;
+    check(t, round, &killed).await.map_err(|failure| {
+        let Killed { acknowledged, asked } = &killed;
+        failure.within(format!("round {round}, {acknowledged:?} acknowledged, killed while asking {asked}"))
+    })?;
+    Ok(killed.in_commit())
 }
 
 /// How far a child came.
@@ -74,27 +106,36 @@ struct Killed {
     asked: String,
 }
 
+impl Killed {
+    /// Whether it has asked for a commit that is not acknowledged.
+    fn in_commit(&self) -> bool {
+        let next = self.acknowledged.map(|nth| format!("commit {}", nth + 1));
+        next.is_some_and(|next| self.asked == next)
+    }
+}
+
 /// Starts a child and kills it.
-fn kill(mut command: Command, round: u64, after: u64, then: Duration) -> CaseResult<Killed> {
+fn kill(mut command: Command, round: u64, when: &When) -> CaseResult<Killed> {
     let failed = |what: &str, error: std::io::Error| Failure::new(format!("the child {what}: {error}"));
     command.env(ROUND, round.to_string()).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.spawn().map_err(|error| failed("does not start", error))?;
     let killed = (|| {
         let out = child.stdout.take().ok_or_else(|| Failure::new("the child has no output"))?;
-        let mut said = Said { lines: BufReader::new(out).lines(), acknowledged: None, asked: String::new() };
-        while said.acknowledged.is_none_or(|nth| nth < after) {
+        let far = Killed { acknowledged: None, asked: String::new() };
+        let mut said = Said { lines: BufReader::new(out).lines(), far };
+        while !said.reaches(when) {
             if !said.read_one() {
-                let found = format!("found    that it ended while asking {}", said.asked);
+                let found = format!("found    that it ended while asking {}", said.far.asked);
                 return Err(Failure::new(format!(
                     "expected the child to write until it is killed\n    {found}"
                 )));
             }
         }
-        std::thread::sleep(then);
+        std::thread::sleep(when.then);
         child.kill().map_err(|error| failed("cannot be killed", error))?;
         // What it had said before counts.
         while said.read_one() {}
-        Ok(Killed { acknowledged: said.acknowledged, asked: said.asked })
+        Ok(said.far)
     })();
     let ended = end(&mut child).map_err(|error| failed("cannot be waited for", error))?;
     let killed = killed?;
@@ -121,19 +162,23 @@ fn was_killed(ended: ExitStatus) -> bool {
 
 struct Said {
     lines: Lines<BufReader<ChildStdout>>,
-    acknowledged: Option<u64>,
-    asked: String,
+    far: Killed,
 }
 
 impl Said {
+    fn reaches(&self, when: &When) -> bool {
+        let acknowledged = self.far.acknowledged.is_some_and(|nth| nth >= when.acknowledged);
+        acknowledged && (!when.in_commit || self.far.in_commit())
+    }
+
     /// Reads one line. False: there is none.
     fn read_one(&mut self) -> bool {
         let Some(Ok(line)) = self.lines.next() else { return false };
         // A test program says things of its own, and not always with an end of the line.
         let Some((_, said)) = line.split_once(SAYS) else { return true };
         match said.trim().split_once(' ') {
-            Some(("acknowledged", nth)) => self.acknowledged = nth.parse().ok(),
-            Some(_) => said.trim().clone_into(&mut self.asked),
+            Some(("acknowledged", nth)) => self.far.acknowledged = nth.parse().ok(),
+            Some(_) => said.trim().clone_into(&mut self.far.asked),
             None => {}
         }
         true

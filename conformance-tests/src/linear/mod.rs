@@ -11,6 +11,8 @@ mod event;
 mod minimal;
 mod project;
 mod search;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use event::{Event, Heard};
 pub(crate) use minimal::Counterexample;

@@ -65,7 +65,7 @@ use crate::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 /// - **One row decides.** All that a write decides on lies on the one session row. The write locks that
 ///   row first and checks fence, version and status there, after any wait (INV-22).
 /// - **Many sessions.** No method is atomic over several sessions. What `claim_due` and `purge` do to each is a
-///   write of its own, all at some time during the call and in no order that is promised; a list shows each session
+///   write of its own, all at some time during the call and in no order that is promised; a list shows each row
 ///   as it was at one instant, and not all at the same. A fork is made of its source as that was at one instant of
 ///   the call, and becomes visible at a later one: whoever removes the source in between removes no fork, and the
 ///   fork stays.
