@@ -10,6 +10,7 @@ mod report;
 mod scene;
 mod sessions;
 mod stats;
+mod stores;
 mod streams;
 mod timed;
 
@@ -21,7 +22,7 @@ use clap::{Parser, ValueEnum};
 /// What went wrong, in one line.
 pub(crate) type Failed = Box<dyn std::error::Error + Send + Sync>;
 
-/// Measures what a step costs, on SQLite with a sync for each transaction.
+/// Measures what a step costs on SQLite, with a sync for each transaction, and what a commit costs on each store.
 #[derive(Parser)]
 #[command(name = "holdover-benchmarks", version)]
 struct Arguments {
@@ -42,6 +43,8 @@ enum What {
     Streams,
     /// Many sessions at once.
     Sessions,
+    /// Commits of each store beside bare inserts: SQLite, and each server whose URL is given.
+    Stores,
     /// All of it.
     All,
 }
@@ -60,6 +63,15 @@ struct Settings {
     /// How many sessions run at once.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,8,32,128")]
     sessions: Vec<usize>,
+    /// A Postgres whose commits are measured too, in a schema of its own.
+    #[arg(long, value_name = "URL", env = "HOLDOVER_POSTGRES_URL", hide_env_values = true)]
+    postgres: Option<String>,
+    /// A Redis whose commits are measured too, in a namespace of its own.
+    #[arg(long, value_name = "URL", env = "HOLDOVER_REDIS_URL", hide_env_values = true)]
+    redis: Option<String>,
+    /// The same of a Redis Cluster.
+    #[arg(long, value_name = "URL", env = "HOLDOVER_REDIS_CLUSTER_URL", hide_env_values = true)]
+    redis_cluster: Option<String>,
 }
 
 #[tokio::main]
@@ -83,7 +95,8 @@ async fn run(arguments: Arguments) -> Result<(), Failed> {
     let growth = if asked(What::Growth) { Some(growth::measure(settings).await?) } else { None };
     let streamed = if asked(What::Streams) { streams::measure(settings).await? } else { Vec::new() };
     let together = if asked(What::Sessions) { sessions::measure(settings).await? } else { Vec::new() };
-    let text = report::write(&command(), &facts, growth.as_ref(), &streamed, &together);
+    let stores = if asked(What::Stores) { stores::measure(settings).await? } else { Vec::new() };
+    let text = report::write(&command(), &facts, growth.as_ref(), &streamed, &together, &stores);
     tell(&text);
     if let Some(file) = &arguments.report {
         std::fs::write(file, &text).map_err(|error| format!("{}: {error}", file.display()))?;
@@ -91,9 +104,10 @@ async fn run(arguments: Arguments) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The command that was given.
+/// The command that was given, without the addresses of servers: they may hold a password.
 fn command() -> String {
-    let given = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
+    let shown = |given: String| if given.contains("://") { "URL".to_owned() } else { given };
+    let given = std::env::args().skip(1).map(shown).collect::<Vec<_>>().join(" ");
     let profile = if cfg!(debug_assertions) { "" } else { " --release" };
     format!("cargo run{profile} -p holdover-benchmarks -- {given}")
 }

@@ -6,6 +6,7 @@ use crate::growth::Growth;
 use crate::machine::Facts;
 use crate::scene::WORDS_APART;
 use crate::sessions::Together;
+use crate::stores::{self, Measured};
 use crate::streams::Streamed;
 
 /// The whole report.
@@ -15,6 +16,7 @@ pub(crate) fn write(
     growth: Option<&Growth>,
     streamed: &[Streamed],
     together: &[Together],
+    stores: &[Measured],
 ) -> String {
     let mut text = String::from("# Benchmarks\n\n");
     let now = humantime::format_rfc3339_seconds(std::time::SystemTime::now());
@@ -39,6 +41,9 @@ pub(crate) fn write(
     }
     if !together.is_empty() {
         many_sessions(&mut text, together);
+    }
+    if !stores.is_empty() {
+        stores::write(&mut text, stores);
     }
     text
 }
@@ -160,11 +165,11 @@ fn many_sessions(text: &mut String, together: &[Together]) {
     }
 }
 
-fn table(text: &mut String, head: &str) {
+pub(crate) fn table(text: &mut String, head: &str) {
     line(text, format_args!("{head}"));
 }
 
-fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
+pub(crate) fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
     // Writing into a string does not fail.
     let _ = writeln!(text, "{line}");
 }

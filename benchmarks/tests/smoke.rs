@@ -4,6 +4,8 @@
 
 use std::process::Command;
 
+use holdover_launcher::Launcher;
+
 #[test]
 fn all_of_it_runs_and_is_reported() {
     let folder = tempfile::tempdir().unwrap();
@@ -31,6 +33,30 @@ fn all_of_it_runs_and_is_reported() {
     ] {
         assert!(report.to_lowercase().contains(&part.to_lowercase()), "{part}: {report}");
     }
+}
+
+#[test]
+fn every_store_is_measured_beside_its_server() {
+    let servers = Launcher::new().unwrap();
+    let (postgres, redis) = (servers.postgres(&[]).unwrap(), servers.redis(&[]).unwrap());
+    let cluster = servers.redis_cluster().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_holdover-benchmarks"))
+        .args(["stores", "--sessions", "2", "--repetitions", "1"])
+        .args(["--postgres", &postgres.url(), "--redis", &redis.url(), "--redis-cluster", &cluster.url()])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert!(!report.contains("NaN") && !report.contains("inf"), "something was not measured: {report}");
+    let rows: Vec<&str> = report.lines().filter(|line| line.contains(" | 2 | ")).collect();
+    assert_eq!(rows.len(), 4, "{report}");
+    for (row, store) in rows.iter().zip(["SQLite", "Postgres", "Redis", "Redis"]) {
+        assert!(row.contains(store), "{row}");
+    }
+    for setting in ["synchronous_commit on", "appendfsync always"] {
+        assert!(report.contains(setting), "{setting}: {report}");
+    }
+    assert!(report.contains("--postgres URL") && !report.contains("127.0.0.1"), "{report}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use holdover_core::store::{OutcomeKind, StoreError};
 use holdover_runtime_local::RuntimeError;
 
 use crate::print::{instant, one_line};
+use crate::store::StoreUrl;
 
 /// The exit codes. They say how the session stands, whichever command was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +91,7 @@ impl Failure {
     }
 
     /// The same, with the store named where only `store` is.
-    pub(crate) fn on_store(self, url: &str) -> Self {
+    pub(crate) fn on_store(self, url: &StoreUrl) -> Self {
         match self.line.strip_prefix("store: ") {
             Some(rest) => Self { line: format!("store {url}: {rest}"), ..self },
             None => self,
@@ -122,6 +123,10 @@ impl From<RuntimeError> for Failure {
                 key.id,
                 pending.parts().map_or_else(|| pending.to_string(), |(_, call)| call.to_string()),
             )),
+            RuntimeError::EffectsRefused { agent, tool, backend, .. } => Self::failed(format!(
+                "store: {backend}: commits do not survive a killed process, as tool {tool} of agent {agent} needs; \
+                 holdover doctor says why"
+            )),
             RuntimeError::Gone { key } => Self::failed(format!(
                 "session {}: the cursor is of another session, or of one of this name that was deleted",
                 key.id
@@ -129,7 +134,6 @@ impl From<RuntimeError> for Failure {
             RuntimeError::KeyConflict { .. }
             | RuntimeError::OtherAgent { .. }
             | RuntimeError::AgentUnknown { .. }
-            | RuntimeError::EffectsRefused { .. }
             | RuntimeError::OtherAnswer { .. }
             | RuntimeError::AlreadyAnswered { .. }
             | RuntimeError::NotPending { .. }

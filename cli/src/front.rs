@@ -6,9 +6,8 @@ use holdover_core::event::Event;
 use holdover_core::ids::{CallId, MessageSeq, SessionId, SessionKey, StepNumber, TenantId, ToolName};
 use holdover_core::message::Message;
 use holdover_core::model::TokenUsage;
-use holdover_core::store::{MessageRange, Session, StateStore};
+use holdover_core::store::{MessageRange, Session};
 use holdover_runtime_local::{Provisional, RunObserver, Runtime, RuntimeOptions};
-use holdover_store_sqlite::SqliteStore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::agent_file::{absolute_script, current_folder};
@@ -16,14 +15,14 @@ use crate::args::{Common, Drive};
 use crate::exit::Failure;
 use crate::print::Out;
 use crate::source::StoredAgents;
-use crate::store::{self, IfMissing};
+use crate::store::{IfMissing, OpenStore};
 
 /// What every command works with.
 pub(crate) struct Front {
     /// What was said for every command.
     pub(crate) common: Common,
     /// Where sessions are kept.
-    pub(crate) store: SqliteStore,
+    pub(crate) store: OpenStore,
     /// What drives them.
     pub(crate) runtime: Runtime,
     /// Where their agents come from.
@@ -66,10 +65,9 @@ impl Front {
                 agents.model = Some(absolute_script(model.clone(), &folder));
             }
         }
-        let store = store::open(&common.store, if_missing).await?;
+        let store = OpenStore::open(&common.store, if_missing).await?;
         let out = Out::new(common);
-        let shared: Arc<dyn StateStore> = Arc::new(store.clone());
-        let runtime = Runtime::new(shared, Arc::new(agents.clone()), options);
+        let runtime = Runtime::new(store.shared(), Arc::new(agents.clone()), options);
         Ok(Self { common: common.clone(), store, runtime, agents, out, live: None })
     }
 

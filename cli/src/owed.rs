@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use holdover_core::ids::{CallId, PendingId, SessionId, SessionKey};
 use holdover_core::machine::{OwedKind, Suspension};
 use holdover_core::message::PendingBody;
-use holdover_core::store::{PageRequest, PendingCall, PendingKind, PendingQuery, StateStore};
+use holdover_core::store::{PageRequest, PendingCall, PendingKind, PendingQuery};
 use holdover_core::time::Timestamp;
 
 use crate::exit::Failure;
 use crate::front::Front;
+use crate::store::VARIABLE;
 
 /// The name by which other programs know this one.
 const PROGRAM: &str = "holdover";
@@ -137,8 +138,10 @@ fn commands(front: &Front, kind: OwedKind, pending: &PendingId) -> Vec<(&'static
 pub(crate) fn command(front: &Front, words: &[&str]) -> Vec<String> {
     let common = &front.common;
     let mut options = Vec::new();
-    if common.store != crate::store::DEFAULT_STORE {
-        options.extend(["--store".to_owned(), common.store.clone()]);
+    // A password is not printed: where the environment names the store, the command finds it there.
+    let in_environment = || std::env::var(VARIABLE).is_ok_and(|url| url == common.store.secret());
+    if !common.store.is_default() && !(common.store.holds_password() && in_environment()) {
+        options.extend(["--store".to_owned(), common.store.to_string()]);
     }
     match common.tenant.as_str() {
         "default" => {}

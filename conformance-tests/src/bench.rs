@@ -18,6 +18,7 @@ use crate::case::Capability;
 use crate::clock::ClockControl;
 use crate::failure::{CaseResult, Failure, want};
 use crate::fixture::{self, fresh_id, id, key, new_session, release_to};
+use crate::proxy::Proxy;
 use crate::record::{History, Recorded};
 use crate::script::Powers;
 use crate::settings::Settings;
@@ -88,6 +89,15 @@ impl Bench {
     pub(crate) async fn peer(&self) -> Handle {
         let number = self.handles.fetch_add(1, Ordering::Relaxed);
         Recorded::new(self.world.peer().await, number, self.history.clone())
+    }
+
+    /// A second handle on the same data, which reaches it through `proxy` alone.
+    pub(crate) async fn peer_through(&self, proxy: &Proxy) -> CaseResult<Handle> {
+        let Some(peer) = self.world.peer_through(proxy).await else {
+            return Err(Failure::not_run("the harness has no peer that goes through a proxy"));
+        };
+        let number = self.handles.fetch_add(1, Ordering::Relaxed);
+        Ok(Recorded::new(peer, number, self.history.clone()))
     }
 
     /// A program that opens the same data, to be killed.

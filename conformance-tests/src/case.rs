@@ -57,18 +57,26 @@ pub enum Capability {
     DueOrder,
     /// The harness can start a program that opens the same data, to be killed.
     ChildProcess,
+    /// The harness can reach the backend through a [`Proxy`](crate::Proxy), to be cut.
+    WireFaults,
 }
 
 impl Capability {
     /// Every capability.
-    pub const ALL: [Self; 5] =
-        [Self::ChangeHints, Self::Forks, Self::Retention, Self::DueOrder, Self::ChildProcess];
+    pub const ALL: [Self; 6] = [
+        Self::ChangeHints,
+        Self::Forks,
+        Self::Retention,
+        Self::DueOrder,
+        Self::ChildProcess,
+        Self::WireFaults,
+    ];
 
-    /// Whether a level can be passed without it. What only the harness can do cannot be left out: nothing
-    /// would show what a store that is never closed has kept.
+    /// Whether a level can be passed without it. A process that is killed cannot be left out: nothing else
+    /// would show what a store that is never closed has kept. A wire can: not every store has one.
     pub(crate) fn is_optional(self) -> bool {
         match self {
-            Self::ChangeHints | Self::Forks | Self::Retention | Self::DueOrder => true,
+            Self::ChangeHints | Self::Forks | Self::Retention | Self::DueOrder | Self::WireFaults => true,
             Self::ChildProcess => false,
         }
     }
@@ -82,6 +90,7 @@ impl fmt::Display for Capability {
             Self::Retention => "retention",
             Self::DueOrder => "due_order",
             Self::ChildProcess => "child_process",
+            Self::WireFaults => "wire_faults",
         })
     }
 }

@@ -32,10 +32,11 @@ mod status;
 mod strain;
 mod suspend;
 mod tenant;
+mod wire;
 
 use crate::case::Case;
 
-const LISTS: [&[Case]; 32] = [
+const LISTS: [&[Case]; 33] = [
     session::CASES,
     status::CASES,
     run::CASES,
@@ -68,6 +69,7 @@ const LISTS: [&[Case]; 32] = [
     crash::CASES,
     kill::CASES,
     prop::CASES,
+    wire::CASES,
 ];
 
 /// Every case of the suite.

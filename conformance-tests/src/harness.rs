@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::ClockControl;
 use crate::gap::Gap;
+use crate::proxy::Proxy;
 
 /// How the suite gets at a store. One harness serves one case at a time, in the tokio runtime of that case;
 /// several harnesses are at work at once.
@@ -66,6 +67,13 @@ pub trait StoreHarness: Send + Sync + 'static {
     /// [`serve_child`](crate::serve_child) with the store. Cases kill it. None: they are skipped.
     fn child(&self, of: &Instance<Self::Store>) -> Option<Command> {
         let _ = of;
+        None
+    }
+
+    /// A peer that reaches its backend through `proxy` alone: [`Proxy::to`] gives the address that it is told in
+    /// place of the backend's. Cases cut it. None: there is no wire, which is a gap in `wire_faults`.
+    async fn peer_through(&self, of: &Instance<Self::Store>, proxy: &Proxy) -> Option<Self::Store> {
+        let _ = (of, proxy);
         None
     }
 

@@ -22,6 +22,7 @@ mod ops;
 mod parts;
 mod pause;
 mod poll;
+mod proxy;
 mod random;
 mod reader;
 mod record;
@@ -38,6 +39,7 @@ mod status;
 mod suite;
 mod sweep;
 mod world;
+mod wrapped;
 
 pub use case::{Capability, Case, Kind, Level};
 pub use cases::all;
@@ -46,6 +48,7 @@ pub use clock::{ClockControl, TestClock, VirtualClock};
 pub use gap::{Claim, Gap};
 pub use harness::{Instance, StoreHarness, StoreInfo};
 pub use latency::OperationReport;
+pub use proxy::Proxy;
 pub use report::{CaseFailure, CaseReport, LevelReport, Report, SUITE_VERSION, Verdict};
 #[doc(hidden)]
 pub use runner::check_claims;
@@ -53,3 +56,4 @@ pub use runner::{TestPlace, check, run};
 pub use settings::Settings;
 pub use status::Status;
 pub use suite::{Progress, Suite};
+pub use wrapped::Wrapped;

@@ -74,6 +74,7 @@ macro_rules! __each_conformance_case {
                 core subset_keeps_remainder_staged,
                 core clears_suspension_in_same_commit,
                 durable lost_ack_then_retry_is_exactly_once,
+                wire_faults answer_cut_then_retry_is_exactly_once,
                 distributed concurrent_stage_during_promote_not_lost,
                 distributed stale_lease_cannot_promote,
             }
@@ -368,6 +369,10 @@ macro_rules! __each_conformance_case {
                 core cancel_sweep_every_mutating_op,
                 child_process sigkill_acked_is_durable,
                 child_process sigkill_never_partial_commit,
+                wire_faults cut_request_sweep,
+                wire_faults lost_ack_sweep_exactly_once,
+                wire_faults killed_connection_surfaces_unavailable_or_retries,
+                wire_faults ambiguous_commit_reported_as_ambiguous,
             }
             prop {
                 core sequential_model_equivalence,

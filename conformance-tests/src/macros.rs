@@ -47,12 +47,13 @@ macro_rules! __conformance_claim {
     (retention) => {};
     (due_order) => {};
     (child_process) => {};
+    (wire_faults) => {};
     ($other:ident) => {
         compile_error!(concat!(
             "there is no claim `",
             stringify!($other),
             "`: a store claims core, durable, distributed, change_hints, forks, retention, due_order, \
-             child_process"
+             child_process, wire_faults"
         ));
     };
 }
@@ -93,6 +94,9 @@ macro_rules! __conformance_test {
     (child_process [child_process $($rest:ident)*] $($test:tt)*) => {
         $crate::__conformance_test! { @run $($test)* }
     };
+    (wire_faults [wire_faults $($rest:ident)*] $($test:tt)*) => {
+        $crate::__conformance_test! { @run $($test)* }
+    };
     ($claim:ident [$other:ident $($rest:ident)*] $($test:tt)*) => {
         $crate::__conformance_test! { $claim [$($rest)*] $($test)* }
     };
@@ -119,6 +123,9 @@ macro_rules! __conformance_test {
     };
     (child_process [] $($test:tt)*) => {
         $crate::__conformance_test! { @ignore "child_process is not claimed", $($test)* }
+    };
+    (wire_faults [] $($test:tt)*) => {
+        $crate::__conformance_test! { @ignore "wire_faults is not claimed", $($test)* }
     };
     (@run $harness:expr, $category:ident $name:ident) => {
         #[test]

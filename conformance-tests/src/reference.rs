@@ -52,6 +52,10 @@ impl StoreHarness for MemoryHarness {
 
     fn gaps(&self) -> Vec<Gap> {
         let reason = "it keeps nothing beyond its process";
-        vec![Gap::level(Level::Durable, reason), Gap::capability(Capability::ChildProcess, reason)]
+        vec![
+            Gap::level(Level::Durable, reason),
+            Gap::capability(Capability::ChildProcess, reason),
+            Gap::capability(Capability::WireFaults, "it has no wire"),
+        ]
     }
 }

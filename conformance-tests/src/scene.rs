@@ -9,7 +9,7 @@ use holdover_core::ids::{
 };
 use holdover_core::store::{
     ClaimDue, ClaimOne, Commit, Deletion, NewFork, NewSession, OutcomeKind, Queues, Remove, RetentionRule,
-    SessionStatus, Staging, StatusCas,
+    Retry, SessionStatus, Staging, StatusCas, StoreErrorKind,
 };
 use holdover_core::time::Timestamp;
 use uuid::Uuid;
@@ -23,7 +23,7 @@ use crate::fixture::{
 use crate::model::Model;
 use crate::ops::{Op, Stage};
 use crate::parts;
-use crate::script::Request;
+use crate::script::{Answer, Request};
 use crate::shown::without_instants;
 use crate::snapshot::snapshot;
 
@@ -171,6 +171,19 @@ impl Scene {
         let ends = parts::ends(model, requests, &[self.target(), self.forked()]).into_iter();
         ends.map(|(answers, model)| (answers.map(|answer| self.text(&answer)), self.snapshot_of(&model)))
             .collect()
+    }
+
+    /// Asks a store once, or walks as far as it goes; its answer as text without instants, or what it was
+    /// refused with.
+    pub(crate) async fn try_ask(
+        &self,
+        store: &Handle,
+        request: &Request,
+    ) -> CaseResult<Result<String, (StoreErrorKind, Retry)>> {
+        Ok(match request.ask(store).await? {
+            Answer::Refused(kind, retry) => Err((kind, retry)),
+            answer => Ok(self.text(&answer)),
+        })
     }
 
     /// Asks the model; its answer as text without instants.

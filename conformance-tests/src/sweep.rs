@@ -8,17 +8,28 @@ use crate::snapshot::{PAGES_MAX, endless};
 
 /// The whole walk of a rule: what it removed, and in how many steps. Fails if a step deals with more than
 /// its limit.
-pub(crate) async fn swept(store: &Handle, mut rule: RetentionRule) -> CaseResult<(PurgeReport, usize)> {
+pub(crate) async fn swept(store: &Handle, rule: RetentionRule) -> CaseResult<(PurgeReport, usize)> {
+    Ok(try_swept(store, rule).await??)
+}
+
+/// The same, as far as the store answers.
+pub(crate) async fn try_swept(
+    store: &Handle,
+    mut rule: RetentionRule,
+) -> CaseResult<Result<(PurgeReport, usize), StoreError>> {
     let mut all = PurgeReport::default();
     for steps in 1..=PAGES_MAX {
-        let step = store.purge(&rule).await?;
+        let step = match store.purge(&rule).await {
+            Ok(step) => step,
+            Err(error) => return Ok(Err(error)),
+        };
         let most = u64::from(rule.limit.get());
         ensure!(step.sessions <= most, "expected at most {most} sessions\n    found {step:?}");
         all.sessions += step.sessions;
         all.checkpoints += step.checkpoints;
         rule.after = step.next;
         if rule.after.is_none() {
-            return Ok((all, steps));
+            return Ok(Ok((all, steps)));
         }
     }
     Err(endless())

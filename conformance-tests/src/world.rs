@@ -10,6 +10,7 @@ use holdover_core::store::StateStore;
 use crate::case::Capability;
 use crate::gap::Claim;
 use crate::harness::{Instance, StoreHarness};
+use crate::proxy::Proxy;
 
 /// How long the harness may take to end with one instance, however long a case may take.
 const DISPOSE_TIME_MAX: Duration = Duration::from_secs(30);
@@ -22,6 +23,7 @@ pub(crate) trait World: Send + Sync {
     fn peers_max(&self) -> usize;
     fn claims(&self, capability: Capability) -> bool;
     fn child(&self) -> Option<Command>;
+    async fn peer_through(&self, proxy: &Proxy) -> Option<Arc<dyn StateStore>>;
     async fn fresh(&self) -> Box<dyn World>;
     async fn reopen(self: Box<Self>) -> Box<dyn World>;
 }
@@ -103,6 +105,11 @@ impl<H: StoreHarness> World for HarnessWorld<H> {
 
     fn child(&self) -> Option<Command> {
         self.worlds.harness.child(&self.instance)
+    }
+
+    async fn peer_through(&self, proxy: &Proxy) -> Option<Arc<dyn StateStore>> {
+        let peer = self.worlds.harness.peer_through(&self.instance, proxy).await?;
+        Some(Arc::new(peer))
     }
 
     async fn fresh(&self) -> Box<dyn World> {

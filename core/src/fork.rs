@@ -108,18 +108,7 @@ pub fn plan(
     }
     fork.tell(&Event::History { rows: history }).map_err(fail)?;
     let payload = Payload::json(&machine).map_err(|error| fail(error.into()))?;
-    let status = match &machine.state {
-        AgentState::Done { ending, .. } => ending.status(),
-        AgentState::Idle
-        | AgentState::Provisioning { .. }
-        | AgentState::Thinking { .. }
-        | AgentState::Streaming { .. }
-        | AgentState::Executing { .. }
-        | AgentState::Confirming { .. }
-        | AgentState::Steering { .. }
-        | AgentState::BackingOff { .. }
-        | AgentState::TearingDown { .. } => SessionStatus::Idle,
-    };
+    let status = machine.state.status_at_rest();
     let state = NewState { format: STATE_FORMAT, payload };
     Ok(ForkPlan { status, state, messages: fork.messages, events: fork.events })
 }

@@ -1,8 +1,9 @@
-//! How the conformance suite gets at this store. Behind the feature `conformance`.
+//! How the conformance suite gets at this store. Behind the feature `conformance`, its server behind `test-server`.
 #![allow(clippy::expect_used, reason = "a harness that cannot have its backend panics")]
 
 mod clock;
 mod schemas;
+#[cfg(feature = "test-server")]
 mod server;
 
 use std::fmt;
@@ -11,13 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use holdover_conformance_tests::{ClockControl, Instance, StoreHarness, StoreInfo};
-use holdover_core::store::StateStore;
+use holdover_conformance_tests::{ClockControl, Instance, Proxy, StoreHarness, StoreInfo};
+use holdover_core::store::{StateStore, StoreError};
 
 use crate::options::PostgresOptions;
 use crate::store::PostgresStore;
 use clock::RowClock;
 use schemas::Admin;
+#[cfg(feature = "test-server")]
 pub use server::Server;
 
 /// Limits that a test reaches quickly, and large enough for every case.
@@ -80,18 +82,46 @@ impl PostgresHarness {
     pub async fn serve_child(place: &str) {
         let (url, schema) = place.split_once(' ').expect("a URL and a schema");
         let harness = Self::on(url);
-        let store = harness.open_as(schema, &child_name(schema)).await;
+        let store = harness.open_as(&harness.options(), schema, &child_name(schema)).await;
         holdover_conformance_tests::serve_child(store).await;
     }
 
-    async fn open(&self, schema: &str) -> PostgresStore {
-        self.open_as(schema, "holdover").await
+    /// Whether stores can be made there: makes one, and removes it with all that this process made.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::open`], and those of [`remove_all`](Self::remove_all).
+    pub async fn try_out(url: &str) -> Result<(), StoreError> {
+        let schema = Admin::new(url).name();
+        let options = PostgresOptions::from_url(url)?.schema(&schema)?.connections_max(CONNECTIONS_MAX);
+        let tried = PostgresStore::open(options).await;
+        if let Ok(store) = &tried {
+            store.close().await;
+        }
+        tried?;
+        Self::remove_all(url).await
     }
 
-    async fn open_as(&self, schema: &str, application: &str) -> PostgresStore {
-        let options = PostgresOptions::from_url(&self.url).and_then(|options| options.schema(schema));
-        let options = options
-            .expect("a database")
+    /// Removes all that the harnesses of this process have made in the database. None of them may be at work.
+    ///
+    /// # Errors
+    /// Of operation `remove_all`: what could not be removed stays.
+    pub async fn remove_all(url: &str) -> Result<(), StoreError> {
+        schemas::remove_all(url).await
+    }
+
+    fn options(&self) -> PostgresOptions {
+        PostgresOptions::from_url(&self.url).expect("a database")
+    }
+
+    async fn open(&self, schema: &str) -> PostgresStore {
+        self.open_as(&self.options(), schema, "holdover").await
+    }
+
+    async fn open_as(&self, at: &PostgresOptions, schema: &str, application: &str) -> PostgresStore {
+        let options = at
+            .clone()
+            .schema(schema)
+            .expect("a name")
             .application(application)
             .connections_max(CONNECTIONS_MAX)
             .wait_max(std::time::Duration::from_secs(60))
@@ -116,6 +146,10 @@ impl Place {
         for peer in over {
             peer.close().await;
         }
+    }
+
+    fn keep(&self, peer: &PostgresStore) {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner).push(peer.clone());
     }
 }
 
@@ -150,7 +184,7 @@ impl StoreHarness for PostgresHarness {
             self.admin.outlast(&child_name(&place.schema)).await;
         }
         let peer = self.open(&place.schema).await;
-        place.peers.lock().unwrap_or_else(PoisonError::into_inner).push(peer.clone());
+        place.keep(&peer);
         peer
     }
 
@@ -185,6 +219,15 @@ impl StoreHarness for PostgresHarness {
         let place = of.guard::<Place>().expect("its place");
         place.child.store(true, Ordering::Relaxed);
         self.child.as_ref().map(|program| program(&format!("{} {}", self.url, place.schema)))
+    }
+
+    async fn peer_through(&self, of: &Instance<PostgresStore>, proxy: &Proxy) -> Option<PostgresStore> {
+        let place = of.guard::<Place>().expect("its place");
+        let direct = self.options();
+        let address = proxy.to((direct.connect.get_host(), direct.connect.get_port())).await;
+        let peer = self.open_as(&direct.at(address), &place.schema, "holdover").await;
+        place.keep(&peer);
+        Some(peer)
     }
 }
 

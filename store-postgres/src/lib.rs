@@ -24,10 +24,12 @@ mod migration;
 mod open;
 mod options;
 mod read;
+mod rights;
 mod rows;
 mod settings;
 mod sql;
 mod store;
+mod url;
 mod write;
 
 pub use options::PostgresOptions;

@@ -41,6 +41,11 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// Whether there is no store.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.version == 0
+    }
+
     /// Whether there is nothing to do.
     pub(crate) fn is_current(&self) -> bool {
         self.version == STEPS.len() && self.functions == Some(functions::digest())
@@ -50,7 +55,7 @@ impl Found {
 impl std::fmt::Display for Found {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.version {
-            0 => write!(f, "there are no sessions yet"),
+            0 => write!(f, "there is no store yet"),
             version if version == STEPS.len() => write!(f, "the functions are another version's"),
             version => write!(f, "it has version {version}, the newest is {}", STEPS.len()),
         }

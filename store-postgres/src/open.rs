@@ -5,31 +5,38 @@ use std::sync::Arc;
 use holdover_core::store::{Capabilities, Retry, StoreError, StoreErrorKind};
 use log::LevelFilter;
 use sqlx::postgres::{PgPool, PgPoolOptions};
-use sqlx::{AssertSqlSafe, Connection};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::call::Caller;
 use crate::error::Fault;
 use crate::hints::{self, Hints};
 use crate::migration;
-use crate::options::PostgresOptions;
+use crate::options::{Opening, PostgresOptions};
 use crate::settings::Settings;
-use crate::sql::Statements;
+use crate::sql::{Schema, Statements};
 
 /// A connection that has been idle for so long is asked whether it is still there before it is used.
 const IDLE_TRUSTED: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// How long is asked for the reason.
+const REASON_MAX: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// What an open store has.
 pub(crate) struct Opened {
     pub(crate) caller: Caller,
     pub(crate) capabilities: Capabilities,
     pub(crate) hints: Hints,
+    pub(crate) schema: Schema,
 }
 
 pub(crate) async fn open(options: &PostgresOptions) -> Result<Opened, StoreError> {
     let listener = u32::from(options.listens());
     let pool = pool(options, options.connections_max - listener);
     let failed = |error: sqlx::Error| migration::failed(Fault::from(error), options);
-    let mut conn = pool.acquire().await.map_err(failed)?;
+    let mut conn = match pool.acquire().await {
+        Ok(conn) => conn,
+        Err(error) => return Err(failed(reason(options).await.unwrap_or(error))),
+    };
     // Behind a pooler a statement outside a transaction may be another client's.
     let mut look = conn.begin_with(AssertSqlSafe(options.begin())).await.map_err(failed)?;
     let settings = Settings::read(&mut look).await.map_err(|fault| migration::failed(fault, options))?;
@@ -37,8 +44,13 @@ pub(crate) async fn open(options: &PostgresOptions) -> Result<Opened, StoreError
     let found = migration::inspect(&mut look, options).await?;
     look.rollback().await.map_err(failed)?;
     if !found.is_current() {
-        if options.as_it_is {
-            let detail = format!("{}: {found}, and nothing was to be changed", options.place());
+        let refused = match options.opening {
+            Opening::Makes => None,
+            Opening::Updates => found.is_nothing().then_some("none was to be made"),
+            Opening::Looks => Some("nothing was to be changed"),
+        };
+        if let Some(why) = refused {
+            let detail = format!("{}: {found}, and {why}", options.place());
             return Err(StoreError::new(StoreErrorKind::Unavailable, "open", detail).retry(Retry::Never));
         }
         migration::migrate(&mut conn, options).await?;
@@ -53,7 +65,17 @@ pub(crate) async fn open(options: &PostgresOptions) -> Result<Opened, StoreError
         begin: options.transaction_pooler.then(|| options.begin().into()),
         statement_timeout: options.statement_timeout,
     };
-    Ok(Opened { caller, capabilities: settings.capabilities(options), hints })
+    let capabilities = settings.capabilities(options);
+    Ok(Opened { caller, capabilities, hints, schema: options.schema.clone() })
+}
+
+/// Why no connection can be made. The pool tries again and again, and keeps no reason.
+async fn reason(options: &PostgresOptions) -> Option<sqlx::Error> {
+    let options = options.connect_options();
+    match tokio::time::timeout(REASON_MAX, PgConnection::connect_with(&options)).await {
+        Ok(Err(error)) => Some(error),
+        Ok(Ok(_)) | Err(_) => None,
+    }
 }
 
 /// Opens connections when they are needed.

@@ -10,8 +10,20 @@ use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
 
 use crate::sql::Schema;
+use crate::url::Parts;
 
 const MIB: usize = 1024 * 1024;
+
+/// What opening may do to the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// Whatever is missing is made.
+    Makes,
+    /// What is there is brought up to date; where nothing is, nothing is made.
+    Updates,
+    /// Nothing.
+    Looks,
+}
 
 /// Where the database is and how it is used.
 #[derive(Clone)]
@@ -26,7 +38,7 @@ pub struct PostgresOptions {
     pub(crate) commit_bytes_max: usize,
     pub(crate) change_hints: bool,
     pub(crate) transaction_pooler: bool,
-    pub(crate) as_it_is: bool,
+    pub(crate) opening: Opening,
     pub(crate) application: String,
 }
 
@@ -47,19 +59,20 @@ impl PostgresOptions {
     /// The schema in which everything lies, unless another is named.
     pub const SCHEMA: &str = "holdover";
 
-    /// The database that `url` names: `postgres://user:password@host:port/database`, with the parameters that
-    /// Postgres itself knows.
+    /// The database that `url` names: `postgres://user:password@host:port/database?schema=name`, with the
+    /// parameters that Postgres itself knows. Without `schema` everything lies in [`Self::SCHEMA`]; what the URL
+    /// leaves out is taken from where Postgres's own clients take it: `PGPASSWORD`, `~/.pgpass` and so on.
     ///
     /// # Errors
-    /// What is no such URL. The error does not repeat it: it may hold a password.
+    /// What is no such URL, a parameter that is not known, a schema that [`schema`](Self::schema) refuses. The
+    /// error does not repeat the URL: it may hold a password.
     pub fn from_url(url: &str) -> Result<Self, StoreError> {
         let known = url.starts_with("postgres://") || url.starts_with("postgresql://");
-        let connect = PgConnectOptions::from_str(url).ok().filter(|_| known);
-        let connect = connect
-            .ok_or_else(|| StoreError::invalid("open", "a Postgres URL is postgres://user@host/database"))?;
+        let wrong = || StoreError::invalid("open", "a Postgres URL is postgres://user@host/database");
+        let parts = if known { Parts::of(url)? } else { return Err(wrong()) };
         Ok(Self {
-            connect,
-            schema: Schema::default(),
+            connect: PgConnectOptions::from_str(&parts.url).map_err(|_| wrong())?,
+            schema: parts.schema.as_deref().map_or_else(|| Ok(Schema::default()), Schema::new)?,
             connections_max: Self::CONNECTIONS_MAX,
             wait_max: Self::WAIT_MAX,
             statement_timeout: Self::STATEMENT_TIMEOUT,
@@ -68,7 +81,7 @@ impl PostgresOptions {
             commit_bytes_max: Self::COMMIT_BYTES_MAX,
             change_hints: true,
             transaction_pooler: false,
-            as_it_is: false,
+            opening: Opening::Makes,
             application: "holdover".to_owned(),
         })
     }
@@ -157,7 +170,22 @@ impl PostgresOptions {
     /// changed.
     #[must_use]
     pub fn as_it_is(mut self) -> Self {
-        self.as_it_is = true;
+        self.opening = Opening::Looks;
+        self
+    }
+
+    /// Opens only a schema that holds a store. One of an earlier version is brought up to date; where there is
+    /// none, nothing is made.
+    #[must_use]
+    pub fn must_exist(mut self) -> Self {
+        self.opening = Opening::Updates;
+        self
+    }
+
+    /// The same database at another address.
+    #[cfg(feature = "conformance")]
+    pub(crate) fn at(mut self, address: std::net::SocketAddr) -> Self {
+        self.connect = self.connect.host(&address.ip().to_string()).port(address.port());
         self
     }
 
@@ -218,7 +246,7 @@ impl fmt::Debug for PostgresOptions {
             .field("commit_bytes_max", &self.commit_bytes_max)
             .field("change_hints", &self.change_hints)
             .field("transaction_pooler", &self.transaction_pooler)
-            .field("as_it_is", &self.as_it_is)
+            .field("opening", &self.opening)
             .field("application", &self.application)
             .finish_non_exhaustive()
     }
@@ -230,12 +258,15 @@ mod tests {
 
     #[test]
     fn a_url_that_is_refused_is_not_repeated() {
-        for bad in ["", "sqlite:a", "mysql://u:secret@h/d", "postgres//u:secret@h/d"] {
+        let bad_schema = "postgres://u:secret@h/d?schema=pg_x";
+        for bad in ["", "sqlite:a", "mysql://u:secret@h/d", "postgres//u:secret@h/d", bad_schema] {
             let error = PostgresOptions::from_url(bad).expect_err("no Postgres URL").to_string();
             assert!(!error.contains("secret"), "{error}");
         }
         let options = PostgresOptions::from_url("postgres://u:secret@h:7/d").expect("a URL");
         assert_eq!(options.place(), "h:7/d schema holdover");
+        let named = PostgresOptions::from_url("postgres://u@h:7/d?schema=other").expect("a URL");
+        assert_eq!(named.place(), "h:7/d schema other");
         assert!(!format!("{options:?}").contains("secret"));
     }
 }

@@ -89,7 +89,6 @@ impl Settings {
         let backend = format!("Postgres {}", self.get("server_version"));
         let commit_survives = self.commit_survives();
         let own = [
-            ("schema", options.schema.to_string()),
             ("connections_max", options.connections_max.to_string()),
             ("change_hints", options.change_hints.to_string()),
             ("transaction_pooler", options.transaction_pooler.to_string()),

@@ -26,7 +26,7 @@ use crate::{read, write};
 /// they were made. Every call runs to its end, whether or not anybody waits for its answer.
 #[derive(Clone)]
 pub struct PostgresStore {
-    opened: Arc<Opened>,
+    pub(crate) opened: Arc<Opened>,
 }
 
 impl PostgresStore {

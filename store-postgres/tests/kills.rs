@@ -16,7 +16,7 @@ use holdover_launcher::Launcher;
 use holdover_store_postgres::PostgresStore;
 use support::{commit, key, options, running};
 
-/// How often the server is killed, unless `HOLDOVER_POSTGRES_KILLS` says it.
+/// How often the server is killed, unless `HOLDOVER_SERVER_KILLS` says otherwise.
 const KILLS: u64 = 8;
 const WRITERS: usize = 4;
 
@@ -81,7 +81,7 @@ async fn what_was_acknowledged_outlives_the_server_and_nothing_is_half_there() {
             Arc::clone(&stop),
         )));
     }
-    let kills = std::env::var("HOLDOVER_POSTGRES_KILLS").ok().and_then(|kills| kills.parse().ok());
+    let kills = std::env::var("HOLDOVER_SERVER_KILLS").ok().and_then(|kills| kills.parse().ok());
     for _ in 0..kills.unwrap_or(KILLS) {
         // Under load: every writer has gone on since it came back.
         let before: Vec<u64> = counts.iter().map(|count| count.load(Ordering::SeqCst)).collect();

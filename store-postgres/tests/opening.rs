@@ -108,6 +108,64 @@ async fn as_it_is_nothing_is_made_or_changed() {
 }
 
 #[tokio::test]
+async fn who_needs_a_store_makes_none() {
+    let url = Server::shared().url();
+    let options = options(url);
+    let schema = schema_of(&options);
+    let there = async || {
+        let mut conn = PgConnection::connect(url).await.unwrap();
+        let query = sqlx::query_scalar("SELECT to_regnamespace($1) IS NOT NULL").bind(&schema);
+        query.fetch_one(&mut conn).await.unwrap()
+    };
+    for refused in [options.clone().must_exist(), options.clone().as_it_is()] {
+        let error = PostgresStore::open(refused).await.err().unwrap();
+        assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Never), "{error}");
+        assert!(error.to_string().contains("there is no store yet"), "{error}");
+        assert!(!there().await);
+    }
+    PostgresStore::open(options.clone()).await.unwrap().close().await;
+    sql(url, &format!("UPDATE {schema}.mark SET functions = ''")).await;
+    let store = PostgresStore::open(options.must_exist()).await.unwrap();
+    running(&store, "s").await;
+    store.close().await;
+}
+
+#[tokio::test]
+async fn the_url_may_name_the_schema() {
+    let url = Server::shared().url();
+    let schema = schema_of(&options(url));
+    let store = PostgresStore::open_url(&format!("{url}?schema={schema}")).await.unwrap();
+    running(&store, "s").await;
+    store.close().await;
+    let named = PostgresOptions::from_url(url).unwrap().schema(&schema).unwrap().as_it_is();
+    let store = PostgresStore::open(named).await.unwrap();
+    assert!(store.load_session(&key("s")).await.unwrap().is_some());
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_user_who_may_only_read_is_told_so() {
+    let url = Server::shared().url();
+    let options = options(url);
+    let schema = schema_of(&options);
+    let store = PostgresStore::open(options.clone()).await.unwrap();
+    assert_eq!(store.unwritable().await.unwrap(), None);
+    let reader = format!("reader_{schema}");
+    sql(url, &format!("CREATE USER {reader}; GRANT USAGE ON SCHEMA {schema} TO {reader}")).await;
+    sql(url, &format!("GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {reader}")).await;
+    let as_reader = url.replace("holdover@", &format!("{reader}@"));
+    let read = PostgresOptions::from_url(&as_reader).unwrap().schema(&schema).unwrap().as_it_is();
+    let read = PostgresStore::open(read).await.unwrap();
+    let why = read.unwritable().await.unwrap().unwrap();
+    assert!(why.contains(&format!("table {schema}.")) && why.contains(&reader), "{why}");
+    sql(url, &format!("GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {reader}")).await;
+    assert_eq!(read.unwritable().await.unwrap(), None);
+    for store in [read, store] {
+        store.close().await;
+    }
+}
+
+#[tokio::test]
 async fn a_killed_migration_leaves_nothing() {
     let url = Server::shared().url();
     let options = options(url).application("to be killed");

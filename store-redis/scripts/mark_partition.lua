@@ -3,7 +3,6 @@
 local incarnation, what = ARGV[1], ARGV[2]
 
 local found = redis.call('GET', KEYS[1])
-if what == 'look' then return found or '' end
 if not found or what == 'replace' then
   redis.call('SET', KEYS[1], incarnation)
   return incarnation

@@ -4,18 +4,21 @@
 use std::fmt;
 use std::process::Command;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::future::join_all;
-use holdover_conformance_tests::{ClockControl, Instance, StoreHarness, StoreInfo, TestClock};
-use holdover_core::store::StateStore;
+use futures::future::{join_all, try_join_all};
+use holdover_conformance_tests::{
+    Capability, ClockControl, Gap, Instance, Proxy, StoreHarness, StoreInfo, TestClock,
+};
+use holdover_core::store::{StateStore, StoreError};
 use holdover_core::time::Timestamp;
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
 use crate::args::Args;
+use crate::error::{Call, Fault};
 use crate::keys::Keys;
 use crate::options::RedisOptions;
 use crate::script::{ClockSource, Script};
@@ -32,6 +35,9 @@ const PARTITIONS: u16 = 4;
 /// An instant like any other, in 2027.
 const START_MS: i64 = 1_800_000_000_000;
 
+/// The port of a server whose URL names none.
+const PORT: u16 = 6379;
+
 /// Moves the clock of a partition.
 const SET_CLOCK: &str = "redis.call('SET', KEYS[1], ARGV[1]) return 'set'";
 
@@ -44,6 +50,33 @@ repeat
   for _, key in ipairs(step[2]) do redis.call('UNLINK', key) end
 until cursor == '0'
 return 'clear'";
+
+/// The namespaces of this process that have not been emptied, each with the URL where it lies.
+static LEFT: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
+
+fn left() -> MutexGuard<'static, Vec<(String, String)>> {
+    LEFT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A namespace that there is not yet.
+fn new_namespace(url: &str) -> String {
+    let namespace = format!("case:{}", Uuid::new_v4().simple());
+    left().push((url.to_owned(), namespace.clone()));
+    namespace
+}
+
+/// Removes every key of a namespace.
+async fn clear(wire: &Wire, namespace: &str) -> Result<(), Fault> {
+    let (script, keys) = (Script::plain(CLEAR), Keys::new(namespace, PARTITIONS));
+    let tags = keys.partitions().map(|partition| keys.tag(partition)).chain([format!("{{{namespace}}}")]);
+    let cleared = tags.map(|tag| {
+        let (script, args) = (&script, Args::default().text(format!("{tag}:*")));
+        async move { wire.run(script, &[&format!("{tag}:meta")], &args).await }
+    });
+    try_join_all(cleared).await?;
+    left().retain(|(_, known)| known != namespace);
+    Ok(())
+}
 
 /// Each store is a namespace of its own on one server or cluster, emptied when it is disposed of. All of them share
 /// one clock, which lies in a key of each partition and stands still until it is advanced.
@@ -88,6 +121,37 @@ impl RedisHarness {
         self
     }
 
+    /// Whether stores can be made there: makes one, and removes it with all that this process left.
+    ///
+    /// # Errors
+    /// As [`RedisStore::open`], and those of [`remove_all`](Self::remove_all).
+    pub async fn try_out(url: &str) -> Result<(), StoreError> {
+        // A URL that is wrong is found out before a namespace is noted.
+        let options = RedisOptions::from_url(url)?.partitions(PARTITIONS);
+        drop(RedisStore::open(options.namespace(new_namespace(url))?).await?);
+        Self::remove_all(url).await
+    }
+
+    /// Removes all that the harnesses of this process have left on the server or cluster. None of them may be at
+    /// work.
+    ///
+    /// # Errors
+    /// Of operation `remove_all`: what could not be removed stays.
+    pub async fn remove_all(url: &str) -> Result<(), StoreError> {
+        let here: Vec<String> =
+            left().iter().filter(|(at, _)| at == url).map(|(_, namespace)| namespace.clone()).collect();
+        if here.is_empty() {
+            return Ok(());
+        }
+        let failed = |fault: Fault| fault.of(Call::Write, "remove_all", None);
+        let options = RedisOptions::from_url(url)?;
+        let wire = Wire::connect(&options).await.map_err(|error| failed(error.into()))?;
+        for namespace in here {
+            clear(&wire, &namespace).await.map_err(failed)?;
+        }
+        Ok(())
+    }
+
     /// Opens the namespace as the stores of this harness and writes until it is killed.
     pub async fn serve_child(url: &str, namespace: &str) {
         holdover_conformance_tests::serve_child(open(url, namespace).await).await;
@@ -96,6 +160,22 @@ impl RedisHarness {
 
 async fn open(url: &str, namespace: &str) -> RedisStore {
     RedisStore::open(options(url, namespace)).await.expect("the store opens")
+}
+
+fn is_cluster(url: &str) -> bool {
+    url.starts_with("redis+cluster:")
+}
+
+/// The same server by way of a proxy. None: a cluster.
+async fn through(url: &str, proxy: &Proxy) -> Option<String> {
+    if is_cluster(url) {
+        return None;
+    }
+    let mut url = redis::parse_redis_url(url).expect("a URL of Redis");
+    let address = proxy.to((url.host_str().expect("a host"), url.port().unwrap_or(PORT))).await;
+    url.set_ip_host(address.ip()).expect("a host can be named");
+    url.set_port(Some(address.port())).expect("a port can be named");
+    Some(url.to_string())
 }
 
 fn options(url: &str, namespace: &str) -> RedisOptions {
@@ -117,24 +197,19 @@ impl KeyClock {
         self.wire.get_or_init(connect).await
     }
 
-    /// Runs a script on the key `name` of each partition of a namespace.
-    async fn in_each(&self, script: &Script, namespace: &str, name: &str, arg: impl Fn(&str) -> String) {
-        let wire = self.wire().await;
-        let keys = Keys::new(namespace, PARTITIONS);
-        let runs = keys.partitions().map(|partition| {
-            let tag = keys.tag(partition);
-            let args = Args::default().text(arg(&tag));
-            async move { wire.run(script, &[&format!("{tag}:{name}")], &args).await.expect("the script runs") }
-        });
-        join_all(runs).await;
-    }
-
+    /// Sets the clock of each partition of a namespace.
     async fn set(&self, namespace: &str) {
-        let now = self.now_ms.load(Ordering::SeqCst).to_string();
-        self.in_each(&Script::plain(SET_CLOCK), namespace, "clock", |_| now.clone()).await;
+        let (wire, script) = (self.wire().await, Script::plain(SET_CLOCK));
+        let args = Args::default().text(self.now_ms.load(Ordering::SeqCst).to_string());
+        let keys = Keys::new(namespace, PARTITIONS);
+        let set = keys.partitions().map(|partition| {
+            let (clock, script, args) = (format!("{}:clock", keys.tag(partition)), &script, &args);
+            async move { wire.run(script, &[&clock], args).await.expect("the script runs") }
+        });
+        join_all(set).await;
     }
 
-    fn namespaces(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+    fn namespaces(&self) -> MutexGuard<'_, Vec<String>> {
         self.namespaces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -164,7 +239,7 @@ impl StoreHarness for RedisHarness {
     }
 
     async fn fresh(&self) -> Instance<RedisStore> {
-        let namespace = format!("case:{}", Uuid::new_v4().simple());
+        let namespace = new_namespace(&self.url);
         self.clock.namespaces().push(namespace.clone());
         self.clock.set(&namespace).await;
         Instance::guarded(open(&self.url, &namespace).await, Namespace(namespace))
@@ -190,15 +265,7 @@ impl StoreHarness for RedisHarness {
         drop(store);
         let namespace = namespace.expect("its namespace").0;
         self.clock.namespaces().retain(|other| *other != namespace);
-        let clear = Script::plain(CLEAR);
-        self.clock.in_each(&clear, &namespace, "clock", |tag| format!("{tag}:*")).await;
-        let args = Args::default().text(format!("{{{namespace}}}:*"));
-        self.clock
-            .wire()
-            .await
-            .run(&clear, &[&Keys::meta(&namespace)], &args)
-            .await
-            .expect("the script runs");
+        clear(self.clock.wire().await, &namespace).await.expect("the script runs");
     }
 
     fn clock(&self) -> ClockControl {
@@ -208,6 +275,18 @@ impl StoreHarness for RedisHarness {
     fn child(&self, of: &Instance<RedisStore>) -> Option<Command> {
         let namespace = &of.guard::<Namespace>().expect("its namespace").0;
         self.child.as_ref().map(|program| program(&self.url, namespace))
+    }
+
+    async fn peer_through(&self, of: &Instance<RedisStore>, proxy: &Proxy) -> Option<RedisStore> {
+        let namespace = &of.guard::<Namespace>().expect("its namespace").0;
+        let url = through(&self.url, proxy).await?;
+        Some(open(&url, namespace).await)
+    }
+
+    fn gaps(&self) -> Vec<Gap> {
+        let reason = "a cluster tells its clients the addresses of its nodes itself";
+        let gap = || Gap::capability(Capability::WireFaults, reason);
+        if is_cluster(&self.url) { vec![gap()] } else { Vec::new() }
     }
 }
 

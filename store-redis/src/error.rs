@@ -23,6 +23,8 @@ pub(crate) enum Fault {
     Newer(String),
     /// What was acknowledged is not there any more.
     WentBack(String),
+    /// There is no store, or none that is whole, and it was not to be made.
+    Absent(String),
 }
 
 /// What is known about the call that failed.
@@ -34,13 +36,15 @@ pub(crate) enum Call {
     Write,
 }
 
+/// What the server said, without what it adds of where in a script it stood.
+pub(crate) fn said(error: &RedisError) -> String {
+    let detail = error.detail().unwrap_or_default();
+    detail.split(" script: ").next().unwrap_or_default().to_owned()
+}
+
 impl From<RedisError> for Fault {
     fn from(error: RedisError) -> Self {
-        let detail = || {
-            let detail = error.detail().unwrap_or_default();
-            // What the server adds says where in the script it stood.
-            detail.split(" script: ").next().unwrap_or_default().to_owned()
-        };
+        let detail = || said(&error);
         match error.code() {
             Some("CORRUPT" | "WRONGTYPE") => Self::Corrupt(detail()),
             Some("WENTBACK") => Self::WentBack(detail()),
@@ -57,7 +61,7 @@ impl Fault {
             Self::Redis(error) => of_redis(error, call, operation),
             Self::Corrupt(detail) => StoreError::new(StoreErrorKind::Corrupt, operation, detail),
             Self::Invalid(detail) => StoreError::invalid(operation, detail),
-            Self::Settings(detail) => {
+            Self::Settings(detail) | Self::Absent(detail) => {
                 StoreError::new(StoreErrorKind::Unavailable, operation, detail).retry(Retry::Never)
             }
             Self::Newer(detail) => StoreError::new(StoreErrorKind::Newer, operation, detail),

@@ -48,6 +48,11 @@ impl Keys {
         format!("{}:store", self.tag(partition))
     }
 
+    /// A key that no store ever makes.
+    pub(crate) fn unused(&self, partition: u16) -> String {
+        format!("{}:unused", self.tag(partition))
+    }
+
     /// The row of a session. The length of the tenant keeps one tenant's ids from reading as another's.
     pub(crate) fn row(&self, key: &SessionKey) -> String {
         let tag = self.tag(self.partition_of(key));

@@ -51,6 +51,7 @@ mod place;
 mod read;
 mod rebuild;
 mod reply;
+mod rights;
 mod script;
 mod settings;
 mod state_store;

@@ -7,9 +7,9 @@ use uuid::Uuid;
 use crate::args::Args;
 use crate::error::Fault;
 use crate::keys::Keys;
-use crate::options::RedisOptions;
+use crate::options::{Opening, RedisOptions};
 use crate::reply::Reply;
-use crate::script::{FOUND, MARK};
+use crate::script::{FOUND, LOOK, LOOK_AT, MARK, Script};
 use crate::settings;
 use crate::wire::Wire;
 
@@ -33,32 +33,87 @@ struct Founded {
     whole: bool,
 }
 
-/// Connects, checks the settings, and makes the store if it is not there. Safe when many do so at once.
+/// Connects, checks the settings, and makes the store if it is not there and may be made. Safe when many do so at
+/// once.
 pub(crate) async fn open(options: &RedisOptions) -> Result<Opened, Fault> {
     let wire = Wire::connect(options).await?;
     let capabilities = settings::read(&wire, options).await?;
-    let fresh = Uuid::new_v4().simple().to_string();
-    let mut founded = found(&wire, options, &fresh, "make").await?;
-    let keys = Keys::new(&options.namespace, founded.partitions);
-    if founded.whole && !is_whole(&wire, &keys, &founded.incarnation).await? {
-        if !options.accept_loss {
-            let detail = "partitions have lost their data; open with accept_loss to go on without it";
-            return Err(Fault::WentBack(detail.into()));
+    let there = look(&wire, options).await?;
+    let founded = match options.opening {
+        Opening::Makes => make(&wire, options, there).await?,
+        Opening::Updates => {
+            let there =
+                there.ok_or_else(|| absent(options, "there is no store yet, and none was to be made"));
+            make(&wire, options, Some(there?)).await?
         }
-        founded = found(&wire, options, &fresh, "renew").await?;
-        mark(&wire, &keys, &founded.incarnation, "replace").await?;
-        founded = found(&wire, options, &founded.incarnation, "whole").await?;
-    } else if !founded.whole {
-        mark(&wire, &keys, &founded.incarnation, "make").await?;
-        founded = found(&wire, options, &founded.incarnation, "whole").await?;
-    }
+        Opening::Looks => as_it_is(&wire, options, there).await?,
+    };
+    let keys = Keys::new(&options.namespace, founded.partitions);
     Ok(Opened { wire, keys, incarnation: founded.incarnation, capabilities })
+}
+
+fn absent(options: &RedisOptions, why: &str) -> Fault {
+    Fault::Absent(format!("namespace {}: {why}", options.namespace))
+}
+
+fn went_back() -> Fault {
+    Fault::WentBack("partitions have lost their data; open with accept_loss to go on without it".into())
+}
+
+/// The store that is there, whole.
+async fn as_it_is(wire: &Wire, options: &RedisOptions, there: Option<Founded>) -> Result<Founded, Fault> {
+    match there {
+        None => Err(absent(options, "there is no store yet, and nothing was to be changed")),
+        Some(founded) if !founded.whole => {
+            Err(absent(options, "the store is not wholly made, and nothing was to be changed"))
+        }
+        Some(founded) => {
+            let keys = Keys::new(&options.namespace, founded.partitions);
+            let whole = is_whole(wire, &keys, &founded.incarnation).await?;
+            if whole { Ok(founded) } else { Err(went_back()) }
+        }
+    }
+}
+
+/// Makes the store, or what is missing of it.
+async fn make(wire: &Wire, options: &RedisOptions, there: Option<Founded>) -> Result<Founded, Fault> {
+    let fresh = Uuid::new_v4().simple().to_string();
+    let founded = match there {
+        Some(founded) => founded,
+        None => found(wire, options, &fresh, "make").await?,
+    };
+    let keys = Keys::new(&options.namespace, founded.partitions);
+    if !founded.whole {
+        mark(wire, &keys, &founded.incarnation, "make").await?;
+        return found(wire, options, &founded.incarnation, "whole").await;
+    }
+    if is_whole(wire, &keys, &founded.incarnation).await? {
+        return Ok(founded);
+    }
+    if !options.accept_loss {
+        return Err(went_back());
+    }
+    let founded = found(wire, options, &fresh, "renew").await?;
+    mark(wire, &keys, &founded.incarnation, "replace").await?;
+    found(wire, options, &founded.incarnation, "whole").await
+}
+
+/// What is fixed of the store, if there is one.
+async fn look(wire: &Wire, options: &RedisOptions) -> Result<Option<Founded>, Fault> {
+    let answer = wire.run(&LOOK, &[&Keys::meta(&options.namespace)], &Args::default()).await?;
+    match answer {
+        redis::Value::Array(fields) if fields.first() == Some(&redis::Value::Nil) => Ok(None),
+        answer => Ok(Some(read(answer, options)?)),
+    }
 }
 
 async fn found(wire: &Wire, options: &RedisOptions, incarnation: &str, what: &str) -> Result<Founded, Fault> {
     let partitions = options.partitions.unwrap_or(RedisOptions::PARTITIONS);
     let args = Args::default().number(FORMAT).number(partitions).text(incarnation).text(what);
-    let answer = wire.run(&FOUND, &[&Keys::meta(&options.namespace)], &args).await?;
+    read(wire.run(&FOUND, &[&Keys::meta(&options.namespace)], &args).await?, options)
+}
+
+fn read(answer: redis::Value, options: &RedisOptions) -> Result<Founded, Fault> {
     let mut fields = Reply::new(answer)?;
     let format = fields.number()?;
     if format > FORMAT {
@@ -76,16 +131,22 @@ async fn found(wire: &Wire, options: &RedisOptions, incarnation: &str, what: &st
 
 /// Whether every partition carries the mark of this store.
 pub(crate) async fn is_whole(wire: &Wire, keys: &Keys, incarnation: &str) -> Result<bool, Fault> {
-    Ok(mark(wire, keys, incarnation, "look").await?.iter().all(|found| found == incarnation))
+    let marks = in_each(wire, keys, &LOOK_AT, &Args::default()).await?;
+    Ok(marks.iter().all(|found| found == incarnation))
 }
 
 async fn mark(wire: &Wire, keys: &Keys, incarnation: &str, what: &str) -> Result<Vec<String>, Fault> {
-    let args = Args::default().text(incarnation).text(what);
-    let marked = keys.partitions().map(|partition| mark_one(wire, keys.store(partition), &args));
-    try_join_all(marked).await
+    in_each(wire, keys, &MARK, &Args::default().text(incarnation).text(what)).await
 }
 
-async fn mark_one(wire: &Wire, key: String, args: &Args) -> Result<String, Fault> {
-    let answer = wire.run(&MARK, &[&key], args).await?;
-    Reply::new(redis::Value::Array(vec![answer]))?.text()
+/// What a script on the mark of each partition answers.
+async fn in_each(wire: &Wire, keys: &Keys, script: &Script, args: &Args) -> Result<Vec<String>, Fault> {
+    let asked = keys.partitions().map(|partition| {
+        let key = keys.store(partition);
+        async move {
+            let answer = wire.run(script, &[&key], args).await?;
+            Reply::new(redis::Value::Array(vec![answer]))?.text()
+        }
+    });
+    try_join_all(asked).await
 }

@@ -10,6 +10,17 @@ use crate::script::ClockSource;
 
 const MIB: usize = 1024 * 1024;
 
+/// What opening may do to the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// Whatever is missing is made.
+    Makes,
+    /// Where there is no store, none is made.
+    Updates,
+    /// Nothing is changed.
+    Looks,
+}
+
 /// Where the server is and how it is used.
 #[derive(Clone)]
 pub struct RedisOptions {
@@ -23,6 +34,7 @@ pub struct RedisOptions {
     pub(crate) commit_bytes_max: usize,
     pub(crate) change_hints: bool,
     pub(crate) accept_loss: bool,
+    pub(crate) opening: Opening,
     pub(crate) clock: ClockSource,
 }
 
@@ -41,11 +53,17 @@ impl RedisOptions {
     pub const COMMIT_BYTES_MAX: usize = 64 * MIB;
 
     /// The server named by `redis://[user:password@]host[:port][/db]`, or the cluster of which
-    /// `redis+cluster://[user:password@]host:port[,host:port …]` names some nodes.
+    /// `redis+cluster://[user:password@]host:port[,host:port …]` names some nodes; after it `?namespace=name`, left
+    /// out: [`Self::NAMESPACE`].
     ///
     /// # Errors
-    /// Another scheme, or a URL that Redis does not know.
+    /// Another scheme, a URL that Redis does not know, a parameter that is not known, a namespace that
+    /// [`namespace`](Self::namespace) refuses. The error does not repeat the URL: it may hold a password.
     pub fn from_url(url: &str) -> Result<Self, StoreError> {
+        let (url, named) = match url.split_once('?') {
+            Some((url, query)) => (url, namespace_in(query)?),
+            None => (url, None),
+        };
         let (nodes, cluster) = match url.split_once("://") {
             Some(("redis", _)) => (vec![url.to_owned()], false),
             Some(("redis+cluster", rest)) => (cluster_nodes(rest), true),
@@ -58,7 +76,7 @@ impl RedisOptions {
             redis::parse_redis_url(node)
                 .ok_or_else(|| StoreError::invalid("open", "the Redis URL names no server"))?;
         }
-        Ok(Self {
+        let options = Self {
             nodes,
             cluster,
             namespace: Self::NAMESPACE.to_owned(),
@@ -69,8 +87,13 @@ impl RedisOptions {
             commit_bytes_max: Self::COMMIT_BYTES_MAX,
             change_hints: true,
             accept_loss: false,
+            opening: Opening::Makes,
             clock: ClockSource::Server,
-        })
+        };
+        match named {
+            Some(namespace) => options.namespace(namespace),
+            None => Ok(options),
+        }
     }
 
     /// Sets what every key begins with: several stores may share a server.
@@ -139,11 +162,41 @@ impl RedisOptions {
         self
     }
 
+    /// Opens only a store that is there and whole, to look at it: nothing is made, nothing changed.
+    #[must_use]
+    pub fn as_it_is(mut self) -> Self {
+        self.opening = Opening::Looks;
+        self
+    }
+
+    /// Opens only a store that is there: where there is none, none is made.
+    #[must_use]
+    pub fn must_exist(mut self) -> Self {
+        self.opening = Opening::Updates;
+        self
+    }
+
     #[cfg(feature = "conformance")]
     pub(crate) fn clock(mut self, clock: ClockSource) -> Self {
         self.clock = clock;
         self
     }
+}
+
+/// What the parameters of a URL say: of the namespace, or nothing. What is misspelt is not passed over.
+fn namespace_in(query: &str) -> Result<Option<String>, StoreError> {
+    let mut namespace = None;
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        namespace = match pair.split_once('=') {
+            Some(("namespace", name)) => Some(name.to_owned()),
+            // Without the name: it may be a part of a password that holds a question mark.
+            Some(_) | None => {
+                let detail = "the Redis URL has an unknown parameter: only namespace is known";
+                return Err(StoreError::invalid("open", detail));
+            }
+        };
+    }
+    Ok(namespace)
 }
 
 fn cluster_nodes(rest: &str) -> Vec<String> {
@@ -167,6 +220,7 @@ impl fmt::Debug for RedisOptions {
             .field("commit_bytes_max", &self.commit_bytes_max)
             .field("change_hints", &self.change_hints)
             .field("accept_loss", &self.accept_loss)
+            .field("opening", &self.opening)
             .finish_non_exhaustive()
     }
 }
@@ -182,9 +236,21 @@ mod tests {
         assert_eq!(nodes("redis://h:1/2"), Some((false, vec!["redis://h:1/2".into()])));
         let both = vec!["redis://u:p@a:1".into(), "redis://u:p@b:2".into()];
         assert_eq!(nodes("redis+cluster://u:p@a:1,b:2/"), Some((true, both)));
-        for bad in ["h:1", "http://h:1", "rediss://h:1", "redis+cluster://a:b:c"] {
+        assert_eq!(nodes("redis+cluster://a:1/?namespace=n"), Some((true, vec!["redis://a:1".into()])));
+        let misspelt = ["redis://h:1?namespce=n", "redis://h:1?n", "redis://h:1?namespace={n}"];
+        for bad in ["h:1", "http://h:1", "rediss://h:1", "redis+cluster://a:b:c"].into_iter().chain(misspelt)
+        {
             assert_eq!(nodes(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn a_url_may_name_the_namespace() {
+        let namespace = |url: &str| RedisOptions::from_url(url).map(|options| options.namespace).ok();
+        assert_eq!(namespace("redis://h:1"), Some("holdover".into()));
+        assert_eq!(namespace("redis://h:1/2?namespace=team/a"), Some("team/a".into()));
+        let error = RedisOptions::from_url("redis://u:p?secret=x@h:1").unwrap_err().to_string();
+        assert!(!error.contains("secret"), "{error}");
     }
 
     #[test]

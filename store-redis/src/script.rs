@@ -166,6 +166,18 @@ impl Scripts {
     }
 }
 
+/// Reads what is fixed of a store.
+pub(crate) static LOOK: LazyLock<Script> =
+    LazyLock::new(|| Script::new(Does::Reads, &[include_str!("../scripts/look_store.lua")]));
+
+/// Reads the mark of a partition.
+pub(crate) static LOOK_AT: LazyLock<Script> =
+    LazyLock::new(|| Script::new(Does::Reads, &[include_str!("../scripts/look_partition.lua")]));
+
+/// Finds out whether the server would let a script write.
+pub(crate) static TRY_WRITE: LazyLock<Script> =
+    LazyLock::new(|| Script::new(Does::Writes, &[include_str!("../scripts/try_write.lua")]));
+
 /// Makes what is fixed of a store, or reads it.
 pub(crate) static FOUND: LazyLock<Script> =
     LazyLock::new(|| Script::new(Does::Writes, &[include_str!("../scripts/found_store.lua")]));

@@ -17,11 +17,11 @@ use holdover_launcher::Launcher;
 use holdover_store_redis::RedisStore;
 use support::{claimed, cli, options, redis_url, said, saying};
 
-/// How often the server is killed, unless `HOLDOVER_KILLS` says otherwise.
+/// How often the server is killed, unless `HOLDOVER_SERVER_KILLS` says otherwise.
 const KILLS: usize = 10;
 
 fn kills() -> usize {
-    std::env::var("HOLDOVER_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS)
+    std::env::var("HOLDOVER_SERVER_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS)
 }
 
 /// How many sessions commit at once.

@@ -108,3 +108,56 @@ async fn a_store_of_a_newer_version_is_left_alone() {
     let error = RedisStore::open(options).await.err().unwrap();
     assert_eq!(error.kind, StoreErrorKind::Newer);
 }
+
+#[tokio::test]
+async fn who_needs_a_store_makes_none() {
+    for url in [redis_url(), cluster_url()] {
+        let options = options(&url);
+        for refused in [options.clone().must_exist(), options.clone().as_it_is()] {
+            let error = RedisStore::open(refused).await.err().unwrap();
+            assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Never), "{error}");
+            assert!(error.to_string().contains("there is no store yet"), "{error}");
+        }
+        let made = RedisStore::open(options.clone()).await.unwrap();
+        let claim = claimed(&made, "s").await;
+        made.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await.unwrap();
+        for there in [options.clone().must_exist(), options.as_it_is()] {
+            let store = RedisStore::open(there).await.unwrap();
+            assert_eq!(said(&store, &claim.fence.key).await, ["said"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn looking_writes_no_key() {
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.redis(&[]).unwrap();
+    let options = options(&server.url());
+    RedisStore::open(options.clone().as_it_is()).await.err().unwrap();
+    RedisStore::open(options.clone().must_exist()).await.err().unwrap();
+    assert_eq!(cli(&server.url(), &["DBSIZE"]), "0");
+    let store = RedisStore::open(options.clone()).await.unwrap();
+    let claim = claimed(&store, "s").await;
+    // From here on a script that may write is refused, whatever it does.
+    cli(&server.url(), &["CONFIG", "SET", "min-replicas-to-write", "1"]);
+    let looking = RedisStore::open(options.as_it_is()).await.unwrap();
+    assert!(looking.load_session(&claim.fence.key).await.unwrap().is_some());
+    let why = looking.unwritable().await.unwrap().unwrap();
+    assert!(why.contains("NOREPLICAS"), "{why}");
+    cli(&server.url(), &["CONFIG", "SET", "min-replicas-to-write", "0"]);
+    assert_eq!(looking.unwritable().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_user_who_may_only_read_is_told_so() {
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.redis(&[]).unwrap();
+    let options = options(&server.url());
+    drop(RedisStore::open(options.clone()).await.unwrap());
+    cli(&server.url(), &["ACL", "SETUSER", "reader", "on", ">secret", "~*", "&*", "+@all", "-@write"]);
+    let url = server.url().replace("redis://", "redis://reader:secret@");
+    let namespace = format!("{options:?}").split('"').nth(1).unwrap().to_owned();
+    let reader = RedisStore::open_url(&format!("{url}?namespace={namespace}")).await.unwrap();
+    let why = reader.unwritable().await.unwrap().unwrap();
+    assert!(why.contains("can't run this command") && !why.contains("secret"), "{why}");
+}

@@ -7,7 +7,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdover_conformance_tests::{ClockControl, Instance, StoreHarness, StoreInfo, VirtualClock};
+use holdover_conformance_tests::{
+    Capability, ClockControl, Gap, Instance, StoreHarness, StoreInfo, VirtualClock,
+};
 use holdover_core::store::StateStore;
 use tempfile::TempDir;
 
@@ -96,6 +98,10 @@ impl StoreHarness for SqliteHarness {
     fn child(&self, of: &Instance<SqliteStore>) -> Option<Command> {
         let folder = of.guard::<TempDir>().expect("its folder").path();
         self.child.as_ref().map(|program| program(&folder.join(FILE)))
+    }
+
+    fn gaps(&self) -> Vec<Gap> {
+        vec![Gap::capability(Capability::WireFaults, "it opens a file; there is no wire")]
     }
 }
 

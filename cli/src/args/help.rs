@@ -18,6 +18,14 @@ Exit codes:
    1  failed           20  interrupted or aborted
    2  wrong use        130, 143  told to stop at once
 
+Stores:
+  sqlite:PATH                     a file, shared by processes of one machine
+  postgres://USER@HOST/DATABASE   a database, shared by many machines; ?schema=NAME, left out: holdover
+  redis://HOST:PORT/DB            a server, shared by many machines; ?namespace=NAME, left out: holdover
+  redis+cluster://HOST:PORT,…     a cluster, by some of its nodes; ?namespace=NAME
+
+A password in a URL is never printed; printed commands have *** in its place, or no --store at all if HOLDOVER_STORE names it. Command lines are no secret on most machines: put a password into HOLDOVER_STORE, or for Postgres into PGPASSWORD or ~/.pgpass.
+
 With --json each line is one object; the last one of a command that drives a session is {\"session\": …, \"outcome\": {\"kind\": …}}, its outcome null if the session was left where it is, with \"duplicate\": true if its --key was used before. Instants are milliseconds since 1970-01-01T00:00:00Z.
 HOLDOVER_LOG sets what is logged to standard error: error, warn, info, debug, or a tracing filter.
 NO_COLOR turns colours off.";

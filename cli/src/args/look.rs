@@ -111,11 +111,12 @@ pub(crate) struct Events {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Says what the store promises, how many sessions it holds, and which of them are stuck: each with a reason and the commands that help. Changes nothing. Exit code 1 if something is stuck, or if this user cannot write the store.
+Says what the store promises, which settings weaken it, how many sessions it holds, and which of them are stuck: each with a reason and the commands that help. Changes nothing. Exit code 1 if something is stuck, or if this user cannot write the store.
 
 Examples:
   holdover doctor
-  holdover doctor --store sqlite:/var/lib/clerk/sessions.db --patience 10m --json")]
+  holdover doctor --store sqlite:/var/lib/clerk/sessions.db --patience 10m --json
+  holdover doctor --store postgres://clerk@db.internal/clerk?schema=sessions")]
 pub(crate) struct Doctor {
     /// How long something may be overdue before it counts as stuck
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = humantime::parse_duration)]

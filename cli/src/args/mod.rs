@@ -16,7 +16,7 @@ pub(crate) use conformance::{Conformance, Form};
 pub(crate) use drive::{Again, Drive, Run, Send, Work};
 pub(crate) use look::{Completions, Delete, Demo, Doctor, Events, List, Machine, One, Pending, Sessions};
 
-use crate::store::DEFAULT_STORE;
+use crate::store::{DEFAULT_STORE, StoreUrl, VARIABLE};
 
 /// Runs agents whose sessions survive.
 #[derive(Debug, Parser)]
@@ -45,9 +45,9 @@ impl Cli {
 /// What every command takes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Common {
-    /// Where sessions are kept: sqlite:PATH
-    #[arg(long, global = true, value_name = "URL", env = "HOLDOVER_STORE", default_value = DEFAULT_STORE, display_order = 900)]
-    pub(crate) store: String,
+    /// Where sessions are kept: sqlite:PATH, postgres://…, redis://… or redis+cluster://…
+    #[arg(long, global = true, value_name = "URL", env = VARIABLE, hide_env_values = true, default_value = DEFAULT_STORE, display_order = 900)]
+    pub(crate) store: StoreUrl,
     /// Whose sessions
     #[arg(long, global = true, value_name = "NAME", default_value = "default", display_order = 901)]
     pub(crate) tenant: TenantId,

@@ -7,6 +7,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod deaths;
 mod outcome;
 mod people;
 mod scene;
@@ -17,6 +18,7 @@ use std::fmt::Write as _;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use deaths::Deaths;
 use fastrand::Rng;
 use people::People;
 use support::Fixture;
@@ -122,6 +124,7 @@ fn kill_workers(
     report: &mut String,
 ) -> Vec<Hit> {
     let mut rng = Rng::with_seed(round);
+    let deaths = Deaths::of(fixture);
     let mut hits = Vec::new();
     for kill in 0..kills {
         // Mostly one that is at work, sometimes whichever.
@@ -131,6 +134,7 @@ fn kill_workers(
             rng.usize(0..2)
         };
         std::thread::sleep(Duration::from_millis(rng.u64(0..MOMENT_MAX_MS)));
+        deaths.are_few(report);
         let survivor = workers[1 - which].id();
         let dead = std::mem::replace(&mut workers[which], Mortal::start(fixture)).kill();
         let hit = World::read(fixture).hit(dead, survivor);

@@ -25,7 +25,7 @@ cases! {
 /// More awaits than any operation should have.
 const POLLS_MAX: usize = 500;
 /// How long an operation that was given up may go on in the background.
-const SETTLE_MAX: Duration = Duration::from_secs(20);
+pub(super) const SETTLE_MAX: Duration = Duration::from_secs(20);
 
 async fn cancel_sweep_every_mutating_op(t: Bench) -> CaseResult {
     let capabilities = t.store.capabilities();
@@ -96,7 +96,13 @@ async fn drop_at(t: &Bench, peer: &Handle, scene: &Scene, op: Op, polls: usize) 
 
 /// The peer sees all of it or nothing. What was dropped may go on for a while, so a read that spans
 /// its end is taken again.
-async fn settles(peer: &Handle, scene: &Scene, before: &str, after: &str, ended: bool) -> CaseResult {
+pub(super) async fn settles(
+    peer: &Handle,
+    scene: &Scene,
+    before: &str,
+    after: &str,
+    ended: bool,
+) -> CaseResult {
     let deadline = tokio::time::Instant::now() + SETTLE_MAX;
     let mut pauses = Pauses::new();
     loop {

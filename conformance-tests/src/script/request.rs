@@ -15,7 +15,7 @@ use crate::failure::CaseResult;
 use crate::model::Model;
 use crate::reader::up_to;
 use crate::snapshot::{all_checkpoints, all_runs, walk_items, walk_messages, walk_pending, walk_sessions};
-use crate::sweep::{as_many_due, removed};
+use crate::sweep::{as_many_due, try_swept};
 
 /// One call of one method. Lists are walked to their end.
 #[derive(Debug, Clone)]
@@ -169,7 +169,7 @@ impl Request {
             Self::Purge(rule) => match rule.check() {
                 // What has no meaning is refused; the rest is walked to its end.
                 Err(_) => Answer::of(store.purge(&rule).await, Answer::Purge),
-                Ok(_) => Ok(Answer::Purge(removed(store, &rule).await?)),
+                Ok(_) => Answer::of(try_swept(store, rule).await?, |(report, _)| Answer::Purge(report)),
             },
             Self::Load(key) => {
                 Answer::of(store.load_session(&key).await, |session| Answer::Load(session.map(Box::new)))

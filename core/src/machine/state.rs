@@ -162,6 +162,22 @@ impl AgentState {
         }
     }
 
+    /// The status of a session that rests in this state: what its last turn came to, idle if none has ended.
+    pub fn status_at_rest(&self) -> SessionStatus {
+        match self {
+            Self::Done { ending, .. } => ending.status(),
+            Self::Idle
+            | Self::Provisioning { .. }
+            | Self::Thinking { .. }
+            | Self::Streaming { .. }
+            | Self::Executing { .. }
+            | Self::Confirming { .. }
+            | Self::Steering { .. }
+            | Self::BackingOff { .. }
+            | Self::TearingDown { .. } => SessionStatus::Idle,
+        }
+    }
+
     /// The calls of the step that is being executed.
     pub fn batch(&self) -> Option<&Batch> {
         match self {

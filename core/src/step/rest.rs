@@ -71,18 +71,7 @@ impl StepIterator {
     fn come_to_rest(&mut self) {
         self.consume_rest();
         self.mind.draft.interrupt_confirmed = self.mind.interrupt.as_ref().map(|waiting| waiting.id.clone());
-        let status = match &self.mind.machine.state {
-            AgentState::Done { ending, .. } => ending.status(),
-            AgentState::Idle
-            | AgentState::Provisioning { .. }
-            | AgentState::Thinking { .. }
-            | AgentState::Streaming { .. }
-            | AgentState::Executing { .. }
-            | AgentState::Confirming { .. }
-            | AgentState::Steering { .. }
-            | AgentState::BackingOff { .. }
-            | AgentState::TearingDown { .. } => SessionStatus::Idle,
-        };
+        let status = self.mind.machine.state.status_at_rest();
         self.leave_for(RunOutcome::Released, Release::To { status, deadline: None, wake_on: 0 });
     }
 

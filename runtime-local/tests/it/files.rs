@@ -14,10 +14,14 @@ use crate::bench::{agent, asking_for, finish, only_pending, only_result, say, se
 use crate::script::{Say, Script};
 use crate::tools::Fake;
 
-/// A process with this agent, or with none.
+/// A process with this agent, or with none, whose sessions are soon taken over.
 async fn process(folder: &Path, agent: Option<&Arc<Agent>>) -> Runtime {
+    process_holding_for(Duration::from_secs(1), folder, agent).await
+}
+
+async fn process_holding_for(lease: Duration, folder: &Path, agent: Option<&Arc<Agent>>) -> Runtime {
     let store = SqliteStore::open(SqliteOptions::new(folder.join("holdover.db"))).await.unwrap();
-    let options = RuntimeOptions { lease: Duration::from_secs(1), ..RuntimeOptions::default() };
+    let options = RuntimeOptions { lease, ..RuntimeOptions::default() };
     let agents: Agents = agent.into_iter().cloned().collect();
     Runtime::new(Arc::new(store), Arc::new(agents), options)
 }
@@ -77,8 +81,12 @@ async fn two_workers_share_the_work_and_lose_none() {
     for _ in 0..40 {
         started.push(front.start(say(&agent, "go")).await.unwrap().key);
     }
-    let _one = worker(&process(folder.path(), Some(&agent)).await, WorkerOptions::default());
-    let _two = worker(&process(folder.path(), Some(&agent)).await, WorkerOptions::default());
+    // A machine that stalls for longer than the lease would show a takeover, which is not what is tested here.
+    let lease = RuntimeOptions::default().lease;
+    let _one =
+        worker(&process_holding_for(lease, folder.path(), Some(&agent)).await, WorkerOptions::default());
+    let _two =
+        worker(&process_holding_for(lease, folder.path(), Some(&agent)).await, WorkerOptions::default());
     for key in &started {
         assert_eq!(front.wait(key).await.unwrap().kind(), OutcomeKind::Completed);
         assert_eq!(transcript(&front, key).await.len(), 5);

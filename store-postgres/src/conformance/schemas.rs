@@ -4,10 +4,13 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
+use holdover_core::store::StoreError;
 use sqlx::postgres::{PgPool, PgPoolOptions};
-use sqlx::{AssertSqlSafe, Connection, Row};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 use tokio::sync::OnceCell;
+use uuid::Uuid;
 
+use crate::error::Fault;
 use crate::options::PostgresOptions;
 
 /// Where a clock starts: an instant like any other, in 2027.
@@ -46,6 +49,9 @@ const TABLES: [&str; 15] = [
 /// The emptied schemas of each database.
 static FREE: LazyLock<Mutex<HashMap<String, Vec<String>>>> = LazyLock::new(Mutex::default);
 
+/// Tells this process from every other that tests on the same server, on whatever machine.
+static PROCESS: LazyLock<String> = LazyLock::new(|| Uuid::new_v4().simple().to_string());
+
 /// Counts harnesses and schemas of this process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
@@ -57,7 +63,41 @@ pub(super) struct Admin {
 }
 
 fn own_name(what: &str) -> String {
-    format!("holdover_{what}_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+    format!("{}{}", own_prefix(what), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn own_prefix(what: &str) -> String {
+    format!("holdover_{what}_{}_", *PROCESS)
+}
+
+/// Removes every schema and clock that this process made at `url`, one schema a transaction, and what all
+/// processes share once nobody needs it.
+pub(super) async fn remove_all(url: &str) -> Result<(), StoreError> {
+    let options = PostgresOptions::from_url(url)?;
+    {
+        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        free.remove(url);
+    }
+    let removed = async {
+        let mut conn = PgConnection::connect_with(&options.connect_options()).await?;
+        let query = sqlx::query("SELECT nspname::text FROM pg_namespace WHERE starts_with(nspname, $1)");
+        for row in query.bind(own_prefix("test")).fetch_all(&mut conn).await? {
+            let drop = format!("DROP SCHEMA \"{}\" CASCADE", row.try_get::<String, _>(0)?);
+            sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut conn).await?;
+        }
+        let mut transaction = conn.begin().await?;
+        sqlx::raw_sql(ALONE).execute(&mut *transaction).await?;
+        sqlx::raw_sql(CLOCKS).execute(&mut *transaction).await?;
+        let query = sqlx::query("DELETE FROM holdover_clocks.clock WHERE starts_with(harness, $1)");
+        query.bind(own_prefix("harness")).execute(&mut *transaction).await?;
+        let query = sqlx::query("SELECT EXISTS (SELECT FROM holdover_clocks.clock)");
+        if !query.fetch_one(&mut *transaction).await?.try_get::<bool, _>(0)? {
+            sqlx::raw_sql("DROP SCHEMA holdover_clocks CASCADE").execute(&mut *transaction).await?;
+        }
+        transaction.commit().await?;
+        conn.close().await
+    };
+    removed.await.map_err(|error| Fault::from(error).of("remove_all", None, true))
 }
 
 impl Admin {

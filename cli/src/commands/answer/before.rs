@@ -2,7 +2,7 @@
 
 use holdover_core::ids::{InboxSeq, PendingId};
 use holdover_core::message::{ClientAnswer, Decision, Message, ResultStatus};
-use holdover_core::store::{INBOX_PAGE, ItemKind, PendingCall, StateStore};
+use holdover_core::store::{INBOX_PAGE, ItemKind, PendingCall};
 
 use super::Word;
 use super::which::Asked;

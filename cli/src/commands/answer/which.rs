@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use holdover_core::ids::{CallId, Incarnation, PendingId, SessionId};
-use holdover_core::store::{PAGE_ROWS_MAX, PendingCall, PendingKind, Session, SessionQuery, StateStore};
+use holdover_core::store::{PAGE_ROWS_MAX, PendingCall, PendingKind, Session, SessionQuery};
 
 use crate::exit::Failure;
 use crate::front::Front;

@@ -2,12 +2,12 @@
 
 use std::convert::Infallible;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use holdover_conformance_tests::{ClockControl, Gap, Instance, StoreHarness, StoreInfo};
+use holdover_conformance_tests::{ClockControl, Gap, Instance, Progress, Proxy, StoreHarness, StoreInfo};
 use tokio::time::MissedTickBehavior;
 
 use crate::follow::REDRAW_EVERY;
@@ -22,12 +22,21 @@ pub(super) struct Watch {
     made: AtomicUsize,
     running: AtomicUsize,
     stopped: AtomicBool,
+    /// What was told last.
+    told: Mutex<String>,
 }
 
 impl Watch {
     pub(super) fn new() -> Arc<Self> {
-        let (made, running) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Arc::new(Self { began: Instant::now(), made, running, stopped: AtomicBool::new(false) })
+        let (made, running, told) =
+            (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new("begins".to_owned()));
+        Arc::new(Self { began: Instant::now(), made, running, stopped: AtomicBool::new(false), told })
+    }
+
+    /// Notes that a case has ended.
+    pub(super) fn tell(&self, progress: &Progress<'_>) {
+        let line = format!("{} of {} · {}", progress.ended, progress.of, progress.case.id);
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = line;
     }
 
     /// A harness for the next case. Never returns once the suite is stopped: its threads end with the process.
@@ -58,13 +67,14 @@ impl Watch {
     }
 
     /// Draws how far it is, for ever.
-    pub(super) async fn draw(&self, out: &Out, of: usize) -> Infallible {
+    pub(super) async fn draw(&self, out: &Out) -> Infallible {
         let mut redraw = tokio::time::interval(REDRAW_EVERY);
         redraw.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             redraw.tick().await;
-            let (begun, seconds) = (self.begun(), self.began.elapsed().as_secs());
-            out.draw(&[format!("◦ case {begun} of {of} at most · {seconds} s")]);
+            let seconds = self.began.elapsed().as_secs();
+            let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            out.draw(&[format!("◦ {told} · {seconds} s")]);
         }
     }
 }
@@ -101,12 +111,28 @@ impl<H: StoreHarness> StoreHarness for Watched<H> {
         self.harness.reopen(of).await
     }
 
+    async fn dispose(&self, of: Instance<H::Store>) {
+        self.harness.dispose(of).await;
+    }
+
     fn clock(&self) -> ClockControl {
         self.harness.clock()
     }
 
+    fn case_time_max(&self) -> Duration {
+        self.harness.case_time_max()
+    }
+
+    fn peers_max(&self) -> usize {
+        self.harness.peers_max()
+    }
+
     fn child(&self, of: &Instance<H::Store>) -> Option<Command> {
         self.harness.child(of)
+    }
+
+    async fn peer_through(&self, of: &Instance<H::Store>, proxy: &Proxy) -> Option<H::Store> {
+        self.harness.peer_through(of, proxy).await
     }
 
     fn gaps(&self) -> Vec<Gap> {

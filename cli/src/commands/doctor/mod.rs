@@ -2,24 +2,24 @@
 
 mod promises;
 mod stuck;
+mod weak;
 
 use std::collections::BTreeMap;
 
 use holdover_core::ids::SessionKey;
-use holdover_core::store::{
-    Capabilities, PAGE_ROWS_MAX, PageRequest, SessionQuery, SessionStatus, StateStore,
-};
+use holdover_core::store::{Capabilities, PAGE_ROWS_MAX, PageRequest, SessionQuery, SessionStatus};
 use holdover_core::time::Timestamp;
 use serde_json::{Value, json};
 
 use self::promises::{effects, in_words};
 use self::stuck::{Case, Stuck};
+use self::weak::weakened;
 use crate::args::{Common, Doctor};
 use crate::exit::{Exit, Failure};
 use crate::front::Front;
 use crate::owed::{all_pending, command};
 use crate::print::{Out, inline, shell};
-use crate::store::{self, IfMissing};
+use crate::store::{IfMissing, file_of};
 
 /// Examines a store.
 pub(crate) async fn doctor(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
@@ -42,7 +42,7 @@ pub(crate) async fn doctor(common: &Common, args: &Doctor) -> Result<Exit, Failu
             stuck.push((key, found));
         }
     }
-    let unwritable = store::unwritable(&common.store)?;
+    let unwritable = front.store.unwritable(&common.store).await?;
     let capabilities = front.store.capabilities();
     let found = Found { capabilities, unwritable, counts, stuck };
     front.out.object(&as_json(&front, &found));
@@ -69,12 +69,12 @@ impl Found {
 /// What can be said of a store that does not open.
 fn tell_of_closed(common: &Common, failure: &Failure) {
     let out = Out::new(common);
-    let file = store::path_of(&common.store).ok().and_then(|path| std::fs::metadata(path).ok());
+    let file = file_of(&common.store).and_then(|path| std::fs::metadata(path).ok());
     let bytes = file.as_ref().map(std::fs::Metadata::len);
     out.object(&json!({
         "store": common.store, "bytes": bytes, "healthy": false, "error": failure.line,
     }));
-    out.line(format!("store     {}", inline(&common.store)));
+    out.line(format!("store     {}", inline(&common.store.to_string())));
     if let Some(bytes) = bytes {
         out.line(format!("file      {bytes} bytes"));
     }
@@ -148,6 +148,7 @@ fn as_json(front: &Front, found: &Found) -> Value {
         "backend": capabilities.backend,
         "settings": settings,
         "commit_survives": capabilities.commit_survives,
+        "weakened": weakened(capabilities),
         "shared_by": capabilities.shared_by,
         "effects": effects(capabilities),
         "sessions": sessions,
@@ -161,10 +162,13 @@ fn print(front: &Front, found: &Found) {
     let Found { capabilities, unwritable, counts, stuck } = found;
     let out = &front.out;
     let row = |name: &str, value: &str| out.line(format!("{name:<9} {}", inline(value)));
-    row("store", &front.common.store);
+    row("store", &front.common.store.to_string());
     row("backend", &capabilities.backend);
     for (at, promise) in in_words(capabilities).iter().enumerate() {
         row(if at == 0 { "promises" } else { "" }, promise);
+    }
+    for (at, why) in weakened(capabilities).iter().enumerate() {
+        row(if at == 0 { "weakened" } else { "" }, why);
     }
     let settings: Vec<String> =
         capabilities.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();

@@ -6,7 +6,12 @@ use holdover_core::tool::EffectClass;
 /// What the store promises, a sentence each.
 pub(super) fn in_words(capabilities: &Capabilities) -> Vec<String> {
     let survives = match capabilities.commit_survives {
-        CommitSurvives::Nothing => "a commit survives nothing: it lives in this process",
+        CommitSurvives::Nothing => match capabilities.shared_by {
+            SharedBy::Process => "a commit survives nothing: it lives in this process",
+            SharedBy::Machine | SharedBy::Network => {
+                "a commit may be lost at any time: it is acknowledged before it is kept"
+            }
+        },
         CommitSurvives::ProcessKill => {
             "a commit survives the death of its process, but the last ones may be lost in a power cut"
         }

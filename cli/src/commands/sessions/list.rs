@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use holdover_core::store::{Labels, PAGE_ROWS_MAX, PageRequest, SessionQuery, SessionSummary, StateStore};
+use holdover_core::store::{Labels, PAGE_ROWS_MAX, PageRequest, SessionQuery, SessionSummary};
 
 use crate::args::List;
 use crate::exit::Failure;

@@ -7,7 +7,7 @@ mod pending;
 mod runs;
 mod show;
 
-use holdover_core::store::{DeleteOutcome, Deletion, StateStore};
+use holdover_core::store::{DeleteOutcome, Deletion};
 use serde_json::json;
 
 use crate::args::{Common, Delete, One, Sessions};

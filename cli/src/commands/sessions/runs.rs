@@ -1,7 +1,7 @@
 //! `sessions runs`.
 
 use holdover_core::ids::SessionKey;
-use holdover_core::store::{PageRequest, RunRecord, StateStore};
+use holdover_core::store::{PageRequest, RunRecord};
 
 use crate::args::One;
 use crate::exit::Failure;

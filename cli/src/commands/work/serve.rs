@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::pin::pin;
 use std::time::Duration;
 
-use holdover_core::store::{PAGE_ROWS_MAX, SessionQuery, SessionStatus, SessionSummary, StateStore};
+use holdover_core::store::{PAGE_ROWS_MAX, SessionQuery, SessionStatus, SessionSummary};
 use holdover_runtime_local::Worker;
 use tokio_util::sync::CancellationToken;
 

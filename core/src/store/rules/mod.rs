@@ -8,6 +8,7 @@
 //! answers that the write is applied.
 
 mod commit;
+mod creation;
 mod delivery;
 mod delta;
 mod fork;
@@ -15,7 +16,9 @@ mod limits;
 mod ownership;
 mod page;
 mod retention;
+mod staging;
 mod tombstone;
+mod view;
 
 use std::cmp::Ordering;
 

@@ -2,7 +2,8 @@ use super::*;
 use crate::ids::{SessionId, TenantId, WorkerId};
 use crate::payload::Payload;
 use crate::store::{
-    CommitOutcome, DeleteOutcome, Deletion, InboxItem, ItemKind, Labels, Release, TOMBSTONE_STANDS, Wake,
+    CommitOutcome, DeleteOutcome, Deletion, InboxItem, ItemKind, Labels, Release, StageOutcome, StagedResult,
+    Staging, TOMBSTONE_STANDS, Wake,
 };
 use std::time::Duration;
 use uuid::Uuid;
@@ -219,4 +220,24 @@ fn the_first_run_of_a_fork_has_no_parent_whatever_status_it_rests_with() {
         let second = fork.claim(RunId::new("r2").unwrap(), worker(), LEASE, at(60_000));
         assert_eq!(second.parent, Some(Epoch(2)), "{status}");
     }
+}
+
+#[test]
+fn the_first_result_of_a_call_wins_and_is_written_once() {
+    let row = claimed(row(), at(0));
+    let result = |call: &str, text: &str| StagedResult {
+        call: crate::ids::CallId::new(call).unwrap(),
+        payload: Payload::new(text.to_owned()),
+    };
+    let staging = |results: Vec<StagedResult>| Staging { results, starts: vec![] };
+    let there = [result("a", "1")];
+    let asked = staging(vec![result("a", "1"), result("b", "2"), result("b", "2")]);
+    assert_eq!(row.stage(&row.fence(), &asked, &there), Ok(vec![&result("b", "2")]));
+    for other in [result("a", "2"), result("b", "3")] {
+        let conflict = StageOutcome::Conflict { call: other.call.clone() };
+        let asked = staging(vec![result("b", "2"), other]);
+        assert_eq!(row.stage(&row.fence(), &asked, &there), Err(conflict));
+    }
+    let old = Fence { epoch: Epoch(0), ..row.fence() };
+    assert_eq!(row.stage(&old, &asked, &there), Err(StageOutcome::StaleFence));
 }

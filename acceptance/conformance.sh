@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# The conformance suite on every store of this repository: memory, SQLite, Postgres, Redis and Redis Cluster, on
+# servers that are started for it and end with it. Prints a table; ends with 0 only if all passed and the committed
+# reports (docs/conformance) and README.md say the same. With --write it makes these anew instead. Needs node.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+write=
+case "${1-}" in
+    '') ;;
+    --write) write=--write ;;
+    *) echo "usage: acceptance/conformance.sh [--write]" >&2; exit 2 ;;
+esac
+
+built=${CARGO_TARGET_DIR:-target}/debug
+if [ -z "${HOLDOVER_ON_SERVERS-}" ]; then
+    cargo build --quiet -p holdover-cli -p holdover-launcher
+    export HOLDOVER_ON_SERVERS=1
+    exec "$built/holdover-launcher" postgres redis redis-cluster -- "$0" $write
+fi
+
+committed=docs/conformance made=$(mktemp -d) code=0
+trap 'rm -rf "$made"' EXIT
+
+# A report without what differs from run to run and from machine to machine: times, how often something was asked
+# until somebody else was done, and the version of a server.
+steady() {
+    sed -E -e 's/"(milliseconds|calls|p50_us|p99_us)": [0-9]+/"\1": _/; s/ time="[0-9.]+"/ time="_"/' \
+        -e 's/(Postgres|Redis|Redis Cluster) [0-9][^":]*([":])/\1 _\2/; /"(server|redis)_version"/{n;s/".*"/"_"/}' "$1"
+}
+
+test_store() {
+    local name=$1 url=$2 form
+    echo "== $name"
+    "$built/holdover" conformance --store "$url" --report md --out "$made/$name.md" --report json \
+        --out "$made/$name.json" --report junit --out "$made/$name.xml" >"$made/log" 2>&1 || { code=1; cat "$made/log"; }
+    tail -n 1 "$made/log"
+    for form in md json xml; do
+        if [ -n "$write" ]; then
+            cp "$made/$name.$form" "$committed/$name.$form"
+        elif ! diff <(steady "$committed/$name.$form") <(steady "$made/$name.$form"); then
+            echo "$committed/$name.$form is not what comes out today; acceptance/conformance.sh --write makes it anew"
+            code=1
+        fi
+    done
+}
+
+test_store memory memory
+test_store sqlite "sqlite:$made"
+test_store postgres "$HOLDOVER_POSTGRES_URL"
+test_store redis "$HOLDOVER_REDIS_URL"
+test_store redis-cluster "$HOLDOVER_REDIS_CLUSTER_URL"
+
+echo
+node acceptance/conformance/table.mjs print "$made"
+if [ -n "$write" ]; then
+    node acceptance/conformance/table.mjs write "$committed" README.md
+else
+    node acceptance/conformance/table.mjs check "$committed" README.md || code=1
+fi
+exit $code

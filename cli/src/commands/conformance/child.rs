@@ -1,0 +1,37 @@
+//! The process that cases kill: this program, on the data of one of them.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::Command;
+
+use holdover_store_postgres::conformance::PostgresHarness;
+use holdover_store_redis::conformance::RedisHarness;
+use holdover_store_sqlite::conformance::SqliteHarness;
+
+use crate::exit::{Exit, Failure};
+use crate::store::{Kind, StoreUrl, VARIABLE};
+
+/// Names the data that this process is to write into until it is killed.
+const PLACE: &str = "HOLDOVER_CONFORMANCE_CHILD";
+
+/// This program, as a child on `place`. The environment is no other user's to read, as arguments are: they may
+/// hold a password.
+pub(super) fn program(url: &str, place: impl AsRef<OsStr>) -> Command {
+    // A program that cannot be found fails the cases that start it, and says so.
+    let mut command = Command::new(std::env::current_exe().unwrap_or_default());
+    command.arg("conformance").env(VARIABLE, url).env(PLACE, place);
+    command
+}
+
+/// Writes until it is killed, if that is what this process was started for.
+pub(super) async fn serve(url: &StoreUrl) -> Option<Result<Exit, Failure>> {
+    let place = std::env::var_os(PLACE)?;
+    let text = place.to_string_lossy();
+    match url.kind() {
+        Ok(Kind::Sqlite(_)) => SqliteHarness::serve_child(Path::new(&place)).await,
+        Ok(Kind::Postgres) => PostgresHarness::serve_child(&text).await,
+        Ok(Kind::Redis | Kind::RedisCluster) => RedisHarness::serve_child(url.secret(), &text).await,
+        Err(failure) => return Some(Err(failure)),
+    }
+    Some(Ok(Exit::Completed))
+}

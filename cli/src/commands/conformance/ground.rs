@@ -1,0 +1,91 @@
+//! Where the suite tests: data of its own beside that of the user, which is not touched and removed at the end.
+
+use std::future::Future;
+use std::path::Path;
+
+use holdover_conformance_tests::Report;
+use holdover_conformance_tests::reference::MemoryHarness;
+use holdover_core::store::StoreError;
+use holdover_store_postgres::conformance::PostgresHarness;
+use holdover_store_redis::conformance::RedisHarness;
+use holdover_store_sqlite::conformance::SqliteHarness;
+use holdover_store_sqlite::{SqliteOptions, SqliteStore};
+use tempfile::TempDir;
+
+use super::child;
+use super::run::Run;
+use crate::exit::Failure;
+use crate::store::{Kind, StoreUrl, refused};
+use crate::temporary;
+
+/// Runs the suite on the store that `url` names.
+pub(super) async fn test(url: &StoreUrl, run: Run<'_>) -> Result<Report, Failure> {
+    if ["memory", "memory:"].contains(&url.secret()) {
+        return run.on(MemoryHarness::new).await;
+    }
+    let kind =
+        url.kind().map_err(|failure| Failure { line: format!("{}; or memory", failure.line), ..failure })?;
+    match kind {
+        Kind::Sqlite(path) => in_files(url, path, run).await,
+        Kind::Postgres => {
+            let (tried, here) = (PostgresHarness::try_out(url.secret()), url.secret().to_owned());
+            let make = move || {
+                let here = here.clone();
+                PostgresHarness::on(&here).child_program(move |place| child::program(&here, place))
+            };
+            on_server(url, tried, run.on(make), PostgresHarness::remove_all(url.secret())).await
+        }
+        Kind::Redis | Kind::RedisCluster => {
+            let (tried, here) = (RedisHarness::try_out(url.secret()), url.secret().to_owned());
+            let make = move || {
+                RedisHarness::at(&here).child_program(|url, namespace| child::program(url, namespace))
+            };
+            on_server(url, tried, run.on(make), RedisHarness::remove_all(url.secret())).await
+        }
+    }
+}
+
+/// Finds out first, in one line instead of once for each case, whether stores can be made on the server; and
+/// removes what is left, however it ended.
+async fn on_server(
+    url: &StoreUrl,
+    tried: impl Future<Output = Result<(), StoreError>>,
+    run: impl Future<Output = Result<Report, Failure>>,
+    remove: impl Future<Output = Result<(), StoreError>>,
+) -> Result<Report, Failure> {
+    tried.await.map_err(|error| refused(url, &error))?;
+    let ran = run.await;
+    let removed = remove.await.map_err(|error| refused(url, &error));
+    let report = ran?;
+    removed.map(|()| report)
+}
+
+/// In a temporary folder beside the file at `path`, or in the folder there.
+async fn in_files(url: &StoreUrl, path: &Path, run: Run<'_>) -> Result<Report, Failure> {
+    SqliteOptions::from_url(url.secret()).map_err(|error| refused(url, &error))?;
+    let folder = folder_beside(url, path)?;
+    let place = folder.path().to_owned();
+    let tried = SqliteStore::open(SqliteOptions::new(place.join("first.db"))).await;
+    let ran = match tried {
+        Ok(store) => {
+            store.close().await;
+            let program = |file: &Path| child::program("sqlite:.", file);
+            run.on(move || SqliteHarness::in_folder(&place).child_program(program)).await
+        }
+        Err(error) => Err(refused(url, &error)),
+    };
+    let removed = temporary::remove(folder).await;
+    let report = ran?;
+    removed.map_err(|error| Failure::failed(format!("store {url}: {error}")))?;
+    Ok(report)
+}
+
+fn folder_beside(url: &StoreUrl, path: &Path) -> Result<TempDir, Failure> {
+    let folder = match path.parent() {
+        _ if path.is_dir() => path,
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        Some(_) | None => Path::new("."),
+    };
+    let made = tempfile::Builder::new().prefix("holdover-conformance-").tempdir_in(folder);
+    made.map_err(|error| Failure::failed(format!("store {url}: {}: {error}", folder.display())))
+}

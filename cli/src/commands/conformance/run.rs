@@ -1,0 +1,76 @@
+//! One run of the suite, until its end or until told to stop.
+
+use std::sync::Arc;
+
+use holdover_conformance_tests::{Report, StoreHarness, Suite};
+use serde_json::json;
+
+use super::watch::Watch;
+use crate::args::{Common, Conformance};
+use crate::exit::Failure;
+use crate::print::{Out, note};
+use crate::signals::Signals;
+
+/// What a run is asked for.
+pub(super) struct Run<'a> {
+    pub(super) common: &'a Common,
+    pub(super) args: &'a Conformance,
+    /// Whether standard output is a report's.
+    pub(super) output_taken: bool,
+    pub(super) signals: &'a mut Signals,
+}
+
+impl Run<'_> {
+    /// Runs the suite on the harnesses that `make` makes, or until told to stop: then what runs comes to its end,
+    /// unless told again.
+    pub(super) async fn on<H: StoreHarness>(
+        self,
+        make: impl Fn() -> H + Send + Sync + 'static,
+    ) -> Result<Report, Failure> {
+        let watch = Watch::new();
+        let (watched, told) = (Arc::clone(&watch), Arc::clone(&watch));
+        let suite = self.asked(Suite::new(move || watched.harness(&make)));
+        let suite = suite.on_case(move |progress| told.tell(&progress));
+        let out = if self.output_taken { Out::new(self.common) } else { Out::for_people() };
+        let told = tokio::select! {
+            report = suite.run() => return Ok(report),
+            told = self.signals.next() => told,
+            never = watch.draw(&out), if !self.output_taken => match never {},
+        };
+        note("stopping once the cases that run have ended; again stops at once");
+        let told = tokio::select! {
+            () = watch.stop() => told,
+            again = self.signals.next() => again,
+        };
+        let begun = watch.begun();
+        out.object(&json!({ "stopped": true, "begun": begun }));
+        Err(Failure {
+            exit: told.exit(),
+            line: format!("the suite was stopped: {begun} cases had begun, none is judged"),
+        })
+    }
+
+    /// The suite, set as the command line says.
+    fn asked<H: StoreHarness>(&self, suite: Suite<H>) -> Suite<H> {
+        let Self { common, args, .. } = self;
+        let mut suite = suite
+            .seed(args.seed)
+            .command(format!("holdover conformance --store {}", common.store.for_others()));
+        if let Some(level) = args.level {
+            suite = suite.level(level);
+        }
+        if let Some(filter) = &args.filter {
+            suite = suite.filter(filter);
+        }
+        if let Some(scripts) = args.scripts {
+            suite = suite.scripts(scripts);
+        }
+        if let Some(kills) = args.kills {
+            suite = suite.kills(kills);
+        }
+        if let Some(jobs) = args.jobs {
+            suite = suite.jobs(jobs.get());
+        }
+        suite
+    }
+}

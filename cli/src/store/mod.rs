@@ -1,0 +1,161 @@
+//! The store that `--store` names, whichever it is.
+
+mod file;
+mod url;
+
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
+
+use holdover_core::store::{StateStore, StoreError, StoreErrorKind};
+use holdover_store_postgres::{PostgresOptions, PostgresStore};
+use holdover_store_redis::{RedisOptions, RedisStore};
+use holdover_store_sqlite::{SqliteOptions, SqliteStore};
+
+use crate::exit::Failure;
+
+pub(crate) use url::{DEFAULT_STORE, Kind, StoreUrl, VARIABLE};
+
+/// By what name a server's administrator sees this program.
+const APPLICATION: &str = "holdover";
+
+/// What opening may do to the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IfMissing {
+    /// The command puts something into it: it is made.
+    Create,
+    /// The command changes what is in it: where there is none, none is made.
+    Refuse,
+    /// The command looks at what is in it: nothing may be changed, not the schema either.
+    AsItIs,
+}
+
+/// A store that is open. It is used through [`StateStore`], whatever it is.
+pub(crate) enum OpenStore {
+    /// A file.
+    Sqlite(SqliteStore),
+    /// A schema of a database.
+    Postgres(PostgresStore),
+    /// A namespace of a server or a cluster.
+    Redis(RedisStore),
+}
+
+impl OpenStore {
+    /// Opens the store `url`.
+    pub(crate) async fn open(url: &StoreUrl, if_missing: IfMissing) -> Result<Self, Failure> {
+        let wrong = |error: StoreError| Failure::wrong_use(format!("store {url}: {}", why(&error)));
+        let opened = match url.kind()? {
+            Kind::Sqlite(path) => {
+                let options = SqliteOptions::from_url(url.secret()).map_err(wrong)?;
+                let options = of_file(url, options, path, if_missing)?;
+                SqliteStore::open(options).await.map(Self::Sqlite)
+            }
+            Kind::Postgres => {
+                let options =
+                    PostgresOptions::from_url(url.secret()).map_err(wrong)?.application(APPLICATION);
+                let options = match if_missing {
+                    IfMissing::Create => options,
+                    IfMissing::Refuse => options.must_exist(),
+                    IfMissing::AsItIs => options.as_it_is(),
+                };
+                PostgresStore::open(options).await.map(Self::Postgres)
+            }
+            Kind::Redis | Kind::RedisCluster => {
+                let options = RedisOptions::from_url(url.secret()).map_err(wrong)?;
+                let options = match if_missing {
+                    IfMissing::Create => options,
+                    IfMissing::Refuse => options.must_exist(),
+                    IfMissing::AsItIs => options.as_it_is(),
+                };
+                RedisStore::open(options).await.map(Self::Redis)
+            }
+        };
+        opened.map_err(|error| refused(url, &error))
+    }
+
+    /// The same store for whoever drives it.
+    pub(crate) fn shared(&self) -> Arc<dyn StateStore> {
+        match self {
+            Self::Sqlite(store) => Arc::new(store.clone()),
+            Self::Postgres(store) => Arc::new(store.clone()),
+            Self::Redis(store) => Arc::new(store.clone()),
+        }
+    }
+
+    /// Why this user cannot write it, if that is so. Changes nothing.
+    pub(crate) async fn unwritable(&self, url: &StoreUrl) -> Result<Option<String>, Failure> {
+        match self {
+            Self::Sqlite(_) => Ok(file_of(url).and_then(file::unwritable)),
+            Self::Postgres(store) => Ok(store.unwritable().await?),
+            Self::Redis(store) => Ok(store.unwritable().await?),
+        }
+    }
+
+    /// Closes it in good order.
+    pub(crate) async fn close(self) {
+        match self {
+            Self::Sqlite(store) => store.close().await,
+            Self::Postgres(store) => store.close().await,
+            // Every call has its answer; the connections go with the last handle.
+            Self::Redis(store) => drop(store),
+        }
+    }
+}
+
+impl Deref for OpenStore {
+    type Target = dyn StateStore;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Sqlite(store) => store,
+            Self::Postgres(store) => store,
+            Self::Redis(store) => store,
+        }
+    }
+}
+
+fn of_file(
+    url: &StoreUrl,
+    options: SqliteOptions,
+    path: &Path,
+    if_missing: IfMissing,
+) -> Result<SqliteOptions, Failure> {
+    let must_be_there =
+        || file::must_hold_something(path).map_err(|why| Failure::failed(format!("store {url}: {why}")));
+    match if_missing {
+        IfMissing::Create => Ok(options),
+        IfMissing::Refuse => must_be_there().map(|()| options),
+        IfMissing::AsItIs => must_be_there().map(|()| options.as_it_is()),
+    }
+}
+
+/// The file that `url` names, if it names one.
+pub(crate) fn file_of(url: &StoreUrl) -> Option<&Path> {
+    match url.kind() {
+        Ok(Kind::Sqlite(path)) => Some(path),
+        Ok(Kind::Postgres | Kind::Redis | Kind::RedisCluster) | Err(_) => None,
+    }
+}
+
+/// A store that does not open. What its URL asks for and cannot be is wrong use.
+pub(crate) fn refused(url: &StoreUrl, error: &StoreError) -> Failure {
+    let line = format!("store {url}: {}", why(error));
+    match error.kind {
+        StoreErrorKind::InvalidArgument => Failure::wrong_use(line),
+        StoreErrorKind::TooLarge
+        | StoreErrorKind::NotFound
+        | StoreErrorKind::Unsupported
+        | StoreErrorKind::Corrupt
+        | StoreErrorKind::Newer
+        | StoreErrorKind::Unavailable
+        | StoreErrorKind::Full
+        | StoreErrorKind::Backend => Failure::failed(line),
+    }
+}
+
+/// What the store says beyond its own name.
+fn why(error: &StoreError) -> String {
+    let line = error.to_string();
+    let line = line.strip_prefix("store: open: ").unwrap_or(&line);
+    line.strip_prefix("invalid argument: ").unwrap_or(line).to_owned()
+}

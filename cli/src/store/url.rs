@@ -1,0 +1,186 @@
+//! The URL that `--store` names, and how it is shown: without its password.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::{Serialize, Serializer};
+
+use crate::exit::Failure;
+
+/// Where sessions are kept unless the command line says otherwise.
+pub(crate) const DEFAULT_STORE: &str = "sqlite:holdover.db";
+
+/// The variable that names the store.
+pub(crate) const VARIABLE: &str = "HOLDOVER_STORE";
+
+/// What stands for a password.
+const MASK: &str = "***";
+
+/// Parameters of a URL that hold a password.
+const SECRETS: [&str; 2] = ["password", "pass"];
+
+/// What may be written after `--store`.
+const FORMS: &str = "write sqlite:PATH, postgres://…, redis://… or redis+cluster://…";
+
+/// The URL of a store. Shown, printed and written as JSON it has no password.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct StoreUrl(String);
+
+/// The stores that this program knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind<'a> {
+    /// The file at this path.
+    Sqlite(&'a Path),
+    /// A schema of a database.
+    Postgres,
+    /// A namespace of one server.
+    Redis,
+    /// A namespace of a cluster.
+    RedisCluster,
+}
+
+impl StoreUrl {
+    /// As it was written, password and all: for those who connect.
+    pub(crate) fn secret(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it is that of a command line that names none.
+    pub(crate) fn is_default(&self) -> bool {
+        self.0 == DEFAULT_STORE
+    }
+
+    /// Whether it holds a password.
+    pub(crate) fn holds_password(&self) -> bool {
+        masked(&self.0) != self.0
+    }
+
+    /// Which store it names.
+    pub(crate) fn kind(&self) -> Result<Kind<'_>, Failure> {
+        let wrong = |why: &str| Err(Failure::wrong_use(format!("store {self}: {why}")));
+        let Some((scheme, rest)) = self.0.split_once(':') else { return wrong(FORMS) };
+        match (scheme, rest.starts_with("//")) {
+            ("sqlite", _) => match rest.trim_start_matches("//") {
+                "" => wrong("names no file"),
+                _ => Ok(Kind::Sqlite(Path::new(rest.strip_prefix("//").unwrap_or(rest)))),
+            },
+            ("postgres" | "postgresql", true) => Ok(Kind::Postgres),
+            ("redis", true) => Ok(Kind::Redis),
+            ("redis+cluster", true) => Ok(Kind::RedisCluster),
+            ("postgres" | "postgresql" | "redis" | "redis+cluster", false) => wrong(FORMS),
+            (other, _) => wrong(&format!("unknown kind {other:?}; {FORMS}")),
+        }
+    }
+
+    /// The same for a page that others read: a server's address is theirs to fill in.
+    pub(crate) fn for_others(&self) -> String {
+        match self.kind() {
+            Ok(Kind::Postgres) => "postgres://…".to_owned(),
+            Ok(Kind::Redis) => "redis://…".to_owned(),
+            Ok(Kind::RedisCluster) => "redis+cluster://…".to_owned(),
+            Ok(Kind::Sqlite(_)) | Err(_) => self.to_string(),
+        }
+    }
+}
+
+impl From<String> for StoreUrl {
+    fn from(url: String) -> Self {
+        Self(url)
+    }
+}
+
+impl fmt::Display for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&masked(&self.0))
+    }
+}
+
+impl fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl Serialize for StoreUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// `url` without its password. It need not be a URL that anybody understands: rather too much is masked.
+fn masked(url: &str) -> String {
+    if url.starts_with("sqlite:") {
+        return url.to_owned();
+    }
+    let begin = url.find("://").map_or(0, |at| at + "://".len());
+    let (scheme, rest) = url.split_at(begin);
+    // A password may hold what would end it if it were written as it should be.
+    let (user, place) = match rest.rsplit_once('@') {
+        Some((user, place)) => (user, place),
+        None => return format!("{scheme}{}", without_secrets(rest)),
+    };
+    let place = without_secrets(place);
+    match user.split_once(':') {
+        Some((name, _)) => format!("{scheme}{name}:{MASK}@{place}"),
+        None => format!("{scheme}{user}@{place}"),
+    }
+}
+
+/// `place` with its parameters, but for passwords.
+fn without_secrets(place: &str) -> String {
+    let Some((place, query)) = place.split_once('?') else { return place.to_owned() };
+    let shown = query.split('&').map(|pair| match pair.split_once('=') {
+        Some((name, _)) if SECRETS.contains(&name) => format!("{name}={MASK}"),
+        Some(_) | None => pair.to_owned(),
+    });
+    format!("{place}?{}", shown.collect::<Vec<_>>().join("&"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        for (url, shown) in [
+            ("postgres://u:secret@h:1/d?schema=s", "postgres://u:***@h:1/d?schema=s"),
+            ("postgres://u@h/d?user=u&password=secret", "postgres://u@h/d?user=u&password=***"),
+            ("postgres://u:se@cr/et?@h/d", "postgres://u:***@h/d"),
+            ("postgres//u:secret@h/d", "postgres//u:***@h/d"),
+            ("redis://:secret@h:1/2", "redis://:***@h:1/2"),
+            ("redis+cluster://u:secret@a:1,b:2", "redis+cluster://u:***@a:1,b:2"),
+            ("mysql:u:secret@h", "mysql:***@h"),
+            ("redis://h:1?namespace=n", "redis://h:1?namespace=n"),
+            ("sqlite:a:b@c.db", "sqlite:a:b@c.db"),
+        ] {
+            let url = StoreUrl::from(url.to_owned());
+            assert_eq!((url.to_string(), format!("{url:?}")), (shown.to_owned(), shown.to_owned()));
+            assert_eq!(serde_json::to_value(&url).unwrap(), shown);
+            assert_eq!(url.holds_password(), shown.contains(MASK));
+        }
+    }
+
+    #[test]
+    fn a_url_names_a_store_that_is_known() {
+        let kind = |url: &str| StoreUrl::from(url.to_owned()).kind().map(|kind| format!("{kind:?}")).ok();
+        assert_eq!(kind("sqlite:a.db").as_deref(), Some("Sqlite(\"a.db\")"));
+        assert_eq!(kind("sqlite:///a.db").as_deref(), Some("Sqlite(\"/a.db\")"));
+        for url in ["postgres://h/d", "postgresql://h/d"] {
+            assert_eq!(kind(url).as_deref(), Some("Postgres"));
+        }
+        assert_eq!(kind("redis://h").as_deref(), Some("Redis"));
+        assert_eq!(kind("redis+cluster://h:1").as_deref(), Some("RedisCluster"));
+        for bad in
+            ["", "a.db", "sqlite:", "sqlite://", "mysql://h/d", "postgres:h/d", "redis:h", "rediss://h"]
+        {
+            assert_eq!(kind(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn others_are_not_told_where_a_server_is() {
+        let shown = |url: &str| StoreUrl::from(url.to_owned()).for_others();
+        assert_eq!(shown("postgres://u:secret@h:1/d"), "postgres://…");
+        assert_eq!(shown("sqlite:a.db"), "sqlite:a.db");
+    }
+}

@@ -1,0 +1,267 @@
+//! A way to a backend that the suite can cut: before a request, inside it, or inside its answer.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
+use tokio::task::JoinSet;
+
+/// How much is carried at a time.
+const CHUNK: usize = 16 << 10;
+
+/// Loopback addresses that lead to a backend, as long as this lives. What goes through is carried as it is,
+/// until a case cuts it; then both ends see the connection end.
+#[derive(Default)]
+pub struct Proxy {
+    plan: Waiting,
+    connections: Connections,
+    doors: Mutex<JoinSet<()>>,
+}
+
+/// The plan that no connection has taken yet.
+type Waiting = Arc<Mutex<Option<Arc<Plan>>>>;
+type Connections = Arc<Mutex<JoinSet<()>>>;
+
+impl Proxy {
+    /// Opens a loopback address that leads to `backend`: for a store that is told it in the backend's place. A
+    /// backend of several nodes needs one for each.
+    ///
+    /// # Panics
+    /// When there is no such backend, or no address is free.
+    pub async fn to(&self, backend: impl ToSocketAddrs) -> SocketAddr {
+        let found = tokio::net::lookup_host(backend).await;
+        let backend: Vec<SocketAddr> = must(found, "the backend's address").collect();
+        let listener = must(TcpListener::bind(("127.0.0.1", 0)).await, "a loopback address");
+        let address = must(listener.local_addr(), "its own address");
+        let (plan, connections) = (Arc::clone(&self.plan), Arc::clone(&self.connections));
+        lock(&self.doors).spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let (plan, backend) = (Arc::clone(&plan), backend.clone());
+                let mut connections = lock(&connections);
+                while connections.try_join_next().is_some() {}
+                connections.spawn(async move {
+                    if let Ok(backend) = TcpStream::connect(&*backend).await {
+                        carry(client, backend, plan).await;
+                    }
+                });
+            }
+        });
+        address
+    }
+
+    /// Waits for the next connection on which something is asked, to count what goes through it from then on,
+    /// and to cut it at `cut`.
+    pub(crate) fn plan(&self, cut: Cut) -> Planned {
+        let plan = Arc::new(Plan { cut, seen: Mutex::default() });
+        *lock(&self.plan) = Some(Arc::clone(&plan));
+        Planned { plan, waiting: Arc::clone(&self.plan) }
+    }
+
+    /// Cuts every connection there is. Answers how many there were.
+    pub(crate) async fn cut_all(&self) -> usize {
+        let mut connections = std::mem::take(&mut *lock(&self.connections));
+        connections.abort_all();
+        let mut cut = 0;
+        while let Some(ended) = connections.join_next().await {
+            cut += usize::from(ended.is_err_and(|error| error.is_cancelled()));
+        }
+        cut
+    }
+}
+
+/// Where a connection is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    Nowhere,
+    /// When so many bytes that the client sends have reached the backend, at the next.
+    Request(usize),
+    /// When so many bytes of the backend's answer have reached the client, at the next.
+    Answer(usize),
+}
+
+/// What was planned for a connection; forgotten when it is dropped.
+pub(crate) struct Planned {
+    plan: Arc<Plan>,
+    waiting: Waiting,
+}
+
+/// What has gone through.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) request_bytes: usize,
+    pub(crate) answer_bytes: usize,
+    /// Whether the connection was cut.
+    pub(crate) cut: bool,
+    over: bool,
+}
+
+impl Planned {
+    pub(crate) fn seen(&self) -> Seen {
+        *lock(&self.plan.seen)
+    }
+}
+
+impl Drop for Planned {
+    fn drop(&mut self) {
+        lock(&self.plan.seen).over = true;
+        *lock(&self.waiting) = None;
+    }
+}
+
+struct Plan {
+    cut: Cut,
+    seen: Mutex<Seen>,
+}
+
+/// Which way bytes go.
+#[derive(Clone, Copy)]
+enum Way {
+    ToBackend,
+    ToClient,
+}
+
+impl Plan {
+    /// How many of the next `bytes` pass. Fewer: then the connection is cut.
+    fn pass(&self, way: Way, bytes: usize) -> usize {
+        let mut seen = lock(&self.seen);
+        let (so_far, most) = match (way, self.cut) {
+            (Way::ToBackend, Cut::Request(most)) => (seen.request_bytes, most),
+            (Way::ToClient, Cut::Answer(most)) => (seen.answer_bytes, most),
+            (Way::ToBackend | Way::ToClient, _) => (0, usize::MAX),
+        };
+        let pass = bytes.min(most.saturating_sub(so_far));
+        seen.cut = pass < bytes;
+        match way {
+            Way::ToBackend => seen.request_bytes += pass,
+            Way::ToClient => seen.answer_bytes += pass,
+        }
+        pass
+    }
+}
+
+/// Carries bytes both ways until one end closes or a plan cuts.
+async fn carry(client: TcpStream, backend: TcpStream, waiting: Waiting) {
+    // Without it the last bytes before a cut could wait for more.
+    let _ = (client.set_nodelay(true), backend.set_nodelay(true));
+    let ((from_client, to_client), (from_backend, to_backend)) = (client.into_split(), backend.into_split());
+    let connection = Connection { plan: Mutex::default(), waiting };
+    tokio::select! {
+        () = connection.pump(Way::ToBackend, from_client, to_backend) => {}
+        () = connection.pump(Way::ToClient, from_backend, to_client) => {}
+    }
+}
+
+struct Connection {
+    plan: Mutex<Option<Arc<Plan>>>,
+    waiting: Waiting,
+}
+
+impl Connection {
+    async fn pump(&self, way: Way, mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
+        let mut buffer = vec![0; CHUNK];
+        while let Ok(read @ 1..) = from.read(&mut buffer).await {
+            let pass = self.plan(way).map_or(read, |plan| plan.pass(way, read));
+            let Some(bytes) = buffer.get(..pass) else { return };
+            if to.write_all(bytes).await.is_err() || pass < read {
+                return;
+            }
+        }
+    }
+
+    /// The plan of this connection. A request takes the one that waits.
+    fn plan(&self, way: Way) -> Option<Arc<Plan>> {
+        let mut plan = lock(&self.plan);
+        plan.take_if(|plan| lock(&plan.seen).over);
+        match way {
+            Way::ToBackend => {
+                if let Some(waiting) = lock(&self.waiting).take() {
+                    *plan = Some(waiting);
+                }
+            }
+            Way::ToClient => {}
+        }
+        plan.clone()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn must<T>(result: std::io::Result<T>, what: &str) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("a proxy needs {what}: {error}"),
+    }
+}
+
+impl std::fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Proxy").field("connections", &lock(&self.connections).len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A backend that answers every five bytes with five more.
+    async fn echo() -> SocketAddr {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            while let Ok((mut client, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    let mut bytes = [0; 5];
+                    while client.read_exact(&mut bytes).await.is_ok() {
+                        client.write_all(&bytes.map(|byte| byte + 1)).await.unwrap();
+                    }
+                });
+            }
+        });
+        address
+    }
+
+    /// Asks once on a new connection: what came back before its end, and what the plan saw.
+    async fn ask(proxy: &Proxy, address: SocketAddr, cut: Cut) -> (Vec<u8>, Seen) {
+        let mut client = TcpStream::connect(address).await.unwrap();
+        let planned = proxy.plan(cut);
+        client.write_all(b"12345").await.unwrap();
+        let mut answer = Vec::new();
+        let mut byte = [0];
+        while answer.len() < 5 && client.read_exact(&mut byte).await.is_ok() {
+            answer.extend(byte);
+        }
+        (answer, planned.seen())
+    }
+
+    #[tokio::test]
+    async fn a_plan_cuts_where_it_says_and_says_so() {
+        let proxy = Proxy::default();
+        let address = proxy.to(echo().await).await;
+        let seen = |request_bytes, answer_bytes, cut| Seen { request_bytes, answer_bytes, cut, over: false };
+        let whole = b"23456".to_vec();
+        assert_eq!(ask(&proxy, address, Cut::Nowhere).await, (whole.clone(), seen(5, 5, false)));
+        assert_eq!(ask(&proxy, address, Cut::Request(0)).await, (vec![], seen(0, 0, true)));
+        assert_eq!(ask(&proxy, address, Cut::Request(4)).await, (vec![], seen(4, 0, true)));
+        assert_eq!(ask(&proxy, address, Cut::Request(5)).await, (whole.clone(), seen(5, 5, false)));
+        assert_eq!(ask(&proxy, address, Cut::Answer(0)).await, (vec![], seen(5, 0, true)));
+        assert_eq!(ask(&proxy, address, Cut::Answer(4)).await, (whole[..4].to_vec(), seen(5, 4, true)));
+    }
+
+    #[tokio::test]
+    async fn a_plan_that_was_dropped_cuts_nothing_and_every_connection_can_be_cut() {
+        let proxy = Proxy::default();
+        let address = proxy.to(echo().await).await;
+        drop(proxy.plan(Cut::Request(0)));
+        assert_eq!(ask(&proxy, address, Cut::Nowhere).await.0, b"23456");
+        let mut client = TcpStream::connect(address).await.unwrap();
+        let mut answer = [0; 5];
+        client.write_all(b"12345").await.unwrap();
+        client.read_exact(&mut answer).await.unwrap();
+        assert!(proxy.cut_all().await >= 1);
+        assert_eq!(client.read(&mut answer).await.unwrap_or_default(), 0);
+        assert_eq!(proxy.cut_all().await, 0, "none is left");
+    }
+}

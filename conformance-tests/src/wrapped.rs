@@ -1,0 +1,114 @@
+//! Stores in a layer.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use holdover_core::store::StateStore;
+
+use crate::case::Capability;
+use crate::clock::ClockControl;
+use crate::gap::{Claim, Gap};
+use crate::harness::{Instance, StoreHarness, StoreInfo};
+use crate::proxy::Proxy;
+
+/// A harness whose every store is one of another harness in a layer: for testing the layer. Around a store
+/// that passes the suite, a layer that keeps the contract passes it too.
+///
+/// A child process would open the store without the layer, so there is none.
+pub struct Wrapped<H, F> {
+    harness: H,
+    wrap: F,
+}
+
+impl<H: StoreHarness, W: StateStore, F: Fn(Arc<H::Store>) -> W> Wrapped<H, F> {
+    /// The stores of `harness`, each as `wrap` returns it: fresh ones, peers, and those that are opened again.
+    pub fn new(harness: H, wrap: F) -> Self {
+        Self { harness, wrap }
+    }
+
+    fn around(&self, inner: Instance<H::Store>) -> Instance<W> {
+        let store = (self.wrap)(Arc::clone(inner.store()));
+        Instance::guarded(store, inner)
+    }
+}
+
+/// What lies in the layer.
+fn inner<W, S: StateStore>(of: &Instance<W>) -> &Instance<S> {
+    match of.guard() {
+        Some(inner) => inner,
+        None => panic!("the instance is of another harness"),
+    }
+}
+
+/// What lies in the layer, without the layer.
+fn unwrapped<W, S: StateStore>(of: Instance<W>) -> Instance<S> {
+    match of.into_parts() {
+        (_, Some(inner)) => inner,
+        (_, None) => panic!("the instance is of another harness"),
+    }
+}
+
+#[async_trait]
+impl<H, W, F> StoreHarness for Wrapped<H, F>
+where
+    H: StoreHarness,
+    W: StateStore,
+    F: Fn(Arc<H::Store>) -> W + Send + Sync + 'static,
+{
+    type Store = W;
+
+    fn info(&self) -> StoreInfo {
+        let StoreInfo { name, version } = self.harness.info();
+        StoreInfo::new(format!("{name} in a layer"), version)
+    }
+
+    async fn fresh(&self) -> Instance<W> {
+        self.around(self.harness.fresh().await)
+    }
+
+    async fn peer(&self, of: &Instance<W>) -> W {
+        (self.wrap)(Arc::new(self.harness.peer(inner(of)).await))
+    }
+
+    async fn reopen(&self, of: Instance<W>) -> Instance<W> {
+        self.around(self.harness.reopen(unwrapped(of)).await)
+    }
+
+    async fn dispose(&self, of: Instance<W>) {
+        self.harness.dispose(unwrapped(of)).await;
+    }
+
+    async fn peer_through(&self, of: &Instance<W>, proxy: &Proxy) -> Option<W> {
+        let peer = self.harness.peer_through(inner(of), proxy).await?;
+        Some((self.wrap)(Arc::new(peer)))
+    }
+
+    fn clock(&self) -> ClockControl {
+        self.harness.clock()
+    }
+
+    fn case_time_max(&self) -> Duration {
+        self.harness.case_time_max()
+    }
+
+    fn peers_max(&self) -> usize {
+        self.harness.peers_max()
+    }
+
+    fn gaps(&self) -> Vec<Gap> {
+        let child = Claim::Capability(Capability::ChildProcess);
+        let mut gaps = self.harness.gaps();
+        if gaps.iter().all(|gap| gap.claim != child) {
+            gaps.push(Gap::capability(Capability::ChildProcess, "a child opens the store without the layer"));
+        }
+        gaps
+    }
+}
+
+impl<H: fmt::Debug, F> fmt::Debug for Wrapped<H, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wrapped").field("harness", &self.harness).finish_non_exhaustive()
+    }
+}

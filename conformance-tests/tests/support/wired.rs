@@ -1,0 +1,252 @@
+//! The reference behind a wire of its own: what crosses it are frames that stand for requests and answers, which
+//! lie in this process. And the ways in which such a store can be wrong.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use holdover_conformance_tests::{
+    Capability, ClockControl, Gap, Instance, Level, Proxy, StoreHarness, StoreInfo, VirtualClock,
+};
+use holdover_core::store::{
+    Answer, Capabilities, CommitSurvives, Layer, Layered, Request, Retry, StateStore, StoreError,
+    StoreErrorKind,
+};
+use holdover_store_memory::{Limits, MemoryStore};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::AbortHandle;
+
+/// A request begins with its number; so does an answer.
+const REQUEST_BYTES: usize = 96;
+const ANSWER_BYTES: usize = 48;
+const NUMBER_BYTES: usize = 8;
+
+/// What is wrong with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    Nothing,
+    /// Whatever was lost on the way is said to have changed nothing.
+    SaysLater,
+    /// What was lost is said to fail for good.
+    SaysNever,
+    /// What was lost is asked again by itself, under ids of its own.
+    AsksAnew,
+    /// Every commit has an operation id of its own.
+    ForgetsIds,
+    /// What is asked is done before it has come whole, and then said to have changed nothing.
+    ActsEarly,
+    /// Once its connection was lost it does not make another.
+    StaysDown,
+}
+
+pub(crate) type Wired = Layered<MemoryStore, Client>;
+
+/// What has gone over the wire, by number.
+#[derive(Default)]
+struct Mail {
+    next: AtomicU64,
+    requests: Mutex<HashMap<u64, Request>>,
+    answers: Mutex<HashMap<u64, Result<Answer, StoreError>>>,
+}
+
+/// Where requests are performed; gone when it is dropped.
+struct Server {
+    address: SocketAddr,
+    mail: Arc<Mail>,
+    store: MemoryStore,
+    task: AbortHandle,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Server {
+    async fn start(store: MemoryStore, wrong: Wrong) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let (address, mail) = (listener.local_addr().unwrap(), Arc::<Mail>::default());
+        let (serves, performs) = (Arc::clone(&mail), Arc::new(store.clone()) as Arc<dyn StateStore>);
+        let task = tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(serve(client, Arc::clone(&serves), Arc::clone(&performs), wrong));
+            }
+        });
+        Self { address, mail, store, task: task.abort_handle() }
+    }
+
+    fn client(&self, address: SocketAddr, wrong: Wrong) -> Wired {
+        let (mail, connection) = (Arc::clone(&self.mail), tokio::sync::Mutex::default());
+        let lost = AtomicU64::new(0);
+        Layered::new(self.store.clone(), Client { address, mail, connection, wrong, lost })
+    }
+}
+
+async fn serve(mut client: TcpStream, mail: Arc<Mail>, store: Arc<dyn StateStore>, wrong: Wrong) {
+    let mut number = [0; NUMBER_BYTES];
+    while client.read_exact(&mut number).await.is_ok() {
+        let request = || mail.requests.lock().unwrap().remove(&u64::from_be_bytes(number));
+        if wrong == Wrong::ActsEarly
+            && let Some(request) = request()
+        {
+            let answer = request.perform(&store).await;
+            mail.answers.lock().unwrap().insert(u64::from_be_bytes(number), answer);
+        }
+        if client.read_exact(&mut [0; REQUEST_BYTES - NUMBER_BYTES]).await.is_err() {
+            return;
+        }
+        if let Some(request) = request() {
+            let answer = request.perform(&store).await;
+            mail.answers.lock().unwrap().insert(u64::from_be_bytes(number), answer);
+        }
+        if client.write_all(&[7; ANSWER_BYTES]).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The way to the server.
+pub(crate) struct Client {
+    address: SocketAddr,
+    mail: Arc<Mail>,
+    connection: tokio::sync::Mutex<Option<TcpStream>>,
+    wrong: Wrong,
+    lost: AtomicU64,
+}
+
+impl Client {
+    async fn ask(&self, request: Request) -> Result<Answer, StoreError> {
+        let operation = request.operation();
+        let key = request.key().cloned();
+        let lost = |retry| {
+            let error = StoreError::new(StoreErrorKind::Unavailable, operation, "the connection was lost");
+            let error = error.retry(retry);
+            match &key {
+                Some(key) => error.on(key),
+                None => error,
+            }
+        };
+        if self.wrong == Wrong::StaysDown && self.lost.load(Ordering::SeqCst) > 0 {
+            return Err(lost(Retry::Later));
+        }
+        let mut held = self.connection.lock().await;
+        // Taken, so that whoever gives up in the middle leaves no half answer behind.
+        let mut connection = match held.take() {
+            Some(connection) => connection,
+            None => TcpStream::connect(self.address).await.map_err(|_| lost(Retry::Later))?,
+        };
+        let number = self.mail.next.fetch_add(1, Ordering::SeqCst);
+        self.mail.requests.lock().unwrap().insert(number, request);
+        let mut frame = [1; REQUEST_BYTES];
+        frame[..NUMBER_BYTES].copy_from_slice(&number.to_be_bytes());
+        let crossed = async {
+            connection.write_all(&frame).await?;
+            connection.read_exact(&mut [0; ANSWER_BYTES]).await
+        };
+        if crossed.await.is_err() {
+            self.lost.fetch_add(1, Ordering::SeqCst);
+            return Err(lost(match self.wrong {
+                Wrong::SaysLater | Wrong::ActsEarly => Retry::Later,
+                Wrong::SaysNever => Retry::Never,
+                Wrong::Nothing | Wrong::AsksAnew | Wrong::ForgetsIds | Wrong::StaysDown => {
+                    Retry::OutcomeUnknown
+                }
+            }));
+        }
+        *held = Some(connection);
+        self.mail.answers.lock().unwrap().remove(&number).unwrap()
+    }
+
+    /// The same under ids that were not used before.
+    fn anew(&self, mut request: Request) -> Request {
+        let number = self.mail.next.fetch_add(1, Ordering::SeqCst);
+        match &mut request {
+            Request::Commit(_, commit) => commit.operation = format!("anew-{number}").parse().unwrap(),
+            Request::Deliver(_, item) => item.key = format!("anew-{number}").parse().unwrap(),
+            _ => {}
+        }
+        request
+    }
+}
+
+#[async_trait]
+impl Layer for Client {
+    async fn around(&self, request: Request, _: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        let request = if self.wrong == Wrong::ForgetsIds { self.anew(request) } else { request };
+        let again = (self.wrong == Wrong::AsksAnew).then(|| self.anew(request.clone()));
+        match (self.ask(request).await, again) {
+            (Err(error), Some(again)) if error.retry == Retry::OutcomeUnknown => self.ask(again).await,
+            (answer, _) => answer,
+        }
+    }
+
+    fn capabilities(&self, store: &dyn StateStore) -> Capabilities {
+        Capabilities { commit_survives: CommitSurvives::ProcessKill, ..store.capabilities() }
+    }
+}
+
+/// How the suite gets at it.
+pub(crate) struct WiredHarness {
+    clock: VirtualClock,
+    wrong: Wrong,
+    /// Whether a peer that is to go through a proxy does so.
+    goes_through: bool,
+}
+
+impl WiredHarness {
+    pub(crate) fn new(wrong: Wrong) -> Self {
+        Self { clock: VirtualClock::new(), wrong, goes_through: true }
+    }
+
+    /// One that hands out a peer past the proxy.
+    pub(crate) fn past_the_proxy() -> Self {
+        Self { goes_through: false, ..Self::new(Wrong::Nothing) }
+    }
+}
+
+#[async_trait]
+impl StoreHarness for WiredHarness {
+    type Store = Wired;
+
+    fn info(&self) -> StoreInfo {
+        StoreInfo::new("wired", "1")
+    }
+
+    async fn fresh(&self) -> Instance<Wired> {
+        let limits = Limits { payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20 };
+        let server = Server::start(MemoryStore::with(self.clock.clone(), limits), self.wrong).await;
+        Instance::guarded(server.client(server.address, Wrong::Nothing), server)
+    }
+
+    async fn peer(&self, of: &Instance<Wired>) -> Wired {
+        let server = of.guard::<Server>().unwrap();
+        server.client(server.address, Wrong::Nothing)
+    }
+
+    async fn reopen(&self, of: Instance<Wired>) -> Instance<Wired> {
+        let (_, server) = of.into_parts::<Server>();
+        let server = server.unwrap();
+        Instance::guarded(server.client(server.address, Wrong::Nothing), server)
+    }
+
+    fn clock(&self) -> ClockControl {
+        ClockControl::with(self.clock.clone())
+    }
+
+    async fn peer_through(&self, of: &Instance<Wired>, proxy: &Proxy) -> Option<Wired> {
+        let server = of.guard::<Server>().unwrap();
+        let address = proxy.to(server.address).await;
+        Some(server.client(if self.goes_through { address } else { server.address }, self.wrong))
+    }
+
+    fn gaps(&self) -> Vec<Gap> {
+        vec![
+            Gap::capability(Capability::ChildProcess, "it is a test"),
+            Gap::level(Level::Distributed, "it is a test"),
+        ]
+    }
+}

@@ -1,0 +1,198 @@
+//! What is read, decoded: every payload of every answer, and no more of a page than a page may hold.
+//!
+//! Types are taken apart field by field, so that a new field does not compile until it is decided upon here.
+
+use std::fmt::Display;
+
+use bytes::Bytes;
+use holdover_core::ids::SessionKey;
+use holdover_core::payload::Payload;
+use holdover_core::store::rules::PageRoom;
+use holdover_core::store::{
+    Checkpoint, Claim, EventPage, Interrupt, PendingCall, RunRecord, Session, Staged, StoreError,
+    StoreErrorKind, StoredItem, StoredMessage,
+};
+
+use super::{CodecError, PayloadCodec, PayloadContext, PayloadKind, reason};
+
+/// Decodes what one operation answers.
+pub(super) struct Decoder<'a, C> {
+    codec: &'a C,
+    operation: &'static str,
+    bytes_max: usize,
+}
+
+/// How many rows of a page fit into one after they were decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// All.
+    Whole,
+    /// So many, at least one. What comes after them is not decoded.
+    Rows(usize),
+}
+
+impl<'a, C: PayloadCodec> Decoder<'a, C> {
+    /// One for an answer of `operation`, in which no payload becomes larger than `bytes_max`.
+    pub(super) fn new(codec: &'a C, operation: &'static str, bytes_max: usize) -> Self {
+        Self { codec, operation, bytes_max }
+    }
+
+    pub(super) fn claim(&self, claim: &mut Claim) -> Result<(), StoreError> {
+        let Claim { fence: _, run: _, found: _, session, pending, inbox, now: _, lease_ends: _ } = claim;
+        self.session(session)?;
+        for pending in pending {
+            self.pending(pending)?;
+        }
+        if let Fit::Rows(rows) = self.items(&session.key, inbox)? {
+            inbox.truncate(rows);
+        }
+        Ok(())
+    }
+
+    pub(super) fn session(&self, session: &mut Session) -> Result<(), StoreError> {
+        let Session {
+            key,
+            incarnation: _,
+            status: _,
+            version: _,
+            epoch: _,
+            queue: _,
+            labels: _,
+            definition,
+            format: _,
+            state,
+            last_message: _,
+            last_event: _,
+            last_item: _,
+            unread: _,
+            inbox_seen: _,
+            alarm: _,
+            lease: _,
+            interrupt,
+            attempts: _,
+            staged: Staged { results, starts: _ },
+            created_at: _,
+            updated_at: _,
+        } = session;
+        self.payload(key, PayloadKind::Definition, &"definition", definition)?;
+        if let Some(state) = state {
+            self.payload(key, PayloadKind::State, &"state", state)?;
+        }
+        if let Some(interrupt) = interrupt {
+            self.interrupt(key, interrupt)?;
+        }
+        for result in results {
+            let field = format_args!("staged {}", result.call);
+            self.payload(key, PayloadKind::Message, &field, &mut result.payload)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn interrupt(&self, key: &SessionKey, interrupt: &mut Interrupt) -> Result<(), StoreError> {
+        let Interrupt { id: _, kind: _, reason, at: _, incarnation: _ } = interrupt;
+        *reason = reason::decode(self.codec, &key.tenant, reason, self.bytes_max)
+            .map_err(|why| self.error(key, &"reason", &why))?;
+        Ok(())
+    }
+
+    fn pending(&self, call: &mut PendingCall) -> Result<usize, StoreError> {
+        let PendingCall {
+            key,
+            incarnation: _,
+            id,
+            call: _,
+            kind: _,
+            needed: _,
+            answered: _,
+            last_answer: _,
+            deadline: _,
+            body,
+            opened_at: _,
+        } = call;
+        self.payload(key, PayloadKind::Pending, &format_args!("pending {id}"), body)
+    }
+
+    // Pages
+
+    pub(super) fn messages(
+        &self,
+        key: &SessionKey,
+        messages: &mut [StoredMessage],
+    ) -> Result<Fit, StoreError> {
+        page(messages, |StoredMessage { seq, at: _, payload }| {
+            self.payload(key, PayloadKind::Message, &format_args!("message {seq}"), payload)
+        })
+    }
+
+    pub(super) fn items(&self, key: &SessionKey, items: &mut [StoredItem]) -> Result<Fit, StoreError> {
+        page(items, |StoredItem { seq, key: _, kind: _, payload, at: _ }| {
+            self.payload(key, PayloadKind::Message, &format_args!("item {seq}"), payload)
+        })
+    }
+
+    pub(super) fn events(&self, key: &SessionKey, read: &mut EventPage) -> Result<Fit, StoreError> {
+        let EventPage::Events { events, stream, next: _, more: _ } = read else { return Ok(Fit::Whole) };
+        let deltas = stream.iter_mut().flat_map(|page| &mut page.deltas);
+        let deltas = deltas.map(|delta| (PayloadKind::Delta, delta.place, &mut delta.payload));
+        let events = events.iter_mut().map(|event| (PayloadKind::Event, event.seq.0, &mut event.payload));
+        page(events.chain(deltas), |(kind, place, payload)| {
+            self.payload(key, kind, &format_args!("{} {place}", kind.as_str()), payload)
+        })
+    }
+
+    pub(super) fn runs(&self, key: &SessionKey, runs: &mut [RunRecord]) -> Result<Fit, StoreError> {
+        page(runs, |run| {
+            let detail = run.end.as_mut().and_then(|end| end.detail.as_mut());
+            detail.map_or(Ok(0), |detail| {
+                self.payload(key, PayloadKind::Run, &format_args!("run {}", run.epoch), detail)
+            })
+        })
+    }
+
+    pub(super) fn pending_calls(&self, calls: &mut [PendingCall]) -> Result<Fit, StoreError> {
+        page(calls, |call| self.pending(call))
+    }
+
+    pub(super) fn checkpoints(
+        &self,
+        key: &SessionKey,
+        checkpoints: &mut [Checkpoint],
+    ) -> Result<Fit, StoreError> {
+        page(checkpoints, |Checkpoint { id, state, .. }| {
+            self.payload(key, PayloadKind::State, &format_args!("checkpoint {id}"), state)
+        })
+    }
+
+    /// Decodes one payload and answers how many bytes it has now.
+    fn payload(
+        &self,
+        key: &SessionKey,
+        kind: PayloadKind,
+        field: &dyn Display,
+        payload: &mut Payload,
+    ) -> Result<usize, StoreError> {
+        let of = PayloadContext { tenant: &key.tenant, kind };
+        let plain: Result<Bytes, CodecError> =
+            self.codec.decode(&of, payload.bytes().clone(), self.bytes_max);
+        *payload = Payload::new(plain.map_err(|why| self.error(key, field, &why))?);
+        Ok(payload.len())
+    }
+
+    fn error(&self, key: &SessionKey, field: &dyn Display, why: &CodecError) -> StoreError {
+        StoreError::new(StoreErrorKind::Corrupt, self.operation, format!("{field}: {why}")).on(key)
+    }
+}
+
+/// Decodes rows for as long as they fit into one page.
+fn page<R>(
+    rows: impl IntoIterator<Item = R>,
+    mut decode: impl FnMut(R) -> Result<usize, StoreError>,
+) -> Result<Fit, StoreError> {
+    let mut room = PageRoom::new(usize::MAX);
+    for (place, row) in rows.into_iter().enumerate() {
+        if !room.takes(decode(row)?) {
+            return Ok(Fit::Rows(place));
+        }
+    }
+    Ok(Fit::Whole)
+}

@@ -1,0 +1,213 @@
+//! The layer: encodes what goes in, decodes what comes out.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use holdover_core::error::ErrorInfo;
+use holdover_core::ids::{OperationId, SessionKey};
+use holdover_core::payload::Payload;
+use holdover_core::store::{
+    Answer, Capabilities, Claim, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, InterruptCheck, Layer,
+    Layered, OutcomeKind, Release, Request, Retry, RunEnd, StateStore, StoreError,
+};
+
+use super::decoder::{Decoder, Fit};
+use super::encoder::{Encoder, unknown};
+use super::ways::{Compared, Ways};
+use super::{PayloadCodec, page, room};
+
+/// A store whose payloads are kept as its codec says. Made by [`PayloadCodec::around`].
+///
+/// Every payload is encoded on its way in and decoded on its way out: definitions, states, messages, staged
+/// results, inbox items, events, bodies of pending calls, details of runs, deltas, and reasons of interrupts.
+/// The store sees everything else as it is, and so does the caller.
+///
+/// - **Repeats** are recognised as the store does. Where it answers that it has something else, it is asked
+///   again in each older [way](PayloadCodec::ways): such an answer changed nothing.
+/// - **Limits.** The [capabilities](StateStore::capabilities) are those of the store less what the codec adds.
+///   What they allow fits, and what they do not is refused before it is encoded. The reason of an interrupt is
+///   kept as text and may be three quarters as long.
+/// - **Pages** are bounded by what the reader sees, too. Where a page grows beyond
+///   [`PAGE_BYTES_MAX`](holdover_core::store::PAGE_BYTES_MAX) as it is decoded, it ends earlier.
+/// - **What cannot be decoded** is an error of the kind [`Corrupt`](holdover_core::store::StoreErrorKind::Corrupt)
+///   that names session and field. A claim of such a session is given back until its lease would have ended;
+///   [`claim_due`](StateStore::claim_due) passes it over when it has others, so that it holds up nobody else.
+pub type Encoded<S, C> = Layered<S, Encoding<C>>;
+
+/// The layer of an [`Encoded`] store.
+#[derive(Debug)]
+pub struct Encoding<C> {
+    codec: C,
+}
+
+impl<C: PayloadCodec> Encoding<C> {
+    /// The layer that keeps payloads as `codec` says.
+    pub fn new(codec: C) -> Self {
+        Self { codec }
+    }
+
+    /// Asks with every payload encoded, until the store has none of them otherwise.
+    async fn ask(&self, request: &Request, store: &Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        let Some(key) = request.key() else { return request.clone().perform(store).await };
+        let mut ways = Ways::newest(self.codec.ways());
+        loop {
+            let mut encoded = request.clone();
+            Encoder::new(&self.codec, request.operation(), &key.tenant, &ways)
+                .request(&mut encoded)
+                .map_err(|error| error.on(key))?;
+            let answer = encoded.perform(store).await?;
+            match Compared::refused_by(&answer) {
+                Some(compared) if ways.take_next(&compared) => {}
+                Some(_) | None => return Ok(answer),
+            }
+        }
+    }
+
+    async fn decode(
+        &self,
+        mut request: Request,
+        mut answer: Answer,
+        store: &Arc<dyn StateStore>,
+    ) -> Result<Answer, StoreError> {
+        let bytes_max = self.capabilities(&**store).payload_bytes_max;
+        let decoder = Decoder::new(&self.codec, request.operation(), bytes_max);
+        loop {
+            let rows = match self.decode_once(&decoder, &request, &mut answer, store).await? {
+                Fit::Whole => return Ok(answer),
+                Fit::Rows(rows) => rows,
+            };
+            answer = match (&request, answer) {
+                (Request::ReadMessages(_, ranges), Answer::Messages(read)) => {
+                    return Ok(page::messages(read, ranges, rows).into());
+                }
+                (Request::ReadInbox(..), Answer::Inbox(read)) => return Ok(page::inbox(read, rows).into()),
+                (_, answer) => match page::of_rows(&request, rows) {
+                    // The store alone can say where a shorter page of these goes on.
+                    Some(shorter) => {
+                        request = shorter;
+                        request.clone().perform(store).await?
+                    }
+                    None => return Ok(answer),
+                },
+            };
+        }
+    }
+
+    async fn decode_once(
+        &self,
+        decoder: &Decoder<'_, C>,
+        request: &Request,
+        answer: &mut Answer,
+        store: &Arc<dyn StateStore>,
+    ) -> Result<Fit, StoreError> {
+        match (answer, request.key()) {
+            (Answer::Created(CreateOutcome::Created { claim: Some(claim), version: _ }), _)
+            | (Answer::Claimed(ClaimOutcome::Claimed(claim)), _) => {
+                if let Err(error) = decoder.claim(claim) {
+                    return Err(self.give_back(claim, error, store).await);
+                }
+            }
+            (Answer::ClaimedDue(claims), _) => {
+                *claims = self.readable(decoder, std::mem::take(claims), store).await?;
+            }
+            (Answer::Session(Some(session)), _) => decoder.session(session)?,
+            (Answer::Interrupt(InterruptCheck::Waiting(interrupt)), Some(key)) => {
+                decoder.interrupt(key, interrupt)?;
+            }
+            (Answer::Messages(page), Some(key)) => return decoder.messages(key, &mut page.messages),
+            (Answer::Inbox(page), Some(key)) => return decoder.items(key, &mut page.items),
+            (Answer::Events(page), Some(key)) => return decoder.events(key, page),
+            (Answer::Runs(page), Some(key)) => return decoder.runs(key, &mut page.items),
+            (Answer::Pending(page), _) => return decoder.pending_calls(&mut page.items),
+            (Answer::Checkpoints(page), Some(key)) => return decoder.checkpoints(key, &mut page.items),
+            (
+                Answer::Created(_)
+                | Answer::Session(None)
+                | Answer::Sessions(_)
+                | Answer::Deleted(_)
+                | Answer::Claimed(_)
+                | Answer::Moved(_)
+                | Answer::Renewed(_)
+                | Answer::Staged(_)
+                | Answer::Committed(_)
+                | Answer::Streamed(_)
+                | Answer::Interrupt(_)
+                | Answer::Delivered(_)
+                | Answer::Requested(_)
+                | Answer::Changed(())
+                | Answer::Forked(_)
+                | Answer::Purged(_),
+                _,
+            ) => {}
+            (_, _) => return Err(unknown(request.operation())),
+        }
+        Ok(Fit::Whole)
+    }
+
+    /// The claims that can be decoded. An error if there are others alone.
+    async fn readable(
+        &self,
+        decoder: &Decoder<'_, C>,
+        claims: Vec<Claim>,
+        store: &Arc<dyn StateStore>,
+    ) -> Result<Vec<Claim>, StoreError> {
+        let mut readable = Vec::with_capacity(claims.len());
+        let mut unreadable = None;
+        for mut claim in claims {
+            match decoder.claim(&mut claim) {
+                Ok(()) => readable.push(claim),
+                Err(error) => {
+                    let error = self.give_back(&claim, error, store).await;
+                    tracing::error!(session = %claim.fence.key, %error, "a due session cannot be read");
+                    unreadable = Some(error);
+                }
+            }
+        }
+        match unreadable {
+            Some(error) if readable.is_empty() => Err(error),
+            Some(_) | None => Ok(readable),
+        }
+    }
+
+    /// Gives a claim back that nobody can work with, until its lease would have ended: a worker that lacks a
+    /// key neither holds the session nor makes it fail.
+    async fn give_back(&self, claim: &Claim, why: StoreError, store: &Arc<dyn StateStore>) -> StoreError {
+        let key: &SessionKey = &claim.fence.key;
+        let Ok(operation) = OperationId::new(claim.run.as_str()) else { return why };
+        let mut commit = Commit::new(operation);
+        commit.inbox_seen = Some(claim.session.last_item);
+        commit.run = Payload::json(&ErrorInfo::new("store.corrupt", why.to_string()))
+            .ok()
+            .map(|detail| RunEnd { outcome: OutcomeKind::Released, detail });
+        commit.release = Some(Release::GiveBack { alarm: Some(claim.lease_ends) });
+        let request = Request::Commit(claim.fence.clone(), commit);
+        match self.ask(&request, store).await {
+            Ok(Answer::Committed(CommitOutcome::Committed(_) | CommitOutcome::StaleFence { .. })) => why,
+            Ok(refused) => {
+                tracing::warn!(session = %key, ?refused, "a claim could not be given back");
+                why.retry(Retry::OutcomeUnknown)
+            }
+            Err(error) => {
+                tracing::warn!(session = %key, %error, "a claim could not be given back");
+                why.retry(Retry::OutcomeUnknown)
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl<C: PayloadCodec> Layer for Encoding<C> {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        let checked = room::check(&self.codec, &store.capabilities(), &request);
+        checked.map_err(|error| match request.key() {
+            Some(key) => error.on(key),
+            None => error,
+        })?;
+        let answer = self.ask(&request, &store).await?;
+        self.decode(request, answer, &store).await
+    }
+
+    fn capabilities(&self, store: &dyn StateStore) -> Capabilities {
+        room::capabilities(&self.codec, &store.capabilities())
+    }
+}

@@ -1,0 +1,88 @@
+//! Encryption.
+
+use aes_siv::KeyInit;
+use aes_siv::siv::{Aes256Siv, IV_SIZE};
+use bytes::Bytes;
+
+use super::{CodecError, EncryptionKey, KeyId, Keyring, PayloadCodec, PayloadContext};
+
+/// The first byte of what is encrypted in this format. No text in UTF-8 begins so.
+const AES_256_SIV: u8 = 0xFA;
+/// The format and the id of the key, in the clear.
+const HEAD_BYTES: usize = 1 + size_of::<u32>();
+
+/// Payloads encrypted with AES-256-SIV (RFC 5297): a cipher that is made to be deterministic, so that a store
+/// still recognises repeats.
+///
+/// Each payload is bound to its tenant, its [kind](super::PayloadKind), the format and the key.
+///
+/// **It protects** what payloads say from whoever reads the store, its backups or the way to it; and it notices a
+/// payload that was changed, cut, or brought from another tenant or kind: reading it is an error of the kind
+/// [`Corrupt`](holdover_core::store::StoreErrorKind::Corrupt).
+///
+/// **It does not protect** what the store itself must read: ids, keys of items, labels, queues, names of
+/// workers, statuses, instants, numbers. Two equal payloads of one tenant and kind are seen to be equal, and
+/// the length of each is seen. Whoever can write the store can exchange payloads of one kind within a tenant,
+/// bring an older one back, or remove them: nothing is bound to its session or place, because a store copies
+/// payloads by itself when it promotes a result and when it forks a session.
+#[derive(Debug)]
+pub struct Encrypted {
+    keys: Keyring,
+}
+
+impl Encrypted {
+    /// Writes with the active key of the ring, and reads with all of them.
+    pub fn new(keys: Keyring) -> Self {
+        Self { keys }
+    }
+}
+
+impl PayloadCodec for Encrypted {
+    fn overhead_bytes_max(&self) -> usize {
+        HEAD_BYTES + IV_SIZE
+    }
+
+    fn ways(&self) -> usize {
+        self.keys.len()
+    }
+
+    fn encode(&self, of: &PayloadContext<'_>, plain: Bytes, way: usize) -> Result<Bytes, CodecError> {
+        let (id, key) = self.keys.of_way(way).ok_or_else(|| CodecError::new("there is no such key"))?;
+        let head = head(id);
+        let sealed = cipher(key)?.encrypt(bound_to(of, &head), &plain);
+        let sealed = sealed.map_err(|_| CodecError::new("it cannot be encrypted"))?;
+        Ok([&head[..], &sealed].concat().into())
+    }
+
+    fn decode(&self, of: &PayloadContext<'_>, encoded: Bytes, _: usize) -> Result<Bytes, CodecError> {
+        let (head, sealed) = match encoded.split_first_chunk::<HEAD_BYTES>() {
+            Some((head, sealed)) if self.marks(head) => (head, sealed),
+            Some(_) | None => return Err(CodecError::foreign()),
+        };
+        let [_, id @ ..] = *head;
+        let id = KeyId(u32::from_be_bytes(id));
+        let key = self.keys.get(id);
+        let key = key.ok_or_else(|| CodecError::new(format!("key {id} is not in the ring")))?;
+        let plain = cipher(key)?.decrypt(bound_to(of, head), sealed);
+        let refused = || format!("it is not what was encrypted here under key {id}");
+        plain.map(Bytes::from).map_err(|_| CodecError::new(refused()))
+    }
+
+    fn marks(&self, encoded: &[u8]) -> bool {
+        encoded.first() == Some(&AES_256_SIV)
+    }
+}
+
+fn head(id: KeyId) -> [u8; HEAD_BYTES] {
+    let [a, b, c, d] = id.0.to_be_bytes();
+    [AES_256_SIV, a, b, c, d]
+}
+
+/// What is authenticated beside the payload.
+fn bound_to<'a>(of: &PayloadContext<'a>, head: &'a [u8; HEAD_BYTES]) -> [&'a [u8]; 3] {
+    [head, of.kind.as_str().as_bytes(), of.tenant.as_str().as_bytes()]
+}
+
+fn cipher(key: &EncryptionKey) -> Result<Aes256Siv, CodecError> {
+    Aes256Siv::new_from_slice(key.bytes()).map_err(|_| CodecError::new("the key has another length"))
+}

@@ -1,0 +1,161 @@
+//! Keys, and the ring that they hang on.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use data_encoding::HEXLOWER_PERMISSIVE;
+use zeroize::{Zeroize, Zeroizing};
+
+/// The name of a key, kept in the clear with whatever was encrypted under it. Never given to another key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KeyId(pub u32);
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A secret of [`BYTES`](Self::BYTES) random bytes, as `openssl rand -hex 64` draws one. It is wiped from
+/// memory when it is dropped, and no log shows it.
+pub struct EncryptionKey(Box<Zeroizing<[u8; Self::BYTES]>>);
+
+/// A text that is no key. It does not say which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a key is {} hexadecimal digits", 2 * EncryptionKey::BYTES)]
+pub struct InvalidKey;
+
+impl EncryptionKey {
+    /// How long a key is: two of AES-256.
+    pub const BYTES: usize = 64;
+
+    /// The key of these bytes, drawn at random.
+    pub fn new(mut bytes: [u8; Self::BYTES]) -> Self {
+        let mut key = Self(Box::new(Zeroizing::new([0; Self::BYTES])));
+        key.0.copy_from_slice(&bytes);
+        bytes.zeroize();
+        key
+    }
+
+    pub(super) fn bytes(&self) -> &[u8; Self::BYTES] {
+        &self.0
+    }
+}
+
+impl FromStr for EncryptionKey {
+    type Err = InvalidKey;
+
+    /// Reads hexadecimal digits; white space around them is left out.
+    fn from_str(text: &str) -> Result<Self, InvalidKey> {
+        let digits = text.trim().as_bytes();
+        if digits.len() != 2 * Self::BYTES {
+            return Err(InvalidKey);
+        }
+        let mut key = Self::new([0; Self::BYTES]);
+        HEXLOWER_PERMISSIVE.decode_mut(digits, key.0.as_mut_slice()).map_err(|_| InvalidKey)?;
+        Ok(key)
+    }
+}
+
+impl fmt::Debug for EncryptionKey {
+    /// Shows nothing of the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EncryptionKey(..)")
+    }
+}
+
+/// The keys that can be read with, one of which is written with.
+///
+/// To change keys while processes run: give every process the new key beside the old one, then let every
+/// process write with the new one. The old one stays for as long as something is kept that was written with it.
+#[derive(Debug)]
+pub struct Keyring {
+    active: KeyId,
+    keys: BTreeMap<KeyId, EncryptionKey>,
+}
+
+/// Keys that make no ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidKeyring {
+    /// The key to write with is not among them.
+    #[error("key {0} is to be written with and is not in the ring")]
+    NoActiveKey(KeyId),
+    /// Two keys have one name.
+    #[error("key {0} is in the ring twice")]
+    Twice(KeyId),
+}
+
+impl Keyring {
+    /// A ring with one key.
+    pub fn of(id: KeyId, key: EncryptionKey) -> Self {
+        Self { active: id, keys: BTreeMap::from([(id, key)]) }
+    }
+
+    /// A ring of `keys`. The one named `active` is written with.
+    pub fn new(
+        active: KeyId,
+        keys: impl IntoIterator<Item = (KeyId, EncryptionKey)>,
+    ) -> Result<Self, InvalidKeyring> {
+        let mut ring = BTreeMap::new();
+        for (id, key) in keys {
+            if ring.insert(id, key).is_some() {
+                return Err(InvalidKeyring::Twice(id));
+            }
+        }
+        if ring.contains_key(&active) {
+            Ok(Self { active, keys: ring })
+        } else {
+            Err(InvalidKeyring::NoActiveKey(active))
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub(super) fn get(&self, id: KeyId) -> Option<&EncryptionKey> {
+        self.keys.get(&id)
+    }
+
+    /// The key of this way: the active one, then the others, newest name first.
+    pub(super) fn of_way(&self, way: usize) -> Option<(KeyId, &EncryptionKey)> {
+        let active = self.keys.get_key_value(&self.active);
+        let others = self.keys.iter().rev().filter(|(id, _)| **id != self.active);
+        active.into_iter().chain(others).nth(way).map(|(id, key)| (*id, key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(byte: u8) -> EncryptionKey {
+        EncryptionKey::new([byte; EncryptionKey::BYTES])
+    }
+
+    #[test]
+    fn a_key_is_read_from_its_digits_and_is_never_shown() {
+        let text = "aB".repeat(EncryptionKey::BYTES);
+        let read: EncryptionKey = format!(" {text}\n").parse().unwrap();
+        assert_eq!(read.bytes(), &[0xAB; EncryptionKey::BYTES]);
+        let ring = Keyring::of(KeyId(7), read);
+        let shown = format!("{ring:?}").to_lowercase();
+        assert!(shown.contains("keyid(7)") && !shown.contains("abab") && !shown.contains("171"), "{shown}");
+        for bad in ["", &text[2..], &format!("{text}00"), &text.replace('a', "g"), &text.replace('a', "é")] {
+            let error = bad.parse::<EncryptionKey>().unwrap_err();
+            assert_eq!(error.to_string(), "a key is 128 hexadecimal digits");
+        }
+    }
+
+    #[test]
+    fn a_ring_has_its_active_key_once() {
+        let ring = Keyring::new(KeyId(2), [1, 2, 3].map(|id| (KeyId(id), key(1)))).unwrap();
+        let ways: Vec<_> = (0..4).filter_map(|way| Some(ring.of_way(way)?.0.0)).collect();
+        assert_eq!(ways, [2, 3, 1]);
+        let missing = Keyring::new(KeyId(2), [(KeyId(1), key(1))]).unwrap_err();
+        assert_eq!(missing, InvalidKeyring::NoActiveKey(KeyId(2)));
+        let twice = Keyring::new(KeyId(1), [(KeyId(1), key(1)), (KeyId(1), key(2))]).unwrap_err();
+        assert_eq!(twice, InvalidKeyring::Twice(KeyId(1)));
+    }
+}

@@ -1,0 +1,47 @@
+//! The reason of an interrupt: the one text among what a store keeps for its callers.
+
+use bytes::Bytes;
+use data_encoding::BASE64_NOPAD;
+use holdover_core::ids::TenantId;
+
+use super::{CodecError, PayloadCodec, PayloadContext, PayloadKind};
+
+/// What an encoded reason begins with. The rest is Base64 without padding.
+const PREFIX: &str = "encoded:";
+
+fn context(tenant: &TenantId) -> PayloadContext<'_> {
+    PayloadContext { tenant, kind: PayloadKind::Reason }
+}
+
+/// The reason as it is kept.
+pub(super) fn encode(
+    codec: &impl PayloadCodec,
+    tenant: &TenantId,
+    reason: &str,
+) -> Result<String, CodecError> {
+    let encoded = codec.encode(&context(tenant), Bytes::copy_from_slice(reason.as_bytes()), 0)?;
+    Ok(format!("{PREFIX}{}", BASE64_NOPAD.encode(&encoded)))
+}
+
+/// The reason as it was given.
+pub(super) fn decode(
+    codec: &impl PayloadCodec,
+    tenant: &TenantId,
+    kept: &str,
+    bytes_max: usize,
+) -> Result<String, CodecError> {
+    let encoded = match kept.strip_prefix(PREFIX) {
+        Some(text) => BASE64_NOPAD.decode(text.as_bytes()).map_err(|_| CodecError::foreign())?,
+        None => kept.into(),
+    };
+    let plain = codec.decode(&context(tenant), encoded.into(), bytes_max)?;
+    String::from_utf8(plain.into()).map_err(|_| CodecError::new("it is no text"))
+}
+
+/// The longest reason whose encoded text has no more than `bytes_max` bytes.
+pub(super) fn bytes_max(codec: &impl PayloadCodec, bytes_max: usize) -> usize {
+    let text = bytes_max.saturating_sub(PREFIX.len());
+    // Four characters for three bytes, and two or three for the one or two that are left.
+    let encoded = text / 4 * 3 + (text % 4).saturating_sub(1);
+    encoded.saturating_sub(codec.overhead_bytes_max())
+}

@@ -1,0 +1,72 @@
+//! Which way each payload of a write is encoded in, so that a repeat of an older write is recognised.
+
+use std::collections::BTreeMap;
+
+use holdover_core::ids::CallId;
+use holdover_core::store::{Answer, CasOutcome, ClaimOutcome, CommitOutcome, Delivery, StageOutcome};
+
+/// A payload that a store compares with what it has.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Compared {
+    /// The item at this place among those of the request.
+    Item(usize),
+    /// The staged result of this call.
+    Staged(CallId),
+}
+
+impl Compared {
+    /// Which payload the store answers to have otherwise. It changed nothing then.
+    pub(super) fn refused_by(answer: &Answer) -> Option<Self> {
+        if let Answer::Staged(StageOutcome::Conflict { call })
+        | Answer::Committed(CommitOutcome::StageConflict { call }) = answer
+        {
+            return Some(Self::Staged(call.clone()));
+        }
+        let (index, refusal) = if let Answer::Delivered(delivery) = answer {
+            (0, delivery)
+        } else if let Answer::Claimed(ClaimOutcome::ItemRefused { index, refusal })
+        | Answer::Moved(CasOutcome::ItemRefused { index, refusal }) = answer
+        {
+            (*index, refusal)
+        } else {
+            return None;
+        };
+        match refusal {
+            Delivery::Conflict { .. } => Some(Self::Item(index)),
+            Delivery::Accepted { .. }
+            | Delivery::Duplicate { .. }
+            | Delivery::AlreadyAnswered
+            | Delivery::NotPending
+            | Delivery::Aborted
+            | Delivery::NotFound => None,
+        }
+    }
+}
+
+/// The way of each payload that is compared: the newest, until an answer says that it was another.
+#[derive(Debug)]
+pub(super) struct Ways {
+    count: usize,
+    chosen: BTreeMap<Compared, usize>,
+}
+
+impl Ways {
+    /// All in the newest of `count` ways.
+    pub(super) fn newest(count: usize) -> Self {
+        Self { count, chosen: BTreeMap::new() }
+    }
+
+    pub(super) fn of(&self, compared: &Compared) -> usize {
+        self.chosen.get(compared).copied().unwrap_or(0)
+    }
+
+    /// Takes the next way for this payload, if there is one.
+    pub(super) fn take_next(&mut self, compared: &Compared) -> bool {
+        let next = self.of(compared) + 1;
+        let is_there = next < self.count;
+        if is_there {
+            self.chosen.insert(compared.clone(), next);
+        }
+        is_there
+    }
+}

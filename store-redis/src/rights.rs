@@ -1,0 +1,32 @@
+//! What the user of the server may do.
+
+use futures::future::try_join_all;
+use holdover_core::store::StoreError;
+
+use crate::args::Args;
+use crate::error::{Call, Fault, said};
+use crate::script::TRY_WRITE;
+use crate::store::RedisStore;
+
+impl RedisStore {
+    /// Why the store cannot be written, if that is so: by this user, or by anybody while the server has no memory
+    /// left, cannot save, or misses its replicas. Changes nothing.
+    ///
+    /// # Errors
+    /// Of operation `unwritable`, when a server cannot be asked.
+    pub async fn unwritable(&self) -> Result<Option<String>, StoreError> {
+        let keys = &self.shared.keys;
+        let args = Args::default();
+        let tried = keys.partitions().map(|partition| {
+            let (key, args) = (keys.unused(partition), &args);
+            async move { self.shared.wire.run(&TRY_WRITE, &[&key], args).await }
+        });
+        match try_join_all(tried).await {
+            Ok(_) => Ok(None),
+            Err(Fault::Redis(error)) if error.code().is_some() => {
+                Ok(Some(format!("{}: {}", error.code().unwrap_or_default(), said(&error))))
+            }
+            Err(fault) => Err(fault.of(Call::Read, "unwritable", None)),
+        }
+    }
+}
