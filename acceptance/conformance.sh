@@ -46,7 +46,8 @@ test_store() {
 }
 
 test_store memory memory
-test_store sqlite "sqlite:$made"
+# Beside where a file would lie by default: on that file system.
+test_store sqlite sqlite:holdover.db
 test_store postgres "$HOLDOVER_POSTGRES_URL"
 test_store redis "$HOLDOVER_REDIS_URL"
 test_store redis-cluster "$HOLDOVER_REDIS_CLUSTER_URL"

@@ -140,7 +140,8 @@ pub(crate) fn command(front: &Front, words: &[&str]) -> Vec<String> {
     let mut options = Vec::new();
     // A password is not printed: where the environment names the store, the command finds it there.
     let in_environment = || std::env::var(VARIABLE).is_ok_and(|url| url == common.store.secret());
-    if !common.store.is_default() && !(common.store.holds_password() && in_environment()) {
+    let unsaid = common.store.is_default() || common.store.holds_password() && in_environment();
+    if !unsaid {
         options.extend(["--store".to_owned(), common.store.to_string()]);
     }
     match common.tenant.as_str() {

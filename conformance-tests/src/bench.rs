@@ -22,6 +22,7 @@ use crate::proxy::Proxy;
 use crate::record::{History, Recorded};
 use crate::script::Powers;
 use crate::settings::Settings;
+use crate::site::Site;
 use crate::snapshot::{PAGES_MAX, Snapshot, all_messages, all_pending, endless, load, snapshot};
 use crate::world::World;
 
@@ -103,6 +104,14 @@ impl Bench {
     /// A program that opens the same data, to be killed.
     pub(crate) fn child(&self) -> Option<std::process::Command> {
         self.world.child()
+    }
+
+    /// A place that nobody has opened.
+    pub(crate) async fn site(&self) -> CaseResult<Site> {
+        let place = self.world.place().await;
+        let place =
+            place.ok_or_else(|| Failure::not_run("the harness has no place that nobody has opened"))?;
+        Ok(Site::new(place, self.history.clone()))
     }
 
     /// `count` handles on the same data: each another peer, unless the harness cannot have so many.

@@ -59,24 +59,33 @@ pub enum Capability {
     ChildProcess,
     /// The harness can reach the backend through a [`Proxy`](crate::Proxy), to be cut.
     WireFaults,
+    /// The harness has places that nobody has opened, and can change what lies there: [`Place`](crate::Place).
+    RawData,
 }
 
 impl Capability {
     /// Every capability.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::ChangeHints,
         Self::Forks,
         Self::Retention,
         Self::DueOrder,
         Self::ChildProcess,
         Self::WireFaults,
+        Self::RawData,
     ];
 
     /// Whether a level can be passed without it. A process that is killed cannot be left out: nothing else
-    /// would show what a store that is never closed has kept. A wire can: not every store has one.
+    /// would show what a store that is never closed has kept. A wire can, and what lies behind a store: not every
+    /// store has one, nor every harness a way to it.
     pub(crate) fn is_optional(self) -> bool {
         match self {
-            Self::ChangeHints | Self::Forks | Self::Retention | Self::DueOrder | Self::WireFaults => true,
+            Self::ChangeHints
+            | Self::Forks
+            | Self::Retention
+            | Self::DueOrder
+            | Self::WireFaults
+            | Self::RawData => true,
             Self::ChildProcess => false,
         }
     }
@@ -91,6 +100,7 @@ impl fmt::Display for Capability {
             Self::DueOrder => "due_order",
             Self::ChildProcess => "child_process",
             Self::WireFaults => "wire_faults",
+            Self::RawData => "raw_data",
         })
     }
 }

@@ -26,6 +26,7 @@ mod prop;
 mod race;
 mod retention;
 mod run;
+mod schema;
 mod session;
 mod staging;
 mod status;
@@ -36,7 +37,7 @@ mod wire;
 
 use crate::case::Case;
 
-const LISTS: [&[Case]; 33] = [
+const LISTS: &[&[Case]] = &[
     session::CASES,
     status::CASES,
     run::CASES,
@@ -70,9 +71,10 @@ const LISTS: [&[Case]; 33] = [
     kill::CASES,
     prop::CASES,
     wire::CASES,
+    schema::CASES,
 ];
 
 /// Every case of the suite.
 pub fn all() -> impl Iterator<Item = &'static Case> {
-    LISTS.into_iter().flatten()
+    LISTS.iter().copied().flatten()
 }

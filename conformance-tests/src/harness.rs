@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::ClockControl;
 use crate::gap::Gap;
+use crate::place::Place;
 use crate::proxy::Proxy;
 
 /// How the suite gets at a store. One harness serves one case at a time, in the tokio runtime of that case;
@@ -71,9 +72,16 @@ pub trait StoreHarness: Send + Sync + 'static {
     }
 
     /// A peer that reaches its backend through `proxy` alone: [`Proxy::to`] gives the address that it is told in
-    /// place of the backend's. Cases cut it. None: there is no wire, which is a gap in `wire_faults`.
+    /// place of the backend's. Cases cut it. It has one connection for operations, so that what crosses it for one is
+    /// what crosses it for the next. None: there is no wire, which is a gap in `wire_faults`.
     async fn peer_through(&self, of: &Instance<Self::Store>, proxy: &Proxy) -> Option<Self::Store> {
         let _ = (of, proxy);
+        None
+    }
+
+    /// A place for the store's data that nobody has opened, and what lies there behind the store's back. A case
+    /// asks for several. None: cases that need one are skipped, which is a gap in `raw_data`.
+    async fn place(&self) -> Option<Arc<dyn Place>> {
         None
     }
 

@@ -374,6 +374,15 @@ macro_rules! __each_conformance_case {
                 wire_faults killed_connection_surfaces_unavailable_or_retries,
                 wire_faults ambiguous_commit_reported_as_ambiguous,
             }
+            schema {
+                raw_data init_twice_is_idempotent,
+                raw_data concurrent_init_16_peers,
+                raw_data newer_than_binary_fails_closed,
+                raw_data interrupted_migration_is_resumable_or_rolled_back,
+                raw_data unknown_enum_value_is_typed_not_panic,
+                raw_data verify_only_mode_runs_no_ddl,
+                raw_data corrupt_row_is_corrupt_error_and_isolated,
+            }
             prop {
                 core sequential_model_equivalence,
                 durable reopen_at_any_point_equivalence,

@@ -48,12 +48,13 @@ macro_rules! __conformance_claim {
     (due_order) => {};
     (child_process) => {};
     (wire_faults) => {};
+    (raw_data) => {};
     ($other:ident) => {
         compile_error!(concat!(
             "there is no claim `",
             stringify!($other),
             "`: a store claims core, durable, distributed, change_hints, forks, retention, due_order, \
-             child_process, wire_faults"
+             child_process, wire_faults, raw_data"
         ));
     };
 }
@@ -97,6 +98,9 @@ macro_rules! __conformance_test {
     (wire_faults [wire_faults $($rest:ident)*] $($test:tt)*) => {
         $crate::__conformance_test! { @run $($test)* }
     };
+    (raw_data [raw_data $($rest:ident)*] $($test:tt)*) => {
+        $crate::__conformance_test! { @run $($test)* }
+    };
     ($claim:ident [$other:ident $($rest:ident)*] $($test:tt)*) => {
         $crate::__conformance_test! { $claim [$($rest)*] $($test)* }
     };
@@ -126,6 +130,9 @@ macro_rules! __conformance_test {
     };
     (wire_faults [] $($test:tt)*) => {
         $crate::__conformance_test! { @ignore "wire_faults is not claimed", $($test)* }
+    };
+    (raw_data [] $($test:tt)*) => {
+        $crate::__conformance_test! { @ignore "raw_data is not claimed", $($test)* }
     };
     (@run $harness:expr, $category:ident $name:ident) => {
         #[test]

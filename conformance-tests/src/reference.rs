@@ -56,6 +56,7 @@ impl StoreHarness for MemoryHarness {
             Gap::level(Level::Durable, reason),
             Gap::capability(Capability::ChildProcess, reason),
             Gap::capability(Capability::WireFaults, "it has no wire"),
+            Gap::capability(Capability::RawData, "it has no schema, and keeps what it was given"),
         ]
     }
 }

@@ -180,10 +180,11 @@ impl Scene {
         store: &Handle,
         request: &Request,
     ) -> CaseResult<Result<String, (StoreErrorKind, Retry)>> {
-        Ok(match request.ask(store).await? {
-            Answer::Refused(kind, retry) => Err((kind, retry)),
-            answer => Ok(self.text(&answer)),
-        })
+        let answer = request.ask(store).await?;
+        if let Answer::Refused(kind, retry) = answer {
+            return Ok(Err((kind, retry)));
+        }
+        Ok(Ok(self.text(&answer)))
     }
 
     /// Asks the model; its answer as text without instants.

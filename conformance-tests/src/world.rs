@@ -10,6 +10,7 @@ use holdover_core::store::StateStore;
 use crate::case::Capability;
 use crate::gap::Claim;
 use crate::harness::{Instance, StoreHarness};
+use crate::place::Place;
 use crate::proxy::Proxy;
 
 /// How long the harness may take to end with one instance, however long a case may take.
@@ -24,20 +25,22 @@ pub(crate) trait World: Send + Sync {
     fn claims(&self, capability: Capability) -> bool;
     fn child(&self) -> Option<Command>;
     async fn peer_through(&self, proxy: &Proxy) -> Option<Arc<dyn StateStore>>;
+    async fn place(&self) -> Option<Arc<dyn Place>>;
     async fn fresh(&self) -> Box<dyn World>;
     async fn reopen(self: Box<Self>) -> Box<dyn World>;
 }
 
-/// A harness, and every instance that it has made and not ended with. Each belongs to one world, and waits here
-/// once that world is dropped, because a drop cannot await.
+/// A harness, and every instance and place that it has made and not ended with. Each belongs to one world, and
+/// waits here once that world is dropped, because a drop cannot await.
 pub(crate) struct Worlds<H: StoreHarness> {
     harness: H,
     instances: Mutex<Vec<Arc<Instance<H::Store>>>>,
+    places: Mutex<Vec<Arc<dyn Place>>>,
 }
 
 impl<H: StoreHarness> Worlds<H> {
     pub(crate) fn new(harness: H) -> Arc<Self> {
-        Arc::new(Self { harness, instances: Mutex::default() })
+        Arc::new(Self { harness, instances: Mutex::default(), places: Mutex::default() })
     }
 
     pub(crate) fn harness(&self) -> &H {
@@ -56,6 +59,10 @@ impl<H: StoreHarness> Worlds<H> {
         while let Some(instance) = self.next_over() {
             let _ = tokio::time::timeout(self.dispose_time_max(), self.harness.dispose(instance)).await;
         }
+        let over: Vec<_> = lock(&self.places).extract_if(.., |place| Arc::strong_count(place) == 1).collect();
+        for place in over {
+            let _ = tokio::time::timeout(self.dispose_time_max(), place.remove()).await;
+        }
     }
 
     fn dispose_time_max(&self) -> Duration {
@@ -64,19 +71,19 @@ impl<H: StoreHarness> Worlds<H> {
 
     fn world(self: Arc<Self>, instance: Instance<H::Store>) -> HarnessWorld<H> {
         let instance = Arc::new(instance);
-        self.lock().push(Arc::clone(&instance));
+        lock(&self.instances).push(Arc::clone(&instance));
         HarnessWorld { worlds: self, instance }
     }
 
     fn next_over(&self) -> Option<Instance<H::Store>> {
-        let mut instances = self.lock();
+        let mut instances = lock(&self.instances);
         let over = instances.iter().position(|instance| Arc::strong_count(instance) == 1)?;
         Arc::into_inner(instances.swap_remove(over))
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Instance<H::Store>>>> {
-        self.instances.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The world of one instance.
@@ -112,13 +119,19 @@ impl<H: StoreHarness> World for HarnessWorld<H> {
         Some(Arc::new(peer))
     }
 
+    async fn place(&self) -> Option<Arc<dyn Place>> {
+        let place = self.worlds.harness.place().await?;
+        lock(&self.worlds.places).push(Arc::clone(&place));
+        Some(place)
+    }
+
     async fn fresh(&self) -> Box<dyn World> {
         Box::new(Arc::clone(&self.worlds).fresh().await)
     }
 
     async fn reopen(self: Box<Self>) -> Box<dyn World> {
         let Self { worlds, instance } = *self;
-        worlds.lock().retain(|other| !Arc::ptr_eq(other, &instance));
+        lock(&worlds.instances).retain(|other| !Arc::ptr_eq(other, &instance));
         let Some(instance) = Arc::into_inner(instance) else {
             panic!("an instance belongs to one world");
         };

@@ -48,6 +48,8 @@ pub use holdover_store_sqlite::{SqliteOptions, SqliteStore, Synchronous};
 
 #[cfg(feature = "models")]
 pub use holdover_models as models;
+#[cfg(feature = "layers")]
+pub use holdover_store_layers as layers;
 #[cfg(feature = "tools")]
 pub use holdover_tools as tools;
 

@@ -73,64 +73,19 @@ impl Record {
 
     /// The session as a reader sees it.
     pub fn session(&self) -> Session {
-        let row = &self.row;
-        Session {
-            key: row.key.clone(),
-            incarnation: row.incarnation,
-            status: row.status,
-            version: row.version,
-            epoch: row.epoch,
-            queue: row.queue.clone(),
-            labels: self.labels.clone(),
-            definition: self.definition.clone(),
-            format: row.format,
-            state: self.state.clone(),
-            last_message: row.last_message,
-            last_event: row.last_event,
-            last_item: row.last_item,
-            unread: row.unread,
-            inbox_seen: row.inbox_seen,
-            alarm: row.alarm,
-            lease: row.lease.clone(),
-            interrupt: row.interrupt.clone(),
-            attempts: row.attempts,
-            staged: Staged { results: self.staged_results(), starts: self.starts.iter().cloned().collect() },
-            created_at: row.created_at,
-            updated_at: row.updated_at,
-        }
+        let staged = Staged { results: self.staged_results(), starts: self.starts.iter().cloned().collect() };
+        self.row.session(self.labels.clone(), self.definition.clone(), self.state.clone(), staged)
     }
 
     /// The session as a list shows it.
     pub fn summary(&self) -> SessionSummary {
-        let row = &self.row;
-        SessionSummary {
-            key: row.key.clone(),
-            incarnation: row.incarnation,
-            status: row.status,
-            version: row.version,
-            epoch: row.epoch,
-            queue: row.queue.clone(),
-            labels: self.labels.clone(),
-            last_message: row.last_message,
-            unread: row.unread,
-            alarm: row.alarm,
-            created_at: row.created_at,
-            updated_at: row.updated_at,
-        }
+        self.row.summary(self.labels.clone())
     }
 
     /// The claim that the row stands for, with all its news. None if the row was never claimed.
     pub fn claim(&self, now: Timestamp) -> Option<Claim> {
-        Some(Claim {
-            fence: self.row.fence(),
-            run: self.row.last_claim.clone()?,
-            found: self.row.found,
-            session: self.session(),
-            pending: self.pending.clone(),
-            inbox: self.unread_after(InboxSeq(0), INBOX_PAGE).items,
-            now,
-            lease_ends: self.row.lease.as_ref().map_or(now, |lease| lease.ends),
-        })
+        let inbox = self.unread_after(InboxSeq(0), INBOX_PAGE).items;
+        self.row.newest_claim(self.session(), self.pending.clone(), inbox, now)
     }
 
     /// Items after `after` that are not consumed, at most `limit`.
@@ -194,7 +149,7 @@ impl Record {
         }
     }
 
-    fn staged_results(&self) -> Vec<StagedResult> {
+    pub(crate) fn staged_results(&self) -> Vec<StagedResult> {
         let staged = self.staged.iter();
         staged.map(|(call, payload)| StagedResult { call: call.clone(), payload: payload.clone() }).collect()
     }

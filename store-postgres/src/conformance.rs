@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, reason = "a harness that cannot have its backend panics")]
 
 mod clock;
+mod place;
 mod schemas;
 #[cfg(feature = "test-server")]
 mod server;
@@ -12,12 +13,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use holdover_conformance_tests::{ClockControl, Instance, Proxy, StoreHarness, StoreInfo};
+use holdover_conformance_tests::{ClockControl, Instance, Place, Proxy, StoreHarness, StoreInfo};
 use holdover_core::store::{StateStore, StoreError};
 
 use crate::options::PostgresOptions;
 use crate::store::PostgresStore;
 use clock::RowClock;
+use place::SchemaPlace;
 use schemas::Admin;
 #[cfg(feature = "test-server")]
 pub use server::Server;
@@ -45,7 +47,7 @@ pub struct PostgresHarness {
 type ChildProgram = Arc<dyn Fn(&str) -> Command + Send + Sync>;
 
 /// A schema in use, and the handles on it that may still be at work.
-struct Place {
+struct Schema {
     schema: String,
     /// Whether a program was started that works on it, to be killed.
     child: AtomicBool,
@@ -118,6 +120,10 @@ impl PostgresHarness {
     }
 
     async fn open_as(&self, at: &PostgresOptions, schema: &str, application: &str) -> PostgresStore {
+        PostgresStore::open(self.options_of(at, schema, application)).await.expect("the database opens")
+    }
+
+    fn options_of(&self, at: &PostgresOptions, schema: &str, application: &str) -> PostgresOptions {
         let options = at
             .clone()
             .schema(schema)
@@ -127,7 +133,7 @@ impl PostgresHarness {
             .wait_max(std::time::Duration::from_secs(60))
             .payload_bytes_max(PAYLOAD_BYTES_MAX)
             .commit_bytes_max(COMMIT_BYTES_MAX);
-        PostgresStore::open((self.adjust)(options)).await.expect("the database opens")
+        (self.adjust)(options)
     }
 }
 
@@ -136,7 +142,7 @@ fn child_name(schema: &str) -> String {
     format!("child {schema}")
 }
 
-impl Place {
+impl Schema {
     /// Closes the handles that nobody else has any more; all of them if `every`.
     async fn close(&self, every: bool) {
         let over: Vec<PostgresStore> = {
@@ -172,13 +178,13 @@ impl StoreHarness for PostgresHarness {
             }
         };
         let store = self.open(&schema).await;
-        Instance::guarded(store, Place { schema, child: AtomicBool::new(false), peers: Mutex::default() })
+        Instance::guarded(store, Schema { schema, child: AtomicBool::new(false), peers: Mutex::default() })
     }
 
     /// Opens the schema once more: connections of its own. What a child asked before it was killed is done by
     /// the server all the same: the peer comes after it.
     async fn peer(&self, of: &Instance<PostgresStore>) -> PostgresStore {
-        let place = of.guard::<Place>().expect("its place");
+        let place = of.guard::<Schema>().expect("its place");
         place.close(false).await;
         if place.child.load(Ordering::Relaxed) {
             self.admin.outlast(&child_name(&place.schema)).await;
@@ -189,7 +195,7 @@ impl StoreHarness for PostgresHarness {
     }
 
     async fn reopen(&self, of: Instance<PostgresStore>) -> Instance<PostgresStore> {
-        let (store, place) = of.into_parts::<Place>();
+        let (store, place) = of.into_parts::<Schema>();
         let place = place.expect("its place");
         place.close(true).await;
         store.close().await;
@@ -199,7 +205,7 @@ impl StoreHarness for PostgresHarness {
     }
 
     async fn dispose(&self, of: Instance<PostgresStore>) {
-        let (store, place) = of.into_parts::<Place>();
+        let (store, place) = of.into_parts::<Schema>();
         let place = place.expect("its place");
         // A closed handle has nothing on its way any more.
         place.close(true).await;
@@ -216,18 +222,26 @@ impl StoreHarness for PostgresHarness {
     }
 
     fn child(&self, of: &Instance<PostgresStore>) -> Option<Command> {
-        let place = of.guard::<Place>().expect("its place");
+        let place = of.guard::<Schema>().expect("its place");
         place.child.store(true, Ordering::Relaxed);
         self.child.as_ref().map(|program| program(&format!("{} {}", self.url, place.schema)))
     }
 
     async fn peer_through(&self, of: &Instance<PostgresStore>, proxy: &Proxy) -> Option<PostgresStore> {
-        let place = of.guard::<Place>().expect("its place");
+        let place = of.guard::<Schema>().expect("its place");
         let direct = self.options();
         let address = proxy.to((direct.connect.get_host(), direct.connect.get_port())).await;
-        let peer = self.open_as(&direct.at(address), &place.schema, "holdover").await;
+        let options = self.options_of(&direct.at(address), &place.schema, "holdover");
+        // One, and one for hints.
+        let peer = PostgresStore::open(options.connections_max(2)).await.expect("the database opens");
         place.keep(&peer);
         Some(peer)
+    }
+
+    async fn place(&self) -> Option<Arc<dyn Place>> {
+        let schema = self.admin.name();
+        let options = self.options_of(&self.options(), &schema, "holdover");
+        Some(Arc::new(SchemaPlace { admin: Arc::clone(&self.admin), schema, options }))
     }
 }
 

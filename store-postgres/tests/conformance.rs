@@ -8,7 +8,7 @@ use holdover_store_postgres::conformance::{PostgresHarness, Server};
 
 conformance_tests!(
     PostgresHarness::on(Server::shared().url()).child_program(this_program),
-    claims: [core, durable, distributed, change_hints, due_order, forks, retention, child_process, wire_faults],
+    claims: [core, durable, distributed, change_hints, due_order, forks, retention, child_process, wire_faults, raw_data],
 );
 
 /// The variable that names the store to this program as a child.

@@ -1,5 +1,5 @@
 -- Looks for sessions of this partition that a worker may claim now, in due order after a place.
--- Answers their places, and up to where it has looked ('' = to the end).
+-- Answers their places, and up to where it has looked ('' = to the end). One that cannot be read holds up nobody.
 local from = args.text()
 local queues = args.boolean() and args.list(args.text) or nil
 local newest, tenant = args.number(), args.optional()
@@ -27,7 +27,7 @@ end
 table.sort(due)
 local answer = {}
 for _, place_found in ipairs(due) do
-  local row = rows.load(rows.key(rows.named(place_found)))
+  local row = rows.load_sound(rows.key(rows.named(place_found)))
   if row and rules.is_due(row, served, newest, tenant) then answer[#answer + 1] = place_found end
 end
 return { looked or '', answer }

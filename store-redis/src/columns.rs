@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use holdover_core::ids::{
-    CallId, CheckpointId, Epoch, EventSeq, Fence, InboxSeq, Incarnation, InterruptId, ItemKey, MessageSeq,
+    CallId, CheckpointId, Epoch, EventSeq, InboxSeq, Incarnation, InterruptId, ItemKey, MessageSeq,
     OperationId, PendingId, QueueLabel, RunId, SessionId, SessionKey, StateFormat, TenantId, Version,
     WorkerId,
 };
@@ -154,30 +154,7 @@ fn whole(reply: &mut Reply) -> Result<Whole, Fault> {
     let definition = payloads.remove(&b"definition"[..]);
     let definition = definition.ok_or_else(|| Fault::Corrupt("definition: it is missing".into()))?;
     let state = payloads.remove(&b"state"[..]).map(reply::payload).transpose()?;
-    let session = Session {
-        key: row.key.clone(),
-        incarnation: row.incarnation,
-        status: row.status,
-        version: row.version,
-        epoch: row.epoch,
-        queue: row.queue.clone(),
-        labels,
-        definition: reply::payload(definition)?,
-        format: row.format,
-        state,
-        last_message: row.last_message,
-        last_event: row.last_event,
-        last_item: row.last_item,
-        unread: row.unread,
-        inbox_seen: row.inbox_seen,
-        alarm: row.alarm,
-        lease: row.lease.clone(),
-        interrupt: row.interrupt.clone(),
-        attempts: row.attempts,
-        staged: Staged { results, starts },
-        created_at: row.created_at,
-        updated_at: row.updated_at,
-    };
+    let session = row.session(labels, reply::payload(definition)?, state, Staged { results, starts });
     Ok(Whole { row, session })
 }
 
@@ -185,20 +162,7 @@ fn whole(reply: &mut Reply) -> Result<Whole, Fault> {
 pub(crate) fn summary(reply: &mut Reply) -> Result<SessionSummary, Fault> {
     let mut reply = reply.list()?;
     let row = Fields::read(&mut reply)?.row(&Bytes::new())?;
-    Ok(SessionSummary {
-        key: row.key,
-        incarnation: row.incarnation,
-        status: row.status,
-        version: row.version,
-        epoch: row.epoch,
-        queue: row.queue,
-        labels: labels(&mut reply)?,
-        last_message: row.last_message,
-        unread: row.unread,
-        alarm: row.alarm,
-        created_at: row.created_at,
-        updated_at: row.updated_at,
-    })
+    Ok(row.summary(labels(&mut reply)?))
 }
 
 /// The claim of `rows.claim`.
@@ -212,17 +176,8 @@ pub(crate) fn claim(reply: &mut Reply) -> Result<Claim, Fault> {
         open.push(pending(&mut list.list()?, &row.key, row.incarnation)?);
     }
     let inbox = inbox_page(&mut reply, INBOX_PAGE)?.items;
-    let run = row.last_claim.clone();
-    Ok(Claim {
-        fence: Fence { key: row.key, incarnation: row.incarnation, epoch: row.epoch },
-        run: run.ok_or_else(|| Fault::Corrupt("last_claim: it is missing".into()))?,
-        found: row.found,
-        session,
-        pending: open,
-        inbox,
-        now,
-        lease_ends: row.lease.map_or(now, |lease| lease.ends),
-    })
+    let claim = row.newest_claim(session, open, inbox, now);
+    claim.ok_or_else(|| Fault::Corrupt("last_claim: it is missing".into()))
 }
 
 /// An open pending call of `rows.pending`.

@@ -1,6 +1,8 @@
 //! How the conformance suite gets at this store. Behind the feature `conformance`.
 #![allow(clippy::expect_used, reason = "a harness that cannot have its backend panics")]
 
+mod place;
+
 use std::fmt;
 use std::process::Command;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,7 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::{join_all, try_join_all};
 use holdover_conformance_tests::{
-    Capability, ClockControl, Gap, Instance, Proxy, StoreHarness, StoreInfo, TestClock,
+    Capability, ClockControl, Gap, Instance, Place, Proxy, StoreHarness, StoreInfo, TestClock,
 };
 use holdover_core::store::{StateStore, StoreError};
 use holdover_core::time::Timestamp;
@@ -24,6 +26,7 @@ use crate::options::RedisOptions;
 use crate::script::{ClockSource, Script};
 use crate::store::RedisStore;
 use crate::wire::Wire;
+use place::NamespacePlace;
 
 /// Limits that a test reaches quickly, and large enough for every case.
 const PAYLOAD_BYTES_MAX: usize = 9 << 20;
@@ -209,6 +212,20 @@ impl KeyClock {
         join_all(set).await;
     }
 
+    /// A new namespace in which nothing lies but this clock.
+    async fn name(&self) -> String {
+        let namespace = new_namespace(&self.url);
+        self.namespaces().push(namespace.clone());
+        self.set(&namespace).await;
+        namespace
+    }
+
+    /// Removes all that lies in a namespace.
+    async fn forget(&self, namespace: &str) {
+        self.namespaces().retain(|other| other != namespace);
+        clear(self.wire().await, namespace).await.expect("the script runs");
+    }
+
     fn namespaces(&self) -> MutexGuard<'_, Vec<String>> {
         self.namespaces.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -239,9 +256,7 @@ impl StoreHarness for RedisHarness {
     }
 
     async fn fresh(&self) -> Instance<RedisStore> {
-        let namespace = new_namespace(&self.url);
-        self.clock.namespaces().push(namespace.clone());
-        self.clock.set(&namespace).await;
+        let namespace = self.clock.name().await;
         Instance::guarded(open(&self.url, &namespace).await, Namespace(namespace))
     }
 
@@ -263,9 +278,7 @@ impl StoreHarness for RedisHarness {
     async fn dispose(&self, of: Instance<RedisStore>) {
         let (store, namespace) = of.into_parts::<Namespace>();
         drop(store);
-        let namespace = namespace.expect("its namespace").0;
-        self.clock.namespaces().retain(|other| *other != namespace);
-        clear(self.clock.wire().await, &namespace).await.expect("the script runs");
+        self.clock.forget(&namespace.expect("its namespace").0).await;
     }
 
     fn clock(&self) -> ClockControl {
@@ -281,6 +294,12 @@ impl StoreHarness for RedisHarness {
         let namespace = &of.guard::<Namespace>().expect("its namespace").0;
         let url = through(&self.url, proxy).await?;
         Some(open(&url, namespace).await)
+    }
+
+    async fn place(&self) -> Option<Arc<dyn Place>> {
+        let namespace = self.clock.name().await;
+        let options = options(&self.url, &namespace);
+        Some(Arc::new(NamespacePlace { clock: Arc::clone(&self.clock), namespace, options }))
     }
 
     fn gaps(&self) -> Vec<Gap> {

@@ -101,10 +101,12 @@ async fn make(wire: &Wire, options: &RedisOptions, there: Option<Founded>) -> Re
 /// What is fixed of the store, if there is one.
 async fn look(wire: &Wire, options: &RedisOptions) -> Result<Option<Founded>, Fault> {
     let answer = wire.run(&LOOK, &[&Keys::meta(&options.namespace)], &Args::default()).await?;
-    match answer {
-        redis::Value::Array(fields) if fields.first() == Some(&redis::Value::Nil) => Ok(None),
-        answer => Ok(Some(read(answer, options)?)),
+    if let redis::Value::Array(fields) = &answer
+        && fields.first() == Some(&redis::Value::Nil)
+    {
+        return Ok(None);
     }
+    Ok(Some(read(answer, options)?))
 }
 
 async fn found(wire: &Wire, options: &RedisOptions, incarnation: &str, what: &str) -> Result<Founded, Fault> {

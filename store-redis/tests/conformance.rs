@@ -10,7 +10,7 @@ use holdover_store_redis::conformance::RedisHarness;
 
 conformance_tests!(
     RedisHarness::at(support::redis_url()).child_program(this_program),
-    claims: [core, durable, distributed, change_hints, due_order, forks, retention, child_process, wire_faults],
+    claims: [core, durable, distributed, change_hints, due_order, forks, retention, child_process, wire_faults, raw_data],
 );
 
 /// The variables that name the server and the namespace to this program as a child.

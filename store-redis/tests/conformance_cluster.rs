@@ -10,7 +10,7 @@ use holdover_store_redis::conformance::RedisHarness;
 
 conformance_tests!(
     RedisHarness::at(support::cluster_url()).child_program(this_program),
-    claims: [core, durable, distributed, change_hints, due_order, forks, retention, child_process],
+    claims: [core, durable, distributed, change_hints, due_order, forks, retention, child_process, raw_data],
 );
 
 /// The variables that name the server and the namespace to this program as a child.

@@ -1,6 +1,8 @@
 //! How the conformance suite gets at this store. Behind the feature `conformance`.
 #![allow(clippy::expect_used, reason = "a harness that cannot have its backend panics")]
 
+mod place;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,13 +10,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdover_conformance_tests::{
-    Capability, ClockControl, Gap, Instance, StoreHarness, StoreInfo, VirtualClock,
+    Capability, ClockControl, Gap, Instance, Place, StoreHarness, StoreInfo, VirtualClock,
 };
 use holdover_core::store::StateStore;
 use tempfile::TempDir;
 
 use crate::options::SqliteOptions;
 use crate::store::SqliteStore;
+use place::FilePlace;
 
 /// Limits that a test reaches quickly, and large enough for every case.
 const PAYLOAD_BYTES_MAX: usize = 9 << 20;
@@ -55,12 +58,15 @@ impl SqliteHarness {
         holdover_conformance_tests::serve_child(harness.open(folder).await).await;
     }
 
-    async fn open(&self, folder: &Path) -> SqliteStore {
-        let options = SqliteOptions::new(folder.join(FILE))
+    fn options(&self, folder: &Path) -> SqliteOptions {
+        SqliteOptions::new(folder.join(FILE))
             .payload_bytes_max(PAYLOAD_BYTES_MAX)
             .commit_bytes_max(COMMIT_BYTES_MAX)
-            .clock(Arc::new(self.clock.clone()));
-        SqliteStore::open(options).await.expect("the database opens")
+            .clock(Arc::new(self.clock.clone()))
+    }
+
+    async fn open(&self, folder: &Path) -> SqliteStore {
+        SqliteStore::open(self.options(folder)).await.expect("the database opens")
     }
 }
 
@@ -98,6 +104,12 @@ impl StoreHarness for SqliteHarness {
     fn child(&self, of: &Instance<SqliteStore>) -> Option<Command> {
         let folder = of.guard::<TempDir>().expect("its folder").path();
         self.child.as_ref().map(|program| program(&folder.join(FILE)))
+    }
+
+    async fn place(&self) -> Option<Arc<dyn Place>> {
+        let folder = tempfile::tempdir_in(&self.folder).expect("a temporary folder");
+        let options = self.options(folder.path());
+        Some(Arc::new(FilePlace { folder, options }))
     }
 
     fn gaps(&self) -> Vec<Gap> {

@@ -9,7 +9,7 @@ use holdover_store_sqlite::conformance::SqliteHarness;
 
 conformance_tests!(
     SqliteHarness::in_folder(std::env::temp_dir()).child_program(this_program),
-    claims: [core, durable, distributed, change_hints, forks, retention, due_order, child_process],
+    claims: [core, durable, distributed, change_hints, forks, retention, due_order, child_process, raw_data],
 );
 
 /// The variable that names the file to this program as a child.

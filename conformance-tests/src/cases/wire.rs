@@ -1,23 +1,18 @@
 //! A connection that ends in the middle: before a request, inside it, or inside its answer.
 
-use std::collections::BTreeSet;
+mod cut;
 
+use self::cut::{Known, Patience, Place, TRIES_MAX, Wire, through_the_proxy, too_short};
+use crate::bench::{Bench, nobody};
+use crate::case::cases;
+use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
+use crate::fixture::{self, events, promote, staging, state};
+use crate::proxy::{Cut, Seen};
+use crate::script::Request;
 use holdover_core::ids::{Fence, Version};
 use holdover_core::store::{
     Applied, Commit, CommitOutcome, Receipt, Retry, StateStore, StoreError, StoreErrorKind,
 };
-use tokio::time::Instant;
-
-use super::crash::{SETTLE_MAX, settles};
-use crate::bench::{Bench, Handle, nobody};
-use crate::case::cases;
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::{self, events, promote, staging, state};
-use crate::ops::Op;
-use crate::pause::Pauses;
-use crate::proxy::{Cut, Proxy, Seen};
-use crate::scene::{Ask, Scene};
-use crate::script::Request;
 
 cases! {
     crash.cut_request_sweep: Durable Crash needs WireFaults,
@@ -43,217 +38,17 @@ cases! {
         "save_state_and_promote_staging: a repeat of the last commit under the same fence answers the first outcome";
 }
 
-/// How often a place is tried again that a request or an answer was too short for.
-const TRIES_MAX: usize = 3;
-
-/// A handle that goes through a proxy, and a peer that does not.
-struct Wire {
-    t: Bench,
-    peer: Handle,
-    through: Handle,
-    proxy: Proxy,
-}
-
-/// What an operation asks, and what must come of it.
-struct Story {
-    scene: Scene,
-    op: Op,
-    request: Request,
-    before: String,
-    after: String,
-    /// The answer.
-    first: String,
-    /// The answer of a repeat after it was applied.
-    again: String,
-}
-
-/// What is known of an operation that was cut off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
-    Nothing,
-    /// The backend had answered it.
-    Applied,
-}
-
-impl Wire {
-    async fn new(t: Bench) -> CaseResult<Self> {
-        let (peer, proxy) = (t.peer().await, Proxy::default());
-        let through = t.peer_through(&proxy).await?;
-        Ok(Self { t, peer, through, proxy })
-    }
-
-    fn ops(&self) -> impl Iterator<Item = Op> + use<> {
-        let capabilities = self.t.store.capabilities();
-        Op::ALL.into_iter().filter(move |op| op.is_declared(&capabilities))
-    }
-
-    /// Sets the stage of an operation in a new scene.
-    async fn story(&self, op: Op) -> CaseResult<Story> {
-        let scene = Scene::new(self.t.lease());
-        self.t.forget_history();
-        let mut model = scene.prepare(&self.t.store, op.stage()).await?;
-        let request = scene.request(op, Ask { tag: "cut", lease: self.t.lease() });
-        let before = scene.snapshot_of(&model);
-        let first = scene.ask_model(&mut model, &request);
-        let after = scene.snapshot_of(&model);
-        let again = scene.ask_model(&mut model, &request);
-        Ok(Story { scene, op, request, before, after, first, again })
-    }
-
-    /// What goes through the proxy for an operation that nothing cuts.
-    async fn measure(&self, op: Op) -> CaseResult<Seen> {
-        let story = self.story(op).await?;
-        let planned = self.proxy.plan(Cut::Nowhere);
-        let answer = story.scene.ask(&self.through, &story.request).await?;
-        ensure_eq!(answer, story.first, "the answer of an operation that nothing cuts");
-        through_the_proxy(planned.seen())
-    }
-
-    /// Cuts every operation at each of the places that `places` names.
-    async fn sweep(&self, places: fn(Seen) -> Vec<(Cut, Known)>) -> CaseResult {
-        for op in self.ops() {
-            // The first time a connection may still be made ready for it.
-            self.measure(op).await.map_err(|failure| failure.within(format!("{op:?}")))?;
-            let whole = self.measure(op).await?;
-            for (cut, known) in places(whole) {
-                let done = self.cut(op, cut, known).await;
-                done.map_err(|failure| failure.within(format!("{op:?}, {cut:?} of {whole:?}")))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Cuts an operation at a place, and looks at what came of it.
-    async fn cut(&self, op: Op, cut: Cut, known: Known) -> CaseResult {
-        for _ in 0..TRIES_MAX {
-            let story = self.story(op).await?;
-            let planned = self.proxy.plan(cut);
-            let answered = story.scene.try_ask(&self.through, &story.request).await?;
-            if planned.seen().cut {
-                drop(planned);
-                return self.judge(&story, answered, known).await;
-            }
-        }
-        Err(too_short())
-    }
-
-    /// Whether the answer of an operation that was cut off is one, and what is there agrees; then the same handle
-    /// repeats it.
-    async fn judge(&self, story: &Story, answered: Answered, known: Known) -> CaseResult {
-        let Story { scene, op, request, before, after, first, again } = story;
-        let changes = before != after;
-        let repeated_by = match &answered {
-            // The store has asked again by itself.
-            Ok(answer) => {
-                ensure_eq!(answer, first, "the answer of an operation that was not given up");
-                settles(&self.peer, scene, before, after, true).await?;
-                vec![again]
-            }
-            Err((StoreErrorKind::Unavailable, Retry::OutcomeUnknown)) => {
-                settles(&self.peer, scene, before, after, known == Known::Applied).await?;
-                let applied = changes && scene.snapshot(&self.peer).await? == *after;
-                if applied { vec![again] } else { vec![first, again] }
-            }
-            // Of a walk one step changed nothing; those before it may have.
-            Err((StoreErrorKind::Unavailable, Retry::Later)) if is_walk(*op) => vec![first, again],
-            Err((StoreErrorKind::Unavailable, Retry::Later)) => {
-                let found = scene.snapshot(&self.peer).await?;
-                ensure_eq!(found, *before, "the session after an error that says that nothing was changed");
-                vec![first]
-            }
-            Err((kind, retry)) => {
-                return Err(Failure::new(format!(
-                    "expected an error that is Unavailable, Later or OutcomeUnknown\n    found    {kind:?}, {retry:?}"
-                )));
-            }
-        };
-        let repeated = self.repeat(scene, request).await?;
-        ensure!(
-            repeated_by.contains(&&repeated),
-            "the answer of the repeat after {answered:?}\n    expected {repeated_by:?}\n    found    {repeated}"
-        );
-        ensure_eq!(scene.snapshot(&self.peer).await?, *after, "the session after the repeat");
-        Ok(())
-    }
-
-    /// Repeats an operation on the same handle until it is answered.
-    async fn repeat(&self, scene: &Scene, request: &Request) -> CaseResult<String> {
-        let mut patience = Patience::new();
-        loop {
-            match scene.try_ask(&self.through, request).await? {
-                Ok(answer) => return Ok(answer),
-                Err((kind, retry)) => patience.after(kind, retry).await?,
-            }
-        }
-    }
-}
-
-/// With a handle that was cut off, and must come back by itself.
-struct Patience {
-    deadline: Instant,
-    pauses: Pauses,
-}
-
-impl Patience {
-    fn new() -> Self {
-        Self { deadline: Instant::now() + SETTLE_MAX, pauses: Pauses::new() }
-    }
-
-    /// Waits a little before the next try.
-    async fn after(&mut self, kind: StoreErrorKind, retry: Retry) -> CaseResult {
-        ensure!(
-            comes_back(kind, retry) && Instant::now() < self.deadline,
-            "expected the handle to work again within {SETTLE_MAX:?}\n    found    {kind:?}, {retry:?}"
-        );
-        self.pauses.pause().await;
-        Ok(())
-    }
-}
-
-fn comes_back(kind: StoreErrorKind, retry: Retry) -> bool {
-    kind == StoreErrorKind::Unavailable && retry != Retry::Never
-}
-
-/// What an operation was answered, or refused with.
-type Answered = Result<String, (StoreErrorKind, Retry)>;
-
-/// Whether it takes several calls.
-fn is_walk(op: Op) -> bool {
-    [Op::ClaimDue, Op::Purge, Op::Prune].contains(&op)
-}
-
-fn too_short() -> Failure {
-    Failure::new("expected a cut\n    found    that so many bytes did not go through")
-}
-
-fn through_the_proxy(seen: Seen) -> CaseResult<Seen> {
-    let went = seen.request_bytes > 0 && seen.answer_bytes > 0;
-    ensure!(went, "expected the peer to reach its backend through the proxy\n    found    {seen:?}");
-    Ok(seen)
-}
-
-/// Places in `bytes`: none of them, most, and all but the last are among them.
-fn growing<const N: usize>(bytes: usize, eighths: [usize; N]) -> BTreeSet<usize> {
-    let last = bytes.saturating_sub(1);
-    let inside = eighths.map(|eighth| bytes * eighth / 8);
-    [0, 1, last].into_iter().chain(inside).filter(|place| *place <= last).collect()
-}
-
 async fn cut_request_sweep(t: Bench) -> CaseResult {
-    let places = |whole: Seen| {
-        let places = growing(whole.request_bytes, [2, 4, 6]).into_iter();
-        places.map(|place| (Cut::Request(place), Known::Nothing)).collect()
-    };
-    Wire::new(t).await?.sweep(places).await
+    let eighths = [2, 4, 6].map(Place::Eighths);
+    let places = [&[Place::After(0), Place::After(1)][..], &eighths, &[Place::BeforeLast]].concat();
+    let cut = |whole: Seen, place: Place| Cut::Request(place.of(whole.request_bytes));
+    Wire::new(t).await?.sweep(&places, cut).await
 }
 
 async fn lost_ack_sweep_exactly_once(t: Bench) -> CaseResult {
-    let places = |whole: Seen| {
-        let places = growing(whole.answer_bytes, [4]).into_iter();
-        let known = |place| if place + 1 == whole.answer_bytes { Known::Applied } else { Known::Nothing };
-        places.map(|place| (Cut::Answer(place), known(place))).collect()
-    };
-    Wire::new(t).await?.sweep(places).await
+    let places = [Place::After(0), Place::After(1), Place::Eighths(4), Place::BeforeLast];
+    let cut = |whole: Seen, place: Place| Cut::Answer(place.of(whole.answer_bytes));
+    Wire::new(t).await?.sweep(&places, cut).await
 }
 
 async fn killed_connection_surfaces_unavailable_or_retries(t: Bench) -> CaseResult {
@@ -276,13 +71,6 @@ async fn killed_connection_surfaces_unavailable_or_retries(t: Bench) -> CaseResu
 }
 
 impl Wire {
-    /// Kills every connection of the handle.
-    async fn kill(&self) -> CaseResult {
-        let killed = self.proxy.cut_all().await;
-        ensure!(killed > 0, "expected a connection to kill\n    found    none");
-        Ok(())
-    }
-
     /// A run and a commit of it that promotes what was staged, and appends.
     async fn promoting(&self, name: &str) -> CaseResult<(Fence, Version, Commit)> {
         let claim = self.t.running(name).await?;
@@ -394,7 +182,10 @@ async fn say_what_is_known(wire: &Wire, name: &str, cut: Cut) -> CaseResult {
     let Lost { fence, version, answered, .. } = wire.lose(name, cut).await?;
     let lost = match answered {
         // The store has asked again by itself.
-        Ok(outcome) => return Ok(want!(outcome, CommitOutcome::Committed(_))),
+        Ok(outcome) => {
+            want!(outcome, CommitOutcome::Committed(_));
+            return Ok(());
+        }
         Err(error) => error,
     };
     ensure_eq!(lost.kind, StoreErrorKind::Unavailable, "what went wrong");

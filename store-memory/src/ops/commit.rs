@@ -1,9 +1,8 @@
 //! The one atomic write by which a run makes progress.
 
 use holdover_core::ids::Fence;
-use holdover_core::ids::InboxSeq;
 use holdover_core::payload::Payload;
-use holdover_core::store::{Applied, Commit, CommitOutcome, NewMessage, NewPending, PendingCall, RunEnded};
+use holdover_core::store::{Applied, Commit, CommitOutcome, NewMessage, RunEnded};
 use holdover_core::time::Timestamp;
 
 use crate::table::{Record, Sessions};
@@ -51,7 +50,7 @@ fn write(record: &mut Record, commit: Commit, now: Timestamp) {
     record.pending.retain(|pending| !commit.close.contains(&pending.id));
     for new in commit.open {
         record.opened.insert(new.id.clone());
-        let opened = opened(record, new, now);
+        let opened = record.row.opened(new, now);
         record.pending.push(opened);
     }
     for seq in commit.consumed {
@@ -59,21 +58,5 @@ fn write(record: &mut Record, commit: Commit, now: Timestamp) {
     }
     if let (Some(end), Some(run)) = (commit.run, record.runs.last_mut()) {
         run.end.get_or_insert(RunEnded { at: now, outcome: end.outcome, detail: Some(end.detail) });
-    }
-}
-
-fn opened(record: &Record, new: NewPending, now: Timestamp) -> PendingCall {
-    PendingCall {
-        key: record.row.key.clone(),
-        incarnation: record.row.incarnation,
-        id: new.id,
-        call: new.call,
-        kind: new.kind,
-        needed: new.needed,
-        answered: 0,
-        last_answer: InboxSeq(0),
-        deadline: new.deadline,
-        body: new.body,
-        opened_at: now,
     }
 }

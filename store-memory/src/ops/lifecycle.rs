@@ -68,22 +68,12 @@ pub fn create(
 }
 
 fn created_before(existing: &Record, new: &NewSession, now: Timestamp) -> CreateOutcome {
-    let row = &existing.row;
-    if row.created_by != new.operation {
-        return CreateOutcome::AlreadyExists {
-            incarnation: row.incarnation,
-            status: row.status,
-            version: row.version,
-        };
-    }
-    let first = SessionRow::create(new, now).version;
-    match &new.start {
-        Start::WithItems | Start::At(_) => CreateOutcome::Created { version: first, claim: None },
-        Start::Claimed(claim) => {
-            let alive = row.repeated_claim(&claim.run, now).unwrap_or(false);
+    match existing.row.created_before(new, now) {
+        Ok((version, alive)) => {
             let claim = existing.claim(now).filter(|_| alive).map(Box::new);
-            CreateOutcome::Created { version: first.next(), claim }
+            CreateOutcome::Created { version, claim }
         }
+        Err(there) => there,
     }
 }
 

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use holdover_core::ids::{Fence, RunId, SessionKey, WorkerId};
 use holdover_core::store::{
-    CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, LeaseOutcome, OutcomeKind, RunEnded, RunRecord,
-    StatusCas,
+    CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, LeaseOutcome, OutcomeKind, RunEnded, StatusCas,
 };
 use holdover_core::time::Timestamp;
 
@@ -68,15 +67,7 @@ pub(super) fn begin_run(record: &mut Record, run: RunId, worker: WorkerId, lease
     for lost in lost {
         lost.end.get_or_insert(RunEnded { at: now, outcome: OutcomeKind::Lost, detail: None });
     }
-    record.runs.push(RunRecord {
-        epoch: record.row.epoch,
-        run,
-        worker,
-        found: record.row.found,
-        parent: claimed.parent,
-        started_at: now,
-        end: None,
-    });
+    record.runs.push(record.row.run_record(run, worker, claimed, now));
 }
 
 /// Moves the status, with the items that come along.

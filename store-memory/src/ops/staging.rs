@@ -1,14 +1,11 @@
 //! Making results durable before their step is finished.
 
-use std::collections::BTreeMap;
-
-use holdover_core::ids::{CallId, Fence};
-use holdover_core::payload::Payload;
-use holdover_core::store::{StageOutcome, StagedResult, Staging, StoreError};
+use holdover_core::ids::Fence;
+use holdover_core::store::{StageOutcome, Staging, StoreError};
 use holdover_core::time::Timestamp;
 
 use crate::limits::Limits;
-use crate::table::{Record, Sessions};
+use crate::table::Sessions;
 
 /// Refuses what cannot be kept.
 pub fn check_staging(staging: &Staging, limits: &Limits) -> Result<(), StoreError> {
@@ -18,21 +15,14 @@ pub fn check_staging(staging: &Staging, limits: &Limits) -> Result<(), StoreErro
 
 /// Stages results and start marks, wholly or not at all.
 pub fn stage(sessions: &mut Sessions, fence: &Fence, staging: Staging, now: Timestamp) -> StageOutcome {
-    let Some(record) = sessions.get_mut(&fence.key).filter(|record| record.row.admits(fence)) else {
-        return StageOutcome::StaleFence;
+    let Some(record) = sessions.get_mut(&fence.key) else { return StageOutcome::StaleFence };
+    let fresh = match record.row.stage(fence, &staging, &record.staged_results()) {
+        Ok(fresh) => fresh,
+        Err(refused) => return refused,
     };
-    if let Some(conflict) = conflict(record, &staging.results) {
-        return StageOutcome::Conflict { call: conflict.call.clone() };
-    }
-    for StagedResult { call, payload } in staging.results {
-        record.staged.entry(call).or_insert(payload);
+    for result in fresh {
+        record.staged.insert(result.call.clone(), result.payload.clone());
     }
     record.starts.extend(staging.starts);
     StageOutcome::Staged(record.row.receipt(now))
-}
-
-/// The first result whose call has another one, there or earlier in the same write.
-fn conflict<'a>(record: &'a Record, results: &'a [StagedResult]) -> Option<&'a StagedResult> {
-    let mut first: BTreeMap<&CallId, &Payload> = record.staged.iter().collect();
-    results.iter().find(|result| *first.entry(&result.call).or_insert(&result.payload) != &result.payload)
 }

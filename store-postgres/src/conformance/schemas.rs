@@ -134,7 +134,7 @@ impl Admin {
         self.pool.get_or_init(|| open).await
     }
 
-    async fn run(&self, sql: String) {
+    pub(super) async fn run(&self, sql: String) {
         sqlx::raw_sql(AssertSqlSafe(sql)).execute(self.pool().await).await.expect("the database obeys");
     }
 

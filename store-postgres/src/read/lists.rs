@@ -60,20 +60,7 @@ impl Call for ListSessions {
 fn summary(row: &PgRow) -> Result<SessionSummary, Fault> {
     let mut c = Columns::of(row);
     let row = rows::session_row(&mut c)?;
-    Ok(SessionSummary {
-        key: row.key,
-        incarnation: row.incarnation,
-        status: row.status,
-        version: row.version,
-        epoch: row.epoch,
-        queue: row.queue,
-        labels: rows::labels(&mut c)?,
-        last_message: row.last_message,
-        unread: row.unread,
-        alarm: row.alarm,
-        created_at: row.created_at,
-        updated_at: row.updated_at,
-    })
+    Ok(row.summary(rows::labels(&mut c)?))
 }
 
 /// Where a page of sessions ended.

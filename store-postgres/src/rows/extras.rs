@@ -34,30 +34,7 @@ impl Extras {
 
     /// The session as it stands.
     pub(crate) fn into_session(self, row: SessionRow) -> Session {
-        Session {
-            key: row.key,
-            incarnation: row.incarnation,
-            status: row.status,
-            version: row.version,
-            epoch: row.epoch,
-            queue: row.queue,
-            labels: self.labels,
-            definition: self.definition,
-            format: row.format,
-            state: self.state,
-            last_message: row.last_message,
-            last_event: row.last_event,
-            last_item: row.last_item,
-            unread: row.unread,
-            inbox_seen: row.inbox_seen,
-            alarm: row.alarm,
-            lease: row.lease,
-            interrupt: row.interrupt,
-            attempts: row.attempts,
-            staged: self.staged,
-            created_at: row.created_at,
-            updated_at: row.updated_at,
-        }
+        row.session(self.labels, self.definition, self.state, self.staged)
     }
 }
 

@@ -1,8 +1,8 @@
 -- The row of a session: one small hash, its fields named as the rules name them.
 
--- Field -> what it holds: 't' a text, 'n' a number, 'b' a boolean; lower case: always there.
+-- Field -> what it holds: 't' a text, 'n' a number, 'b' a boolean, 's' a status; lower case: always there.
 local FIELDS = {
-  tenant = 't', id = 't', incarnation = 't', created_by = 't', status = 't', queue = 't', found = 't',
+  tenant = 't', id = 't', incarnation = 't', created_by = 't', status = 's', queue = 't', found = 's',
   version = 'n', epoch = 'n', format = 'n', attempts = 'n', life = 'n', runs_from = 'n', opened = 'n',
   stream_run = 'n', stream_number = 'n', stream_last = 'n',
   last_message = 'n', last_event = 'n', last_item = 'n', unread = 'n', inbox_seen = 'n',
@@ -15,26 +15,34 @@ local FIELDS = {
   interrupt_handed_to = 'N',
 }
 
+local STATUS = {
+  idle = true, active = true, suspended = true, interrupted = true, failed = true, aborted = true,
+}
+
 local function decode(field, kind, value)
   if value == nil then
     if kind == 'T' or kind == 'N' then return nil end
     fail('CORRUPT', field .. ': it is missing')
   end
-  if kind == 't' or kind == 'T' then return value end
+  if kind == 's' and not STATUS[value] then fail('CORRUPT', field .. ': it is no status') end
+  if kind == 't' or kind == 'T' or kind == 's' then return value end
   if kind == 'b' then return value == '1' end
   local number = tonumber(value)
   if not number or math.abs(number) > LAST_INSTANT then fail('CORRUPT', field .. ': it is no number') end
   return number
 end
 
--- The row at `key`, or nil. What is stored is kept beside it, so that saving writes what has changed.
-function rows.load(key)
+-- The row at `key`, or nil. What is stored is kept beside it, so that saving writes what has changed. Whoever only
+-- removes it takes any status.
+function rows.load(key, any_status)
   local flat = redis.call('HGETALL', key)
   if #flat == 0 then return nil end
   local stored = {}
   for index = 1, #flat, 2 do stored[flat[index]] = flat[index + 1] end
   local row = {}
-  for field, kind in pairs(FIELDS) do row[field] = decode(field, kind, stored[field]) end
+  for field, kind in pairs(FIELDS) do
+    row[field] = decode(field, any_status and kind == 's' and 't' or kind, stored[field])
+  end
   if (row.lease_worker == nil) ~= (row.lease_ends == nil)
     or (row.lease_worker == nil) ~= (row.lease_granted_ms == nil) then
     fail('CORRUPT', 'lease: it is not whole')
@@ -45,6 +53,14 @@ function rows.load(key)
   end
   row.key, row.stored, row.places = key, stored, rows.places(row)
   return row
+end
+
+-- The same, or nil if it cannot be read.
+function rows.load_sound(key)
+  local loaded, row = pcall(rows.load, key)
+  if loaded then return row end
+  if type(row) == 'table' and string.find(row.err, '^CORRUPT') then return nil end
+  error(row)
 end
 
 -- Writes what has changed of the row, and of the indexes that follow it.

@@ -14,7 +14,7 @@ pub(crate) async fn load(snapshot: &mut Snapshot, key: &SessionKey) -> Result<Op
     let definition = rows::read_definition(snapshot.conn(), sid).await?;
     let state = rows::read_state(snapshot.conn(), sid).await?;
     let staged = rows::read_staged(snapshot.conn(), sid).await?;
-    Ok(Some(rows::session(row, labels, definition, state, staged)))
+    Ok(Some(row.session(labels, definition, state, staged)))
 }
 
 /// What `hand_interrupt` would answer, if it answers without a write; none if there is something to hand.

@@ -6,7 +6,7 @@ use holdover_core::ids::{CallId, Fence, InboxSeq, ItemKey, PendingId};
 use holdover_core::payload::{Digest, Payload};
 use holdover_core::store::rules::{PageRoom, SessionRow};
 use holdover_core::store::{
-    Claim, INBOX_PAGE, InboxPage, ItemKind, Labels, PendingCall, PendingKind, Session, Staged, StagedResult,
+    Claim, INBOX_PAGE, InboxPage, ItemKind, Labels, PendingCall, PendingKind, Staged, StagedResult,
     StoredItem,
 };
 use holdover_core::time::Timestamp;
@@ -92,42 +92,8 @@ impl Extras {
         };
         let fence = Fence { key: row.key.clone(), incarnation: row.incarnation, epoch: row.epoch };
         let found = row.found;
-        let session = session(row, self.labels, self.definition, self.state, self.staged);
+        let session = row.session(self.labels, self.definition, self.state, self.staged);
         Ok(Claim { fence, run, found, session, pending: self.pending, inbox: self.inbox, now, lease_ends })
-    }
-}
-
-/// The session as it stands.
-pub(crate) fn session(
-    row: SessionRow,
-    labels: Labels,
-    definition: Payload,
-    state: Option<Payload>,
-    staged: Staged,
-) -> Session {
-    Session {
-        key: row.key,
-        incarnation: row.incarnation,
-        status: row.status,
-        version: row.version,
-        epoch: row.epoch,
-        queue: row.queue,
-        labels,
-        definition,
-        format: row.format,
-        state,
-        last_message: row.last_message,
-        last_event: row.last_event,
-        last_item: row.last_item,
-        unread: row.unread,
-        inbox_seen: row.inbox_seen,
-        alarm: row.alarm,
-        lease: row.lease,
-        interrupt: row.interrupt,
-        attempts: row.attempts,
-        staged,
-        created_at: row.created_at,
-        updated_at: row.updated_at,
     }
 }
 

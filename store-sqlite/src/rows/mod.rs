@@ -16,7 +16,7 @@ pub(crate) use checkpoint::{append_checkpoint, checkpoint, read_checkpoint};
 pub(crate) use event::{append_events, read_events};
 pub(crate) use extras::{
     Extras, KnownItems, known_items, read_definition, read_inbox, read_labels, read_opened, read_pending_ids,
-    read_staged, read_staged_of, read_state, session,
+    read_staged, read_staged_of, read_state,
 };
 pub(crate) use page::{fit, one_too_many};
 pub(crate) use session::{find, find_life, find_sid, insert, read_by_sid, save};

@@ -86,18 +86,11 @@ async fn existing(
     new: &NewSession,
     now: Timestamp,
 ) -> Result<CreateOutcome, Fault> {
-    if row.created_by != new.operation {
-        let (incarnation, status, version) = (row.incarnation, row.status, row.version);
-        return Ok(CreateOutcome::AlreadyExists { incarnation, status, version });
-    }
-    let (version, claim) = match &new.start {
-        Start::WithItems | Start::At(_) => (Version(1), None),
-        Start::Claimed(claim) => {
-            let alive = row.repeated_claim(&claim.run, now) == Some(true);
-            let claim = if alive { Some(reread(tx, sid, row, now).await?) } else { None };
-            (Version(2), claim)
-        }
+    let (version, alive) = match row.created_before(new, now) {
+        Ok(created) => created,
+        Err(there) => return Ok(there),
     };
+    let claim = if alive { Some(reread(tx, sid, row, now).await?) } else { None };
     Ok(CreateOutcome::Created { version, claim })
 }
 

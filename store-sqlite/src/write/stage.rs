@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use holdover_core::ids::{CallId, Fence, SessionKey};
-use holdover_core::store::{StageOutcome, StagedResult, Staging};
+use holdover_core::store::{StageOutcome, Staging};
 
 use crate::error::Fault;
 use crate::job::{Tx, Write};
@@ -33,20 +33,13 @@ impl Write for StageResults {
         if !row.admits(&self.fence) {
             return Ok(StageOutcome::StaleFence);
         }
-        let results = &self.staging.results;
-        let calls: Vec<&CallId> = results.iter().map(|result| &result.call).collect();
-        let before =
+        let calls: Vec<&CallId> = self.staging.results.iter().map(|result| &result.call).collect();
+        let there =
             if calls.is_empty() { Vec::new() } else { rows::read_staged_of(tx.conn(), sid, &calls).await? };
-        let mut fresh: Vec<&StagedResult> = Vec::new();
-        for result in results {
-            match before.iter().chain(fresh.iter().copied()).find(|first| first.call == result.call) {
-                Some(first) if first.payload != result.payload => {
-                    return Ok(StageOutcome::Conflict { call: result.call.clone() });
-                }
-                Some(_) => {}
-                None => fresh.push(result),
-            }
-        }
+        let fresh = match row.stage(&self.fence, &self.staging, &there) {
+            Ok(fresh) => fresh,
+            Err(refused) => return Ok(refused),
+        };
         rows::append_staged(tx, sid, &fresh).await?;
         rows::append_marks(tx, sid, &self.staging.starts).await?;
         Ok(StageOutcome::Staged(row.receipt(tx.now())))

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use holdover_conformance_tests::{ClockControl, Gap, Instance, Progress, Proxy, StoreHarness, StoreInfo};
+use holdover_conformance_tests::{
+    ClockControl, Gap, Instance, Place, Progress, Proxy, StoreHarness, StoreInfo,
+};
 use tokio::time::MissedTickBehavior;
 
 use crate::follow::REDRAW_EVERY;
@@ -133,6 +135,10 @@ impl<H: StoreHarness> StoreHarness for Watched<H> {
 
     async fn peer_through(&self, of: &Instance<H::Store>, proxy: &Proxy) -> Option<H::Store> {
         self.harness.peer_through(of, proxy).await
+    }
+
+    async fn place(&self) -> Option<Arc<dyn Place>> {
+        self.harness.place().await
     }
 
     fn gaps(&self) -> Vec<Gap> {

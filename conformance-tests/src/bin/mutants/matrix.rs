@@ -107,9 +107,11 @@ impl Matrix {
 }
 
 /// Stories that are drawn at random take their time, and have a test of their own; a store in memory leaves
-/// nothing behind for a process that was killed.
+/// nothing behind for a process that was killed, has no wire, and no schema: such cases have tests of their own too.
 fn is_judged(case: &Case) -> bool {
-    case.category() != "prop" && case.needs != Some(Capability::ChildProcess)
+    const ELSEWHERE: [Capability; 3] =
+        [Capability::ChildProcess, Capability::WireFaults, Capability::RawData];
+    case.category() != "prop" && case.needs.is_none_or(|needs| !ELSEWHERE.contains(&needs))
 }
 
 /// What came of a case.

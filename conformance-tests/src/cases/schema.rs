@@ -1,0 +1,235 @@
+//! A store that is made, opened again, interrupted while it is made, newer than the program, or damaged.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use holdover_core::ids::SessionKey;
+use holdover_core::store::{
+    ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, NewSession, Retry,
+    Start, StateStore, StoreError, StoreErrorKind,
+};
+use holdover_core::time::Timestamp;
+
+use crate::bench::{Bench, Handle};
+use crate::case::cases;
+use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
+use crate::fixture::{checkpoint, events, fresh_id, inline, key, message, new_session, range, texts};
+use crate::place::Tampering;
+use crate::poll::PollAtMost;
+use crate::snapshot::{Snapshot, snapshot};
+
+cases! {
+    schema.init_twice_is_idempotent: Durable Sequential needs RawData,
+        "a store that is opened once more keeps its data, and whoever has it open goes on",
+        "every worker that starts opens the store of those that run",
+        "an open makes the store if it is not there, and changes nothing of one that is";
+    schema.concurrent_init_16_peers: Distributed Concurrent needs RawData,
+        "sixteen that open a new place at once have one store",
+        "a deployment starts all its workers at once",
+        "an open makes the store if it is not there; safe when several do so at once (INV-40)";
+    schema.newer_than_binary_fails_closed: Durable Sequential needs RawData,
+        "what a newer version wrote is refused as such and left alone",
+        "an old worker beside new ones would write rows that these do not understand",
+        "StoreErrorKind::Newer: nothing was read or changed";
+    schema.interrupted_migration_is_resumable_or_rolled_back: Durable Crash needs RawData,
+        "an open that is dropped at any await leaves a place that opens",
+        "a worker that is stopped while it starts would leave a store that nobody can open",
+        "INV-40: a crash at any statement leaves the old schema or the new one";
+    schema.unknown_enum_value_is_typed_not_panic: Durable Sequential needs RawData,
+        "a status that no version knows is corrupt for whoever reads or would claim it, holds up nobody, and can be \
+         removed",
+        "a guess would let a run begin on what it does not understand",
+        "StoreErrorKind::Corrupt: a shape that this version cannot read";
+    schema.verify_only_mode_runs_no_ddl: Durable Sequential needs RawData,
+        "a store that is opened as it is makes nothing, and reads what is there",
+        "whoever may not change a schema would not know that it was changed",
+        "opened as it is: nothing is created, nothing changed";
+    schema.corrupt_row_is_corrupt_error_and_isolated: Durable Sequential needs RawData,
+        "a message that is not what was written is named, and harms nothing else",
+        "one bad page of a disk would stop every session",
+        "StoreErrorKind::Corrupt: what is stored is not what was written";
+}
+
+/// So many open at once.
+const OPENERS: usize = 16;
+/// More awaits than an open should have.
+const POLLS_MAX: usize = 2000;
+
+/// A session with something in most tables, claimed.
+async fn write(store: &Handle, name: &str) -> CaseResult<SessionKey> {
+    let claim = ClaimOne {
+        run: fresh_id("run"),
+        worker: fresh_id("worker"),
+        lease: std::time::Duration::from_secs(3600),
+        expected_version: None,
+        items: vec![message("item")],
+    };
+    let new = NewSession { start: Start::Claimed(claim), ..new_session(name) };
+    let created = store.create_session(new).await?;
+    let claim = want!(created, CreateOutcome::Created { claim: Some(claim), .. } => claim);
+    let commit =
+        Commit { messages: inline(["first", "second"]), events: events(["event"]), ..checkpoint("state") };
+    let saved = store.save_state_and_promote_staging(&claim.fence, commit).await?;
+    want!(saved, CommitOutcome::Committed(_));
+    Ok(claim.fence.key)
+}
+
+/// Writes by one handle and reads by another.
+async fn works(one: &Handle, other: &Handle, name: &str) -> CaseResult<Snapshot> {
+    let key = write(one, name).await?;
+    let found = snapshot(other, &key).await?;
+    ensure_eq!(texts(found.messages.iter().map(|it| &it.payload)), ["first", "second"], "messages of {name}");
+    Ok(found)
+}
+
+/// The error of what must not have succeeded.
+fn refused<T>(result: Result<T, StoreError>, kind: StoreErrorKind, what: &str) -> CaseResult<StoreError> {
+    let Err(error) = result else {
+        return Err(Failure::new(format!("{what}\n    expected {kind:?}\n    found    that it succeeds")));
+    };
+    ensure_eq!((error.kind, error.retry), (kind, Retry::Never), "{what}: {error}");
+    Ok(error)
+}
+
+async fn init_twice_is_idempotent(t: Bench) -> CaseResult {
+    let site = t.site().await?;
+    let first = site.open().await?;
+    let before = works(&first, &first, "first").await?;
+    let second = site.open().await?;
+    ensure_eq!(snapshot(&second, &key("first")).await?, before, "the session after the second open");
+    works(&first, &second, "by the first").await?;
+    works(&second, &first, "by the second").await?;
+    drop((first, second));
+    let third = site.open().await?;
+    ensure_eq!(snapshot(&third, &key("first")).await?, before, "the session after the third open");
+    Ok(())
+}
+
+async fn concurrent_init_16_peers(t: Bench) -> CaseResult {
+    let site = Arc::new(t.site().await?);
+    let openers = (0..OPENERS).map(|_| {
+        let site = Arc::clone(&site);
+        tokio::spawn(async move { site.open().await })
+    });
+    let mut stores = Vec::new();
+    for opened in join_all(openers.collect::<Vec<_>>()).await {
+        stores.push(
+            opened.map_err(|panicked| Failure::new(format!("expected a store\n    found {panicked}")))??,
+        );
+    }
+    for (nth, store) in stores.iter().enumerate() {
+        write(store, &format!("by-{nth}")).await?;
+    }
+    for (store, nth) in stores.iter().zip((0..OPENERS).rev()) {
+        let found = snapshot(store, &key(&format!("by-{nth}"))).await?;
+        ensure!(found.session.is_some(), "expected the session of another opener\n    found    none");
+    }
+    Ok(())
+}
+
+async fn newer_than_binary_fails_closed(t: Bench) -> CaseResult {
+    let site = t.site().await?;
+    let store = site.open().await?;
+    let before = works(&store, &store, "s").await?;
+    drop(store);
+    site.place.tamper(Tampering::Newer).await;
+    for _ in 0..2 {
+        refused(site.open().await, StoreErrorKind::Newer, "opening what a newer version wrote")?;
+    }
+    site.place.tamper(Tampering::NotNewer).await;
+    let store = site.open().await?;
+    ensure_eq!(snapshot(&store, &key("s")).await?, before, "the session after an open that was refused");
+    Ok(())
+}
+
+async fn interrupted_migration_is_resumable_or_rolled_back(t: Bench) -> CaseResult {
+    let mut polls = 1;
+    while polls < POLLS_MAX {
+        let site = t.site().await?;
+        t.forget_history();
+        let ended = PollAtMost::new(polls, site.open()).await.is_some();
+        let sound = async {
+            let (one, other) = (site.open().await?, site.open().await?);
+            works(&one, &other, "s").await
+        };
+        sound.await.map_err(|failure: Failure| failure.within(format!("dropped after {polls} polls")))?;
+        if ended {
+            ensure!(polls > 1, "expected an open that waits\n    found    that it never does");
+            return Ok(());
+        }
+        polls += 1 + polls / 3;
+    }
+    Err(Failure::new(format!("expected an end after at most {POLLS_MAX} polls\n    found    none")))
+}
+
+async fn unknown_enum_value_is_typed_not_panic(t: Bench) -> CaseResult {
+    let site = t.site().await?;
+    let (store, peer) = (site.open().await?, site.open().await?);
+    let (bad, good) = (key("bad"), key("good"));
+    for key in [&bad, &good] {
+        let start = Start::At(Timestamp::EPOCH);
+        let created =
+            store.create_session(NewSession { key: key.clone(), start, ..new_session("s") }).await?;
+        want!(created, CreateOutcome::Created { .. });
+    }
+    site.place.tamper(Tampering::UnknownStatus(&bad)).await;
+    for handle in [&store, &peer] {
+        let error = refused(handle.load_session(&bad).await, StoreErrorKind::Corrupt, "reading it")?;
+        ensure_eq!(error.key.as_deref(), Some(&bad), "the session that the error names");
+        let claimed = handle.claim_session(&bad, t.claim_one()).await;
+        refused(claimed, StoreErrorKind::Corrupt, "claiming it")?;
+    }
+    // Whoever asks for what is due is not held up by it.
+    let due = peer.claim_due(t.due(2)).await?;
+    let due: Vec<_> = due.iter().map(|claim| claim.fence.key.clone()).collect();
+    ensure_eq!(due, [good], "what is due");
+    // It can always be removed.
+    let removed = store.delete_session(&bad, Deletion::FORCE).await?;
+    ensure_eq!(removed, DeleteOutcome::Deleted, "removing it");
+    Ok(())
+}
+
+async fn verify_only_mode_runs_no_ddl(t: Bench) -> CaseResult {
+    let site = t.site().await?;
+    for _ in 0..2 {
+        let Some(opened) = site.open_as_it_is().await else {
+            return Err(Failure::moot("this store has no way to be opened as it is"));
+        };
+        ensure!(
+            opened.is_err(),
+            "expected that nothing is there to be opened\n    found    that it was made"
+        );
+    }
+    let store = site.open().await?;
+    let before = works(&store, &store, "s").await?;
+    match site.open_as_it_is().await {
+        Some(Ok(as_it_is)) => {
+            ensure_eq!(snapshot(&as_it_is, &key("s")).await?, before, "the session");
+            Ok(())
+        }
+        Some(Err(error)) => Err(error.into()),
+        None => Err(Failure::new(
+            "expected that it can be opened as it is, as before\n    found    that it cannot",
+        )),
+    }
+}
+
+async fn corrupt_row_is_corrupt_error_and_isolated(t: Bench) -> CaseResult {
+    let site = t.site().await?;
+    let (store, peer) = (site.open().await?, site.open().await?);
+    let (bad, good) = (write(&store, "bad").await?, write(&store, "good").await?);
+    let before = snapshot(&store, &good).await?;
+    site.place.tamper(Tampering::Message(&bad)).await;
+    for handle in [&store, &peer] {
+        let read = handle.read_messages(&bad, &[range(1, 2)]).await;
+        let error = refused(read, StoreErrorKind::Corrupt, "reading the message")?;
+        ensure_eq!(error.key.as_deref(), Some(&bad), "the session that the error names");
+        let others = handle.read_messages(&bad, &[range(2, 2)]).await?;
+        ensure_eq!(texts(others.messages.iter().map(|it| &it.payload)), ["second"], "the message beside it");
+        ensure_eq!(snapshot(handle, &good).await?, before, "the session beside it");
+    }
+    // It can be taken up by a run all the same.
+    let held = peer.claim_session(&bad, t.claim_one()).await?;
+    want!(held, ClaimOutcome::Held { .. });
+    works(&store, &peer, "after").await.map(drop)
+}

@@ -1,0 +1,240 @@
+//! Operations that are cut off, and what must come of them.
+
+use holdover_core::store::{Retry, StateStore, StoreErrorKind};
+use tokio::time::Instant;
+
+use crate::bench::{Bench, Handle};
+use crate::cases::crash::{SETTLE_MAX, settles};
+use crate::failure::{CaseResult, Failure, ensure, ensure_eq};
+use crate::ops::Op;
+use crate::pause::Pauses;
+use crate::proxy::{Cut, Proxy, Seen};
+use crate::scene::{Ask, Scene};
+use crate::script::Request;
+
+/// How often a place is tried again that a request or an answer was too short for.
+pub(super) const TRIES_MAX: usize = 3;
+
+/// A handle that goes through a proxy, and a peer that does not.
+pub(super) struct Wire {
+    pub(super) t: Bench,
+    pub(super) peer: Handle,
+    pub(super) through: Handle,
+    pub(super) proxy: Proxy,
+}
+
+/// What an operation asks, and what must come of it.
+pub(super) struct Story {
+    pub(super) scene: Scene,
+    op: Op,
+    pub(super) request: Request,
+    before: String,
+    after: String,
+    /// The answer.
+    first: String,
+    /// The answer of a repeat after it was applied.
+    again: String,
+}
+
+/// What is known of an operation that was cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    Nothing,
+    /// The backend had answered it.
+    Applied,
+}
+
+impl Wire {
+    pub(super) async fn new(t: Bench) -> CaseResult<Self> {
+        let (peer, proxy) = (t.peer().await, Proxy::default());
+        let through = t.peer_through(&proxy).await?;
+        Ok(Self { t, peer, through, proxy })
+    }
+
+    pub(super) fn ops(&self) -> impl Iterator<Item = Op> + use<> {
+        let capabilities = self.t.store.capabilities();
+        Op::ALL.into_iter().filter(move |op| op.is_declared(&capabilities))
+    }
+
+    /// Sets the stage of an operation in a new scene.
+    pub(super) async fn story(&self, op: Op) -> CaseResult<Story> {
+        let scene = Scene::new(self.t.lease());
+        self.t.forget_history();
+        let mut model = scene.prepare(&self.t.store, op.stage()).await?;
+        let request = scene.request(op, Ask { tag: "cut", lease: self.t.lease() });
+        let before = scene.snapshot_of(&model);
+        let first = scene.ask_model(&mut model, &request);
+        let after = scene.snapshot_of(&model);
+        let again = scene.ask_model(&mut model, &request);
+        Ok(Story { scene, op, request, before, after, first, again })
+    }
+
+    /// What goes through the proxy for an operation that nothing cuts.
+    async fn measure(&self, op: Op) -> CaseResult<Seen> {
+        let story = self.story(op).await?;
+        let planned = self.proxy.plan(Cut::Nowhere);
+        let answer = story.scene.ask(&self.through, &story.request).await?;
+        ensure_eq!(answer, story.first, "the answer of an operation that nothing cuts");
+        through_the_proxy(planned.seen())
+    }
+
+    /// Cuts every operation at each of these places, which `cut` finds in what goes through for it.
+    pub(super) async fn sweep(&self, places: &[Place], cut: fn(Seen, Place) -> Cut) -> CaseResult {
+        for op in self.ops() {
+            // The first time a connection may still be made ready for it.
+            self.measure(op).await.map_err(|failure| failure.within(format!("{op:?}")))?;
+            let mut whole = self.measure(op).await?;
+            for place in places {
+                let done = self.cut(op, &mut whole, *place, cut).await;
+                done.map_err(|failure| {
+                    failure.within(format!("{op:?}, {:?} of {whole:?}", cut(whole, *place)))
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Cuts an operation at a place, and looks at what came of it.
+    async fn cut(&self, op: Op, whole: &mut Seen, place: Place, cut: fn(Seen, Place) -> Cut) -> CaseResult {
+        for _ in 0..TRIES_MAX {
+            let story = self.story(op).await?;
+            let planned = self.proxy.plan(cut(*whole, place));
+            let answered = story.scene.try_ask(&self.through, &story.request).await?;
+            let seen = planned.seen();
+            if seen.cut {
+                drop(planned);
+                let known =
+                    if seen.answer_bytes + 1 == whole.answer_bytes { Known::Applied } else { Known::Nothing };
+                return self.judge(&story, answered, known).await;
+            }
+            // It was not as long as the one before.
+            *whole = seen;
+        }
+        Err(too_short())
+    }
+
+    /// Whether the answer of an operation that was cut off is one, and what is there agrees; then the same handle
+    /// repeats it.
+    pub(super) async fn judge(&self, story: &Story, answered: Answered, known: Known) -> CaseResult {
+        let Story { scene, op, request, before, after, first, again } = story;
+        let changes = before != after;
+        let repeated_by = match &answered {
+            // The store has asked again by itself.
+            Ok(answer) => {
+                ensure_eq!(answer, first, "the answer of an operation that was not given up");
+                settles(&self.peer, scene, before, after, true).await?;
+                vec![again]
+            }
+            Err((StoreErrorKind::Unavailable, Retry::OutcomeUnknown)) => {
+                settles(&self.peer, scene, before, after, known == Known::Applied).await?;
+                let applied = changes && scene.snapshot(&self.peer).await? == *after;
+                if applied { vec![again] } else { vec![first, again] }
+            }
+            // Of a walk one step changed nothing; those before it may have.
+            Err((StoreErrorKind::Unavailable, Retry::Later)) if is_walk(*op) => vec![first, again],
+            Err((StoreErrorKind::Unavailable, Retry::Later)) => {
+                let found = scene.snapshot(&self.peer).await?;
+                ensure_eq!(found, *before, "the session after an error that says that nothing was changed");
+                vec![first]
+            }
+            Err((kind, retry)) => {
+                return Err(Failure::new(format!(
+                    "expected an error that is Unavailable, Later or OutcomeUnknown\n    found    {kind:?}, {retry:?}"
+                )));
+            }
+        };
+        let (repeated, lost) = self.repeat(scene, request).await?;
+        ensure!(
+            repeated_by.contains(&&repeated) || (lost && repeated == *again),
+            "the answer of the repeat after {answered:?}\n    expected {repeated_by:?}\n    found    {repeated}"
+        );
+        ensure_eq!(scene.snapshot(&self.peer).await?, *after, "the session after the repeat");
+        Ok(())
+    }
+
+    /// Kills every connection of the handle.
+    pub(super) async fn kill(&self) -> CaseResult {
+        let killed = self.proxy.cut_all().await;
+        ensure!(killed > 0, "expected a connection to kill\n    found    none");
+        Ok(())
+    }
+
+    /// Repeats an operation on the same handle until it is answered. Also answers whether the outcome of a try
+    /// before was unknown.
+    pub(super) async fn repeat(&self, scene: &Scene, request: &Request) -> CaseResult<(String, bool)> {
+        let (mut patience, mut lost) = (Patience::new(), false);
+        loop {
+            match scene.try_ask(&self.through, request).await? {
+                Ok(answer) => return Ok((answer, lost)),
+                Err((kind, retry)) => {
+                    lost |= retry == Retry::OutcomeUnknown;
+                    patience.after(kind, retry).await?;
+                }
+            }
+        }
+    }
+}
+
+/// With a handle that was cut off, and must come back by itself.
+pub(super) struct Patience {
+    deadline: Instant,
+    pauses: Pauses,
+}
+
+impl Patience {
+    pub(super) fn new() -> Self {
+        Self { deadline: Instant::now() + SETTLE_MAX, pauses: Pauses::new() }
+    }
+
+    /// Waits a little before the next try.
+    pub(super) async fn after(&mut self, kind: StoreErrorKind, retry: Retry) -> CaseResult {
+        ensure!(
+            comes_back(kind, retry) && Instant::now() < self.deadline,
+            "expected the handle to work again within {SETTLE_MAX:?}\n    found    {kind:?}, {retry:?}"
+        );
+        self.pauses.pause().await;
+        Ok(())
+    }
+}
+
+fn comes_back(kind: StoreErrorKind, retry: Retry) -> bool {
+    kind == StoreErrorKind::Unavailable && retry != Retry::Never
+}
+
+/// What an operation was answered, or refused with.
+pub(super) type Answered = Result<String, (StoreErrorKind, Retry)>;
+
+/// Whether it takes several calls.
+fn is_walk(op: Op) -> bool {
+    [Op::ClaimDue, Op::Purge, Op::Prune].contains(&op)
+}
+
+pub(super) fn too_short() -> Failure {
+    Failure::new("expected a cut\n    found    that so many bytes did not go through")
+}
+
+pub(super) fn through_the_proxy(seen: Seen) -> CaseResult<Seen> {
+    let went = seen.request_bytes > 0 && seen.answer_bytes > 0;
+    ensure!(went, "expected the peer to reach its backend through the proxy\n    found    {seen:?}");
+    Ok(seen)
+}
+
+/// A place in so many bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Place {
+    After(usize),
+    /// So many eighths of them.
+    Eighths(usize),
+    BeforeLast,
+}
+
+impl Place {
+    pub(super) fn of(self, bytes: usize) -> usize {
+        let last = bytes.saturating_sub(1);
+        match self {
+            Self::After(bytes) => bytes.min(last),
+            Self::Eighths(eighths) => bytes * eighths / 8,
+            Self::BeforeLast => last,
+        }
+    }
+}

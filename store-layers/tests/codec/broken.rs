@@ -1,0 +1,162 @@
+//! What cannot be decoded is a typed error, and holds up nobody else.
+
+use bytes::Bytes;
+use holdover_core::ids::{MessageSeq, SessionKey, TenantId};
+use holdover_core::payload::Payload;
+use holdover_core::store::*;
+use holdover_store_layers::{
+    Compressed, Encoded, Encrypted, Faults, PayloadCodec, PayloadContext, PayloadKind, Recorder,
+};
+use holdover_store_memory::{Limits, MemoryStore, SystemClock};
+
+use crate::scene::*;
+use crate::support::ring;
+
+type Store = Encoded<MemoryStore, holdover_store_layers::Then<Compressed, Encrypted>>;
+
+fn around(memory: &MemoryStore, keys: &[u8]) -> Store {
+    let keys = match *keys {
+        [one] => ring([one]),
+        [one, two] => ring([one, two]),
+        _ => panic!("one key or two"),
+    };
+    Compressed::new().then(Encrypted::new(keys)).around(memory.clone())
+}
+
+fn context(tenant: &TenantId, kind: PayloadKind) -> PayloadContext<'_> {
+    PayloadContext { tenant, kind }
+}
+
+/// Fails unless it is the error of a payload that cannot be decoded, in this field of session `s`.
+fn corrupt<T: std::fmt::Debug>(answer: Result<T, StoreError>, operation: &str, field: &str) -> String {
+    let error = answer.unwrap_err();
+    assert_eq!((error.kind, error.operation), (StoreErrorKind::Corrupt, operation), "{error}");
+    assert_eq!(error.key.as_deref(), Some(&key("s")), "{error}");
+    assert!(error.detail.starts_with(field), "{field}: {error}");
+    assert_eq!(error.to_string().lines().count(), 1);
+    error.to_string()
+}
+
+/// A session with one message, kept as these bytes.
+async fn with_message(memory: &MemoryStore, kept: Bytes) -> SessionKey {
+    let fence = running(&around(memory, &[1]), "s").await.fence;
+    let messages = vec![NewMessage::Inline(Payload::new(kept))];
+    committed(
+        memory.save_state_and_promote_staging(&fence, Commit { messages, ..commit("raw") }).await.unwrap(),
+    );
+    fence.key
+}
+
+async fn read(store: &dyn StateStore, key: &SessionKey) -> Result<MessagePage, StoreError> {
+    store.read_messages(key, &[MessageRange::new(MessageSeq(1), MessageSeq(9))]).await
+}
+
+#[tokio::test]
+async fn every_changed_or_missing_byte_is_noticed() {
+    let codec = Compressed::new().then(Encrypted::new(ring([1])));
+    let tenant: TenantId = "acme".parse().unwrap();
+    let of = context(&tenant, PayloadKind::Message);
+    let kept = codec.encode(&of, Bytes::from("said ".repeat(40)), 0).unwrap();
+    for place in 0..kept.len() {
+        let mut changed = kept.to_vec();
+        changed[place] ^= 1;
+        assert!(codec.decode(&of, changed.into(), 1 << 20).is_err(), "byte {place} was changed");
+        assert!(codec.decode(&of, kept.slice(..place), 1 << 20).is_err(), "cut at {place}");
+    }
+    let other: TenantId = "other".parse().unwrap();
+    assert!(codec.decode(&context(&other, PayloadKind::Message), kept.clone(), 1 << 20).is_err());
+    assert!(codec.decode(&context(&tenant, PayloadKind::State), kept.clone(), 1 << 20).is_err());
+    assert!(codec.decode(&of, kept, 1 << 20).is_ok());
+}
+
+#[tokio::test]
+async fn a_payload_that_does_not_decode_names_where_it_lies() {
+    let tenant: TenantId = "acme".parse().unwrap();
+    let of = context(&tenant, PayloadKind::Message);
+    let by = |id: u8| Encrypted::new(ring([id])).encode(&of, Bytes::from("\u{f8}said"), 0).unwrap();
+    for (kept, why) in [
+        (Bytes::from("plain"), "it was not written by this codec"),
+        (Bytes::new(), "it was not written by this codec"),
+        (by(7), "key 7 is not in the ring"),
+        (by(1).slice(..12), "it is not what was encrypted here under key 1"),
+        (by(1), "it was not written by this codec"),
+    ] {
+        let memory = MemoryStore::new();
+        let key = with_message(&memory, kept).await;
+        let said = corrupt(read(&around(&memory, &[1]), &key).await, "read_messages", "message 1: ");
+        assert_eq!(said, format!("store: read_messages acme/s: corrupt: message 1: {why}"));
+    }
+}
+
+#[tokio::test]
+async fn a_small_payload_never_becomes_larger_than_the_store_allows() {
+    let limits = Limits { payload_bytes_max: 1 << 20, commit_bytes_max: 4 << 20 };
+    let memory = MemoryStore::with(SystemClock, limits);
+    let bomb = zstd::bulk::compress(&vec![0; 64 << 20], 3).unwrap();
+    assert!(bomb.len() < 10_000);
+    let store: Encoded<MemoryStore, _> = Compressed::new().around(memory.clone());
+    let fence = running(&store, "s").await.fence;
+    let kept = Payload::new([&[0xF9], bomb.as_slice()].concat());
+    let messages = vec![NewMessage::Inline(kept)];
+    let raw = Commit { messages, ..commit("raw") };
+    committed(memory.save_state_and_promote_staging(&fence, raw).await.unwrap());
+    let said = corrupt(read(&store, &fence.key).await, "read_messages", "message 1: ");
+    assert!(said.ends_with("it would grow to more than 1048575 bytes"), "{said}");
+}
+
+#[tokio::test]
+async fn a_reason_that_does_not_decode_is_named() {
+    for reason in ["plain", "encoded:", "encoded:+", "encoded:é", "encoded:+gAAAAEAAAA"] {
+        let memory = MemoryStore::new();
+        let store = around(&memory, &[1]);
+        let fence = running(&store, "s").await.fence;
+        memory.request_interrupt(&fence.key, soft(reason)).await.unwrap();
+        corrupt(store.check_interrupt_flag(&fence).await, "check_interrupt_flag", "reason: ");
+        corrupt(store.load_session(&fence.key).await, "load_session", "reason: ");
+    }
+}
+
+#[tokio::test]
+async fn a_worker_that_lacks_a_key_neither_holds_a_session_nor_harms_it() {
+    let memory = MemoryStore::new();
+    let (old, new) = (around(&memory, &[1]), around(&memory, &[2, 1]));
+    for (store, name) in [(&new, "s"), (&old, "readable")] {
+        let due = NewSession { items: vec![item("i", "said")], ..new_session(name) };
+        store.create_session(due).await.unwrap();
+    }
+    let recorder = Recorder::new(9);
+    let lacks = Compressed::new().then(Encrypted::new(ring([1])));
+    let lacks = lacks.around(recorder.around(memory.clone()));
+    let claims = lacks.claim_due(claim_due(&["a", "b"])).await.unwrap();
+    let names: Vec<&str> = claims.iter().map(|claim| claim.fence.key.id.as_str()).collect();
+    assert_eq!(names, ["readable"]);
+    assert_eq!(recorder.count("save_state_and_promote_staging"), 1, "the other was given back");
+
+    let left = new.load_session(&key("s")).await.unwrap().unwrap();
+    assert_eq!((left.status, left.lease, left.attempts), (SessionStatus::Idle, None, 0));
+    assert!(left.alarm.is_some(), "it wants a worker still");
+    corrupt(
+        lacks.claim_session(&key("s"), claim_one("c", Vec::new())).await,
+        "claim_session",
+        "definition: ",
+    );
+    let claim = claimed(new.claim_session(&key("s"), claim_one("d", Vec::new())).await.unwrap());
+    assert_eq!((claim.found, claim.inbox[0].payload.clone()), (SessionStatus::Idle, bytes("said")));
+    let runs = lacks.list_runs(&key("s"), PageRequest::default()).await.unwrap().items;
+    let end = runs[0].end.as_ref().expect("an end");
+    let detail = String::from_utf8_lossy(end.detail.as_ref().expect("a detail").bytes()).into_owned();
+    assert_eq!(end.outcome, OutcomeKind::Released);
+    assert!(detail.contains("definition: key 2 is not in the ring"), "{detail}");
+}
+
+#[tokio::test]
+async fn a_claim_that_cannot_be_given_back_may_stand() {
+    let memory = MemoryStore::new();
+    create(&around(&memory, &[2]), "s").await;
+    let faults = Faults::default();
+    let lost = faults.next("save_state_and_promote_staging", holdover_store_layers::Fault::Refuse);
+    let store = Encrypted::new(ring([1])).around(faults.around(memory));
+    let error = store.claim_session(&key("s"), claim_one("a", Vec::new())).await.unwrap_err();
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::Corrupt, Retry::OutcomeUnknown));
+    assert_eq!(lost.fired(), 1);
+}

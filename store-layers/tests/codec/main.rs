@@ -1,0 +1,11 @@
+//! What is kept, and what comes back of it.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod broken;
+mod golden;
+mod limits;
+mod repeats;
+mod scene;
+mod secrecy;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,73 @@
+//! A namespace that nobody has opened, and scripts behind the store's back.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use holdover_conformance_tests::{OpenResult, Place, Tampering};
+use holdover_core::ids::SessionKey;
+use holdover_core::store::StateStore;
+
+use super::{KeyClock, PARTITIONS};
+use crate::args::Args;
+use crate::keys::Keys;
+use crate::options::RedisOptions;
+use crate::script::Script;
+use crate::store::RedisStore;
+
+const ADD_TO_FORMAT: &str = "return redis.call('HINCRBY', KEYS[1], 'format', ARGV[1])";
+
+const UNKNOWN_STATUS: &str = "
+assert(redis.call('EXISTS', KEYS[1]) == 1)
+return redis.call('HSET', KEYS[1], 'status', 'asleep')";
+
+/// The first message of the row's life, whose key begins as the row's; its last byte is another.
+const MESSAGE: &str = "
+local life = redis.call('HGET', KEYS[1], 'life')
+local messages = string.match(KEYS[1], '^%b{}') .. ':' .. life .. ':messages'
+local sealed = redis.call('HGET', messages, '1')
+local last = string.byte(sealed, -1)
+return redis.call('HSET', messages, '1', string.sub(sealed, 1, -2) .. string.char((last + 1) % 256))";
+
+pub(super) struct NamespacePlace {
+    pub(super) clock: Arc<KeyClock>,
+    pub(super) namespace: String,
+    pub(super) options: RedisOptions,
+}
+
+impl NamespacePlace {
+    async fn version(&self, by: i64) {
+        let meta = Keys::meta(&self.namespace);
+        self.run(ADD_TO_FORMAT, &meta, Args::default().text(by.to_string())).await;
+    }
+
+    async fn on(&self, key: &SessionKey, script: &str) {
+        let row = Keys::new(&self.namespace, PARTITIONS).row(key);
+        self.run(script, &row, Args::default()).await;
+    }
+
+    async fn run(&self, script: &str, key: &str, args: Args) {
+        let wire = self.clock.wire().await;
+        wire.run(&Script::plain(script), &[key], &args).await.expect("the script runs");
+    }
+}
+
+#[async_trait]
+impl Place for NamespacePlace {
+    async fn open(&self) -> OpenResult {
+        Ok(Arc::new(RedisStore::open(self.options.clone()).await?) as Arc<dyn StateStore>)
+    }
+
+    async fn tamper(&self, with: Tampering<'_>) {
+        match with {
+            Tampering::Newer => self.version(1).await,
+            Tampering::NotNewer => self.version(-1).await,
+            Tampering::UnknownStatus(key) => self.on(key, UNKNOWN_STATUS).await,
+            Tampering::Message(key) => self.on(key, MESSAGE).await,
+            _ => panic!("{with:?} is not known here"),
+        }
+    }
+
+    async fn remove(&self) {
+        self.clock.forget(&self.namespace).await;
+    }
+}
