@@ -43,6 +43,10 @@ pub use holdover_runtime_local::{
 };
 #[cfg(feature = "memory")]
 pub use holdover_store_memory::MemoryStore;
+#[cfg(feature = "postgres")]
+pub use holdover_store_postgres::{PostgresOptions, PostgresStore};
+#[cfg(feature = "redis")]
+pub use holdover_store_redis::{RedisOptions, RedisStore};
 #[cfg(feature = "sqlite")]
 pub use holdover_store_sqlite::{SqliteOptions, SqliteStore, Synchronous};
 

@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use holdover::{SqliteStore, StateStore};
-use holdover_store_postgres::{PostgresOptions, PostgresStore};
-use holdover_store_redis::{RedisOptions, RedisStore};
+use holdover::{PostgresOptions, PostgresStore, RedisOptions, RedisStore, SqliteStore, StateStore};
 use tempfile::TempDir;
 use uuid::Uuid;
 
