@@ -47,7 +47,12 @@ impl StoreHarness for Short {
 
     fn gaps(&self) -> Vec<Gap> {
         let reason = "it keeps nothing beyond its process";
-        vec![Gap::level(Level::Durable, reason), Gap::capability(Capability::ChildProcess, reason)]
+        vec![
+            Gap::level(Level::Durable, reason),
+            Gap::capability(Capability::ChildProcess, reason),
+            Gap::capability(Capability::WireFaults, reason),
+            Gap::capability(Capability::RawData, reason),
+        ]
     }
 }
 
