@@ -59,8 +59,10 @@ end
 function rows.load_sound(key)
   local loaded, row = pcall(rows.load, key)
   if loaded then return row end
-  if type(row) == 'table' and string.find(row.err, '^CORRUPT') then return nil end
-  error(row)
+  -- The server's own pcall hands out the text of an error.
+  local why = type(row) == 'table' and row.err or row
+  if string.find(why, '^CORRUPT') then return nil end
+  error({ err = why })
 end
 
 -- Writes what has changed of the row, and of the indexes that follow it.
