@@ -12,7 +12,7 @@ use holdover_core::ids::TenantId;
 use holdover_core::store::{Answer, ClaimDue, Layer, Layered, Request, StateStore, StoreError};
 use holdover_store_memory::{Limits, MemoryStore};
 
-const LIMITS: Limits = Limits { payload_bytes_max: 2 << 20, commit_bytes_max: 8 << 20 };
+const LIMITS: Limits = Limits { payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20 };
 
 /// The partition that is looked at first holds this tenant, and the other one all others.
 const FIRST: &str = "other";

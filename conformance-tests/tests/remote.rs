@@ -95,7 +95,7 @@ impl StoreHarness for Harness {
         let free = self.server.namespaces.lock().unwrap().pop();
         let place = free.unwrap_or_else(|| self.server.made.fetch_add(1, Ordering::SeqCst));
         self.server.peers.store(0, Ordering::SeqCst);
-        let limits = Limits { payload_bytes_max: 2 << 20, commit_bytes_max: 8 << 20 };
+        let limits = Limits { payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20 };
         let store = match self.trouble {
             Trouble::Panics => MemoryStore::with(Torn, limits),
             Trouble::None | Trouble::NoPeer | Trouble::DisposeHangs => {

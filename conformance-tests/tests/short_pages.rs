@@ -12,7 +12,7 @@ use holdover_core::payload::Digest;
 use holdover_core::store::*;
 use holdover_store_memory::{Limits, MemoryStore};
 
-const LIMITS: Limits = Limits { payload_bytes_max: 2 << 20, commit_bytes_max: 8 << 20 };
+const LIMITS: Limits = Limits { payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20 };
 
 conformance_tests!(Short::default(), claims: [core, distributed, change_hints, forks, retention, due_order]);
 

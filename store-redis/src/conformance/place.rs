@@ -57,6 +57,11 @@ impl Place for NamespacePlace {
         Ok(Arc::new(RedisStore::open(self.options.clone()).await?) as Arc<dyn StateStore>)
     }
 
+    async fn open_as_it_is(&self) -> Option<OpenResult> {
+        let opened = RedisStore::open(self.options.clone().as_it_is()).await;
+        Some(opened.map(|store| Arc::new(store) as Arc<dyn StateStore>))
+    }
+
     async fn tamper(&self, with: Tampering<'_>) {
         match with {
             Tampering::Newer => self.version(1).await,
