@@ -14,6 +14,9 @@ use holdover_core::store::{
     Applied, Commit, CommitOutcome, Receipt, Retry, StateStore, StoreError, StoreErrorKind,
 };
 
+/// How many commits are made until two in a row are as long: a connection of several is made ready for them once.
+const READY_MAX: usize = 12;
+
 cases! {
     crash.cut_request_sweep: Durable Crash needs WireFaults,
         "a request that is cut anywhere is applied wholly or not at all, its error says what is known, and the \
@@ -102,15 +105,34 @@ impl Wire {
         }
     }
 
-    /// Makes a commit that is cut off, in a session whose name begins so.
-    async fn lose(&self, name: &str, cut: Cut) -> CaseResult<Lost> {
+    /// The same of one that meets a connection which is ready for it: two in a row were as long.
+    async fn measure_ready(&self, name: &str) -> CaseResult<Seen> {
+        let mut before = self.measure_commit(&format!("{name}-0")).await?;
+        for nth in 1..=READY_MAX {
+            let seen = self.measure_commit(&format!("{name}-{nth}")).await?;
+            if seen == before {
+                return Ok(seen);
+            }
+            before = seen;
+        }
+        Err(Failure::new(format!(
+            "expected two commits alike to be as long\n    found    none of {READY_MAX}"
+        )))
+    }
+
+    /// Makes a commit that is cut off where `cut` says of one that went through `whole`, in a session whose name
+    /// begins so.
+    async fn lose(&self, name: &str, mut whole: Seen, cut: fn(Seen) -> Cut) -> CaseResult<Lost> {
         for nth in 0..TRIES_MAX {
             let (fence, version, commit) = self.promoting(&format!("{name}-{nth}")).await?;
-            let planned = self.proxy.plan(cut);
+            let planned = self.proxy.plan(cut(whole));
             let answered = self.through.save_state_and_promote_staging(&fence, commit.clone()).await;
-            if planned.seen().cut {
+            let seen = planned.seen();
+            if seen.cut {
                 return Ok(Lost { fence, version, commit, answered });
             }
+            // It was not as long as the one before.
+            whole = seen;
         }
         Err(too_short())
     }
@@ -127,9 +149,8 @@ struct Lost {
 
 async fn answer_cut_then_retry_is_exactly_once(t: Bench) -> CaseResult {
     let wire = Wire::new(t).await?;
-    wire.measure_commit("full-0").await?;
-    let whole = wire.measure_commit("full-1").await?;
-    let lost = wire.lose("lost", Cut::Answer(whole.answer_bytes - 1)).await?;
+    let whole = wire.measure_ready("full").await?;
+    let lost = wire.lose("lost", whole, |whole| Cut::Answer(whole.answer_bytes - 1)).await?;
     let Lost { fence, version, commit, answered } = lost;
     let next = Version(version.0 + 1);
     ensure_eq!(wire.peer.load_session(&fence.key).await?.map(|it| it.version), Some(next), "the version");
@@ -158,28 +179,26 @@ async fn answer_cut_then_retry_is_exactly_once(t: Bench) -> CaseResult {
 
 async fn ambiguous_commit_reported_as_ambiguous(t: Bench) -> CaseResult {
     let wire = Wire::new(t).await?;
-    wire.measure_commit("full-0").await?;
-    let Seen { request_bytes, answer_bytes, .. } = wire.measure_commit("full-1").await?;
-    let cuts = [
-        Cut::Request(0),
-        Cut::Request(request_bytes / 2),
-        Cut::Request(request_bytes - 1),
-        Cut::Answer(0),
-        Cut::Answer(answer_bytes - 1),
+    let cuts: [fn(Seen) -> Cut; 5] = [
+        |_| Cut::Request(0),
+        |whole| Cut::Request(whole.request_bytes / 2),
+        |whole| Cut::Request(whole.request_bytes - 1),
+        |_| Cut::Answer(0),
+        |whole| Cut::Answer(whole.answer_bytes - 1),
     ];
     for (nth, cut) in cuts.into_iter().enumerate() {
         wire.t.forget_history();
-        let done = say_what_is_known(&wire, &format!("lost-{nth}"), cut).await;
-        done.map_err(|failure| failure.within(format!("{cut:?}")))?;
-        // The connection is made anew, and knows the commit when the next is cut.
-        wire.measure_commit(&format!("next-{nth}")).await?;
+        // The connection is made anew after each.
+        let whole = wire.measure_ready(&format!("full-{nth}")).await?;
+        let done = say_what_is_known(&wire, &format!("lost-{nth}"), whole, cut).await;
+        done.map_err(|failure| failure.within(format!("{:?}", cut(whole))))?;
     }
     Ok(())
 }
 
 /// Cuts a commit off. One that is said to have changed nothing does not come later either.
-async fn say_what_is_known(wire: &Wire, name: &str, cut: Cut) -> CaseResult {
-    let Lost { fence, version, answered, .. } = wire.lose(name, cut).await?;
+async fn say_what_is_known(wire: &Wire, name: &str, whole: Seen, cut: fn(Seen) -> Cut) -> CaseResult {
+    let Lost { fence, version, answered, .. } = wire.lose(name, whole, cut).await?;
     let lost = match answered {
         // The store has asked again by itself.
         Ok(outcome) => {
