@@ -16,7 +16,7 @@ use crate::proxy::Proxy;
 /// A harness whose every store is one of another harness in a layer: for testing the layer. Around a store
 /// that passes the suite, a layer that keeps the contract passes it too.
 ///
-/// A child process would open the store without the layer, so there is none.
+/// A child process, or a place that nobody has opened, would be opened without the layer, so there is none.
 pub struct Wrapped<H, F> {
     harness: H,
     wrap: F,
@@ -33,6 +33,12 @@ impl<H: StoreHarness, W: StateStore, F: Fn(Arc<H::Store>) -> W> Wrapped<H, F> {
         Instance::guarded(store, inner)
     }
 }
+
+/// What is opened without the layer.
+const WITHOUT: [(Capability, &str); 2] = [
+    (Capability::ChildProcess, "a child opens the store without the layer"),
+    (Capability::RawData, "a place is opened without the layer"),
+];
 
 /// What lies in the layer.
 fn inner<W, S: StateStore>(of: &Instance<W>) -> &Instance<S> {
@@ -98,10 +104,11 @@ where
     }
 
     fn gaps(&self) -> Vec<Gap> {
-        let child = Claim::Capability(Capability::ChildProcess);
         let mut gaps = self.harness.gaps();
-        if gaps.iter().all(|gap| gap.claim != child) {
-            gaps.push(Gap::capability(Capability::ChildProcess, "a child opens the store without the layer"));
+        for (capability, reason) in WITHOUT {
+            if gaps.iter().all(|gap| gap.claim != Claim::Capability(capability)) {
+                gaps.push(Gap::capability(capability, reason));
+            }
         }
         gaps
     }
