@@ -964,10 +964,10 @@ impl Write<'_> {
         for seq in &commit.consumed {
             self.remove(key, nth(Part::Item, seq.0))?;
         }
-        if let Some(end) = commit.run {
-            if let Some(run) = self.ended(key, before.epoch, end.outcome, Some(end.detail))? {
-                self.put_run(key, &run)?;
-            }
+        if let Some(end) = commit.run
+            && let Some(run) = self.ended(key, before.epoch, end.outcome, Some(end.detail))?
+        {
+            self.put_run(key, &run)?;
         }
         self.save(Some(before), row)
     }

@@ -30,29 +30,22 @@ impl Raw {
         Self(builder.open(file).expect("the file opens"))
     }
 
-    /// Changes head and payload of all rows of this part of a session, of which there must be one.
+    /// Changes head and payload of the first row of this part of a session.
     pub(crate) fn change(&self, key: &SessionKey, part: u8, change: impl Fn(&mut Vec<u8>, &mut Vec<u8>)) {
         let (tenant, id) = (key.tenant.as_str(), key.id.as_str());
         let write = self.0.begin_write().expect("a transaction");
         let mut rows = write.open_table(ROWS).expect("its rows");
-        let of_part = (tenant, id, part, 0, "")..(tenant, id, part + 1, 0, "");
-        let found = rows.range(of_part).expect("a range").map(|found| {
-            let (key, value) = found.expect("a row");
-            let ((.., number, name), (head, payload)) = (key.value(), value.value());
-            let payload = payload.map(|(digest, bytes)| (*digest, bytes.to_vec()));
-            (number, name.to_owned(), head.to_vec(), payload)
-        });
-        let found: Vec<_> = found.collect();
-        assert!(!found.is_empty(), "{key} has a part {part} to be changed");
-        for (number, name, mut head, payload) in found {
-            let (digest, mut bytes) = payload.unzip();
-            let (before, mut none) = ((head.clone(), bytes.clone()), Vec::new());
-            change(&mut head, bytes.as_mut().unwrap_or(&mut none));
-            assert_ne!((&head, &bytes), (&before.0, &before.1), "it is another");
-            let payload = digest.as_ref().zip(bytes.as_deref());
-            let key = (tenant, id, part, number, name.as_str());
-            rows.insert(key, (head.as_slice(), payload)).expect("it is written");
-        }
+        let mut of_part =
+            rows.range((tenant, id, part, 0, "")..(tenant, id, part + 1, 0, "")).expect("a range");
+        let (at, found) = of_part.next().expect("it is there to be changed").expect("it is read");
+        let ((.., number, name), (head, payload)) = (at.value(), found.value());
+        let (digest, bytes) = payload.map(|(digest, bytes)| (*digest, bytes.to_vec())).unzip();
+        let (mut head, mut bytes, name) = (head.to_vec(), bytes.unwrap_or_default(), name.to_owned());
+        drop((at, found, of_part));
+        change(&mut head, &mut bytes);
+        let payload = digest.as_ref().map(|digest| (digest, bytes.as_slice()));
+        let key = (tenant, id, part, number, name.as_str());
+        rows.insert(key, (head.as_slice(), payload)).expect("it is written");
         drop(rows);
         write.commit().expect("it is committed");
     }
