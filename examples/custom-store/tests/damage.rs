@@ -171,7 +171,7 @@ async fn whatever_is_damaged_holds_up_no_other_session_and_can_be_removed() {
         assert!(site.owed().await.contains(&good), "{name}: a list of pending calls");
         // Both runs are lost.
         site.clock.advance(2 * LEASE);
-        assert_eq!(site.due().await, [good.clone()], "{name}: what is due");
+        assert_eq!(site.due().await, std::slice::from_ref(&good), "{name}: what is due");
         assert!(site.due().await.is_empty(), "{name}: what else is due");
 
         assert_eq!(site.delete(&bad, Deletion::FORCE).await, Ok(DeleteOutcome::Deleted), "{name}");
@@ -223,6 +223,19 @@ async fn the_life_that_is_meant_is_removed_and_known_as_deleted_while_its_names_
     assert_eq!(site.delete(&bad, Deletion::FORCE.of(life(2))).await, Err(StoreErrorKind::Corrupt));
     assert_eq!(site.delete(&bad, Deletion::FORCE).await, Ok(DeleteOutcome::Deleted));
     assert_eq!(site.delete(&bad, Deletion::FORCE).await, Ok(DeleteOutcome::NotFound));
+}
+
+#[tokio::test]
+async fn the_row_of_another_session_is_not_believed() {
+    let site = Site::new().await;
+    let bad = key("bad");
+    site.create(&bad, 1).await;
+    site.raw().change(&bad, ROW, |head, _| {
+        *head = String::from_utf8(head.clone()).unwrap().replace("sbad", "sgood").into();
+    });
+    let error = site.store.load_session(&bad).await.unwrap_err();
+    assert_eq!((error.kind, error.key.as_deref()), (StoreErrorKind::Corrupt, Some(&bad)), "{error}");
+    assert!(site.listed().await.is_empty());
 }
 
 #[tokio::test]
