@@ -13,7 +13,7 @@ use holdover_core::store::{
     CommitOutcome, EventCursor, EventPage, MessageRange, Retry, StateStore, StoreErrorKind,
 };
 use holdover_launcher::Launcher;
-use holdover_store_postgres::PostgresStore;
+use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use support::{commit, key, options, running};
 
 /// How often the server is killed, unless `HOLDOVER_SERVER_KILLS` says otherwise.
@@ -120,17 +120,44 @@ async fn what_was_acknowledged_outlives_the_server_and_nothing_is_half_there() {
     }
 }
 
+fn schema_of(options: &PostgresOptions) -> String {
+    format!("{options:?}").split("schema ").nth(1).unwrap().split('"').next().unwrap().to_owned()
+}
+
+/// Holds every session's row until it commits.
+async fn hold_sessions(url: &str, schema: &str) -> sqlx::PgConnection {
+    let mut other = <sqlx::PgConnection as sqlx::Connection>::connect(url).await.unwrap();
+    let held = sqlx::AssertSqlSafe(format!("BEGIN; SELECT 1 FROM {schema}.session FOR UPDATE"));
+    sqlx::raw_sql(held).execute(&mut other).await.unwrap();
+    other
+}
+
+/// Until a write has reached the server and waits for a row.
+async fn until_one_waits(other: &mut sqlx::PgConnection) {
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    while sqlx::query_scalar::<_, i64>(waiting).fetch_one(&mut *other).await.unwrap() == 0 {}
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_falls_silent_leaves_a_write_unknown_and_a_read_for_later() {
     let launcher = Launcher::new().unwrap();
     let mut server = launcher.postgres(&[]).unwrap();
-    let options = options(&server.url()).statement_timeout(Duration::from_millis(500));
-    let store = PostgresStore::open(options.wait_max(Duration::from_secs(3))).await.unwrap();
+    let options = options(&server.url()).statement_timeout(Duration::from_secs(2));
+    let options = options.wait_max(Duration::from_secs(3));
+    let schema = schema_of(&options);
+    let store = PostgresStore::open(options).await.unwrap();
     let claim = running(&store, "s").await;
+    let mut other = hold_sessions(&server.url(), &schema).await;
+    let writes = tokio::spawn({
+        let (store, fence) = (store.clone(), claim.fence.clone());
+        async move { store.save_state_and_promote_staging(&fence, commit(1)).await }
+    });
+    until_one_waits(&mut other).await;
     server.process().pause();
-    let wrote = store.save_state_and_promote_staging(&claim.fence, commit(1)).await;
+    let wrote = writes.await.unwrap();
     let read = store.load_session(&key("s")).await;
     server.process().resume();
+    sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
     let error = wrote.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::OutcomeUnknown), "{error}");
     assert_eq!(error.key.as_deref(), Some(&claim.fence.key));
@@ -147,20 +174,16 @@ async fn a_pool_without_a_free_connection_answers_later() {
     let launcher = Launcher::new().unwrap();
     let server = launcher.postgres(&[]).unwrap();
     let options = options(&server.url()).connections_max(2).wait_max(Duration::from_millis(300));
-    let schema =
-        format!("{options:?}").split("schema ").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let schema = schema_of(&options);
     let store = PostgresStore::open(options).await.unwrap();
     let claim = running(&store, "s").await;
     // Somebody holds the row, so that the only connection waits for it.
-    let mut other = <sqlx::PgConnection as sqlx::Connection>::connect(&server.url()).await.unwrap();
-    let held = sqlx::AssertSqlSafe(format!("BEGIN; SELECT 1 FROM {schema}.session FOR UPDATE"));
-    sqlx::raw_sql(held).execute(&mut other).await.unwrap();
+    let mut other = hold_sessions(&server.url(), &schema).await;
     let waits = tokio::spawn({
         let (store, fence) = (store.clone(), claim.fence.clone());
         async move { store.save_state_and_promote_staging(&fence, commit(1)).await }
     });
-    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-    while sqlx::query_scalar::<_, i64>(waiting).fetch_one(&mut other).await.unwrap() == 0 {}
+    until_one_waits(&mut other).await;
     let error = store.save_state_and_promote_staging(&claim.fence, commit(2)).await.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{error}");
     sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
