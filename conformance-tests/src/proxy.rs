@@ -131,7 +131,7 @@ impl Plan {
             (Way::ToBackend | Way::ToClient, _) => (0, usize::MAX),
         };
         let pass = bytes.min(most.saturating_sub(so_far));
-        seen.cut = pass < bytes;
+        seen.cut |= pass < bytes;
         match way {
             Way::ToBackend => seen.request_bytes += pass,
             Way::ToClient => seen.answer_bytes += pass,
@@ -248,6 +248,15 @@ mod tests {
         assert_eq!(ask(&proxy, address, Cut::Request(5)).await, (whole.clone(), seen(5, 5, false)));
         assert_eq!(ask(&proxy, address, Cut::Answer(0)).await, (vec![], seen(5, 0, true)));
         assert_eq!(ask(&proxy, address, Cut::Answer(4)).await, (whole[..4].to_vec(), seen(5, 4, true)));
+    }
+
+    #[test]
+    fn what_was_cut_stays_cut_whatever_comes_after_it() {
+        let plan = Plan { cut: Cut::Request(2), seen: Mutex::default() };
+        assert_eq!(plan.pass(Way::ToBackend, 5), 2);
+        // The other way was under way already.
+        assert_eq!(plan.pass(Way::ToClient, 5), 5);
+        assert!(lock(&plan.seen).cut);
     }
 
     #[tokio::test]
