@@ -351,6 +351,19 @@ impl Bench {
         Ok(self.load(key).await?.alarm.is_some_and(|alarm| alarm <= now))
     }
 
+    /// All by which a session is due or not, for whoever expected it to be.
+    pub(crate) async fn waking(&self, key: &SessionKey) -> CaseResult<String> {
+        let (now, session) = (self.now().await?, self.load(key).await?);
+        let Session { status, alarm, last_item, inbox_seen, unread, interrupt, .. } = session;
+        let alarm = alarm.map_or("no alarm".into(), |alarm| format!("the alarm {alarm:?}"));
+        let interrupt =
+            interrupt.map_or("no interrupt".into(), |waits| format!("the interrupt {}", waits.id));
+        Ok(format!(
+            "{alarm}, now {now:?}, status {status}, newest item {}, seen up to {}, {unread} not consumed, {interrupt}",
+            last_item.0, inbox_seen.0
+        ))
+    }
+
     /// The texts of all messages.
     pub(crate) async fn messages(&self, key: &SessionKey) -> CaseResult<Vec<String>> {
         Ok(fixture::texts(all_messages(&self.store, key).await?.iter().map(|message| &message.payload)))

@@ -36,15 +36,6 @@ impl Failure {
         Self { text: text.into(), at: Location::caller(), kind: Kind::Failed }
     }
 
-    /// Says what was expected, and by which condition it was looked for unless the text says what was found.
-    #[track_caller]
-    pub(crate) fn unmet(text: String, condition: &str) -> Self {
-        if text.contains("found") {
-            return Self::new(text);
-        }
-        Self::new(format!("{text}\n    found    that this does not hold: {condition}"))
-    }
-
     /// Says why the case cannot be run here. Counts as not run.
     #[track_caller]
     pub(crate) fn not_run(reason: &str) -> Self {
@@ -103,11 +94,12 @@ impl From<StoreError> for Failure {
     }
 }
 
-/// Fails the case unless the condition holds.
+/// Fails the case unless the condition holds: says what was expected, and what was found instead.
 macro_rules! ensure {
-    ($condition:expr, $($text:tt)+) => {
+    ($condition:expr, $expected:literal, found = $found:literal $(, $of:expr)* $(,)?) => {
         if !$condition {
-            return Err($crate::failure::Failure::unmet(format!($($text)+), stringify!($condition)));
+            let (expected, found) = (format!($expected), format!($found $(, $of)*));
+            return Err($crate::failure::Failure::new(format!("{expected}\n    found    {found}")));
         }
     };
 }

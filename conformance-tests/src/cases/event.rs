@@ -80,7 +80,12 @@ async fn append_offsets_strictly_increase(t: Bench) -> CaseResult {
     let read = all_events(&t.store, key).await?;
     ensure_eq!(read.iter().map(|event| event.seq.0).collect::<Vec<_>>(), [1, 2, 3, 4], "places");
     ensure_eq!(texts(read.iter().map(|event| &event.payload)), ["1", "2", "3", "4"], "events");
-    ensure!(read.is_sorted_by_key(|event| event.at), "expected instants that do not fall");
+    ensure!(
+        read.is_sorted_by_key(|event| event.at),
+        "expected instants that do not fall",
+        found = "{:?}",
+        read.iter().map(|event| event.at).collect::<Vec<_>>()
+    );
     Ok(())
 }
 
@@ -133,7 +138,7 @@ async fn read_limit_and_next_cursor(t: Bench) -> CaseResult {
     t.commit(&claim.fence, Commit { events: many, ..commit() }).await?;
     let first = t.store.read_events(key, &EventCursor::START, u32::MAX).await?;
     let rows = want!(first, EventPage::Events { events, more: true, .. } => events.len());
-    ensure!(rows <= PAGE_ROWS_MAX as usize, "expected a page of a read without bound\n    found {rows} rows");
+    ensure!(rows <= PAGE_ROWS_MAX as usize, "expected a page of a read without bound", found = "{rows} rows");
     let (read, next, more) = page(&t.store, key, &EventCursor::START, PAGE_ROWS_MAX).await?;
     ensure_eq!((read.len(), more), (PAGE_ROWS_MAX as usize, true), "the first rows");
     let (rest, _, more) = page(&t.store, key, &next, PAGE_ROWS_MAX).await?;
@@ -268,7 +273,7 @@ async fn tail_wakes_on_append(t: Bench) -> CaseResult {
             Err(panicked) => return Err(Failure::new(panicked.to_string())),
         }
         let took = began.elapsed();
-        ensure!(took < AT_MOST / 4, "expected {watch:?} to be heard at once\n    found it took {took:?}");
+        ensure!(took < AT_MOST / 4, "expected {watch:?} to be heard at once", found = "it took {took:?}");
     }
     Ok(())
 }

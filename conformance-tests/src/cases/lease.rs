@@ -154,7 +154,13 @@ async fn expires_and_is_reclaimable(t: Bench) -> CaseResult {
     t.advance(t.lease() / 2).await;
     let next = t.claim(key).await?;
     ensure_eq!(next.found, SessionStatus::Active, "found");
-    ensure!(next.now >= claim.lease_ends, "taken over at {}, before {}", next.now, claim.lease_ends);
+    ensure!(
+        next.now >= claim.lease_ends,
+        "expected a takeover at the lease's end, or after",
+        found = "one at {:?}, and the end at {:?}",
+        next.now,
+        claim.lease_ends
+    );
     // The same by way of the alarm.
     t.advance(t.lease()).await;
     ensure_eq!(t.due_names().await?, ["s"], "what is due at the end of the next lease");
@@ -188,7 +194,13 @@ async fn renew_extends_from_store_now(t: Bench) -> CaseResult {
     let renewed = t.store.renew_lease(&claim.fence, t.lease()).await?;
     let receipt = want!(renewed, LeaseOutcome::Renewed(receipt) => receipt);
     ensure_eq!(receipt.lease_ends, receipt.now.after(t.lease()), "end of the lease");
-    ensure!(receipt.now > claim.now, "expected the store's now, found {}", receipt.now);
+    ensure!(
+        receipt.now > claim.now,
+        "expected a now after that of the claim",
+        found = "{:?}, and the claim at {:?}",
+        receipt.now,
+        claim.now
+    );
     ensure_eq!(receipt.version, claim.session.version, "version");
     let session = t.load(&claim.fence.key).await?;
     ensure_eq!(session.alarm, Some(receipt.lease_ends), "alarm");

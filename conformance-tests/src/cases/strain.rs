@@ -195,7 +195,8 @@ async fn pool_exhaustion_is_unavailable_not_hang(t: Bench) -> CaseResult {
         let missing: Vec<_> = accepted.iter().filter(|item| !found.contains(item)).collect();
         ensure!(
             missing.is_empty(),
-            "expected every item that was accepted\n    found    that these are missing: {missing:?}"
+            "expected every item that was accepted",
+            found = "that these are missing: {missing:?}"
         );
     }
     Ok(())
@@ -204,6 +205,6 @@ async fn pool_exhaustion_is_unavailable_not_hang(t: Bench) -> CaseResult {
 /// Whether the error says that the same call may succeed later.
 fn refused_for_now(error: &StoreError) -> CaseResult {
     let later = error.retry != Retry::Never;
-    ensure!(later, "expected an answer, or an error that may not come again\n    found    {error}");
+    ensure!(later, "expected an answer, or an error that may not come again", found = "{error}");
     Ok(())
 }

@@ -217,7 +217,8 @@ async fn say_what_is_known(wire: &Wire, name: &str, whole: Seen, cut: fn(Seen) -
     let said = lost.retry;
     ensure!(
         said == Retry::OutcomeUnknown || (said == Retry::Later && !applied),
-        "expected OutcomeUnknown, or Later for what was not applied\n    found    {said:?}, applied: {applied}"
+        "expected OutcomeUnknown, or Later for what was not applied",
+        found = "{said:?}, applied: {applied}"
     );
     if said == Retry::Later {
         ensure_eq!(wire.t.messages(&fence.key).await?.len(), 0, "messages of a commit that was not applied");

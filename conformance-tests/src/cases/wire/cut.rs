@@ -146,7 +146,8 @@ impl Wire {
         let (repeated, lost) = self.repeat(scene, request).await?;
         ensure!(
             repeated_by.contains(&&repeated) || (lost && repeated == *again),
-            "the answer of the repeat after {answered:?}\n    expected {repeated_by:?}\n    found    {repeated}"
+            "the answer of the repeat after {answered:?}\n    expected {repeated_by:?}",
+            found = "{repeated}"
         );
         ensure_eq!(scene.snapshot(&self.peer).await?, *after, "the session after the repeat");
         Ok(())
@@ -155,7 +156,7 @@ impl Wire {
     /// Kills every connection of the handle.
     pub(super) async fn kill(&self) -> CaseResult {
         let killed = self.proxy.cut_all().await;
-        ensure!(killed > 0, "expected a connection to kill\n    found    none");
+        ensure!(killed > 0, "expected a connection to kill", found = "none");
         Ok(())
     }
 
@@ -190,7 +191,8 @@ impl Patience {
     pub(super) async fn after(&mut self, kind: StoreErrorKind, retry: Retry) -> CaseResult {
         ensure!(
             comes_back(kind, retry) && Instant::now() < self.deadline,
-            "expected the handle to work again within {SETTLE_MAX:?}\n    found    {kind:?}, {retry:?}"
+            "expected the handle to work again within {SETTLE_MAX:?}",
+            found = "{kind:?}, {retry:?}"
         );
         self.pauses.pause().await;
         Ok(())
@@ -215,7 +217,7 @@ pub(super) fn too_short() -> Failure {
 
 pub(super) fn through_the_proxy(seen: Seen) -> CaseResult<Seen> {
     let went = seen.request_bytes > 0 && seen.answer_bytes > 0;
-    ensure!(went, "expected the peer to reach its backend through the proxy\n    found    {seen:?}");
+    ensure!(went, "expected the peer to reach its backend through the proxy", found = "{seen:?}");
     Ok(seen)
 }
 
