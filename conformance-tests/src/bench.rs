@@ -26,6 +26,9 @@ use crate::site::Site;
 use crate::snapshot::{PAGES_MAX, Snapshot, all_messages, all_pending, endless, load, snapshot};
 use crate::world::World;
 
+/// How long a worker stands still where time does: for the process it is real time.
+const VIRTUAL_STALL: Duration = Duration::from_millis(300);
+
 /// With fewer there is no race.
 const PEERS_MIN: usize = 2;
 
@@ -163,6 +166,22 @@ impl Bench {
     /// Lets `by` pass on the store's clock.
     pub(crate) async fn advance(&self, by: Duration) {
         self.clock.advance(by).await;
+    }
+
+    /// For how long a worker stands still that shall outlive its lease.
+    pub(crate) fn stall(&self) -> Duration {
+        match &self.clock {
+            ClockControl::Virtual(_) => VIRTUAL_STALL,
+            ClockControl::Real { lease } => *lease,
+        }
+    }
+
+    /// Stands still for so long, by the store's clock and by that of this process: a store may measure by either.
+    pub(crate) async fn stand_still(&self, by: Duration) {
+        self.clock.advance(by).await;
+        if self.moves_time() {
+            tokio::time::sleep(by).await;
+        }
     }
 
     /// Whether time stands still until a case moves it.

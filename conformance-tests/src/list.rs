@@ -154,6 +154,7 @@ macro_rules! __each_conformance_case {
                 distributed epoch_strictly_increases,
                 distributed token_unique_across_claims,
                 distributed expires_and_is_reclaimable,
+                distributed runs_for_what_was_asked_from_the_claim_on,
                 distributed never_returned_already_expired,
                 distributed renew_extends_from_store_now,
                 distributed renew_never_shortens,

@@ -1,5 +1,7 @@
 //! Leases: who may try, and until when.
 
+mod late;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -30,8 +32,12 @@ cases! {
         "a lease holds until its end, and from then on others may claim",
         "a dead worker's session would be held for ever, a live one's be taken early",
         "Lease::ends: others may try from this instant on";
-    lease.never_returned_already_expired: Distributed Sequential,
+    lease.runs_for_what_was_asked_from_the_claim_on: Distributed Sequential,
         "a claim's lease runs for what was asked for, from the claim's own instant",
+        "the worker would believe in a lease that others see end",
+        "ClaimOne::lease: for how long; Claim::now: the store's clock when the claim was made";
+    lease.never_returned_already_expired: Distributed Crash,
+        "a claim whose lease ends while its answer is on its way is not handed out",
         "the worker would begin with a lease that others may already take",
         "claim_due: a claim never comes back with its lease over";
     lease.renew_extends_from_store_now: Distributed Time,
@@ -168,6 +174,10 @@ async fn expires_and_is_reclaimable(t: Bench) -> CaseResult {
 }
 
 async fn never_returned_already_expired(t: Bench) -> CaseResult {
+    late::answer_late(&t).await
+}
+
+async fn runs_for_what_was_asked_from_the_claim_on(t: Bench) -> CaseResult {
     let key = t.create("s").await?;
     for factor in [1, 2, 100] {
         let claim = ClaimOne { lease: t.lease() * factor, ..t.claim_one() };

@@ -133,6 +133,8 @@ pub(crate) struct Fault {
     pub(crate) fork: fn(&mut Tx<'_>, &SessionKey, CheckpointId, NewFork) -> ForkOutcome,
     pub(crate) check_purge: fn(&RetentionRule) -> Answer<()>,
     pub(crate) purge: fn(&mut Tx<'_>, &RetentionRule) -> PurgeReport,
+    /// Whether the lease of a claim that the operation of this name has made is over, once its answer is there.
+    pub(crate) over: fn(&str, &Claim, Timestamp) -> bool,
     /// What happens to the data when it is closed and opened again.
     pub(crate) reopen: fn(&mut Sessions),
     /// Whether waiters are told of changes.
@@ -176,6 +178,7 @@ pub(crate) const SOUND: Fault = Fault {
     fork: sound::fork,
     check_purge: sound::check_purge,
     purge: sound::purge,
+    over: |_, claim, now| claim.lease_ends <= now,
     reopen: |_| {},
     hints: true,
     forks: true,
