@@ -42,6 +42,8 @@ pub(crate) struct Tx<'a> {
     pub(crate) cache: &'a mut Sessions,
     /// The store's clock.
     pub(crate) now: Timestamp,
+    /// The clock of this process, which stands as good as still while a case moves the store's.
+    pub(crate) process: Timestamp,
     /// What is written in another transaction, before the operation answers.
     pub(crate) later: Option<Later>,
 }

@@ -16,7 +16,7 @@ use holdover_core::store::{
     PendingCall, PendingQuery, PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary,
     SharedBy, StageOutcome, Staging, StateStore, StatusCas, StoreError, Watch,
 };
-use holdover_core::time::Clock;
+use holdover_core::time::{Clock, Timestamp};
 use holdover_store_memory::parts::{self, Sessions, Tombstones};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
@@ -61,6 +61,7 @@ struct Shared {
     data: Mutex<Data>,
     changed: Notify,
     clock: VirtualClock,
+    process: Timestamp,
     budget: Budget,
     fault: &'static Fault,
     locks: Mutex<BTreeMap<SessionKey, Arc<Semaphore>>>,
@@ -104,7 +105,8 @@ impl Broken {
         let mut data = lock(&self.shared.data);
         let Data { sessions, tombstones, graves } = &mut *data;
         let now = self.shared.clock.now();
-        let mut tx = Tx { sessions, tombstones, graves, cache: &mut cache, now, later: None };
+        let process = self.shared.process;
+        let mut tx = Tx { sessions, tombstones, graves, cache: &mut cache, now, process, later: None };
         let answer = operation(&mut tx);
         (answer, tx.later)
     }
@@ -199,6 +201,7 @@ impl StoreHarness for Harness {
             data: Mutex::default(),
             changed: Notify::new(),
             clock: self.clock.clone(),
+            process: VirtualClock::new().now(),
             budget: self.budget.clone(),
             fault: &self.mutant.fault,
             locks: Mutex::default(),
