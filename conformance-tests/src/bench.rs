@@ -416,7 +416,7 @@ where
     let ended = join_all(tasks.collect::<Vec<_>>()).await;
     let joined = ended.into_iter().map(|task| match task {
         Ok(answer) => answer,
-        Err(panicked) => Err(Failure::new(format!("expected an answer\n    found {panicked}"))),
+        Err(panicked) => Err(Failure::panicked(format!("expected an answer\n    found    {panicked}"))),
     });
     joined.collect()
 }

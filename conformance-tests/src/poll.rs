@@ -58,7 +58,7 @@ impl<F: Future> ByHand<F> {
     }
 
     /// Waits until it asks to be polled again.
-    pub(crate) async fn woken(&self) {
+    pub(crate) async fn woken(&mut self) {
         self.woken.0.notified().await;
     }
 

@@ -270,7 +270,7 @@ async fn tail_wakes_on_append(t: Bench) -> CaseResult {
         }
         match waiting.await {
             Ok(answer) => answer?,
-            Err(panicked) => return Err(Failure::new(panicked.to_string())),
+            Err(panicked) => return Err(Failure::panicked(panicked.to_string())),
         }
         let took = began.elapsed();
         ensure!(took < AT_MOST / 4, "expected {watch:?} to be heard at once", found = "it took {took:?}");

@@ -135,7 +135,7 @@ impl Wire {
     /// Whether the answer of an operation that was cut off is one, and what is there agrees; then the same handle
     /// repeats it.
     pub(super) async fn judge(&self, story: &Story, answered: Answered, known: Known) -> CaseResult {
-        let Story { scene, op, request, before, after, first, again } = story;
+        let Story { scene, op, request, before, after, first, again, .. } = story;
         let changes = before != after;
         let repeated_by = match &answered {
             // The store has asked again by itself.
