@@ -114,7 +114,9 @@ async fn concurrent_init_16_peers(t: Bench) -> CaseResult {
     let mut stores = Vec::new();
     for opened in join_all(openers.collect::<Vec<_>>()).await {
         stores.push(
-            opened.map_err(|panicked| Failure::panicked(format!("expected a store\n    found    {panicked}")))??,
+            opened.map_err(|panicked| {
+                Failure::panicked(format!("expected a store\n    found    {panicked}"))
+            })??,
         );
     }
     for (nth, store) in stores.iter().enumerate() {
