@@ -81,6 +81,7 @@ macro_rules! __each_conformance_case {
             suspend {
                 core pending_client_tool_calls_roundtrip,
                 core mixed_reasons_coexist,
+                core partial_step_resumes_at_same_cursor,
                 core woken_only_when_last_answer_arrives,
                 distributed suspend_and_release_lease_is_one_commit,
                 distributed submission_between_decision_and_suspend_commit_not_lost,
@@ -113,6 +114,7 @@ macro_rules! __each_conformance_case {
                 core drain_returns_each_once_in_order,
                 core drain_is_part_of_commit,
                 core consumed_one_by_one_not_as_prefix,
+                core poison_payload_does_not_block_others,
                 core key_is_remembered_after_consumption,
                 core pages_are_bounded_and_complete,
                 durable crash_after_drain_before_commit_redelivers,
@@ -202,6 +204,7 @@ macro_rules! __each_conformance_case {
             ready {
                 distributed due_once_however_often_woken,
                 distributed none_only_when_nothing_claimable,
+                due_order starvation_free_under_hot_session,
                 distributed batch_claim_bounded_and_disjoint,
                 distributed recovery_does_not_requeue_live_owner,
                 distributed woken_during_processing_is_not_lost,
@@ -226,6 +229,7 @@ macro_rules! __each_conformance_case {
                 core read_beyond_end_empty_then_live,
                 durable appended_with_commit_or_not_at_all,
                 distributed offset_visible_order_equals_commit_order,
+                distributed concurrent_appenders_byte_exact,
                 distributed reader_on_peer_sees_committed_only,
                 core tail_missed_notify_still_delivers,
                 change_hints tail_wakes_on_append,

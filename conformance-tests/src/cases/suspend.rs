@@ -1,14 +1,16 @@
 //! Parking a session, and waking it.
 
 use holdover_core::store::{
-    ClaimOutcome, Commit, Delivery, NewPending, PendingKind, Release, SessionStatus, StateStore, Wake,
+    ClaimOutcome, Commit, Delivery, NewPending, PendingKind, Release, SessionStatus, Staging, StateStore,
+    Wake,
 };
 
 use crate::bench::{Bench, race};
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure, ensure_eq, want};
 use crate::fixture::{
-    answer, approval, bytes, commit, id, message, message_that, release_to, run_end, state, suspended,
+    answer, approval, bytes, commit, id, message, message_that, promote, release_to, result, run_end,
+    staging, state, suspended,
 };
 
 cases! {
@@ -20,6 +22,10 @@ cases! {
         "approvals, client tools, a deadline and a count of messages wait side by side",
         "a store with one place for the reason keeps only the last",
         "Release::To: deadline, wake_on; Commit::open: any number";
+    suspend.partial_step_resumes_at_same_cursor: Core Sequential,
+        "a step that is half done when the session is parked is found as it was left, and finished once",
+        "calls that are done would be done again, or forgotten",
+        "Claim: the session with its state, what is staged and what is open, read at one instant";
     suspend.woken_only_when_last_answer_arrives: Core Sequential,
         "each answer that completes its call wakes the session, one that does not is quiet",
         "a session woken for every partial answer runs in vain",
@@ -102,6 +108,40 @@ async fn mixed_reasons_coexist(t: Bench) -> CaseResult {
     ensure_eq!(t.load(key).await?.alarm, Some(deadline), "alarm after one of two messages");
     t.deliver(key, message_that("two", Wake::Count)).await?;
     ensure!(t.is_due(key).await?, "expected two messages to wake it", found = "{}", t.waking(key).await?);
+    Ok(())
+}
+
+async fn partial_step_resumes_at_same_cursor(t: Bench) -> CaseResult {
+    let claim = t.running("s").await?;
+    let key = &claim.fence.key;
+    // Of three calls one is done, one has begun, and one is somebody else's.
+    let begun = Staging { starts: vec![id("begun")], ..staging([("done", "result")]) };
+    let half = Commit { state: state("half"), open: vec![approval("asked")], ..commit() };
+    t.commit(&claim.fence, half).await?;
+    t.stage(&claim.fence, begun).await?;
+    let park = Commit { release: suspended(None, 0), ..commit() };
+    let left = t.commit(&claim.fence, park).await?;
+    t.deliver(key, answer(&claim.fence, "asked", "yes")).await?;
+    let next = t.claim(key).await?;
+    ensure_eq!(next.session.state, Some(bytes("half")), "the state that the next run finds");
+    ensure_eq!(next.session.version, left.version.next(), "its version");
+    ensure_eq!(next.session.staged.results, [result("done", "result")], "what is staged");
+    ensure_eq!(next.session.staged.starts, [id("begun")], "what has begun");
+    let open: Vec<_> = next.pending.iter().map(|pending| (pending.id.as_str(), pending.answered)).collect();
+    ensure_eq!(open, [("asked", 1)], "what is open, and how often it was answered");
+    let finish = Commit {
+        expected_version: Some(next.session.version),
+        state: state("whole"),
+        messages: promote(["done"]),
+        close: vec![id("asked")],
+        consumed: vec![next.session.last_item],
+        inbox_seen: Some(next.session.last_item),
+        ..commit()
+    };
+    t.commit(&next.fence, finish).await?;
+    ensure_eq!(t.messages(key).await?, ["result"], "messages");
+    let after = t.load(key).await?;
+    ensure_eq!((after.staged.results, after.staged.starts), (vec![], vec![]), "what is staged afterwards");
     Ok(())
 }
 
