@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{
-    ClaimDue, ClaimOne, ClaimOutcome, CreateOutcome, NewSession, SessionStatus, Start, StateStore, StoreError,
+    Claim, ClaimDue, ClaimOne, ClaimOutcome, CreateOutcome, NewSession, SessionStatus, Start, StateStore,
+    StoreError,
 };
 use holdover_core::time::Timestamp;
 
@@ -38,12 +39,15 @@ impl Late<'_> {
         let one = ClaimOne { lease: self.t.stall(), ..self.t.claim_one() };
         let asked = self.t.store.claim_session(&key, one);
         let Some(outcome) = self.answered_late(&key, asked).await? else { return Ok(false) };
-        ensure!(
-            !matches!(outcome, ClaimOutcome::Claimed(_)),
-            "expected no claim, as its lease ended before the answer came",
-            found = "{outcome:?}"
-        );
-        self.others_may_claim(&key).await
+        match outcome {
+            ClaimOutcome::Claimed(claim) => self.still_runs(&claim).await,
+            ClaimOutcome::Held { .. }
+            | ClaimOutcome::VersionConflict { .. }
+            | ClaimOutcome::LeaseEnded
+            | ClaimOutcome::ItemRefused { .. }
+            | ClaimOutcome::Aborted
+            | ClaimOutcome::NotFound => self.others_may_claim(&key).await,
+        }
     }
 
     /// Whether that of a claim of what is due did.
@@ -55,12 +59,11 @@ impl Late<'_> {
         let Some(claims) = self.answered_late(&key, self.t.store.claim_due(due)).await? else {
             return Ok(false);
         };
-        ensure!(
-            claims.is_empty(),
-            "expected no claim of what was due, as its lease ended before the answer came",
-            found = "{claims:?}"
-        );
-        self.others_may_claim(&key).await
+        // A store may have claimed it once more, as it was due again.
+        match claims.first() {
+            Some(claim) => self.still_runs(claim).await,
+            None => self.others_may_claim(&key).await,
+        }
     }
 
     /// Whether that of a creation with a claim did.
@@ -71,12 +74,10 @@ impl Late<'_> {
         let Some(outcome) = self.answered_late(&key, self.t.store.create_session(new)).await? else {
             return Ok(false);
         };
-        ensure!(
-            matches!(outcome, CreateOutcome::Created { claim: None, .. }),
-            "expected it created, without a claim, as its lease ended before the answer came",
-            found = "{outcome:?}"
-        );
-        self.others_may_claim(&key).await
+        match want!(outcome, CreateOutcome::Created { claim, .. } => claim) {
+            Some(claim) => self.still_runs(&claim).await,
+            None => self.others_may_claim(&key).await,
+        }
     }
 
     /// The answer, once its lease was over. None: it came before anybody could stand still.
@@ -104,6 +105,17 @@ impl Late<'_> {
             Ok(session) => Ok(session?.is_some_and(|session| session.status == SessionStatus::Active)),
             Err(_) => Ok(false),
         }
+    }
+
+    /// Whoever is told that he holds the session holds it now.
+    async fn still_runs(&self, claim: &Claim) -> CaseResult<bool> {
+        let (now, ends) = (self.t.now().await?, claim.lease_ends);
+        ensure!(
+            ends > now,
+            "expected no claim whose lease ended before the answer came",
+            found = "one until {ends:?}, and it is {now:?}"
+        );
+        Ok(true)
     }
 
     /// It was claimed, and that lease is over: the next claim takes it over.
