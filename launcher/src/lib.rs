@@ -71,8 +71,19 @@ impl Launcher {
         Redis::launch(&self.folder, settings)
     }
 
+    /// A new replica of `of`, which has copied all that is there. Nothing promotes it by itself.
+    pub fn redis_replica(&self, of: &Redis) -> Result<Redis, LaunchError> {
+        Redis::launch_replica(&self.folder, of)
+    }
+
     /// A new Redis Cluster of three masters, each as [`redis`](Self::redis) has it.
     pub fn redis_cluster(&self) -> Result<RedisCluster, LaunchError> {
-        RedisCluster::launch(&self.folder)
+        RedisCluster::launch(&self.folder, 0)
+    }
+
+    /// A new Redis Cluster of three masters with a replica each, which takes over about two seconds after its
+    /// master died.
+    pub fn redis_cluster_with_replicas(&self) -> Result<RedisCluster, LaunchError> {
+        RedisCluster::launch(&self.folder, 1)
     }
 }

@@ -34,17 +34,42 @@ pub struct Redis {
     program: PathBuf,
     port: u16,
     settings: Vec<(String, String)>,
+    /// The port of the server whose replica it is.
+    replica_of: Option<u16>,
 }
 
 impl Redis {
     pub(crate) fn launch(folder: &Folder, settings: &[(&str, &str)]) -> Result<Self, LaunchError> {
+        let mut server = Self::new(folder, settings)?;
+        server.start()?;
+        Ok(server)
+    }
+
+    /// A replica that has all that `of` has.
+    pub(crate) fn launch_replica(folder: &Folder, of: &Self) -> Result<Self, LaunchError> {
+        let mut server = Self::new(folder, &[])?;
+        server.replica_of = Some(of.port);
+        server.start()?;
+        server.wait_until_in_step()?;
+        Ok(server)
+    }
+
+    fn new(folder: &Folder, settings: &[(&str, &str)]) -> Result<Self, LaunchError> {
         let program = SERVER.find()?;
         let folder = folder.server("redis")?;
         let owned = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let process = Process::new("redis", folder);
-        let mut server = Self { process, program, port: port::free()?, settings: owned.collect() };
-        server.start()?;
-        Ok(server)
+        Ok(Self {
+            process: Process::new("redis", folder),
+            program,
+            port: port::free()?,
+            settings: owned.collect(),
+            replica_of: None,
+        })
+    }
+
+    /// Sets what it has from its next start on.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.settings.push((name.to_owned(), value.to_owned()));
     }
 
     /// Starts it on its data and its port, after it was killed, and waits until it has read its data.
@@ -55,6 +80,9 @@ impl Redis {
         let asked = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         for (name, value) in own.chain(asked) {
             command.arg(format!("--{name}")).arg(value);
+        }
+        if let Some(master) = self.replica_of {
+            command.args(["--replicaof", "127.0.0.1", &master.to_string()]);
         }
         let port = self.port;
         self.process.start(command, move || ask(port, "PING").is_some_and(|line| line == "+PONG"))
@@ -73,6 +101,21 @@ impl Redis {
     /// How to connect to it.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn is_started(&self) -> bool {
+        self.process.is_started()
+    }
+
+    /// Waits until it has copied what its master has.
+    pub(crate) fn wait_until_in_step(&mut self) -> Result<(), LaunchError> {
+        self.wait_for("INFO replication", "master_link_status:up")
+    }
+
+    /// The port of its master, if it is a replica.
+    pub(crate) fn master(&self) -> Option<u16> {
+        let lines = ask_lines(self.port, "INFO replication");
+        lines.iter().find_map(|line| line.strip_prefix("master_port:")?.parse().ok())
     }
 
     /// Waits until the server's answer to `command` holds a line that is `wanted`.
