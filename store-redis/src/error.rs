@@ -78,7 +78,12 @@ impl Fault {
 }
 
 fn of_redis(error: RedisError, call: Call, operation: &'static str) -> StoreError {
-    let (kind, retry) = match error.code() {
+    let (kind, retry) = kind_of(&error, call);
+    StoreError::new(kind, operation, "").retry(retry).because(error)
+}
+
+fn kind_of(error: &RedisError, call: Call) -> (StoreErrorKind, Retry) {
+    match error.code() {
         Some("OOM") => (StoreErrorKind::Full, Retry::Later),
         // The server refused it before it ran.
         Some(
@@ -91,10 +96,14 @@ fn of_redis(error: RedisError, call: Call, operation: &'static str) -> StoreErro
             (StoreErrorKind::Unavailable, Retry::Later)
         }
         Some(_) => (StoreErrorKind::Backend, Retry::Never),
-        None if call == Call::Read || never_sent(&error) => (StoreErrorKind::Unavailable, Retry::Later),
+        None if call == Call::Read || never_sent(error) => (StoreErrorKind::Unavailable, Retry::Later),
         None => (StoreErrorKind::Unavailable, Retry::OutcomeUnknown),
-    };
-    StoreError::new(kind, operation, "").retry(retry).because(error)
+    }
+}
+
+/// Whether the server refused the command for good: it is unknown there, or forbidden to this user.
+pub(crate) fn is_refusal(error: &RedisError) -> bool {
+    kind_of(error, Call::Read).1 == Retry::Never
 }
 
 /// Whether the command certainly did not reach a server.

@@ -14,7 +14,7 @@ async fn the_log_decides_what_a_commit_survives() {
     let launcher = Launcher::new().unwrap();
     for (settings, survives) in [
         (&[][..], CommitSurvives::PowerCut),
-        (&[("appendfsync", "everysec")], CommitSurvives::ProcessKill),
+        (&[("appendfsync", "everysec")], CommitSurvives::Nothing),
         (&[("no-appendfsync-on-rewrite", "yes")], CommitSurvives::ProcessKill),
         (&[("appendonly", "no")], CommitSurvives::Nothing),
     ] {
@@ -26,6 +26,22 @@ async fn the_log_decides_what_a_commit_survives() {
         }
         assert!(store.capabilities().backend.starts_with("Redis 7"), "{}", store.capabilities().backend);
     }
+}
+
+#[tokio::test]
+async fn where_a_replica_may_take_over_nothing_is_promised_and_the_reason_named() {
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.redis(&[]).unwrap();
+    let options = options(&server.url());
+    let alone = RedisStore::open(options.clone()).await.unwrap();
+    assert_eq!(setting(&alone, "failover").as_deref(), Some("none"));
+    let _replica = launcher.redis_replica(&server).unwrap();
+    cli(&server.url(), &["CONFIG", "SET", "min-replicas-to-write", "1"]);
+    let store = RedisStore::open(options).await.unwrap();
+    assert_eq!(store.capabilities().commit_survives, CommitSurvives::Nothing);
+    let named = ["failover", "connected_slaves", "min-replicas-to-write", "appendfsync"];
+    let named = named.map(|name| setting(&store, name).unwrap());
+    assert_eq!(named, ["possible", "1", "1", "always"]);
 }
 
 #[tokio::test]
@@ -44,7 +60,7 @@ async fn where_config_is_forbidden_the_weakest_is_promised_and_the_reason_named(
     cli(&server.url(), &["ACL", "SETUSER", "tenant", "on", ">secret", "~*", "&*", "+@all", "-config"]);
     let url = server.url().replace("redis://", "redis://tenant:secret@");
     let store = RedisStore::open(options(&url)).await.unwrap();
-    assert_eq!(store.capabilities().commit_survives, CommitSurvives::ProcessKill);
+    assert_eq!(store.capabilities().commit_survives, CommitSurvives::Nothing);
     assert!(setting(&store, "appendfsync").unwrap().contains("CONFIG is forbidden"));
     assert_eq!(setting(&store, "maxmemory-policy").as_deref(), Some("noeviction"));
 }
@@ -62,7 +78,7 @@ async fn settings_are_read_again_when_the_connection_was_lost() {
         let _ = store.load_session(&claim.fence.key).await;
         cli(&server.url(), &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
     }
-    assert_eq!(store.capabilities().commit_survives, CommitSurvives::ProcessKill);
+    assert_eq!(store.capabilities().commit_survives, CommitSurvives::Nothing);
     cli(&server.url(), &["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
     let refused = loop {
         cli(&server.url(), &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
