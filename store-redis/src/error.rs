@@ -19,6 +19,8 @@ pub(crate) enum Fault {
     Invalid(String),
     /// The settings of the server break what the store must promise.
     Settings(String),
+    /// They do, and the server has run the command before that was known.
+    Unchecked(String),
     /// A newer version wrote what is stored.
     Newer(String),
     /// What was acknowledged is not there any more.
@@ -63,6 +65,10 @@ impl Fault {
             Self::Invalid(detail) => StoreError::invalid(operation, detail),
             Self::Settings(detail) | Self::Absent(detail) => {
                 StoreError::new(StoreErrorKind::Unavailable, operation, detail).retry(Retry::Never)
+            }
+            Self::Unchecked(detail) => {
+                let retry = if call == Call::Read { Retry::Later } else { Retry::OutcomeUnknown };
+                StoreError::new(StoreErrorKind::Unavailable, operation, detail).retry(retry)
             }
             Self::Newer(detail) => StoreError::new(StoreErrorKind::Newer, operation, detail),
             Self::WentBack(detail) => {
@@ -128,6 +134,22 @@ pub(crate) fn may_run_soon(error: &RedisError) -> bool {
     }
 }
 
+/// Whether another server may answer from now on than the one whose settings were read.
+pub(crate) fn is_loss(error: &RedisError) -> bool {
+    match error.kind() {
+        ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => true,
+        ErrorKind::Server(kind) => matches!(
+            kind,
+            ServerErrorKind::Moved
+                | ServerErrorKind::ClusterDown
+                | ServerErrorKind::MasterDown
+                | ServerErrorKind::BusyLoading
+                | ServerErrorKind::ReadOnly
+        ),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io;
@@ -145,5 +167,22 @@ mod tests {
             assert_eq!(retry(lost, Call::Read), Retry::Later, "{lost}");
         }
         assert_eq!(retry(io::ErrorKind::ConnectionRefused, Call::Write), Retry::Later);
+    }
+
+    /// What a server answers instead.
+    fn answered(text: &str) -> RedisError {
+        let value = redis::parse_redis_value(format!("-{text}\r\n").as_bytes()).unwrap();
+        value.extract_error().unwrap_err()
+    }
+
+    #[test]
+    fn what_may_come_from_another_server_is_a_loss() {
+        assert!(is_loss(&RedisError::from(io::Error::from(io::ErrorKind::ConnectionReset))));
+        for loss in ["MOVED 1 h:1", "READONLY You can't write", "LOADING", "MASTERDOWN", "CLUSTERDOWN"] {
+            assert!(is_loss(&answered(loss)), "{loss}");
+        }
+        for other in ["ERR no", "OOM no memory", "NOSCRIPT", "WENTBACK", "TRYAGAIN", "BUSY"] {
+            assert!(!is_loss(&answered(other)), "{other}");
+        }
     }
 }

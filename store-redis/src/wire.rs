@@ -13,15 +13,16 @@ use redis::cluster::{ClusterClient, ClusterClientBuilder};
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo, SingleNodeRoutingInfo};
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ErrorKind, IntoConnectionInfo, ProtocolVersion, RedisError,
-    RedisResult, ServerErrorKind, Value,
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, IntoConnectionInfo, ProtocolVersion, PushInfo, PushKind,
+    RedisError, RedisResult, ServerErrorKind, Value,
 };
 use tokio::time::Instant;
 
 use crate::args::Args;
-use crate::error::{Fault, may_run_soon};
+use crate::error::{Fault, is_loss, may_run_soon};
 use crate::options::RedisOptions;
 use crate::script::Script;
+use crate::trust::Losses;
 
 /// How often a connection that was lost is tried again before a command is told so.
 const RECONNECTS_MAX: usize = 5;
@@ -40,6 +41,7 @@ const QUEUE_MAX: usize = 256;
 pub(crate) struct Wire {
     connection: Connection,
     timeout: Duration,
+    losses: Losses,
 }
 
 #[derive(Clone)]
@@ -50,38 +52,68 @@ enum Connection {
 
 impl Wire {
     pub(crate) async fn connect(options: &RedisOptions) -> RedisResult<Self> {
-        let connection = if options.cluster {
-            Connection::Cluster(cluster_builder(options).build()?.get_async_connection().await?)
-        } else {
-            Connection::Single(manager(options).await?)
+        let losses = Losses::default();
+        let noting = losses.clone();
+        // Also of a connection that nobody uses at that moment: it is made anew by itself.
+        let hear = move |push: PushInfo| {
+            if push.kind == PushKind::Disconnection {
+                noting.note();
+            }
+            Ok::<(), redis::aio::SendError>(())
         };
-        Ok(Self { connection, timeout: options.operation_timeout })
+        let connection = if options.cluster {
+            let client = cluster_builder(options).push_sender(hear).build()?;
+            Connection::Cluster(client.get_async_connection().await?)
+        } else {
+            Connection::Single(manager(options, hear).await?)
+        };
+        Ok(Self { connection, timeout: options.operation_timeout, losses })
     }
 
-    /// Runs a script. The keys lie in one partition.
+    /// How often another server may have come to answer.
+    pub(crate) fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    /// How long one operation may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Runs a script, whatever the settings of the server are. The keys lie in one partition.
     ///
     /// What the server refused to run (it loads its data, the slot has moved) is tried again until the time of one
     /// operation is over. What was sent and not answered is never sent twice.
     pub(crate) async fn run(&self, script: &Script, keys: &[&str], args: &Args) -> Result<Value, Fault> {
-        let known = command("EVALSHA", &script.sha, keys, args);
-        match self.send(&known).await {
-            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                // The source goes to the node that does not know it, and is known there from then on.
-                Ok(self.send(&command("EVAL", &script.source, keys, args)).await?)
+        let mut pauses = Pauses::within(self.timeout);
+        loop {
+            match self.try_run(script, keys, args).await {
+                Err(error) if may_run_soon(&error) && pauses.pause().await => {}
+                answer => return Ok(answer?),
             }
-            answer => Ok(answer?),
         }
     }
 
-    /// The answers of every master to a command, each with where it came from.
+    /// Runs a script, once.
+    pub(crate) async fn try_run(&self, script: &Script, keys: &[&str], args: &Args) -> RedisResult<Value> {
+        match self.send(&command("EVALSHA", &script.sha, keys, args)).await {
+            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+                // The source goes to the node that does not know it, and is known there from then on.
+                self.send(&command("EVAL", &script.source, keys, args)).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// The answers of every master to a command, always in one order.
     pub(crate) async fn ask_all(&self, command: &Cmd) -> RedisResult<Vec<Value>> {
         match &self.connection {
             Connection::Single(_) => Ok(vec![self.send(command).await?]),
             Connection::Cluster(cluster) => {
                 let masters = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
-                let answer = cluster.clone().route_command(command.clone(), masters).await?;
-                match answer.extract_error()? {
-                    Value::Map(by_node) => Ok(by_node.into_iter().map(|(_, answer)| answer).collect()),
+                let answer = cluster.clone().route_command(command.clone(), masters).await;
+                match self.noted(answer.and_then(Value::extract_error))? {
+                    Value::Map(by_node) => Ok(in_order(by_node)),
                     Value::Array(answers) => Ok(answers),
                     answer => Ok(vec![answer]),
                 }
@@ -90,21 +122,52 @@ impl Wire {
     }
 
     async fn send(&self, command: &Cmd) -> RedisResult<Value> {
-        let over = Instant::now() + self.timeout;
-        let mut pause = PAUSE_MIN;
-        loop {
-            let answer = match &self.connection {
-                Connection::Single(manager) => manager.clone().send_packed_command(command).await,
-                Connection::Cluster(cluster) => in_cluster(cluster.clone(), command).await,
-            };
-            match answer.and_then(Value::extract_error) {
-                Err(error) if may_run_soon(&error) && Instant::now() + pause < over => {
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(PAUSE_MAX);
-                }
-                answer => return answer,
-            }
+        let answer = match &self.connection {
+            Connection::Single(manager) => manager.clone().send_packed_command(command).await,
+            Connection::Cluster(cluster) => in_cluster(cluster.clone(), command).await,
+        };
+        self.noted(answer.and_then(Value::extract_error))
+    }
+
+    fn noted(&self, answer: RedisResult<Value>) -> RedisResult<Value> {
+        if answer.as_ref().is_err_and(is_loss) {
+            self.losses.note();
         }
+        answer
+    }
+}
+
+/// Answers by where they came from.
+fn in_order(by_node: Vec<(Value, Value)>) -> Vec<Value> {
+    let node = |address: Value| match address {
+        Value::BulkString(address) => address,
+        Value::SimpleString(address) => address.into_bytes(),
+        _ => Vec::new(),
+    };
+    let mut answers: Vec<_> = by_node.into_iter().map(|(address, answer)| (node(address), answer)).collect();
+    answers.sort_by(|(a, _), (b, _)| a.cmp(b));
+    answers.into_iter().map(|(_, answer)| answer).collect()
+}
+
+/// The pauses between the tries of one operation, each longer than the one before.
+pub(crate) struct Pauses {
+    over: Instant,
+    next: Duration,
+}
+
+impl Pauses {
+    pub(crate) fn within(timeout: Duration) -> Self {
+        Self { over: Instant::now() + timeout, next: PAUSE_MIN }
+    }
+
+    /// Waits before another try. False: its time is over.
+    pub(crate) async fn pause(&mut self) -> bool {
+        let another = Instant::now() + self.next < self.over;
+        if another {
+            tokio::time::sleep(self.next).await;
+            self.next = (self.next * 2).min(PAUSE_MAX);
+        }
+        another
     }
 }
 
@@ -145,14 +208,15 @@ fn client(url: &str) -> RedisResult<Client> {
     Client::open(info.set_redis_settings(settings))
 }
 
-async fn manager(options: &RedisOptions) -> RedisResult<ConnectionManager> {
+async fn manager(options: &RedisOptions, hear: impl AsyncPushSender) -> RedisResult<ConnectionManager> {
     let config = ConnectionManagerConfig::new()
         .set_response_timeout(Some(options.operation_timeout))
         .set_connection_timeout(Some(options.connect_timeout))
         .set_min_delay(PAUSE_MIN)
         .set_max_delay(PAUSE_MAX)
         .set_number_of_retries(RECONNECTS_MAX)
-        .set_pipeline_buffer_size(QUEUE_MAX);
+        .set_pipeline_buffer_size(QUEUE_MAX)
+        .set_push_sender(hear);
     ConnectionManager::new_with_config(client(url(options))?, config).await
 }
 
