@@ -84,17 +84,22 @@ impl Shared {
     /// Arguments of a write of a run: the fence, and what is known of it.
     pub(crate) fn fenced(&self, fence: &Fence) -> Args {
         let grant = self.grants.of(fence);
-        self.args()
+        let args = self
+            .args()
             .incarnation(fence.incarnation)
             .number(fence.epoch.0)
             .optional(grant.as_ref().map(|grant| grant.run.as_str()))
-            .optional_number(grant.as_ref().map(|grant| grant.version.0))
+            .optional_number(grant.as_ref().map(|grant| grant.version.0));
+        match grant {
+            Some(grant) => args.bound(grant.at),
+            None => args.bytes([]),
+        }
     }
 
     /// The receipt that comes next, remembered.
     pub(crate) fn receipt(&self, fence: &Fence, reply: &mut Reply) -> Result<Receipt, Fault> {
         let receipt = columns::receipt(&reply.text()?)?;
-        self.grants.acknowledged(fence, receipt.version);
+        self.grants.acknowledged(fence, &receipt);
         Ok(receipt)
     }
 
