@@ -8,7 +8,8 @@ local most = args.number()
 local walked = rows.walk(tag .. ':resting', from, place(rule.unchanged_since), most)
 local found = {}
 for _, place_found in ipairs(walked) do
-  local row = rows.load(rows.key(rows.named(place_found)))
+  local tenant, id = rows.named(place_found)
+  local row = id and rows.load(rows.key(tenant, id))
   if row and rules.purgeable(row, rule) then found[#found + 1] = place_found end
 end
 return { #walked == most and walked[most] or '', found }

@@ -16,7 +16,8 @@ for _, found in ipairs(walked) do
     local facts = row and rows.pending_facts(row, pending)
     stands = facts and rows.pending_place(row, facts.deadline, pending) == found
   else
-    row = rows.load(rows.key(rows.named(found)))
+    local owner, id = rows.named(found)
+    row = id and rows.load(rows.key(owner, id))
     stands = row and row.places[KEYS[2]] == found
   end
   if not stands then stale[#stale + 1] = found end

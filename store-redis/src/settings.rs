@@ -48,7 +48,8 @@ pub(crate) async fn read(wire: &Wire, options: &RedisOptions) -> Result<Capabili
     for info in wire.ask_all(redis::cmd("INFO").arg("everything")).await? {
         servers.push(Server { info: info_of(info)?, config: None });
     }
-    for (server, answer) in servers.iter_mut().zip(allowed(wire, redis::cmd("CONFIG").arg("GET").arg(&ASKED)).await?)
+    for (server, answer) in
+        servers.iter_mut().zip(allowed(wire, redis::cmd("CONFIG").arg("GET").arg(&ASKED)).await?)
     {
         server.config = Some(config_of(answer)?);
     }
@@ -224,8 +225,7 @@ mod tests {
     }
 
     fn promise(info: &[(&str, &str)], config: Option<&[(&str, &str)]>) -> Result<CommitSurvives, String> {
-        let mut said =
-            fields(&[("redis_version", "7.0.15"), ("role", "master"), ("connected_slaves", "0")]);
+        let mut said = fields(&[("redis_version", "7.0.15"), ("role", "master"), ("connected_slaves", "0")]);
         said.extend(fields(info));
         let server = Server { info: said, config: config.map(fields) };
         server.judge().map(|(survives, _)| survives).map_err(|fault| format!("{fault:?}"))

@@ -86,11 +86,16 @@ async fn an_idle_handle_reads_the_settings_again_when_its_connection_was_lost() 
     cli(&url, &["CONFIG", "SET", "appendfsync", "everysec"]);
     broken_and_back(&url).await;
     store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await.unwrap();
-    assert_eq!(store.capabilities().commit_survives, CommitSurvives::Nothing, "known before it is acknowledged");
+    assert_eq!(
+        store.capabilities().commit_survives,
+        CommitSurvives::Nothing,
+        "known before it is acknowledged"
+    );
 
     cli(&url, &["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
     broken_and_back(&url).await;
-    let refused = store.save_state_and_promote_staging(&claim.fence, saying("two", "lost")).await.unwrap_err();
+    let refused =
+        store.save_state_and_promote_staging(&claim.fence, saying("two", "lost")).await.unwrap_err();
     assert_eq!((refused.kind, refused.retry), (StoreErrorKind::Unavailable, Retry::Never));
     assert!(refused.to_string().contains("allkeys-lru"), "{refused}");
 
@@ -116,7 +121,8 @@ async fn a_master_that_became_a_replica_is_refused_at_once() {
     let claim = claimed(&store, "s").await;
     // No connection is lost by it.
     cli(&server.url(), &["REPLICAOF", "127.0.0.1", "1"]);
-    let refused = store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await.unwrap_err();
+    let refused =
+        store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await.unwrap_err();
     assert_eq!((refused.kind, refused.retry), (StoreErrorKind::Unavailable, Retry::Never));
     assert!(refused.to_string().contains("the server is a replica"), "{refused}");
 }

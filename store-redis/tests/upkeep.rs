@@ -4,12 +4,12 @@
 mod support;
 
 use futures::future::join_all;
-use holdover_core::ids::{CallId, InboxSeq, MessageSeq, PendingId, TenantId};
+use holdover_core::ids::{CallId, InboxSeq, MessageSeq, PendingId, QueueLabel, StateFormat, TenantId};
 use holdover_core::payload::Payload;
 use holdover_core::store::{
-    Commit, DeleteOutcome, Deletion, EventCursor, EventPage, EventPlace, MessageRange, NewPending,
-    NewSession, PendingKind, PendingQuery, Release, Retry, SessionQuery, SessionStatus, Start, StateStore,
-    StoreErrorKind,
+    ClaimDue, Commit, DeleteOutcome, Deletion, EventCursor, EventPage, EventPlace, MessageRange, NewPending,
+    NewSession, PendingKind, PendingQuery, Queues, Release, Retry, SessionQuery, SessionStatus, Start,
+    StateStore, StoreErrorKind,
 };
 use holdover_core::time::Timestamp;
 use holdover_launcher::Launcher;
@@ -81,6 +81,31 @@ async fn indexes_that_were_lost_are_made_anew() {
     let expected: Vec<_> = (0..40).map(|number| format!("due{number}")).collect();
     assert_eq!(names, expected, "all of them, soonest alarm first over all 64 partitions");
     assert_eq!(store.rebuild_indexes().await.unwrap(), Rebuilt { sessions: 41, added: 0, removed: 0 });
+}
+
+#[tokio::test]
+async fn what_is_due_is_found_behind_many_alarms_that_this_worker_may_not_claim() {
+    const NEWER: usize = 5_000;
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.redis(&[]).unwrap();
+    let store = RedisStore::open(options(&server.url()).partitions(1)).await.unwrap();
+    let due = |id: &str, at: i64, format: u32| NewSession {
+        start: Start::At(Timestamp::from_ms(at)),
+        format: StateFormat(format),
+        ..new_session(&key(id))
+    };
+    let numbers: Vec<usize> = (0..NEWER).collect();
+    for numbers in numbers.chunks(100) {
+        let newer = numbers.iter().map(|number| store.create_session(due(&format!("newer{number}"), 1, 2)));
+        join_all(newer).await.into_iter().for_each(|made| drop(made.unwrap()));
+    }
+    store.create_session(due("one", 2, 1)).await.unwrap();
+    store.create_session(due("two", 3, 1)).await.unwrap();
+    for queues in [Queues::All, Queues::Named(vec![QueueLabel::new("queue").unwrap()])] {
+        let claims = store.claim_due(ClaimDue { queues, ..claim_due(1) }).await.unwrap();
+        assert_eq!(claims.len(), 1, "of those that are left");
+    }
+    assert_eq!(store.claim_due(claim_due(1)).await.unwrap(), [], "and then none");
 }
 
 #[tokio::test]

@@ -65,10 +65,10 @@ function rows.walk_down(index, from, most)
   return redis.call('ZREVRANGEBYLEX', index, high, '-', 'LIMIT', 0, most)
 end
 
--- Tenant and id of a member of an index of all tenants.
+-- Tenant and id of a member of an index of all tenants; nothing if it names no session.
 function rows.named(found)
   local cut = string.find(found, '\0', 18, true)
-  if not cut then fail('CORRUPT', 'an index holds what is no session') end
+  if not cut then return nil end
   return string.sub(found, 18, cut - 1), string.sub(found, cut + 1)
 end
 
