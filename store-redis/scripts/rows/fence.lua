@@ -16,12 +16,8 @@ end
 -- so what was last heard of longer ago may have been deleted since.
 local function missing(fence)
   if rules.is_old(fence.at) then return end
-  local length, named = string.match(string.sub(KEYS[2], #tag + 1), '^:s:(%d+):(.*)$')
-  length = tonumber(length)
-  local life = {
-    tenant = string.sub(named, 1, length), id = string.sub(named, length + 1),
-    incarnation = fence.incarnation, operation = '',
-  }
+  local tenant, id = rows.names(KEYS[2])
+  local life = { tenant = tenant, id = id, incarnation = fence.incarnation, operation = '' }
   if not rows.is_buried(life) then
     fail('WENTBACK', 'run ' .. int(fence.epoch) .. ' was granted, and its session is not there')
   end

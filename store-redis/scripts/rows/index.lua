@@ -76,3 +76,9 @@ end
 function rows.key(tenant, id)
   return tag .. ':s:' .. #tenant .. ':' .. tenant .. id
 end
+
+-- Tenant and id in the key of a session's row.
+function rows.names(key)
+  local length, names = string.match(string.sub(key, #tag + 1), '^:s:(%d+):(.*)$')
+  return string.sub(names, 1, tonumber(length)), string.sub(names, tonumber(length) + 1)
+end
