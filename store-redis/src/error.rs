@@ -101,6 +101,10 @@ fn kind_of(error: &RedisError, call: Call) -> (StoreErrorKind, Retry) {
         Some(_) if error.detail().is_some_and(|detail| detail.contains("non local key")) => {
             (StoreErrorKind::Unavailable, Retry::Later)
         }
+        // It hung up before it listened.
+        Some(_) if error.detail().is_some_and(|detail| detail.contains("max number of clients")) => {
+            (StoreErrorKind::Unavailable, Retry::Later)
+        }
         Some(_) => (StoreErrorKind::Backend, Retry::Never),
         None if call == Call::Read || never_sent(error) => (StoreErrorKind::Unavailable, Retry::Later),
         None => (StoreErrorKind::Unavailable, Retry::OutcomeUnknown),
@@ -173,6 +177,17 @@ mod tests {
     fn answered(text: &str) -> RedisError {
         let value = redis::parse_redis_value(format!("-{text}\r\n").as_bytes()).unwrap();
         value.extract_error().unwrap_err()
+    }
+
+    #[test]
+    fn only_what_is_refused_for_good_is_a_refusal() {
+        for good in ["ERR unknown command 'CONFIG'", "NOPERM no", "ERR Unknown subcommand"] {
+            assert!(is_refusal(&answered(good)), "{good}");
+        }
+        for passing in ["ERR max number of clients reached", "LOADING", "BUSY", "CLUSTERDOWN"] {
+            assert!(!is_refusal(&answered(passing)), "{passing}");
+        }
+        assert!(!is_refusal(&RedisError::from(io::Error::from(io::ErrorKind::TimedOut))));
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl RedisStore {
     pub async fn open(options: RedisOptions) -> Result<Self, StoreError> {
         let opened = open::open(&options).await.map_err(|fault| fault.of(Call::Read, "open", None))?;
         let Opened { wire, keys, incarnation, capabilities, losses } = opened;
-        let hints = options.change_hints.then(|| Hints::new(options.clone(), keys.clone()));
+        let hints = options.change_hints.then(|| Hints::new(options.clone(), &keys));
         let shared = Shared {
             wire,
             keys,

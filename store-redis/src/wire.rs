@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use futures::future::try_join_all;
 use redis::aio::{
     AsyncPushSender, ConnectionLike, ConnectionManager, ConnectionManagerConfig, MultiplexedConnection,
 };
@@ -35,6 +36,9 @@ const PAUSE_MIN: Duration = Duration::from_millis(10);
 
 /// How many commands wait for one connection before the next caller does.
 const QUEUE_MAX: usize = 256;
+
+/// How many channels of a cluster are subscribed to at once.
+const SUBSCRIBED_AT_ONCE: usize = 64;
 
 /// A connection. Clones share it.
 #[derive(Clone)]
@@ -248,9 +252,13 @@ impl Listener {
     ) -> RedisResult<Self> {
         if options.cluster {
             let client = cluster_builder(options).push_sender(hear).build()?;
-            let mut connection = client.get_async_connection().await?;
-            for channel in channels {
-                connection.ssubscribe(channel).await?;
+            let connection = client.get_async_connection().await?;
+            for channels in channels.chunks(SUBSCRIBED_AT_ONCE) {
+                let subscribed = channels.iter().map(|channel| {
+                    let mut connection = connection.clone();
+                    async move { connection.ssubscribe(channel).await }
+                });
+                try_join_all(subscribed).await?;
             }
             return Ok(Self::Cluster(connection));
         }
@@ -260,8 +268,12 @@ impl Listener {
             .set_push_sender(hear);
         let client = client(url(options))?;
         let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+        let mut subscribing = redis::pipe();
         for channel in channels {
-            connection.send_packed_command(redis::cmd("SSUBSCRIBE").arg(channel)).await?.extract_error()?;
+            subscribing.cmd("SSUBSCRIBE").arg(channel);
+        }
+        for answer in connection.send_packed_commands(&subscribing, 0, channels.len()).await? {
+            answer.extract_error()?;
         }
         Ok(Self::Single(connection))
     }

@@ -128,6 +128,17 @@ async fn a_master_that_became_a_replica_is_refused_at_once() {
 }
 
 #[tokio::test]
+async fn a_server_that_has_too_many_clients_may_be_asked_later() {
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.redis(&[("maxclients", "1")]).unwrap();
+    let options = options(&server.url());
+    let _only = RedisStore::open(options.clone()).await.unwrap();
+    let error = RedisStore::open(options).await.err().unwrap();
+    // It says why and hangs up; either may be noticed first.
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{error}");
+}
+
+#[tokio::test]
 async fn sixteen_handles_make_one_store() {
     for url in [redis_url(), cluster_url()] {
         let options = options(&url);
