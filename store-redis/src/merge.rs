@@ -71,7 +71,7 @@ impl<T> Merge<T> {
     }
 
     /// The same, however often the partitions must be looked at: for a walk that cannot be gone on with.
-    pub(crate) fn to_the_end(self) -> Self {
+    pub(crate) fn unbounded(self) -> Self {
         Self { rounds_left: usize::MAX, ..self }
     }
 
@@ -177,7 +177,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_walk_to_the_end_finds_what_lies_behind_many_rounds() {
-        let mut merge = Merge::new(&Keys::new("n", 1), Order::Upwards, b"").to_the_end();
+        let mut merge = Merge::new(&Keys::new("n", 1), Order::Upwards, b"").unbounded();
         let late = |_, after: Bytes| -> BoxFuture<'static, Result<Found<()>, Fault>> {
             let next = Bytes::from(vec![b'x'; after.len() + 1]);
             let there = next.len() > ROUNDS_MAX * 3;
