@@ -7,6 +7,7 @@ use crate::folder::Folder;
 use crate::install::Program;
 use crate::port;
 use crate::redis::Redis;
+use crate::tls::Certificate;
 
 const CLIENT: Program = Program { name: "redis-cli", package: "redis-tools", folders: &[] };
 
@@ -22,9 +23,13 @@ pub struct RedisCluster {
 }
 
 impl RedisCluster {
-    pub(crate) fn launch(folder: &Folder, replicas: usize) -> Result<Self, LaunchError> {
-        let nodes = (0..MASTERS).map(|_| node(folder)).collect::<Result<Vec<_>, _>>()?;
-        let replicas = (0..MASTERS * replicas).map(|_| node(folder)).collect::<Result<Vec<_>, _>>()?;
+    pub(crate) fn launch(
+        folder: &Folder,
+        replicas: usize,
+        certificate: Option<&Certificate>,
+    ) -> Result<Self, LaunchError> {
+        let launch = |count| (0..count).map(|_| node(folder, certificate)).collect::<Result<Vec<_>, _>>();
+        let (nodes, replicas) = (launch(MASTERS)?, launch(MASTERS * replicas)?);
         let mut cluster = Self { nodes, replicas };
         cluster.join()?;
         cluster.order()?;
@@ -35,10 +40,13 @@ impl RedisCluster {
     fn join(&mut self) -> Result<(), LaunchError> {
         let program = CLIENT.find()?;
         let mut command = Command::new(&program);
+        if let Some(authority) = self.nodes.first().and_then(Redis::authority) {
+            command.arg("--tls").arg("--cacert").arg(authority);
+        }
         command.args(["--cluster", "create"]);
         // The first of them become masters.
         for node in self.nodes.iter().chain(&self.replicas) {
-            command.arg(format!("127.0.0.1:{}", node.port()));
+            command.arg(format!("127.0.0.1:{}", node.tls_port().unwrap_or(node.port())));
         }
         let of_each = (self.replicas.len() / MASTERS).to_string();
         let made = command
@@ -87,9 +95,15 @@ impl RedisCluster {
         let port = self.nodes.first().map_or(0, Redis::port);
         format!("redis+cluster://127.0.0.1:{port}")
     }
+
+    /// The same by TLS, if it listens for that.
+    pub fn tls_url(&self) -> Option<String> {
+        let port = self.nodes.first().and_then(Redis::tls_port)?;
+        Some(format!("rediss+cluster://127.0.0.1:{port}"))
+    }
 }
 
-fn node(folder: &Folder) -> Result<Redis, LaunchError> {
+fn node(folder: &Folder, certificate: Option<&Certificate>) -> Result<Redis, LaunchError> {
     let bus = port::free()?.to_string();
     let settings = [
         ("cluster-enabled", "yes"),
@@ -98,5 +112,12 @@ fn node(folder: &Folder) -> Result<Redis, LaunchError> {
         ("cluster-node-timeout", "2000"),
         ("repl-diskless-sync-delay", "0"),
     ];
-    Redis::launch(folder, &settings)
+    match certificate {
+        // Its nodes speak TLS among themselves, too, and so tell the ports for it.
+        Some(certificate) => {
+            let settings = [&settings[..], &[("tls-cluster", "yes"), ("tls-replication", "yes")]].concat();
+            Redis::launch_with_tls(folder, &settings, certificate)
+        }
+        None => Redis::launch(folder, &settings),
+    }
 }

@@ -11,6 +11,7 @@ use crate::folder::Folder;
 use crate::install::Program;
 use crate::port;
 use crate::process::Process;
+use crate::tls::{Certificate, Tls};
 
 const SERVER: Program = Program { name: "redis-server", package: "redis-server", folders: &[] };
 
@@ -36,11 +37,24 @@ pub struct Redis {
     settings: Vec<(String, String)>,
     /// The port of the server whose replica it is.
     replica_of: Option<u16>,
+    tls: Option<Tls>,
 }
 
 impl Redis {
     pub(crate) fn launch(folder: &Folder, settings: &[(&str, &str)]) -> Result<Self, LaunchError> {
         let mut server = Self::new(folder, settings)?;
+        server.start()?;
+        Ok(server)
+    }
+
+    /// The same, listening on a port for TLS too.
+    pub(crate) fn launch_with_tls(
+        folder: &Folder,
+        settings: &[(&str, &str)],
+        certificate: &Certificate,
+    ) -> Result<Self, LaunchError> {
+        let mut server = Self::new(folder, settings)?;
+        server.tls = Some(Tls { port: port::free()?, certificate: certificate.clone() });
         server.start()?;
         Ok(server)
     }
@@ -64,6 +78,7 @@ impl Redis {
             port: port::free()?,
             settings: owned.collect(),
             replica_of: None,
+            tls: None,
         })
     }
 
@@ -79,6 +94,9 @@ impl Redis {
         let own = SETTINGS.iter().map(|(name, value)| (*name, *value));
         let asked = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         for (name, value) in own.chain(asked) {
+            command.arg(format!("--{name}")).arg(value);
+        }
+        for (name, value) in self.tls.iter().flat_map(Tls::settings) {
             command.arg(format!("--{name}")).arg(value);
         }
         if let Some(master) = self.replica_of {
@@ -101,6 +119,20 @@ impl Redis {
     /// How to connect to it.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// How to connect to it by TLS, if it listens for that.
+    pub fn tls_url(&self) -> Option<String> {
+        self.tls_port().map(|port| format!("rediss://127.0.0.1:{port}"))
+    }
+
+    pub(crate) fn tls_port(&self) -> Option<u16> {
+        self.tls.as_ref().map(|tls| tls.port)
+    }
+
+    /// The file with the authority (PEM) that signed its certificate, if it has one.
+    pub fn authority(&self) -> Option<PathBuf> {
+        self.tls.as_ref().map(|tls| tls.certificate.authority())
     }
 
     pub(crate) fn is_started(&self) -> bool {

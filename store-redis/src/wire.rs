@@ -15,8 +15,9 @@ use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo, SingleNodeRoutingInfo};
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ErrorKind, IntoConnectionInfo, ProtocolVersion, PushInfo, PushKind,
-    RedisError, RedisResult, ServerErrorKind, Value,
+    RedisError, RedisResult, ServerErrorKind, TlsCertificates, Value,
 };
+use rustls::crypto::CryptoProvider;
 use tokio::time::Instant;
 
 use crate::args::Args;
@@ -206,10 +207,29 @@ fn command(name: &str, script: &str, keys: &[&str], args: &Args) -> Cmd {
     command
 }
 
-fn client(url: &str) -> RedisResult<Client> {
-    let info = url.into_connection_info()?;
+fn client(options: &RedisOptions) -> RedisResult<Client> {
+    choose_cryptography(options);
+    let info = options.nodes.first().map_or("", String::as_str).into_connection_info()?;
     let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
-    Client::open(info.set_redis_settings(settings))
+    let info = info.set_redis_settings(settings);
+    match certificates(options) {
+        Some(certificates) => Client::build_with_tls(info, certificates),
+        None => Client::open(info),
+    }
+}
+
+/// Whose signatures are believed, if that was said.
+fn certificates(options: &RedisOptions) -> Option<TlsCertificates> {
+    let authority = options.authority.clone()?;
+    Some(TlsCertificates { client_tls: None, root_cert: Some(authority) })
+}
+
+/// The crate that speaks TLS takes whichever cryptography the process has chosen, and panics where it cannot tell.
+fn choose_cryptography(options: &RedisOptions) {
+    if options.speaks_tls() && CryptoProvider::get_default().is_none() {
+        // Somebody else may choose at the same moment; either will do.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    }
 }
 
 async fn manager(options: &RedisOptions, hear: impl AsyncPushSender) -> RedisResult<ConnectionManager> {
@@ -221,20 +241,21 @@ async fn manager(options: &RedisOptions, hear: impl AsyncPushSender) -> RedisRes
         .set_number_of_retries(RECONNECTS_MAX)
         .set_pipeline_buffer_size(QUEUE_MAX)
         .set_push_sender(hear);
-    ConnectionManager::new_with_config(client(url(options))?, config).await
-}
-
-fn url(options: &RedisOptions) -> &str {
-    options.nodes.first().map_or("", String::as_str)
+    ConnectionManager::new_with_config(client(options)?, config).await
 }
 
 fn cluster_builder(options: &RedisOptions) -> ClusterClientBuilder {
+    choose_cryptography(options);
     // It would send a write again whose answer was lost: what may be repeated is repeated here.
-    ClusterClient::builder(options.nodes.iter().map(String::as_str))
+    let builder = ClusterClient::builder(options.nodes.iter().map(String::as_str))
         .use_protocol(ProtocolVersion::RESP3)
         .connection_timeout(options.connect_timeout)
         .response_timeout(options.operation_timeout)
-        .retries(0)
+        .retries(0);
+    match certificates(options) {
+        Some(certificates) => builder.certs(certificates),
+        None => builder,
+    }
 }
 
 /// A connection that only listens.
@@ -266,7 +287,7 @@ impl Listener {
             .set_response_timeout(Some(options.operation_timeout))
             .set_connection_timeout(Some(options.connect_timeout))
             .set_push_sender(hear);
-        let client = client(url(options))?;
+        let client = client(options)?;
         let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
         let mut subscribing = redis::pipe();
         for channel in channels {
