@@ -2,14 +2,22 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use holdover_core::store::Capabilities;
 use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
 
 use crate::error::Fault;
 use crate::options::RedisOptions;
 use crate::settings;
 use crate::wire::Wire;
+
+/// How long all servers may take to say their settings. One that hangs holds up no call to another for longer.
+const READ_WITHIN: Duration = Duration::from_secs(1);
+
+/// For how long they are not asked again when one took longer.
+const LATE_PAUSE: Duration = Duration::from_secs(5);
 
 /// How often something happened after which another server may answer, or the same one with other settings: a
 /// connection was lost, a slot has moved, a master became a replica.
@@ -31,9 +39,10 @@ pub(crate) struct Trust {
     options: RedisOptions,
     capabilities: RwLock<Capabilities>,
     known: AtomicU64,
-    /// How often the settings could not be read. One reads for all who need it.
+    /// How often the settings could not be read.
     missed: AtomicU64,
-    reading: Mutex<()>,
+    /// One reads for all who need it. When a server last took too long to say them.
+    reading: Mutex<Option<Instant>>,
 }
 
 impl Trust {
@@ -44,7 +53,7 @@ impl Trust {
             capabilities: RwLock::new(capabilities),
             known: AtomicU64::new(losses),
             missed: AtomicU64::new(0),
-            reading: Mutex::new(()),
+            reading: Mutex::new(None),
         }
     }
 
@@ -62,23 +71,26 @@ impl Trust {
             return Ok(());
         }
         let missed = self.missed.load(Ordering::SeqCst);
-        let _one = self.reading.lock().await;
-        if self.is_known(wire) || self.missed.load(Ordering::SeqCst) != missed {
+        let mut late = self.reading.lock().await;
+        if self.is_known(wire)
+            || self.missed.load(Ordering::SeqCst) != missed
+            || late.is_some_and(|at| at.elapsed() < LATE_PAUSE)
+        {
             return Ok(());
         }
         let losses = wire.losses().count();
-        match settings::read(wire, &self.options).await {
-            Ok(capabilities) => {
+        match timeout(READ_WITHIN, settings::read(wire, &self.options)).await {
+            Ok(Ok(capabilities)) => {
                 *self.capabilities.write().unwrap_or_else(PoisonError::into_inner) = capabilities;
                 self.known.store(losses, Ordering::SeqCst);
-                Ok(())
+                return Ok(());
             }
-            Err(refused @ Fault::Settings(_)) => Err(refused),
-            Err(_) => {
-                self.missed.fetch_add(1, Ordering::SeqCst);
-                Ok(())
-            }
+            Ok(Err(refused @ Fault::Settings(_))) => return Err(refused),
+            Ok(Err(_)) => {}
+            Err(_) => *late = Some(Instant::now()),
         }
+        self.missed.fetch_add(1, Ordering::SeqCst);
+        Ok(())
     }
 
     /// The same after a command was answered: whether by a server that nobody had looked at is only known now.
