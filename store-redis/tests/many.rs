@@ -6,6 +6,7 @@ mod support;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
+use futures::future::join_all;
 use holdover_core::payload::Payload;
 use holdover_core::store::{
     CheckpointQuery, Commit, NewState, Release, Remove, RetentionRule, SessionStatus, StateStore, Watch,
@@ -18,17 +19,19 @@ use support::{claimed, cli, cluster_url, commit, options, redis_url, saying};
 async fn a_handle_hears_all_partitions_however_short_its_first_waits_were() {
     for url in [redis_url(), cluster_url()] {
         let options = options(&url).partitions(1024);
-        let (writer, waiter) =
-            (RedisStore::open(options.clone()).await.unwrap(), RedisStore::open(options).await.unwrap());
+        let opened = join_all((0..3).map(|_| RedisStore::open(options.clone()))).await;
+        let [writer, waiter, late] =
+            <[_; 3]>::try_from(opened).unwrap_or_else(|_| panic!()).map(Result::unwrap);
         let claim = claimed(&writer, "s").await;
         let watch = Watch::Session(claim.fence.key.clone());
+        let (at_most, began) = (Duration::from_secs(60), Instant::now());
+        // What changed before it listened it cannot have heard: it is woken once it does.
+        late.wait_for_change(watch.clone(), at_most).await.unwrap();
         for _ in 0..10 {
             waiter.wait_for_change(watch.clone(), Duration::from_millis(1)).await.unwrap();
         }
-        // The first one is woken because it may have missed something, the second one by the change.
-        let at_most = Duration::from_secs(60);
-        let began = Instant::now();
         let heard = async {
+            // By having begun to listen, if it did not before, and then by a change.
             for _ in 0..2 {
                 waiter.wait_for_change(watch.clone(), at_most).await.unwrap();
             }

@@ -89,9 +89,11 @@ async fn indexes_that_were_lost_are_made_anew() {
 #[tokio::test]
 async fn what_is_due_is_found_behind_many_alarms_that_this_worker_may_not_claim() {
     const NEWER: usize = 5_000;
+    const GHOSTS: usize = 15_000;
     let launcher = Launcher::new().unwrap();
     let server = launcher.redis(&[]).unwrap();
-    let store = RedisStore::open(options(&server.url()).partitions(1)).await.unwrap();
+    let store =
+        RedisStore::open(options(&server.url()).namespace("due").unwrap().partitions(1)).await.unwrap();
     let due = |id: &str, at: i64, format: u32| NewSession {
         start: Start::At(Timestamp::from_ms(at)),
         format: StateFormat(format),
@@ -102,6 +104,14 @@ async fn what_is_due_is_found_behind_many_alarms_that_this_worker_may_not_claim(
         let newer = numbers.iter().map(|number| store.create_session(due(&format!("newer{number}"), 1, 2)));
         join_all(newer).await.into_iter().for_each(|made| drop(made.unwrap()));
     }
+    // And entries that stand for nothing: they are walked over, too.
+    let add = format!(
+        "for number = 1, {GHOSTS} do
+           local ghost = string.format('1%016.0ftenant', 1) .. '\\0ghost' .. number
+           for _, index in ipairs(KEYS) do redis.call('ZADD', index, 0, ghost) end
+         end"
+    );
+    cli(&server.url(), &["EVAL", &add, "2", "{due:0}:alarms", "{due:0}:alarms:queue"]);
     store.create_session(due("one", 2, 1)).await.unwrap();
     store.create_session(due("two", 3, 1)).await.unwrap();
     for queues in [Queues::All, Queues::Named(vec![QueueLabel::new("queue").unwrap()])] {
