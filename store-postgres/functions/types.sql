@@ -35,7 +35,5 @@ CREATE TYPE holdover.surroundings AS (
     pending_opened_at  bigint[],
     pending_digest     bytea[],
     pending            bytea[],
-    inbox              holdover.inbox_page,
-    -- Whether the definition is there and every payload is the one that was written.
-    sound              boolean
+    inbox              holdover.inbox_page
 );

@@ -8,7 +8,7 @@ use super::unknown_outcome;
 use crate::call::{Call, Values, int, millis};
 use crate::columns::Columns;
 use crate::error::Fault;
-use crate::rows::{self, Extras, bind_items, extras_columns, session_columns};
+use crate::rows::{self, bind_items, extras_columns, session_columns};
 
 pub(crate) struct ClaimSession {
     pub(crate) key: SessionKey,
@@ -20,7 +20,7 @@ impl Call for ClaimSession {
     const OPERATION: &'static str = "claim_session";
     const PARAMETERS: usize = 14;
     const COLUMNS: &'static str = concat!(
-        "a.outcome, a.refused, a.refusal, a.refusal_place, a.now, ",
+        "a.outcome, a.refused, a.refusal, a.refusal_place, a.unreadable, a.now, ",
         session_columns!(),
         ", ",
         extras_columns!()
@@ -46,7 +46,9 @@ impl Call for ClaimSession {
         let mut c = Columns::first(rows)?;
         let outcome = c.text()?;
         let refused = rows::refusal(&mut c)?;
+        let unreadable = c.text_or_null()?;
         match (outcome.as_str(), refused) {
+            ("corrupt", _) => return Err(Fault::Corrupt(unreadable.unwrap_or_default())),
             ("not_found", _) => return Ok(ClaimOutcome::NotFound),
             ("aborted", _) => return Ok(ClaimOutcome::Aborted),
             ("lease_ended", _) => return Ok(ClaimOutcome::LeaseEnded),
@@ -72,10 +74,6 @@ impl Call for ClaimSession {
                 version: row.version,
                 lease_ends: lease.ends,
             }),
-            ("corrupt", _, _) => {
-                Extras::read(&mut c, &row)?;
-                Err(Fault::Corrupt("something of it is not what was written".into()))
-            }
             (other, _, _) => Err(unknown_outcome(other)),
         }
     }
