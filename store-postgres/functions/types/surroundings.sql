@@ -1,17 +1,3 @@
--- One page of what is not consumed of an inbox, as parallel arrays.
-CREATE TYPE holdover.inbox_page AS (
-    seq     bigint[],
-    key     text[],
-    kind    text[],
-    wake    text[],
-    pending text[],
-    settles boolean[],
-    at      bigint[],
-    digest  bytea[],
-    payload bytea[],
-    more    boolean
-);
-
 -- Everything that belongs to a session beside its row, as parallel arrays.
 CREATE TYPE holdover.surroundings AS (
     label_names        bytea[],
