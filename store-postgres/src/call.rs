@@ -97,14 +97,17 @@ impl Caller {
                 Err(_) => Fault::Silent,
             };
             let silent = matches!(fault, Fault::Silent);
-            if fault.misses_functions() && !functions_made && self.options.opening != Opening::Looks {
-                functions_made = true;
-                self.make_functions(conn).await.map_err(|error| during::<C>(error, call))?;
-                continue;
-            }
-            if fault.taints_connection() {
+            // A beginning has several statements, of which the first may have been done.
+            if fault.taints_connection() || self.begin::<C>().is_some() {
                 // Closes it: whatever still comes on it is nobody's.
                 drop(conn.detach());
+            } else {
+                drop(conn);
+            }
+            if fault.misses_functions() && !functions_made && self.options.opening != Opening::Looks {
+                functions_made = true;
+                self.make_functions().await.map_err(|error| during(error, call))?;
+                continue;
             }
             if fault.was_undone() && undone < UNDONE_MAX {
                 undone += 1;
@@ -127,7 +130,9 @@ impl Caller {
     }
 
     /// Makes the functions of this program again: a newer one removed them as long unused.
-    async fn make_functions(&self, mut conn: PoolConnection<Postgres>) -> Result<(), StoreError> {
+    async fn make_functions(&self) -> Result<(), StoreError> {
+        let failed = |error| migration::failed(self.unconnected(error), &self.options);
+        let mut conn = self.pool.acquire().await.map_err(failed)?;
         migration::migrate(&mut conn, &self.options).await
     }
 

@@ -15,8 +15,8 @@
 //!
 //! Programs of several versions may have one schema open, as long as they know the same tables: each brings
 //! functions of its own. One that does not know newer tables is refused
-//! ([`Newer`](holdover_core::store::StoreErrorKind::Newer)). Functions that no program was opened with for thirty days are
-//! removed by the next that brings its own.
+//! ([`Newer`](holdover_core::store::StoreErrorKind::Newer)). Functions that no program was opened with for thirty
+//! days are removed by the next that brings its own; whoever misses its own makes them again.
 
 mod call;
 mod columns;

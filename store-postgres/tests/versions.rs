@@ -59,7 +59,16 @@ async fn two_versions_work_on_one_store_at_once_behind_a_pooler() {
     let launcher = Launcher::new().unwrap();
     let postgres = launcher.postgres(&[]).unwrap();
     let pooler = launcher.pgbouncer(&postgres).unwrap();
-    side_by_side(options(&pooler.url()).transaction_pooler(true)).await;
+    let options = options(&pooler.url()).transaction_pooler(true);
+    side_by_side(options.clone()).await;
+    // Functions that are missed are made again there too.
+    let (mut admin, schema) = (Admin::at(&postgres.url()).await, schema_of(&options));
+    let store = PostgresStore::open(options).await.unwrap();
+    admin.run(&format!("SELECT {schema}.remove_program(tag) FROM {schema}.program")).await;
+    assert_eq!(programs(&mut admin, &schema).await, 0);
+    assert!(store.load_session(&key("s")).await.unwrap().is_some());
+    assert_eq!(programs(&mut admin, &schema).await, 1);
+    store.close().await;
 }
 
 #[tokio::test]
