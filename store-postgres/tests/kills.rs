@@ -15,6 +15,7 @@ use holdover_core::store::{
 use holdover_launcher::Launcher;
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use support::{Admin, Relay, commit, key, options, running, schema_of};
+use tokio::task::JoinSet;
 
 /// How often the server is killed, unless `HOLDOVER_SERVER_KILLS` says otherwise.
 const KILLS: u64 = 8;
@@ -150,7 +151,7 @@ async fn what_was_acknowledged_outlives_the_server_and_nothing_is_half_there() {
     let blocked = PostgresStore::open(direct.application("blocked")).await.unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let seen: Vec<Arc<Seen>> = (0..WRITERS).map(|_| Arc::default()).collect();
-    let mut writers = Vec::new();
+    let mut writers = JoinSet::new();
     for (nth, seen) in seen.iter().enumerate() {
         let claim = running(&store, &format!("s{nth}")).await;
         let by = match nth {
@@ -158,33 +159,35 @@ async fn what_was_acknowledged_outlives_the_server_and_nothing_is_half_there() {
             BLOCKED => &blocked,
             _ => &store,
         };
-        writers.push(tokio::spawn(write(by.clone(), claim.fence, Arc::clone(seen), Arc::clone(&stop))));
+        writers.spawn(write(by.clone(), claim.fence, Arc::clone(seen), Arc::clone(&stop)));
     }
     let kills = std::env::var("HOLDOVER_SERVER_KILLS").ok().and_then(|kills| kills.parse().ok());
-    for kill in 1..=kills.unwrap_or(KILLS) {
-        all_go_on(&seen).await;
-        let (mut admin, mut holder) = (Admin::at(&server.url()).await, Admin::at(&server.url()).await);
-        holder.run(&format!("BEGIN; SELECT FROM {schema}.session WHERE id = 's{BLOCKED}' FOR UPDATE")).await;
-        admin.until_waiting("blocked", 1).await;
-        until_held(&mut admin, &relay, &schema, &seen[HELD]).await;
-        let before: Vec<_> = seen.iter().map(|seen| seen.fates()).collect();
-        let in_flight = seen.iter().filter(|seen| seen.in_flight.load(Ordering::SeqCst)).count();
-        assert!(in_flight >= 2, "kill {kill}: {in_flight} commits in flight");
-        tokio::task::block_in_place(|| server.process().kill());
-        relay.lose();
-        tokio::task::block_in_place(|| server.start().unwrap());
-        all_go_on(&seen).await;
-        let after: Vec<_> = seen.iter().map(|seen| seen.fates()).collect();
-        assert_eq!(
-            after[HELD],
-            (before[HELD].0 + 1, before[HELD].1),
-            "kill {kill}: applied, and not answered"
-        );
-        assert_eq!(after[BLOCKED], (before[BLOCKED].0, before[BLOCKED].1 + 1), "kill {kill}: not applied");
+    let killing = async {
+        for kill in 1..=kills.unwrap_or(KILLS) {
+            all_go_on(&seen).await;
+            let (mut admin, mut holder) = (Admin::at(&server.url()).await, Admin::at(&server.url()).await);
+            let row = format!("SELECT FROM {schema}.session WHERE id = 's{BLOCKED}' FOR UPDATE");
+            holder.run(&format!("BEGIN; {row}")).await;
+            admin.until_waiting("blocked", 1).await;
+            until_held(&mut admin, &relay, &schema, &seen[HELD]).await;
+            let (applied, not_applied) = (seen[HELD].fates(), seen[BLOCKED].fates());
+            let in_flight = seen.iter().filter(|seen| seen.in_flight.load(Ordering::SeqCst)).count();
+            assert!(in_flight >= 2, "kill {kill}: {in_flight} commits in flight");
+            tokio::task::block_in_place(|| server.process().kill());
+            relay.lose();
+            tokio::task::block_in_place(|| server.start().unwrap());
+            all_go_on(&seen).await;
+            assert_eq!(seen[HELD].fates(), (applied.0 + 1, applied.1), "kill {kill}: applied, not answered");
+            assert_eq!(seen[BLOCKED].fates(), (not_applied.0, not_applied.1 + 1), "kill {kill}: not applied");
+        }
+    };
+    tokio::select! {
+        () = killing => {}
+        ended = writers.join_next() => panic!("a writer gave up: {ended:?}"),
     }
     stop.store(true, Ordering::SeqCst);
-    for writer in writers {
-        writer.await.unwrap();
+    while let Some(ended) = writers.join_next().await {
+        ended.unwrap();
     }
     for (nth, seen) in seen.iter().enumerate() {
         check(&store, &format!("s{nth}"), seen.acknowledged()).await;
