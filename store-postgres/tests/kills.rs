@@ -198,14 +198,23 @@ async fn what_was_acknowledged_outlives_the_server_and_nothing_is_half_there() {
 async fn a_server_that_falls_silent_leaves_a_write_unknown_and_a_read_for_later() {
     let launcher = Launcher::new().unwrap();
     let mut server = launcher.postgres(&[]).unwrap();
-    // One connection, beside the one that listens: the write goes by that which is there.
-    let options = options(&server.url()).connections_max(2).statement_timeout(Duration::from_millis(500));
+    let options = options(&server.url()).statement_timeout(Duration::from_secs(3)).application("writes");
+    let schema = schema_of(&options);
     let store = PostgresStore::open(options.wait_max(Duration::from_secs(3))).await.unwrap();
     let claim = running(&store, "s").await;
+    // The write has reached the server, which falls silent over it.
+    let (mut admin, mut holder) = (Admin::at(&server.url()).await, Admin::at(&server.url()).await);
+    holder.run(&format!("BEGIN; SELECT FROM {schema}.session FOR UPDATE")).await;
+    let writes = tokio::spawn({
+        let (store, fence) = (store.clone(), claim.fence.clone());
+        async move { store.save_state_and_promote_staging(&fence, commit(1)).await }
+    });
+    admin.until_waiting("writes", 1).await;
     server.process().pause();
-    let wrote = store.save_state_and_promote_staging(&claim.fence, commit(1)).await;
+    let wrote = writes.await.unwrap();
     let read = store.load_session(&key("s")).await;
     server.process().resume();
+    holder.run("ROLLBACK").await;
     let error = wrote.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::OutcomeUnknown), "{error}");
     assert_eq!(error.key.as_deref(), Some(&claim.fence.key));
