@@ -18,7 +18,7 @@ if [ -z "${HOLDOVER_ON_SERVERS-}" ]; then
     cargo build --quiet -p holdover-cli -p holdover-launcher
     cargo build --quiet -p holdover-example-custom-store --example conformance
     export HOLDOVER_ON_SERVERS=1
-    exec "$built/holdover-launcher" postgres redis redis-cluster -- "$0" $write
+    exec "$built/holdover-launcher" postgres redis redis-cluster -- "$PWD/acceptance/conformance.sh" $write
 fi
 
 committed=docs/conformance made=$(mktemp -d) code=0

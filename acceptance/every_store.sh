@@ -19,7 +19,7 @@ done
 if [ -z "${HOLDOVER_ON_SERVERS-}" ]; then
     cargo build --quiet -p holdover-cli -p holdover-launcher
     export HOLDOVER_ON_SERVERS=1
-    exec "${CARGO_TARGET_DIR:-target}/debug/holdover-launcher" "${servers[@]}" -- "$0" "${stores[@]}"
+    exec "${CARGO_TARGET_DIR:-target}/debug/holdover-launcher" "${servers[@]}" -- "$PWD/acceptance/every_store.sh" "${stores[@]}"
 fi
 
 # A schema, or a namespace, that nobody else uses.

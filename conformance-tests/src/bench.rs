@@ -26,6 +26,9 @@ use crate::site::Site;
 use crate::snapshot::{PAGES_MAX, Snapshot, all_messages, all_pending, endless, load, snapshot};
 use crate::world::World;
 
+/// How long a worker stands still where time does: for the process it is real time.
+const VIRTUAL_STALL: Duration = Duration::from_millis(300);
+
 /// With fewer there is no race.
 const PEERS_MIN: usize = 2;
 
@@ -163,6 +166,22 @@ impl Bench {
     /// Lets `by` pass on the store's clock.
     pub(crate) async fn advance(&self, by: Duration) {
         self.clock.advance(by).await;
+    }
+
+    /// For how long a worker stands still that shall outlive its lease.
+    pub(crate) fn stall(&self) -> Duration {
+        match &self.clock {
+            ClockControl::Virtual(_) => VIRTUAL_STALL,
+            ClockControl::Real { lease } => *lease,
+        }
+    }
+
+    /// Stands still for so long, by the store's clock and by that of this process: a store may measure by either.
+    pub(crate) async fn stand_still(&self, by: Duration) {
+        self.clock.advance(by).await;
+        if self.moves_time() {
+            tokio::time::sleep(by).await;
+        }
     }
 
     /// Whether time stands still until a case moves it.
@@ -351,6 +370,19 @@ impl Bench {
         Ok(self.load(key).await?.alarm.is_some_and(|alarm| alarm <= now))
     }
 
+    /// All by which a session is due or not, for whoever expected it to be.
+    pub(crate) async fn waking(&self, key: &SessionKey) -> CaseResult<String> {
+        let (now, session) = (self.now().await?, self.load(key).await?);
+        let Session { status, alarm, last_item, inbox_seen, unread, interrupt, .. } = session;
+        let alarm = alarm.map_or("no alarm".into(), |alarm| format!("the alarm {alarm:?}"));
+        let interrupt =
+            interrupt.map_or("no interrupt".into(), |waits| format!("the interrupt {}", waits.id));
+        Ok(format!(
+            "{alarm}, now {now:?}, status {status}, newest item {}, seen up to {}, {unread} not consumed, {interrupt}",
+            last_item.0, inbox_seen.0
+        ))
+    }
+
     /// The texts of all messages.
     pub(crate) async fn messages(&self, key: &SessionKey) -> CaseResult<Vec<String>> {
         Ok(fixture::texts(all_messages(&self.store, key).await?.iter().map(|message| &message.payload)))
@@ -384,7 +416,7 @@ where
     let ended = join_all(tasks.collect::<Vec<_>>()).await;
     let joined = ended.into_iter().map(|task| match task {
         Ok(answer) => answer,
-        Err(panicked) => Err(Failure::new(format!("expected an answer\n    found {panicked}"))),
+        Err(panicked) => Err(Failure::panicked(format!("expected an answer\n    found    {panicked}"))),
     });
     joined.collect()
 }

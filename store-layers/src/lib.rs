@@ -12,8 +12,8 @@ mod faulty;
 mod recording;
 
 pub use codec::{
-    CodecError, Compressed, Encoded, Encoding, Encrypted, EncryptionKey, InvalidKey, InvalidKeyring, KeyId,
-    Keyring, OrPlain, PayloadCodec, PayloadContext, PayloadKind, Then,
+    CodecError, Compressed, DECODED_BYTES_MAX, Encoded, Encoding, Encrypted, EncryptionKey, InvalidKey,
+    InvalidKeyring, KeyId, Keyring, OrPlain, PayloadCodec, PayloadContext, PayloadKind, Then,
 };
 pub use faulty::{Fault, Faults, Faulty, Planned};
 pub use recording::{Entry, Recorder, Recording, Said};

@@ -114,7 +114,9 @@ async fn concurrent_init_16_peers(t: Bench) -> CaseResult {
     let mut stores = Vec::new();
     for opened in join_all(openers.collect::<Vec<_>>()).await {
         stores.push(
-            opened.map_err(|panicked| Failure::new(format!("expected a store\n    found {panicked}")))??,
+            opened.map_err(|panicked| {
+                Failure::panicked(format!("expected a store\n    found    {panicked}"))
+            })??,
         );
     }
     for (nth, store) in stores.iter().enumerate() {
@@ -122,7 +124,7 @@ async fn concurrent_init_16_peers(t: Bench) -> CaseResult {
     }
     for (store, nth) in stores.iter().zip((0..OPENERS).rev()) {
         let found = snapshot(store, &key(&format!("by-{nth}"))).await?;
-        ensure!(found.session.is_some(), "expected the session of another opener\n    found    none");
+        ensure!(found.session.is_some(), "expected the session of another opener", found = "none");
     }
     Ok(())
 }
@@ -154,7 +156,7 @@ async fn interrupted_migration_is_resumable_or_rolled_back(t: Bench) -> CaseResu
         };
         sound.await.map_err(|failure: Failure| failure.within(format!("dropped after {polls} polls")))?;
         if ended {
-            ensure!(polls > 1, "expected an open that waits\n    found    that it never does");
+            ensure!(polls > 1, "expected an open that waits", found = "that it never does");
             return Ok(());
         }
         polls += 1 + polls / 3;
@@ -199,10 +201,7 @@ async fn verify_only_mode_runs_no_ddl(t: Bench) -> CaseResult {
         let Some(opened) = site.open_as_it_is().await else {
             return Err(Failure::moot("this store has no way to be opened as it is"));
         };
-        ensure!(
-            opened.is_err(),
-            "expected that nothing is there to be opened\n    found    that it was made"
-        );
+        ensure!(opened.is_err(), "expected that nothing is there to be opened", found = "that it was made");
     }
     let store = site.open().await?;
     let before = works(&store, &store, "s").await?;

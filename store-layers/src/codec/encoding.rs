@@ -30,9 +30,17 @@ use super::{PayloadCodec, page, room};
 /// - **Pages** are bounded by what the reader sees, too. Where a page grows beyond
 ///   [`PAGE_BYTES_MAX`](holdover_core::store::PAGE_BYTES_MAX) as it is decoded, it ends earlier.
 /// - **What cannot be decoded** is an error of the kind [`Corrupt`](holdover_core::store::StoreErrorKind::Corrupt)
-///   that names session and field. A claim of such a session is given back until its lease would have ended;
-///   [`claim_due`](StateStore::claim_due) passes it over when it has others, so that it holds up nobody else.
+///   that names session and field. A claim of such a session is given back, to be due again when its lease
+///   would have ended, or at once while an interrupt waits. A claim that brought items has accepted them: its
+///   error says that the outcome is unknown. [`claim_due`](StateStore::claim_due) passes the session over when
+///   it has others, so that it holds up nobody else.
+/// - **Growth.** A payload that would become larger than [`DECODED_BYTES_MAX`], or than the store allows if that
+///   is more, is not decoded. Below that a payload is read although today's limits would refuse it.
 pub type Encoded<S, C> = Layered<S, Encoding<C>>;
+
+/// So large may a payload become as it is decoded, in bytes, whatever the store's limits are now: they may have
+/// been larger when it was written.
+pub const DECODED_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// The layer of an [`Encoded`] store.
 #[derive(Debug)]
@@ -69,7 +77,7 @@ impl<C: PayloadCodec> Encoding<C> {
         mut answer: Answer,
         store: &Arc<dyn StateStore>,
     ) -> Result<Answer, StoreError> {
-        let bytes_max = self.capabilities(&**store).payload_bytes_max;
+        let bytes_max = self.capabilities(&**store).payload_bytes_max.max(DECODED_BYTES_MAX);
         let decoder = Decoder::new(&self.codec, request.operation(), bytes_max);
         loop {
             let rows = match self.decode_once(&decoder, &request, &mut answer, store).await? {
@@ -104,7 +112,8 @@ impl<C: PayloadCodec> Encoding<C> {
             (Answer::Created(CreateOutcome::Created { claim: Some(claim), version: _ }), _)
             | (Answer::Claimed(ClaimOutcome::Claimed(claim)), _) => {
                 if let Err(error) = decoder.claim(claim) {
-                    return Err(self.give_back(claim, error, store).await);
+                    let error = self.give_back(claim, error, store).await;
+                    return Err(if carries(request) { error.retry(Retry::OutcomeUnknown) } else { error });
                 }
             }
             (Answer::ClaimedDue(claims), _) => {
@@ -169,8 +178,8 @@ impl<C: PayloadCodec> Encoding<C> {
         }
     }
 
-    /// Gives a claim back that nobody can work with, until its lease would have ended: a worker that lacks a
-    /// key neither holds the session nor makes it fail.
+    /// Gives a claim back that nobody can work with: a worker that lacks a key neither holds the session nor
+    /// makes it fail.
     async fn give_back(&self, claim: &Claim, why: StoreError, store: &Arc<dyn StateStore>) -> StoreError {
         let key: &SessionKey = &claim.fence.key;
         let Ok(operation) = OperationId::new(claim.run.as_str()) else { return why };
@@ -193,6 +202,12 @@ impl<C: PayloadCodec> Encoding<C> {
             }
         }
     }
+}
+
+/// Whether a claim that is granted has accepted more than itself.
+fn carries(request: &Request) -> bool {
+    matches!(request, Request::Create(_))
+        || matches!(request, Request::Claim(_, claim) if !claim.items.is_empty())
 }
 
 #[async_trait]

@@ -21,7 +21,7 @@ use holdover_core::ids::TenantId;
 use holdover_core::store::{Layered, StateStore};
 
 pub use compressed::Compressed;
-pub use encoding::{Encoded, Encoding};
+pub use encoding::{DECODED_BYTES_MAX, Encoded, Encoding};
 pub use encrypted::Encrypted;
 pub use key::{EncryptionKey, InvalidKey, InvalidKeyring, KeyId, Keyring};
 pub use or_plain::OrPlain;

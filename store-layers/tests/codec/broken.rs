@@ -5,7 +5,8 @@ use holdover_core::ids::{MessageSeq, SessionKey, TenantId};
 use holdover_core::payload::Payload;
 use holdover_core::store::*;
 use holdover_store_layers::{
-    Compressed, Encoded, Encrypted, Faults, PayloadCodec, PayloadContext, PayloadKind, Recorder,
+    Compressed, DECODED_BYTES_MAX, Encoded, Encrypted, Faults, PayloadCodec, PayloadContext, PayloadKind,
+    Recorder,
 };
 use holdover_store_memory::{Limits, MemoryStore, SystemClock};
 
@@ -88,20 +89,31 @@ async fn a_payload_that_does_not_decode_names_where_it_lies() {
     }
 }
 
-#[tokio::test]
-async fn a_small_payload_never_becomes_larger_than_the_store_allows() {
+/// A store with small limits that keeps a message of a few bytes, which grows to so many.
+async fn with_growing(bytes: usize) -> (Encoded<MemoryStore, Compressed>, SessionKey) {
     let limits = Limits { payload_bytes_max: 1 << 20, commit_bytes_max: 4 << 20 };
     let memory = MemoryStore::with(SystemClock, limits);
-    let bomb = zstd::bulk::compress(&vec![0; 64 << 20], 3).unwrap();
-    assert!(bomb.len() < 10_000);
-    let store: Encoded<MemoryStore, _> = Compressed::new().around(memory.clone());
+    let small = zstd::bulk::compress(&vec![0; bytes], 3).unwrap();
+    assert!(small.len() < 10_000);
+    let store = Compressed::new().around(memory.clone());
     let fence = running(&store, "s").await.fence;
-    let kept = Payload::new([&[0xF9], bomb.as_slice()].concat());
-    let messages = vec![NewMessage::Inline(kept)];
-    let raw = Commit { messages, ..commit("raw") };
+    let kept = Payload::new([&[0xF9], small.as_slice()].concat());
+    let raw = Commit { messages: vec![NewMessage::Inline(kept)], ..commit("raw") };
     committed(memory.save_state_and_promote_staging(&fence, raw).await.unwrap());
-    let said = corrupt(read(&store, &fence.key).await, "read_messages", "message 1: ");
-    assert!(said.ends_with("it would grow to more than 1048575 bytes"), "{said}");
+    (store, fence.key)
+}
+
+#[tokio::test]
+async fn a_small_payload_never_takes_more_memory_than_is_said() {
+    let (store, key) = with_growing(DECODED_BYTES_MAX + 1).await;
+    let said = corrupt(read(&store, &key).await, "read_messages", "message 1: ");
+    assert!(said.ends_with("it would grow to more than 67108864 bytes"), "{said}");
+}
+
+#[tokio::test]
+async fn what_was_written_under_larger_limits_is_read() {
+    let (store, key) = with_growing(3 << 20).await;
+    assert_eq!(read(&store, &key).await.unwrap().messages[0].payload.len(), 3 << 20);
 }
 
 #[tokio::test]
@@ -140,8 +152,12 @@ async fn a_worker_that_lacks_a_key_neither_holds_a_session_nor_harms_it() {
         "claim_session",
         "definition: ",
     );
-    let claim = claimed(new.claim_session(&key("s"), claim_one("d", Vec::new())).await.unwrap());
-    assert_eq!((claim.found, claim.inbox[0].payload.clone()), (SessionStatus::Idle, bytes("said")));
+    let brings = claim_one("d", vec![item("j", "more")]);
+    let error = lacks.claim_session(&key("s"), brings).await.unwrap_err();
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::Corrupt, Retry::OutcomeUnknown), "it was said");
+    let claim = claimed(new.claim_session(&key("s"), claim_one("e", Vec::new())).await.unwrap());
+    let said: Vec<_> = claim.inbox.iter().map(|item| item.payload.clone()).collect();
+    assert_eq!((claim.found, said), (SessionStatus::Idle, vec![bytes("said"), bytes("more")]));
     let runs = lacks.list_runs(&key("s"), PageRequest::default()).await.unwrap().items;
     let end = runs[0].end.as_ref().expect("an end");
     let detail = String::from_utf8_lossy(end.detail.as_ref().expect("a detail").bytes()).into_owned();
