@@ -1,7 +1,7 @@
 //! One call of one function of the database: a method of the store, in one round trip.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use holdover_core::ids::{Fence, SessionKey};
 use holdover_core::payload::Payload;
@@ -49,6 +49,11 @@ pub(crate) trait Call: Send + Sync + 'static {
 
     /// Reads the answer.
     fn answer(&self, rows: &[PgRow]) -> Result<Self::Outcome, Fault>;
+
+    /// What is left of the outcome so long after the call was sent: a lease may be over by then.
+    fn after(outcome: Self::Outcome, _waited: Duration) -> Self::Outcome {
+        outcome
+    }
 }
 
 /// Makes calls. Each runs to its end in a task of its own, whatever becomes of the future that waits for it, so
@@ -67,7 +72,7 @@ impl Caller {
     pub(crate) async fn call<C: Call>(&self, call: C) -> Result<C::Outcome, StoreError> {
         let (caller, key) = (self.clone(), call.key().cloned());
         let made = tokio::spawn(async move { caller.make(&call).await });
-        made.await.unwrap_or_else(|_| {
+        let made = made.await.unwrap_or_else(|_| {
             let detail = "the runtime ended before the answer came";
             let error = StoreError::new(StoreErrorKind::Unavailable, C::OPERATION, detail);
             let error = error.retry(if C::WRITES { Retry::OutcomeUnknown } else { Retry::Later });
@@ -75,10 +80,12 @@ impl Caller {
                 Some(key) => error.on(key),
                 None => error,
             })
-        })
+        });
+        made.map(|(outcome, sent)| C::after(outcome, sent.elapsed()))
     }
 
-    async fn make<C: Call>(&self, call: &C) -> Result<C::Outcome, StoreError> {
+    /// Answers the outcome, and when the call was sent that has it.
+    async fn make<C: Call>(&self, call: &C) -> Result<(C::Outcome, Instant), StoreError> {
         let mut undone = 0;
         // Each connection may have been lost while it was idle, or have become useless.
         let mut lost = self.pool.options().get_max_connections();
@@ -88,10 +95,12 @@ impl Caller {
                 Ok(conn) => conn,
                 Err(error) => return Err(self.unconnected(error).of(C::OPERATION, call.key(), false)),
             };
+            let sent = Instant::now();
             let fault = match tokio::time::timeout(self.time_max::<C>(), self.send(call, &mut conn)).await {
                 Ok(Ok(rows)) => {
                     drop(conn);
-                    return call.answer(&rows).map_err(|fault| fault.of(C::OPERATION, call.key(), false));
+                    let outcome = call.answer(&rows).map(|outcome| (outcome, sent));
+                    return outcome.map_err(|fault| fault.of(C::OPERATION, call.key(), false));
                 }
                 Ok(Err(fault)) => fault,
                 Err(_) => Fault::Silent,

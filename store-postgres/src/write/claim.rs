@@ -1,5 +1,7 @@
 //! Claims one named session.
 
+use std::time::Duration;
+
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{ClaimOne, ClaimOutcome};
 use sqlx::postgres::PgRow;
@@ -59,9 +61,7 @@ impl Call for ClaimSession {
         }
         let now = c.at()?;
         if outcome == "claimed" {
-            let claim = rows::claim(&mut c, now)?;
-            let over = claim.lease_ends <= claim.now;
-            return Ok(if over { ClaimOutcome::LeaseEnded } else { ClaimOutcome::Claimed(Box::new(claim)) });
+            return Ok(ClaimOutcome::Claimed(Box::new(rows::claim(&mut c, now)?)));
         }
         let row = rows::session_row(&mut c)?;
         match (outcome.as_str(), self.claim.expected_version, row.lease.as_ref()) {
@@ -76,5 +76,10 @@ impl Call for ClaimSession {
             }),
             (other, _, _) => Err(unknown_outcome(other)),
         }
+    }
+
+    fn after(outcome: ClaimOutcome, waited: Duration) -> ClaimOutcome {
+        let over = matches!(&outcome, ClaimOutcome::Claimed(claim) if rows::is_over(claim, waited));
+        if over { ClaimOutcome::LeaseEnded } else { outcome }
     }
 }

@@ -1,5 +1,7 @@
 //! Claims whatever is due.
 
+use std::time::Duration;
+
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{Claim, ClaimDue, Queues};
 use sqlx::postgres::PgRow;
@@ -47,7 +49,12 @@ impl Call for ClaimDueSessions {
                 None
             }
         });
-        Ok(claims.filter(|claim| claim.lease_ends > claim.now).collect())
+        Ok(claims.collect())
+    }
+
+    fn after(mut claims: Vec<Claim>, waited: Duration) -> Vec<Claim> {
+        claims.retain(|claim| !rows::is_over(claim, waited));
+        claims
     }
 }
 
