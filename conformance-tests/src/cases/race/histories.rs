@@ -20,10 +20,10 @@ const ROUNDS: usize = 4;
 /// How often the others may go first before a peer asks: drawn, below this.
 const OFFSET_MAX: u64 = 4;
 
-/// How many writes and reads of a history must be judged, at least, of the eighty that are asked: two thirds of them
+/// How many writes and reads of a history must be judged, at least, of the eighty that are asked: about half of them
 /// write. A store that puts off the rest says too little.
-const WRITES_MIN: usize = 20;
-const READS_MIN: usize = 8;
+const WRITES_MIN: usize = 12;
+const READS_MIN: usize = 12;
 
 const _: () = assert!(PEERS * OPERATIONS * ROUNDS + ROUNDS <= OPERATIONS_MAX);
 
