@@ -1,5 +1,7 @@
 //! What a case works with: a fresh store, its peers, its clock, and the steps that every story shares.
 
+mod reading;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -8,8 +10,8 @@ use futures::future::{BoxFuture, join_all};
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, RunId, SessionKey, StateFormat, Version};
 use holdover_core::store::{
     Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, Delivery, DeltaBatch,
-    DeltaOutcome, ForkOutcome, InboxItem, Interrupt, InterruptOutcome, NewFork, NewSession, PendingCall,
-    Queues, Receipt, Session, SessionStatus, StageOutcome, Staging, Start, StateStore,
+    DeltaOutcome, ForkOutcome, InboxItem, Interrupt, InterruptOutcome, NewFork, NewSession, Queues, Receipt,
+    SessionStatus, StageOutcome, Staging, Start, StateStore,
 };
 use holdover_core::time::Timestamp;
 use tokio::sync::Barrier;
@@ -23,7 +25,7 @@ use crate::record::{History, Recorded};
 use crate::script::Powers;
 use crate::settings::Settings;
 use crate::site::Site;
-use crate::snapshot::{PAGES_MAX, Snapshot, all_messages, all_pending, endless, load, snapshot};
+use crate::snapshot::{PAGES_MAX, endless};
 use crate::world::World;
 
 /// How long a worker stands still where time does: for the process it is real time.
@@ -355,47 +357,6 @@ impl Bench {
     pub(crate) async fn interrupt(&self, key: &SessionKey, interrupt: Interrupt) -> CaseResult {
         want!(self.store.request_interrupt(key, interrupt).await?, InterruptOutcome::Requested);
         Ok(())
-    }
-
-    // Reading
-
-    /// Reads a session that exists.
-    pub(crate) async fn load(&self, key: &SessionKey) -> CaseResult<Session> {
-        load(&self.store, key).await
-    }
-
-    /// Whether the session's alarm has rung.
-    pub(crate) async fn is_due(&self, key: &SessionKey) -> CaseResult<bool> {
-        let now = self.now().await?;
-        Ok(self.load(key).await?.alarm.is_some_and(|alarm| alarm <= now))
-    }
-
-    /// All by which a session is due or not, for whoever expected it to be.
-    pub(crate) async fn waking(&self, key: &SessionKey) -> CaseResult<String> {
-        let (now, session) = (self.now().await?, self.load(key).await?);
-        let Session { status, alarm, last_item, inbox_seen, unread, interrupt, .. } = session;
-        let alarm = alarm.map_or("no alarm".into(), |alarm| format!("the alarm {alarm:?}"));
-        let interrupt =
-            interrupt.map_or("no interrupt".into(), |waits| format!("the interrupt {}", waits.id));
-        Ok(format!(
-            "{alarm}, now {now:?}, status {status}, newest item {}, seen up to {}, {unread} not consumed, {interrupt}",
-            last_item.0, inbox_seen.0
-        ))
-    }
-
-    /// The texts of all messages.
-    pub(crate) async fn messages(&self, key: &SessionKey) -> CaseResult<Vec<String>> {
-        Ok(fixture::texts(all_messages(&self.store, key).await?.iter().map(|message| &message.payload)))
-    }
-
-    /// All that can be read of a session, there or not.
-    pub(crate) async fn snapshot(&self, key: &SessionKey) -> CaseResult<Snapshot> {
-        snapshot(&self.store, key).await
-    }
-
-    /// The open pending calls of a session.
-    pub(crate) async fn pending(&self, key: &SessionKey) -> CaseResult<Vec<PendingCall>> {
-        all_pending(&self.store, key).await
     }
 }
 
