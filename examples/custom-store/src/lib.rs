@@ -511,6 +511,11 @@ impl RedbStore {
         Ok(Self(Arc::new(Shared { database, options })))
     }
 
+    /// Whether a claim's lease has ended on its way here. Then it is no claim.
+    fn is_over(&self, claim: &Claim) -> bool {
+        claim.lease_ends <= self.0.options.clock.now()
+    }
+
     /// Runs `job` in one write transaction, on a thread that may wait. Once begun it runs to its end, whether or
     /// not anybody still waits for the answer.
     async fn write<T: Send + 'static>(
@@ -1097,7 +1102,11 @@ impl StateStore for RedbStore {
             write.save(None, &row)?;
             Ok(CreateOutcome::Created { version: row.version, claim: None })
         };
-        self.write(OPERATION, Some(&key), job).await
+        let mut outcome = self.write(OPERATION, Some(&key), job).await?;
+        if let CreateOutcome::Created { claim, .. } = &mut outcome {
+            claim.take_if(|claim| self.is_over(claim));
+        }
+        Ok(outcome)
     }
 
     async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
@@ -1165,7 +1174,9 @@ impl StateStore for RedbStore {
             let decided = write.decide_claim(Some(before), row, claim.run, claim.worker, claim.lease)?;
             Ok(ClaimOutcome::Claimed(Box::new(write.write_claim(decided)?)))
         };
-        self.write(OPERATION, Some(key), job).await
+        let outcome = self.write(OPERATION, Some(key), job).await?;
+        let over = matches!(&outcome, ClaimOutcome::Claimed(claim) if self.is_over(claim));
+        Ok(if over { ClaimOutcome::LeaseEnded } else { outcome })
     }
 
     async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError> {
@@ -1182,7 +1193,9 @@ impl StateStore for RedbStore {
             }
             due.into_iter().map(|decided| write.write_claim(decided)).collect()
         };
-        self.write(OPERATION, None, job).await
+        let mut claims: Vec<Claim> = self.write(OPERATION, None, job).await?;
+        claims.retain(|claim| !self.is_over(claim));
+        Ok(claims)
     }
 
     async fn compare_and_set_status(
