@@ -14,12 +14,12 @@ use holdover_core::store::{
     SessionStatus, StageOutcome, Staging, Start, StateStore,
 };
 use holdover_core::time::Timestamp;
-use tokio::sync::Barrier;
 
 use crate::case::Capability;
 use crate::clock::ClockControl;
 use crate::failure::{CaseResult, Failure, want};
 use crate::fixture::{self, fresh_id, id, key, new_session, release_to};
+use crate::gate::Gate;
 use crate::proxy::Proxy;
 use crate::record::{History, Recorded};
 use crate::script::Powers;
@@ -366,11 +366,11 @@ where
     T: Send + 'static,
     F: Fn(usize, Handle) -> BoxFuture<'static, CaseResult<T>>,
 {
-    let barrier = Arc::new(Barrier::new(handles.len()));
+    let gate = Arc::new(Gate::new(handles.len()));
     let tasks = handles.into_iter().enumerate().map(|(index, handle)| {
-        let (barrier, work) = (Arc::clone(&barrier), task(index, handle));
+        let (gate, work) = (Arc::clone(&gate), task(index, handle));
         tokio::spawn(async move {
-            barrier.wait().await;
+            gate.wait().await;
             work.await
         })
     });

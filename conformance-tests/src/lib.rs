@@ -12,6 +12,7 @@ mod difference;
 mod failure;
 mod fixture;
 mod gap;
+mod gate;
 mod harness;
 mod latency;
 mod linear;

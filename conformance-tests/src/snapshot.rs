@@ -23,6 +23,21 @@ pub(crate) struct Snapshot {
     pub(crate) pending: Vec<PendingCall>,
 }
 
+impl Snapshot {
+    /// Whether all that `earlier` showed is still shown, and nothing of it goes back: rows are only added while a run
+    /// neither consumes nor closes anything.
+    pub(crate) fn holds(&self, earlier: &Self) -> bool {
+        let session = |it: &Self| it.session.as_ref().map(|it| (it.version, it.last_message, it.last_item));
+        let (now, then) = (session(self), session(earlier));
+        now.zip(then).is_some_and(|(now, then)| now.0 >= then.0 && now.1 >= then.1 && now.2 >= then.2)
+            && self.messages.starts_with(&earlier.messages)
+            && self.events.starts_with(&earlier.events)
+            && self.inbox.starts_with(&earlier.inbox)
+            // Newest first.
+            && self.checkpoints.ends_with(&earlier.checkpoints)
+    }
+}
+
 /// More pages than any case has.
 pub(crate) const PAGES_MAX: usize = 1_000;
 
