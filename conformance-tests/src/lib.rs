@@ -2,6 +2,7 @@
 
 mod apart;
 mod attempt;
+mod barrier;
 mod bench;
 mod case;
 mod cases;
@@ -12,7 +13,6 @@ mod difference;
 mod failure;
 mod fixture;
 mod gap;
-mod gate;
 mod harness;
 mod latency;
 mod linear;

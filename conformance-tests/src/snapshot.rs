@@ -24,12 +24,16 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Whether all that `earlier` showed is still shown, and nothing of it goes back: rows are only added while a run
-    /// neither consumes nor closes anything.
+    /// Whether every message, event, item and checkpoint that `earlier` showed is still shown, and no count of the
+    /// session goes back: so it is while nothing is consumed or removed.
     pub(crate) fn holds(&self, earlier: &Self) -> bool {
-        let session = |it: &Self| it.session.as_ref().map(|it| (it.version, it.last_message, it.last_item));
+        let session = |it: &Self| {
+            it.session
+                .as_ref()
+                .map(|it| [it.version.0, it.last_message.0, it.last_event.0, it.last_item.0, it.unread])
+        };
         let (now, then) = (session(self), session(earlier));
-        now.zip(then).is_some_and(|(now, then)| now.0 >= then.0 && now.1 >= then.1 && now.2 >= then.2)
+        now.zip(then).is_some_and(|(now, then)| now.iter().zip(then).all(|(now, then)| *now >= then))
             && self.messages.starts_with(&earlier.messages)
             && self.events.starts_with(&earlier.events)
             && self.inbox.starts_with(&earlier.inbox)

@@ -12,7 +12,9 @@ use holdover_core::store::{
 use crate::bench::{Bench, Handle, race};
 use crate::case::cases;
 use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::{answer, approval, commit, events, id, inline, message, release_to, soft, suspended};
+use crate::fixture::{
+    answer, approval, checkpoint, commit, events, id, inline, message, release_to, soft, suspended,
+};
 use crate::snapshot::snapshot;
 
 cases! {
@@ -83,6 +85,7 @@ async fn due_for_sure(t: &Bench, key: &SessionKey) -> CaseResult {
 
 async fn reads_beside_a_write_hold_what_was_acknowledged(t: Bench) -> CaseResult {
     let peers = t.peers(2).await;
+    let mut beside = 0;
     for claim in rounds(&t).await? {
         let (key, reader) = (claim.fence.key.clone(), &peers[1]);
         write(&peers[0], &claim.fence, "first").await?;
@@ -109,18 +112,25 @@ async fn reads_beside_a_write_hold_what_was_acknowledged(t: Bench) -> CaseResult
             })
         })
         .await?;
+        let written = t.snapshot(&key).await?;
         for shown in shown.concat() {
             let acknowledged = &acknowledged;
             ensure!(shown.holds(acknowledged), "expected at least {acknowledged:?}", found = "{shown:?}");
+            beside += usize::from(!shown.holds(&written));
         }
     }
+    ensure!(
+        beside > 0,
+        "expected a look before the write beside it was over",
+        found = "none in {ROUNDS} rounds"
+    );
     Ok(())
 }
 
-/// An item, and then a commit with a message and an event.
+/// An item, and then a commit with a message, an event and a checkpoint.
 async fn write(peer: &Handle, fence: &Fence, what: &str) -> CaseResult {
     want!(peer.deliver(&fence.key, message(what)).await?, Delivery::Accepted { .. });
-    let step = Commit { messages: inline([what]), events: events([what]), ..commit() };
+    let step = Commit { messages: inline([what]), events: events([what]), ..checkpoint(what) };
     want!(peer.save_state_and_promote_staging(fence, step).await?, CommitOutcome::Committed(_));
     Ok(())
 }
@@ -173,7 +183,7 @@ async fn suspend_vs_interrupt(t: Bench) -> CaseResult {
 }
 
 async fn stop_beside_release(
-    peers: &[crate::bench::Handle],
+    peers: &[Handle],
     claim: &holdover_core::store::Claim,
     status: SessionStatus,
 ) -> CaseResult<InterruptOutcome> {

@@ -4,16 +4,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Semaphore;
 
-/// Holds tasks until all have come, then lets go in the order in which they came. A barrier of tokio lets go in an
-/// order that it draws (each of its waiters listens at one of several bells), so that a case which must end the
-/// same way every time could not use it.
-pub(crate) struct Gate {
+/// Holds tasks until all have come. Then whoever came last goes on, and after it the others in the order in which
+/// they came. That of tokio lets go in an order that it draws (each of its waiters listens at one of several bells),
+/// so that a case which must end the same way every time could not use it.
+pub(crate) struct FairBarrier {
     missing: AtomicUsize,
     pass: Semaphore,
     tasks: usize,
 }
 
-impl Gate {
+impl FairBarrier {
     pub(crate) fn new(tasks: usize) -> Self {
         Self { missing: AtomicUsize::new(tasks), pass: Semaphore::new(0), tasks }
     }
@@ -34,16 +34,16 @@ impl Gate {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use super::Gate;
+    use super::FairBarrier;
 
     #[tokio::test(flavor = "current_thread")]
-    async fn nobody_passes_before_all_have_come_and_then_each_in_its_turn() {
+    async fn nobody_goes_on_before_all_have_come_and_then_the_last_and_the_others_in_turn() {
         const TASKS: usize = 50;
-        let (gate, passed) = (Arc::new(Gate::new(TASKS)), Arc::new(Mutex::new(Vec::new())));
+        let (barrier, passed) = (Arc::new(FairBarrier::new(TASKS)), Arc::new(Mutex::new(Vec::new())));
         let tasks = (1..TASKS).map(|task| {
-            let (gate, passed) = (Arc::clone(&gate), Arc::clone(&passed));
+            let (barrier, passed) = (Arc::clone(&barrier), Arc::clone(&passed));
             tokio::spawn(async move {
-                gate.wait().await;
+                barrier.wait().await;
                 passed.lock().unwrap().push(task);
             })
         });
@@ -52,8 +52,9 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert!(passed.lock().unwrap().is_empty(), "one is missing");
-        gate.wait().await;
+        barrier.wait().await;
+        passed.lock().unwrap().push(TASKS);
         futures::future::join_all(tasks).await;
-        assert_eq!(*passed.lock().unwrap(), (1..TASKS).collect::<Vec<_>>());
+        assert_eq!(*passed.lock().unwrap(), [TASKS].into_iter().chain(1..TASKS).collect::<Vec<_>>());
     }
 }
