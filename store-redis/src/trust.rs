@@ -13,10 +13,12 @@ use crate::options::RedisOptions;
 use crate::settings;
 use crate::wire::Wire;
 
-/// How long all servers may take to say their settings. One that hangs holds up no call to another for longer.
+/// How long all masters of a cluster may take to say their settings. One that hangs holds up no call to another for
+/// longer.
 const READ_WITHIN: Duration = Duration::from_secs(1);
 
-/// For how long they are not asked again when one took longer.
+/// For how long they are not asked again when one took longer. A server that is alone holds up nobody but itself: it
+/// is always asked.
 const LATE_PAUSE: Duration = Duration::from_secs(5);
 
 /// How often something happened after which another server may answer, or the same one with other settings: a
@@ -41,7 +43,7 @@ pub(crate) struct Trust {
     known: AtomicU64,
     /// How often the settings could not be read.
     missed: AtomicU64,
-    /// One reads for all who need it. When a server last took too long to say them.
+    /// One reads for all who need it. When a master of the cluster last took too long to say them.
     reading: Mutex<Option<Instant>>,
 }
 
@@ -79,15 +81,19 @@ impl Trust {
             return Ok(());
         }
         let losses = wire.losses().count();
-        match timeout(READ_WITHIN, settings::read(wire, &self.options)).await {
+        let cluster = self.options.cluster;
+        let within = if cluster { READ_WITHIN } else { self.options.operation_timeout };
+        match timeout(within, settings::read(wire, &self.options)).await {
             Ok(Ok(capabilities)) => {
                 *self.capabilities.write().unwrap_or_else(PoisonError::into_inner) = capabilities;
                 self.known.store(losses, Ordering::SeqCst);
                 return Ok(());
             }
             Ok(Err(refused @ Fault::Settings(_))) => return Err(refused),
+            // Quickly known, so asked again before the next command: a master that was away may have come back with
+            // other settings.
             Ok(Err(_)) => {}
-            Err(_) => *late = Some(Instant::now()),
+            Err(_) => *late = cluster.then(Instant::now),
         }
         self.missed.fetch_add(1, Ordering::SeqCst);
         Ok(())

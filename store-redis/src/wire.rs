@@ -4,6 +4,7 @@
     reason = "Redis may answer, push or fail in ways that are not known yet"
 )]
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::future::try_join_all;
@@ -110,17 +111,17 @@ impl Wire {
         }
     }
 
-    /// The answers of every master to a command, always in one order.
-    pub(crate) async fn ask_all(&self, command: &Cmd) -> RedisResult<Vec<Value>> {
+    /// The answers to a command by where they came from: of the server, or of every master of the cluster to which
+    /// there is a connection. Whoever needs all of them finds out whether one is missing.
+    pub(crate) async fn ask_all(&self, command: &Cmd) -> RedisResult<BTreeMap<String, Value>> {
         match &self.connection {
-            Connection::Single(_) => Ok(vec![self.send(command).await?]),
+            Connection::Single(_) => Ok(BTreeMap::from([(String::new(), self.send(command).await?)])),
             Connection::Cluster(cluster) => {
                 let masters = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
                 let answer = cluster.clone().route_command(command.clone(), masters).await;
                 match self.noted(answer.and_then(Value::extract_error))? {
-                    Value::Map(by_node) => Ok(in_order(by_node)),
-                    Value::Array(answers) => Ok(answers),
-                    answer => Ok(vec![answer]),
+                    Value::Map(by_node) => by_address(by_node),
+                    _ => Err(unknown_answer("no answers by nodes")),
                 }
             }
         }
@@ -142,16 +143,22 @@ impl Wire {
     }
 }
 
-/// Answers by where they came from.
-fn in_order(by_node: Vec<(Value, Value)>) -> Vec<Value> {
-    let node = |address: Value| match address {
-        Value::BulkString(address) => address,
-        Value::SimpleString(address) => address.into_bytes(),
-        _ => Vec::new(),
+fn by_address(by_node: Vec<(Value, Value)>) -> RedisResult<BTreeMap<String, Value>> {
+    let address = |node| match node {
+        Value::BulkString(address) => String::from_utf8(address).ok(),
+        Value::SimpleString(address) => Some(address),
+        _ => None,
     };
-    let mut answers: Vec<_> = by_node.into_iter().map(|(address, answer)| (node(address), answer)).collect();
-    answers.sort_by(|(a, _), (b, _)| a.cmp(b));
-    answers.into_iter().map(|(_, answer)| answer).collect()
+    let mut answers = BTreeMap::new();
+    for (node, answer) in by_node {
+        let node = address(node).ok_or_else(|| unknown_answer("an answer of no node"))?;
+        answers.insert(node, answer);
+    }
+    Ok(answers)
+}
+
+fn unknown_answer(what: &'static str) -> RedisError {
+    RedisError::from((ErrorKind::UnexpectedReturnType, what))
 }
 
 /// The pauses between the tries of one operation, each longer than the one before.
@@ -191,8 +198,7 @@ async fn in_cluster(mut cluster: ClusterConnection, command: &Cmd) -> RedisResul
     asked.cmd("ASKING").add_command(command.clone());
     let mut answers =
         cluster.route_pipeline(asked, 1, 1, SingleNodeRoutingInfo::ByAddress { host, port }).await?;
-    let none = || RedisError::from((ErrorKind::UnexpectedReturnType, "no answer to an asked command"));
-    answers.pop().ok_or_else(none)
+    answers.pop().ok_or_else(|| unknown_answer("no answer to an asked command"))
 }
 
 fn command(name: &str, script: &str, keys: &[&str], args: &Args) -> Cmd {

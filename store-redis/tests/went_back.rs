@@ -8,7 +8,7 @@ use holdover_core::store::{
 };
 use holdover_launcher::{Launcher, Redis};
 use holdover_store_redis::{RedisOptions, RedisStore};
-use support::{LEASE, claim_one, claimed, cli, commit, key, new_session, options, said, saying};
+use support::{LEASE, answered, claim_one, claimed, cli, commit, key, new_session, options, said, saying};
 
 fn assert_went_back(error: &StoreError) {
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Never), "{error}");
@@ -64,16 +64,6 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
-    }
-}
-
-/// The answer of a call once the connection is there again.
-async fn answered<T>(call: impl AsyncFn() -> Result<T, StoreError>) -> Result<T, StoreError> {
-    loop {
-        match call().await {
-            Err(error) if error.retry != Retry::Never => {}
-            answer => return answer,
-        }
     }
 }
 
