@@ -12,7 +12,8 @@ end
 local row = rows.load(KEYS[2])
 if not row or not rules.is_due(row, served, newest, tenant) then return { 'not_due' } end
 rows.reach(row, 'runs', 'deltas')
+local news = rows.news(row, page, bytes)
 
 rows.begin_run(row, run, worker, lease)
 rows.tell(row)
-return { 'claimed', rows.claim(row, page, bytes) }
+return { 'claimed', rows.claim(row, news) }

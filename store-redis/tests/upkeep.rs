@@ -6,33 +6,20 @@ mod support;
 use std::num::NonZeroU32;
 
 use futures::future::join_all;
-use holdover_core::ids::{CallId, InboxSeq, MessageSeq, PendingId, QueueLabel, StateFormat, TenantId};
+use holdover_core::ids::{InboxSeq, MessageSeq, QueueLabel, StateFormat, TenantId};
 use holdover_core::payload::Payload;
 use holdover_core::store::{
-    ClaimDue, Commit, DeleteOutcome, Deletion, EventCursor, EventPage, EventPlace, MessageRange, NewPending,
-    NewSession, PendingKind, PendingQuery, Queues, Release, Remove, RetentionRule, Retry, SessionQuery,
-    SessionStatus, Start, StateStore, StoreErrorKind,
+    ClaimDue, Commit, DeleteOutcome, Deletion, EventCursor, EventPage, EventPlace, MessageRange, NewSession,
+    PendingQuery, Queues, Release, Remove, RetentionRule, Retry, SessionQuery, SessionStatus, Start,
+    StateStore, StoreErrorKind,
 };
 use holdover_core::time::Timestamp;
 use holdover_launcher::Launcher;
 use holdover_store_redis::{Rebuilt, RedisStore};
 use support::{
-    claim_due, claim_one, claimed, cli, commit, key, new_session, options, parked, redis_url, saying,
-    wait_until,
+    claim_due, claimed, cli, commit, key, keys, new_session, options, parked, redis_url, saying,
+    store_with_namespace, wait_until,
 };
-
-/// Every key of the namespace that ends so.
-fn keys(url: &str, namespace: &str, pattern: &str) -> Vec<String> {
-    let found = cli(url, &["--scan", "--pattern", &format!("{{{namespace}:*}}:{pattern}")]);
-    found.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
-}
-
-/// The namespace of one store: the one that is new since.
-async fn store_with_namespace(url: &str) -> (RedisStore, String) {
-    let namespace = format!("own:{}", uuid::Uuid::new_v4().simple());
-    let options = options(url).namespace(&namespace).unwrap();
-    (RedisStore::open(options).await.unwrap(), namespace)
-}
 
 #[tokio::test]
 async fn indexes_that_were_lost_are_made_anew() {

@@ -80,6 +80,19 @@ pub(crate) fn options(url: &str) -> RedisOptions {
     RedisOptions::from_url(url).expect("a URL").namespace(namespace).expect("a namespace")
 }
 
+/// Every key of the namespace that ends so.
+pub(crate) fn keys(url: &str, namespace: &str, pattern: &str) -> Vec<String> {
+    let found = cli(url, &["--scan", "--pattern", &format!("{{{namespace}:*}}:{pattern}")]);
+    found.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+/// The namespace of one store: the one that is new since.
+pub(crate) async fn store_with_namespace(url: &str) -> (RedisStore, String) {
+    let namespace = format!("own:{}", Uuid::new_v4().simple());
+    let options = options(url).namespace(&namespace).unwrap();
+    (RedisStore::open(options).await.unwrap(), namespace)
+}
+
 pub(crate) fn key(id: &str) -> SessionKey {
     SessionKey::new(TenantId::new("tenant").unwrap(), SessionId::new(id).unwrap())
 }
