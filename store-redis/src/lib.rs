@@ -49,6 +49,7 @@ mod args;
 mod columns;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod ear;
 mod error;
 mod grants;
 mod hints;
