@@ -62,7 +62,8 @@ impl RedisStore {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Opens the store named by `redis://…` or `redis+cluster://…`, with the usual options.
+    /// Opens the store named by `redis://…` or `redis+cluster://…`, or by `rediss://…` or `rediss+cluster://…` with
+    /// TLS, with the usual options.
     ///
     /// # Errors
     /// As [`RedisOptions::from_url`] and [`open`](Self::open).
