@@ -56,13 +56,10 @@ mod tests {
     #[test]
     fn no_connection_is_given_the_port_of_a_server() {
         let (first, ports) = (ephemeral_first(), (0..64).map(|_| free().unwrap()).collect::<BTreeSet<u16>>());
-        if first.saturating_sub(FIRST) < CHOICE_MIN {
-            eprintln!(
-                "the system gives all ports from {first} on to connections: there are none to choose from"
-            );
-            return;
+        // Else the system gives so many to connections that none are left to choose from.
+        if first.saturating_sub(FIRST) >= CHOICE_MIN {
+            assert_eq!(ports.len(), 64, "each once, though no server holds it yet");
+            assert!(ports.iter().all(|port| *port < first), "{first}: {ports:?}");
         }
-        assert_eq!(ports.len(), 64, "each once, though no server holds it yet");
-        assert!(ports.iter().all(|port| *port < first), "{first}: {ports:?}");
     }
 }

@@ -73,7 +73,7 @@ impl<T> Merge<T> {
 
     /// The same to the end of all partitions: for a walk that cannot be gone on with. What lies in them bounds it,
     /// since each look begins where the one before it ended.
-    pub(crate) fn to_the_end(self) -> Self {
+    pub(crate) fn until_the_end(self) -> Self {
         Self { rounds_left: None, ..self }
     }
 
@@ -178,8 +178,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_walk_to_the_end_finds_what_lies_behind_many_rounds() {
-        let mut merge = Merge::new(&Keys::new("n", 1), Order::Upwards, b"").to_the_end();
+    async fn a_walk_until_the_end_finds_what_lies_behind_many_rounds() {
+        let mut merge = Merge::new(&Keys::new("n", 1), Order::Upwards, b"").until_the_end();
         let late = |_, after: Bytes| -> BoxFuture<'static, Result<Found<()>, Fault>> {
             let next = Bytes::from(vec![b'x'; after.len() + 1]);
             let there = next.len() > ROUNDS_MAX * 3;

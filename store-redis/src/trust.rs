@@ -24,9 +24,9 @@ const LATE_PAUSE: Duration = Duration::from_secs(5);
 /// How often something happened after which another server may answer, or the same one with other settings: a
 /// connection was lost, a slot has moved, a master became a replica.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Losses(Arc<AtomicU64>);
+pub(crate) struct Breaks(Arc<AtomicU64>);
 
-impl Losses {
+impl Breaks {
     pub(crate) fn count(&self) -> u64 {
         self.0.load(Ordering::SeqCst)
     }
@@ -36,7 +36,7 @@ impl Losses {
     }
 }
 
-/// What the servers promised when their settings were last read, and up to which loss that is true.
+/// What the servers promised when their settings were last read, and up to which break that is true.
 pub(crate) struct Trust {
     options: RedisOptions,
     capabilities: RwLock<Capabilities>,
@@ -48,12 +48,12 @@ pub(crate) struct Trust {
 }
 
 impl Trust {
-    /// The capabilities were read after `losses` losses.
-    pub(crate) fn new(options: RedisOptions, capabilities: Capabilities, losses: u64) -> Self {
+    /// The capabilities were read after `breaks` breaks.
+    pub(crate) fn new(options: RedisOptions, capabilities: Capabilities, breaks: u64) -> Self {
         Self {
             options,
             capabilities: RwLock::new(capabilities),
-            known: AtomicU64::new(losses),
+            known: AtomicU64::new(breaks),
             missed: AtomicU64::new(0),
             reading: Mutex::new(None),
         }
@@ -80,13 +80,13 @@ impl Trust {
         {
             return Ok(());
         }
-        let losses = wire.losses().count();
+        let breaks = wire.breaks().count();
         let cluster = self.options.cluster;
         let within = if cluster { READ_WITHIN } else { self.options.operation_timeout };
         match timeout(within, settings::read(wire, &self.options)).await {
             Ok(Ok(capabilities)) => {
                 *self.capabilities.write().unwrap_or_else(PoisonError::into_inner) = capabilities;
-                self.known.store(losses, Ordering::SeqCst);
+                self.known.store(breaks, Ordering::SeqCst);
                 return Ok(());
             }
             Ok(Err(refused @ Fault::Settings(_))) => return Err(refused),
@@ -111,6 +111,6 @@ impl Trust {
     }
 
     fn is_known(&self, wire: &Wire) -> bool {
-        self.known.load(Ordering::SeqCst) == wire.losses().count()
+        self.known.load(Ordering::SeqCst) == wire.breaks().count()
     }
 }

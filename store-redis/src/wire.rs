@@ -22,10 +22,10 @@ use rustls::crypto::CryptoProvider;
 use tokio::time::Instant;
 
 use crate::args::Args;
-use crate::error::{Fault, is_loss, may_run_soon};
+use crate::error::{Fault, is_break, may_run_soon};
 use crate::options::RedisOptions;
 use crate::script::Script;
-use crate::trust::Losses;
+use crate::trust::Breaks;
 
 /// How often a connection that was lost is tried again before a command is told so.
 const RECONNECTS_MAX: usize = 5;
@@ -47,7 +47,7 @@ const SUBSCRIBED_AT_ONCE: usize = 64;
 pub(crate) struct Wire {
     connection: Connection,
     timeout: Duration,
-    losses: Losses,
+    breaks: Breaks,
 }
 
 #[derive(Clone)]
@@ -58,8 +58,8 @@ enum Connection {
 
 impl Wire {
     pub(crate) async fn connect(options: &RedisOptions) -> RedisResult<Self> {
-        let losses = Losses::default();
-        let noting = losses.clone();
+        let breaks = Breaks::default();
+        let noting = breaks.clone();
         // Also of a connection that nobody uses at that moment: it is made anew by itself.
         let hear = move |push: PushInfo| {
             if push.kind == PushKind::Disconnection {
@@ -73,12 +73,12 @@ impl Wire {
         } else {
             Connection::Single(manager(options, hear).await?)
         };
-        Ok(Self { connection, timeout: options.operation_timeout, losses })
+        Ok(Self { connection, timeout: options.operation_timeout, breaks })
     }
 
     /// How often another server may have come to answer.
-    pub(crate) fn losses(&self) -> &Losses {
-        &self.losses
+    pub(crate) fn breaks(&self) -> &Breaks {
+        &self.breaks
     }
 
     /// How long one operation may take.
@@ -136,8 +136,8 @@ impl Wire {
     }
 
     fn noted(&self, answer: RedisResult<Value>) -> RedisResult<Value> {
-        if answer.as_ref().is_err_and(is_loss) {
-            self.losses.note();
+        if answer.as_ref().is_err_and(is_break) {
+            self.breaks.note();
         }
         answer
     }

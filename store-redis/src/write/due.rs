@@ -34,7 +34,7 @@ impl Shared {
         let mut runs: VecDeque<&RunId> = due.runs.iter().collect();
         let mut claims = Vec::new();
         // Each call begins at the start, so it may not end before what is due is found.
-        let mut merge = Merge::new(&self.keys, Order::Upwards, b"").to_the_end();
+        let mut merge = Merge::new(&self.keys, Order::Upwards, b"").until_the_end();
         let look = |partition, after| self.find_due(partition, after, due).boxed();
         while !runs.is_empty() {
             let mut found = Vec::new();
