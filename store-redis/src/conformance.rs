@@ -320,3 +320,17 @@ impl fmt::Debug for RedisHarness {
         f.debug_struct("RedisHarness").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_is_put_only_before_a_server_that_need_not_prove_its_name() {
+        assert_eq!(no_proxy("redis://h"), None);
+        for url in ["rediss://h", "redis+cluster://h:1", "rediss+cluster://h:1"] {
+            let gaps: Vec<Gap> = RedisHarness::at(url).gaps();
+            assert_eq!(gaps.len(), 1, "{url}");
+        }
+    }
+}

@@ -9,7 +9,7 @@ use futures::future::join_all;
 use holdover_core::store::{CommitSurvives, Retry, StateStore, StoreErrorKind};
 use holdover_launcher::Launcher;
 use holdover_store_redis::RedisStore;
-use support::{answered, claimed, cli, cluster_url, options, redis_url, said, saying, setting};
+use support::{answered, claimed, cli, cluster_url, options, redis_url, said, saying, setting, wait_until};
 
 #[tokio::test]
 async fn the_log_decides_what_a_commit_survives() {
@@ -68,12 +68,10 @@ async fn where_config_is_forbidden_the_weakest_is_promised_and_the_reason_named(
 }
 
 /// Breaks every connection to the server, and waits until a handle that nobody uses has come back by itself.
-async fn broken_and_back(url: &str) {
+fn broken_and_back(url: &str) {
     cli(url, &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
     let others = || cli(url, &["CLIENT", "LIST", "TYPE", "normal"]).lines().count() - 1;
-    while others() == 0 {
-        tokio::task::yield_now().await;
-    }
+    wait_until(|| others() > 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -86,7 +84,7 @@ async fn an_idle_handle_reads_the_settings_again_when_its_connection_was_lost() 
     assert_eq!(store.capabilities().commit_survives, CommitSurvives::PowerCut);
 
     cli(&url, &["CONFIG", "SET", "appendfsync", "everysec"]);
-    broken_and_back(&url).await;
+    broken_and_back(&url);
     store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await.unwrap();
     assert_eq!(
         store.capabilities().commit_survives,
@@ -95,7 +93,7 @@ async fn an_idle_handle_reads_the_settings_again_when_its_connection_was_lost() 
     );
 
     cli(&url, &["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
-    broken_and_back(&url).await;
+    broken_and_back(&url);
     let refused =
         store.save_state_and_promote_staging(&claim.fence, saying("two", "lost")).await.unwrap_err();
     assert_eq!((refused.kind, refused.retry), (StoreErrorKind::Unavailable, Retry::Never));
@@ -105,12 +103,7 @@ async fn an_idle_handle_reads_the_settings_again_when_its_connection_was_lost() 
     server.process().kill();
     server.set("no-appendfsync-on-rewrite", "yes");
     server.start().unwrap();
-    let again = loop {
-        match store.load_session(&claim.fence.key).await {
-            Ok(session) => break session.unwrap(),
-            Err(error) => assert_eq!(error.retry, Retry::Later, "{error}"),
-        }
-    };
+    let again = answered(async || store.load_session(&claim.fence.key).await).await.unwrap().unwrap();
     assert_eq!(again.last_message.0, 1, "what was refused was not run");
     assert_eq!(store.capabilities().commit_survives, CommitSurvives::ProcessKill);
 }
@@ -125,7 +118,7 @@ async fn nothing_is_acknowledged_unchecked_after_a_server_hung() {
     let store = RedisStore::open(options).await.unwrap();
     let claim = claimed(&store, "s").await;
     cli(&url, &["CONFIG", "SET", "appendfsync", "everysec"]);
-    broken_and_back(&url).await;
+    broken_and_back(&url);
     server.process().pause();
     let hung = store.load_session(&claim.fence.key).await.unwrap_err();
     assert_eq!(hung.retry, Retry::Later, "{hung}");
