@@ -87,7 +87,14 @@ async fn make(wire: &Wire, options: &RedisOptions, there: Option<Founded>) -> Re
     };
     let keys = Keys::new(&options.namespace, founded.partitions);
     if !founded.whole {
-        mark(wire, &keys, &founded.incarnation, "make").await?;
+        let marks = mark(wire, &keys, &founded.incarnation, "make").await?;
+        // Of a store that was there, what is fixed was lost, or it was renewed by somebody who did not come far.
+        if marks.iter().any(|mark| *mark != founded.incarnation) {
+            if !options.accept_loss {
+                return Err(went_back());
+            }
+            mark(wire, &keys, &founded.incarnation, "replace").await?;
+        }
         return found(wire, options, &founded.incarnation, "whole").await;
     }
     if is_whole(wire, &keys, &founded.incarnation).await? {
