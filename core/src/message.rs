@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{CallId, InboxSeq, PendingId, ToolName};
+use crate::ids::{CallId, InboxSeq, MessageSeq, PendingId, ToolName};
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
@@ -23,6 +23,8 @@ pub enum Message {
     Decision(DecisionRecord),
     /// A word of the engine to whoever reads along (a step limit was reached). No model sees it.
     Notice(Notice),
+    /// What was said so far, in short. The model sees it in place of that.
+    Summary(Summary),
 }
 
 impl Message {
@@ -34,6 +36,7 @@ impl Message {
             Self::Tool(_) => "tool",
             Self::Decision(_) => "decision",
             Self::Notice(_) => "notice",
+            Self::Summary(_) => "summary",
         }
     }
 
@@ -216,6 +219,8 @@ pub enum SignalBody {
     Retry,
     /// The same, asked for after an interrupt.
     Resume,
+    /// Summarise what is old. Taken while the session rests; a turn that runs drops it.
+    Compact,
 }
 
 /// A word of the engine to whoever reads along.
@@ -223,6 +228,15 @@ pub enum SignalBody {
 pub struct Notice {
     /// The text.
     pub text: String,
+}
+
+/// What was said so far, in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The text.
+    pub text: String,
+    /// It stands for all that was shown to the model before this message.
+    pub before: MessageSeq,
 }
 
 /// What is shown to whoever owes an answer: the body of a pending call.

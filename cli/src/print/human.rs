@@ -84,6 +84,12 @@ pub(crate) fn message(out: &Out, message: &Message, detail: Detail, said: bool) 
             }
         }
         Message::Notice(notice) => out.line(out.bold(&format!("! {}", indented(&notice.text)))),
+        Message::Summary(summary) => {
+            out.line(out.dim(&format!("• summary of all before message {}:", summary.before)));
+            for line in clean(&summary.text).lines() {
+                out.line(out.dim(&format!("  {line}")));
+            }
+        }
     }
 }
 
@@ -108,12 +114,19 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
             let at = instant(*until);
             Some(out.dim(&inline(&format!("• {error}; the model is asked again at {at}"))))
         }
+        Event::CompactionStarted { tokens, .. } => {
+            Some(out.dim(&format!("• what is old is summarised: {tokens} tokens are too many")))
+        }
+        Event::CompactionEnded { error: Some(error), .. } => {
+            Some(out.bold(&inline(&format!("! no summary: {error}"))))
+        }
         Event::TeardownFailed { error } => Some(out.bold(&inline(&format!("! {error}")))),
         Event::Init { .. }
         | Event::RunStarted { .. }
         | Event::Message { .. }
         | Event::Call { .. }
         | Event::Suspended { .. }
+        | Event::CompactionEnded { .. }
         | Event::Forked { .. }
         | Event::Done { .. }
         | Event::AgentEnd { .. }
@@ -136,6 +149,12 @@ pub(crate) fn event(event: &Event) -> String {
         Event::BackingOff { until, attempt, error } => {
             format!("backs off until {}, then attempt {attempt}: {error}", instant(*until))
         }
+        Event::CompactionStarted { tokens, threshold } => {
+            format!("what is old is summarised: {tokens} tokens, the threshold is {threshold}")
+        }
+        Event::CompactionEnded { error: Some(error), .. } => format!("no summary: {error}"),
+        Event::CompactionEnded { before, after, .. } if before == after => "nothing is old enough".to_owned(),
+        Event::CompactionEnded { before, after, .. } => format!("summarised: {before} tokens became {after}"),
         Event::Forked { from, at } => format!("forked from {from} at checkpoint {at}"),
         Event::TeardownFailed { error } => format!("teardown failed: {error}"),
         Event::Done { turn, ending, usage } => {

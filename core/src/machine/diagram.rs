@@ -48,7 +48,7 @@ pub fn text() -> String {
     let mut text = String::new();
     for row in ROWS {
         let to: Vec<&str> = row.to.iter().map(|to| to.as_str()).collect();
-        let _ = writeln!(text, "{:<13} {:<15} -> {}", row.from.as_str(), row.on.as_str(), to.join(" | "));
+        let _ = writeln!(text, "{:<13} {:<20} -> {}", row.from.as_str(), row.on.as_str(), to.join(" | "));
     }
     text
 }

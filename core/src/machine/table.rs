@@ -54,6 +54,7 @@ const AFTER_CALL: &[StateKind] = &[S::Executing, S::Confirming, S::Steering, S::
 pub const ROWS: &[Row] = &[
     row(S::Idle, I::TurnRequested, &[S::Provisioning]),
     row(S::Idle, I::Interrupted, &[S::Idle, S::TearingDown]),
+    row(S::Idle, I::CompactionRequested, &[S::Idle]),
     row(S::Idle, I::Forked, &[S::Idle]),
     row(S::Provisioning, I::Provisioned, &[S::Thinking, S::Steering]),
     row(S::Provisioning, I::Claimed, &[S::Provisioning]),
@@ -61,12 +62,14 @@ pub const ROWS: &[Row] = &[
     row(S::Provisioning, I::Forked, &[S::TearingDown]),
     row(S::Provisioning, I::Failed, &[S::TearingDown]),
     row(S::Thinking, I::ModelCalled, &[S::Streaming]),
+    row(S::Thinking, I::CompactionRequested, &[S::Compacting]),
+    row(S::Thinking, I::LoopFound, &[S::TearingDown]),
     row(S::Thinking, I::Claimed, &[S::Thinking]),
     row(S::Thinking, I::Interrupted, &[S::TearingDown]),
     row(S::Thinking, I::Forked, &[S::TearingDown]),
     row(S::Thinking, I::Failed, &[S::TearingDown]),
     row(S::Streaming, I::ModelAnswered, &[S::Executing, S::Steering]),
-    row(S::Streaming, I::ModelFailed, &[S::BackingOff, S::TearingDown]),
+    row(S::Streaming, I::ModelFailed, &[S::BackingOff, S::Compacting, S::TearingDown]),
     row(S::Streaming, I::Claimed, &[S::Thinking]),
     row(S::Streaming, I::Interrupted, &[S::TearingDown]),
     row(S::Streaming, I::Forked, &[S::TearingDown]),
@@ -88,6 +91,13 @@ pub const ROWS: &[Row] = &[
     row(S::Steering, I::Interrupted, &[S::TearingDown]),
     row(S::Steering, I::Forked, &[S::TearingDown]),
     row(S::Steering, I::Failed, &[S::TearingDown]),
+    row(S::Compacting, I::Compacted, &[S::Thinking, S::Done]),
+    row(S::Compacting, I::NotCompacted, &[S::Thinking, S::TearingDown, S::Done]),
+    row(S::Compacting, I::CompactionRequested, &[S::Compacting]),
+    row(S::Compacting, I::Claimed, &[S::Compacting]),
+    row(S::Compacting, I::Interrupted, &[S::TearingDown, S::Done]),
+    row(S::Compacting, I::Forked, &[S::TearingDown, S::Done]),
+    row(S::Compacting, I::Failed, &[S::TearingDown, S::Done]),
     row(S::BackingOff, I::TimerRang, &[S::Thinking]),
     row(S::BackingOff, I::Claimed, &[S::BackingOff]),
     row(S::BackingOff, I::Parked, &[S::BackingOff]),
@@ -100,6 +110,7 @@ pub const ROWS: &[Row] = &[
     row(S::TearingDown, I::Forked, &[S::TearingDown]),
     row(S::TearingDown, I::Failed, &[S::TearingDown]),
     row(S::Done, I::TurnRequested, &[S::Provisioning]),
+    row(S::Done, I::CompactionRequested, &[S::Compacting]),
     row(S::Done, I::Interrupted, &[S::Done, S::TearingDown]),
     row(S::Done, I::Forked, &[S::Done]),
     row(S::Done, I::TornDown, &[S::Done]),
@@ -114,6 +125,7 @@ pub const NATURES: &[(StateKind, Nature)] = &[
     (S::Executing, Nature::Working),
     (S::Confirming, Nature::Parked { woken_by: &[I::Call, I::Interrupted] }),
     (S::Steering, Nature::Working),
+    (S::Compacting, Nature::Working),
     (S::BackingOff, Nature::Parked { woken_by: &[I::TimerRang, I::Interrupted] }),
     (S::TearingDown, Nature::Working),
     (S::Done, Nature::Rest),
@@ -124,6 +136,7 @@ pub const NATURES: &[(StateKind, Nature)] = &[
 pub const BOUNDS: &[Bound] = &[
     Bound { state: S::Steering, by: "limits.max_steps" },
     Bound { state: S::BackingOff, by: "retry::RETRIES_MAX" },
+    Bound { state: S::Compacting, by: "turn.compacted: once a step" },
     Bound {
         state: S::Confirming,
         by: "the deadline of each pending call; each call parks a bounded number of times",
@@ -222,9 +235,11 @@ impl Table<'_> {
         self.natures.iter().find(|(of, _)| *of == state).map(|(_, nature)| nature)
     }
 
-    /// Teardown is where failures lead: a failure there does not change its course.
+    /// Failures lead to teardown, or back to rest where no turn runs. One in teardown does not change its course.
     fn fails(&self, state: StateKind) -> bool {
-        self.targets(state, I::Failed) == [S::TearingDown]
+        let ends = |to: &StateKind| *to == S::TearingDown || self.nature(*to) == Some(&Nature::Rest);
+        let targets = self.targets(state, I::Failed);
+        targets.contains(&S::TearingDown) && targets.iter().all(ends)
     }
 
     fn reaches_rest(&self, from: StateKind) -> bool {

@@ -119,6 +119,7 @@ fn states() -> Vec<AgentState> {
         ending: Ending::of(DoneReason::ModelStop),
         left: Teardown { provisioned },
     };
+    let compacting = |why| AgentState::Compacting { why, step, attempt: 0 };
     let mut states = vec![
         AgentState::Idle,
         AgentState::Provisioning { request: TurnRequest::Message },
@@ -126,6 +127,9 @@ fn states() -> Vec<AgentState> {
         AgentState::Thinking { step, attempt: 0 },
         AgentState::Streaming { step, attempt: 0, entry: MessageSeq(2) },
         AgentState::Steering { from: SteeringFrom::Resumed },
+        compacting(CompactionCause::Threshold),
+        compacting(CompactionCause::ContextLimit { error: error() }),
+        compacting(CompactionCause::Manual { ending: Ending::of(DoneReason::ModelStop) }),
         AgentState::BackingOff { step, attempt: 1, until: Timestamp::from_ms(5), error: error() },
         left(false),
         left(true),
@@ -190,19 +194,28 @@ fn inputs() -> Vec<Input> {
         calls,
         stop: StopReason::EndTurn,
         usage: Usage::default(),
+        tokens: 7,
     };
+    let failed = |retry_at, compact| Input::ModelFailed { error: error(), retry_at, compact };
+    let steered = |stop| Input::Steered { stop, tokens: 3, results: None, cleared: None };
     let mut inputs = vec![
         Input::TurnRequested { request: TurnRequest::Message, provisions: false },
         Input::Claimed { takeover: false },
         Input::Claimed { takeover: true },
         Input::Provisioned,
-        Input::ModelCalled { entry: MessageSeq(2) },
+        Input::ModelCalled { entry: MessageSeq(2), withheld: None },
+        Input::LoopFound { tool: "t".into(), count: 8 },
         answered(vec![new]),
         answered(Vec::new()),
-        Input::ModelFailed { error: error(), retry_at: None },
-        Input::ModelFailed { error: error(), retry_at: Some(Timestamp::from_ms(5)) },
-        Input::Steered { stop: None },
-        Input::Steered { stop: Some(Ending::of(DoneReason::MaxTurns)) },
+        failed(None, false),
+        failed(None, true),
+        failed(Some(Timestamp::from_ms(5)), false),
+        steered(None),
+        steered(Some(Ending::of(DoneReason::MaxTurns))),
+        Input::CompactionRequested,
+        Input::Compacted { summary: MessageSeq(9), from: MessageSeq(5), tokens: 11, usage: Usage::default() },
+        Input::NotCompacted { error: None, usage: Usage::default() },
+        Input::NotCompacted { error: Some(error()), usage: Usage::default() },
         Input::TimerRang,
         Input::Parked,
         Input::Interrupted { kind: InterruptKind::Soft },
@@ -259,7 +272,7 @@ fn the_whole_matrix() {
         for on in InputKind::ALL {
             let to: Vec<&str> = reached(from, on).iter().map(|to| to.as_str()).collect();
             let to = if to.is_empty() { "refused".to_owned() } else { to.join(" | ") };
-            writeln!(text, "{:<13} {:<15} {to}", from.as_str(), on.as_str()).unwrap();
+            writeln!(text, "{:<13} {:<20} {to}", from.as_str(), on.as_str()).unwrap();
         }
     }
     insta::assert_snapshot!("machine_matrix", text);
@@ -464,16 +477,11 @@ mod steering_decides {
 
     fn check(given: Given, expect: Option<DoneReason>) {
         let mut agent = AgentSpec {
-            name: "a".into(),
-            instructions: String::new(),
-            tools: vec![],
-            limits: Default::default(),
             stop_when: vec![
                 StopCondition::ToolDone(ToolName::new("finish").unwrap()),
                 StopCondition::TextContains("THE END".into()),
             ],
-            durability: Default::default(),
-            provisions: false,
+            ..AgentSpec::new("a")
         };
         agent.limits.max_steps = 3;
         agent.limits.max_tokens = Some(100);

@@ -13,15 +13,18 @@ use crate::time::Timestamp;
 use crate::tool::{ResourceProfile, RunsOn};
 
 impl StepIterator {
-    /// Asks the gate; a tool that does not exist needs no gate.
+    /// Asks the gate; a tool that does not exist, or is withheld from the model, needs no gate.
     pub(super) fn consult(&mut self, calls: &[CallId]) {
         let Some(agent) = self.agent.clone() else { return };
         let mut questions = Vec::new();
         for id in calls {
             let Some(call) = self.call(id) else { continue };
-            let Some(spec) = agent.tool(&call.tool) else {
-                let names: Vec<&str> = agent.tools.iter().map(|tool| tool.name.as_str()).collect();
-                let text = format!("there is no tool {:?}; there are: {}", call.tool, names.join(", "));
+            let withheld = self.withheld();
+            let is_told = |tool: &str| !withheld.iter().any(|withheld| withheld == tool);
+            let Some(spec) = agent.tool(&call.tool).filter(|spec| is_told(spec.name.as_str())) else {
+                let names = agent.tools.iter().map(|tool| tool.name.as_str()).filter(|name| is_told(name));
+                let names: Vec<&str> = names.collect();
+                let text = format!("there is no tool {:?} now; there are: {}", call.tool, names.join(", "));
                 self.keep_result(result(&call, ResultStatus::Error, text, None));
                 self.feed(Input::Call { call: id.clone(), input: CallInput::Refused });
                 continue;

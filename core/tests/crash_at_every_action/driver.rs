@@ -293,9 +293,8 @@ impl<P: Place> Teller<P> {
                 Reply::Slept { id }
             }
             Action::CallModel { id, call } => {
-                let mut transcript: Vec<Message> =
-                    self.read_transcript(&call.view).await.into_iter().collect();
-                transcript.extend(call.added.iter().map(|(_, message)| message.as_ref().clone()));
+                let mut transcript = self.read_transcript(&call.shown.to_read()).await;
+                transcript.extend(call.shown.added.iter().map(|(_, message)| message.as_ref().clone()));
                 assert_no_open_call(&transcript);
                 match scenario::think(&transcript, call.attempt) {
                     Thought::Answers(answer) => Reply::ModelAnswered { id, result: Ok(answer) },
@@ -303,6 +302,7 @@ impl<P: Place> Teller<P> {
                     Thought::Hangs => self.ask_to_stop(&fence).await,
                 }
             }
+            Action::Summarise { .. } => panic!("the scenario is short"),
             Action::StopModel { .. } => return,
             Action::Consult { id, questions } => {
                 let ruling = |question: &holdover_core::gate::GateQuestion| {
@@ -423,7 +423,11 @@ impl<P: Place> Teller<P> {
             .iter()
             .filter_map(|message| match message {
                 Message::Tool(result) => Some((find(&result.tool).name, result.status)),
-                Message::User(_) | Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) => None,
+                Message::User(_)
+                | Message::Assistant(_)
+                | Message::Decision(_)
+                | Message::Notice(_)
+                | Message::Summary(_) => None,
             })
             .collect();
         let events = self.read_events().await;
@@ -542,7 +546,7 @@ fn assert_no_open_call(transcript: &[Message]) {
                 open.remove(0);
             }
             Message::User(_) => assert!(open.is_empty(), "a call was open when somebody spoke: {open:?}"),
-            Message::Decision(_) | Message::Notice(_) => {}
+            Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => {}
         }
     }
     assert!(open.is_empty(), "a call has no result: {open:?}");
@@ -577,6 +581,7 @@ fn kind_of(action: &Action) -> &'static str {
         Action::Read { .. } => "read",
         Action::Provision { .. } => "provision",
         Action::CallModel { .. } => "call_model",
+        Action::Summarise { .. } => "summarise",
         Action::StopModel { .. } => "stop_model",
         Action::Consult { .. } => "consult",
         Action::RunCalls { .. } => "run_call",

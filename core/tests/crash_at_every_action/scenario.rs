@@ -89,13 +89,10 @@ pub(crate) fn agent() -> AgentSpec {
         timeout_ms: None,
     };
     AgentSpec {
-        name: "mixed".into(),
         instructions: "do as the scenario says".into(),
         tools: TOOLS.iter().map(spec).collect(),
-        limits: Default::default(),
-        stop_when: Vec::new(),
-        durability: Default::default(),
         provisions: true,
+        ..AgentSpec::new("mixed")
     }
 }
 

@@ -166,6 +166,12 @@ impl Bench {
         assert!(delivery.is_in(), "{delivery:?}");
     }
 
+    /// Asks to have what is old summarised.
+    pub(crate) fn compact(&self) {
+        let delivery = self.deliver(ItemKind::Signal { wake: Wake::Now }, None, &SignalBody::Compact);
+        assert!(delivery.is_in(), "{delivery:?}");
+    }
+
     /// Moves the session to suspended with a word to retry, as a front without an agent does.
     pub(crate) fn retry_by_status(&self, items: bool) {
         let item = InboxItem {
@@ -317,7 +323,11 @@ impl Bench {
     pub(crate) fn results(&self) -> Vec<ToolResult> {
         let result = |message| match message {
             Message::Tool(result) => Some(result),
-            Message::User(_) | Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) => None,
+            Message::User(_)
+            | Message::Assistant(_)
+            | Message::Decision(_)
+            | Message::Notice(_)
+            | Message::Summary(_) => None,
         };
         self.transcript().into_iter().filter_map(result).collect()
     }

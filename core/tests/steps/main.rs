@@ -16,8 +16,10 @@ mod run;
 mod world;
 
 mod answers;
+mod compacting;
 mod endings;
 mod interrupts;
+mod looping;
 mod messages;
 mod random;
 mod recovery;

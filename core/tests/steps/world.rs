@@ -76,15 +76,7 @@ pub(crate) fn agent() -> AgentSpec {
         runs_on: if *name == "ask" { RunsOn::Client } else { RunsOn::Server },
         timeout_ms: None,
     };
-    AgentSpec {
-        name: "story".into(),
-        instructions: String::new(),
-        tools: TOOLS.iter().map(spec).collect(),
-        limits: Default::default(),
-        stop_when: Vec::new(),
-        durability: Default::default(),
-        provisions: false,
-    }
+    AgentSpec { tools: TOOLS.iter().map(spec).collect(), ..AgentSpec::new("story") }
 }
 
 /// What the chokepoint says: by the tool's name, and by what the arguments contain.

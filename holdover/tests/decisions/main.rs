@@ -146,7 +146,11 @@ async fn check_transcript(runtime: &Runtime, key: &SessionKey, approve: bool) {
         .iter()
         .filter_map(|entry| match &entry.message {
             Message::Decision(record) => Some(record.decision.approve),
-            Message::User(_) | Message::Assistant(_) | Message::Tool(_) | Message::Notice(_) => None,
+            Message::User(_)
+            | Message::Assistant(_)
+            | Message::Tool(_)
+            | Message::Notice(_)
+            | Message::Summary(_) => None,
         })
         .collect();
     assert_eq!(decisions, [approve], "{key}: one decision is on record");
@@ -154,7 +158,11 @@ async fn check_transcript(runtime: &Runtime, key: &SessionKey, approve: bool) {
         .iter()
         .filter_map(|entry| match &entry.message {
             Message::Tool(result) => Some(result.status),
-            Message::User(_) | Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) => None,
+            Message::User(_)
+            | Message::Assistant(_)
+            | Message::Decision(_)
+            | Message::Notice(_)
+            | Message::Summary(_) => None,
         })
         .collect();
     let expected = if approve { ResultStatus::Done } else { ResultStatus::RejectedByUser };

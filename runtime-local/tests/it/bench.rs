@@ -81,7 +81,11 @@ pub(crate) async fn transcript(runtime: &Runtime, key: &SessionKey) -> Vec<Messa
 pub(crate) async fn tool_results(runtime: &Runtime, key: &SessionKey) -> Vec<ToolResult> {
     let results = transcript(runtime, key).await.into_iter().filter_map(|message| match message {
         Message::Tool(result) => Some(result),
-        Message::User(_) | Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) => None,
+        Message::User(_)
+        | Message::Assistant(_)
+        | Message::Decision(_)
+        | Message::Notice(_)
+        | Message::Summary(_) => None,
     });
     results.collect()
 }

@@ -107,7 +107,11 @@ async fn messages_by_stream(runtime: &Runtime, key: &SessionKey) -> BTreeMap<Str
         .into_iter()
         .filter_map(|entry| match entry.message {
             Message::Assistant(said) => Some((entry.seq, said.text())),
-            Message::User(_) | Message::Tool(_) | Message::Decision(_) | Message::Notice(_) => None,
+            Message::User(_)
+            | Message::Tool(_)
+            | Message::Decision(_)
+            | Message::Notice(_)
+            | Message::Summary(_) => None,
         })
         .collect();
     let events: Vec<_> = runtime.events(key, EventCursor::START, Follow::Available).collect().await;
