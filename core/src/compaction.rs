@@ -83,14 +83,15 @@ pub fn cut(shown: &[(MessageSeq, Arc<Message>)], rules: &Compaction, asked: bool
     let places = |is: fn(&Message) -> bool| -> Vec<usize> {
         shown.iter().enumerate().filter(|(_, (_, message))| is(message)).map(|(at, _)| at).collect()
     };
-    let newest = |places: Vec<usize>| places[places.len().saturating_sub(kept)..].to_vec();
-    let said = newest(places(|message| matches!(message, Message::User(_))));
-    let steps = newest(places(|message| matches!(message, Message::Assistant(_))));
+    let newest = |places: &[usize]| places[places.len().saturating_sub(kept)..].to_vec();
+    let said = newest(&places(|message| matches!(message, Message::User(_))));
+    let all_steps = places(|message| matches!(message, Message::Assistant(_)));
+    let steps = newest(&all_steps);
     let fits = |at: &&usize| from.get(**at).is_some_and(|tokens| *tokens <= room);
     let at = match said.iter().find(fits) {
         // The first of the newest turns fits, and there is nothing before it.
         Some(at) if *at > oldest => *at,
-        Some(_) if !asked => return None,
+        Some(_) if !asked || all_steps.len() <= kept => return None,
         Some(_) | None => *steps.iter().find(fits).or(steps.last())?,
     };
     (at > oldest).then(|| shown.get(at).map(|(seq, _)| *seq)).flatten()

@@ -81,7 +81,8 @@ fn what_is_asked_for_is_done_also_if_nothing_is_long() {
     assert_eq!(cut_at("ussss", 10, 10_000, true), Some(6), "two steps stay");
     assert_eq!(cut_at("ususus", 10, 10_000, true), Some(4));
     assert_eq!(cut_at("u", 10, 10_000, true), None);
-    assert_eq!(cut_at("uss", 10, 10_000, true), Some(2));
+    assert_eq!(cut_at("uss", 10, 10_000, true), None);
+    assert_eq!(cut_at("usss", 10, 10_000, true), Some(4));
 }
 
 #[test]

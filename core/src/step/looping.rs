@@ -41,18 +41,16 @@ impl StepIterator {
                 }
             }
         }
-        let before: &[Arc<Message>] = match &self.before_claim {
-            Before::Read(messages) => messages,
-            Before::Unread | Before::Reading(_) => &[],
-        };
-        let added = self.added[..self.mind.added].iter().map(|(_, message)| message);
-        let messages = before.iter().chain(added).map(|message| &**message);
-        let Some(Repeated { tool, count }) = looping::repeated(messages, rules) else {
+        let Some(Repeated { tool, count }) = looping::repeated(self.newest(), rules) else {
             return Looked::Nothing;
         };
         let reached = |at: u32| at > 0 && count >= at;
         if reached(rules.stop_at) {
             return Looked::Stops { tool, count };
+        }
+        // What loops no more needs no word, though it is still remembered.
+        if !self.was_just_asked_for(&tool) || self.is_withheld(&tool) {
+            return Looked::Nothing;
         }
         if reached(rules.withhold_at) && agent.tool(&tool).is_some() {
             let note = format!(
@@ -72,6 +70,34 @@ impl StepIterator {
             self.note = Some(note);
         }
         Looked::Nothing
+    }
+
+    /// The newest messages, as far as they are known.
+    fn newest(&self) -> impl DoubleEndedIterator<Item = &Message> {
+        let before: &[Arc<Message>] = match &self.before_claim {
+            Before::Read(messages) => messages,
+            Before::Unread | Before::Reading(_) => &[],
+        };
+        let added = self.added[..self.mind.added].iter().map(|(_, message)| message);
+        before.iter().chain(added).map(|message| &**message)
+    }
+
+    /// Whether the newest answer of the model asks for this tool.
+    fn was_just_asked_for(&self, tool: &str) -> bool {
+        let said = self.newest().rev().find_map(|message| match message {
+            Message::Assistant(said) => Some(said),
+            Message::User(_)
+            | Message::Tool(_)
+            | Message::Decision(_)
+            | Message::Notice(_)
+            | Message::Summary(_) => None,
+        });
+        said.is_some_and(|said| said.calls().any(|call| call.tool == tool))
+    }
+
+    fn is_withheld(&self, tool: &str) -> bool {
+        let machine = &self.mind.machine;
+        machine.turn.withheld.iter().any(|withheld| withheld.tool == tool && withheld.until > machine.step)
     }
 
     /// The turn ends before the model is asked once more, and whoever reads along is told how to go on.

@@ -36,7 +36,7 @@ fn a27_a_model_is_stopped_at_the_eighth_similar_call_and_asked_no_more() {
     // A32: the next message begins the count anew.
     bench.say("keep going");
     let mut run = bench.run();
-    look(&mut run, 9, r#"{"place": "shelf", "try": 9}"#);
+    look(&mut run, 10, r#"{"place": "shelf", "try": 9}"#);
     run.model(text("there it is"));
     assert_eq!(bench.dones(), [DoneReason::LoopDetected, DoneReason::ModelStop]);
 }
