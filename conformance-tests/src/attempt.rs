@@ -61,17 +61,17 @@ impl Attempt {
                 late,
                 move |worlds| async move { perform(case, &worlds, terms, kept).await },
             );
-        let failed = |text: String| (Err(Failure::new(text)), None);
+        let failed = |failure: Failure| (Err(failure), None);
         let (result, capabilities) = match ended {
             Ended::Done(ended) => ended,
-            Ended::Panicked(said) => {
-                failed(format!("expected an end of the case\n    found    a panic: {said}"))
-            }
+            Ended::Panicked(said) => failed(Failure::panicked(format!(
+                "expected an end of the case\n    found    a panic: {said}"
+            ))),
             Ended::OutOfTime => {
                 let found = no_end.as_deref().unwrap_or("none");
-                failed(format!("expected an end within {time_max:?}\n    found    {found}"))
+                failed(Failure::hung(format!("expected an end within {time_max:?}\n    found    {found}")))
             }
-            Ended::NotBegun(error) => failed(format!("no runtime for the case: {error}")),
+            Ended::NotBegun(error) => failed(Failure::new(format!("no runtime for the case: {error}"))),
         };
         Self { result, out_of_time: no_end.is_some(), history, capabilities, took: began.elapsed() }
     }
@@ -81,7 +81,7 @@ impl Attempt {
         match &self.result {
             Ok(()) => Status::Passed,
             Err(failure) => match failure.kind() {
-                Kind::Failed => Status::Failed,
+                Kind::Failed(_) => Status::Failed,
                 Kind::NotImplemented => Status::NotImplemented,
                 Kind::NotRun | Kind::Moot => Status::Skipped,
             },
@@ -103,6 +103,7 @@ impl Attempt {
         }
         let failure = self.result.as_ref().err().map(|failure| CaseFailure {
             found: failure.text().to_owned(),
+            found_by: failure.found_by(),
             at: failure.place(),
             why: case.why.to_owned(),
             seed: settings.seed,

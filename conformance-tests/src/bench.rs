@@ -1,5 +1,7 @@
 //! What a case works with: a fresh store, its peers, its clock, and the steps that every story shares.
 
+mod reading;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -8,8 +10,8 @@ use futures::future::{BoxFuture, join_all};
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, RunId, SessionKey, StateFormat, Version};
 use holdover_core::store::{
     Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, Delivery, DeltaBatch,
-    DeltaOutcome, ForkOutcome, InboxItem, Interrupt, InterruptOutcome, NewFork, NewSession, PendingCall,
-    Queues, Receipt, Session, SessionStatus, StageOutcome, Staging, Start, StateStore,
+    DeltaOutcome, ForkOutcome, InboxItem, Interrupt, InterruptOutcome, NewFork, NewSession, Queues, Receipt,
+    SessionStatus, StageOutcome, Staging, Start, StateStore,
 };
 use holdover_core::time::Timestamp;
 use tokio::sync::Barrier;
@@ -23,8 +25,11 @@ use crate::record::{History, Recorded};
 use crate::script::Powers;
 use crate::settings::Settings;
 use crate::site::Site;
-use crate::snapshot::{PAGES_MAX, Snapshot, all_messages, all_pending, endless, load, snapshot};
+use crate::snapshot::{PAGES_MAX, endless};
 use crate::world::World;
+
+/// How long a worker stands still where time does: for the process it is real time.
+const VIRTUAL_STALL: Duration = Duration::from_millis(300);
 
 /// With fewer there is no race.
 const PEERS_MIN: usize = 2;
@@ -163,6 +168,22 @@ impl Bench {
     /// Lets `by` pass on the store's clock.
     pub(crate) async fn advance(&self, by: Duration) {
         self.clock.advance(by).await;
+    }
+
+    /// For how long a worker stands still that shall outlive its lease.
+    pub(crate) fn stall(&self) -> Duration {
+        match &self.clock {
+            ClockControl::Virtual(_) => VIRTUAL_STALL,
+            ClockControl::Real { lease } => *lease,
+        }
+    }
+
+    /// Stands still for so long, by the store's clock and by that of this process: a store may measure by either.
+    pub(crate) async fn stand_still(&self, by: Duration) {
+        self.clock.advance(by).await;
+        if self.moves_time() {
+            tokio::time::sleep(by).await;
+        }
     }
 
     /// Whether time stands still until a case moves it.
@@ -337,34 +358,6 @@ impl Bench {
         want!(self.store.request_interrupt(key, interrupt).await?, InterruptOutcome::Requested);
         Ok(())
     }
-
-    // Reading
-
-    /// Reads a session that exists.
-    pub(crate) async fn load(&self, key: &SessionKey) -> CaseResult<Session> {
-        load(&self.store, key).await
-    }
-
-    /// Whether the session's alarm has rung.
-    pub(crate) async fn is_due(&self, key: &SessionKey) -> CaseResult<bool> {
-        let now = self.now().await?;
-        Ok(self.load(key).await?.alarm.is_some_and(|alarm| alarm <= now))
-    }
-
-    /// The texts of all messages.
-    pub(crate) async fn messages(&self, key: &SessionKey) -> CaseResult<Vec<String>> {
-        Ok(fixture::texts(all_messages(&self.store, key).await?.iter().map(|message| &message.payload)))
-    }
-
-    /// All that can be read of a session, there or not.
-    pub(crate) async fn snapshot(&self, key: &SessionKey) -> CaseResult<Snapshot> {
-        snapshot(&self.store, key).await
-    }
-
-    /// The open pending calls of a session.
-    pub(crate) async fn pending(&self, key: &SessionKey) -> CaseResult<Vec<PendingCall>> {
-        all_pending(&self.store, key).await
-    }
 }
 
 /// Runs a task per handle, all let go at one instant; their answers in the order of the handles.
@@ -384,7 +377,7 @@ where
     let ended = join_all(tasks.collect::<Vec<_>>()).await;
     let joined = ended.into_iter().map(|task| match task {
         Ok(answer) => answer,
-        Err(panicked) => Err(Failure::new(format!("expected an answer\n    found {panicked}"))),
+        Err(panicked) => Err(Failure::panicked(format!("expected an answer\n    found    {panicked}"))),
     });
     joined.collect()
 }

@@ -11,6 +11,7 @@ mod delete;
 mod delta;
 mod error;
 mod event;
+mod fair;
 mod fence;
 mod fork;
 mod fork_repeat;
@@ -46,6 +47,7 @@ const LISTS: &[&[Case]] = &[
     suspend::CASES,
     pending::CASES,
     inbox::CASES,
+    fair::CASES,
     interrupt::CASES,
     lease::CASES,
     fence::CASES,

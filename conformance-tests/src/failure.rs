@@ -4,6 +4,7 @@ use std::fmt;
 use std::panic::Location;
 
 use holdover_core::store::{StoreError, StoreErrorKind};
+use serde::{Deserialize, Serialize};
 
 /// How a case ends.
 pub(crate) type CaseResult<T = ()> = Result<T, Failure>;
@@ -20,7 +21,7 @@ pub(crate) struct Failure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The store does not do what it should.
-    Failed,
+    Failed(FoundBy),
     /// The store answered that it cannot do what it claims.
     NotImplemented,
     /// The case cannot be run here: nothing is known.
@@ -29,20 +30,36 @@ pub(crate) enum Kind {
     Moot,
 }
 
+/// How a case came to know that a store does not do what it should.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundBy {
+    /// It looked, and found something else than it should.
+    #[default]
+    Looking,
+    /// Something panicked: the store, the harness, or the case.
+    Panic,
+    /// Something had no end in its time: the store, the harness, or the case.
+    Hang,
+}
+
 impl Failure {
     /// Says what was expected and what was found.
     #[track_caller]
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), at: Location::caller(), kind: Kind::Failed }
+        Self { text: text.into(), at: Location::caller(), kind: Kind::Failed(FoundBy::Looking) }
     }
 
-    /// Says what was expected, and by which condition it was looked for unless the text says what was found.
+    /// Says what was expected in place of a panic.
     #[track_caller]
-    pub(crate) fn unmet(text: String, condition: &str) -> Self {
-        if text.contains("found") {
-            return Self::new(text);
-        }
-        Self::new(format!("{text}\n    found    that this does not hold: {condition}"))
+    pub(crate) fn panicked(text: impl Into<String>) -> Self {
+        Self { kind: Kind::Failed(FoundBy::Panic), ..Self::new(text) }
+    }
+
+    /// Says what was expected, and did not come in its time.
+    #[track_caller]
+    pub(crate) fn hung(text: impl Into<String>) -> Self {
+        Self { kind: Kind::Failed(FoundBy::Hang), ..Self::new(text) }
     }
 
     /// Says why the case cannot be run here. Counts as not run.
@@ -59,6 +76,14 @@ impl Failure {
 
     pub(crate) fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// How the store was found out.
+    pub(crate) fn found_by(&self) -> FoundBy {
+        match self.kind {
+            Kind::Failed(found_by) => found_by,
+            Kind::NotImplemented | Kind::NotRun | Kind::Moot => FoundBy::Looking,
+        }
     }
 
     /// What was expected and what was found.
@@ -98,16 +123,17 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let text = format!("expected an answer\n    found the error {error}");
         let unsupported = error.kind == StoreErrorKind::Unsupported;
-        let kind = if unsupported { Kind::NotImplemented } else { Kind::Failed };
+        let kind = if unsupported { Kind::NotImplemented } else { Kind::Failed(FoundBy::Looking) };
         Self { kind, ..Self::new(text) }
     }
 }
 
-/// Fails the case unless the condition holds.
+/// Fails the case unless the condition holds: says what was expected, and what was found instead.
 macro_rules! ensure {
-    ($condition:expr, $($text:tt)+) => {
+    ($condition:expr, $expected:literal, found = $found:literal $(, $of:expr)* $(,)?) => {
         if !$condition {
-            return Err($crate::failure::Failure::unmet(format!($($text)+), stringify!($condition)));
+            let (expected, found) = (format!($expected), format!($found $(, $of)*));
+            return Err($crate::failure::Failure::new(format!("{expected}\n    found    {found}")));
         }
     };
 }

@@ -47,6 +47,7 @@ pub use case::{Capability, Case, Kind, Level};
 pub use cases::all;
 pub use child::serve_child;
 pub use clock::{ClockControl, TestClock, VirtualClock};
+pub use failure::FoundBy;
 pub use gap::{Claim, Gap};
 pub use harness::{Instance, StoreHarness, StoreInfo};
 pub use latency::OperationReport;

@@ -1,7 +1,10 @@
-//! Giving an operation up in the middle.
+//! Giving an operation up in the middle, or letting it wait there.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use tokio::sync::Notify;
 
 /// Polls a future at most `polls` times, then gives it up: none if it was pending at each.
 pub(crate) struct PollAtMost<F> {
@@ -24,5 +27,43 @@ impl<F: Future> Future for PollAtMost<F> {
         }
         self.polls -= 1;
         if self.polls == 0 { Poll::Ready(None) } else { Poll::Pending }
+    }
+}
+
+/// A future that goes on only when it is told to, as that of a task whose process stands still in between.
+pub(crate) struct ByHand<F> {
+    future: Pin<Box<F>>,
+    woken: Arc<Woken>,
+}
+
+/// Whether the future has asked to be polled again.
+#[derive(Default)]
+struct Woken(Notify);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.notify_one();
+    }
+}
+
+impl<F: Future> ByHand<F> {
+    pub(crate) fn new(future: F) -> Self {
+        Self { future: Box::pin(future), woken: Arc::default() }
+    }
+
+    /// Polls it once.
+    pub(crate) fn poll(&mut self) -> Poll<F::Output> {
+        let waker = Waker::from(Arc::clone(&self.woken));
+        self.future.as_mut().poll(&mut Context::from_waker(&waker))
+    }
+
+    /// Waits until it asks to be polled again.
+    pub(crate) async fn woken(&mut self) {
+        self.woken.0.notified().await;
+    }
+
+    /// The rest of it, without standing still.
+    pub(crate) async fn rest(self) -> F::Output {
+        self.future.await
     }
 }

@@ -10,17 +10,20 @@ use tokio::task::JoinSet;
 /// How much is carried at a time.
 const CHUNK: usize = 16 << 10;
 
+/// The longest marker.
+const MARKER_BYTES_MAX: usize = 256;
+
 /// Loopback addresses that lead to a backend, as long as this lives. What goes through is carried as it is,
 /// until a case cuts it; then both ends see the connection end.
 #[derive(Default)]
 pub struct Proxy {
-    plan: Waiting,
+    plan: Current,
     connections: Connections,
     doors: Mutex<JoinSet<()>>,
 }
 
-/// The plan that no connection has taken yet.
-type Waiting = Arc<Mutex<Option<Arc<Plan>>>>;
+/// The plan that is followed now, if there is one.
+type Current = Arc<Mutex<Option<Arc<Plan>>>>;
 type Connections = Arc<Mutex<JoinSet<()>>>;
 
 impl Proxy {
@@ -51,11 +54,12 @@ impl Proxy {
     }
 
     /// Waits for the next connection on which something is asked, to count what goes through it from then on,
-    /// and to cut it at `cut`.
-    pub(crate) fn plan(&self, cut: Cut) -> Planned {
-        let plan = Arc::new(Plan { cut, seen: Mutex::default() });
+    /// and to cut it at `cut`. By `marker` a request is known again that nobody else makes: it is looked for in all
+    /// that is asked, as long as the plan lives.
+    pub(crate) fn plan(&self, cut: Cut, marker: &str) -> Planned {
+        let plan = Arc::new(Plan { cut, marker: marker.into(), seen: Mutex::default() });
         *lock(&self.plan) = Some(Arc::clone(&plan));
-        Planned { plan, waiting: Arc::clone(&self.plan) }
+        Planned { plan, current: Arc::clone(&self.plan) }
     }
 
     /// Cuts every connection there is. Answers how many there were.
@@ -83,7 +87,7 @@ pub(crate) enum Cut {
 /// What was planned for a connection; forgotten when it is dropped.
 pub(crate) struct Planned {
     plan: Arc<Plan>,
-    waiting: Waiting,
+    current: Current,
 }
 
 /// What has gone through.
@@ -91,9 +95,24 @@ pub(crate) struct Planned {
 pub(crate) struct Seen {
     pub(crate) request_bytes: usize,
     pub(crate) answer_bytes: usize,
+    /// What the client sent on it, whether or not it passed.
+    pub(crate) sent_bytes: usize,
     /// Whether the connection was cut.
     pub(crate) cut: bool,
+    /// Whether the marker was in what the client sent on it.
+    pub(crate) marked: bool,
+    /// Whether the marker came on another connection after the cut.
+    pub(crate) again: bool,
+    taken: bool,
     over: bool,
+}
+
+impl Seen {
+    /// Whether the request crossed on the connection that was cut, as `whole` did that nothing cut: its marker
+    /// came, or, on a wire that cannot be read, as many bytes.
+    pub(crate) fn carried(&self, whole: &Self) -> bool {
+        if whole.marked { self.marked } else { self.sent_bytes >= whole.request_bytes }
+    }
 }
 
 impl Planned {
@@ -105,12 +124,13 @@ impl Planned {
 impl Drop for Planned {
     fn drop(&mut self) {
         lock(&self.plan.seen).over = true;
-        *lock(&self.waiting) = None;
+        *lock(&self.current) = None;
     }
 }
 
 struct Plan {
     cut: Cut,
+    marker: Vec<u8>,
     seen: Mutex<Seen>,
 }
 
@@ -122,6 +142,23 @@ enum Way {
 }
 
 impl Plan {
+    /// Whether nobody else has taken it.
+    fn take(&self) -> bool {
+        !std::mem::replace(&mut lock(&self.seen).taken, true)
+    }
+
+    /// Looks for the marker in what a client sends, of which `sent` is new. `own`: on the connection of this plan.
+    fn look(&self, sent: &Sent, own: bool) {
+        let marked = sent.shows(&self.marker);
+        let mut seen = lock(&self.seen);
+        if own {
+            seen.sent_bytes += sent.new;
+            seen.marked |= marked;
+        } else {
+            seen.again |= seen.cut && marked;
+        }
+    }
+
     /// How many of the next `bytes` pass. Fewer: then the connection is cut.
     fn pass(&self, way: Way, bytes: usize) -> usize {
         let mut seen = lock(&self.seen);
@@ -131,7 +168,7 @@ impl Plan {
             (Way::ToBackend | Way::ToClient, _) => (0, usize::MAX),
         };
         let pass = bytes.min(most.saturating_sub(so_far));
-        seen.cut = pass < bytes;
+        seen.cut |= pass < bytes;
         match way {
             Way::ToBackend => seen.request_bytes += pass,
             Way::ToClient => seen.answer_bytes += pass,
@@ -141,11 +178,11 @@ impl Plan {
 }
 
 /// Carries bytes both ways until one end closes or a plan cuts.
-async fn carry(client: TcpStream, backend: TcpStream, waiting: Waiting) {
+async fn carry(client: TcpStream, backend: TcpStream, current: Current) {
     // Without it the last bytes before a cut could wait for more.
     let _ = (client.set_nodelay(true), backend.set_nodelay(true));
     let ((from_client, to_client), (from_backend, to_backend)) = (client.into_split(), backend.into_split());
-    let connection = Connection { plan: Mutex::default(), waiting };
+    let connection = Connection { plan: Mutex::default(), current };
     tokio::select! {
         () = connection.pump(Way::ToBackend, from_client, to_backend) => {}
         () = connection.pump(Way::ToClient, from_backend, to_client) => {}
@@ -154,14 +191,46 @@ async fn carry(client: TcpStream, backend: TcpStream, waiting: Waiting) {
 
 struct Connection {
     plan: Mutex<Option<Arc<Plan>>>,
-    waiting: Waiting,
+    current: Current,
+}
+
+/// The newest of what a client has sent: what came before may begin a marker.
+#[derive(Default)]
+struct Sent {
+    bytes: Vec<u8>,
+    /// How many of them are new.
+    new: usize,
+}
+
+impl Sent {
+    fn add(&mut self, bytes: &[u8]) {
+        let old = self.bytes.len().saturating_sub(MARKER_BYTES_MAX);
+        self.bytes.drain(..old);
+        self.bytes.extend(bytes);
+        self.new = bytes.len();
+    }
+
+    /// Whether the marker ends in what is new.
+    fn shows(&self, marker: &[u8]) -> bool {
+        let from = (self.bytes.len() - self.new).saturating_sub(marker.len().saturating_sub(1));
+        let new = self.bytes.get(from..).unwrap_or_default();
+        !marker.is_empty() && new.windows(marker.len()).any(|window| window == marker)
+    }
 }
 
 impl Connection {
     async fn pump(&self, way: Way, mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
-        let mut buffer = vec![0; CHUNK];
+        let (mut buffer, mut sent) = (vec![0; CHUNK], Sent::default());
         while let Ok(read @ 1..) = from.read(&mut buffer).await {
-            let pass = self.plan(way).map_or(read, |plan| plan.pass(way, read));
+            let plan = self.plan(way);
+            match way {
+                Way::ToBackend => {
+                    sent.add(buffer.get(..read).unwrap_or_default());
+                    self.look(plan.as_ref(), &sent);
+                }
+                Way::ToClient => {}
+            }
+            let pass = plan.map_or(read, |plan| plan.pass(way, read));
             let Some(bytes) = buffer.get(..pass) else { return };
             if to.write_all(bytes).await.is_err() || pass < read {
                 return;
@@ -169,14 +238,22 @@ impl Connection {
         }
     }
 
-    /// The plan of this connection. A request takes the one that waits.
+    /// Looks for the marker of the plan that is followed now.
+    fn look(&self, own: Option<&Arc<Plan>>, sent: &Sent) {
+        let current = lock(&self.current).clone();
+        if let Some(current) = current {
+            current.look(sent, own.is_some_and(|own| Arc::ptr_eq(own, &current)));
+        }
+    }
+
+    /// The plan of this connection. A request takes the one that nobody has.
     fn plan(&self, way: Way) -> Option<Arc<Plan>> {
         let mut plan = lock(&self.plan);
         plan.take_if(|plan| lock(&plan.seen).over);
         match way {
             Way::ToBackend => {
-                if let Some(waiting) = lock(&self.waiting).take() {
-                    *plan = Some(waiting);
+                if let Some(current) = lock(&self.current).as_ref().filter(|current| current.take()) {
+                    *plan = Some(Arc::clone(current));
                 }
             }
             Way::ToClient => {}
@@ -226,7 +303,7 @@ mod tests {
     /// Asks once on a new connection: what came back before its end, and what the plan saw.
     async fn ask(proxy: &Proxy, address: SocketAddr, cut: Cut) -> (Vec<u8>, Seen) {
         let mut client = TcpStream::connect(address).await.unwrap();
-        let planned = proxy.plan(cut);
+        let planned = proxy.plan(cut, "345");
         client.write_all(b"12345").await.unwrap();
         let mut answer = Vec::new();
         let mut byte = [0];
@@ -240,7 +317,10 @@ mod tests {
     async fn a_plan_cuts_where_it_says_and_says_so() {
         let proxy = Proxy::default();
         let address = proxy.to(echo().await).await;
-        let seen = |request_bytes, answer_bytes, cut| Seen { request_bytes, answer_bytes, cut, over: false };
+        let seen = |request_bytes, answer_bytes, cut| {
+            let asked = Seen { sent_bytes: 5, marked: true, taken: true, ..Seen::default() };
+            Seen { request_bytes, answer_bytes, cut, ..asked }
+        };
         let whole = b"23456".to_vec();
         assert_eq!(ask(&proxy, address, Cut::Nowhere).await, (whole.clone(), seen(5, 5, false)));
         assert_eq!(ask(&proxy, address, Cut::Request(0)).await, (vec![], seen(0, 0, true)));
@@ -250,11 +330,48 @@ mod tests {
         assert_eq!(ask(&proxy, address, Cut::Answer(4)).await, (whole[..4].to_vec(), seen(5, 4, true)));
     }
 
+    #[test]
+    fn what_was_cut_stays_cut_whatever_comes_after_it() {
+        let plan = Plan { cut: Cut::Request(2), marker: Vec::new(), seen: Mutex::default() };
+        assert_eq!(plan.pass(Way::ToBackend, 5), 2);
+        // The other way was under way already.
+        assert_eq!(plan.pass(Way::ToClient, 5), 5);
+        assert!(lock(&plan.seen).cut);
+    }
+
+    #[test]
+    fn a_marker_is_seen_once_however_it_is_cut_up() {
+        let mut sent = Sent::default();
+        let shows = [&b"xx3"[..], b"4", b"5", b"45", b"345"].map(|bytes| {
+            sent.add(bytes);
+            sent.shows(b"345")
+        });
+        assert_eq!(shows, [false, false, true, false, true]);
+    }
+
+    #[tokio::test]
+    async fn a_request_that_comes_again_after_the_cut_is_seen() {
+        let proxy = Proxy::default();
+        let address = proxy.to(echo().await).await;
+        let mut first = TcpStream::connect(address).await.unwrap();
+        let mut second = TcpStream::connect(address).await.unwrap();
+        let planned = proxy.plan(Cut::Request(2), "345");
+        first.write_all(b"12345").await.unwrap();
+        assert_eq!(first.read(&mut [0]).await.unwrap_or_default(), 0, "it was cut");
+        assert!(planned.seen().marked && !planned.seen().again);
+        for asked in [b"other", b"12345"] {
+            assert!(!planned.seen().again);
+            second.write_all(asked).await.unwrap();
+            second.read_exact(&mut [0; 5]).await.unwrap();
+        }
+        assert!(planned.seen().again);
+    }
+
     #[tokio::test]
     async fn a_plan_that_was_dropped_cuts_nothing_and_every_connection_can_be_cut() {
         let proxy = Proxy::default();
         let address = proxy.to(echo().await).await;
-        drop(proxy.plan(Cut::Request(0)));
+        drop(proxy.plan(Cut::Request(0), "345"));
         assert_eq!(ask(&proxy, address, Cut::Nowhere).await.0, b"23456");
         let mut client = TcpStream::connect(address).await.unwrap();
         let mut answer = [0; 5];

@@ -86,7 +86,7 @@ pub(crate) async fn read(
     let (events, stream, next, more) = want!(page, EventPage::Events { events, stream, next, more } =>
         (events, stream, next, more));
     let rows = events.len() + stream.as_ref().map_or(0, |page| page.deltas.len());
-    ensure!(rows <= limit as usize, "expected at most {limit} rows\n    found    {rows}");
+    ensure!(rows <= limit as usize, "expected at most {limit} rows", found = "{rows}");
     let shown = stream.map(|page| (page.stream, texts(page.deltas.iter().map(|delta| &delta.payload))));
     Ok(Read { events: events.iter().map(|event| event.seq.0).collect(), stream: shown, next, more })
 }
@@ -114,7 +114,7 @@ impl Reader {
         let (events, stream, next, more) = want!(page, EventPage::Events { events, stream, next, more } =>
             (events, stream, next, more));
         let rows = events.len() + stream.as_ref().map_or(0, |page| page.deltas.len());
-        ensure!(rows <= limit as usize, "expected at most {limit} rows\n    found    {rows}");
+        ensure!(rows <= limit as usize, "expected at most {limit} rows", found = "{rows}");
         for event in &events {
             ensure_eq!(event.seq.0, self.events + 1, "the next event");
             self.events += 1;

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::verdict::{LevelReport, Verdict};
 use crate::case::{Capability, Case, Kind, Level};
+use crate::failure::FoundBy;
 use crate::gap::Gap;
 use crate::harness::StoreInfo;
 use crate::latency::{Latencies, OperationReport};
@@ -100,6 +101,9 @@ pub struct CaseReport {
 pub struct CaseFailure {
     /// What was expected and what was found.
     pub found: String,
+    /// How the case came to know.
+    #[serde(default)]
+    pub found_by: FoundBy,
     /// The line of the suite that looked.
     pub at: String,
     /// What goes wrong with such a store.

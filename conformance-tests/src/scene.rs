@@ -56,6 +56,11 @@ impl Scene {
         Self { tenant: fresh_id("scene"), lease, life: 7 }
     }
 
+    /// The same, of a tenant of this name: every request in it carries the name.
+    pub(crate) fn named(name: &str, lease: Duration) -> Self {
+        Self { tenant: id(name), ..Self::new(lease) }
+    }
+
     /// The same scene in the next life of its session.
     pub(crate) fn next_life(&self) -> Self {
         Self { life: self.life + 1, ..self.clone() }

@@ -32,6 +32,12 @@ pub(crate) fn endless() -> Failure {
     Failure::new(format!("expected a walk to end\n    found no end after {PAGES_MAX} pages"))
 }
 
+/// Fails a walk that has gone over more pages than any case has.
+#[track_caller]
+pub(crate) fn ends(pages: usize) -> CaseResult {
+    if pages > PAGES_MAX { Err(endless()) } else { Ok(()) }
+}
+
 /// Reads a session that exists.
 pub(crate) async fn load(store: &Handle, key: &SessionKey) -> CaseResult<Session> {
     let session = store.load_session(key).await?;
@@ -73,7 +79,8 @@ pub(crate) async fn walk_messages(
         let page = store.read_messages(key, &rest).await?;
         ensure!(
             page.rest.is_empty() || !page.messages.is_empty(),
-            "expected a message on a page that goes on\n    found {page:?}"
+            "expected a message on a page that goes on",
+            found = "{page:?}"
         );
         all.extend(page.messages);
         rest = page.rest;
@@ -154,8 +161,8 @@ pub(crate) async fn walk_items(
     for _ in 0..PAGES_MAX {
         let page = store.read_inbox(key, after, limit).await?;
         let rows = page.items.len();
-        ensure!(rows <= limit as usize, "expected at most {limit} items\n    found {rows}");
-        ensure!(page.next.is_none() || rows > 0, "expected an item on a page that goes on\n    found none");
+        ensure!(rows <= limit as usize, "expected at most {limit} items", found = "{rows}");
+        ensure!(page.next.is_none() || rows > 0, "expected an item on a page that goes on", found = "none");
         all.extend(page.items);
         match page.next {
             Some(next) => after = next,
@@ -193,7 +200,7 @@ pub(crate) async fn walk_sessions(
     let mut all = Vec::new();
     for _ in 0..PAGES_MAX {
         let page = store.list_sessions(&query).await?;
-        ensure!(page.items.len() <= most, "expected at most {most} rows\n    found {}", page.items.len());
+        ensure!(page.items.len() <= most, "expected at most {most} rows", found = "{}", page.items.len());
         all.extend(page.items);
         match page.next {
             Some(next) => query.page.after = Some(next),

@@ -24,7 +24,7 @@ pub(crate) async fn try_swept(
             Err(error) => return Ok(Err(error)),
         };
         let most = u64::from(rule.limit.get());
-        ensure!(step.sessions <= most, "expected at most {most} sessions\n    found {step:?}");
+        ensure!(step.sessions <= most, "expected at most {most} sessions", found = "{step:?}");
         all.sessions += step.sessions;
         all.checkpoints += step.checkpoints;
         rule.after = step.next;

@@ -7,23 +7,32 @@ use crate::folder::Folder;
 use crate::install::Program;
 use crate::port;
 use crate::redis::Redis;
+use crate::tls::Certificate;
 
 const CLIENT: Program = Program { name: "redis-cli", package: "redis-tools", folders: &[] };
 
 /// How many masters share the slots. The fewest that a cluster can have.
 const MASTERS: usize = 3;
 
-/// A Redis Cluster of three masters without replicas.
+/// A Redis Cluster of three masters, with a replica each or without.
 #[derive(Debug)]
 pub struct RedisCluster {
     nodes: Vec<Redis>,
+    /// In the order of their masters.
+    replicas: Vec<Redis>,
 }
 
 impl RedisCluster {
-    pub(crate) fn launch(folder: &Folder) -> Result<Self, LaunchError> {
-        let nodes = (0..MASTERS).map(|_| node(folder)).collect::<Result<Vec<_>, _>>()?;
-        let mut cluster = Self { nodes };
+    pub(crate) fn launch(
+        folder: &Folder,
+        replicas: usize,
+        certificate: Option<&Certificate>,
+    ) -> Result<Self, LaunchError> {
+        let launch = |count| (0..count).map(|_| node(folder, certificate)).collect::<Result<Vec<_>, _>>();
+        let (nodes, replicas) = (launch(MASTERS)?, launch(MASTERS * replicas)?);
+        let mut cluster = Self { nodes, replicas };
         cluster.join()?;
+        cluster.order()?;
         Ok(cluster)
     }
 
@@ -31,12 +40,17 @@ impl RedisCluster {
     fn join(&mut self) -> Result<(), LaunchError> {
         let program = CLIENT.find()?;
         let mut command = Command::new(&program);
-        command.args(["--cluster", "create"]);
-        for node in &self.nodes {
-            command.arg(format!("127.0.0.1:{}", node.port()));
+        if let Some(authority) = self.nodes.first().and_then(Redis::authority) {
+            command.arg("--tls").arg("--cacert").arg(authority);
         }
+        command.args(["--cluster", "create"]);
+        // The first of them become masters.
+        for node in self.nodes.iter().chain(&self.replicas) {
+            command.arg(format!("127.0.0.1:{}", node.tls_port().unwrap_or(node.port())));
+        }
+        let of_each = (self.replicas.len() / MASTERS).to_string();
         let made = command
-            .args(["--cluster-replicas", "0", "--cluster-yes"])
+            .args(["--cluster-replicas", &of_each, "--cluster-yes"])
             .stdin(Stdio::null())
             .output()
             .map_err(LaunchError::at(&program))?;
@@ -48,9 +62,22 @@ impl RedisCluster {
         self.wait_until_whole()
     }
 
-    /// Waits until every node says that all slots are served, for example after one was started again.
+    /// Finds out whose each replica is, once it has copied what is there.
+    fn order(&mut self) -> Result<(), LaunchError> {
+        self.replicas.iter_mut().try_for_each(Redis::wait_until_in_step)?;
+        let masters: Vec<u16> = self.nodes.iter().map(Redis::port).collect();
+        self.replicas.sort_by_key(|replica| {
+            let master = replica.master();
+            masters.iter().position(|port| Some(*port) == master)
+        });
+        Ok(())
+    }
+
+    /// Waits until every node that is alive says that all slots are served, for example after one was started again.
     pub fn wait_until_whole(&mut self) -> Result<(), LaunchError> {
-        self.nodes.iter_mut().try_for_each(|node| node.wait_for("CLUSTER INFO", "cluster_state:ok"))
+        let all = self.nodes.iter_mut().chain(&mut self.replicas);
+        all.filter(|node| node.is_started())
+            .try_for_each(|node| node.wait_for("CLUSTER INFO", "cluster_state:ok"))
     }
 
     /// Its masters, each to be killed, stopped or started again.
@@ -58,20 +85,39 @@ impl RedisCluster {
         &mut self.nodes
     }
 
+    /// The replica of each of its [`nodes`](Self::nodes) as they were at first, in their order; or none.
+    pub fn replicas(&mut self) -> &mut [Redis] {
+        &mut self.replicas
+    }
+
     /// How to connect to it: the address of one node; the others are learnt from it.
     pub fn url(&self) -> String {
         let port = self.nodes.first().map_or(0, Redis::port);
         format!("redis+cluster://127.0.0.1:{port}")
     }
+
+    /// The same by TLS, if it listens for that.
+    pub fn tls_url(&self) -> Option<String> {
+        let port = self.nodes.first().and_then(Redis::tls_port)?;
+        Some(format!("rediss+cluster://127.0.0.1:{port}"))
+    }
 }
 
-fn node(folder: &Folder) -> Result<Redis, LaunchError> {
+fn node(folder: &Folder, certificate: Option<&Certificate>) -> Result<Redis, LaunchError> {
     let bus = port::free()?.to_string();
     let settings = [
         ("cluster-enabled", "yes"),
         ("cluster-port", bus.as_str()),
         ("cluster-config-file", "nodes.conf"),
         ("cluster-node-timeout", "2000"),
+        ("repl-diskless-sync-delay", "0"),
     ];
-    Redis::launch(folder, &settings)
+    match certificate {
+        // Its nodes speak TLS among themselves, too, and so tell the ports for it.
+        Some(certificate) => {
+            let settings = [&settings[..], &[("tls-cluster", "yes"), ("tls-replication", "yes")]].concat();
+            Redis::launch_with_tls(folder, &settings, certificate)
+        }
+        None => Redis::launch(folder, &settings),
+    }
 }

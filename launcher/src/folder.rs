@@ -25,6 +25,7 @@ for round in 1 2 3 4 5 6 7 8 9 10; do
     done
     rm -rf "$1" 2> /dev/null
     test "$left" = no && ! test -e "$1" && exit 0
+    sleep 0.1
 done
 "#;
 

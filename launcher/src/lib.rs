@@ -26,6 +26,7 @@ mod port;
 mod postgres;
 mod process;
 mod redis;
+mod tls;
 
 use std::path::Path;
 
@@ -37,6 +38,7 @@ pub use process::Process;
 pub use redis::Redis;
 
 use folder::Folder;
+use tls::Certificate;
 
 /// One folder with the servers that work in it.
 #[derive(Debug)]
@@ -71,8 +73,31 @@ impl Launcher {
         Redis::launch(&self.folder, settings)
     }
 
+    /// A new Redis that also listens for TLS, with a certificate that nobody trusts who does not know its
+    /// [`authority`](Redis::authority).
+    pub fn redis_with_tls(&self) -> Result<Redis, LaunchError> {
+        Redis::launch_with_tls(&self.folder, &[], &Certificate::new(&self.folder)?)
+    }
+
+    /// A new replica of `of`, which has copied all that is there. Nothing promotes it by itself.
+    pub fn redis_replica(&self, of: &Redis) -> Result<Redis, LaunchError> {
+        Redis::launch_replica(&self.folder, of)
+    }
+
     /// A new Redis Cluster of three masters, each as [`redis`](Self::redis) has it.
     pub fn redis_cluster(&self) -> Result<RedisCluster, LaunchError> {
-        RedisCluster::launch(&self.folder)
+        RedisCluster::launch(&self.folder, 0, None)
+    }
+
+    /// A new Redis Cluster of three masters that also listen for TLS, as [`redis_with_tls`](Self::redis_with_tls)
+    /// has it.
+    pub fn redis_cluster_with_tls(&self) -> Result<RedisCluster, LaunchError> {
+        RedisCluster::launch(&self.folder, 0, Some(&Certificate::new(&self.folder)?))
+    }
+
+    /// A new Redis Cluster of three masters with a replica each, which takes over about two seconds after its
+    /// master died.
+    pub fn redis_cluster_with_replicas(&self) -> Result<RedisCluster, LaunchError> {
+        RedisCluster::launch(&self.folder, 1, None)
     }
 }

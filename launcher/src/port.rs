@@ -1,11 +1,62 @@
 //! Free ports.
 
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, TcpListener};
+use std::sync::{Mutex, PoisonError};
 
 use crate::error::LaunchError;
 
-/// A loopback port that nobody listens on at this moment.
+/// The lowest that is given.
+const FIRST: u16 = 10_240;
+
+/// The fewest to choose from.
+const CHOICE_MIN: u16 = 1024;
+
+/// Which ports the system gives to connections by itself.
+const EPHEMERAL: &str = "/proc/sys/net/ipv4/ip_local_port_range";
+
+/// How many are tried before the system is asked for one of its own.
+const TRIES_MAX: usize = 256;
+
+/// Given to a server of this process, which may be dead for a while.
+static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+
+/// A loopback port that nobody listens on at this moment and that no connection gets by itself: while its server is
+/// dead, a client that tries to come back to it would else be given it, and be connected to itself.
 pub(crate) fn free() -> Result<u16, LaunchError> {
+    let choice = ephemeral_first().saturating_sub(FIRST);
+    if choice >= CHOICE_MIN {
+        for _ in 0..TRIES_MAX {
+            let random = RandomState::new().hash_one(()) % u64::from(choice);
+            let port = FIRST + u16::try_from(random).unwrap_or(0);
+            let is_free = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+            if is_free && GIVEN.lock().unwrap_or_else(PoisonError::into_inner).insert(port) {
+                return Ok(port);
+            }
+        }
+    }
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(LaunchError::at("127.0.0.1:0"))?;
     Ok(listener.local_addr().map_err(LaunchError::at("127.0.0.1:0"))?.port())
+}
+
+/// The first port that the system gives to connections; zero if it does not say.
+fn ephemeral_first() -> u16 {
+    let range = std::fs::read_to_string(EPHEMERAL).unwrap_or_default();
+    range.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use super::*;
+
+    #[test]
+    fn no_connection_is_given_the_port_of_a_server() {
+        let ports: BTreeSet<u16> = (0..64).map(|_| free().unwrap()).collect();
+        assert_eq!(ports.len(), 64, "each once, though no server holds it yet");
+        let first = ephemeral_first();
+        assert!(first > FIRST + CHOICE_MIN && ports.iter().all(|port| *port < first), "{first}: {ports:?}");
+    }
 }

@@ -87,6 +87,11 @@ impl Process {
         LaunchError::NotUp { server: self.server.into(), detail, log }
     }
 
+    /// Whether it was started, and not killed since.
+    pub(crate) fn is_started(&self) -> bool {
+        self.child.is_some()
+    }
+
     /// Kills every process of the server at once, as a machine that dies (SIGKILL), and waits until they are
     /// gone.
     pub fn kill(&mut self) {

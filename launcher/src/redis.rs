@@ -11,6 +11,7 @@ use crate::folder::Folder;
 use crate::install::Program;
 use crate::port;
 use crate::process::Process;
+use crate::tls::{Certificate, Tls};
 
 const SERVER: Program = Program { name: "redis-server", package: "redis-server", folders: &[] };
 
@@ -34,17 +35,56 @@ pub struct Redis {
     program: PathBuf,
     port: u16,
     settings: Vec<(String, String)>,
+    /// The port of the server whose replica it is.
+    replica_of: Option<u16>,
+    tls: Option<Tls>,
 }
 
 impl Redis {
     pub(crate) fn launch(folder: &Folder, settings: &[(&str, &str)]) -> Result<Self, LaunchError> {
+        let mut server = Self::new(folder, settings)?;
+        server.start()?;
+        Ok(server)
+    }
+
+    /// The same, listening on a port for TLS too.
+    pub(crate) fn launch_with_tls(
+        folder: &Folder,
+        settings: &[(&str, &str)],
+        certificate: &Certificate,
+    ) -> Result<Self, LaunchError> {
+        let mut server = Self::new(folder, settings)?;
+        server.tls = Some(Tls { port: port::free()?, certificate: certificate.clone() });
+        server.start()?;
+        Ok(server)
+    }
+
+    /// A replica that has all that `of` has.
+    pub(crate) fn launch_replica(folder: &Folder, of: &Self) -> Result<Self, LaunchError> {
+        let mut server = Self::new(folder, &[])?;
+        server.replica_of = Some(of.port);
+        server.start()?;
+        server.wait_until_in_step()?;
+        Ok(server)
+    }
+
+    fn new(folder: &Folder, settings: &[(&str, &str)]) -> Result<Self, LaunchError> {
         let program = SERVER.find()?;
         let folder = folder.server("redis")?;
         let owned = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let process = Process::new("redis", folder);
-        let mut server = Self { process, program, port: port::free()?, settings: owned.collect() };
-        server.start()?;
-        Ok(server)
+        Ok(Self {
+            process: Process::new("redis", folder),
+            program,
+            port: port::free()?,
+            settings: owned.collect(),
+            replica_of: None,
+            tls: None,
+        })
+    }
+
+    /// Sets what it has from its next start on.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.settings.push((name.to_owned(), value.to_owned()));
     }
 
     /// Starts it on its data and its port, after it was killed, and waits until it has read its data.
@@ -55,6 +95,12 @@ impl Redis {
         let asked = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         for (name, value) in own.chain(asked) {
             command.arg(format!("--{name}")).arg(value);
+        }
+        for (name, value) in self.tls.iter().flat_map(Tls::settings) {
+            command.arg(format!("--{name}")).arg(value);
+        }
+        if let Some(master) = self.replica_of {
+            command.args(["--replicaof", "127.0.0.1", &master.to_string()]);
         }
         let port = self.port;
         self.process.start(command, move || ask(port, "PING").is_some_and(|line| line == "+PONG"))
@@ -73,6 +119,35 @@ impl Redis {
     /// How to connect to it.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// How to connect to it by TLS, if it listens for that.
+    pub fn tls_url(&self) -> Option<String> {
+        self.tls_port().map(|port| format!("rediss://127.0.0.1:{port}"))
+    }
+
+    pub(crate) fn tls_port(&self) -> Option<u16> {
+        self.tls.as_ref().map(|tls| tls.port)
+    }
+
+    /// The file with the authority (PEM) that signed its certificate, if it has one.
+    pub fn authority(&self) -> Option<PathBuf> {
+        self.tls.as_ref().map(|tls| tls.certificate.authority())
+    }
+
+    pub(crate) fn is_started(&self) -> bool {
+        self.process.is_started()
+    }
+
+    /// Waits until it has copied what its master has.
+    pub(crate) fn wait_until_in_step(&mut self) -> Result<(), LaunchError> {
+        self.wait_for("INFO replication", "master_link_status:up")
+    }
+
+    /// The port of its master, if it is a replica.
+    pub(crate) fn master(&self) -> Option<u16> {
+        let lines = ask_lines(self.port, "INFO replication");
+        lines.iter().find_map(|line| line.strip_prefix("master_port:")?.parse().ok())
     }
 
     /// Waits until the server's answer to `command` holds a line that is `wanted`.

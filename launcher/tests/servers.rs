@@ -159,3 +159,17 @@ fn the_program_ends_as_its_command_does() {
     assert!(String::from_utf8_lossy(&unknown.stderr).starts_with("error: mysql: there is no such server"));
     assert_eq!(run(&["redis"]).status.code(), Some(2));
 }
+
+#[test]
+fn a_replica_takes_over_from_a_master_that_died() {
+    let launcher = Launcher::new().unwrap();
+    let mut cluster = launcher.redis_cluster_with_replicas().unwrap();
+    let ports: Vec<String> = cluster.replicas().iter().map(|replica| replica.port().to_string()).collect();
+    for (node, port) in cluster.nodes().iter().zip(&ports) {
+        let (_, role) = output("redis-cli", &["-p", port, "ROLE"]);
+        assert!(role.starts_with("slave") && role.contains(&node.port().to_string()), "{role}");
+    }
+    cluster.nodes()[1].process().kill();
+    assert!(wait_until(|| output("redis-cli", &["-p", &ports[1], "ROLE"]).1.starts_with("master")));
+    cluster.wait_until_whole().unwrap();
+}

@@ -1,7 +1,7 @@
 //! One call of one function of the database: a method of the store, in one round trip.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use holdover_core::ids::{Fence, SessionKey};
 use holdover_core::payload::Payload;
@@ -11,6 +11,9 @@ use sqlx::postgres::{PgArguments, PgPool, PgRow};
 use sqlx::{Arguments as _, AssertSqlSafe, Connection, Encode, Postgres, Type};
 
 use crate::error::Fault;
+use crate::migration;
+use crate::options::{Opening, PostgresOptions};
+use crate::server::Server;
 use crate::sql::Statements;
 
 /// How often a call is made again that the server undid because of others.
@@ -18,6 +21,12 @@ const UNDONE_MAX: u32 = 20;
 
 /// How much longer than a statement may take the server has to say so.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// How many times longer a call may take that copies or removes whole sessions.
+const LONG: u32 = 20;
+
+/// After so long a step of a walk begins nothing more, if a statement may take that long.
+const STEP_MAX: Duration = Duration::from_secs(5);
 
 /// A method of the store, as the function of its name in the database.
 pub(crate) trait Call: Send + Sync + 'static {
@@ -30,6 +39,8 @@ pub(crate) trait Call: Send + Sync + 'static {
     const COLUMNS: &'static str;
     /// Whether it changes anything.
     const WRITES: bool;
+    /// Whether it copies or removes whole sessions, however large they are.
+    const IS_LONG: bool = false;
 
     fn key(&self) -> Option<&SessionKey>;
 
@@ -38,6 +49,11 @@ pub(crate) trait Call: Send + Sync + 'static {
 
     /// Reads the answer.
     fn answer(&self, rows: &[PgRow]) -> Result<Self::Outcome, Fault>;
+
+    /// What is left of the outcome so long after the call was sent: a lease may be over by then.
+    fn after(outcome: Self::Outcome, _waited: Duration) -> Self::Outcome {
+        outcome
+    }
 }
 
 /// Makes calls. Each runs to its end in a task of its own, whatever becomes of the future that waits for it, so
@@ -48,16 +64,15 @@ pub(crate) struct Caller {
     pub(crate) statements: Arc<Statements>,
     /// Where changes are told; nowhere if none.
     pub(crate) channel: Option<Arc<str>>,
-    /// How a transaction begins, where each call needs one.
-    pub(crate) begin: Option<Arc<str>>,
-    pub(crate) statement_timeout: Duration,
+    pub(crate) options: Arc<PostgresOptions>,
+    pub(crate) server: Arc<Server>,
 }
 
 impl Caller {
     pub(crate) async fn call<C: Call>(&self, call: C) -> Result<C::Outcome, StoreError> {
         let (caller, key) = (self.clone(), call.key().cloned());
         let made = tokio::spawn(async move { caller.make(&call).await });
-        made.await.unwrap_or_else(|_| {
+        let made = made.await.unwrap_or_else(|_| {
             let detail = "the runtime ended before the answer came";
             let error = StoreError::new(StoreErrorKind::Unavailable, C::OPERATION, detail);
             let error = error.retry(if C::WRITES { Retry::OutcomeUnknown } else { Retry::Later });
@@ -65,34 +80,49 @@ impl Caller {
                 Some(key) => error.on(key),
                 None => error,
             })
-        })
+        });
+        made.map(|(outcome, sent)| C::after(outcome, sent.elapsed()))
     }
 
-    async fn make<C: Call>(&self, call: &C) -> Result<C::Outcome, StoreError> {
+    /// Answers the outcome, and when the call was sent that has it.
+    async fn make<C: Call>(&self, call: &C) -> Result<(C::Outcome, Instant), StoreError> {
         let mut undone = 0;
-        // A read finds out about each connection that was lost while it was idle.
+        // Each connection may have been lost while it was idle, or have become useless.
         let mut lost = self.pool.options().get_max_connections();
+        let mut functions_made = false;
         loop {
             let mut conn = match self.pool.acquire().await {
                 Ok(conn) => conn,
-                Err(error) => return Err(Fault::from(error).of(C::OPERATION, call.key(), false)),
+                Err(error) => return Err(self.unconnected(error).of(C::OPERATION, call.key(), false)),
             };
-            let fault = match tokio::time::timeout(self.time_max(), self.send(call, &mut conn)).await {
+            let sent = Instant::now();
+            let fault = match tokio::time::timeout(self.time_max::<C>(), self.send(call, &mut conn)).await {
                 Ok(Ok(rows)) => {
                     drop(conn);
-                    return call.answer(&rows).map_err(|fault| fault.of(C::OPERATION, call.key(), false));
+                    let outcome = call.answer(&rows).map(|outcome| (outcome, sent));
+                    return outcome.map_err(|fault| fault.of(C::OPERATION, call.key(), false));
                 }
                 Ok(Err(fault)) => fault,
                 Err(_) => Fault::Silent,
             };
             let silent = matches!(fault, Fault::Silent);
-            if fault.taints_connection() {
+            // A beginning has several statements, of which the first may have been done.
+            if fault.taints_connection() || self.begin::<C>().is_some() {
                 // Closes it: whatever still comes on it is nobody's.
                 drop(conn.detach());
+            } else {
+                drop(conn);
             }
-            if (fault.was_undone() || fault.is_outdated()) && undone < UNDONE_MAX {
+            if fault.misses_functions() && !functions_made && self.options.opening != Opening::Looks {
+                functions_made = true;
+                self.make_functions().await.map_err(|error| during(error, call))?;
+                continue;
+            }
+            if fault.was_undone() && undone < UNDONE_MAX {
                 undone += 1;
-            } else if !C::WRITES && !silent && fault.taints_connection() && lost > 0 {
+            } else if lost > 0
+                && (fault.is_outdated() || (!C::WRITES && !silent && fault.taints_connection()))
+            {
                 lost -= 1;
             } else {
                 return Err(fault.of(C::OPERATION, call.key(), C::WRITES));
@@ -100,8 +130,31 @@ impl Caller {
         }
     }
 
-    fn time_max(&self) -> Duration {
-        self.statement_timeout + GRACE
+    /// Why there is no connection: the pool tries again and again, and keeps no reason.
+    fn unconnected(&self, error: sqlx::Error) -> Fault {
+        match (error, self.server.refused()) {
+            (sqlx::Error::PoolTimedOut, Some(why)) => Fault::Refused(why),
+            (error, _) => Fault::Sql(error),
+        }
+    }
+
+    /// Makes the functions of this program again: a newer one removed them as long unused.
+    async fn make_functions(&self) -> Result<(), StoreError> {
+        let failed = |error| migration::failed(self.unconnected(error), &self.options);
+        let mut conn = self.pool.acquire().await.map_err(failed)?;
+        migration::migrate(&mut conn, &self.options).await
+    }
+
+    fn time_max<C: Call>(&self) -> Duration {
+        self.options.statement_timeout * times::<C>() + GRACE
+    }
+
+    /// How the transaction of a call begins; none if the call is one by itself.
+    fn begin<C: Call>(&self) -> Option<String> {
+        if self.options.transaction_pooler {
+            return Some(self.server.begin(times::<C>(), &self.options.functions));
+        }
+        C::IS_LONG.then(|| self.options.begin(LONG))
     }
 
     async fn send<C: Call>(
@@ -116,15 +169,25 @@ impl Caller {
         call.bind(&mut values);
         let bound = values.bound.map_err(sqlx::Error::Encode)?;
         let query = sqlx::query_with(AssertSqlSafe(sql), bound);
-        match &self.begin {
-            None => Ok(query.fetch_all(&mut **conn).await?),
-            Some(begin) => {
-                let mut transaction = conn.begin_with(AssertSqlSafe(begin.clone())).await?;
-                let rows = query.persistent(false).fetch_all(&mut *transaction).await?;
-                transaction.commit().await?;
-                Ok(rows)
-            }
-        }
+        let Some(begin) = self.begin::<C>() else { return Ok(query.fetch_all(&mut **conn).await?) };
+        let mut transaction = conn.begin_with(AssertSqlSafe(begin)).await?;
+        let rows = query.persistent(false).fetch_all(&mut *transaction).await?;
+        transaction.commit().await?;
+        Ok(rows)
+    }
+}
+
+/// How many times longer than others this call may take.
+fn times<C: Call>() -> u32 {
+    if C::IS_LONG { LONG } else { 1 }
+}
+
+/// What went wrong on the way to a call: nothing of it was done.
+fn during<C: Call>(mut error: StoreError, call: &C) -> StoreError {
+    error.operation = C::OPERATION;
+    match call.key() {
+        Some(key) => error.on(key),
+        None => error,
     }
 }
 
@@ -174,6 +237,11 @@ impl Values<'_> {
         let bytes: Vec<Option<&[u8]>> =
             payloads.map(|payload| payload.map(|payload| payload.bytes().as_ref())).collect();
         self.add(digests).add(bytes)
+    }
+
+    /// After how many milliseconds a step of a walk begins nothing more.
+    pub(crate) fn step_max(&mut self) -> &mut Self {
+        self.add(millis(STEP_MAX.min(self.caller.options.statement_timeout)))
     }
 
     /// Where changes are told.

@@ -28,6 +28,9 @@ mod code {
     /// Class: insufficient resources.
     pub(super) const RESOURCES: &str = "53";
     pub(super) const FEATURE_NOT_SUPPORTED: &str = "0A000";
+    pub(super) const UNDEFINED_FUNCTION: &str = "42883";
+    /// Our own, of the function `same_server`.
+    pub(super) const OTHER_SERVER: &str = "SV001";
 }
 
 /// A failure before the operation and the session it belongs to are known.
@@ -35,6 +38,8 @@ mod code {
 pub(crate) enum Fault {
     /// Postgres or the way to it failed.
     Sql(sqlx::Error),
+    /// The store cannot work on the server that answers now.
+    Refused(String),
     /// The server did not answer in time, and was given up.
     Silent,
     /// What was read is not what was written.
@@ -70,7 +75,7 @@ impl Fault {
     fn code(&self) -> Option<String> {
         match self {
             Self::Sql(error) => Some(error.as_database_error()?.code()?.into_owned()),
-            Self::Silent | Self::Corrupt(_) | Self::Invalid(_) | Self::NotFound => None,
+            Self::Refused(_) | Self::Silent | Self::Corrupt(_) | Self::Invalid(_) | Self::NotFound => None,
         }
     }
 
@@ -81,26 +86,28 @@ impl Fault {
         })
     }
 
-    /// Whether another connection may fare better: this one is lost, or knows functions that were replaced.
+    /// Whether another connection may fare better: this one is lost, knows functions that were made again, or asked a
+    /// server that is no longer what it was.
     pub(crate) fn taints_connection(&self) -> bool {
         match self {
             Self::Sql(sqlx::Error::Database(error)) => match error.code().as_deref() {
-                Some(code) => {
-                    code.starts_with(code::CONNECTION)
-                        || ends_session(code)
-                        || code == code::FEATURE_NOT_SUPPORTED
-                }
+                Some(code) => code.starts_with(code::CONNECTION) || ends_session(code) || is_outdated(code),
                 None => true,
             },
             Self::Sql(sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Encode(_)) => false,
             Self::Sql(_) | Self::Silent => true,
-            Self::Corrupt(_) | Self::Invalid(_) | Self::NotFound => false,
+            Self::Refused(_) | Self::Corrupt(_) | Self::Invalid(_) | Self::NotFound => false,
         }
     }
 
-    /// Whether the functions were replaced under a statement that was prepared before: nothing was done.
+    /// Whether what this connection knows is no longer so: nothing was done.
     pub(crate) fn is_outdated(&self) -> bool {
-        self.code().is_some_and(|code| code == code::FEATURE_NOT_SUPPORTED)
+        self.code().is_some_and(|code| is_outdated(&code))
+    }
+
+    /// Whether the functions of this program are not there any more: nothing was done.
+    pub(crate) fn misses_functions(&self) -> bool {
+        self.code().is_some_and(|code| code == code::UNDEFINED_FUNCTION)
     }
 
     /// Whether a write that failed so after it was sent may have been applied: the server said nothing, or that
@@ -113,7 +120,7 @@ impl Fault {
             },
             Self::Sql(sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Encode(_)) => false,
             Self::Sql(_) | Self::Silent => true,
-            Self::Corrupt(_) | Self::Invalid(_) | Self::NotFound => false,
+            Self::Refused(_) | Self::Corrupt(_) | Self::Invalid(_) | Self::NotFound => false,
         }
     }
 
@@ -131,6 +138,8 @@ impl Fault {
                     | code::SERIALIZATION_FAILURE
                     | code::DEADLOCK_DETECTED
                     | code::READ_ONLY
+                    | code::UNDEFINED_FUNCTION
+                    | code::OTHER_SERVER
                     | code::CANNOT_CONNECT_NOW,
                 ) => StoreErrorKind::Unavailable,
                 Some(code)
@@ -142,7 +151,7 @@ impl Fault {
                 }
                 Some(_) | None => StoreErrorKind::Backend,
             },
-            Self::Sql(_) | Self::Silent => StoreErrorKind::Unavailable,
+            Self::Sql(_) | Self::Refused(_) | Self::Silent => StoreErrorKind::Unavailable,
             Self::Corrupt(_) => StoreErrorKind::Corrupt,
             Self::NotFound => StoreErrorKind::NotFound,
         }
@@ -162,7 +171,9 @@ impl Fault {
             }
             Self::Sql(error) => StoreError::new(kind, operation, "").because(SqlError(error)),
             Self::Silent => StoreError::new(kind, operation, "the server did not answer in time"),
-            Self::Corrupt(detail) | Self::Invalid(detail) => StoreError::new(kind, operation, detail),
+            Self::Refused(detail) | Self::Corrupt(detail) | Self::Invalid(detail) => {
+                StoreError::new(kind, operation, detail)
+            }
             Self::NotFound => StoreError::new(kind, operation, "there is no such session"),
         };
         let error = if unknown { error.retry(Retry::OutcomeUnknown) } else { error };
@@ -183,4 +194,9 @@ fn ends_session(code: &str) -> bool {
         code::IDLE_IN_TRANSACTION,
     ]
     .contains(&code)
+}
+
+/// Whether a statement was prepared on functions that were made again since, or the server is no longer what it was.
+fn is_outdated(code: &str) -> bool {
+    [code::FEATURE_NOT_SUPPORTED, code::OTHER_SERVER].contains(&code)
 }

@@ -12,6 +12,11 @@
 //! session's row, reads the clock, decides, and writes. Nothing is remembered between calls. The functions lie
 //! in the folder `functions`, named as the rules of `holdover_core::store::rules` that they follow; all that
 //! they need lies in one schema of the database.
+//!
+//! Programs of several versions may have one schema open, as long as they know the same tables: each brings
+//! functions of its own. One that does not know newer tables is refused
+//! ([`Newer`](holdover_core::store::StoreErrorKind::Newer)). Functions that no program was opened with for thirty
+//! days are removed by the next that brings its own; whoever misses its own makes them again.
 
 mod call;
 mod columns;
@@ -26,6 +31,7 @@ mod options;
 mod read;
 mod rights;
 mod rows;
+mod server;
 mod settings;
 mod sql;
 mod store;

@@ -1,5 +1,8 @@
 //! The schema, version by version, and the functions. All that is changed is changed in one transaction, which
 //! one opener at a time has: a kill at any statement leaves the old or the new (INV-40).
+//!
+//! The version of the tables only rises. The functions of several programs stand side by side (`functions`), so a
+//! step must leave the tables as those before it can work with them, or remove these (`remove_program`).
 
 use holdover_core::payload::Digest;
 use holdover_core::store::{StoreError, StoreErrorKind};
@@ -7,23 +10,36 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::columns::Columns;
 use crate::error::Fault;
-use crate::functions;
+use crate::functions::{self, Functions};
 use crate::options::PostgresOptions;
 use crate::sql::Schema;
 
 /// Each step leads from the version before it to the next; the first from nothing to version 1.
-pub(crate) const STEPS: [&str; 1] = [include_str!("../schema/0001.sql")];
+pub(crate) const STEPS: [&str; 2] = [include_str!("../schema/0001.sql"), include_str!("../schema/0002.sql")];
 
-/// One row: the version of the tables, and which functions there are.
+/// One row: the version of the tables.
 const MARK: &str = "CREATE TABLE holdover.mark (one boolean PRIMARY KEY DEFAULT true CHECK (one), \
-     version bigint NOT NULL, functions bytea NOT NULL)";
-const SET_MARK: &str = "INSERT INTO holdover.mark AS m (version, functions) VALUES ($1, $2) \
-     ON CONFLICT (one) DO UPDATE SET version = excluded.version, functions = excluded.functions";
-const READ_MARK: &str = "SELECT version, functions FROM holdover.mark";
+     version bigint NOT NULL)";
+const SET_MARK: &str = "INSERT INTO holdover.mark AS m (version) VALUES ($1) \
+     ON CONFLICT (one) DO UPDATE SET version = excluded.version";
+const READ_MARK: &str = "SELECT version FROM holdover.mark";
 
-/// Whether the schema has a mark, and whether it has anything.
+/// Whether the schema has a mark, whether it has anything, and how many functions and types carry this tag.
 const LOOK: &str = "SELECT to_regclass($1 || '.mark') IS NOT NULL, \
-     EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1)";
+     EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1), \
+     (SELECT count(*) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace \
+         WHERE n.nspname = $1 AND p.proname ~ ('_' || $2 || '$')) + \
+     (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+         WHERE n.nspname = $1 AND c.relkind = 'c' AND c.relname ~ ('_' || $2 || '$'))";
+
+const REMOVE_OWN: &str = "SELECT holdover.remove_program($1)";
+/// Written at most once a day, so that an opening is a look.
+const NOTE_OPENING: &str = "INSERT INTO holdover.program AS p (tag, opened_at) VALUES ($1, clock_timestamp()) \
+     ON CONFLICT (tag) DO UPDATE SET opened_at = excluded.opened_at \
+     WHERE p.opened_at < excluded.opened_at - interval '1 day'";
+/// A program that still runs after so long without being opened makes its functions again when it misses them.
+const REMOVE_UNUSED: &str = "SELECT holdover.remove_program(p.tag) FROM holdover.program p \
+     WHERE p.opened_at < clock_timestamp() - interval '30 days'";
 
 /// Who waits for another opener waits longer than for a session. Files are read as they are written.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 120000; \
@@ -36,8 +52,8 @@ const ALONE: &str = "SELECT pg_advisory_xact_lock($1)";
 pub(crate) struct Found {
     /// The version of its tables; 0 if there are none.
     version: usize,
-    /// The functions that it has.
-    functions: Option<Digest>,
+    /// Whether it has the functions of this program.
+    functions: bool,
 }
 
 impl Found {
@@ -48,7 +64,7 @@ impl Found {
 
     /// Whether there is nothing to do.
     pub(crate) fn is_current(&self) -> bool {
-        self.version == STEPS.len() && self.functions == Some(functions::digest())
+        self.version == STEPS.len() && self.functions
     }
 }
 
@@ -56,7 +72,7 @@ impl std::fmt::Display for Found {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.version {
             0 => write!(f, "there is no store yet"),
-            version if version == STEPS.len() => write!(f, "the functions are another version's"),
+            version if version == STEPS.len() => write!(f, "this version's functions are not there"),
             version => write!(f, "it has version {version}, the newest is {}", STEPS.len()),
         }
     }
@@ -66,15 +82,13 @@ impl std::fmt::Display for Found {
 pub(crate) async fn inspect(conn: &mut PgConnection, options: &PostgresOptions) -> Result<Found, StoreError> {
     let refuse =
         |kind, why: String| Err(StoreError::new(kind, "open", format!("{}: {why}", options.place())));
-    match look(conn, &options.schema).await.map_err(|fault| failed(fault, options))? {
-        Look::Empty => Ok(Found { version: 0, functions: None }),
+    match look(conn, &options.schema, &options.functions).await.map_err(|fault| failed(fault, options))? {
+        Look::Empty => Ok(Found { version: 0, functions: false }),
         Look::Foreign => {
             refuse(StoreErrorKind::Corrupt, "the schema holds something that is not ours".into())
         }
-        Look::Marked { version, functions } if (1..=STEPS.len()).contains(&version) => {
-            Ok(Found { version, functions })
-        }
-        Look::Marked { version, .. } => {
+        Look::Marked(found) if (1..=STEPS.len()).contains(&found.version) => Ok(found),
+        Look::Marked(Found { version, .. }) => {
             let newest = STEPS.len();
             refuse(StoreErrorKind::Newer, format!("has version {version}, this program knows up to {newest}"))
         }
@@ -84,29 +98,29 @@ pub(crate) async fn inspect(conn: &mut PgConnection, options: &PostgresOptions) 
 enum Look {
     Empty,
     Foreign,
-    Marked { version: usize, functions: Option<Digest> },
+    Marked(Found),
 }
 
-async fn look(conn: &mut PgConnection, schema: &Schema) -> Result<Look, Fault> {
-    let rows = sqlx::query(LOOK).bind(schema.name()).persistent(false).fetch_all(&mut *conn).await?;
+async fn look(conn: &mut PgConnection, schema: &Schema, functions: &Functions) -> Result<Look, Fault> {
+    let query = sqlx::query(LOOK).bind(schema.name()).bind(functions.tag()).persistent(false);
+    let rows = query.fetch_all(&mut *conn).await?;
     let mut c = Columns::first(&rows)?;
-    let (marked, something) = (c.flag()?, c.flag()?);
+    let (marked, something, carry_tag) = (c.flag()?, c.flag()?, c.count::<usize>()?);
     if !marked {
         return Ok(if something { Look::Foreign } else { Look::Empty });
     }
-    let sql = AssertSqlSafe(schema.qualify(READ_MARK));
+    let sql = AssertSqlSafe(functions.qualify(schema, READ_MARK));
     let rows = sqlx::query(sql).persistent(false).fetch_all(conn).await?;
-    let mut c = Columns::first(&rows)?;
-    let version = c.count()?;
-    let functions = c.bytes_or_null()?.and_then(|bytes| bytes.try_into().ok()).map(Digest);
-    Ok(Look::Marked { version, functions })
+    let version = Columns::first(&rows)?.count()?;
+    Ok(Look::Marked(Found { version, functions: carry_tag == functions::ALL.len() }))
 }
 
-/// Brings the schema to the newest version, with the functions of this program. Who waited for another looks
-/// again, so that of several processes which open at once one does it.
+/// Brings the schema to the newest version, with the functions of this program beside those of others. Who waited
+/// for another looks again, so that of several processes which open at once one does it.
 pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), StoreError> {
     let failed = |error: sqlx::Error| failed(Fault::from(error), options);
-    let schema = &options.schema;
+    let (schema, functions) = (&options.schema, &options.functions);
+    let qualify = |sql: &str| functions.qualify(schema, sql);
     let mut transaction = conn.begin_with(BEGIN).await.map_err(failed)?;
     sqlx::query(ALONE)
         .bind(lock_of(schema))
@@ -118,25 +132,44 @@ pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) 
     if found.is_current() {
         return transaction.rollback().await.map_err(failed);
     }
-    let mut sql = Vec::new();
+    let mut steps = Vec::new();
     if found.version == 0 {
-        sql.push(format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\""));
-        sql.push(schema.qualify(MARK));
+        steps.push(format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\""));
+        steps.push(qualify(MARK));
     }
-    sql.extend(STEPS.iter().skip(found.version).map(|step| schema.qualify(step)));
-    sql.push(schema.qualify(functions::DROP));
-    sql.extend(functions::ALL.iter().map(|(_, file)| schema.qualify(file)));
-    for sql in sql {
+    steps.extend(STEPS.iter().skip(found.version).map(|step| qualify(step)));
+    for sql in steps {
         sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut *transaction).await.map_err(failed)?;
     }
-    sqlx::query(AssertSqlSafe(schema.qualify(SET_MARK)))
-        .bind(i64::try_from(STEPS.len()).unwrap_or(i64::MAX))
-        .bind(functions::digest().0.as_slice())
-        .persistent(false)
-        .execute(&mut *transaction)
-        .await
-        .map_err(failed)?;
+    let set_mark = sqlx::query(AssertSqlSafe(qualify(SET_MARK)));
+    let set_mark = set_mark.bind(i64::try_from(STEPS.len()).unwrap_or(i64::MAX)).persistent(false);
+    set_mark.execute(&mut *transaction).await.map_err(failed)?;
+    // What is left of them if somebody removed some.
+    let remove_own = sqlx::query(AssertSqlSafe(qualify(REMOVE_OWN))).bind(functions.tag()).persistent(false);
+    remove_own.execute(&mut *transaction).await.map_err(failed)?;
+    let files = functions::ALL.iter().map(|(_, file)| *file).chain([functions::VIEW]);
+    for file in files {
+        let sql = AssertSqlSafe(qualify(file));
+        sqlx::raw_sql(sql).execute(&mut *transaction).await.map_err(failed)?;
+    }
+    let note = sqlx::query(AssertSqlSafe(qualify(NOTE_OPENING))).bind(functions.tag()).persistent(false);
+    note.execute(&mut *transaction).await.map_err(failed)?;
+    sqlx::raw_sql(AssertSqlSafe(qualify(REMOVE_UNUSED))).execute(&mut *transaction).await.map_err(failed)?;
     transaction.commit().await.map_err(failed)
+}
+
+/// Notes that a program with these functions was opened, so that they stay. A user who may not write it loses nothing
+/// by that today.
+pub(crate) async fn note_opening(conn: &mut PgConnection, options: &PostgresOptions) {
+    let noted = async {
+        let mut transaction = conn.begin_with(AssertSqlSafe(options.begin(1))).await?;
+        let note = sqlx::query(AssertSqlSafe(options.functions.qualify(&options.schema, NOTE_OPENING)));
+        note.bind(options.functions.tag()).persistent(false).execute(&mut *transaction).await?;
+        transaction.commit().await
+    };
+    if let Err(error) = noted.await {
+        tracing::debug!(%error, "that the store was opened could not be noted");
+    }
 }
 
 /// The number of the lock that openers of this schema take turns with.

@@ -9,6 +9,7 @@ use log::LevelFilter;
 use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
 
+use crate::functions::Functions;
 use crate::sql::Schema;
 use crate::url::Parts;
 
@@ -40,6 +41,7 @@ pub struct PostgresOptions {
     pub(crate) transaction_pooler: bool,
     pub(crate) opening: Opening,
     pub(crate) application: String,
+    pub(crate) functions: Functions,
 }
 
 impl PostgresOptions {
@@ -83,6 +85,7 @@ impl PostgresOptions {
             transaction_pooler: false,
             opening: Opening::Makes,
             application: "holdover".to_owned(),
+            functions: Functions::own(),
         })
     }
 
@@ -113,7 +116,8 @@ impl PostgresOptions {
     }
 
     /// Sets how long one statement may take. The server ends it then, and nothing is changed. A server that
-    /// does not even do that is given up soon after: then the outcome of a write is unknown.
+    /// does not even do that is given up soon after: then the outcome of a write is unknown. What copies or removes
+    /// whole sessions may take twenty times as long: forks, deletions, and the last session of a step of a purge.
     #[must_use]
     pub fn statement_timeout(mut self, time: Duration) -> Self {
         self.statement_timeout = time.clamp(Duration::from_millis(1), Duration::from_secs(3600));
@@ -143,6 +147,11 @@ impl PostgresOptions {
 
     /// Sets whether this handle tells others of its changes and listens for theirs (`NOTIFY`, `LISTEN`). Without,
     /// whoever waits for a change waits as long as it said: polling suffices.
+    ///
+    /// Every write that changes a session's row tells so. Postgres lets one transaction at a time commit that has told
+    /// something: it holds a lock of the whole server, all databases together, until its commit is on disk. So with
+    /// hints commits of different sessions wait for each other and share no sync; where many workers commit at
+    /// once, and seconds do not matter to those who follow, turn hints off on all of them.
     #[must_use]
     pub fn change_hints(mut self, on: bool) -> Self {
         self.change_hints = on;
@@ -179,6 +188,14 @@ impl PostgresOptions {
     #[must_use]
     pub fn must_exist(mut self) -> Self {
         self.opening = Opening::Updates;
+        self
+    }
+
+    /// Works as another version of the program, whose functions are not this one's but do the same.
+    #[cfg(feature = "conformance")]
+    #[must_use]
+    pub fn as_version(mut self, version: &str) -> Self {
+        self.functions = Functions::of_version(version);
         self
     }
 
@@ -223,13 +240,15 @@ impl PostgresOptions {
         ])
     }
 
-    /// How each transaction begins behind a pooler: with what the connection could not be given.
-    pub(crate) fn begin(&self) -> String {
+    /// How a transaction begins that may take so many times longer than a statement; behind a pooler every one, with
+    /// what the connection could not be given.
+    pub(crate) fn begin(&self, times: u32) -> String {
         format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = {statement}; \
-             SET LOCAL lock_timeout = {lock}; SET LOCAL idle_in_transaction_session_timeout = {statement}",
-            statement = self.statement_timeout.as_millis(),
+             SET LOCAL lock_timeout = {lock}; SET LOCAL idle_in_transaction_session_timeout = {idle}",
+            statement = (self.statement_timeout * times).as_millis(),
             lock = self.lock_timeout.as_millis(),
+            idle = self.statement_timeout.as_millis(),
         )
     }
 }

@@ -6,10 +6,11 @@ use crate::columns::Columns;
 use crate::error::Fault;
 use crate::store::PostgresStore;
 
-/// The first table that this user may not change. The mark is written by whoever makes the schema.
+/// The first table that this user may not change. The mark and the programs are
+/// written by whoever opens the store.
 const REFUSED: &str = "SELECT c.relname::text, current_user::text FROM pg_class c \
      JOIN pg_namespace n ON n.oid = c.relnamespace \
-     WHERE n.nspname = $1 AND c.relkind = 'r' AND c.relname <> 'mark' AND NOT (\
+     WHERE n.nspname = $1 AND c.relkind = 'r' AND c.relname NOT IN ('mark', 'program') AND NOT (\
      has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') \
      AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE')) \
      ORDER BY 1 LIMIT 1";

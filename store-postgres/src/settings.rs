@@ -1,17 +1,19 @@
-//! The settings of the server that the store's promises rest on, read back when it is opened.
+//! The settings of the server that the store's promises rest on, read back on each connection.
 
-use holdover_core::store::{Capabilities, CommitSurvives, Retry, SharedBy, StoreError, StoreErrorKind};
-use sqlx::PgConnection;
+use std::time::Duration;
 
-use crate::columns::Columns;
-use crate::error::Fault;
+use holdover_core::store::{Capabilities, CommitSurvives, SharedBy};
+use sqlx::{PgConnection, Row};
+
 use crate::options::PostgresOptions;
 
 /// The oldest version whose behaviour is known, as the server counts them.
-const VERSION_MIN: u64 = 150_000;
+const VERSION_MIN: i64 = 150_000;
 
+/// Each setting as a person writes it, and as Postgres counts it.
 const READ: &str = "SELECT current_setting('server_version_num')::bigint, pg_is_in_recovery(), s.name, \
-     current_setting(s.name, true) FROM unnest($1) WITH ORDINALITY AS s (name, nth) ORDER BY s.nth";
+     coalesce(current_setting(s.name, true), ''), coalesce(p.setting, '') \
+     FROM unnest($1) WITH ORDINALITY AS s (name, nth) LEFT JOIN pg_settings p ON p.name = s.name ORDER BY s.nth";
 
 /// What is read, by the names that Postgres has for it.
 const NAMES: [&str; 11] = [
@@ -28,89 +30,120 @@ const NAMES: [&str; 11] = [
     "idle_in_transaction_session_timeout",
 ];
 
-/// What a server says of itself.
+/// What a server says of itself; nothing before it was asked.
+#[derive(Debug, Default)]
 pub(crate) struct Settings {
-    version: u64,
+    version: i64,
     in_recovery: bool,
-    by_name: Vec<(String, String)>,
+    by_name: Vec<Setting>,
+}
+
+#[derive(Debug)]
+struct Setting {
+    name: String,
+    shown: String,
+    counted: String,
 }
 
 impl Settings {
     /// As this connection has them.
-    pub(crate) async fn read(conn: &mut PgConnection) -> Result<Self, Fault> {
-        let names: Vec<&str> = NAMES.to_vec();
-        let rows = sqlx::query(READ).bind(names).persistent(false).fetch_all(conn).await?;
-        let mut settings = Self { version: 0, in_recovery: false, by_name: Vec::new() };
+    pub(crate) async fn read(conn: &mut PgConnection) -> Result<Self, sqlx::Error> {
+        let rows = sqlx::query(READ).bind(NAMES.to_vec()).persistent(false).fetch_all(conn).await?;
+        let mut settings = Self::default();
         for row in &rows {
-            let mut c = Columns::of(row);
-            (settings.version, settings.in_recovery) = (c.count()?, c.flag()?);
-            settings.by_name.push((c.text()?, c.text_or_null()?.unwrap_or_default()));
+            (settings.version, settings.in_recovery) = (row.try_get(0)?, row.try_get(1)?);
+            let (name, shown, counted) = (row.try_get(2)?, row.try_get(3)?, row.try_get(4)?);
+            settings.by_name.push(Setting { name, shown, counted });
         }
         Ok(settings)
     }
 
-    fn get(&self, name: &str) -> &str {
-        let found = self.by_name.iter().find(|(known, _)| known == name);
-        found.map_or("", |(_, value)| value.as_str())
+    fn find(&self, name: &str) -> Option<&Setting> {
+        self.by_name.iter().find(|setting| setting.name == name)
     }
 
-    /// Refuses a server that the store cannot work on.
-    pub(crate) fn check(&self, options: &PostgresOptions) -> Result<(), StoreError> {
-        let refuse = |why: &str| {
-            let detail = format!("{}: {why}", options.place());
-            Err(StoreError::new(StoreErrorKind::Unavailable, "open", detail).retry(Retry::Never))
-        };
+    fn get(&self, name: &str) -> &str {
+        self.find(name).map_or("", |setting| setting.shown.as_str())
+    }
+
+    /// Why the store cannot work on this server, if that is so.
+    pub(crate) fn refused(&self, options: &PostgresOptions) -> Option<String> {
         let isolation = self.get("default_transaction_isolation");
         if self.version < VERSION_MIN {
-            return refuse(&format!("Postgres {} is too old, 15 is needed", self.get("server_version")));
+            return Some(format!("Postgres {} is too old, 15 is needed", self.get("server_version")));
         }
         if self.in_recovery {
-            return refuse("the server is a standby: it takes no writes, and a read may lag behind");
+            return Some("the server is a standby: it takes no writes, and a read may lag behind".into());
         }
         if self.get("default_transaction_read_only") == "on" {
-            return refuse("default_transaction_read_only is on");
+            return Some("default_transaction_read_only is on".into());
         }
         if self.get("server_encoding") != "UTF8" {
-            return refuse(&format!(
+            return Some(format!(
                 "the database has encoding {}, UTF8 is needed",
                 self.get("server_encoding")
             ));
         }
-        if !options.transaction_pooler && isolation != "read committed" {
-            return refuse(&format!(
+        // Behind a pooler each transaction brings its own.
+        if options.transaction_pooler {
+            return None;
+        }
+        if isolation != "read committed" {
+            return Some(format!(
                 "default_transaction_isolation is {isolation}, read committed was asked for"
             ));
         }
-        Ok(())
+        let times = [
+            ("statement_timeout", options.statement_timeout),
+            ("lock_timeout", options.lock_timeout),
+            ("idle_in_transaction_session_timeout", options.statement_timeout),
+        ];
+        times.into_iter().find_map(|(name, asked)| self.differs(name, asked))
+    }
+
+    /// Whether a time-out is another than was asked for: something between dropped what the connection was given.
+    fn differs(&self, name: &str, asked: Duration) -> Option<String> {
+        let found = self.find(name)?;
+        (found.counted != asked.as_millis().to_string()).then(|| {
+            let (shown, asked) = (&found.shown, asked.as_millis());
+            format!(
+                "{name} is {shown}, {asked}ms was asked for: a pooler needs the option transaction_pooler"
+            )
+        })
+    }
+
+    /// What may change under an open handle and must not go unnoticed, as the function `same_server` says it.
+    pub(crate) fn state(&self) -> String {
+        let [commit, fsync, pages] =
+            ["synchronous_commit", "fsync", "full_page_writes"].map(|name| self.get(name));
+        format!("{} {commit} {fsync} {pages}", self.in_recovery)
     }
 
     /// What the store promises on this server.
-    pub(crate) fn capabilities(mut self, options: &PostgresOptions) -> Capabilities {
-        let backend = format!("Postgres {}", self.get("server_version"));
-        let commit_survives = self.commit_survives();
+    pub(crate) fn capabilities(&self, options: &PostgresOptions) -> Capabilities {
         let own = [
             ("connections_max", options.connections_max.to_string()),
             ("change_hints", options.change_hints.to_string()),
             ("transaction_pooler", options.transaction_pooler.to_string()),
         ];
-        self.by_name.extend(own.map(|(name, value)| (name.to_owned(), value)));
+        let read = self.by_name.iter().map(|setting| (setting.name.clone(), setting.shown.clone()));
         Capabilities {
-            backend,
-            commit_survives,
+            backend: format!("Postgres {}", self.get("server_version")),
+            commit_survives: self.commit_survives(),
             shared_by: SharedBy::Network,
             change_hints_across_processes: options.listens(),
             forks: true,
             retention: true,
             payload_bytes_max: options.payload_bytes_max,
             commit_bytes_max: options.commit_bytes_max,
-            settings: self.by_name,
+            settings: read.chain(own.map(|(name, value)| (name.to_owned(), value))).collect(),
         }
     }
 
     /// Without `synchronous_commit` the server acknowledges what only its memory holds: its death loses it, so
     /// nothing is promised. Without `fsync` or whole pages that is so of a power cut alone.
     fn commit_survives(&self) -> CommitSurvives {
-        if self.get("synchronous_commit") == "off" {
+        if ["", "off"].contains(&self.get("synchronous_commit")) {
             CommitSurvives::Nothing
         } else if self.get("fsync") == "off" || self.get("full_page_writes") == "off" {
             CommitSurvives::ProcessKill

@@ -8,11 +8,9 @@ use std::sync::Arc;
 use holdover_core::store::StoreError;
 
 use crate::call::Call;
+use crate::functions::Functions;
 use crate::options::PostgresOptions;
 use crate::{read, write};
-
-/// What stands before every name in the files of SQL.
-const IN_FILES: &str = "holdover.";
 
 /// The longest name that Postgres keeps, in bytes.
 const NAME_BYTES_MAX: usize = 63;
@@ -41,11 +39,6 @@ impl Schema {
     pub(crate) fn name(&self) -> &str {
         &self.0
     }
-
-    /// The SQL of a file, with its names in this schema.
-    pub(crate) fn qualify(&self, sql: &str) -> String {
-        sql.replace(IN_FILES, &format!("\"{}\".", self.0))
-    }
 }
 
 impl fmt::Display for Schema {
@@ -60,38 +53,39 @@ pub(crate) struct Statements {
 }
 
 impl Statements {
-    pub(crate) fn new(schema: &Schema) -> Self {
+    pub(crate) fn new(schema: &Schema, functions: &Functions) -> Self {
         let mut all = Self { by_operation: HashMap::new() };
-        all.add::<write::CreateSession>(schema);
-        all.add::<write::DeleteSession>(schema);
-        all.add::<write::ClaimSession>(schema);
-        all.add::<write::ClaimDueSessions>(schema);
-        all.add::<write::CompareAndSet>(schema);
-        all.add::<write::RenewLease>(schema);
-        all.add::<write::StageResults>(schema);
-        all.add::<write::SaveState>(schema);
-        all.add::<write::AppendDeltas>(schema);
-        all.add::<write::HandInterrupt>(schema);
-        all.add::<write::Deliver>(schema);
-        all.add::<write::RequestInterrupt>(schema);
-        all.add::<write::ForkSession>(schema);
-        all.add::<write::Purge>(schema);
-        all.add::<read::LoadSession>(schema);
-        all.add::<read::ListSessions>(schema);
-        all.add::<read::ListPending>(schema);
-        all.add::<read::ListRuns>(schema);
-        all.add::<read::ListCheckpoints>(schema);
-        all.add::<read::ReadMessages>(schema);
-        all.add::<read::ReadInbox>(schema);
-        all.add::<read::ReadEvents>(schema);
+        let place = (schema, functions);
+        all.add::<write::CreateSession>(place);
+        all.add::<write::DeleteSession>(place);
+        all.add::<write::ClaimSession>(place);
+        all.add::<write::ClaimDueSessions>(place);
+        all.add::<write::CompareAndSet>(place);
+        all.add::<write::RenewLease>(place);
+        all.add::<write::StageResults>(place);
+        all.add::<write::SaveState>(place);
+        all.add::<write::AppendDeltas>(place);
+        all.add::<write::HandInterrupt>(place);
+        all.add::<write::Deliver>(place);
+        all.add::<write::RequestInterrupt>(place);
+        all.add::<write::ForkSession>(place);
+        all.add::<write::Purge>(place);
+        all.add::<read::LoadSession>(place);
+        all.add::<read::ListSessions>(place);
+        all.add::<read::ListPending>(place);
+        all.add::<read::ListRuns>(place);
+        all.add::<read::ListCheckpoints>(place);
+        all.add::<read::ReadMessages>(place);
+        all.add::<read::ReadInbox>(place);
+        all.add::<read::ReadEvents>(place);
         all
     }
 
-    fn add<C: Call>(&mut self, schema: &Schema) {
-        let places: Vec<String> = (1..=C::PARAMETERS).map(|nth| format!("${nth}")).collect();
-        let (operation, places) = (C::OPERATION, places.join(", "));
-        let sql = format!("SELECT {} FROM \"{schema}\".{operation}({places}) AS a", C::COLUMNS);
-        self.by_operation.insert(operation, sql.into());
+    fn add<C: Call>(&mut self, (schema, functions): (&Schema, &Functions)) {
+        let values: Vec<String> = (1..=C::PARAMETERS).map(|nth| format!("${nth}")).collect();
+        let (function, values) = (functions.name(C::OPERATION), values.join(", "));
+        let sql = format!("SELECT {} FROM \"{schema}\".{function}({values}) AS a", C::COLUMNS);
+        self.by_operation.insert(C::OPERATION, sql.into());
     }
 
     pub(crate) fn of<C: Call>(&self) -> Option<Arc<str>> {
@@ -110,16 +104,6 @@ mod tests {
         }
         for bad in ["", "1a", "A", "a-b", "a\"b", "a b", "ä", "pg_x", &"a".repeat(64)] {
             assert!(Schema::new(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn every_name_in_a_file_is_qualified() {
-        let schema = Schema::new("other").expect("a name");
-        for (name, sql) in crate::functions::ALL.iter().chain([&("0001", crate::migration::STEPS[0])]) {
-            let qualified = schema.qualify(sql);
-            assert!(!qualified.contains("holdover"), "{name} names the schema in another way");
-            assert!(qualified.contains("\"other\"."), "{name}");
         }
     }
 }

@@ -75,7 +75,7 @@ impl PostgresStore {
 #[async_trait]
 impl StateStore for PostgresStore {
     fn capabilities(&self) -> Capabilities {
-        self.opened.capabilities.clone()
+        self.opened.caller.server.capabilities()
     }
 
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {

@@ -14,30 +14,57 @@ use holdover_core::store::{
 };
 use holdover_launcher::Launcher;
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
-use support::{commit, key, options, running};
+use support::{Admin, Relay, commit, key, options, running, schema_of};
+use tokio::task::JoinSet;
 
 /// How often the server is killed, unless `HOLDOVER_SERVER_KILLS` says otherwise.
 const KILLS: u64 = 8;
 const WRITERS: usize = 4;
+/// The writer whose answer is held when the server dies: what it left unknown was applied.
+const HELD: usize = 0;
+/// The writer whose row somebody else holds when the server dies: what it left unknown was not applied.
+const BLOCKED: usize = 1;
 
-/// Commits without end, each until it is answered; counts what was acknowledged and what was left unknown.
-async fn write(
-    store: PostgresStore,
-    fence: Fence,
-    done: Arc<AtomicU64>,
-    unknown: Arc<AtomicU64>,
-    stop: Arc<AtomicBool>,
-) {
+/// What one writer has seen.
+#[derive(Default)]
+struct Seen {
+    in_flight: AtomicBool,
+    acknowledged: AtomicU64,
+    /// Commits that were left unknown, by what had become of them.
+    applied: AtomicU64,
+    not_applied: AtomicU64,
+}
+
+impl Seen {
+    fn acknowledged(&self) -> u64 {
+        self.acknowledged.load(Ordering::SeqCst)
+    }
+
+    fn fates(&self) -> (u64, u64) {
+        (self.applied.load(Ordering::SeqCst), self.not_applied.load(Ordering::SeqCst))
+    }
+}
+
+/// Commits without end, each until it is answered; of what was left unknown it finds out what became of it.
+async fn write(store: PostgresStore, fence: Fence, seen: Arc<Seen>, stop: Arc<AtomicBool>) {
     let mut nth = 1;
     while !stop.load(Ordering::SeqCst) {
-        match store.save_state_and_promote_staging(&fence, commit(nth)).await {
-            Ok(CommitOutcome::Committed(_)) => {
-                done.store(nth, Ordering::SeqCst);
+        seen.in_flight.store(true, Ordering::SeqCst);
+        let saved = store.save_state_and_promote_staging(&fence, commit(nth)).await;
+        seen.in_flight.store(false, Ordering::SeqCst);
+        match saved {
+            Ok(CommitOutcome::Committed(receipt)) => {
+                assert_eq!(receipt.version.0, 2 + nth);
+                seen.acknowledged.store(nth, Ordering::SeqCst);
                 nth += 1;
             }
             Ok(other) => panic!("{other:?}"),
             Err(error) => match error.retry {
-                Retry::OutcomeUnknown => drop(unknown.fetch_add(1, Ordering::SeqCst)),
+                Retry::OutcomeUnknown => match version(&store, &fence).await - 2 {
+                    commits if commits == nth => drop(seen.applied.fetch_add(1, Ordering::SeqCst)),
+                    commits if commits == nth - 1 => drop(seen.not_applied.fetch_add(1, Ordering::SeqCst)),
+                    commits => panic!("{commits} commits after number {nth}"),
+                },
                 Retry::Later => {}
                 Retry::Never => panic!("{error}"),
             },
@@ -45,6 +72,16 @@ async fn write(
     }
 }
 
+async fn version(store: &PostgresStore, fence: &Fence) -> u64 {
+    loop {
+        match store.load_session(&fence.key).await {
+            Ok(session) => return session.unwrap().version.0,
+            Err(error) => assert_eq!(error.retry, Retry::Later, "{error}"),
+        }
+    }
+}
+
+/// Everything that the session has is what was committed, once, in order. Answers how many commits those are.
 async fn check(store: &PostgresStore, name: &str, acknowledged: u64) -> u64 {
     let session = store.load_session(&key(name)).await.unwrap().unwrap();
     let commits = session.version.0 - 2;
@@ -54,110 +91,130 @@ async fn check(store: &PostgresStore, name: &str, acknowledged: u64) -> u64 {
     );
     assert_eq!(session.state, Some(commit(commits).state.unwrap().payload));
     assert_eq!((session.last_message.0, session.last_event.0), (commits, 2 * commits));
-    let last = [MessageRange::new(MessageSeq(commits), MessageSeq(commits + 1))];
-    let messages = store.read_messages(&key(name), &last).await.unwrap().messages;
-    assert_eq!(messages.len(), 1);
-    assert_eq!(messages[0].payload, Payload::new(format!("{{\"message\":{commits}}}")));
+    let mut messages = Vec::new();
+    let mut rest = vec![MessageRange::new(MessageSeq(1), MessageSeq(commits + 1))];
+    while !rest.is_empty() {
+        let page = store.read_messages(&key(name), &rest).await.unwrap();
+        messages.extend(page.messages.into_iter().map(|message| (message.seq.0, message.payload)));
+        rest = page.rest;
+    }
+    let message = |nth: u64| (nth, Payload::new(format!("{{\"message\":{nth}}}")));
+    assert_eq!(messages, (1..=commits).map(message).collect::<Vec<_>>());
+    let (mut cursor, mut events) = (EventCursor::START, Vec::new());
+    loop {
+        let page = store.read_events(&key(name), &cursor, 200).await.unwrap();
+        let EventPage::Events { events: found, next, more, .. } = page else { panic!("{page:?}") };
+        events.extend(found.into_iter().map(|event| event.payload));
+        cursor = next;
+        if !more {
+            break;
+        }
+    }
+    assert_eq!(events, (1..=commits).flat_map(|nth| commit(nth).events).collect::<Vec<_>>());
     commits
+}
+
+/// Returns when every writer has gone on.
+async fn all_go_on(seen: &[Arc<Seen>]) {
+    let before: Vec<u64> = seen.iter().map(|seen| seen.acknowledged()).collect();
+    while seen.iter().zip(&before).any(|(seen, before)| seen.acknowledged() < before + 3) {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Returns when a commit is applied whose answer the relay holds.
+async fn until_held(admin: &mut Admin, relay: &Relay, schema: &str, seen: &Seen) {
+    loop {
+        relay.hold();
+        while !relay.holds() {
+            tokio::task::yield_now().await;
+        }
+        let version = format!("SELECT version FROM {schema}.session WHERE id = 's{HELD}'");
+        if admin.number(&version).await == 3 + seen.acknowledged() as i64 {
+            return;
+        }
+        // It held the answer to something else.
+        relay.lose();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_acknowledged_outlives_the_server_and_nothing_is_half_there() {
     let launcher = Launcher::new().unwrap();
     let mut server = launcher.postgres(&[]).unwrap();
-    let store = PostgresStore::open(options(&server.url()).wait_max(Duration::from_secs(30))).await.unwrap();
-    let (stop, unknown) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-    let mut writers = Vec::new();
-    let mut counts = Vec::new();
-    for nth in 0..WRITERS {
+    let relay = Relay::to(server.port(), true).await;
+    let direct = options(&server.url()).wait_max(Duration::from_secs(30));
+    let schema = schema_of(&direct);
+    let held = PostgresOptions::from_url(&relay.url()).unwrap().schema(&schema).unwrap();
+    let store = PostgresStore::open(direct.clone()).await.unwrap();
+    let held = PostgresStore::open(held.wait_max(Duration::from_secs(30))).await.unwrap();
+    let blocked = PostgresStore::open(direct.application("blocked")).await.unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let seen: Vec<Arc<Seen>> = (0..WRITERS).map(|_| Arc::default()).collect();
+    let mut writers = JoinSet::new();
+    for (nth, seen) in seen.iter().enumerate() {
         let claim = running(&store, &format!("s{nth}")).await;
-        let done = Arc::new(AtomicU64::new(0));
-        counts.push(Arc::clone(&done));
-        writers.push(tokio::spawn(write(
-            store.clone(),
-            claim.fence,
-            done,
-            Arc::clone(&unknown),
-            Arc::clone(&stop),
-        )));
+        let by = match nth {
+            HELD => &held,
+            BLOCKED => &blocked,
+            _ => &store,
+        };
+        writers.spawn(write(by.clone(), claim.fence, Arc::clone(seen), Arc::clone(&stop)));
     }
     let kills = std::env::var("HOLDOVER_SERVER_KILLS").ok().and_then(|kills| kills.parse().ok());
-    for _ in 0..kills.unwrap_or(KILLS) {
-        // Under load: every writer has gone on since it came back.
-        let before: Vec<u64> = counts.iter().map(|count| count.load(Ordering::SeqCst)).collect();
-        while counts.iter().zip(&before).any(|(count, before)| count.load(Ordering::SeqCst) < before + 3) {
-            tokio::task::yield_now().await;
+    let killing = async {
+        for kill in 1..=kills.unwrap_or(KILLS) {
+            all_go_on(&seen).await;
+            let (mut admin, mut holder) = (Admin::at(&server.url()).await, Admin::at(&server.url()).await);
+            let row = format!("SELECT FROM {schema}.session WHERE id = 's{BLOCKED}' FOR UPDATE");
+            holder.run(&format!("BEGIN; {row}")).await;
+            admin.until_waiting("blocked", 1).await;
+            until_held(&mut admin, &relay, &schema, &seen[HELD]).await;
+            let (applied, not_applied) = (seen[HELD].fates(), seen[BLOCKED].fates());
+            let in_flight = seen.iter().filter(|seen| seen.in_flight.load(Ordering::SeqCst)).count();
+            assert!(in_flight >= 2, "kill {kill}: {in_flight} commits in flight");
+            tokio::task::block_in_place(|| server.process().kill());
+            relay.lose();
+            tokio::task::block_in_place(|| server.start().unwrap());
+            all_go_on(&seen).await;
+            assert_eq!(seen[HELD].fates(), (applied.0 + 1, applied.1), "kill {kill}: applied, not answered");
+            assert_eq!(seen[BLOCKED].fates(), (not_applied.0, not_applied.1 + 1), "kill {kill}: not applied");
         }
-        tokio::task::block_in_place(|| {
-            server.process().kill();
-            server.start().unwrap();
-        });
-    }
-    let before: Vec<u64> = counts.iter().map(|count| count.load(Ordering::SeqCst)).collect();
-    while counts.iter().zip(&before).any(|(count, before)| count.load(Ordering::SeqCst) < before + 3) {
-        tokio::task::yield_now().await;
+    };
+    tokio::select! {
+        () = killing => {}
+        ended = writers.join_next() => panic!("a writer gave up: {ended:?}"),
     }
     stop.store(true, Ordering::SeqCst);
-    for writer in writers {
-        writer.await.unwrap();
+    while let Some(ended) = writers.join_next().await {
+        ended.unwrap();
     }
-    assert!(unknown.load(Ordering::SeqCst) > 0, "a commit was in flight when the server died");
-    for (nth, count) in counts.iter().enumerate() {
-        let name = format!("s{nth}");
-        let commits = check(&store, &name, count.load(Ordering::SeqCst)).await;
-        let mut cursor = EventCursor::START;
-        let mut events = 0;
-        loop {
-            let page = store.read_events(&key(&name), &cursor, 200).await.unwrap();
-            let EventPage::Events { events: found, next, more, .. } = page else { panic!("{page:?}") };
-            events += found.len() as u64;
-            cursor = next;
-            if !more {
-                break;
-            }
-        }
-        assert_eq!(events, 2 * commits);
+    for (nth, seen) in seen.iter().enumerate() {
+        check(&store, &format!("s{nth}"), seen.acknowledged()).await;
     }
-}
-
-fn schema_of(options: &PostgresOptions) -> String {
-    format!("{options:?}").split("schema ").nth(1).unwrap().split('"').next().unwrap().to_owned()
-}
-
-/// Holds every session's row until it commits.
-async fn hold_sessions(url: &str, schema: &str) -> sqlx::PgConnection {
-    let mut other = <sqlx::PgConnection as sqlx::Connection>::connect(url).await.unwrap();
-    let held = sqlx::AssertSqlSafe(format!("BEGIN; SELECT 1 FROM {schema}.session FOR UPDATE"));
-    sqlx::raw_sql(held).execute(&mut other).await.unwrap();
-    other
-}
-
-/// Until a write has reached the server and waits for a row.
-async fn until_one_waits(other: &mut sqlx::PgConnection) {
-    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-    while sqlx::query_scalar::<_, i64>(waiting).fetch_one(&mut *other).await.unwrap() == 0 {}
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_falls_silent_leaves_a_write_unknown_and_a_read_for_later() {
     let launcher = Launcher::new().unwrap();
     let mut server = launcher.postgres(&[]).unwrap();
-    let options = options(&server.url()).statement_timeout(Duration::from_secs(2));
-    let options = options.wait_max(Duration::from_secs(3));
+    let options = options(&server.url()).statement_timeout(Duration::from_secs(3)).application("writes");
     let schema = schema_of(&options);
-    let store = PostgresStore::open(options).await.unwrap();
+    let store = PostgresStore::open(options.wait_max(Duration::from_secs(3))).await.unwrap();
     let claim = running(&store, "s").await;
-    let mut other = hold_sessions(&server.url(), &schema).await;
+    // The write has reached the server, which falls silent over it.
+    let (mut admin, mut holder) = (Admin::at(&server.url()).await, Admin::at(&server.url()).await);
+    holder.run(&format!("BEGIN; SELECT FROM {schema}.session FOR UPDATE")).await;
     let writes = tokio::spawn({
         let (store, fence) = (store.clone(), claim.fence.clone());
         async move { store.save_state_and_promote_staging(&fence, commit(1)).await }
     });
-    until_one_waits(&mut other).await;
+    admin.until_waiting("writes", 1).await;
     server.process().pause();
     let wrote = writes.await.unwrap();
     let read = store.load_session(&key("s")).await;
     server.process().resume();
-    sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
+    holder.run("ROLLBACK").await;
     let error = wrote.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::OutcomeUnknown), "{error}");
     assert_eq!(error.key.as_deref(), Some(&claim.fence.key));
@@ -178,12 +235,15 @@ async fn a_pool_without_a_free_connection_answers_later() {
     let store = PostgresStore::open(options).await.unwrap();
     let claim = running(&store, "s").await;
     // Somebody holds the row, so that the only connection waits for it.
-    let mut other = hold_sessions(&server.url(), &schema).await;
+    let mut other = <sqlx::PgConnection as sqlx::Connection>::connect(&server.url()).await.unwrap();
+    let held = sqlx::AssertSqlSafe(format!("BEGIN; SELECT 1 FROM {schema}.session FOR UPDATE"));
+    sqlx::raw_sql(held).execute(&mut other).await.unwrap();
     let waits = tokio::spawn({
         let (store, fence) = (store.clone(), claim.fence.clone());
         async move { store.save_state_and_promote_staging(&fence, commit(1)).await }
     });
-    until_one_waits(&mut other).await;
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    while sqlx::query_scalar::<_, i64>(waiting).fetch_one(&mut other).await.unwrap() == 0 {}
     let error = store.save_state_and_promote_staging(&claim.fence, commit(2)).await.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{error}");
     sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();

@@ -3,37 +3,15 @@
 
 mod support;
 
-use futures::future::join_all;
 use holdover_core::store::{CommitSurvives, Retry, StateStore, StoreErrorKind};
 use holdover_launcher::Launcher;
 use holdover_store_postgres::conformance::Server;
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
-use support::{commit, key, options, running};
+use support::{Admin, commit, key, options, running, schema_of};
 
 async fn sql(url: &str, sql: &str) {
-    let mut conn = PgConnection::connect(url).await.unwrap();
-    sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut conn).await.unwrap();
-}
-
-fn schema_of(options: &PostgresOptions) -> String {
-    format!("{options:?}").split("schema ").nth(1).unwrap().split('"').next().unwrap().to_owned()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn sixteen_open_a_new_schema_at_once() {
-    let url = Server::shared().url();
-    let options = options(url);
-    let opened = join_all((0..16).map(|_| {
-        let options = options.clone();
-        tokio::spawn(async move { PostgresStore::open(options).await })
-    }));
-    let stores: Vec<PostgresStore> = opened.await.into_iter().map(|it| it.unwrap().unwrap()).collect();
-    running(&stores[0], "s").await;
-    for store in &stores {
-        assert!(store.load_session(&key("s")).await.unwrap().is_some());
-        store.close().await;
-    }
+    Admin::at(url).await.run(sql).await;
 }
 
 #[tokio::test]
@@ -98,9 +76,13 @@ async fn as_it_is_nothing_is_made_or_changed() {
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Never), "{error}");
     PostgresStore::open(options.clone()).await.unwrap().close().await;
     PostgresStore::open(options.clone().as_it_is()).await.unwrap().close().await;
-    // Another version's functions: put back by whoever may, refused by whoever may not.
-    sql(url, &format!("UPDATE {schema}.mark SET functions = ''; DROP FUNCTION {schema}.deliver CASCADE"))
-        .await;
+    // A function that somebody removed: put back by whoever may, refused by whoever may not.
+    let mut admin = Admin::at(url).await;
+    let deliver = format!(
+        "SELECT proname::text FROM pg_proc WHERE pronamespace = '{schema}'::regnamespace AND proname LIKE 'deliver%'"
+    );
+    let deliver = admin.text(&deliver).await;
+    admin.run(&format!("DROP FUNCTION {schema}.{deliver} CASCADE")).await;
     assert!(PostgresStore::open(options.clone().as_it_is()).await.is_err());
     let store = PostgresStore::open(options).await.unwrap();
     running(&store, "s").await;
@@ -124,8 +106,7 @@ async fn who_needs_a_store_makes_none() {
         assert!(!there().await);
     }
     PostgresStore::open(options.clone()).await.unwrap().close().await;
-    sql(url, &format!("UPDATE {schema}.mark SET functions = ''")).await;
-    let store = PostgresStore::open(options.must_exist()).await.unwrap();
+    let store = PostgresStore::open(options.must_exist().as_version("another")).await.unwrap();
     running(&store, "s").await;
     store.close().await;
 }
@@ -163,38 +144,6 @@ async fn a_user_who_may_only_read_is_told_so() {
     for store in [read, store] {
         store.close().await;
     }
-}
-
-#[tokio::test]
-async fn a_killed_migration_leaves_nothing() {
-    let url = Server::shared().url();
-    let options = options(url).application("to be killed");
-    let schema = schema_of(&options);
-    // Whoever comes second waits for the one that is first; it is killed there, and by then has its transaction.
-    let mut first = PgConnection::connect(url).await.unwrap();
-    let mut admin = PgConnection::connect(url).await.unwrap();
-    let mut held = first.begin().await.unwrap();
-    sqlx::raw_sql(AssertSqlSafe(format!("CREATE SCHEMA {schema}"))).execute(&mut *held).await.unwrap();
-    let second = tokio::spawn(PostgresStore::open(options.clone()));
-    let killed = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
-         WHERE application_name = 'to be killed' AND wait_event_type = 'Lock'";
-    loop {
-        let killed: i64 = sqlx::query_scalar(killed).fetch_one(&mut admin).await.unwrap();
-        if killed > 0 {
-            break;
-        }
-    }
-    assert!(second.await.unwrap().is_err());
-    held.rollback().await.unwrap();
-    let there: bool = sqlx::query_scalar("SELECT to_regnamespace($1) IS NOT NULL")
-        .bind(&schema)
-        .fetch_one(&mut admin)
-        .await
-        .unwrap();
-    assert!(!there);
-    let store = PostgresStore::open(options).await.unwrap();
-    running(&store, "s").await;
-    store.close().await;
 }
 
 #[tokio::test]

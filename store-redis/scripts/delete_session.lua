@@ -1,7 +1,7 @@
 -- Removes a session with everything that belongs to it.
 local deletion = { mode = args.text(), incarnation = args.optional() }
 
-local row = rows.load(KEYS[2], true)
+local row = rows.load_torn(KEYS[2])
 if not row then return { 'not_found' } end
 local refused = rules.delete(row, deletion)
 if refused then return refused end

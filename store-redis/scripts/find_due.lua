@@ -1,5 +1,5 @@
--- Looks for sessions of this partition that a worker may claim now, in due order after a place.
--- Answers their places, and up to where it has looked ('' = to the end). One that cannot be read holds up nobody.
+-- Looks for sessions of this partition that a worker may claim now, after a place in due order.
+-- Answers their places in any order, and up to where it has looked ('' = to the end). One that cannot be read holds up nobody.
 local from = args.text()
 local queues = args.boolean() and args.list(args.text) or nil
 local newest, tenant = args.number(), args.optional()
@@ -18,16 +18,16 @@ local found, looked = {}, nil
 for _, index in ipairs(indexes) do
   local walked = rows.walk(index, from, before, most)
   for _, place_found in ipairs(walked) do found[place_found] = true end
-  if #walked == most and (not looked or walked[most] < looked) then looked = walked[most] end
+  if #walked == most and (not looked or is_before(walked[most], looked)) then looked = walked[most] end
 end
 local due = {}
 for place_found in pairs(found) do
-  if not looked or place_found <= looked then due[#due + 1] = place_found end
+  if not looked or not is_before(looked, place_found) then due[#due + 1] = place_found end
 end
-table.sort(due)
 local answer = {}
 for _, place_found in ipairs(due) do
-  local row = rows.load_sound(rows.key(rows.named(place_found)))
+  local tenant_found, id = rows.named(place_found)
+  local row = id and rows.load_sound(rows.key(tenant_found, id))
   if row and rules.is_due(row, served, newest, tenant) then answer[#answer + 1] = place_found end
 end
 return { looked or '', answer }

@@ -1,5 +1,5 @@
--- Lists sessions of a tenant in this partition, newest first after a place. Answers places and summaries in
--- turn, and up to where it has looked ('' = to the end).
+-- Lists sessions of a tenant in this partition, newest first after a place. Answers up to where it has looked ('' =
+-- to the end), places and summaries in turn, and how many it left out that cannot be read.
 local tenant, from = args.text(), args.text()
 local status, some_status = {}, false
 for _, one in ipairs(args.list(args.text)) do status[one], some_status = true, true end
@@ -17,9 +17,10 @@ local function wanted(row)
 end
 
 local walked = rows.walk_down(tag .. ':sessions:' .. tenant, from, look)
-local found, looked = {}, #walked == look and walked[look] or ''
+local found, left_out, looked = {}, 0, #walked == look and walked[look] or ''
 for index, place_found in ipairs(walked) do
-  local row = rows.load(rows.key(tenant, string.sub(place_found, 18)))
+  local row, corrupt = rows.load_sound(rows.key(tenant, string.sub(place_found, 18)))
+  if corrupt then left_out = left_out + 1 end
   if row and rows.listed(row) == place_found and wanted(row) then
     local summary = rows.summary(row)
     found[#found + 1] = place_found
@@ -31,4 +32,4 @@ for index, place_found in ipairs(walked) do
     end
   end
 end
-return { looked, found }
+return { looked, found, left_out }

@@ -166,7 +166,7 @@ async fn open(url: &str, namespace: &str) -> RedisStore {
 }
 
 fn is_cluster(url: &str) -> bool {
-    url.starts_with("redis+cluster:")
+    url.starts_with("redis+cluster:") || url.starts_with("rediss+cluster:")
 }
 
 /// The same server by way of a proxy. None: a cluster.

@@ -19,6 +19,8 @@ pub(crate) enum Fault {
     Invalid(String),
     /// The settings of the server break what the store must promise.
     Settings(String),
+    /// They do, and the server has run the command before that was known.
+    Unchecked(String),
     /// A newer version wrote what is stored.
     Newer(String),
     /// What was acknowledged is not there any more.
@@ -64,6 +66,10 @@ impl Fault {
             Self::Settings(detail) | Self::Absent(detail) => {
                 StoreError::new(StoreErrorKind::Unavailable, operation, detail).retry(Retry::Never)
             }
+            Self::Unchecked(detail) => {
+                let retry = if call == Call::Read { Retry::Later } else { Retry::OutcomeUnknown };
+                StoreError::new(StoreErrorKind::Unavailable, operation, detail).retry(retry)
+            }
             Self::Newer(detail) => StoreError::new(StoreErrorKind::Newer, operation, detail),
             Self::WentBack(detail) => {
                 let detail = format!("the store went back in time: {detail}");
@@ -78,7 +84,12 @@ impl Fault {
 }
 
 fn of_redis(error: RedisError, call: Call, operation: &'static str) -> StoreError {
-    let (kind, retry) = match error.code() {
+    let (kind, retry) = kind_of(&error, call);
+    StoreError::new(kind, operation, "").retry(retry).because(error)
+}
+
+fn kind_of(error: &RedisError, call: Call) -> (StoreErrorKind, Retry) {
+    match error.code() {
         Some("OOM") => (StoreErrorKind::Full, Retry::Later),
         // The server refused it before it ran.
         Some(
@@ -90,11 +101,19 @@ fn of_redis(error: RedisError, call: Call, operation: &'static str) -> StoreErro
         Some(_) if error.detail().is_some_and(|detail| detail.contains("non local key")) => {
             (StoreErrorKind::Unavailable, Retry::Later)
         }
+        // It hung up before it listened.
+        Some(_) if error.detail().is_some_and(|detail| detail.contains("max number of clients")) => {
+            (StoreErrorKind::Unavailable, Retry::Later)
+        }
         Some(_) => (StoreErrorKind::Backend, Retry::Never),
-        None if call == Call::Read || never_sent(&error) => (StoreErrorKind::Unavailable, Retry::Later),
+        None if call == Call::Read || never_sent(error) => (StoreErrorKind::Unavailable, Retry::Later),
         None => (StoreErrorKind::Unavailable, Retry::OutcomeUnknown),
-    };
-    StoreError::new(kind, operation, "").retry(retry).because(error)
+    }
+}
+
+/// Whether the server refused the command for good: it is unknown there, or forbidden to this user.
+pub(crate) fn is_refusal(error: &RedisError) -> bool {
+    kind_of(error, Call::Read).1 == Retry::Never
 }
 
 /// Whether the command certainly did not reach a server.
@@ -119,6 +138,22 @@ pub(crate) fn may_run_soon(error: &RedisError) -> bool {
     }
 }
 
+/// Whether another server may answer from now on than the one whose settings were read.
+pub(crate) fn is_loss(error: &RedisError) -> bool {
+    match error.kind() {
+        ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => true,
+        ErrorKind::Server(kind) => matches!(
+            kind,
+            ServerErrorKind::Moved
+                | ServerErrorKind::ClusterDown
+                | ServerErrorKind::MasterDown
+                | ServerErrorKind::BusyLoading
+                | ServerErrorKind::ReadOnly
+        ),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io;
@@ -136,5 +171,33 @@ mod tests {
             assert_eq!(retry(lost, Call::Read), Retry::Later, "{lost}");
         }
         assert_eq!(retry(io::ErrorKind::ConnectionRefused, Call::Write), Retry::Later);
+    }
+
+    /// What a server answers instead.
+    fn answered(text: &str) -> RedisError {
+        let value = redis::parse_redis_value(format!("-{text}\r\n").as_bytes()).unwrap();
+        value.extract_error().unwrap_err()
+    }
+
+    #[test]
+    fn only_what_is_refused_for_good_is_a_refusal() {
+        for good in ["ERR unknown command 'CONFIG'", "NOPERM no", "ERR Unknown subcommand"] {
+            assert!(is_refusal(&answered(good)), "{good}");
+        }
+        for passing in ["ERR max number of clients reached", "LOADING", "BUSY", "CLUSTERDOWN"] {
+            assert!(!is_refusal(&answered(passing)), "{passing}");
+        }
+        assert!(!is_refusal(&RedisError::from(io::Error::from(io::ErrorKind::TimedOut))));
+    }
+
+    #[test]
+    fn what_may_come_from_another_server_is_a_loss() {
+        assert!(is_loss(&RedisError::from(io::Error::from(io::ErrorKind::ConnectionReset))));
+        for loss in ["MOVED 1 h:1", "READONLY You can't write", "LOADING", "MASTERDOWN", "CLUSTERDOWN"] {
+            assert!(is_loss(&answered(loss)), "{loss}");
+        }
+        for other in ["ERR no", "OOM no memory", "NOSCRIPT", "WENTBACK", "TRYAGAIN", "BUSY"] {
+            assert!(!is_loss(&answered(other)), "{other}");
+        }
     }
 }

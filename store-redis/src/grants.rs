@@ -4,16 +4,19 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use holdover_core::ids::{Fence, RunId, Version};
-use holdover_core::store::Claim;
+use holdover_core::store::{Claim, Receipt};
+use holdover_core::time::Timestamp;
 
 /// How many runs are remembered; the oldest is forgotten first.
 const GRANTS_MAX: usize = 16_384;
 
-/// The run that a fence was granted to, and the newest version that was acknowledged under it.
+/// The run that a fence was granted to, the newest version that was acknowledged under it, and when that was by the
+/// store's clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Grant {
     pub(crate) run: RunId,
     pub(crate) version: Version,
+    pub(crate) at: Timestamp,
 }
 
 /// The newest grants of one handle.
@@ -33,7 +36,7 @@ impl Grants {
 
     /// Remembers a claim.
     pub(crate) fn granted(&self, claim: &Claim) {
-        let grant = Grant { run: claim.run.clone(), version: claim.session.version };
+        let grant = Grant { run: claim.run.clone(), version: claim.session.version, at: claim.now };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.by_fence.insert(claim.fence.clone(), grant).is_none() {
             known.in_order.push_back(claim.fence.clone());
@@ -46,10 +49,11 @@ impl Grants {
     }
 
     /// Remembers what was acknowledged under a fence that it knows.
-    pub(crate) fn acknowledged(&self, fence: &Fence, version: Version) {
+    pub(crate) fn acknowledged(&self, fence: &Fence, receipt: &Receipt) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(grant) = known.by_fence.get_mut(fence) {
-            grant.version = grant.version.max(version);
+            grant.version = grant.version.max(receipt.version);
+            grant.at = grant.at.max(receipt.now);
         }
     }
 }

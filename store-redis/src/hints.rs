@@ -5,15 +5,14 @@
     reason = "Redis may answer, push or fail in ways that are not known yet"
 )]
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use holdover_core::ids::{SessionId, SessionKey, TenantId};
 use holdover_core::store::Watch;
-use redis::{PushInfo, PushKind, RedisResult, Value};
-use tokio::sync::{Mutex, broadcast};
+use redis::{PushInfo, PushKind, Value};
+use tokio::sync::broadcast;
 
 use crate::error::Fault;
 use crate::keys::Keys;
@@ -29,45 +28,42 @@ const HINTS_KEPT: usize = 1024;
 enum Change {
     /// This session, and whether it is due now.
     Session(SessionKey, bool),
-    /// Nobody knows what: the connection was lost.
+    /// Nobody knows what: the connection was lost, or listens only from now on.
     Anything,
 }
 
 /// The hints that one handle hears.
 pub(crate) struct Hints {
     options: RedisOptions,
-    keys: Keys,
+    channels: Vec<String>,
     changes: Arc<Changes>,
-    /// Opened by the first who waits.
-    listener: Mutex<Option<Listener>>,
 }
 
 struct Changes {
     sender: broadcast::Sender<Change>,
-    /// The connection was lost: it must be opened anew.
-    lost: AtomicBool,
+    ear: Mutex<Ear>,
+}
+
+/// The connection that listens. The first who waits opens it.
+enum Ear {
+    Closed,
+    Opening,
+    Open(#[expect(dead_code, reason = "it listens as long as it lives")] Listener),
 }
 
 impl Hints {
-    pub(crate) fn new(options: RedisOptions, keys: Keys) -> Self {
-        let changes = Changes { sender: broadcast::channel(HINTS_KEPT).0, lost: AtomicBool::new(false) };
-        Self { options, keys, changes: Arc::new(changes), listener: Mutex::new(None) }
+    pub(crate) fn new(options: RedisOptions, keys: &Keys) -> Self {
+        let channels = keys.partitions().map(|partition| keys.hints(partition)).collect();
+        let changes = Changes { sender: broadcast::channel(HINTS_KEPT).0, ear: Mutex::new(Ear::Closed) };
+        Self { options, channels, changes: Arc::new(changes) }
     }
 
     /// Returns when what is watched may have changed, at the latest after `at_most`. Where nothing can be heard it
     /// waits as long as whoever polls.
     pub(crate) async fn wait(&self, watch: &Watch, at_most: Duration) {
         let mut changes = self.changes.sender.subscribe();
+        self.listen();
         let changed = async {
-            match self.listen().await {
-                // It may have changed while nobody listened.
-                Ok(Heard::FromNow) => return,
-                Ok(Heard::Before) => {}
-                Err(error) => {
-                    tracing::warn!(%error, "change hints cannot be heard; waiters poll");
-                    std::future::pending::<()>().await;
-                }
-            }
             while let Ok(change) = changes.recv().await {
                 let wanted = match (watch, change) {
                     (_, Change::Anything) => true,
@@ -83,33 +79,48 @@ impl Hints {
         let _ = tokio::time::timeout(at_most, changed).await;
     }
 
-    async fn listen(&self) -> RedisResult<Heard> {
-        let mut listener = self.listener.lock().await;
-        if listener.is_some() && !self.changes.lost.swap(false, Ordering::AcqRel) {
-            return Ok(Heard::Before);
+    /// Opens the connection if it is not open, in a task of its own: however short the first waits are, it is opened
+    /// once. Then whoever waits is woken, since what it waits for may have changed while nobody listened.
+    fn listen(&self) {
+        let mut ear = self.changes.ear();
+        if !matches!(*ear, Ear::Closed) {
+            return;
         }
-        *listener = None;
-        let changes = Arc::clone(&self.changes);
-        let channels: Vec<String> =
-            self.keys.partitions().map(|partition| self.keys.hints(partition)).collect();
-        let hear = move |push: PushInfo| {
-            changes.hear(push);
-            Ok::<(), redis::aio::SendError>(())
-        };
-        *listener = Some(Listener::open(&self.options, hear, &channels).await?);
-        Ok(Heard::FromNow)
+        *ear = Ear::Opening;
+        let (options, channels) = (self.options.clone(), self.channels.clone());
+        let changes = Arc::downgrade(&self.changes);
+        tokio::spawn(async move {
+            let heard = Weak::clone(&changes);
+            let hear = move |push: PushInfo| {
+                if let Some(changes) = heard.upgrade() {
+                    changes.hear(push);
+                }
+                Ok::<(), redis::aio::SendError>(())
+            };
+            let opened = Listener::open(&options, hear, &channels).await;
+            let Some(changes) = changes.upgrade() else { return };
+            let mut ear = changes.ear();
+            match opened {
+                // Lost before it was told of.
+                Ok(_) if matches!(*ear, Ear::Closed) => {}
+                Ok(listener) => *ear = Ear::Open(listener),
+                Err(error) => {
+                    *ear = Ear::Closed;
+                    tracing::warn!(%error, "change hints cannot be heard; waiters poll");
+                    return;
+                }
+            }
+            drop(ear);
+            changes.tell(Change::Anything);
+        });
     }
 }
 
-/// Since when a waiter's changes are heard.
-enum Heard {
-    /// Since before it began to wait.
-    Before,
-    /// Only from now on.
-    FromNow,
-}
-
 impl Changes {
+    fn ear(&self) -> MutexGuard<'_, Ear> {
+        self.ear.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn hear(&self, push: PushInfo) {
         let change = match push.kind {
             PushKind::SMessage => match push.data.into_iter().nth(1) {
@@ -117,11 +128,16 @@ impl Changes {
                 _ => Change::Anything,
             },
             PushKind::Disconnection | PushKind::SUnsubscribe => {
-                self.lost.store(true, Ordering::Release);
+                let lost = std::mem::replace(&mut *self.ear(), Ear::Closed);
+                drop(lost);
                 Change::Anything
             }
             _ => return,
         };
+        self.tell(change);
+    }
+
+    fn tell(&self, change: Change) {
         // Fails when nobody waits, which is fine.
         let _ = self.sender.send(change);
     }

@@ -25,6 +25,15 @@
 //! [`Unavailable`](holdover_core::store::StoreErrorKind::Unavailable) with nothing changed, until the slot has
 //! arrived.
 //!
+//! # What a commit survives
+//!
+//! The settings of every master are read when the store is opened, and again whenever another server may answer: a
+//! connection was lost, a slot has moved, a master became a replica. Then nothing is acknowledged before they are
+//! read, if they can be; [`Capabilities`](holdover_core::store::Capabilities) follow them. Only `appendfsync always`
+//! on servers without replicas promises anything: under `everysec` the server acknowledges what it has not written
+//! yet, and a replica that takes over may lack what its master acknowledged. A replica that joins later is noticed at
+//! the next such event.
+//!
 //! # A store that went back in time
 //!
 //! Redis can lose what it acknowledged: at a failover, by `FLUSHALL`, by a restart from old data. It is never
@@ -56,6 +65,7 @@ mod script;
 mod settings;
 mod state_store;
 mod store;
+mod trust;
 mod wire;
 mod write;
 

@@ -12,7 +12,7 @@ use futures::future::{BoxFuture, try_join_all};
 use crate::error::Fault;
 use crate::keys::Keys;
 
-/// How often the partitions are looked at for one page. Then it is short.
+/// How often the partitions are looked at for one page. Then it is short, and the next goes on there.
 const ROUNDS_MAX: usize = 64;
 
 /// What one look at a partition found.
@@ -58,7 +58,7 @@ struct Stream<T> {
 pub(crate) struct Merge<T> {
     streams: Vec<Stream<T>>,
     order: Order,
-    rounds: usize,
+    rounds_left: usize,
 }
 
 impl<T> Merge<T> {
@@ -67,7 +67,12 @@ impl<T> Merge<T> {
         let after = Bytes::copy_from_slice(after);
         let stream =
             |partition| Stream { partition, rows: VecDeque::new(), after: after.clone(), done: false };
-        Self { streams: keys.partitions().map(stream).collect(), order, rounds: 0 }
+        Self { streams: keys.partitions().map(stream).collect(), order, rounds_left: ROUNDS_MAX }
+    }
+
+    /// The same, however often the partitions must be looked at: for a walk that cannot be gone on with.
+    pub(crate) fn unbounded(self) -> Self {
+        Self { rounds_left: usize::MAX, ..self }
     }
 
     /// How many rows to ask one partition for, of a page of `rows`.
@@ -81,10 +86,10 @@ impl<T> Merge<T> {
             if let Some(index) = self.next_known() {
                 return Ok(self.streams.get(index).and_then(|stream| stream.rows.front()));
             }
-            if self.streams.iter().all(|stream| stream.done) || self.rounds == ROUNDS_MAX {
+            if self.streams.iter().all(|stream| stream.done) || self.rounds_left == 0 {
                 return Ok(None);
             }
-            self.rounds += 1;
+            self.rounds_left -= 1;
             let empty = self.streams.iter().enumerate();
             let empty = empty.filter(|(_, stream)| stream.rows.is_empty() && !stream.done);
             let looks: Vec<_> = empty
@@ -168,5 +173,17 @@ mod tests {
         };
         assert!(merge.peek(&nothing).await.unwrap().is_none());
         assert_eq!(merge.looked(), Some(Bytes::from(vec![63])));
+    }
+
+    #[tokio::test]
+    async fn a_walk_to_the_end_finds_what_lies_behind_many_rounds() {
+        let mut merge = Merge::new(&Keys::new("n", 1), Order::Upwards, b"").unbounded();
+        let late = |_, after: Bytes| -> BoxFuture<'static, Result<Found<()>, Fault>> {
+            let next = Bytes::from(vec![b'x'; after.len() + 1]);
+            let there = next.len() > ROUNDS_MAX * 3;
+            let rows = if there { vec![(next.clone(), ())] } else { Vec::new() };
+            Box::pin(async move { Ok(Found { rows, looked: (!there).then_some(next) }) })
+        };
+        assert!(merge.peek(&late).await.unwrap().is_some());
     }
 }

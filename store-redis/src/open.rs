@@ -22,6 +22,8 @@ pub(crate) struct Opened {
     pub(crate) keys: Keys,
     pub(crate) incarnation: String,
     pub(crate) capabilities: Capabilities,
+    /// After how many losses the capabilities were read.
+    pub(crate) losses: u64,
 }
 
 /// What is fixed when a store is made.
@@ -37,6 +39,7 @@ struct Founded {
 /// once.
 pub(crate) async fn open(options: &RedisOptions) -> Result<Opened, Fault> {
     let wire = Wire::connect(options).await?;
+    let losses = wire.losses().count();
     let capabilities = settings::read(&wire, options).await?;
     let there = look(&wire, options).await?;
     let founded = match options.opening {
@@ -49,7 +52,7 @@ pub(crate) async fn open(options: &RedisOptions) -> Result<Opened, Fault> {
         Opening::Looks => as_it_is(&wire, options, there).await?,
     };
     let keys = Keys::new(&options.namespace, founded.partitions);
-    Ok(Opened { wire, keys, incarnation: founded.incarnation, capabilities })
+    Ok(Opened { wire, keys, incarnation: founded.incarnation, capabilities, losses })
 }
 
 fn absent(options: &RedisOptions, why: &str) -> Fault {

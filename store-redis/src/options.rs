@@ -26,6 +26,7 @@ pub(crate) enum Opening {
 pub struct RedisOptions {
     pub(crate) nodes: Vec<String>,
     pub(crate) cluster: bool,
+    pub(crate) authority: Option<Vec<u8>>,
     pub(crate) namespace: String,
     pub(crate) partitions: Option<u16>,
     pub(crate) operation_timeout: Duration,
@@ -54,7 +55,9 @@ impl RedisOptions {
 
     /// The server named by `redis://[user:password@]host[:port][/db]`, or the cluster of which
     /// `redis+cluster://[user:password@]host:port[,host:port …]` names some nodes; after it `?namespace=name`, left
-    /// out: [`Self::NAMESPACE`].
+    /// out: [`Self::NAMESPACE`]. With `rediss://` and `rediss+cluster://` all connections speak TLS, and the server
+    /// proves who it is: to an authority that the system trusts, or the one that
+    /// [`authority`](Self::authority) names.
     ///
     /// # Errors
     /// Another scheme, a URL that Redis does not know, a parameter that is not known, a namespace that
@@ -65,20 +68,27 @@ impl RedisOptions {
             None => (url, None),
         };
         let (nodes, cluster) = match url.split_once("://") {
-            Some(("redis", _)) => (vec![url.to_owned()], false),
-            Some(("redis+cluster", rest)) => (cluster_nodes(rest), true),
+            Some(("redis" | "rediss", _)) => (vec![url.to_owned()], false),
+            Some(("redis+cluster", rest)) => (cluster_nodes("redis", rest), true),
+            Some(("rediss+cluster", rest)) => (cluster_nodes("rediss", rest), true),
             Some(_) | None => {
-                let detail = "a Redis URL begins with redis:// or redis+cluster://";
+                let detail =
+                    "a Redis URL begins with redis://, rediss://, redis+cluster:// or rediss+cluster://";
                 return Err(StoreError::invalid("open", detail));
             }
         };
         for node in &nodes {
-            redis::parse_redis_url(node)
+            let url = redis::parse_redis_url(node)
                 .ok_or_else(|| StoreError::invalid("open", "the Redis URL names no server"))?;
+            // It could ask for a server that need not prove who it is.
+            if url.fragment().is_some() {
+                return Err(StoreError::invalid("open", "the Redis URL has a part after #: none is known"));
+            }
         }
         let options = Self {
             nodes,
             cluster,
+            authority: None,
             namespace: Self::NAMESPACE.to_owned(),
             partitions: None,
             operation_timeout: Self::OPERATION_TIMEOUT,
@@ -110,6 +120,24 @@ impl RedisOptions {
             self.namespace
         );
         Err(StoreError::invalid("open", detail))
+    }
+
+    /// Names the authority, as PEM, that alone is trusted to sign the certificates of the servers. Needs a URL with
+    /// TLS.
+    ///
+    /// # Errors
+    /// The URL names no TLS: nothing would be proved.
+    pub fn authority(mut self, pem: impl Into<Vec<u8>>) -> Result<Self, StoreError> {
+        if !self.speaks_tls() {
+            let detail = "authority: the URL names no TLS; it begins with rediss:// or rediss+cluster://";
+            return Err(StoreError::invalid("open", detail));
+        }
+        self.authority = Some(pem.into());
+        Ok(self)
+    }
+
+    pub(crate) fn speaks_tls(&self) -> bool {
+        self.nodes.iter().any(|node| node.starts_with("rediss:"))
     }
 
     /// Sets how many partitions a new store has, 1 to 1024. A store that is there must have as many.
@@ -199,12 +227,12 @@ fn namespace_in(query: &str) -> Result<Option<String>, StoreError> {
     Ok(namespace)
 }
 
-fn cluster_nodes(rest: &str) -> Vec<String> {
+fn cluster_nodes(scheme: &str, rest: &str) -> Vec<String> {
     let (user, hosts) = match rest.rsplit_once('@') {
         Some((user, hosts)) => (format!("{user}@"), hosts),
         None => (String::new(), rest),
     };
-    hosts.trim_end_matches('/').split(',').map(|host| format!("redis://{user}{host}")).collect()
+    hosts.trim_end_matches('/').split(',').map(|host| format!("{scheme}://{user}{host}")).collect()
 }
 
 impl fmt::Debug for RedisOptions {
@@ -237,9 +265,14 @@ mod tests {
         let both = vec!["redis://u:p@a:1".into(), "redis://u:p@b:2".into()];
         assert_eq!(nodes("redis+cluster://u:p@a:1,b:2/"), Some((true, both)));
         assert_eq!(nodes("redis+cluster://a:1/?namespace=n"), Some((true, vec!["redis://a:1".into()])));
+        assert_eq!(nodes("rediss://h:1"), Some((false, vec!["rediss://h:1".into()])));
+        let both = vec!["rediss://u:p@a:1".into(), "rediss://u:p@b:2".into()];
+        assert_eq!(nodes("rediss+cluster://u:p@a:1,b:2"), Some((true, both)));
         let misspelt = ["redis://h:1?namespce=n", "redis://h:1?n", "redis://h:1?namespace={n}"];
-        for bad in ["h:1", "http://h:1", "rediss://h:1", "redis+cluster://a:b:c"].into_iter().chain(misspelt)
-        {
+        // Whatever comes after #: it would turn the proof off.
+        let unproved = ["rediss://h:1/#insecure", "rediss+cluster://h:1#insecure"];
+        let bad = ["h:1", "http://h:1", "redis+cluster://a:b:c"];
+        for bad in bad.into_iter().chain(misspelt).chain(unproved) {
             assert_eq!(nodes(bad), None, "{bad}");
         }
     }

@@ -24,12 +24,15 @@ pub struct Rebuilt {
     pub added: u64,
     /// How many entries stood for nothing.
     pub removed: u64,
+    /// How many of the sessions could not be read wholly: entries that they have stay, and they can be deleted.
+    pub unreadable: u64,
 }
 
 impl RedisStore {
     /// Makes the indexes of alarms, of sessions and of pending calls anew, by a walk over every key: entries that
     /// are missing are added, entries that stand for nothing are removed. Each session is dealt with at one
-    /// instant, so workers may go on meanwhile. Takes time with the size of the server, once for each partition.
+    /// instant, so workers may go on meanwhile. What cannot be read of one session holds up no other. Takes time with
+    /// the size of the server, once for each partition.
     ///
     /// # Errors
     /// Of operation `rebuild_indexes`. Whoever is interrupted begins again.
@@ -63,8 +66,10 @@ impl Shared {
                 }
             }
             for rows in rows.chunks(AT_ONCE) {
-                for added in join_all(rows.iter().map(|row| self.reindex(partition, row))).await {
-                    rebuilt.added += added?;
+                for done in join_all(rows.iter().map(|row| self.reindex(partition, row))).await {
+                    let (added, torn) = done?;
+                    rebuilt.added += added;
+                    rebuilt.unreadable += u64::from(torn);
                     rebuilt.sessions += 1;
                 }
             }
@@ -74,8 +79,10 @@ impl Shared {
         }
     }
 
-    async fn reindex(&self, partition: u16, row: &str) -> Result<u64, Fault> {
-        self.run(&self.scripts.reindex, partition, Some(row), &self.args()).await?.number()
+    /// How many entries were missing, and whether the session could not be read wholly.
+    async fn reindex(&self, partition: u16, row: &str) -> Result<(u64, bool), Fault> {
+        let mut reply = self.run(&self.scripts.reindex, partition, Some(row), &self.args()).await?;
+        Ok((reply.number()?, reply.boolean()?))
     }
 
     async fn sweep(&self, partition: u16, key: &str, kind: &str, tenant: &str) -> Result<u64, Fault> {

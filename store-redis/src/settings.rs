@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use holdover_core::store::{Capabilities, CommitSurvives, SharedBy};
-use redis::Value;
+use redis::{Cmd, Value};
 
-use crate::error::Fault;
+use crate::error::{Fault, is_refusal};
 use crate::options::RedisOptions;
 use crate::reply::{self, Reply};
 use crate::wire::Wire;
@@ -20,9 +20,15 @@ const VERSION_MIN: u32 = 7;
 /// The only policy under which a server forgets nothing by itself.
 const POLICY: &str = "noeviction";
 
+/// What bounds how much a failover loses.
+const MIN_REPLICAS: &str = "min-replicas-to-write";
+
 /// What is asked for by `CONFIG GET`.
 const ASKED: [&str; 5] =
-    ["maxmemory-policy", "appendonly", "appendfsync", "no-appendfsync-on-rewrite", "min-replicas-to-write"];
+    ["maxmemory-policy", "appendonly", "appendfsync", "no-appendfsync-on-rewrite", MIN_REPLICAS];
+
+/// How many replicas the cluster has, kept beside what INFO says. No field of INFO is named so.
+const KNOWN_REPLICAS: &str = "known replicas";
 
 /// What one server says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,19 +41,36 @@ struct Server {
 /// Reads the settings of every master.
 ///
 /// # Errors
-/// A server that is too old, is a replica, or forgets data when its memory is full.
+/// A server that is too old, is a replica, or forgets data when its memory is full. What the server does not answer
+/// for a passing reason is an error too: nothing is taken for forbidden that is only late.
 pub(crate) async fn read(wire: &Wire, options: &RedisOptions) -> Result<Capabilities, Fault> {
     let mut servers = Vec::new();
     for info in wire.ask_all(redis::cmd("INFO").arg("everything")).await? {
         servers.push(Server { info: info_of(info)?, config: None });
     }
-    // Refused on managed services; what INFO says has to do then.
-    if let Ok(answers) = wire.ask_all(redis::cmd("CONFIG").arg("GET").arg(&ASKED)).await {
-        for (server, answer) in servers.iter_mut().zip(answers) {
-            server.config = Some(config_of(answer)?);
+    for (server, answer) in
+        servers.iter_mut().zip(allowed(wire, redis::cmd("CONFIG").arg("GET").arg(&ASKED)).await?)
+    {
+        server.config = Some(config_of(answer)?);
+    }
+    if options.cluster {
+        // Also those that are away at this moment.
+        let nodes = allowed(wire, redis::cmd("CLUSTER").arg("NODES")).await?;
+        for (server, nodes) in servers.iter_mut().zip(nodes) {
+            server.info.insert(KNOWN_REPLICAS.into(), replicas_in(nodes)?.to_string());
         }
     }
     judge(&servers, options)
+}
+
+/// What every master answers; nothing where the command is forbidden, as on managed services: what INFO says has to
+/// do then.
+async fn allowed(wire: &Wire, command: &Cmd) -> Result<Vec<Value>, Fault> {
+    match wire.ask_all(command).await {
+        Ok(answers) => Ok(answers),
+        Err(error) if is_refusal(&error) => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// What all of them together promise: no more than the weakest.
@@ -103,14 +126,34 @@ impl Server {
             let detail = format!("maxmemory-policy is {policy}: it forgets sessions; set it to {POLICY}");
             return Err(Fault::Settings(detail));
         }
-        let (survives, why) = self.survives();
+        let (by_log, log) = self.by_log();
+        let (by_failover, failover) = self.by_failover();
         let mut named = vec![("redis_version".to_owned(), version.to_owned())];
         named.push(("maxmemory-policy".to_owned(), policy.unwrap_or("unknown").to_owned()));
-        named.extend(why.into_iter().map(|(name, value)| (name.to_owned(), value)));
-        Ok((survives, named))
+        named.extend(log.into_iter().chain(failover).map(|(name, value)| (name.to_owned(), value)));
+        Ok((by_log.min(by_failover), named))
     }
 
-    fn survives(&self) -> (CommitSurvives, Vec<(&'static str, String)>) {
+    /// Where a replica may take over, the death of the server is enough to lose commits: it acknowledges them before
+    /// any replica has them, and `min-replicas-to-write` only bounds how many.
+    fn by_failover(&self) -> (CommitSurvives, Vec<(&'static str, String)>) {
+        let connected = self.info("connected_slaves").and_then(|count| count.parse::<u64>().ok());
+        let known = self.info(KNOWN_REPLICAS).and_then(|count| count.parse().ok());
+        let (survives, failover) = match connected.max(known) {
+            Some(0) => return (CommitSurvives::PowerCut, vec![("failover", "none".to_owned())]),
+            Some(_) => (CommitSurvives::Nothing, "possible"),
+            None => (CommitSurvives::Nothing, "unknown"),
+        };
+        let mut why = vec![("failover", failover.to_owned())];
+        why.extend(connected.map(|count| ("connected_slaves", count.to_string())));
+        why.extend(self.config(MIN_REPLICAS).map(|count| (MIN_REPLICAS, count.to_owned())));
+        (survives, why)
+    }
+
+    /// Only under `always` is written what is acknowledged. Under `everysec` the write itself is put off while an
+    /// older one is being synced, and under both others a disk that is full holds it up: then the death of the
+    /// server loses commits, not only a power cut.
+    fn by_log(&self) -> (CommitSurvives, Vec<(&'static str, String)>) {
         let on = match (self.config("appendonly"), self.info("aof_enabled")) {
             (Some(appendonly), _) => appendonly == "yes",
             (None, enabled) => enabled == Some("1"),
@@ -120,13 +163,14 @@ impl Server {
             return (CommitSurvives::Nothing, vec![appendonly]);
         }
         let Some(fsync) = self.config("appendfsync") else {
-            let reason = "unknown: CONFIG is forbidden, so no more than the writer's death is promised";
-            return (CommitSurvives::ProcessKill, vec![appendonly, ("appendfsync", reason.to_owned())]);
+            let reason = "unknown: CONFIG is forbidden, so nothing is promised";
+            return (CommitSurvives::Nothing, vec![appendonly, ("appendfsync", reason.to_owned())]);
         };
         let rests = self.config("no-appendfsync-on-rewrite") == Some("yes");
         let survives = match fsync {
-            "always" if !rests => CommitSurvives::PowerCut,
-            _ => CommitSurvives::ProcessKill,
+            "always" if rests => CommitSurvives::ProcessKill,
+            "always" => CommitSurvives::PowerCut,
+            _ => CommitSurvives::Nothing,
         };
         let mut why = vec![appendonly, ("appendfsync", fsync.to_owned())];
         if rests {
@@ -136,12 +180,23 @@ impl Server {
     }
 }
 
+fn text_of(answer: Value) -> Result<String, Fault> {
+    match answer {
+        Value::BulkString(bytes) => reply::text(&bytes),
+        Value::VerbatimString { text, .. } | Value::SimpleString(text) => Ok(text),
+        _ => Err(Fault::Corrupt("the server says no text of itself".into())),
+    }
+}
+
+/// How many replicas there are among the nodes of a cluster.
+fn replicas_in(nodes: Value) -> Result<usize, Fault> {
+    let text = text_of(nodes)?;
+    let flags = text.lines().filter_map(|line| line.split(' ').nth(2));
+    Ok(flags.filter(|flags| flags.split(',').any(|flag| flag == "slave")).count())
+}
+
 fn info_of(answer: Value) -> Result<BTreeMap<String, String>, Fault> {
-    let text = match answer {
-        Value::BulkString(bytes) => reply::text(&bytes)?,
-        Value::VerbatimString { text, .. } | Value::SimpleString(text) => text,
-        _ => return Err(Fault::Corrupt("INFO answers no text".into())),
-    };
+    let text = text_of(answer)?;
     let fields = text.lines().filter_map(|line| line.trim_end().split_once(':'));
     Ok(fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
@@ -170,7 +225,7 @@ mod tests {
     }
 
     fn promise(info: &[(&str, &str)], config: Option<&[(&str, &str)]>) -> Result<CommitSurvives, String> {
-        let mut said = fields(&[("redis_version", "7.0.15"), ("role", "master")]);
+        let mut said = fields(&[("redis_version", "7.0.15"), ("role", "master"), ("connected_slaves", "0")]);
         said.extend(fields(info));
         let server = Server { info: said, config: config.map(fields) };
         server.judge().map(|(survives, _)| survives).map_err(|fault| format!("{fault:?}"))
@@ -181,8 +236,9 @@ mod tests {
         let with =
             |fsync| [("maxmemory-policy", "noeviction"), ("appendonly", "yes"), ("appendfsync", fsync)];
         assert_eq!(promise(&[], Some(&with("always"))), Ok(CommitSurvives::PowerCut));
-        assert_eq!(promise(&[], Some(&with("everysec"))), Ok(CommitSurvives::ProcessKill));
-        assert_eq!(promise(&[], Some(&with("no"))), Ok(CommitSurvives::ProcessKill));
+        // The server's death loses what it has put off.
+        assert_eq!(promise(&[], Some(&with("everysec"))), Ok(CommitSurvives::Nothing));
+        assert_eq!(promise(&[], Some(&with("no"))), Ok(CommitSurvives::Nothing));
         assert_eq!(promise(&[], Some(&[("appendonly", "no")])), Ok(CommitSurvives::Nothing));
         let mut rests = with("always").to_vec();
         rests.push(("no-appendfsync-on-rewrite", "yes"));
@@ -190,8 +246,25 @@ mod tests {
     }
 
     #[test]
+    fn where_a_replica_may_take_over_nothing_is_promised() {
+        let log = [("appendonly", "yes"), ("appendfsync", "always"), (MIN_REPLICAS, "1")];
+        for replicas in [("connected_slaves", "1"), (KNOWN_REPLICAS, "3"), ("connected_slaves", "?")] {
+            assert_eq!(promise(&[replicas], Some(&log)), Ok(CommitSurvives::Nothing), "{replicas:?}");
+        }
+        assert_eq!(promise(&[(KNOWN_REPLICAS, "0")], Some(&log)), Ok(CommitSurvives::PowerCut));
+    }
+
+    #[test]
+    fn replicas_that_are_away_are_counted() {
+        let nodes = "a 127.0.0.1:1@2 myself,master - 0 0 1 connected 0-16383\n\
+                     b 127.0.0.1:3@4 slave a 0 0 1 connected\n\
+                     c 127.0.0.1:5@6 slave,fail a 0 0 1 disconnected\n";
+        assert_eq!(replicas_in(Value::SimpleString(nodes.into())).unwrap(), 2);
+    }
+
+    #[test]
     fn where_config_is_forbidden_the_weakest_is_promised() {
-        assert_eq!(promise(&[("aof_enabled", "1")], None), Ok(CommitSurvives::ProcessKill));
+        assert_eq!(promise(&[("aof_enabled", "1")], None), Ok(CommitSurvives::Nothing));
         assert_eq!(promise(&[("aof_enabled", "0")], None), Ok(CommitSurvives::Nothing));
         assert_eq!(promise(&[], None), Ok(CommitSurvives::Nothing));
     }

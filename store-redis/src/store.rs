@@ -1,14 +1,13 @@
 //! The store: checks arguments, runs scripts, takes their answers apart.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use holdover_core::ids::{Fence, SessionKey};
 use holdover_core::store::{Capabilities, Receipt, StoreError};
 
 use crate::args::Args;
 use crate::columns;
-use crate::error::{Call, Fault};
+use crate::error::{Call, Fault, may_run_soon};
 use crate::grants::Grants;
 use crate::hints::Hints;
 use crate::keys::Keys;
@@ -16,8 +15,8 @@ use crate::open::{self, Opened};
 use crate::options::RedisOptions;
 use crate::reply::Reply;
 use crate::script::{Does, Script, Scripts};
-use crate::settings;
-use crate::wire::Wire;
+use crate::trust::Trust;
+use crate::wire::{Pauses, Wire};
 
 /// Sessions in Redis, shared by every process that reaches it.
 ///
@@ -34,11 +33,8 @@ pub(crate) struct Shared {
     pub(crate) scripts: &'static Scripts,
     pub(crate) grants: Grants,
     pub(crate) hints: Option<Hints>,
-    options: RedisOptions,
+    trust: Trust,
     incarnation: String,
-    capabilities: RwLock<Capabilities>,
-    /// A connection was lost: the settings of what answers now are read again before it is trusted.
-    suspect: AtomicBool,
 }
 
 impl RedisStore {
@@ -52,18 +48,16 @@ impl RedisStore {
     /// partitions than is asked for.
     pub async fn open(options: RedisOptions) -> Result<Self, StoreError> {
         let opened = open::open(&options).await.map_err(|fault| fault.of(Call::Read, "open", None))?;
-        let Opened { wire, keys, incarnation, capabilities } = opened;
-        let hints = options.change_hints.then(|| Hints::new(options.clone(), keys.clone()));
+        let Opened { wire, keys, incarnation, capabilities, losses } = opened;
+        let hints = options.change_hints.then(|| Hints::new(options.clone(), &keys));
         let shared = Shared {
             wire,
             keys,
             scripts: Scripts::of(options.clock),
             grants: Grants::default(),
             hints,
-            options,
+            trust: Trust::new(options, capabilities, losses),
             incarnation,
-            capabilities: RwLock::new(capabilities),
-            suspect: AtomicBool::new(false),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -79,7 +73,7 @@ impl RedisStore {
 
 impl Shared {
     pub(crate) fn capabilities(&self) -> Capabilities {
-        self.capabilities.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.trust.capabilities()
     }
 
     /// The arguments of a script begin with the incarnation of the store that was opened.
@@ -90,17 +84,22 @@ impl Shared {
     /// Arguments of a write of a run: the fence, and what is known of it.
     pub(crate) fn fenced(&self, fence: &Fence) -> Args {
         let grant = self.grants.of(fence);
-        self.args()
+        let args = self
+            .args()
             .incarnation(fence.incarnation)
             .number(fence.epoch.0)
             .optional(grant.as_ref().map(|grant| grant.run.as_str()))
-            .optional_number(grant.as_ref().map(|grant| grant.version.0))
+            .optional_number(grant.as_ref().map(|grant| grant.version.0));
+        match grant {
+            Some(grant) => args.bound(grant.at),
+            None => args.bytes([]),
+        }
     }
 
     /// The receipt that comes next, remembered.
     pub(crate) fn receipt(&self, fence: &Fence, reply: &mut Reply) -> Result<Receipt, Fault> {
         let receipt = columns::receipt(&reply.text()?)?;
-        self.grants.acknowledged(fence, receipt.version);
+        self.grants.acknowledged(fence, &receipt);
         Ok(receipt)
     }
 
@@ -109,7 +108,8 @@ impl Shared {
         self.run(script, self.keys.partition_of(key), Some(&self.keys.row(key)), &args).await
     }
 
-    /// Runs a script in one partition.
+    /// Runs a script in one partition, on a server whose settings are known; again, as long as the server refuses to
+    /// run it and the time of one operation is not over.
     pub(crate) async fn run(
         &self,
         script: &Script,
@@ -117,18 +117,18 @@ impl Shared {
         key: Option<&str>,
         args: &Args,
     ) -> Result<Reply, Fault> {
-        self.trust().await?;
         let store = self.keys.store(partition);
         let keys: Vec<&str> = [store.as_str()].into_iter().chain(key).collect();
-        match self.wire.run(script, &keys, args).await {
-            Ok(answer) => Reply::new(answer),
-            Err(fault) => {
-                if let Fault::Redis(error) = &fault
-                    && error.is_io_error()
-                {
-                    self.suspect.store(true, Ordering::Release);
+        let mut pauses = Pauses::within(self.wire.timeout());
+        loop {
+            self.trust.check(&self.wire).await?;
+            match self.wire.try_run(script, &keys, args).await {
+                Ok(answer) => {
+                    self.trust.confirm(&self.wire).await?;
+                    return Reply::new(answer);
                 }
-                Err(fault)
+                Err(error) if may_run_soon(&error) && pauses.pause().await => {}
+                Err(error) => return Err(error.into()),
             }
         }
     }
@@ -148,23 +148,6 @@ impl Shared {
             read(&word, &mut reply)
         };
         asked.await.map_err(|fault| fault.of(call_of(script), operation, Some(key)))
-    }
-
-    /// After a connection was lost, reads the settings of what answers now. What cannot be read is left to the
-    /// command itself, which fails in its own way.
-    async fn trust(&self) -> Result<(), Fault> {
-        if !self.suspect.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        match settings::read(&self.wire, &self.options).await {
-            Ok(capabilities) => {
-                *self.capabilities.write().unwrap_or_else(PoisonError::into_inner) = capabilities;
-                self.suspect.store(false, Ordering::Release);
-                Ok(())
-            }
-            Err(refused @ Fault::Settings(_)) => Err(refused),
-            Err(_) => Ok(()),
-        }
     }
 }
 

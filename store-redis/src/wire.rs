@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use futures::future::try_join_all;
 use redis::aio::{
     AsyncPushSender, ConnectionLike, ConnectionManager, ConnectionManagerConfig, MultiplexedConnection,
 };
@@ -13,15 +14,17 @@ use redis::cluster::{ClusterClient, ClusterClientBuilder};
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo, SingleNodeRoutingInfo};
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ErrorKind, IntoConnectionInfo, ProtocolVersion, RedisError,
-    RedisResult, ServerErrorKind, Value,
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, IntoConnectionInfo, ProtocolVersion, PushInfo, PushKind,
+    RedisError, RedisResult, ServerErrorKind, TlsCertificates, Value,
 };
+use rustls::crypto::CryptoProvider;
 use tokio::time::Instant;
 
 use crate::args::Args;
-use crate::error::{Fault, may_run_soon};
+use crate::error::{Fault, is_loss, may_run_soon};
 use crate::options::RedisOptions;
 use crate::script::Script;
+use crate::trust::Losses;
 
 /// How often a connection that was lost is tried again before a command is told so.
 const RECONNECTS_MAX: usize = 5;
@@ -35,11 +38,15 @@ const PAUSE_MIN: Duration = Duration::from_millis(10);
 /// How many commands wait for one connection before the next caller does.
 const QUEUE_MAX: usize = 256;
 
+/// How many channels of a cluster are subscribed to at once.
+const SUBSCRIBED_AT_ONCE: usize = 64;
+
 /// A connection. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Wire {
     connection: Connection,
     timeout: Duration,
+    losses: Losses,
 }
 
 #[derive(Clone)]
@@ -50,38 +57,68 @@ enum Connection {
 
 impl Wire {
     pub(crate) async fn connect(options: &RedisOptions) -> RedisResult<Self> {
-        let connection = if options.cluster {
-            Connection::Cluster(cluster_builder(options).build()?.get_async_connection().await?)
-        } else {
-            Connection::Single(manager(options).await?)
+        let losses = Losses::default();
+        let noting = losses.clone();
+        // Also of a connection that nobody uses at that moment: it is made anew by itself.
+        let hear = move |push: PushInfo| {
+            if push.kind == PushKind::Disconnection {
+                noting.note();
+            }
+            Ok::<(), redis::aio::SendError>(())
         };
-        Ok(Self { connection, timeout: options.operation_timeout })
+        let connection = if options.cluster {
+            let client = cluster_builder(options).push_sender(hear).build()?;
+            Connection::Cluster(client.get_async_connection().await?)
+        } else {
+            Connection::Single(manager(options, hear).await?)
+        };
+        Ok(Self { connection, timeout: options.operation_timeout, losses })
     }
 
-    /// Runs a script. The keys lie in one partition.
+    /// How often another server may have come to answer.
+    pub(crate) fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    /// How long one operation may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Runs a script, whatever the settings of the server are. The keys lie in one partition.
     ///
     /// What the server refused to run (it loads its data, the slot has moved) is tried again until the time of one
     /// operation is over. What was sent and not answered is never sent twice.
     pub(crate) async fn run(&self, script: &Script, keys: &[&str], args: &Args) -> Result<Value, Fault> {
-        let known = command("EVALSHA", &script.sha, keys, args);
-        match self.send(&known).await {
-            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                // The source goes to the node that does not know it, and is known there from then on.
-                Ok(self.send(&command("EVAL", &script.source, keys, args)).await?)
+        let mut pauses = Pauses::within(self.timeout);
+        loop {
+            match self.try_run(script, keys, args).await {
+                Err(error) if may_run_soon(&error) && pauses.pause().await => {}
+                answer => return Ok(answer?),
             }
-            answer => Ok(answer?),
         }
     }
 
-    /// The answers of every master to a command, each with where it came from.
+    /// Runs a script, once.
+    pub(crate) async fn try_run(&self, script: &Script, keys: &[&str], args: &Args) -> RedisResult<Value> {
+        match self.send(&command("EVALSHA", &script.sha, keys, args)).await {
+            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+                // The source goes to the node that does not know it, and is known there from then on.
+                self.send(&command("EVAL", &script.source, keys, args)).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// The answers of every master to a command, always in one order.
     pub(crate) async fn ask_all(&self, command: &Cmd) -> RedisResult<Vec<Value>> {
         match &self.connection {
             Connection::Single(_) => Ok(vec![self.send(command).await?]),
             Connection::Cluster(cluster) => {
                 let masters = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
-                let answer = cluster.clone().route_command(command.clone(), masters).await?;
-                match answer.extract_error()? {
-                    Value::Map(by_node) => Ok(by_node.into_iter().map(|(_, answer)| answer).collect()),
+                let answer = cluster.clone().route_command(command.clone(), masters).await;
+                match self.noted(answer.and_then(Value::extract_error))? {
+                    Value::Map(by_node) => Ok(in_order(by_node)),
                     Value::Array(answers) => Ok(answers),
                     answer => Ok(vec![answer]),
                 }
@@ -90,21 +127,52 @@ impl Wire {
     }
 
     async fn send(&self, command: &Cmd) -> RedisResult<Value> {
-        let over = Instant::now() + self.timeout;
-        let mut pause = PAUSE_MIN;
-        loop {
-            let answer = match &self.connection {
-                Connection::Single(manager) => manager.clone().send_packed_command(command).await,
-                Connection::Cluster(cluster) => in_cluster(cluster.clone(), command).await,
-            };
-            match answer.and_then(Value::extract_error) {
-                Err(error) if may_run_soon(&error) && Instant::now() + pause < over => {
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(PAUSE_MAX);
-                }
-                answer => return answer,
-            }
+        let answer = match &self.connection {
+            Connection::Single(manager) => manager.clone().send_packed_command(command).await,
+            Connection::Cluster(cluster) => in_cluster(cluster.clone(), command).await,
+        };
+        self.noted(answer.and_then(Value::extract_error))
+    }
+
+    fn noted(&self, answer: RedisResult<Value>) -> RedisResult<Value> {
+        if answer.as_ref().is_err_and(is_loss) {
+            self.losses.note();
         }
+        answer
+    }
+}
+
+/// Answers by where they came from.
+fn in_order(by_node: Vec<(Value, Value)>) -> Vec<Value> {
+    let node = |address: Value| match address {
+        Value::BulkString(address) => address,
+        Value::SimpleString(address) => address.into_bytes(),
+        _ => Vec::new(),
+    };
+    let mut answers: Vec<_> = by_node.into_iter().map(|(address, answer)| (node(address), answer)).collect();
+    answers.sort_by(|(a, _), (b, _)| a.cmp(b));
+    answers.into_iter().map(|(_, answer)| answer).collect()
+}
+
+/// The pauses between the tries of one operation, each longer than the one before.
+pub(crate) struct Pauses {
+    over: Instant,
+    next: Duration,
+}
+
+impl Pauses {
+    pub(crate) fn within(timeout: Duration) -> Self {
+        Self { over: Instant::now() + timeout, next: PAUSE_MIN }
+    }
+
+    /// Waits before another try. False: its time is over.
+    pub(crate) async fn pause(&mut self) -> bool {
+        let another = Instant::now() + self.next < self.over;
+        if another {
+            tokio::time::sleep(self.next).await;
+            self.next = (self.next * 2).min(PAUSE_MAX);
+        }
+        another
     }
 }
 
@@ -139,34 +207,55 @@ fn command(name: &str, script: &str, keys: &[&str], args: &Args) -> Cmd {
     command
 }
 
-fn client(url: &str) -> RedisResult<Client> {
-    let info = url.into_connection_info()?;
+fn client(options: &RedisOptions) -> RedisResult<Client> {
+    choose_cryptography(options);
+    let info = options.nodes.first().map_or("", String::as_str).into_connection_info()?;
     let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
-    Client::open(info.set_redis_settings(settings))
+    let info = info.set_redis_settings(settings);
+    match certificates(options) {
+        Some(certificates) => Client::build_with_tls(info, certificates),
+        None => Client::open(info),
+    }
 }
 
-async fn manager(options: &RedisOptions) -> RedisResult<ConnectionManager> {
+/// Whose signatures are believed, if that was said.
+fn certificates(options: &RedisOptions) -> Option<TlsCertificates> {
+    let authority = options.authority.clone()?;
+    Some(TlsCertificates { client_tls: None, root_cert: Some(authority) })
+}
+
+/// The crate that speaks TLS takes whichever cryptography the process has chosen, and panics where it cannot tell.
+fn choose_cryptography(options: &RedisOptions) {
+    if options.speaks_tls() && CryptoProvider::get_default().is_none() {
+        // Somebody else may choose at the same moment; either will do.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    }
+}
+
+async fn manager(options: &RedisOptions, hear: impl AsyncPushSender) -> RedisResult<ConnectionManager> {
     let config = ConnectionManagerConfig::new()
         .set_response_timeout(Some(options.operation_timeout))
         .set_connection_timeout(Some(options.connect_timeout))
         .set_min_delay(PAUSE_MIN)
         .set_max_delay(PAUSE_MAX)
         .set_number_of_retries(RECONNECTS_MAX)
-        .set_pipeline_buffer_size(QUEUE_MAX);
-    ConnectionManager::new_with_config(client(url(options))?, config).await
-}
-
-fn url(options: &RedisOptions) -> &str {
-    options.nodes.first().map_or("", String::as_str)
+        .set_pipeline_buffer_size(QUEUE_MAX)
+        .set_push_sender(hear);
+    ConnectionManager::new_with_config(client(options)?, config).await
 }
 
 fn cluster_builder(options: &RedisOptions) -> ClusterClientBuilder {
+    choose_cryptography(options);
     // It would send a write again whose answer was lost: what may be repeated is repeated here.
-    ClusterClient::builder(options.nodes.iter().map(String::as_str))
+    let builder = ClusterClient::builder(options.nodes.iter().map(String::as_str))
         .use_protocol(ProtocolVersion::RESP3)
         .connection_timeout(options.connect_timeout)
         .response_timeout(options.operation_timeout)
-        .retries(0)
+        .retries(0);
+    match certificates(options) {
+        Some(certificates) => builder.certs(certificates),
+        None => builder,
+    }
 }
 
 /// A connection that only listens.
@@ -184,9 +273,13 @@ impl Listener {
     ) -> RedisResult<Self> {
         if options.cluster {
             let client = cluster_builder(options).push_sender(hear).build()?;
-            let mut connection = client.get_async_connection().await?;
-            for channel in channels {
-                connection.ssubscribe(channel).await?;
+            let connection = client.get_async_connection().await?;
+            for channels in channels.chunks(SUBSCRIBED_AT_ONCE) {
+                let subscribed = channels.iter().map(|channel| {
+                    let mut connection = connection.clone();
+                    async move { connection.ssubscribe(channel).await }
+                });
+                try_join_all(subscribed).await?;
             }
             return Ok(Self::Cluster(connection));
         }
@@ -194,10 +287,14 @@ impl Listener {
             .set_response_timeout(Some(options.operation_timeout))
             .set_connection_timeout(Some(options.connect_timeout))
             .set_push_sender(hear);
-        let client = client(url(options))?;
+        let client = client(options)?;
         let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+        let mut subscribing = redis::pipe();
         for channel in channels {
-            connection.send_packed_command(redis::cmd("SSUBSCRIBE").arg(channel)).await?.extract_error()?;
+            subscribing.cmd("SSUBSCRIBE").arg(channel);
+        }
+        for answer in connection.send_packed_commands(&subscribing, 0, channels.len()).await? {
+            answer.extract_error()?;
         }
         Ok(Self::Single(connection))
     }

@@ -4,17 +4,14 @@
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use holdover_core::ids::OperationId;
-use holdover_core::payload::Payload;
-use holdover_core::store::{
-    Claim, Commit, CommitOutcome, NewMessage, NewState, Retry, StateStore, StoreErrorKind,
-};
-use holdover_launcher::Launcher;
+use holdover_core::store::{CommitOutcome, Retry, StateStore, StoreErrorKind};
+use holdover_launcher::{Launcher, Redis, RedisCluster};
 use holdover_store_redis::RedisStore;
+use support::work::{Seen, assert_kept, work};
 use support::{claimed, cli, options, redis_url, said, saying};
 
 /// How often the server is killed, unless `HOLDOVER_SERVER_KILLS` says otherwise.
@@ -24,107 +21,128 @@ fn kills() -> usize {
     std::env::var("HOLDOVER_SERVER_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS)
 }
 
-/// How many sessions commit at once.
-const SESSIONS: usize = 8;
+/// How many sessions are written at once: on each node of a cluster lie some.
+const SESSIONS: usize = 24;
 
-/// Commits until it is told to stop: each time a message and the state that names it. What was acknowledged.
-async fn commits(
-    store: RedisStore,
-    claim: Claim,
-    acknowledged: Arc<AtomicUsize>,
-    stop: Arc<AtomicUsize>,
-) -> (usize, usize) {
-    let (mut done, mut unknown) = (0, 0);
-    while stop.load(Ordering::SeqCst) == 0 {
-        let text = format!("{}", done + 1);
-        let commit = Commit {
-            messages: vec![NewMessage::Inline(Payload::new(text.clone()))],
-            state: Some(NewState { format: claim.session.format, payload: Payload::new(text.clone()) }),
-            ..Commit::new(OperationId::new(format!("commit-{text}")).unwrap())
-        };
-        // The same commit until it is answered, as its owner does.
-        loop {
-            match store.save_state_and_promote_staging(&claim.fence, commit.clone()).await {
-                Ok(CommitOutcome::Committed(_)) => break,
-                Ok(other) => panic!("{other:?}"),
-                Err(error) if error.retry == Retry::OutcomeUnknown => unknown += 1,
-                Err(error) => assert_eq!(error.retry, Retry::Later, "{error}"),
-            }
-        }
-        done += 1;
-        acknowledged.fetch_add(1, Ordering::SeqCst);
-    }
-    (done, unknown)
+/// Their namespace: the server is the test's own, and sessions lie where they always lie.
+const NAMESPACE: &str = "kills";
+
+/// What is killed.
+enum Servers {
+    One(Redis),
+    Cluster(RedisCluster),
 }
 
-/// Kills `kill` again and again while sessions commit, and looks at what is there in the end.
-async fn survives(store: RedisStore, mut kill: impl FnMut(usize) + Send + 'static) {
+impl Servers {
+    fn victim(&mut self, round: usize) -> &mut Redis {
+        match self {
+            Self::One(server) => server,
+            Self::Cluster(cluster) => &mut cluster.nodes()[round % 3],
+        }
+    }
+
+    fn wait_until_whole(&mut self) {
+        if let Self::Cluster(cluster) = self {
+            cluster.wait_until_whole().unwrap();
+        }
+    }
+}
+
+/// The sessions whose rows lie on a server.
+fn sessions_on(url: &str) -> Vec<usize> {
+    let rows = cli(url, &["--scan", "--pattern", &format!("{{{NAMESPACE}:*}}:s:*")]);
+    rows.lines().map(|row| row.rsplit_once("tenants").unwrap().1.parse().unwrap()).collect()
+}
+
+fn wait_until(so: impl Fn() -> bool) {
+    while !so() {
+        std::thread::yield_now();
+    }
+}
+
+fn sum(seen: &[&Seen], of: impl Fn(&Seen) -> &AtomicUsize) -> usize {
+    seen.iter().map(|seen| of(seen).load(SeqCst)).sum()
+}
+
+/// Kills a server in the middle of the writes of the sessions that lie on it: each of them waits for an answer. How
+/// many writes have an unknown outcome by it.
+fn kill(server: &mut Redis, seen: &[&Seen]) -> usize {
+    let got_on =
+        |since: &[usize]| seen.iter().zip(since).all(|(seen, since)| seen.acknowledged.load(SeqCst) > *since);
+    let acknowledged = || seen.iter().map(|seen| seen.acknowledged.load(SeqCst)).collect::<Vec<_>>();
+    let before = acknowledged();
+    wait_until(|| got_on(&before));
+    // It stands still wherever it happens to be, and dies there.
+    server.process().pause();
+    wait_until(|| seen.iter().all(|seen| seen.in_flight.load(SeqCst)));
+    let (unknown, before) = (sum(seen, |seen| &seen.unknown), acknowledged());
+    let in_flight = seen.iter().filter(|seen| seen.in_flight.load(SeqCst)).count();
+    server.process().kill();
+    assert!(in_flight > 0, "a kill without a write in flight");
+    server.start().unwrap();
+    wait_until(|| got_on(&before));
+    sum(seen, |seen| &seen.unknown) - unknown
+}
+
+/// Kills servers again and again while sessions are written, and looks at what is there in the end.
+async fn survives(store: RedisStore, mut servers: Servers) {
     let mut claims = Vec::new();
     for number in 0..SESSIONS {
         claims.push(claimed(&store, &format!("s{number}")).await);
     }
-    let (acknowledged, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let tasks: Vec<_> = claims
-        .iter()
-        .map(|claim| tokio::spawn(commits(store.clone(), claim.clone(), acknowledged.clone(), stop.clone())))
+    let seen: Vec<Arc<Seen>> = claims.iter().map(|_| Arc::default()).collect();
+    let stop = Arc::new(AtomicBool::new(false));
+    let working = claims.iter().zip(&seen);
+    let tasks: Vec<_> = working
+        .map(|(claim, seen)| {
+            tokio::spawn(work(store.clone(), claim.clone(), Arc::clone(seen), Arc::clone(&stop)))
+        })
         .collect();
-    let (seen, end) = (acknowledged.clone(), stop.clone());
+    let (all, end) = (seen.clone(), Arc::clone(&stop));
     let killer = tokio::task::spawn_blocking(move || {
-        for round in 0..kills() {
-            // Each time in the middle of the work: some more commits were acknowledged since the last.
-            let before = seen.load(Ordering::SeqCst);
-            while seen.load(Ordering::SeqCst) < before + SESSIONS * 2 {
-                std::thread::yield_now();
-            }
-            kill(round);
+        let all: Vec<&Seen> = all.iter().map(AsRef::as_ref).collect();
+        let both_fates = || sum(&all, |seen| &seen.applied) > 0 && sum(&all, |seen| &seen.not_applied) > 0;
+        let (mut round, mut met) = (0, 0);
+        // What was lost on its way in, and what was lost on its way out. A kill that met no write, since all waited
+        // until settings were read, does not count.
+        while met < kills() || !both_fates() {
+            assert!(round < kills() * 2, "{met} of {round} kills met writes");
+            let victim = servers.victim(round);
+            let here = sessions_on(&victim.url());
+            let here: Vec<&Seen> = here.into_iter().map(|number| all[number]).collect();
+            assert!(!here.is_empty());
+            met += usize::from(kill(victim, &here) > 0);
+            servers.wait_until_whole();
+            round += 1;
         }
-        let before = seen.load(Ordering::SeqCst);
-        while seen.load(Ordering::SeqCst) < before + SESSIONS {
-            std::thread::yield_now();
-        }
-        end.store(1, Ordering::SeqCst);
-        // The server lives in it.
-        kill
+        end.store(true, SeqCst);
+        // The servers live in it.
+        servers
     });
-    let kill = killer.await.unwrap();
-    let mut unknown_of_all = 0;
+    let servers = killer.await.unwrap();
     for (task, claim) in tasks.into_iter().zip(&claims) {
-        let (done, unknown) = task.await.unwrap();
-        unknown_of_all += unknown;
-        let all: Vec<String> = (1..=done).map(|number| number.to_string()).collect();
-        assert_eq!(said(&store, &claim.fence.key).await, all, "every acknowledged commit once, none half");
-        let session = store.load_session(&claim.fence.key).await.unwrap().unwrap();
-        assert_eq!(session.state.unwrap().bytes(), all.last().unwrap().as_bytes(), "and its state with it");
+        assert_kept(&store, &claim.fence.key, task.await.unwrap()).await;
     }
-    assert!(unknown_of_all > 0, "no kill met a commit on its way");
-    drop(kill);
+    drop(servers);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn every_acknowledged_commit_is_there_after_kills_of_the_server() {
     let launcher = Launcher::new().unwrap();
-    let mut server = launcher.redis(&[]).unwrap();
-    let store = RedisStore::open(options(&server.url())).await.unwrap();
-    survives(store, move |_| {
-        server.process().kill();
-        server.start().unwrap();
-    })
-    .await;
+    let server = launcher.redis(&[]).unwrap();
+    let options = options(&server.url()).namespace(NAMESPACE).unwrap();
+    let store = RedisStore::open(options).await.unwrap();
+    survives(store, Servers::One(server)).await;
     drop(launcher);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn every_acknowledged_commit_is_there_after_kills_of_nodes_of_a_cluster() {
     let launcher = Launcher::new().unwrap();
-    let mut cluster = launcher.redis_cluster().unwrap();
-    let store = RedisStore::open(options(&cluster.url())).await.unwrap();
-    survives(store, move |round| {
-        let node = &mut cluster.nodes()[round % 3];
-        node.process().kill();
-        node.start().unwrap();
-        cluster.wait_until_whole().unwrap();
-    })
-    .await;
+    let cluster = launcher.redis_cluster().unwrap();
+    let options = options(&cluster.url()).namespace(NAMESPACE).unwrap();
+    let store = RedisStore::open(options).await.unwrap();
+    survives(store, Servers::Cluster(cluster)).await;
     drop(launcher);
 }
 
@@ -153,6 +171,32 @@ async fn a_write_that_takes_too_long_has_an_unknown_outcome_and_may_be_repeated(
         }
     }
     assert_eq!(said(&store, &claim.fence.key).await, ["said"], "once");
+}
+
+#[tokio::test]
+async fn a_node_that_hangs_holds_up_nobody_on_another() {
+    const TIMEOUT: Duration = Duration::from_secs(4);
+    let launcher = Launcher::new().unwrap();
+    let mut cluster = launcher.redis_cluster().unwrap();
+    let options = options(&cluster.url()).namespace(NAMESPACE).unwrap();
+    let store = RedisStore::open(options.operation_timeout(TIMEOUT)).await.unwrap();
+    let mut claims = Vec::new();
+    for number in 0..SESSIONS {
+        claims.push(claimed(&store, &format!("s{number}")).await);
+    }
+    for node in cluster.nodes() {
+        cli(&node.url(), &["CONFIG", "SET", "cluster-require-full-coverage", "no"]);
+    }
+    let on = |node: &Redis| claims[sessions_on(&node.url())[0]].clone();
+    let (hangs, lives) = (on(&cluster.nodes()[0]), on(&cluster.nodes()[1]));
+    cluster.nodes()[0].process().pause();
+    let lost = store.save_state_and_promote_staging(&hangs.fence, saying("one", "lost")).await.unwrap_err();
+    assert_eq!(lost.retry, Retry::OutcomeUnknown, "{lost}");
+    let began = Instant::now();
+    for _ in 0..5 {
+        assert!(store.load_session(&lives.fence.key).await.unwrap().is_some());
+    }
+    assert!(began.elapsed() < TIMEOUT * 2, "{:?}", began.elapsed());
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ async fn the_log_decides_what_a_commit_survives() {
     let launcher = Launcher::new().unwrap();
     for (settings, survives) in [
         (&[][..], CommitSurvives::PowerCut),
-        (&[("appendfsync", "everysec")], CommitSurvives::ProcessKill),
+        (&[("appendfsync", "everysec")], CommitSurvives::Nothing),
         (&[("no-appendfsync-on-rewrite", "yes")], CommitSurvives::ProcessKill),
         (&[("appendonly", "no")], CommitSurvives::Nothing),
     ] {
@@ -26,6 +26,22 @@ async fn the_log_decides_what_a_commit_survives() {
         }
         assert!(store.capabilities().backend.starts_with("Redis 7"), "{}", store.capabilities().backend);
     }
+}
+
+#[tokio::test]
+async fn where_a_replica_may_take_over_nothing_is_promised_and_the_reason_named() {
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.redis(&[]).unwrap();
+    let options = options(&server.url());
+    let alone = RedisStore::open(options.clone()).await.unwrap();
+    assert_eq!(setting(&alone, "failover").as_deref(), Some("none"));
+    let _replica = launcher.redis_replica(&server).unwrap();
+    cli(&server.url(), &["CONFIG", "SET", "min-replicas-to-write", "1"]);
+    let store = RedisStore::open(options).await.unwrap();
+    assert_eq!(store.capabilities().commit_survives, CommitSurvives::Nothing);
+    let named = ["failover", "connected_slaves", "min-replicas-to-write", "appendfsync"];
+    let named = named.map(|name| setting(&store, name).unwrap());
+    assert_eq!(named, ["possible", "1", "1", "always"]);
 }
 
 #[tokio::test]
@@ -44,35 +60,82 @@ async fn where_config_is_forbidden_the_weakest_is_promised_and_the_reason_named(
     cli(&server.url(), &["ACL", "SETUSER", "tenant", "on", ">secret", "~*", "&*", "+@all", "-config"]);
     let url = server.url().replace("redis://", "redis://tenant:secret@");
     let store = RedisStore::open(options(&url)).await.unwrap();
-    assert_eq!(store.capabilities().commit_survives, CommitSurvives::ProcessKill);
+    assert_eq!(store.capabilities().commit_survives, CommitSurvives::Nothing);
     assert!(setting(&store, "appendfsync").unwrap().contains("CONFIG is forbidden"));
     assert_eq!(setting(&store, "maxmemory-policy").as_deref(), Some("noeviction"));
 }
 
-#[tokio::test]
-async fn settings_are_read_again_when_the_connection_was_lost() {
+/// Breaks every connection to the server, and waits until a handle that nobody uses has come back by itself.
+async fn broken_and_back(url: &str) {
+    cli(url, &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+    let others = || cli(url, &["CLIENT", "LIST", "TYPE", "normal"]).lines().count() - 1;
+    while others() == 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_idle_handle_reads_the_settings_again_when_its_connection_was_lost() {
     let launcher = Launcher::new().unwrap();
     let mut server = launcher.redis(&[]).unwrap();
-    let store = RedisStore::open(options(&server.url())).await.unwrap();
+    let url = server.url();
+    let store = RedisStore::open(options(&url)).await.unwrap();
     let claim = claimed(&store, "s").await;
-    cli(&server.url(), &["CONFIG", "SET", "appendfsync", "everysec"]);
-    cli(&server.url(), &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
-    // What is sent on the dead connection fails, and what comes next reads the settings.
-    while store.capabilities().commit_survives == CommitSurvives::PowerCut {
-        let _ = store.load_session(&claim.fence.key).await;
-        cli(&server.url(), &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
-    }
-    assert_eq!(store.capabilities().commit_survives, CommitSurvives::ProcessKill);
-    cli(&server.url(), &["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
-    let refused = loop {
-        cli(&server.url(), &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+    assert_eq!(store.capabilities().commit_survives, CommitSurvives::PowerCut);
+
+    cli(&url, &["CONFIG", "SET", "appendfsync", "everysec"]);
+    broken_and_back(&url).await;
+    store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await.unwrap();
+    assert_eq!(
+        store.capabilities().commit_survives,
+        CommitSurvives::Nothing,
+        "known before it is acknowledged"
+    );
+
+    cli(&url, &["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    broken_and_back(&url).await;
+    let refused =
+        store.save_state_and_promote_staging(&claim.fence, saying("two", "lost")).await.unwrap_err();
+    assert_eq!((refused.kind, refused.retry), (StoreErrorKind::Unavailable, Retry::Never));
+    assert!(refused.to_string().contains("allkeys-lru"), "{refused}");
+
+    // It comes back with other settings.
+    server.process().kill();
+    server.set("no-appendfsync-on-rewrite", "yes");
+    server.start().unwrap();
+    let again = loop {
         match store.load_session(&claim.fence.key).await {
-            Err(error) if error.retry == Retry::Never => break error,
-            Ok(_) | Err(_) => {}
+            Ok(session) => break session.unwrap(),
+            Err(error) => assert_eq!(error.retry, Retry::Later, "{error}"),
         }
     };
-    assert!(refused.to_string().contains("allkeys-lru"), "{refused}");
-    server.process().kill();
+    assert_eq!(again.last_message.0, 1, "what was refused was not run");
+    assert_eq!(store.capabilities().commit_survives, CommitSurvives::ProcessKill);
+}
+
+#[tokio::test]
+async fn a_master_that_became_a_replica_is_refused_at_once() {
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.redis(&[]).unwrap();
+    let store = RedisStore::open(options(&server.url())).await.unwrap();
+    let claim = claimed(&store, "s").await;
+    // No connection is lost by it.
+    cli(&server.url(), &["REPLICAOF", "127.0.0.1", "1"]);
+    let refused =
+        store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await.unwrap_err();
+    assert_eq!((refused.kind, refused.retry), (StoreErrorKind::Unavailable, Retry::Never));
+    assert!(refused.to_string().contains("the server is a replica"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_server_that_has_too_many_clients_may_be_asked_later() {
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.redis(&[("maxclients", "1")]).unwrap();
+    let options = options(&server.url());
+    let _only = RedisStore::open(options.clone()).await.unwrap();
+    let error = RedisStore::open(options).await.err().unwrap();
+    // It says why and hangs up; either may be noticed first.
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{error}");
 }
 
 #[tokio::test]

@@ -3,13 +3,15 @@
 
 mod support;
 
+use std::num::NonZeroU32;
+
 use futures::future::join_all;
-use holdover_core::ids::{CallId, InboxSeq, MessageSeq, PendingId, TenantId};
+use holdover_core::ids::{CallId, InboxSeq, MessageSeq, PendingId, QueueLabel, StateFormat, TenantId};
 use holdover_core::payload::Payload;
 use holdover_core::store::{
-    Commit, DeleteOutcome, Deletion, EventCursor, EventPage, EventPlace, MessageRange, NewPending,
-    NewSession, PendingKind, PendingQuery, Release, Retry, SessionQuery, SessionStatus, Start, StateStore,
-    StoreErrorKind,
+    ClaimDue, Commit, DeleteOutcome, Deletion, EventCursor, EventPage, EventPlace, MessageRange, NewPending,
+    NewSession, PendingKind, PendingQuery, Queues, Release, Remove, RetentionRule, Retry, SessionQuery,
+    SessionStatus, Start, StateStore, StoreErrorKind,
 };
 use holdover_core::time::Timestamp;
 use holdover_launcher::Launcher;
@@ -73,14 +75,50 @@ async fn indexes_that_were_lost_are_made_anew() {
     let rebuilt = store.rebuild_indexes().await.unwrap();
     // Of each due session: its place in the list and in two indexes of alarms. Of the parked one: in the list, and
     // its pending call.
-    assert_eq!(rebuilt, Rebuilt { sessions: 41, added: 40 * 3 + 2, removed: 0 });
+    assert_eq!(rebuilt, Rebuilt { sessions: 41, added: 40 * 3 + 2, ..Rebuilt::default() });
     assert_eq!(store.list_sessions(&SessionQuery::all(tenant.clone())).await.unwrap(), sessions);
     assert_eq!(store.list_pending(&PendingQuery::all(tenant)).await.unwrap(), pending);
     let claims = store.claim_due(claim_due(100)).await.unwrap();
     let names: Vec<_> = claims.iter().map(|claim| claim.fence.key.id.to_string()).collect();
     let expected: Vec<_> = (0..40).map(|number| format!("due{number}")).collect();
     assert_eq!(names, expected, "all of them, soonest alarm first over all 64 partitions");
-    assert_eq!(store.rebuild_indexes().await.unwrap(), Rebuilt { sessions: 41, added: 0, removed: 0 });
+    let again = store.rebuild_indexes().await.unwrap();
+    assert_eq!(again, Rebuilt { sessions: 41, ..Rebuilt::default() });
+}
+
+#[tokio::test]
+async fn what_is_due_is_found_behind_many_alarms_that_this_worker_may_not_claim() {
+    const NEWER: usize = 5_000;
+    const GHOSTS: usize = 15_000;
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.redis(&[]).unwrap();
+    let store =
+        RedisStore::open(options(&server.url()).namespace("due").unwrap().partitions(1)).await.unwrap();
+    let due = |id: &str, at: i64, format: u32| NewSession {
+        start: Start::At(Timestamp::from_ms(at)),
+        format: StateFormat(format),
+        ..new_session(&key(id))
+    };
+    let numbers: Vec<usize> = (0..NEWER).collect();
+    for numbers in numbers.chunks(100) {
+        let newer = numbers.iter().map(|number| store.create_session(due(&format!("newer{number}"), 1, 2)));
+        join_all(newer).await.into_iter().for_each(|made| drop(made.unwrap()));
+    }
+    // And entries that stand for nothing: they are walked over, too.
+    let add = format!(
+        "for number = 1, {GHOSTS} do
+           local ghost = string.format('1%016.0ftenant', 1) .. '\\0ghost' .. number
+           for _, index in ipairs(KEYS) do redis.call('ZADD', index, 0, ghost) end
+         end"
+    );
+    cli(&server.url(), &["EVAL", &add, "2", "{due:0}:alarms", "{due:0}:alarms:queue"]);
+    store.create_session(due("one", 2, 1)).await.unwrap();
+    store.create_session(due("two", 3, 1)).await.unwrap();
+    for queues in [Queues::All, Queues::Named(vec![QueueLabel::new("queue").unwrap()])] {
+        let claims = store.claim_due(ClaimDue { queues, ..claim_due(1) }).await.unwrap();
+        assert_eq!(claims.len(), 1, "of those that are left");
+    }
+    assert_eq!(store.claim_due(claim_due(1)).await.unwrap(), [], "and then none");
 }
 
 #[tokio::test]
@@ -100,7 +138,7 @@ async fn an_entry_that_stands_for_nothing_is_taken_out() {
     }
     assert_eq!(store.claim_due(claim_due(1)).await.unwrap(), []);
     let rebuilt = store.rebuild_indexes().await.unwrap();
-    assert_eq!(rebuilt, Rebuilt { sessions: 0, added: 0, removed: 3 });
+    assert_eq!(rebuilt, Rebuilt { removed: 3, ..Rebuilt::default() });
 }
 
 #[tokio::test]
@@ -138,6 +176,77 @@ async fn what_is_corrupt_is_named_and_nothing_is_written() {
     cli(&url, &["HDEL", &row, "queue"]);
     let error = store.load_session(&claim.fence.key).await.unwrap_err();
     assert!(error.to_string().contains("queue: it is missing"), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_corrupt_holds_up_nobody_and_can_be_deleted() {
+    let url = redis_url();
+    let (store, namespace) = store_with_namespace(&url).await;
+    let tenant = TenantId::new("tenant").unwrap();
+    let parked = async |id: &str| {
+        let claim = claimed(&store, id).await;
+        let open = NewPending {
+            id: PendingId::new("p").unwrap(),
+            call: CallId::new("c").unwrap(),
+            kind: PendingKind::Approval,
+            needed: 1,
+            deadline: None,
+            body: Payload::new("?"),
+        };
+        let release = Some(Release::To { status: SessionStatus::Suspended, deadline: None, wake_on: 0 });
+        let parking = Commit { open: vec![open], release, ..commit("park") };
+        store.save_state_and_promote_staging(&claim.fence, parking).await.unwrap();
+    };
+    let row = |id: &str| keys(&url, &namespace, &format!("s:6:tenant{id}")).remove(0);
+    // Each is torn in another way; the last one is no hash at all.
+    let torn = ["version", "incarnation", "life", "queue", "created_at", "status", "facts", "type"];
+    for id in torn.iter().chain(&["good"]) {
+        parked(id).await;
+    }
+    for field in &torn[..6] {
+        cli(&url, &["HSET", &row(field), field, if *field == "incarnation" { "no id" } else { "many" }]);
+    }
+    cli(&url, &["HDEL", &row("queue"), "queue"]);
+    let life = cli(&url, &["HGET", &row("facts"), "life"]);
+    let tag = row("facts").split(":s:").next().unwrap().to_owned();
+    cli(&url, &["HSET", &format!("{tag}:{life}:pending"), "fp", "torn"]);
+    let is_no_hash = row("type");
+    cli(&url, &["DEL", &is_no_hash]);
+    cli(&url, &["SET", &is_no_hash, "text"]);
+
+    for id in ["rests", "goes"] {
+        store.create_session(new_session(&key(id))).await.unwrap();
+    }
+    cli(&url, &["HSET", &row("rests"), "epoch", "x"]);
+    let rule = RetentionRule {
+        tenant: None,
+        status: vec![],
+        unchanged_since: Timestamp::from_ms(i64::MAX),
+        remove: Remove::Sessions,
+        limit: NonZeroU32::new(100).unwrap(),
+        after: None,
+    };
+    assert_eq!(store.purge(&rule).await.unwrap().sessions, 1);
+    let listed = async || {
+        let sessions = store.list_sessions(&SessionQuery::all(tenant.clone())).await.unwrap().items;
+        let pending = store.list_pending(&PendingQuery::all(tenant.clone())).await.unwrap().items;
+        let sessions: Vec<String> = sessions.iter().map(|it| it.key.id.to_string()).collect();
+        (sessions, pending.iter().map(|it| it.key.id.to_string()).collect::<Vec<_>>())
+    };
+    assert_eq!(listed().await, (vec!["good".to_owned(), "facts".to_owned()], vec!["good".to_owned()]));
+    let rebuilt = store.rebuild_indexes().await.unwrap();
+    // An incarnation that is none is only found out by whoever asks for it.
+    let left = Rebuilt { sessions: 10, unreadable: 8, ..Rebuilt::default() };
+    assert_eq!(rebuilt, left, "nothing is taken for stale");
+
+    for id in torn.into_iter().chain(["rests"]) {
+        let deleted = store.delete_session(&key(id), Deletion::FORCE).await.unwrap();
+        assert_eq!(deleted, DeleteOutcome::Deleted, "{id}");
+        assert_eq!(store.load_session(&key(id)).await.unwrap(), None, "{id}");
+        claimed(&store, id).await;
+    }
+    store.rebuild_indexes().await.unwrap();
+    assert_eq!(store.rebuild_indexes().await.unwrap(), Rebuilt { sessions: 10, ..Rebuilt::default() });
 }
 
 #[tokio::test]

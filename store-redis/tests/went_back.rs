@@ -4,11 +4,11 @@
 mod support;
 
 use holdover_core::store::{
-    ClaimOutcome, CommitOutcome, CreateOutcome, Retry, StateStore, StoreError, StoreErrorKind,
+    ClaimOutcome, CommitOutcome, CreateOutcome, Deletion, Retry, StateStore, StoreError, StoreErrorKind,
 };
 use holdover_launcher::{Launcher, Redis};
 use holdover_store_redis::{RedisOptions, RedisStore};
-use support::{claim_one, claimed, cli, commit, key, new_session, options, said, saying};
+use support::{LEASE, claim_one, claimed, cli, commit, key, new_session, options, said, saying};
 
 fn assert_went_back(error: &StoreError) {
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Never), "{error}");
@@ -119,6 +119,34 @@ async fn an_epoch_that_was_granted_anew_is_not_shared_by_two_runs() {
     let good = new.save_state_and_promote_staging(&granted.fence, saying("good", "good")).await.unwrap();
     assert!(matches!(good, CommitOutcome::Committed(_)));
     assert_eq!(said(&new, &granted.fence.key).await, ["good"]);
+}
+
+#[tokio::test]
+async fn a_session_that_vanished_is_not_taken_for_one_that_another_run_owns() {
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.redis(&[]).unwrap();
+    let store = RedisStore::open(options(&server.url())).await.unwrap();
+    let mut rewound = Rewound::keep(server);
+    let claim = claimed(&store, "s").await;
+    store.save_state_and_promote_staging(&claim.fence, saying("one", "lost")).await.unwrap();
+    rewound.rewind();
+    let commit = async || store.save_state_and_promote_staging(&claim.fence, saying("two", "said")).await;
+    assert_went_back(&answered(commit).await.unwrap_err());
+    assert_went_back(&store.renew_lease(&claim.fence, LEASE).await.unwrap_err());
+    assert_went_back(&store.check_interrupt_flag(&claim.fence).await.unwrap_err());
+    // Nor is it another life of it, made meanwhile by somebody who never saw the first.
+    let made = store.create_session(new_session(&key("s"))).await.unwrap();
+    assert!(matches!(made, CreateOutcome::Created { .. }), "{made:?}");
+    assert_went_back(&commit().await.unwrap_err());
+
+    // What was deleted is only gone, and so is its run.
+    let deleted = claimed(&store, "deleted").await;
+    store.delete_session(&deleted.fence.key, Deletion::FORCE).await.unwrap();
+    let stale = store.save_state_and_promote_staging(&deleted.fence, saying("late", "late")).await.unwrap();
+    assert!(matches!(stale, CommitOutcome::StaleFence { .. }), "{stale:?}");
+    store.create_session(new_session(&key("deleted"))).await.unwrap();
+    let stale = store.save_state_and_promote_staging(&deleted.fence, saying("late", "late")).await.unwrap();
+    assert!(matches!(stale, CommitOutcome::StaleFence { .. }), "{stale:?}");
 }
 
 #[tokio::test]

@@ -65,9 +65,11 @@ impl StoreUrl {
                 _ => Ok(Kind::Sqlite(Path::new(rest.strip_prefix("//").unwrap_or(rest)))),
             },
             ("postgres" | "postgresql", true) => Ok(Kind::Postgres),
-            ("redis", true) => Ok(Kind::Redis),
-            ("redis+cluster", true) => Ok(Kind::RedisCluster),
-            ("postgres" | "postgresql" | "redis" | "redis+cluster", false) => wrong(FORMS),
+            ("redis" | "rediss", true) => Ok(Kind::Redis),
+            ("redis+cluster" | "rediss+cluster", true) => Ok(Kind::RedisCluster),
+            ("postgres" | "postgresql" | "redis" | "rediss" | "redis+cluster" | "rediss+cluster", false) => {
+                wrong(FORMS)
+            }
             (other, _) => wrong(&format!("unknown kind {other:?}; {FORMS}")),
         }
     }
@@ -168,10 +170,13 @@ mod tests {
         for url in ["postgres://h/d", "postgresql://h/d"] {
             assert_eq!(kind(url).as_deref(), Some("Postgres"));
         }
-        assert_eq!(kind("redis://h").as_deref(), Some("Redis"));
-        assert_eq!(kind("redis+cluster://h:1").as_deref(), Some("RedisCluster"));
-        for bad in
-            ["", "a.db", "sqlite:", "sqlite://", "mysql://h/d", "postgres:h/d", "redis:h", "rediss://h"]
+        for url in ["redis://h", "rediss://h"] {
+            assert_eq!(kind(url).as_deref(), Some("Redis"));
+        }
+        for url in ["redis+cluster://h:1", "rediss+cluster://h:1"] {
+            assert_eq!(kind(url).as_deref(), Some("RedisCluster"));
+        }
+        for bad in ["", "a.db", "sqlite:", "sqlite://", "mysql://h/d", "postgres:h/d", "redis:h", "rediss:h"]
         {
             assert_eq!(kind(bad), None, "{bad}");
         }

@@ -295,7 +295,12 @@ async fn items_up_to_inbox_seen_wake_nobody(t: Bench) -> CaseResult {
         t.commit(&claim.fence, hold(commit())).await?;
         ensure_eq!(t.load(key).await?.alarm, None, "alarm after holding it again");
         t.deliver(key, message("new")).await?;
-        ensure!(t.is_due(key).await?, "expected a new message to wake it");
+        ensure!(
+            t.is_due(key).await?,
+            "expected a new message to wake it",
+            found = "{}",
+            t.waking(key).await?
+        );
     }
     Ok(())
 }
@@ -315,7 +320,12 @@ async fn wake_on_counts_only_unseen_items(t: Bench) -> CaseResult {
     t.deliver(key, message_that("quiet too", Wake::Quiet)).await?;
     ensure_eq!(t.load(key).await?.alarm, None, "alarm after a quiet one");
     t.deliver(key, count("the second")).await?;
-    ensure!(t.is_due(key).await?, "expected the second unseen counted item to wake it");
+    ensure!(
+        t.is_due(key).await?,
+        "expected the second unseen counted item to wake it",
+        found = "{}",
+        t.waking(key).await?
+    );
     Ok(())
 }
 
@@ -340,11 +350,21 @@ async fn inbox_seen_reaches_no_further_than_the_newest_item(t: Bench) -> CaseRes
     t.commit(&claim.fence, ahead).await?;
     ensure_eq!(t.load(key).await?.inbox_seen, newest, "inbox_seen");
     t.deliver(key, message("second")).await?;
-    ensure!(t.is_due(key).await?, "expected the next urgent item to wake it");
+    ensure!(
+        t.is_due(key).await?,
+        "expected the next urgent item to wake it",
+        found = "{}",
+        t.waking(key).await?
+    );
     // Nor later, at the end of the run that it woke but that did not see it.
     let next = t.claim(key).await?;
     t.commit(&next.fence, Commit { release: suspended(None, 0), ..commit() }).await?;
-    ensure!(t.is_due(key).await?, "expected the unseen item to wake it again");
+    ensure!(
+        t.is_due(key).await?,
+        "expected the unseen item to wake it again",
+        found = "{}",
+        t.waking(key).await?
+    );
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use crate::bench::{Bench, Handle, nobody, race};
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure, ensure_eq, want};
 use crate::fixture::{bytes, checkpoint, commit, count, events, inline, promote, release_to, state};
-use crate::snapshot::{PAGES_MAX, all_checkpoints, endless, snapshot, walk_checkpoints};
+use crate::snapshot::{PAGES_MAX, all_checkpoints, ends, snapshot, walk_checkpoints};
 
 cases! {
     checkpoint.latest_and_by_id: Core Time,
@@ -117,9 +117,14 @@ async fn newest_first_by_pages_of_every_size(t: Bench) -> CaseResult {
         query.page = PageRequest::first(count(limit));
         let mut walked = Vec::new();
         for page in 0..=PAGES_MAX {
-            ensure!(page < PAGES_MAX, "{}", endless());
+            ends(page + 1)?;
             let read = t.store.list_checkpoints(&query).await?;
-            ensure!(read.items.len() <= limit as usize, "expected at most {limit} rows");
+            ensure!(
+                read.items.len() <= limit as usize,
+                "expected at most {limit} rows",
+                found = "{}",
+                read.items.len()
+            );
             walked.extend(read.items.into_iter().map(|checkpoint| checkpoint.id.0));
             match read.next {
                 Some(next) => query.page.after = Some(next),
@@ -179,7 +184,7 @@ async fn made_with_its_commit_or_not_at_all(t: Bench) -> CaseResult {
     ];
     for commit in refused {
         let answer = t.try_commit(&claim.fence, commit).await?;
-        ensure!(!matches!(answer, CommitOutcome::Committed(_)), "expected a refusal\n    found {answer:?}");
+        ensure!(!matches!(answer, CommitOutcome::Committed(_)), "expected a refusal", found = "{answer:?}");
         ensure_eq!(all_checkpoints(&t.store, key).await?, [], "after a refusal");
     }
     let kept = checkpoint("kept");
@@ -215,7 +220,8 @@ async fn parent_chain_is_linear_per_branch(t: Bench) -> CaseResult {
     }
     ensure!(
         chain.is_sorted_by(|a, b| a.id < b.id && a.at <= b.at),
-        "expected later and later\n    found {chain:?}"
+        "expected later and later",
+        found = "{chain:?}"
     );
     Ok(())
 }

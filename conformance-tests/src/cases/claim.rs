@@ -126,7 +126,8 @@ async fn brings_staged_pending_inbox_interrupt_attempts_now_atomically(t: Bench)
     ensure_eq!((claim.pending.len(), claim.inbox.len()), (2, 2), "pending calls and items");
     ensure!(
         before <= claim.now && claim.now <= after,
-        "now is {}, not between {before} and {after}",
+        "expected the claim's now to lie between {before:?} and {after:?}",
+        found = "{:?}",
         claim.now
     );
     Ok(())
@@ -338,7 +339,12 @@ async fn giving_back_loses_no_wake_up(t: Bench) -> CaseResult {
         t.deliver(&key, message("m")).await?;
         let back = Commit { release: Some(Release::GiveBack { alarm: later }), ..commit() };
         t.commit(&claim.fence, back).await?;
-        ensure!(t.is_due(&key).await?, "expected a {status} session to be due for its message");
+        ensure!(
+            t.is_due(&key).await?,
+            "expected a {status} session to be due for its message",
+            found = "{}",
+            t.waking(&key).await?
+        );
     }
     // A parked session's count is still the one that it was parked with.
     let claim = t.running("counts").await?;
@@ -348,7 +354,12 @@ async fn giving_back_loses_no_wake_up(t: Bench) -> CaseResult {
     t.commit(&claim.fence, Commit { release: Some(Release::GiveBack { alarm: later }), ..commit() }).await?;
     ensure_eq!(t.load(&claim.fence.key).await?.alarm, later, "alarm after one of two counted items");
     t.deliver(&claim.fence.key, message_that("two", Wake::Count)).await?;
-    ensure!(t.is_due(&claim.fence.key).await?, "expected two counted items to wake it");
+    ensure!(
+        t.is_due(&claim.fence.key).await?,
+        "expected two counted items to wake it",
+        found = "{}",
+        t.waking(&claim.fence.key).await?
+    );
     Ok(())
 }
 
@@ -403,7 +414,7 @@ async fn interrupt_waiting_is_due_in_every_queue(t: Bench) -> CaseResult {
     t.advance(t.lease()).await;
     let claims = t.store.claim_due(ClaimDue { runs: stranger().runs, ..stranger() }).await?;
     let found = claims.iter().any(|claim| claim.fence.key == key("dead"));
-    ensure!(found, "expected the dead run's session\n    found {claims:?}");
+    ensure!(found, "expected the dead run's session", found = "{claims:?}");
     Ok(())
 }
 
@@ -469,11 +480,12 @@ async fn batch_claim_bounded_and_disjoint(t: Bench) -> CaseResult {
     })
     .await?;
     for (claims, due) in claims.iter().zip(&wanted) {
-        ensure!(claims.len() <= 6, "expected at most 6\n    found {}", claims.len());
+        ensure!(claims.len() <= 6, "expected at most 6", found = "{}", claims.len());
         let runs: BTreeSet<_> = claims.iter().map(|claim| &claim.run).collect();
         ensure!(
             runs.len() == claims.len() && runs.iter().all(|run| due.runs.contains(run)),
-            "expected each claim under a run id of its own of those given\n    found {runs:?}"
+            "expected each claim under a run id of its own of those given",
+            found = "{runs:?}"
         );
     }
     let late = t.all_due(&t.due(6)).await?;

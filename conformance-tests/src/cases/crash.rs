@@ -151,8 +151,8 @@ async fn goes_on(bench: &Bench, peer: &Handle, scene: &Scene, op: Op) -> CaseRes
     };
     match tokio::time::timeout(SETTLE_MAX, work).await {
         Ok(done) => done,
-        Err(_) => {
-            Err(Failure::new("expected a peer to go on after the lease\n    found that it waits for a lock"))
-        }
+        Err(_) => Err(Failure::hung(
+            "expected a peer to go on after the lease\n    found    that it waits for a lock",
+        )),
     }
 }

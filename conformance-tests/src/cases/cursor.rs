@@ -49,7 +49,7 @@ async fn of_deleted_incarnation_is_gone(t: Bench) -> CaseResult {
     t.append(&first.fence, deltas(1, 1, ["old a", "old b"])).await?;
     let after_event = read(&t.store, key, &EventCursor::START, 1).await?.next;
     let within_stream = read(&t.store, key, &EventCursor::START, 3).await?.next;
-    ensure!(within_stream != after_event, "expected two places\n    found    {within_stream}");
+    ensure!(within_stream != after_event, "expected two places", found = "{within_stream}");
     t.store.delete_session(key, Deletion::FORCE).await?;
     for cursor in [after_event, within_stream] {
         let answer = t.store.read_events(key, &cursor, 5).await?;

@@ -107,10 +107,14 @@ async fn everywhere(t: Bench, text: impl Into<Vec<u8>>) -> CaseResult {
     ensure_eq!(session.definition, payload, "definition");
     ensure_eq!(session.state.as_ref(), Some(&payload), "state");
     ensure_eq!(session.staged.results, [staged("b"), staged("c")], "staged results");
-    ensure!(read.messages.iter().all(|message| message.payload == payload), "expected messages as written");
+    for message in &read.messages {
+        ensure_eq!(message.payload, payload, "message {}", message.seq.0);
+    }
     ensure_eq!(read.messages.len(), 2, "messages");
     ensure_eq!(read.events[0].payload, payload, "event");
-    ensure!(read.inbox.iter().all(|item| item.payload == payload), "expected items as written");
+    for item in &read.inbox {
+        ensure_eq!(item.payload, payload, "item {}", item.seq.0);
+    }
     ensure_eq!(read.pending[0].body, payload, "body of a pending call");
     let detail = read.runs[0].end.as_ref().and_then(|end| end.detail.as_ref());
     ensure_eq!(detail, Some(&payload), "detail of a run");
@@ -132,7 +136,11 @@ async fn large_payload_1mib_and_16mib_or_typed_too_large(t: Bench) -> CaseResult
             Err(error) => {
                 ensure_eq!(error.kind, StoreErrorKind::TooLarge, "the refusal of {size} bytes");
                 let max = t.store.capabilities().payload_bytes_max;
-                ensure!(max < size, "expected {size} bytes to fit into the limit of {max}");
+                ensure!(
+                    max < size,
+                    "expected {size} bytes to be taken, as the limit is {max}",
+                    found = "{error}"
+                );
             }
         }
     }
@@ -142,7 +150,7 @@ async fn large_payload_1mib_and_16mib_or_typed_too_large(t: Bench) -> CaseResult
 
 async fn limit_boundary_exact(t: Bench) -> CaseResult {
     let max = t.store.capabilities().payload_bytes_max;
-    ensure!(max <= 256 << 20, "expected a limit that a test can reach\n    found {max}");
+    ensure!(max <= 256 << 20, "expected a limit that a test can reach", found = "{max}");
     let (fits, over) = (Payload::new(vec![b'x'; max]), Payload::new(vec![b'x'; max + 1]));
     let claim = t.running("s").await?;
     let commits = |payload: &Payload| {
@@ -320,7 +328,7 @@ async fn labels_over_the_bounds_are_refused(t: Bench) -> CaseResult {
     for labels in beyond {
         let error = want!(t.store.create_session(labelled("beyond", labels)).await, Err(error) => error);
         let typed = [StoreErrorKind::TooLarge, StoreErrorKind::InvalidArgument].contains(&error.kind);
-        ensure!(typed, "expected a refusal by name\n    found {error}");
+        ensure!(typed, "expected a refusal by name", found = "{error}");
         ensure_eq!(t.store.load_session(&key("beyond")).await?, None, "the session");
     }
     Ok(())
@@ -328,7 +336,7 @@ async fn labels_over_the_bounds_are_refused(t: Bench) -> CaseResult {
 
 async fn errors_change_nothing(t: Bench) -> CaseResult {
     let max = t.store.capabilities().commit_bytes_max;
-    ensure!(max <= 1 << 30, "expected a limit that a test can exceed\n    found {max}");
+    ensure!(max <= 1 << 30, "expected a limit that a test can exceed", found = "{max}");
     let part = t.store.capabilities().payload_bytes_max.min(max);
     let claim = t.running("s").await?;
     t.deliver(&claim.fence.key, message("m")).await?;

@@ -296,7 +296,8 @@ async fn beside_a_repeat_of_the_creation(t: Bench) -> CaseResult {
         for repeat in repeats.into_iter().flatten() {
             ensure!(
                 matches!(repeat, CreateOutcome::Created { claim: None, .. } | CreateOutcome::Deleted),
-                "expected it created before, or deleted\n    found {repeat:?}"
+                "expected it created before, or deleted",
+                found = "{repeat:?}"
             );
         }
         ensure_eq!(t.store.load_session(&new.key).await?, None, "the session of round {round}");

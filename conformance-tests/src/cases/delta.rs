@@ -91,7 +91,7 @@ async fn shown_after_the_log_in_order(t: Bench) -> CaseResult {
     let page = read(&t.store, key, &EventCursor::START, 200).await?;
     ensure_eq!(page.events, [1, 2], "events");
     ensure_eq!(page.stream, stream(1, 1, ["b", "a", ""]), "the stream");
-    ensure!(!page.more, "expected no more");
+    ensure!(!page.more, "expected a page that is the last", found = "that it says there is more");
     let rest = read(&t.store, key, &page.next, 200).await?;
     ensure_eq!((rest.events, rest.stream, rest.next), (vec![], stream(1, 1, []), page.next), "the next page");
     // Of another session nothing is shown.
@@ -185,8 +185,13 @@ async fn takeover_never_continues_a_dead_attempts_numbers(t: Bench) -> CaseResul
     }
     t.append(&next.fence, deltas(1, 1, ["other"])).await?;
     ensure_eq!(shown(&t, key).await?, stream(2, 1, ["other"]), "the stream");
-    let before = dead.fence.epoch;
-    ensure!(StreamId { run: next.fence.epoch, number: 1 } > StreamId { run: before, number: 3 }, "greater");
+    let [later, before] =
+        [(next.fence.epoch, 1), (dead.fence.epoch, 3)].map(|(run, number)| StreamId { run, number });
+    ensure!(
+        later > before,
+        "expected a stream of the next run to come after {before:?}",
+        found = "{later:?}"
+    );
     Ok(())
 }
 
@@ -372,7 +377,7 @@ async fn late_batch_beside_the_commit_that_ends_its_stream(t: Bench) -> CaseResu
         .await?;
         let late = answers.into_iter().flatten().next();
         let legal = matches!(late, Some(DeltaOutcome::Appended(_) | DeltaOutcome::Ended));
-        ensure!(legal, "expected it to be appended before, or refused after\n    found {late:?}");
+        ensure!(legal, "expected it to be appended before, or refused after", found = "{late:?}");
         ensure_eq!(shown(&t, &claim.fence.key).await?, None, "what is left");
         let later = t.try_append(&claim.fence, deltas(1, 3, ["c"])).await?;
         ensure_eq!(later, DeltaOutcome::Ended, "a batch after both");

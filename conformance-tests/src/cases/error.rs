@@ -139,8 +139,8 @@ async fn names_the_operation_the_session_and_the_field(t: Bench) -> CaseResult {
         ensure_eq!(error.operation, operation, "the operation of {what}");
         ensure_eq!(error.key.as_deref(), key.as_ref(), "the session of {what}");
         let (detail, line) = (&error.detail, error.to_string());
-        ensure!(detail.contains(field), "expected {what} to name {field:?}\n    found {detail:?}");
-        ensure!(!line.contains('\n'), "expected {what} in one line\n    found {line:?}");
+        ensure!(detail.contains(field), "expected {what} to name {field:?}", found = "{detail:?}");
+        ensure!(!line.contains('\n'), "expected {what} in one line", found = "{line:?}");
     }
     Ok(())
 }

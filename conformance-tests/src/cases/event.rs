@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use holdover_core::ids::{EventSeq, ItemKey};
+use holdover_core::payload::Payload;
 use holdover_core::store::{
     Commit, CommitOutcome, Delivery, EventCursor, EventPage, NewSession, PAGE_ROWS_MAX, StateStore,
     StoreErrorKind, StoredEvent, Wake, Watch,
@@ -45,6 +46,10 @@ cases! {
         "a reader beside 6 writers never sees an event appear before its cursor",
         "numbers that are drawn before the commit become visible late, and are never read",
         "read_events: the order in which events become visible is their order";
+    events.concurrent_appenders_byte_exact: Distributed Concurrent,
+        "of 4 writers at once every event is there once, each writer's in order, byte for byte",
+        "a client would show the words of one step with the end of another",
+        "Commit::events: appended to the event log in this order (INV-02)";
     events.reader_on_peer_sees_committed_only: Distributed Sequential,
         "another handle sees events with the commit that carries them",
         "an event before its commit may never come true",
@@ -80,7 +85,12 @@ async fn append_offsets_strictly_increase(t: Bench) -> CaseResult {
     let read = all_events(&t.store, key).await?;
     ensure_eq!(read.iter().map(|event| event.seq.0).collect::<Vec<_>>(), [1, 2, 3, 4], "places");
     ensure_eq!(texts(read.iter().map(|event| &event.payload)), ["1", "2", "3", "4"], "events");
-    ensure!(read.is_sorted_by_key(|event| event.at), "expected instants that do not fall");
+    ensure!(
+        read.is_sorted_by_key(|event| event.at),
+        "expected instants that do not fall",
+        found = "{:?}",
+        read.iter().map(|event| event.at).collect::<Vec<_>>()
+    );
     Ok(())
 }
 
@@ -133,7 +143,7 @@ async fn read_limit_and_next_cursor(t: Bench) -> CaseResult {
     t.commit(&claim.fence, Commit { events: many, ..commit() }).await?;
     let first = t.store.read_events(key, &EventCursor::START, u32::MAX).await?;
     let rows = want!(first, EventPage::Events { events, more: true, .. } => events.len());
-    ensure!(rows <= PAGE_ROWS_MAX as usize, "expected a page of a read without bound\n    found {rows} rows");
+    ensure!(rows <= PAGE_ROWS_MAX as usize, "expected a page of a read without bound", found = "{rows} rows");
     let (read, next, more) = page(&t.store, key, &EventCursor::START, PAGE_ROWS_MAX).await?;
     ensure_eq!((read.len(), more), (PAGE_ROWS_MAX as usize, true), "the first rows");
     let (rest, _, more) = page(&t.store, key, &next, PAGE_ROWS_MAX).await?;
@@ -213,6 +223,44 @@ async fn offset_visible_order_equals_commit_order(t: Bench) -> CaseResult {
     Ok(())
 }
 
+/// The event of a writer: every byte there is, each time from another on.
+fn written(writer: usize, number: usize) -> Payload {
+    let mut all: Vec<u8> = (0..=u8::MAX).collect();
+    all.rotate_left(writer * 64 + number);
+    Payload::new([format!("{writer}-{number:02} ").into_bytes(), all].concat())
+}
+
+async fn concurrent_appenders_byte_exact(t: Bench) -> CaseResult {
+    const EACH: usize = 12;
+    const WRITERS: usize = 4;
+    let claim = t.running("s").await?;
+    let fence = claim.fence.clone();
+    race(t.peers(WRITERS).await, |writer, peer| {
+        let fence = fence.clone();
+        Box::pin(async move {
+            for number in 0..EACH {
+                let append = Commit { events: vec![written(writer, number)], ..commit() };
+                want!(
+                    peer.save_state_and_promote_staging(&fence, append).await?,
+                    CommitOutcome::Committed(_)
+                );
+            }
+            Ok(())
+        })
+    })
+    .await?;
+    let all = all_events(&t.peer().await, &fence.key).await?;
+    ensure_eq!(all.len(), WRITERS * EACH, "how many events");
+    for writer in 0..WRITERS {
+        let begin = format!("{writer}-").into_bytes();
+        let own = all.iter().map(|event| &event.payload).filter(|it| it.bytes().starts_with(&begin));
+        let own: Vec<Payload> = own.cloned().collect();
+        let expected: Vec<Payload> = (0..EACH).map(|number| written(writer, number)).collect();
+        ensure_eq!(own, expected, "the events of writer {writer}");
+    }
+    Ok(())
+}
+
 async fn reader_on_peer_sees_committed_only(t: Bench) -> CaseResult {
     let peer = t.peer().await;
     let claim = t.running("s").await?;
@@ -265,10 +313,10 @@ async fn tail_wakes_on_append(t: Bench) -> CaseResult {
         }
         match waiting.await {
             Ok(answer) => answer?,
-            Err(panicked) => return Err(Failure::new(panicked.to_string())),
+            Err(panicked) => return Err(Failure::panicked(panicked.to_string())),
         }
         let took = began.elapsed();
-        ensure!(took < AT_MOST / 4, "expected {watch:?} to be heard at once\n    found it took {took:?}");
+        ensure!(took < AT_MOST / 4, "expected {watch:?} to be heard at once", found = "it took {took:?}");
     }
     Ok(())
 }

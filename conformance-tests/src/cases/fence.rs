@@ -279,7 +279,7 @@ async fn nobody_is_released_to_active(t: Bench) -> CaseResult {
 
 async fn one_failing_neighbour_does_not_fail_others(t: Bench) -> CaseResult {
     let too_large = t.store.capabilities().payload_bytes_max + 1;
-    ensure!(too_large <= 256 << 20, "expected a limit that a test can exceed\n    found {}", too_large - 1);
+    ensure!(too_large <= 256 << 20, "expected a limit that a test can exceed", found = "{}", too_large - 1);
     let mut claims = Vec::new();
     for number in 0..8 {
         claims.push(t.running(&format!("s{number}")).await?);
@@ -339,7 +339,12 @@ async fn every_fenced_write_answers_news_and_now(t: Bench) -> CaseResult {
             _ => t.stage(&claim.fence, staging([("call", "result")])).await?,
         };
         let after = t.now().await?;
-        ensure!(before <= receipt.now && receipt.now <= after, "{write}: now is {}", receipt.now);
+        ensure!(
+            before <= receipt.now && receipt.now <= after,
+            "expected the {write} to tell the store's now, from {before:?} to {after:?}",
+            found = "{:?}",
+            receipt.now
+        );
         let session = t.load(key).await?;
         let items = round as u64 + 1;
         let expected = Receipt {

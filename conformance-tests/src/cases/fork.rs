@@ -200,10 +200,19 @@ async fn begins_as_it_is_told(t: Bench) -> CaseResult {
         ensure_eq!((session.last_message, session.last_event), (MessageSeq(3), EventSeq(3)), "places");
         ensure!(
             session.created_at <= now && session.created_at == session.updated_at,
-            "expected it made just now"
+            "expected it made at {now:?} at the latest, and changed never since",
+            found = "made at {:?}, changed at {:?}",
+            session.created_at,
+            session.updated_at
         );
         let source = t.load(&claim.fence.key).await?;
-        ensure!(session.created_at > source.created_at, "expected an instant of its own");
+        ensure!(
+            session.created_at > source.created_at,
+            "expected a fork to be made after its source",
+            found = "the fork made at {:?}, its source at {:?}",
+            session.created_at,
+            source.created_at
+        );
         let labelled = SessionQuery { labels: session.labels, ..SessionQuery::all(id(TENANT)) };
         let listed = walk_sessions(&t.store, labelled).await?;
         ensure_eq!(
@@ -319,7 +328,12 @@ async fn can_be_claimed_and_go_on(t: Bench) -> CaseResult {
     t.advance(t.lease()).await;
     let run = t.claim(&new.key).await?;
     ensure_eq!(run.session.version, version.next().next(), "version after two claims");
-    ensure!(run.fence.epoch > claim.fence.epoch, "expected a later run than the checkpoint's");
+    let (run_of_fork, run_of_source) = (run.fence.epoch, claim.fence.epoch);
+    ensure!(
+        run_of_fork > run_of_source,
+        "expected a run after the source's {run_of_source:?}",
+        found = "{run_of_fork:?}"
+    );
     ensure_eq!(run.fence.epoch, Epoch(3), "the run after two claims");
     let more = Commit { messages: inline(["m"]), events: events(["e"]), ..checkpoint("more") };
     let receipt = t.commit(&run.fence, more).await?;
@@ -332,7 +346,9 @@ async fn can_be_claimed_and_go_on(t: Bench) -> CaseResult {
     ensure_eq!(found.runs.iter().map(|run| run.epoch.0).collect::<Vec<_>>(), [2, 3], "its runs");
     ensure!(
         found.checkpoints.is_sorted_by(|a, b| a.id > b.id),
-        "expected checkpoints newest first, each once"
+        "expected checkpoints newest first, each once",
+        found = "{:?}",
+        found.checkpoints.iter().map(|it| it.id).collect::<Vec<_>>()
     );
     // The fence of the source opens nothing here, though run and version may be the same.
     let foreign = holdover_core::ids::Fence { key: new.key.clone(), ..claim.fence };

@@ -151,13 +151,10 @@ async fn visible_only_when_whole_and_repeatable(t: Bench) -> CaseResult {
         let ended = PollAtMost::new(polls, fork(&t.store, origin, at, &new)).await;
         let seen =
             none_or_whole(&peer, &whole).await.map_err(|at| at.within(format!("after {polls} polls")))?;
-        ensure!(seen || ended.is_none(), "expected the fork that was acknowledged\n    found    none");
+        ensure!(seen || ended.is_none(), "expected the fork that was acknowledged", found = "none");
         // Repeated, by another handle, it is there and whole.
         want!(fork(&peer, origin, at, &new).await?, ForkOutcome::Forked { .. });
-        ensure!(
-            none_or_whole(&peer, &whole).await?,
-            "expected the fork that was repeated\n    found    none"
-        );
+        ensure!(none_or_whole(&peer, &whole).await?, "expected the fork that was repeated", found = "none");
         // What was dropped may still be on its way through this handle: another write comes after it.
         t.commit(&claim.fence, commit()).await?;
         if ended.is_some() {
@@ -237,7 +234,8 @@ async fn concurrent_forks_of_one_key_one_winner(t: Bench) -> CaseResult {
         ensure_eq!(said.len(), 5, "messages of the fork");
         ensure!(
             said[2..].iter().all(|text| *text == said[2]),
-            "expected the words of one\n    found {said:?}"
+            "expected the words of one",
+            found = "{said:?}"
         );
     }
     Ok(())

@@ -99,7 +99,7 @@ async fn accepted_while_suspended(t: Bench) -> CaseResult {
     let item = t.snapshot(&key).await?.inbox.remove(0);
     ensure_eq!((item.seq, &item.key), (seq, &id("hello")), "place and key");
     ensure_eq!((item.kind, item.payload), (message("hello").kind, bytes("hello")), "kind and content");
-    ensure!(t.is_due(&key).await?, "expected the message to wake it");
+    ensure!(t.is_due(&key).await?, "expected the message to wake it", found = "{}", t.waking(&key).await?);
     ensure_eq!(t.store.deliver(&nobody(), message("m")).await?, Delivery::NotFound, "to nobody");
     Ok(())
 }
@@ -254,7 +254,12 @@ async fn pages_are_bounded_and_complete(t: Bench) -> CaseResult {
         t.deliver(&key, message_that(&number.to_string(), Wake::Quiet)).await?;
     }
     let claim = t.claim(&key).await?;
-    ensure!((1..=INBOX_PAGE as usize).contains(&claim.inbox.len()), "expected a page of items in the claim");
+    ensure!(
+        (1..=INBOX_PAGE as usize).contains(&claim.inbox.len()),
+        "expected from 1 to {INBOX_PAGE} items in the claim",
+        found = "{}",
+        claim.inbox.len()
+    );
     ensure_eq!(claim.session.unread, total, "unread");
     let after = want!(claim.more_inbox_after(), Some(after) => after);
     let rest = walk_items(&t.store, &key, after, INBOX_PAGE).await?;
@@ -263,7 +268,7 @@ async fn pages_are_bounded_and_complete(t: Bench) -> CaseResult {
     ensure_eq!(places, (1..=total).collect::<Vec<_>>(), "places of the claim's page and of the rest");
     let page = t.store.read_inbox(&key, InboxSeq(0), u32::MAX).await?;
     let rows = page.items.len();
-    ensure!(rows <= INBOX_PAGE as usize, "expected a page of a read without bound\n    found {rows} items");
+    ensure!(rows <= INBOX_PAGE as usize, "expected a page of a read without bound", found = "{rows} items");
     ensure_eq!(page.next, page.items.last().map(|last| last.seq), "where it goes on");
     Ok(())
 }
@@ -342,7 +347,8 @@ async fn concurrent_deliveries_lose_nothing(t: Bench) -> CaseResult {
         let own: Vec<_> = all.iter().filter(|key| key.starts_with(&format!("{sender}-"))).collect();
         ensure!(
             own.len() == EACH && own.is_sorted(),
-            "expected sender {sender}'s in order\n    found {own:?}"
+            "expected sender {sender}'s in order",
+            found = "{own:?}"
         );
     }
     ensure_eq!(t.load(&key).await?.unread, 8 * EACH as u64, "unread");

@@ -94,7 +94,7 @@ async fn one_interrupt(t: &Bench, name: &str, status: SessionStatus, interrupt: 
     if status == SessionStatus::Active {
         ensure_eq!(after.alarm, before.alarm, "alarm: a live run is not to be taken over");
     } else {
-        ensure!(t.is_due(&key).await?, "expected it to be due\n    found alarm {:?}", after.alarm);
+        ensure!(t.is_due(&key).await?, "expected it to be due", found = "{}", t.waking(&key).await?);
     }
     Ok(())
 }
@@ -165,11 +165,19 @@ async fn handed_to_epoch_and_cleared_only_by_commit(t: Bench) -> CaseResult {
         ensure_eq!(t.store.check_interrupt_flag(&claim.fence).await?, waiting, "the {time} check");
     }
     let receipt = t.commit(&claim.fence, commit()).await?;
-    ensure!(receipt.interrupt, "expected a commit that does not name it to leave it waiting");
+    ensure!(
+        receipt.interrupt,
+        "expected a commit that does not name it to leave it waiting",
+        found = "a receipt that says nothing waits: {receipt:?}"
+    );
     ensure_eq!(t.store.check_interrupt_flag(&claim.fence).await?, waiting, "after a commit");
     let confirm = Commit { interrupt_confirmed: Some(id("stop")), ..commit() };
     let receipt = t.commit(&claim.fence, confirm).await?;
-    ensure!(!receipt.interrupt, "expected the commit that names it to clear it");
+    ensure!(
+        !receipt.interrupt,
+        "expected the commit that names it to clear it",
+        found = "a receipt that says one waits: {receipt:?}"
+    );
     ensure_eq!(t.store.check_interrupt_flag(&claim.fence).await?, InterruptCheck::Clear, "after its commit");
     let next = t.take_over(key).await?;
     ensure_eq!(next.interrupt(), None, "the interrupt in the next claim");
@@ -184,7 +192,11 @@ async fn a_commit_that_names_another_clears_nothing(t: Bench) -> CaseResult {
     t.interrupt(&claim.fence.key, abort("abort")).await?;
     let receipt =
         t.commit(&claim.fence, Commit { interrupt_confirmed: Some(id("soft")), ..commit() }).await?;
-    ensure!(receipt.interrupt, "expected the abort to wait on");
+    ensure!(
+        receipt.interrupt,
+        "expected the abort to wait on",
+        found = "a receipt that says nothing waits: {receipt:?}"
+    );
     ensure_eq!(t.load(&claim.fence.key).await?.interrupt, Some(abort("abort")), "what waits");
     Ok(())
 }
@@ -222,7 +234,7 @@ async fn set_during_commit_is_seen_by_this_or_next_step(t: Bench) -> CaseResult 
         })
     })
     .await?;
-    ensure!(seen[0].is_sorted(), "expected it to wait from some receipt on\n    found {:?}", seen[0]);
+    ensure!(seen[0].is_sorted(), "expected it to wait from some receipt on", found = "{:?}", seen[0]);
     Ok(())
 }
 
@@ -255,7 +267,12 @@ async fn turn_end_drops_waiting_soft_interrupt_never_an_abort(t: Bench) -> CaseR
         t.release(&claim.fence, status).await?;
         let session = t.load(&claim.fence.key).await?;
         ensure_eq!(session.interrupt, Some(abort("stop")), "abort, left {status}");
-        ensure!(t.is_due(&claim.fence.key).await?, "expected the abort to be due, left {status}");
+        ensure!(
+            t.is_due(&claim.fence.key).await?,
+            "expected the abort to be due, left {status}",
+            found = "{}",
+            t.waking(&claim.fence.key).await?
+        );
     }
     let claim = t.running("done").await?;
     t.interrupt(&claim.fence.key, abort("stop")).await?;
@@ -276,7 +293,12 @@ async fn interrupt_waiting_at_suspend_wakes_at_once(t: Bench) -> CaseResult {
             ..commit()
         };
         t.commit(&claim.fence, park).await?;
-        ensure!(t.is_due(&key(name)).await?, "expected the {name} stop to wake it");
+        ensure!(
+            t.is_due(&key(name)).await?,
+            "expected the {name} stop to wake it",
+            found = "{}",
+            t.waking(&key(name)).await?
+        );
         let next = t.claim(&key(name)).await?;
         ensure_eq!(next.interrupt(), Some(&stop), "the interrupt in the next claim");
         t.commit(&next.fence, Commit { release: Some(release_to(SessionStatus::Aborted)), ..commit() })

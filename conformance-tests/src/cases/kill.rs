@@ -80,7 +80,7 @@ async fn sweep(t: &Bench, when: impl Fn(u64) -> When) -> CaseResult {
         in_commit += u64::from(kill_and_check(t, round, when).await?);
     }
     let all = kills + COMMIT_KILLS_MAX;
-    ensure!(in_commit > 0, "expected a kill while a commit was out\n    found    none in {all} kills");
+    ensure!(in_commit > 0, "expected a kill while a commit was out", found = "none in {all} kills");
     Ok(())
 }
 
@@ -139,7 +139,7 @@ fn kill(mut command: Command, round: u64, when: &When) -> CaseResult<Killed> {
     })();
     let ended = end(&mut child).map_err(|error| failed("cannot be waited for", error))?;
     let killed = killed?;
-    ensure!(was_killed(ended), "expected the child to die of the kill\n    found    {ended}");
+    ensure!(was_killed(ended), "expected the child to die of the kill", found = "{ended}");
     Ok(killed)
 }
 
@@ -194,7 +194,8 @@ async fn check(t: &Bench, round: u64, killed: &Killed) -> CaseResult {
     let there = found.events.len() as u64;
     ensure!(
         there == acknowledged || there == acknowledged + 1,
-        "expected the {acknowledged} commits that were acknowledged, and at most one more\n    found    {there}"
+        "expected the {acknowledged} commits that were acknowledged, and at most one more",
+        found = "{there}"
     );
     whole(&found, there)?;
     // The commit that was not answered, repeated: what led to it may not have come either.
@@ -202,12 +203,17 @@ async fn check(t: &Bench, round: u64, killed: &Killed) -> CaseResult {
     if repeat(&store, round, next).await?.is_none() {
         store.deliver(&key, child::item(next)).await?;
         store.stage_result(&fence, child::staged(next)).await?;
-        ensure!(repeat(&store, round, next).await?.is_some(), "expected the repeat to be applied");
+        ensure!(
+            repeat(&store, round, next).await?.is_some(),
+            "expected the repeat to be applied",
+            found = "that it is refused"
+        );
     }
     let repeated = snapshot(&store, &key).await?;
     whole(&repeated, next)?;
-    let clean = repeated.inbox.is_empty() && repeated.session.is_some_and(|it| it.staged.results.is_empty());
-    ensure!(clean, "expected nothing that is left over");
+    ensure_eq!(repeated.inbox, [], "items that are left over");
+    let staged = repeated.session.map(|session| session.staged.results);
+    ensure_eq!(staged, Some(Vec::new()), "results that are left over");
     // Nothing is locked, for longer than the lease.
     t.advance(t.lease()).await;
     let claimed = t.store.claim_session(&key, t.claim_one()).await?;
@@ -232,10 +238,20 @@ fn whole(found: &Snapshot, commits: u64) -> CaseResult {
     let messages: Vec<String> =
         nths().flat_map(|nth| [format!("result {nth}"), format!("message {nth}")]).collect();
     ensure_eq!(texts(found.messages.iter().map(|message| &message.payload)), messages, "the messages");
-    ensure!(dense(found.messages.iter().map(|message| message.seq.0)), "expected messages without a gap");
+    ensure!(
+        dense(found.messages.iter().map(|message| message.seq.0)),
+        "expected messages without a gap",
+        found = "{:?}",
+        found.messages.iter().map(|message| message.seq.0).collect::<Vec<_>>()
+    );
     let events: Vec<String> = nths().map(|nth| format!("event {nth}")).collect();
     ensure_eq!(texts(found.events.iter().map(|event| &event.payload)), events, "the events");
-    ensure!(dense(found.events.iter().map(|event| event.seq.0)), "expected events without a gap");
+    ensure!(
+        dense(found.events.iter().map(|event| event.seq.0)),
+        "expected events without a gap",
+        found = "{:?}",
+        found.events.iter().map(|event| event.seq.0).collect::<Vec<_>>()
+    );
     let states: Vec<String> = nths().map(|nth| format!("state {nth}")).collect();
     let kept = found.checkpoints.iter().rev();
     ensure_eq!(texts(kept.map(|checkpoint| &checkpoint.state)), states, "the checkpoints");
@@ -255,12 +271,14 @@ fn whole(found: &Snapshot, commits: u64) -> CaseResult {
     let unread: Vec<String> = found.inbox.iter().map(|item| item.key.to_string()).collect();
     ensure!(
         unread.is_empty() || unread == [format!("item-{next}")],
-        "expected no other item\n    found    {unread:?}"
+        "expected no other item",
+        found = "{unread:?}"
     );
     let staged: Vec<String> = session.staged.results.iter().map(|result| result.call.to_string()).collect();
     ensure!(
         staged.is_empty() || staged == [format!("call-{next}")],
-        "expected no other result\n    found    {staged:?}"
+        "expected no other result",
+        found = "{staged:?}"
     );
     ensure_eq!(session.unread, unread.len() as u64, "how many items are unread");
     Ok(())

@@ -1,5 +1,7 @@
 //! Leases: who may try, and until when.
 
+mod late;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -30,8 +32,12 @@ cases! {
         "a lease holds until its end, and from then on others may claim",
         "a dead worker's session would be held for ever, a live one's be taken early",
         "Lease::ends: others may try from this instant on";
-    lease.never_returned_already_expired: Distributed Sequential,
+    lease.runs_for_what_was_asked_from_the_claim_on: Distributed Sequential,
         "a claim's lease runs for what was asked for, from the claim's own instant",
+        "the worker would believe in a lease that others see end",
+        "ClaimOne::lease: for how long; Claim::now: the store's clock when the claim was made";
+    lease.never_returned_already_expired: Distributed Crash,
+        "a claim whose lease ends while its answer is on its way is not handed out",
         "the worker would begin with a lease that others may already take",
         "claim_due: a claim never comes back with its lease over";
     lease.renew_extends_from_store_now: Distributed Time,
@@ -154,7 +160,13 @@ async fn expires_and_is_reclaimable(t: Bench) -> CaseResult {
     t.advance(t.lease() / 2).await;
     let next = t.claim(key).await?;
     ensure_eq!(next.found, SessionStatus::Active, "found");
-    ensure!(next.now >= claim.lease_ends, "taken over at {}, before {}", next.now, claim.lease_ends);
+    ensure!(
+        next.now >= claim.lease_ends,
+        "expected a takeover at the lease's end, or after",
+        found = "one at {:?}, and the end at {:?}",
+        next.now,
+        claim.lease_ends
+    );
     // The same by way of the alarm.
     t.advance(t.lease()).await;
     ensure_eq!(t.due_names().await?, ["s"], "what is due at the end of the next lease");
@@ -162,6 +174,10 @@ async fn expires_and_is_reclaimable(t: Bench) -> CaseResult {
 }
 
 async fn never_returned_already_expired(t: Bench) -> CaseResult {
+    late::answer_late(&t).await
+}
+
+async fn runs_for_what_was_asked_from_the_claim_on(t: Bench) -> CaseResult {
     let key = t.create("s").await?;
     for factor in [1, 2, 100] {
         let claim = ClaimOne { lease: t.lease() * factor, ..t.claim_one() };
@@ -188,7 +204,13 @@ async fn renew_extends_from_store_now(t: Bench) -> CaseResult {
     let renewed = t.store.renew_lease(&claim.fence, t.lease()).await?;
     let receipt = want!(renewed, LeaseOutcome::Renewed(receipt) => receipt);
     ensure_eq!(receipt.lease_ends, receipt.now.after(t.lease()), "end of the lease");
-    ensure!(receipt.now > claim.now, "expected the store's now, found {}", receipt.now);
+    ensure!(
+        receipt.now > claim.now,
+        "expected a now after that of the claim",
+        found = "{:?}, and the claim at {:?}",
+        receipt.now,
+        claim.now
+    );
     ensure_eq!(receipt.version, claim.session.version, "version");
     let session = t.load(&claim.fence.key).await?;
     ensure_eq!(session.alarm, Some(receipt.lease_ends), "alarm");

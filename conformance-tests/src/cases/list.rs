@@ -102,7 +102,7 @@ async fn order_is_total_and_stable(t: Bench) -> CaseResult {
     t.commit(&claim.fence, commit()).await?;
     let listed = walk(&t, all()).await?;
     let places: Vec<_> = listed.iter().map(|row| (row.created_at, row.key.id.clone())).collect();
-    ensure!(places.is_sorted_by(|a, b| a > b), "expected newest first, then by id\n    found {places:?}");
+    ensure!(places.is_sorted_by(|a, b| a > b), "expected newest first, then by id", found = "{places:?}");
     ensure_eq!(places.len(), 10, "sessions listed");
     ensure_eq!(walk(&t, all()).await?, listed, "the list, read again");
     Ok(())
@@ -250,7 +250,12 @@ async fn may_be_short_with_a_cursor_walk_is_complete(t: Bench) -> CaseResult {
         let mut request = PageRequest { after: None, limit: rows(limit) };
         for _ in 0..PAGES_MAX {
             let page = t.store.list_runs(&session, request.clone()).await?;
-            ensure!(page.items.len() <= limit as usize, "expected at most {limit} rows");
+            ensure!(
+                page.items.len() <= limit as usize,
+                "expected at most {limit} rows",
+                found = "{}",
+                page.items.len()
+            );
             walked.extend(page.items);
             match page.next {
                 Some(next) => request.after = Some(next),

@@ -199,7 +199,7 @@ async fn concurrent_append_no_gap_no_duplicate(t: Bench) -> CaseResult {
     let mut texts = t.messages(&fence.key).await?;
     for writer in 0..8 {
         let own: Vec<_> = texts.iter().filter(|text| text.starts_with(&format!("{writer}-"))).collect();
-        ensure!(own.is_sorted(), "expected writer {writer}'s messages in order\n    found {own:?}");
+        ensure!(own.is_sorted(), "expected writer {writer}'s messages in order", found = "{own:?}");
     }
     texts.sort();
     texts.dedup();
@@ -240,10 +240,11 @@ async fn reader_never_sees_partial_batch(t: Bench) -> CaseResult {
                 ensure_eq!(session.last_message.0, commits * 3, "newest message beside event {commits}");
                 ensure_eq!(shown, commits, "state beside event {commits}");
                 let read = all_messages(&peer, &fence.key).await?.len() as u64;
-                ensure!(read.is_multiple_of(3), "expected whole batches of 3\n    found {read} messages");
+                ensure!(read.is_multiple_of(3), "expected whole batches of 3", found = "{read} messages");
                 ensure!(
                     read >= session.last_message.0,
-                    "expected what was announced\n    found {read} messages"
+                    "expected what was announced",
+                    found = "{read} messages"
                 );
                 if commits == COMMITS {
                     return Ok(());

@@ -11,7 +11,7 @@ use crate::bench::Bench;
 use crate::case::cases;
 use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
 use crate::fixture::{TENANT, approval, commit, id, message, message_that, range, release_to};
-use crate::snapshot::{PAGES_MAX, endless};
+use crate::snapshot::{PAGES_MAX, ends};
 
 cases! {
     page.messages_end_at_their_bytes: Core Sequential,
@@ -63,7 +63,8 @@ fn bounded<'a>(what: &str, payloads: impl Iterator<Item = &'a Payload>) -> CaseR
     let total: usize = sizes.iter().sum();
     ensure!(
         total <= PAGE_BYTES_MAX || sizes.len() == 1,
-        "expected a page of {what} of at most {PAGE_BYTES_MAX} bytes\n    found {} rows of {total} bytes",
+        "expected a page of {what} of at most {PAGE_BYTES_MAX} bytes",
+        found = "{} rows of {total} bytes",
         sizes.len()
     );
     Ok(())
@@ -87,7 +88,7 @@ async fn messages_end_at_their_bytes(t: Bench) -> CaseResult {
         }
         rest = page.rest;
         pages += 1;
-        ensure!(pages <= PAGES_MAX, "{}", endless());
+        ends(pages)?;
     }
     ensure_eq!(places, [&heavy.rows()[1..], &heavy.rows()[..]].concat(), "places of a walk in {pages} pages");
     Ok(())
@@ -106,7 +107,7 @@ async fn a_row_of_its_own_size_is_a_page(t: Bench) -> CaseResult {
     let mut rest = vec![range(1, 3)];
     let mut sizes = Vec::new();
     for pages in 1.. {
-        ensure!(pages <= PAGES_MAX, "{}", endless());
+        ends(pages)?;
         let page = t.store.read_messages(&claim.fence.key, &rest).await?;
         bounded("messages", page.messages.iter().map(|message| &message.payload))?;
         sizes.extend(page.messages.iter().map(|message| message.payload.len()));
@@ -140,7 +141,7 @@ async fn inbox_ends_at_its_bytes(t: Bench) -> CaseResult {
             bounded("items", page.items.iter().map(|item| &item.payload))?;
             places.extend(page.items.iter().map(|item| item.seq.0));
             next = page.next;
-            ensure!(places.len() <= PAGES_MAX, "{}", endless());
+            ends(places.len())?;
         }
         ensure_eq!(places, (after.0 + 1..=heavy.rows).collect::<Vec<_>>(), "places after {after}");
     }
@@ -177,7 +178,11 @@ async fn events_and_deltas_end_at_their_bytes(t: Bench) -> CaseResult {
         let deltas = stream.map(|page| page.deltas).unwrap_or_default();
         let payloads = events.iter().map(|event| &event.payload);
         bounded("events and deltas", payloads.chain(deltas.iter().map(|delta| &delta.payload)))?;
-        ensure!(!(more && events.is_empty() && deltas.is_empty()), "expected a row on a page that goes on");
+        ensure!(
+            !(more && events.is_empty() && deltas.is_empty()),
+            "expected a row on a page that goes on",
+            found = "neither an event nor a delta"
+        );
         places.extend(events.iter().map(|event| event.seq.0));
         words.extend(deltas.iter().map(|delta| delta.place));
         cursor = next;
@@ -242,7 +247,7 @@ async fn lists_end_at_their_bytes(t: Bench) -> CaseResult {
         let mut page = PageRequest { after: None, limit: std::num::NonZeroU32::new(PAGE_ROWS_MAX) };
         let mut walked = Vec::new();
         for pages in 0..=PAGES_MAX {
-            ensure!(pages < PAGES_MAX, "{}", endless());
+            ends(pages + 1)?;
             let (payloads, next) = list(&t, which, &key, page).await?;
             bounded(what, payloads.iter())?;
             walked.extend(payloads);
@@ -255,12 +260,10 @@ async fn lists_end_at_their_bytes(t: Bench) -> CaseResult {
             walked.reverse();
         }
         let expected: Vec<Payload> = heavy.rows().into_iter().map(|number| heavy.payload(number)).collect();
-        ensure!(
-            walked == expected,
-            "expected {} {what} in their order\n    found {}",
-            heavy.rows,
-            walked.len()
-        );
+        ensure_eq!(walked.len(), expected.len(), "how many {what}");
+        for (place, (walked, expected)) in walked.iter().zip(&expected).enumerate() {
+            ensure_eq!(walked, expected, "number {place} of the {what}");
+        }
     }
     Ok(())
 }

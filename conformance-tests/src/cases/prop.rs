@@ -51,7 +51,7 @@ async fn op_outcome_coverage_gate(t: Bench) -> CaseResult {
     });
     let chosen = choosing.await.map_err(|error| Failure::new(format!("no scripts were chosen: {error}")))?;
     let missing = chosen.missing;
-    ensure!(missing.is_empty(), "expected scripts that reach every answer\n    found none for {missing:?}");
+    ensure!(missing.is_empty(), "expected scripts that reach every answer", found = "none for {missing:?}");
     for script in chosen.scripts {
         t.forget_history();
         let played = play(t.another().await, &script, Compare::Answers, Story::Straight, &mut reached).await;
@@ -60,8 +60,8 @@ async fn op_outcome_coverage_gate(t: Bench) -> CaseResult {
             .map_err(|failure| failure.followed_by(&format!("  the script:\n{}", script.as_code())))?;
     }
     let (missing, undeclared) = (reached.missing(powers), reached.undeclared());
-    ensure!(missing.is_empty(), "expected the store to give every answer\n    found none of {missing:?}");
-    ensure!(undeclared.is_empty(), "expected only answers that are declared\n    found {undeclared:?}");
+    ensure!(missing.is_empty(), "expected the store to give every answer", found = "none of {missing:?}");
+    ensure!(undeclared.is_empty(), "expected only answers that are declared", found = "{undeclared:?}");
     Ok(())
 }
 

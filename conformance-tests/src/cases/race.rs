@@ -70,7 +70,7 @@ async fn rounds(t: &Bench) -> CaseResult<Vec<holdover_core::store::Claim>> {
 }
 
 async fn due_for_sure(t: &Bench, key: &SessionKey) -> CaseResult {
-    ensure!(t.is_due(key).await?, "expected it to be due\n    found alarm {:?}", t.load(key).await?.alarm);
+    ensure!(t.is_due(key).await?, "expected it to be due", found = "{}", t.waking(key).await?);
     Ok(())
 }
 
@@ -103,7 +103,7 @@ async fn finish_vs_interrupt(t: Bench) -> CaseResult {
     for claim in rounds(&t).await? {
         let stop_beside_release = stop_beside_release(&peers, &claim, SessionStatus::Idle).await?;
         let legal = [InterruptOutcome::Requested, InterruptOutcome::AtRest].contains(&stop_beside_release);
-        ensure!(legal, "expected it to wait, or find the session at rest\n    found {stop_beside_release:?}");
+        ensure!(legal, "expected it to wait, or find the session at rest", found = "{stop_beside_release:?}");
         let session = t.load(&claim.fence.key).await?;
         ensure_eq!((session.interrupt, session.alarm), (None, None), "what waits, and the alarm");
     }
@@ -160,7 +160,7 @@ async fn commit_vs_delete(t: Bench) -> CaseResult {
         .await?;
         for outcome in outcomes.into_iter().flatten() {
             let legal = matches!(outcome, CommitOutcome::Committed(_) | CommitOutcome::StaleFence { .. });
-            ensure!(legal, "expected it to be applied before, or refused after\n    found {outcome:?}");
+            ensure!(legal, "expected it to be applied before, or refused after", found = "{outcome:?}");
         }
         let gone = t.snapshot(&claim.fence.key).await?;
         ensure_eq!((gone.session, gone.pending), (None, vec![]), "the session and its pending calls");

@@ -9,7 +9,7 @@ use holdover_core::time::Timestamp;
 
 use crate::bench::{Bench, race};
 use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
+use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
 use crate::fixture::{
     FAR, TENANT, abort, approval, checkpoint, commit, count, deltas, events, id, inline, key, key_of,
     message, message_that, new_session, release_to, retention, staging,
@@ -148,7 +148,7 @@ async fn guarded(t: &Bench) -> CaseResult<Vec<(&'static str, SessionKey)>> {
     t.interrupt(&stopped, abort("stop")).await?;
     all.push(("has an interrupt waiting", stopped));
     for (_, key) in &all {
-        ensure!(exists(t, key).await?, "expected {key}");
+        ensure!(exists(t, key).await?, "expected the session {key} to be there", found = "none");
     }
     Ok(all)
 }
@@ -168,7 +168,11 @@ async fn never_touches_what_waits_or_runs(t: Bench) -> CaseResult {
             ensure_eq!(t.snapshot(key).await?, *before, "a session that {what}, after {remove:?}");
         }
     }
-    ensure!(!exists(&t, &free).await?, "expected the session that rests to be gone");
+    ensure!(
+        !exists(&t, &free).await?,
+        "expected the session that rests to be gone",
+        found = "that it is there"
+    );
     Ok(())
 }
 
@@ -220,7 +224,12 @@ async fn counts_from_the_last_change(t: Bench) -> CaseResult {
     t.advance(t.lease() / 2).await;
     t.release(&woken.fence, SessionStatus::Idle).await?;
     let changed = t.load(&woken.fence.key).await?.updated_at;
-    ensure!(t.load(&old).await?.updated_at < changed, "expected the old one to have changed before");
+    ensure!(
+        t.load(&old).await?.updated_at < changed,
+        "expected the old one to have changed before {changed:?}",
+        found = "{:?}",
+        t.load(&old).await?.updated_at
+    );
     t.advance(t.lease() * 4).await;
     let since = |unchanged_since| RetentionRule { unchanged_since, ..sessions(10) };
     let report = removed(&t.store, &since(t.load(&old).await?.updated_at)).await?;
@@ -277,7 +286,7 @@ async fn step_by_step(t: &Bench, check: fn(&[&str], &[&str], usize) -> CaseResul
         let mut removed = 0;
         for call in 0..PAGES_MAX {
             let report = t.store.purge(&rule).await?;
-            ensure!(report.sessions <= u64::from(limit), "expected at most {limit}\n    found {report:?}");
+            ensure!(report.sessions <= u64::from(limit), "expected at most {limit}", found = "{report:?}");
             removed += report.sessions as usize;
             let mut left = Vec::new();
             for name in names {
@@ -342,7 +351,11 @@ async fn refuses_a_status_that_is_no_rest(t: Bench) -> CaseResult {
         let rule = RetentionRule { status: vec![SessionStatus::Idle, status], ..sessions(10) };
         let error = want!(t.store.purge(&rule).await, Err(error) => error);
         ensure_eq!(error.kind, StoreErrorKind::InvalidArgument, "{status}");
-        ensure!(exists(&t, &rests).await?, "expected the session to be there, after {status}");
+        ensure!(
+            exists(&t, &rests).await?,
+            "expected the session to be there, after {status}",
+            found = "none"
+        );
     }
     Ok(())
 }
@@ -382,7 +395,9 @@ async fn beside_a_claim_never_half_a_session(t: Bench) -> CaseResult {
                 t.create(key.id.as_str()).await?;
                 ensure_eq!(t.messages(&key).await?, Vec::<String>::new(), "messages of its successor");
             }
-            other => ensure!(false, "expected it claimed, or gone\n    found {other:?}"),
+            other => {
+                return Err(Failure::new(format!("expected it claimed, or gone\n    found    {other:?}")));
+            }
         }
         t.store.delete_session(&key, Deletion::FORCE).await?;
     }
@@ -410,7 +425,7 @@ async fn a_walk_passes_what_has_nothing_to_lose_once(t: Bench) -> CaseResult {
         ensure_eq!((report.sessions, report.checkpoints), (0, surplus), "what was removed");
         // A store with partitions ends a step wherever one is walked to its end.
         let most = SESSIONS / LIMIT as usize + PARTITIONS_MAX;
-        ensure!(steps <= most, "expected at most {most} calls\n    found {steps}");
+        ensure!(steps <= most, "expected at most {most} calls", found = "{steps}");
     }
     for key in full {
         ensure_eq!(t.snapshot(&key).await?.checkpoints.len(), 1, "checkpoints of {key}");

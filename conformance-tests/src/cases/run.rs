@@ -174,6 +174,6 @@ async fn start_twice_concurrently_one_wins(t: Bench) -> CaseResult {
     let held = answers.iter().filter(|answer| matches!(answer, ClaimOutcome::Held { .. })).count();
     ensure_eq!(held, 15, "how many were told who holds it");
     let runs = t.snapshot(&key).await?.runs;
-    ensure!(runs.len() == 1 && runs[0].epoch == Epoch(1), "expected one run\n    found {runs:?}");
+    ensure!(runs.len() == 1 && runs[0].epoch == Epoch(1), "expected one run", found = "{runs:?}");
     Ok(())
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures::future::join_all;
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{
-    ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, NewSession, Retry,
-    Start, StateStore, StoreError, StoreErrorKind,
+    ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, NewSession,
+    PageRequest, Retry, Start, StateStore, StoreError, StoreErrorKind,
 };
 use holdover_core::time::Timestamp;
 
@@ -114,7 +114,9 @@ async fn concurrent_init_16_peers(t: Bench) -> CaseResult {
     let mut stores = Vec::new();
     for opened in join_all(openers.collect::<Vec<_>>()).await {
         stores.push(
-            opened.map_err(|panicked| Failure::new(format!("expected a store\n    found {panicked}")))??,
+            opened.map_err(|panicked| {
+                Failure::panicked(format!("expected a store\n    found    {panicked}"))
+            })??,
         );
     }
     for (nth, store) in stores.iter().enumerate() {
@@ -122,7 +124,7 @@ async fn concurrent_init_16_peers(t: Bench) -> CaseResult {
     }
     for (store, nth) in stores.iter().zip((0..OPENERS).rev()) {
         let found = snapshot(store, &key(&format!("by-{nth}"))).await?;
-        ensure!(found.session.is_some(), "expected the session of another opener\n    found    none");
+        ensure!(found.session.is_some(), "expected the session of another opener", found = "none");
     }
     Ok(())
 }
@@ -154,7 +156,7 @@ async fn interrupted_migration_is_resumable_or_rolled_back(t: Bench) -> CaseResu
         };
         sound.await.map_err(|failure: Failure| failure.within(format!("dropped after {polls} polls")))?;
         if ended {
-            ensure!(polls > 1, "expected an open that waits\n    found    that it never does");
+            ensure!(polls > 1, "expected an open that waits", found = "that it never does");
             return Ok(());
         }
         polls += 1 + polls / 3;
@@ -173,16 +175,25 @@ async fn unknown_enum_value_is_typed_not_panic(t: Bench) -> CaseResult {
         want!(created, CreateOutcome::Created { .. });
     }
     site.place.tamper(Tampering::UnknownStatus(&bad)).await;
+    // Some stores can list the runs of what they cannot read.
+    let runs = async |handle: &Handle| {
+        let listed = handle.list_runs(&bad, PageRequest::default()).await;
+        listed.map(|page| page.items).map_err(|error| error.kind)
+    };
+    let before = runs(&store).await;
+    // Whoever asks for what is due is not held up by it, and does not get it.
+    let due = peer.claim_due(t.due(2)).await?;
+    let due: Vec<_> = due.iter().map(|claim| claim.fence.key.clone()).collect();
+    ensure_eq!(due, [good], "what is due");
     for handle in [&store, &peer] {
         let error = refused(handle.load_session(&bad).await, StoreErrorKind::Corrupt, "reading it")?;
         ensure_eq!(error.key.as_deref(), Some(&bad), "the session that the error names");
         let claimed = handle.claim_session(&bad, t.claim_one()).await;
         refused(claimed, StoreErrorKind::Corrupt, "claiming it")?;
+        // A claim would have begun a run, and its status would be a word that is known.
+        ensure_eq!(runs(handle).await, before, "its runs, and so its epoch, after claims that were refused");
+        refused(handle.load_session(&bad).await, StoreErrorKind::Corrupt, "reading it after the claim")?;
     }
-    // Whoever asks for what is due is not held up by it.
-    let due = peer.claim_due(t.due(2)).await?;
-    let due: Vec<_> = due.iter().map(|claim| claim.fence.key.clone()).collect();
-    ensure_eq!(due, [good], "what is due");
     // It can always be removed.
     let removed = store.delete_session(&bad, Deletion::FORCE).await?;
     ensure_eq!(removed, DeleteOutcome::Deleted, "removing it");
@@ -195,10 +206,7 @@ async fn verify_only_mode_runs_no_ddl(t: Bench) -> CaseResult {
         let Some(opened) = site.open_as_it_is().await else {
             return Err(Failure::moot("this store has no way to be opened as it is"));
         };
-        ensure!(
-            opened.is_err(),
-            "expected that nothing is there to be opened\n    found    that it was made"
-        );
+        ensure!(opened.is_err(), "expected that nothing is there to be opened", found = "that it was made");
     }
     let store = site.open().await?;
     let before = works(&store, &store, "s").await?;

@@ -101,8 +101,18 @@ async fn initial_version_is_one_and_status_idle(t: Bench) -> CaseResult {
     );
     ensure_eq!((session.last_item, session.unread), (InboxSeq(0), 0), "inbox");
     ensure_eq!(session.attempts, 0, "attempts");
-    ensure!(session.staged.results.is_empty() && session.staged.starts.is_empty(), "expected nothing staged");
-    ensure!(session.created_at >= before, "created at {}, which is before {before}", session.created_at);
+    ensure!(
+        session.staged.results.is_empty() && session.staged.starts.is_empty(),
+        "expected nothing staged",
+        found = "{:?}",
+        session.staged
+    );
+    ensure!(
+        session.created_at >= before,
+        "expected it created at {before:?} or after",
+        found = "{:?}",
+        session.created_at
+    );
     ensure_eq!(session.updated_at, session.created_at, "last changed");
     Ok(())
 }
@@ -150,7 +160,12 @@ async fn create_carries_items_or_nothing(t: Bench) -> CaseResult {
     let snapshot = t.snapshot(&new.key).await?;
     let keys: Vec<_> = snapshot.inbox.iter().map(|item| item.key.as_str()).collect();
     ensure_eq!(keys, ["a", "b"], "the inbox");
-    ensure!(t.is_due(&new.key).await?, "expected the urgent first message to make the session due");
+    ensure!(
+        t.is_due(&new.key).await?,
+        "expected the urgent first message to make the session due",
+        found = "{}",
+        t.waking(&new.key).await?
+    );
 
     let quiet = NewSession { items: vec![message_that("q", Wake::Quiet)], ..new_session("quiet") };
     t.store.create_session(quiet.clone()).await?;

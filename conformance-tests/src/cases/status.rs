@@ -61,8 +61,9 @@ async fn cas_status_succeeds_on_expected_version(t: Bench) -> CaseResult {
         ensure_eq!(session.version, version.next(), "version, from {status}");
         ensure!(
             t.is_due(&key).await?,
-            "expected it to be due, from {status}; its alarm is {:?}",
-            session.alarm
+            "expected it to be due, from {status}",
+            found = "{}",
+            t.waking(&key).await?
         );
         ensure_eq!(t.due_names().await?, [status.as_str()], "what a worker finds, from {status}");
     }
@@ -108,7 +109,7 @@ async fn cas_carries_items_with_the_move_or_not_at_all(t: Bench) -> CaseResult {
     let answer = t.store.compare_and_set_status(&key, refused).await?;
     let (index, refusal) = want!(answer, CasOutcome::ItemRefused { index, refusal } => (index, refusal));
     ensure_eq!(index, 1, "the place of the refused item");
-    ensure!(!refusal.is_in(), "expected a conflict\n    found {refusal:?}");
+    ensure!(!refusal.is_in(), "expected a conflict", found = "{refusal:?}");
     ensure_eq!(t.snapshot(&key).await?, before, "the session after the refusal");
 
     let retry = StatusCas {

@@ -10,7 +10,7 @@ use holdover_core::store::{
 };
 use holdover_core::time::Timestamp;
 
-use crate::bench::{Bench, Handle, race};
+use crate::bench::{Bench, Handle, nobody, race};
 use crate::case::cases;
 use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
 use crate::fixture::{checkpoint, count, message, new_fork, new_session, release_to, retention};
@@ -30,11 +30,18 @@ cases! {
 /// How long what is let go at one time may take.
 const TIME_MAX: Duration = Duration::from_secs(40);
 
-/// What all answer; a failure if one does not in time.
-async fn in_time<T>(what: &str, all: impl Future<Output = T>) -> CaseResult<T> {
-    let ended = tokio::time::timeout(TIME_MAX, all).await;
-    ended.map_err(|_| {
-        Failure::new(format!("expected an answer to {what}\n    found    none within {TIME_MAX:?}"))
+/// What all answer; a failure if one does not in time. Then another handle is asked: if that one is answered, those
+/// wait for each other, and if not, the whole store hangs, for whatever reason.
+async fn in_time<T>(t: &Bench, what: &str, all: impl Future<Output = T>) -> CaseResult<T> {
+    if let Ok(ended) = tokio::time::timeout(TIME_MAX, all).await {
+        return Ok(ended);
+    }
+    let other = async { t.peer().await.load_session(&nobody()).await };
+    let found = format!("expected an answer to {what}\n    found    none within {TIME_MAX:?}");
+    Err(match tokio::time::timeout(TIME_MAX, other).await {
+        Ok(Ok(_)) => Failure::new(format!("{found}, though another handle is answered")),
+        Ok(Err(error)) => Failure::hung(format!("{found}; another handle is told {error}")),
+        Err(_) => Failure::hung(format!("{found}, nor to a read by another handle")),
     })
 }
 
@@ -134,6 +141,7 @@ async fn no_deadlock_lock_order_probe(t: Bench) -> CaseResult {
     for round in 0..ROUNDS {
         let on = Crossing::prepare(&t, round).await?;
         let claimed = in_time(
+            &t,
             "claims, forks, deletions and purges that cross each other",
             race(peers.clone(), |index, peer| crossed(&t, &on, index, peer)),
         )
@@ -144,7 +152,7 @@ async fn no_deadlock_lock_order_probe(t: Bench) -> CaseResult {
         claimed.dedup();
         ensure_eq!(claims, claimed.len(), "how often each session was claimed");
         for key in on.rest.iter().chain(&on.due) {
-            in_time("a deletion", t.store.delete_session(key, Deletion::FORCE)).await??;
+            in_time(&t, "a deletion", t.store.delete_session(key, Deletion::FORCE)).await??;
             ensure_eq!(t.snapshot(key).await?.session, None, "a session that was deleted");
         }
     }
@@ -173,10 +181,11 @@ async fn pool_exhaustion_is_unavailable_not_hang(t: Bench) -> CaseResult {
                 peer.deliver(&key, message(&item)).await.map(|delivery| (delivery, item))
             })
         });
-        let answers = in_time("each of many calls", join_all(calls.collect::<Vec<_>>())).await?;
+        let answers = in_time(&t, "each of many calls", join_all(calls.collect::<Vec<_>>())).await?;
         for (nth, answer) in answers.into_iter().enumerate() {
-            let answer = answer
-                .map_err(|panicked| Failure::new(format!("expected an answer\n    found {panicked}")))?;
+            let answer = answer.map_err(|panicked| {
+                Failure::panicked(format!("expected an answer\n    found    {panicked}"))
+            })?;
             match answer {
                 Ok((Delivery::Accepted { .. }, item)) => accepted[nth % SESSIONS].push(item),
                 Ok((other, item)) => {
@@ -188,14 +197,15 @@ async fn pool_exhaustion_is_unavailable_not_hang(t: Bench) -> CaseResult {
             }
         }
     }
-    in_time("a read after the bursts", peer.load_session(&keys[0])).await??;
+    in_time(&t, "a read after the bursts", peer.load_session(&keys[0])).await??;
     for (key, accepted) in keys.iter().zip(accepted) {
         let found: Vec<String> =
             all_items(&t.store, key).await?.iter().map(|item| item.key.to_string()).collect();
         let missing: Vec<_> = accepted.iter().filter(|item| !found.contains(item)).collect();
         ensure!(
             missing.is_empty(),
-            "expected every item that was accepted\n    found    that these are missing: {missing:?}"
+            "expected every item that was accepted",
+            found = "that these are missing: {missing:?}"
         );
     }
     Ok(())
@@ -204,6 +214,6 @@ async fn pool_exhaustion_is_unavailable_not_hang(t: Bench) -> CaseResult {
 /// Whether the error says that the same call may succeed later.
 fn refused_for_now(error: &StoreError) -> CaseResult {
     let later = error.retry != Retry::Never;
-    ensure!(later, "expected an answer, or an error that may not come again\n    found    {error}");
+    ensure!(later, "expected an answer, or an error that may not come again", found = "{error}");
     Ok(())
 }

@@ -1,14 +1,16 @@
 //! Parking a session, and waking it.
 
 use holdover_core::store::{
-    ClaimOutcome, Commit, Delivery, NewPending, PendingKind, Release, SessionStatus, StateStore, Wake,
+    ClaimOutcome, Commit, Delivery, NewPending, PendingKind, Release, SessionStatus, Staging, StateStore,
+    Wake,
 };
 
 use crate::bench::{Bench, race};
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure, ensure_eq, want};
 use crate::fixture::{
-    answer, approval, bytes, commit, id, message, message_that, release_to, run_end, state, suspended,
+    answer, approval, bytes, commit, id, message, message_that, promote, release_to, result, run_end,
+    staging, state, suspended,
 };
 
 cases! {
@@ -20,6 +22,10 @@ cases! {
         "approvals, client tools, a deadline and a count of messages wait side by side",
         "a store with one place for the reason keeps only the last",
         "Release::To: deadline, wake_on; Commit::open: any number";
+    suspend.partial_step_resumes_at_same_cursor: Core Sequential,
+        "a step that is half done when the session is parked is found as it was left, and finished once",
+        "calls that are done would be done again, or forgotten",
+        "Claim: the session with its state, what is staged and what is open, read at one instant";
     suspend.woken_only_when_last_answer_arrives: Core Sequential,
         "each answer that completes its call wakes the session, one that does not is quiet",
         "a session woken for every partial answer runs in vain",
@@ -78,7 +84,13 @@ async fn pending_client_tool_calls_roundtrip(t: Bench) -> CaseResult {
     ensure_eq!(pending.deadline, asked.deadline, "deadline");
     ensure_eq!(pending.body, asked.body, "body");
     ensure_eq!((pending.answered, pending.last_answer.0), (0, 0), "answers so far");
-    ensure!(pending.opened_at >= claim.now, "opened at {}", pending.opened_at);
+    ensure!(
+        pending.opened_at >= claim.now,
+        "expected it opened by the run, at its claim or after",
+        found = "opened at {:?}, claimed at {:?}",
+        pending.opened_at,
+        claim.now
+    );
     Ok(())
 }
 
@@ -95,7 +107,41 @@ async fn mixed_reasons_coexist(t: Bench) -> CaseResult {
     t.deliver(key, message_that("one", Wake::Count)).await?;
     ensure_eq!(t.load(key).await?.alarm, Some(deadline), "alarm after one of two messages");
     t.deliver(key, message_that("two", Wake::Count)).await?;
-    ensure!(t.is_due(key).await?, "expected two messages to wake it");
+    ensure!(t.is_due(key).await?, "expected two messages to wake it", found = "{}", t.waking(key).await?);
+    Ok(())
+}
+
+async fn partial_step_resumes_at_same_cursor(t: Bench) -> CaseResult {
+    let claim = t.running("s").await?;
+    let key = &claim.fence.key;
+    // Of three calls one is done, one has begun, and one is somebody else's.
+    let begun = Staging { starts: vec![id("begun")], ..staging([("done", "result")]) };
+    let half = Commit { state: state("half"), open: vec![approval("asked")], ..commit() };
+    t.commit(&claim.fence, half).await?;
+    t.stage(&claim.fence, begun).await?;
+    let park = Commit { release: suspended(None, 0), ..commit() };
+    let left = t.commit(&claim.fence, park).await?;
+    t.deliver(key, answer(&claim.fence, "asked", "yes")).await?;
+    let next = t.claim(key).await?;
+    ensure_eq!(next.session.state, Some(bytes("half")), "the state that the next run finds");
+    ensure_eq!(next.session.version, left.version.next(), "its version");
+    ensure_eq!(next.session.staged.results, [result("done", "result")], "what is staged");
+    ensure_eq!(next.session.staged.starts, [id("begun")], "what has begun");
+    let open: Vec<_> = next.pending.iter().map(|pending| (pending.id.as_str(), pending.answered)).collect();
+    ensure_eq!(open, [("asked", 1)], "what is open, and how often it was answered");
+    let finish = Commit {
+        expected_version: Some(next.session.version),
+        state: state("whole"),
+        messages: promote(["done"]),
+        close: vec![id("asked")],
+        consumed: vec![next.session.last_item],
+        inbox_seen: Some(next.session.last_item),
+        ..commit()
+    };
+    t.commit(&next.fence, finish).await?;
+    ensure_eq!(t.messages(key).await?, ["result"], "messages");
+    let after = t.load(key).await?;
+    ensure_eq!((after.staged.results, after.staged.starts), (vec![], vec![]), "what is staged afterwards");
     Ok(())
 }
 
@@ -107,7 +153,12 @@ async fn woken_only_when_last_answer_arrives(t: Bench) -> CaseResult {
     t.deliver(key, answer(&claim.fence, "two", "first")).await?;
     ensure_eq!(t.load(key).await?.alarm, None, "alarm after one of two answers");
     t.deliver(key, answer(&claim.fence, "two", "second")).await?;
-    ensure!(t.is_due(key).await?, "expected the second of two answers to wake it");
+    ensure!(
+        t.is_due(key).await?,
+        "expected the second of two answers to wake it",
+        found = "{}",
+        t.waking(key).await?
+    );
     Ok(())
 }
 
@@ -123,7 +174,8 @@ async fn suspend_and_release_lease_is_one_commit(t: Bench) -> CaseResult {
     let receipt = t.commit(&claim.fence, park).await?;
     ensure!(
         receipt.lease_ends <= receipt.now,
-        "expected no lease\n    found one until {}",
+        "expected no lease",
+        found = "one until {}",
         receipt.lease_ends
     );
     let session = t.load(&claim.fence.key).await?;
@@ -144,7 +196,12 @@ async fn submission_between_decision_and_suspend_commit_not_lost(t: Bench) -> Ca
     // The run has decided to park; before it can, the answer comes in elsewhere.
     want!(peer.deliver(key, answer(&claim.fence, "p", "yes")).await?, Delivery::Accepted { .. });
     t.commit(&claim.fence, Commit { release: suspended(None, 0), ..commit() }).await?;
-    ensure!(t.is_due(key).await?, "expected the unseen answer to wake it");
+    ensure!(
+        t.is_due(key).await?,
+        "expected the unseen answer to wake it",
+        found = "{}",
+        t.waking(key).await?
+    );
 
     // The same for as many counted messages as it waits for.
     let claim = t.running("counted").await?;
@@ -152,7 +209,12 @@ async fn submission_between_decision_and_suspend_commit_not_lost(t: Bench) -> Ca
         t.deliver(&claim.fence.key, message_that(name, Wake::Count)).await?;
     }
     t.commit(&claim.fence, Commit { release: suspended(None, 2), ..commit() }).await?;
-    ensure!(t.is_due(&claim.fence.key).await?, "expected two unseen messages to wake it");
+    ensure!(
+        t.is_due(&claim.fence.key).await?,
+        "expected two unseen messages to wake it",
+        found = "{}",
+        t.waking(&claim.fence.key).await?
+    );
 
     let mut due = t.due_names().await?;
     due.sort();
@@ -198,7 +260,12 @@ async fn deadline_expiry_makes_ready(t: Bench) -> CaseResult {
     let claims = t.claim_due(5).await?;
     ensure_eq!(claims.len(), 1, "what is due at the deadline");
     ensure_eq!(claims[0].found, SessionStatus::Suspended, "found");
-    ensure!(claims[0].now >= deadline, "claimed at {}, before {deadline}", claims[0].now);
+    ensure!(
+        claims[0].now >= deadline,
+        "expected a claim at the deadline {deadline:?} or after",
+        found = "one at {:?}",
+        claims[0].now
+    );
     Ok(())
 }
 
@@ -210,7 +277,12 @@ async fn an_earlier_wake_beats_the_deadline(t: Bench) -> CaseResult {
         |deadline| Release::To { status: SessionStatus::Suspended, deadline: Some(deadline), wake_on: 0 };
     t.commit(&claim.fence, Commit { release: Some(park(deadline)), ..commit() }).await?;
     let seq = t.deliver(key, message("urgent")).await?;
-    ensure!(t.is_due(key).await?, "expected the urgent item to wake it before the deadline");
+    ensure!(
+        t.is_due(key).await?,
+        "expected the urgent item to wake it before the deadline",
+        found = "{}",
+        t.waking(key).await?
+    );
     // Due already: what comes later does not push it back.
     let rang = t.load(key).await?.alarm;
     t.advance(t.lease() / 10).await;
@@ -220,7 +292,12 @@ async fn an_earlier_wake_beats_the_deadline(t: Bench) -> CaseResult {
     let next = t.claim(key).await?;
     let again = Commit { inbox_seen: Some(seq), release: Some(park(deadline)), ..commit() };
     t.commit(&next.fence, again).await?;
-    ensure!(t.is_due(key).await?, "expected the unseen second item to wake it");
+    ensure!(
+        t.is_due(key).await?,
+        "expected the unseen second item to wake it",
+        found = "{}",
+        t.waking(key).await?
+    );
     let last = t.claim(key).await?;
     let seen = Commit {
         inbox_seen: Some(last.session.last_item),

@@ -2,7 +2,7 @@
 
 mod cut;
 
-use self::cut::{Known, Patience, Place, TRIES_MAX, Wire, through_the_proxy, too_short};
+use self::cut::{Hit, Hits, Known, Patience, Place, TRIES_MAX, Wire, marker, through_the_proxy, too_short};
 use crate::bench::{Bench, nobody};
 use crate::case::cases;
 use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
@@ -89,8 +89,9 @@ impl Wire {
 
     /// What goes through the proxy for such a commit.
     async fn measure_commit(&self, name: &str) -> CaseResult<Seen> {
-        let (fence, _, commit) = self.promoting(name).await?;
-        let planned = self.proxy.plan(Cut::Nowhere);
+        let marker = marker();
+        let (fence, _, commit) = self.promoting(&format!("{name}-{marker}")).await?;
+        let planned = self.proxy.plan(Cut::Nowhere, &marker);
         self.commit_until_answered(&fence, &commit).await?;
         through_the_proxy(planned.seen())
     }
@@ -123,18 +124,24 @@ impl Wire {
     /// Makes a commit that is cut off where `cut` says of one that went through `whole`, in a session whose name
     /// begins so.
     async fn lose(&self, name: &str, mut whole: Seen, cut: fn(Seen) -> Cut) -> CaseResult<Lost> {
+        let mut elsewhere = None;
         for nth in 0..TRIES_MAX {
-            let (fence, version, commit) = self.promoting(&format!("{name}-{nth}")).await?;
-            let planned = self.proxy.plan(cut(whole));
+            let marker = marker();
+            let (fence, version, commit) = self.promoting(&format!("{name}-{nth}-{marker}")).await?;
+            let planned = self.proxy.plan(cut(whole), &marker);
             let answered = self.through.save_state_and_promote_staging(&fence, commit.clone()).await;
             let seen = planned.seen();
-            if seen.cut {
-                return Ok(Lost { fence, version, commit, answered });
+            if !seen.cut {
+                // It was not as long as the one before.
+                whole = seen;
+                continue;
             }
-            // It was not as long as the one before.
-            whole = seen;
+            match Hit::of(answered.is_err(), &seen, &whole) {
+                Ok(hit) => return Ok(Lost { fence, version, commit, answered, hit }),
+                Err(missed) => elsewhere = Some(missed),
+            }
         }
-        Err(too_short())
+        Err(elsewhere.unwrap_or_else(too_short))
     }
 }
 
@@ -145,13 +152,14 @@ struct Lost {
     version: Version,
     commit: Commit,
     answered: Result<CommitOutcome, StoreError>,
+    hit: Hit,
 }
 
 async fn answer_cut_then_retry_is_exactly_once(t: Bench) -> CaseResult {
     let wire = Wire::new(t).await?;
     let whole = wire.measure_ready("full").await?;
     let lost = wire.lose("lost", whole, |whole| Cut::Answer(whole.answer_bytes - 1)).await?;
-    let Lost { fence, version, commit, answered } = lost;
+    let Lost { fence, version, commit, answered, .. } = lost;
     let next = Version(version.0 + 1);
     ensure_eq!(wire.peer.load_session(&fence.key).await?.map(|it| it.version), Some(next), "the version");
     match answered {
@@ -186,24 +194,25 @@ async fn ambiguous_commit_reported_as_ambiguous(t: Bench) -> CaseResult {
         |_| Cut::Answer(0),
         |whole| Cut::Answer(whole.answer_bytes - 1),
     ];
+    let mut hits = Hits::default();
     for (nth, cut) in cuts.into_iter().enumerate() {
         wire.t.forget_history();
         // The connection is made anew after each.
         let whole = wire.measure_ready(&format!("full-{nth}")).await?;
         let done = say_what_is_known(&wire, &format!("lost-{nth}"), whole, cut).await;
-        done.map_err(|failure| failure.within(format!("{:?}", cut(whole))))?;
+        hits.count(done.map_err(|failure| failure.within(format!("{:?}", cut(whole))))?);
     }
-    Ok(())
+    hits.judge()
 }
 
 /// Cuts a commit off. One that is said to have changed nothing does not come later either.
-async fn say_what_is_known(wire: &Wire, name: &str, whole: Seen, cut: fn(Seen) -> Cut) -> CaseResult {
-    let Lost { fence, version, answered, .. } = wire.lose(name, whole, cut).await?;
+async fn say_what_is_known(wire: &Wire, name: &str, whole: Seen, cut: fn(Seen) -> Cut) -> CaseResult<Hit> {
+    let Lost { fence, version, answered, hit, .. } = wire.lose(name, whole, cut).await?;
     let lost = match answered {
         // The store has asked again by itself.
         Ok(outcome) => {
             want!(outcome, CommitOutcome::Committed(_));
-            return Ok(());
+            return Ok(hit);
         }
         Err(error) => error,
     };
@@ -217,10 +226,11 @@ async fn say_what_is_known(wire: &Wire, name: &str, whole: Seen, cut: fn(Seen) -
     let said = lost.retry;
     ensure!(
         said == Retry::OutcomeUnknown || (said == Retry::Later && !applied),
-        "expected OutcomeUnknown, or Later for what was not applied\n    found    {said:?}, applied: {applied}"
+        "expected OutcomeUnknown, or Later for what was not applied",
+        found = "{said:?}, applied: {applied}"
     );
     if said == Retry::Later {
         ensure_eq!(wire.t.messages(&fence.key).await?.len(), 0, "messages of a commit that was not applied");
     }
-    Ok(())
+    Ok(hit)
 }

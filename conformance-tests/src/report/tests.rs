@@ -12,6 +12,7 @@ use super::*;
 fn case(id: &str, level: Level, status: Status) -> CaseReport {
     let failure = CaseFailure {
         found: "found <&>\"' \u{0}\u{1b}[31m \u{fffe} ]]> ü\ttab".into(),
+        found_by: FoundBy::Looking,
         at: "here".into(),
         why: "because".into(),
         seed: 1,

@@ -1,6 +1,6 @@
 //! A store that is asked over a wire, as far as its caller can tell.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
@@ -31,6 +31,11 @@ async fn waiting<T>(answer: impl Future<Output = T>) -> T {
     answer
 }
 
+/// Whether the lease has ended on its way here, counted from before it was asked for. Then it is no claim.
+fn is_over(claim: &Claim, began: Instant) -> bool {
+    claim.now.until(claim.lease_ends) <= began.elapsed()
+}
+
 #[async_trait]
 impl<S: StateStore> StateStore for Waiting<S> {
     fn capabilities(&self) -> Capabilities {
@@ -38,7 +43,12 @@ impl<S: StateStore> StateStore for Waiting<S> {
     }
 
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {
-        waiting(self.0.create_session(new)).await
+        let began = Instant::now();
+        let mut outcome = waiting(self.0.create_session(new)).await?;
+        if let CreateOutcome::Created { claim, .. } = &mut outcome {
+            claim.take_if(|claim| is_over(claim, began));
+        }
+        Ok(outcome)
     }
 
     async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
@@ -58,11 +68,17 @@ impl<S: StateStore> StateStore for Waiting<S> {
     }
 
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
-        waiting(self.0.claim_session(key, claim)).await
+        let began = Instant::now();
+        let outcome = waiting(self.0.claim_session(key, claim)).await?;
+        let over = matches!(&outcome, ClaimOutcome::Claimed(claim) if is_over(claim, began));
+        Ok(if over { ClaimOutcome::LeaseEnded } else { outcome })
     }
 
     async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError> {
-        waiting(self.0.claim_due(claim)).await
+        let began = Instant::now();
+        let mut claims = waiting(self.0.claim_due(claim)).await?;
+        claims.retain(|claim| !is_over(claim, began));
+        Ok(claims)
     }
 
     async fn compare_and_set_status(

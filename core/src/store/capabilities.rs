@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum CommitSurvives {
     /// Nothing: it lives in this process.
     Nothing,
-    /// The death of the process that wrote it, at any instruction.
+    /// The death of any process, at any instruction: of the one that wrote it, and of the server that keeps it.
     ProcessKill,
     /// The death of the machine that wrote it.
     PowerCut,

@@ -80,7 +80,8 @@ use crate::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 /// No method has a default body: a wrapper that forgets one does not compile.
 #[async_trait]
 pub trait StateStore: Send + Sync + 'static {
-    /// What this backend under its present settings promises, as read when it was opened.
+    /// What this backend under its present settings promises, as it was last read: when the store was opened,
+    /// or when it noticed that they may have changed.
     fn capabilities(&self) -> Capabilities;
 
     // Sessions

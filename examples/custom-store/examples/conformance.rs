@@ -1,6 +1,5 @@
-//! The store under the public suite, from a program that wants reports:
-//! `cargo run -p holdover-example-custom-store --example conformance -- PLACE` writes `PLACE.md`, `PLACE.json` and
-//! `PLACE.xml`, and ends with 0 if the store passed.
+//! The store under the public suite, from a program that wants reports: `cargo run --example conformance -- PLACE`
+//! writes `PLACE.md`, `PLACE.json` and `PLACE.xml`, and ends with 0 if the store passed.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a harness may panic")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that tells what it found")]
 
@@ -19,7 +18,7 @@ async fn main() -> std::io::Result<ExitCode> {
         eprintln!("usage: conformance PLACE");
         return Ok(ExitCode::from(2));
     };
-    let again = "cargo run -p holdover-example-custom-store --example conformance -- PLACE";
+    let again = concat!("cargo run -p ", env!("CARGO_PKG_NAME"), " --example conformance -- PLACE");
     let report = Suite::new(Harness::default).command(again).run().await;
     println!("{}", report.console());
     for (form, text) in [("md", report.markdown()), ("json", report.json()), ("xml", report.junit())] {

@@ -1,5 +1,20 @@
-#![doc = include_str!("../README.md")]
+//! Sessions in one redb file: a store that a stranger could have written. The guide beside it, `README.md`, leads
+//! through this file.
+//!
+//! ```
+//! use custom_store::{Options, RedbStore};
+//! use holdover_core::store::{CommitSurvives, StateStore};
+//!
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let file = folder.path().join("sessions.redb");
+//! # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+//! # runtime.block_on(async {
+//! let store = RedbStore::open(file, Options::default()).await.unwrap();
+//! assert_eq!(store.capabilities().commit_survives, CommitSurvives::PowerCut);
+//! # });
+//! ```
 
+use std::fmt::Display;
 use std::ops::{Bound, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,16 +23,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use holdover_core::ids::{
     CallId, CheckpointId, Epoch, EventSeq, Fence, InboxSeq, Incarnation, MessageSeq, OperationId, PendingId,
-    RunId, SessionKey, Version, WorkerId,
+    RunId, SessionId, SessionKey, TenantId, Version, WorkerId,
 };
 use holdover_core::payload::{Digest, Payload};
 use holdover_core::store::rules::{CommitFacts, Limits, PageRoom, PendingFacts, SessionRow, was_deleted};
 use holdover_core::store::{
     Applied, Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome,
-    Commit, CommitOutcome, CommitSurvives, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch,
-    DeltaOutcome, EventCursor, EventPage, ForkOutcome, INBOX_PAGE, InboxItem, InboxPage, Interrupt,
-    InterruptCheck, InterruptOutcome, ItemKind, Labels, LeaseOutcome, MessagePage, MessageRange, NewFork,
-    NewMessage, NewSession, OutcomeKind, PAGE_ROWS_MAX, Page, PageCursor, PageRequest, PendingCall,
+    Commit, CommitOutcome, CommitSurvives, CreateOutcome, DeleteMode, DeleteOutcome, Deletion, Delivery,
+    DeltaBatch, DeltaOutcome, EventCursor, EventPage, ForkOutcome, INBOX_PAGE, InboxItem, InboxPage,
+    Interrupt, InterruptCheck, InterruptOutcome, ItemKind, Labels, LeaseOutcome, MessagePage, MessageRange,
+    NewFork, NewMessage, NewSession, OutcomeKind, PAGE_ROWS_MAX, Page, PageCursor, PageRequest, PendingCall,
     PendingQuery, PurgeReport, Remove, RetentionRule, Retry, RunEnded, RunRecord, Session, SessionQuery,
     SessionSummary, SharedBy, StageOutcome, Staged, StagedResult, Staging, Start, StateStore, StatusCas,
     StoreError, StoreErrorKind, StoredDelta, StoredEvent, StoredItem, StoredMessage, TOMBSTONE_STANDS,
@@ -28,24 +43,10 @@ use redb::{
     Builder, ConcurrencyMode, Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, Table,
     TableDefinition,
 };
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 // ---- What lies in the file
-
-/// Everything that is kept of the sessions: tenant, session, which [`Part`], its number, its name.
-type RowKey = (&'static str, &'static str, u8, u64, &'static str);
-/// What this store reads of a row, as JSON; the payload, which it only keeps, with its digest.
-type RowValue = (&'static str, Option<(&'static [u8; 32], &'static [u8])>);
-const ROWS: TableDefinition<RowKey, RowValue> = TableDefinition::new("rows");
-
-/// Where lists across sessions are read: which [`List`], tenant (if it is one of each tenant), instant, two ids.
-type IndexKey = (u8, &'static str, i64, &'static str, &'static str);
-const INDEX: TableDefinition<IndexKey, ()> = TableDefinition::new("index");
-
-/// Two numbers: the [`FORMAT`] of the file, and how many writes have changed it.
-const NUMBERS: TableDefinition<&str, u64> = TableDefinition::new("numbers");
-const FORMAT: u64 = 1;
 
 /// The parts of a session. Those with a number are in its order, those with a name in the order of the names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,18 +114,345 @@ fn named(part: Part, name: &str) -> Spot<'_> {
     (part, 0, name)
 }
 
+/// A place in a list: an instant and two ids.
+type Place = (i64, String, String);
+
+/// A place in the index: which [`List`], tenant, instant, two ids.
+type Entry<'e> = (u8, &'e str, i64, &'e str, &'e str);
+
+/// The entries of a session. Each write of a row strikes the old ones and enters the new ones.
+fn entries_of(row: &SessionRow) -> impl Iterator<Item = Entry<'_>> {
+    let (tenant, session) = (row.key.tenant.as_str(), row.key.id.as_str());
+    let due = row.alarm.map(|alarm| (List::Due as u8, "", alarm.as_ms(), tenant, session));
+    let quiet = row.quiet().then(|| (List::Quiet as u8, "", row.updated_at.as_ms(), tenant, session));
+    let created = (List::Created as u8, tenant, row.created_at.as_ms(), session, "");
+    due.into_iter().chain(quiet).chain([created])
+}
+
+/// The entry of a pending call among the deadlines; without one, behind all.
+fn deadline_of(pending: &PendingCall) -> Entry<'_> {
+    let at = pending.deadline.map_or(i64::MAX, |deadline| deadline.as_ms().min(i64::MAX - 1));
+    (List::Deadlines as u8, pending.key.tenant.as_str(), at, pending.key.id.as_str(), pending.id.as_str())
+}
+
+/// A row that was found, as it is stored.
+struct Found {
+    /// Where, for whoever must say that it cannot be read.
+    place: String,
+    number: u64,
+    name: String,
+    head: Vec<u8>,
+    /// The payload, and the digest that it had when it was written.
+    stored: Option<(Digest, Vec<u8>)>,
+}
+
+impl Found {
+    fn head<T: DeserializeOwned>(&self) -> Done<T> {
+        serde_json::from_slice(&self.head).map_err(|why| self.unreadable(why))
+    }
+
+    fn id<T: TryFrom<String, Error: Display>>(&self) -> Done<T> {
+        T::try_from(self.name.clone()).map_err(|why| self.unreadable(why))
+    }
+
+    fn payload(&self) -> Done<Payload> {
+        self.payload_if_any()?.ok_or_else(|| self.unreadable("it has no payload"))
+    }
+
+    fn payload_if_any(&self) -> Done<Option<Payload>> {
+        let Some((digest, bytes)) = &self.stored else { return Ok(None) };
+        Payload::from_stored(bytes.clone(), *digest).map(Some).map_err(|why| self.unreadable(why))
+    }
+
+    fn unreadable(&self, why: impl Display) -> Fault {
+        unreadable(format_args!("{}: {why}", self.place))
+    }
+}
+
+/// The session of two ids in a list.
+fn key_of(tenant: &str, session: &str) -> Done<SessionKey> {
+    let key = TenantId::new(tenant).and_then(|tenant| Ok(SessionKey::new(tenant, SessionId::new(session)?)));
+    key.map_err(|why| unreadable(format_args!("{tenant}/{session}: in a list: {why}")))
+}
+
+// ---- The database: whatever names redb stands here, up to the next such line
+
+/// Everything that is kept of the sessions: tenant, session, which [`Part`], its number, its name.
+type RowKey = (&'static str, &'static str, u8, u64, &'static str);
+/// What this store reads of a row, as JSON; the payload, which it only keeps, with its digest. Both are bytes: redb
+/// takes it for granted that a text is one, and panics where it was damaged.
+type RowValue = (&'static [u8], Option<(&'static [u8; 32], &'static [u8])>);
+const ROWS: TableDefinition<RowKey, RowValue> = TableDefinition::new("rows");
+
+/// Where lists across sessions are read: which [`List`], tenant (if it is one of each tenant), instant, two ids.
+type IndexKey = (u8, &'static str, i64, &'static str, &'static str);
+const INDEX: TableDefinition<IndexKey, ()> = TableDefinition::new("index");
+
+/// Two numbers: the [`FORMAT`] of the file, and how many writes have changed it.
+const NUMBERS: TableDefinition<&str, u64> = TableDefinition::new("numbers");
+const FORMAT: u64 = 1;
+
+/// As [`Capabilities`] name it.
+const BACKEND: &str = "redb 4";
+
+/// What did not work.
+#[derive(Debug)]
+enum Fault {
+    /// What is stored is not what was written. Whoever looks at many sessions passes over this one ([`readable`]).
+    Unreadable(String),
+    /// The database did not do it. Nothing was changed.
+    Database(redb::Error),
+    /// The database failed in the commit itself: all may have reached the disk, or nothing.
+    Commit(redb::Error),
+}
+
+type Done<T> = Result<T, Fault>;
+
+fn unreadable(what: impl Display) -> Fault {
+    Fault::Unreadable(what.to_string())
+}
+
+impl<E: Into<redb::Error>> From<E> for Fault {
+    fn from(error: E) -> Self {
+        Self::Database(error.into())
+    }
+}
+
+/// The error that a fault in `operation` is.
+fn failed(operation: &'static str, key: Option<&SessionKey>, fault: Fault) -> StoreError {
+    let error = |kind| StoreError::new(kind, operation, "");
+    let failed = match fault {
+        Fault::Unreadable(what) => error(StoreErrorKind::Corrupt).because(what),
+        Fault::Database(why) => error(kind_of(&why)).because(why),
+        Fault::Commit(why) => error(kind_of(&why)).because(why).retry(Retry::OutcomeUnknown),
+    };
+    match key {
+        Some(key) => failed.on(key),
+        None => failed,
+    }
+}
+
+fn kind_of(error: &redb::Error) -> StoreErrorKind {
+    if let redb::Error::Corrupted(_) | redb::Error::TableTypeMismatch { .. } = error {
+        StoreErrorKind::Corrupt
+    } else if let redb::Error::Io(io) = error
+        && io.kind() == std::io::ErrorKind::StorageFull
+    {
+        StoreErrorKind::Full
+    } else {
+        StoreErrorKind::Unavailable
+    }
+}
+
+/// The file, and its format.
+fn open(path: &Path, make: bool) -> Done<(Database, u64)> {
+    let mut builder = Builder::new();
+    builder.set_concurrency_mode(ConcurrencyMode::MultiWriter).set_cache_size(64 << 20);
+    let database = if make { builder.create(path)? } else { builder.open(path)? };
+    // A new file is durable when its folder is.
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::File::open(folder)?.sync_all()?;
+    }
+    let transaction = database.begin_write()?;
+    let format = transaction.open_table(NUMBERS)?.get("format")?.map(|format| format.value());
+    if let Some(format) = format {
+        transaction.abort()?;
+        return Ok((database, format));
+    }
+    if !make {
+        transaction.abort()?;
+        return Err(std::io::Error::new(std::io::ErrorKind::NotFound, "no store was made there").into());
+    }
+    transaction.open_table(NUMBERS)?.insert("format", FORMAT)?;
+    transaction.open_table(ROWS)?;
+    transaction.open_table(INDEX)?;
+    transaction.commit()?;
+    Ok((database, FORMAT))
+}
+
+/// What all clones of a handle share.
+struct Shared {
+    database: Database,
+    options: Options,
+}
+
+/// What a read sees: the file at one instant.
+struct Read {
+    rows: ReadOnlyTable<RowKey, RowValue>,
+    index: ReadOnlyTable<IndexKey, ()>,
+    /// How many writes came before this instant.
+    changes: u64,
+}
+
+/// A write on its way.
+struct Write<'t> {
+    rows: Table<'t, RowKey, RowValue>,
+    index: Table<'t, IndexKey, ()>,
+    now: Timestamp,
+    /// Whether there is anything to commit.
+    changed: bool,
+}
+
+impl Shared {
+    /// Runs `job` on what the file holds at one instant.
+    fn look<T>(&self, job: impl FnOnce(&Read) -> Done<T>) -> Done<T> {
+        let transaction = self.database.begin_read()?;
+        let changes = transaction.open_table(NUMBERS)?.get("changes")?.map_or(0, |changes| changes.value());
+        job(&Read { rows: transaction.open_table(ROWS)?, index: transaction.open_table(INDEX)?, changes })
+    }
+
+    /// Runs `job` in one write transaction, and commits what it has changed. If that is nothing, or the job fails,
+    /// the transaction is dropped, and with it all that was written in it.
+    fn decide<T>(&self, job: impl FnOnce(&mut Write<'_>) -> Done<T>) -> Done<T> {
+        let mut transaction = self.database.begin_write()?;
+        transaction.set_durability(Durability::Immediate)?;
+        let (rows, index) = (transaction.open_table(ROWS)?, transaction.open_table(INDEX)?);
+        // Nobody else writes from here on, so this is the instant of the write.
+        let mut write = Write { rows, index, now: self.options.clock.now(), changed: false };
+        let answer = job(&mut write)?;
+        let changed = write.changed;
+        drop(write);
+        if changed {
+            let mut numbers = transaction.open_table(NUMBERS)?;
+            let changes = numbers.get("changes")?.map_or(0, |changes| changes.value());
+            numbers.insert("changes", changes.wrapping_add(1))?;
+            drop(numbers);
+            transaction.commit().map_err(|error| Fault::Commit(error.into()))?;
+        }
+        Ok(answer)
+    }
+}
+
 fn row_key<'k>(key: &'k SessionKey, (part, number, name): Spot<'k>) -> (&'k str, &'k str, u8, u64, &'k str) {
     (key.tenant.as_str(), key.id.as_str(), part as u8, number, name)
 }
 
-/// The place in a list: an instant and two ids.
-type Place = (i64, String, String);
+/// The rows, in both kinds of transaction.
+trait Rows {
+    fn one(&self, key: &SessionKey, spot: Spot<'_>) -> Done<Option<Found>>;
 
-/// What redb did not do. Nothing was changed, unless it is the commit that failed.
-type Done<T> = Result<T, redb::Error>;
+    /// The rows of a part with these numbers. Those of a part that goes by names have the number 0.
+    fn all(
+        &self,
+        key: &SessionKey,
+        part: Part,
+        numbers: Range<u64>,
+    ) -> Done<impl DoubleEndedIterator<Item = Done<Found>>>;
+}
 
-fn corrupt(what: impl std::fmt::Display) -> redb::Error {
-    redb::Error::Corrupted(what.to_string())
+impl<T: ReadableTable<RowKey, RowValue>> Rows for T {
+    fn one(&self, key: &SessionKey, spot: Spot<'_>) -> Done<Option<Found>> {
+        let at = row_key(key, spot);
+        Ok(self.get(at)?.map(|found| Found::new(at, found.value())))
+    }
+
+    fn all(
+        &self,
+        key: &SessionKey,
+        part: Part,
+        numbers: Range<u64>,
+    ) -> Done<impl DoubleEndedIterator<Item = Done<Found>>> {
+        let (from, to) = (numbers.start, numbers.end.max(numbers.start));
+        let found = self.range(row_key(key, nth(part, from))..row_key(key, nth(part, to)))?;
+        Ok(found.map(|found| {
+            let (key, value) = found?;
+            Ok(Found::new(key.value(), value.value()))
+        }))
+    }
+}
+
+impl Found {
+    fn new(
+        (tenant, session, part, number, name): (&str, &str, u8, u64, &str),
+        (head, payload): <RowValue as redb::Value>::SelfType<'_>,
+    ) -> Self {
+        Self {
+            place: format!("{tenant}/{session}: part {part}, row {number} {name:?}"),
+            number,
+            name: name.to_owned(),
+            head: head.to_owned(),
+            stored: payload.map(|(digest, bytes)| (Digest(*digest), bytes.to_owned())),
+        }
+    }
+}
+
+/// The places of a list, in its order or against it, after `after`.
+fn places<'i>(
+    index: &'i impl ReadableTable<IndexKey, ()>,
+    list: List,
+    tenant: &str,
+    after: Option<&Place>,
+    backwards: bool,
+) -> Done<Box<dyn Iterator<Item = Done<Place>> + 'i>> {
+    // No id holds a control character, so nothing lies between a tenant and this.
+    let end = format!("{tenant}\u{1}");
+    let mut from = Bound::Included((list as u8, tenant, i64::MIN, "", ""));
+    let mut to = Bound::Excluded((list as u8, end.as_str(), i64::MIN, "", ""));
+    if let Some((at, a, b)) = after {
+        *(if backwards { &mut to } else { &mut from }) =
+            Bound::Excluded((list as u8, tenant, *at, a.as_str(), b.as_str()));
+    }
+    let found = index.range::<Entry<'_>>((from, to))?.map(|found| {
+        let (key, ()) = found.map(|(key, value)| (key, value.value()))?;
+        let (_, _, at, a, b) = key.value();
+        Ok((at, a.to_owned(), b.to_owned()))
+    });
+    Ok(if backwards { Box::new(found.rev()) } else { Box::new(found) })
+}
+
+impl Write<'_> {
+    fn put_as_is(
+        &mut self,
+        key: &SessionKey,
+        spot: Spot<'_>,
+        head: &[u8],
+        payload: Option<&Payload>,
+    ) -> Done<()> {
+        let digest = payload.map(|payload| payload.digest().0);
+        let bytes = payload.map(|payload| payload.bytes().as_ref());
+        self.rows.insert(row_key(key, spot), (head, digest.as_ref().zip(bytes)))?;
+        self.changed = true;
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &SessionKey, spot: Spot<'_>) -> Done<()> {
+        self.rows.remove(row_key(key, spot))?;
+        self.changed = true;
+        Ok(())
+    }
+
+    /// Removes every row from the first part on, and before the second.
+    fn remove_all(&mut self, key: &SessionKey, from: u8, to: u8) -> Done<()> {
+        let (tenant, session) = (key.tenant.as_str(), key.id.as_str());
+        let rows = (tenant, session, from, 0, "")..(tenant, session, to, 0, "");
+        self.rows.retain_in(rows, |_, _| false)?;
+        self.changed = true;
+        Ok(())
+    }
+
+    fn enter(&mut self, entry: Entry<'_>) -> Done<()> {
+        self.index.insert(entry, ())?;
+        self.changed = true;
+        Ok(())
+    }
+
+    fn strike(&mut self, entry: Entry<'_>) -> Done<()> {
+        self.index.remove(entry)?;
+        self.changed = true;
+        Ok(())
+    }
+
+    /// Strikes a session out of all lists but that of the tombstones, whatever its rows say: a walk over the whole
+    /// index.
+    fn strike_all(&mut self, key: &SessionKey) -> Done<()> {
+        let (tenant, session) = (key.tenant.as_str(), key.id.as_str());
+        self.index.retain(|(list, of, _, a, b), ()| {
+            let there = if of.is_empty() { (a, b) } else { (of, a) };
+            there != (tenant, session) || list == List::Tombstones as u8
+        })?;
+        self.changed = true;
+        Ok(())
+    }
 }
 
 // ---- The store
@@ -138,12 +466,19 @@ pub struct Options {
     pub payload_bytes_max: usize,
     /// The largest commit, all payloads together, in bytes.
     pub commit_bytes_max: usize,
+    /// Whether a file that is not there is made. If not, it is [`Unavailable`](StoreErrorKind::Unavailable).
+    pub make: bool,
 }
 
 impl Default for Options {
-    /// The clock of the machine, 16 MiB, 64 MiB.
+    /// The clock of the machine, 16 MiB, 64 MiB; a file that is not there is made.
     fn default() -> Self {
-        Self { clock: Arc::new(MachineClock), payload_bytes_max: 16 << 20, commit_bytes_max: 64 << 20 }
+        Self {
+            clock: Arc::new(MachineClock),
+            payload_bytes_max: 16 << 20,
+            commit_bytes_max: 64 << 20,
+            make: true,
+        }
     }
 }
 
@@ -160,24 +495,25 @@ impl Clock for MachineClock {
 #[derive(Clone)]
 pub struct RedbStore(Arc<Shared>);
 
-struct Shared {
-    database: Database,
-    options: Options,
-}
-
 impl RedbStore {
     /// Opens the file, and makes it if there is none. A file of a newer format is
     /// [`Newer`](StoreErrorKind::Newer).
     pub async fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self, StoreError> {
-        let path = path.into();
-        let opened =
-            tokio::task::spawn_blocking(move || open(&path)).await.map_err(|gone| lost("open", gone))?;
-        let (database, format) = opened.map_err(|error| failed("open", None, error))?;
+        const OPERATION: &str = "open";
+        let (path, make) = (path.into(), options.make);
+        let opened = tokio::task::spawn_blocking(move || open(&path, make)).await;
+        let (database, format) =
+            opened.map_err(|gone| lost(OPERATION, gone))?.map_err(|fault| failed(OPERATION, None, fault))?;
         if format > FORMAT {
             let detail = format!("format: it is {format}, this program knows {FORMAT}");
-            return Err(StoreError::new(StoreErrorKind::Newer, "open", detail));
+            return Err(StoreError::new(StoreErrorKind::Newer, OPERATION, detail));
         }
         Ok(Self(Arc::new(Shared { database, options })))
+    }
+
+    /// Whether a claim's lease has ended on its way here. Then it is no claim.
+    fn is_over(&self, claim: &Claim) -> bool {
+        claim.lease_ends <= self.0.options.clock.now()
     }
 
     /// Runs `job` in one write transaction, on a thread that may wait. Once begun it runs to its end, whether or
@@ -188,18 +524,9 @@ impl RedbStore {
         key: Option<&SessionKey>,
         job: impl FnOnce(&mut Write<'_>) -> Done<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (shared, key) = (self.0.clone(), key.cloned());
-        let all = move || {
-            let failed = |error| failed(operation, key.as_ref(), error);
-            let (answer, commit) = shared.decide(job).map_err(failed)?;
-            // A COMMIT that failed may have reached the disk all the same.
-            let Some(transaction) = commit else { return Ok(answer) };
-            match transaction.commit() {
-                Ok(()) => Ok(answer),
-                Err(error) => Err(failed(error.into()).retry(Retry::OutcomeUnknown)),
-            }
-        };
-        tokio::task::spawn_blocking(all).await.map_err(|gone| lost(operation, gone))?
+        let shared = self.0.clone();
+        let ended = tokio::task::spawn_blocking(move || shared.decide(job)).await;
+        ended.map_err(|gone| lost(operation, gone))?.map_err(|fault| failed(operation, key, fault))
     }
 
     /// Runs `job` on what the file holds at one instant.
@@ -209,48 +536,9 @@ impl RedbStore {
         key: Option<&SessionKey>,
         job: impl FnOnce(&Read) -> Done<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (shared, key) = (self.0.clone(), key.cloned());
-        let all = move || shared.look(job).map_err(|error| failed(operation, key.as_ref(), error));
-        tokio::task::spawn_blocking(all).await.map_err(|gone| lost(operation, gone))?
-    }
-}
-
-fn open(path: &Path) -> Done<(Database, u64)> {
-    let mut builder = Builder::new();
-    builder.set_concurrency_mode(ConcurrencyMode::MultiWriter).set_cache_size(64 << 20);
-    let database = builder.create(path)?;
-    // A new file is durable when its folder is.
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::File::open(folder)?.sync_all()?;
-    }
-    let transaction = database.begin_write()?;
-    let format = transaction.open_table(NUMBERS)?.get("format")?.map(|format| format.value());
-    if let Some(format) = format {
-        transaction.abort()?;
-        return Ok((database, format));
-    }
-    transaction.open_table(NUMBERS)?.insert("format", FORMAT)?;
-    transaction.open_table(ROWS)?;
-    transaction.open_table(INDEX)?;
-    transaction.commit()?;
-    Ok((database, FORMAT))
-}
-
-/// The error that a failure of redb is.
-fn failed(operation: &'static str, key: Option<&SessionKey>, error: redb::Error) -> StoreError {
-    let kind = if let redb::Error::Corrupted(_) | redb::Error::TableTypeMismatch { .. } = error {
-        StoreErrorKind::Corrupt
-    } else if let redb::Error::Io(io) = &error
-        && io.kind() == std::io::ErrorKind::StorageFull
-    {
-        StoreErrorKind::Full
-    } else {
-        StoreErrorKind::Unavailable
-    };
-    let failed = StoreError::new(kind, operation, "").because(error);
-    match key {
-        Some(key) => failed.on(key),
-        None => failed,
+        let shared = self.0.clone();
+        let ended = tokio::task::spawn_blocking(move || shared.look(job)).await;
+        ended.map_err(|gone| lost(operation, gone))?.map_err(|fault| failed(operation, key, fault))
     }
 }
 
@@ -259,70 +547,43 @@ fn lost(operation: &'static str, gone: tokio::task::JoinError) -> StoreError {
     StoreError::new(StoreErrorKind::Backend, operation, "").because(gone).retry(Retry::OutcomeUnknown)
 }
 
+/// What was found of one session among many. If it cannot be read, the log says so and it is passed over: it holds up
+/// no other.
+fn readable<T>(operation: &'static str, found: Done<Option<T>>) -> Done<Option<T>> {
+    match found {
+        Err(Fault::Unreadable(what)) => {
+            tracing::error!(operation, what, "a session that cannot be read is passed over");
+            Ok(None)
+        }
+        found @ (Ok(_) | Err(Fault::Database(_) | Fault::Commit(_))) => found,
+    }
+}
+
 // ---- Reading: the same in both kinds of transaction
 
-/// A row that was found.
-struct Found {
-    /// Where, for whoever must say that it cannot be read.
-    place: String,
-    number: u64,
-    name: String,
-    head: String,
-    payload: Option<Payload>,
-}
-
-impl Found {
-    fn new(
-        (tenant, session, part, number, name): (&str, &str, u8, u64, &str),
-        (head, payload): <RowValue as redb::Value>::SelfType<'_>,
-    ) -> Done<Self> {
-        let place = format!("{tenant}/{session}: part {part}, row {number} {name:?}");
-        let payload = payload.map(|(digest, bytes)| Payload::from_stored(bytes.to_vec(), Digest(*digest)));
-        let payload = payload.transpose().map_err(|why| corrupt(format!("{place}: {why}")))?;
-        Ok(Self { place, number, name: name.to_owned(), head: head.to_owned(), payload })
-    }
-
-    fn head<T: DeserializeOwned>(&self) -> Done<T> {
-        serde_json::from_str(&self.head).map_err(|why| corrupt(format!("{}: {why}", self.place)))
-    }
-
-    fn id<T: TryFrom<String, Error: std::fmt::Display>>(&self) -> Done<T> {
-        id(&self.name)
-    }
-
-    fn payload(&self) -> Done<Payload> {
-        self.payload.clone().ok_or_else(|| corrupt(format!("{}: it has no payload", self.place)))
-    }
-}
-
-fn id<T: TryFrom<String, Error: std::fmt::Display>>(text: &str) -> Done<T> {
-    T::try_from(text.to_owned()).map_err(corrupt)
-}
-
-/// What is read of the rows.
-trait Rows: ReadableTable<RowKey, RowValue> {
-    fn one(&self, key: &SessionKey, spot: Spot<'_>) -> Done<Option<Found>> {
-        let at = row_key(key, spot);
-        self.get(at)?.map(|found| Found::new(at, found.value())).transpose()
-    }
-
-    /// The rows of a part with these numbers. Those of a part that goes by names have the number 0.
-    fn all(
-        &self,
-        key: &SessionKey,
-        part: Part,
-        numbers: Range<u64>,
-    ) -> Done<impl DoubleEndedIterator<Item = Done<Found>>> {
-        let (from, to) = (numbers.start, numbers.end.max(numbers.start));
-        let found = self.range(row_key(key, nth(part, from))..row_key(key, nth(part, to)))?;
-        Ok(found.map(|found| {
-            let (key, value) = found?;
-            Found::new(key.value(), value.value())
-        }))
-    }
-
+/// What is read of the sessions.
+trait Sessions: Rows {
     fn row(&self, key: &SessionKey) -> Done<Option<SessionRow>> {
-        self.one(key, only(Part::Row))?.map(|found| found.head()).transpose()
+        let Some(found) = self.one(key, only(Part::Row))? else { return Ok(None) };
+        let row: SessionRow = found.head()?;
+        if row.key == *key {
+            Ok(Some(row))
+        } else {
+            Err(found.unreadable("it is the row of another session"))
+        }
+    }
+
+    /// What is left of a session when its rows are removed. Of its row no more is read than its names, which are there
+    /// when another version wrote the rest.
+    fn left(&self, key: &SessionKey, at: Timestamp) -> Done<Option<Tombstone>> {
+        #[derive(Deserialize)]
+        struct Names {
+            incarnation: Incarnation,
+            created_by: OperationId,
+        }
+        let Some(found) = self.one(key, only(Part::Row))? else { return Ok(None) };
+        let Names { incarnation, created_by: operation } = found.head()?;
+        Ok(Some(Tombstone { key: key.clone(), incarnation, operation, at }))
     }
 
     fn labels(&self, key: &SessionKey) -> Done<Labels> {
@@ -332,7 +593,7 @@ trait Rows: ReadableTable<RowKey, RowValue> {
     fn session(&self, row: &SessionRow) -> Done<Session> {
         let definition = self.one(&row.key, only(Part::Definition))?;
         let definition =
-            definition.ok_or_else(|| corrupt(format!("{}: no definition", row.key)))?.payload()?;
+            definition.ok_or_else(|| unreadable(format!("{}: no definition", row.key)))?.payload()?;
         let state = self.one(&row.key, only(Part::State))?.map(|state| state.payload()).transpose()?;
         let results =
             self.all(&row.key, Part::Staged, 0..1)?.map(|found| staged(&found?)).collect::<Done<_>>()?;
@@ -341,7 +602,7 @@ trait Rows: ReadableTable<RowKey, RowValue> {
         Ok(row.session(self.labels(&row.key)?, definition, state, Staged { results, starts }))
     }
 
-    /// The newest claim, with all its news.
+    /// The newest claim of a session, with all its news.
     fn claim(&self, row: &SessionRow, now: Timestamp) -> Done<Claim> {
         let mut pending: Vec<(Order, PendingCall)> = self
             .all(&row.key, Part::Pending, 0..1)?
@@ -351,7 +612,7 @@ trait Rows: ReadableTable<RowKey, RowValue> {
         let pending = pending.into_iter().map(|(_, pending)| pending).collect();
         let inbox = self.unread(&row.key, InboxSeq(0), INBOX_PAGE)?.items;
         let claim = row.newest_claim(self.session(row)?, pending, inbox, now);
-        claim.ok_or_else(|| corrupt(format!("{}: nobody has claimed it", row.key)))
+        claim.ok_or_else(|| unreadable(format!("{}: nobody has claimed it", row.key)))
     }
 
     fn unread(&self, key: &SessionKey, after: InboxSeq, limit: u32) -> Done<InboxPage> {
@@ -430,34 +691,10 @@ trait Rows: ReadableTable<RowKey, RowValue> {
     }
 }
 
-impl<T: ReadableTable<RowKey, RowValue>> Rows for T {}
+impl<T: Rows> Sessions for T {}
 
 fn after_number(number: u64) -> Range<u64> {
     number.saturating_add(1)..u64::MAX
-}
-
-/// The places of a list, in its order or against it, after `after`.
-fn places<'i>(
-    index: &'i impl ReadableTable<IndexKey, ()>,
-    list: List,
-    tenant: &str,
-    after: Option<&Place>,
-    backwards: bool,
-) -> Done<Box<dyn Iterator<Item = Done<Place>> + 'i>> {
-    // No id holds a control character, so nothing lies between a tenant and this.
-    let end = format!("{tenant}\u{1}");
-    let mut from = Bound::Included((list as u8, tenant, i64::MIN, "", ""));
-    let mut to = Bound::Excluded((list as u8, end.as_str(), i64::MIN, "", ""));
-    if let Some((at, a, b)) = after {
-        *(if backwards { &mut to } else { &mut from }) =
-            Bound::Excluded((list as u8, tenant, *at, a.as_str(), b.as_str()));
-    }
-    let found = index.range::<(u8, &str, i64, &str, &str)>((from, to))?.map(|found| {
-        let (key, ()) = found.map(|(key, value)| (key, value.value()))?;
-        let (_, _, at, a, b) = key.value();
-        Ok((at, a.to_owned(), b.to_owned()))
-    });
-    Ok(if backwards { Box::new(found.rev()) } else { Box::new(found) })
 }
 
 // What stands in the heads of the parts. Each is written once, in `Write`, and read here.
@@ -514,7 +751,8 @@ fn checkpoint(row: &SessionRow, found: &Found) -> Done<Checkpoint> {
 fn run(found: &Found) -> Done<RunRecord> {
     let (run, worker, status, parent, started_at, end): (_, _, _, _, _, Option<(Timestamp, OutcomeKind)>) =
         found.head()?;
-    let end = end.map(|(at, outcome)| RunEnded { at, outcome, detail: found.payload.clone() });
+    let detail = found.payload_if_any()?;
+    let end = end.map(|(at, outcome)| RunEnded { at, outcome, detail });
     Ok(RunRecord { epoch: Epoch(found.number), run, worker, found: status, parent, started_at, end })
 }
 
@@ -522,54 +760,15 @@ fn tombstone(key: &SessionKey, found: &Found) -> Done<Tombstone> {
     let (incarnation, operation, at) = found.head()?;
     Ok(Tombstone { key: key.clone(), incarnation, operation, at })
 }
+// ---- Writing
 
-// ---- Transactions
-
-struct Read {
-    rows: ReadOnlyTable<RowKey, RowValue>,
-    index: ReadOnlyTable<IndexKey, ()>,
-    /// How many writes came before this instant.
-    changes: u64,
-}
-
-struct Write<'t> {
-    rows: Table<'t, RowKey, RowValue>,
-    index: Table<'t, IndexKey, ()>,
-    now: Timestamp,
-    /// Whether there is anything to commit.
-    changed: bool,
-}
-
-impl Shared {
-    fn look<T>(&self, job: impl FnOnce(&Read) -> Done<T>) -> Done<T> {
-        let transaction = self.database.begin_read()?;
-        let changes = transaction.open_table(NUMBERS)?.get("changes")?.map_or(0, |changes| changes.value());
-        job(&Read { rows: transaction.open_table(ROWS)?, index: transaction.open_table(INDEX)?, changes })
-    }
-
-    /// The answer, and the transaction to commit if anything was changed. Else it is dropped, and with it all
-    /// that was written in it.
-    fn decide<T>(
-        &self,
-        job: impl FnOnce(&mut Write<'_>) -> Done<T>,
-    ) -> Done<(T, Option<redb::WriteTransaction>)> {
-        let mut transaction = self.database.begin_write()?;
-        transaction.set_durability(Durability::Immediate)?;
-        let (rows, index) = (transaction.open_table(ROWS)?, transaction.open_table(INDEX)?);
-        // Nobody else writes from here on, so this is the instant of the write.
-        let mut write = Write { rows, index, now: self.options.clock.now(), changed: false };
-        let answer = job(&mut write)?;
-        let changed = write.changed;
-        drop(write);
-        if !changed {
-            return Ok((answer, None));
-        }
-        let mut numbers = transaction.open_table(NUMBERS)?;
-        let changes = numbers.get("changes")?.map_or(0, |changes| changes.value());
-        numbers.insert("changes", changes.wrapping_add(1))?;
-        drop(numbers);
-        Ok((answer, Some(transaction)))
-    }
+/// A claim that is decided: all of it was read, nothing of it is written.
+struct Decided {
+    before: Option<SessionRow>,
+    after: SessionRow,
+    /// The one that it ends as lost, and the one that it begins.
+    runs: Vec<RunRecord>,
+    claim: Claim,
 }
 
 impl Write<'_> {
@@ -580,37 +779,8 @@ impl Write<'_> {
         head: impl Serialize,
         payload: Option<&Payload>,
     ) -> Done<()> {
-        let head = serde_json::to_string(&head).map_err(corrupt)?;
+        let head = serde_json::to_vec(&head).map_err(unreadable)?;
         self.put_as_is(key, spot, &head, payload)
-    }
-
-    fn put_as_is(
-        &mut self,
-        key: &SessionKey,
-        spot: Spot<'_>,
-        head: &str,
-        payload: Option<&Payload>,
-    ) -> Done<()> {
-        let digest = payload.map(|payload| payload.digest().0);
-        let bytes = payload.map(|payload| payload.bytes().as_ref());
-        self.rows.insert(row_key(key, spot), (head, digest.as_ref().zip(bytes)))?;
-        self.changed = true;
-        Ok(())
-    }
-
-    fn remove(&mut self, key: &SessionKey, spot: Spot<'_>) -> Done<()> {
-        self.rows.remove(row_key(key, spot))?;
-        self.changed = true;
-        Ok(())
-    }
-
-    /// Removes every row from the first part on, and before the second.
-    fn remove_all(&mut self, key: &SessionKey, from: u8, to: u8) -> Done<()> {
-        let (tenant, session) = (key.tenant.as_str(), key.id.as_str());
-        let rows = (tenant, session, from, 0, "")..(tenant, session, to, 0, "");
-        self.rows.retain_in(rows, |_, _| false)?;
-        self.changed = true;
-        Ok(())
     }
 
     fn clear(&mut self, key: &SessionKey, part: Part) -> Done<()> {
@@ -623,14 +793,14 @@ impl Write<'_> {
         Ok(answer)
     }
 
-    /// Writes a row that has changed: the only way. Its places in the lists go with it, and so do the deltas of
+    /// Writes a row that has changed: the only way. Its entries in the index go with it, and so do the deltas of
     /// a stream that is over.
     fn save(&mut self, before: Option<&SessionRow>, after: &SessionRow) -> Done<()> {
-        for place in before.into_iter().flat_map(places_of) {
-            self.index.remove(place)?;
+        for entry in before.into_iter().flat_map(entries_of) {
+            self.strike(entry)?;
         }
-        for place in places_of(after) {
-            self.index.insert(place, ())?;
+        for entry in entries_of(after) {
+            self.enter(entry)?;
         }
         if before.is_some_and(|before| before.stream.open) && !after.stream.open {
             self.clear(&after.key, Part::Delta)?;
@@ -661,31 +831,31 @@ impl Write<'_> {
         self.put(key, nth(Part::Run, run.epoch.0), head, detail)
     }
 
-    /// The first end of a run is kept.
-    fn end_run(
-        &mut self,
+    /// The record of a run that ends; the first end is kept.
+    fn ended(
+        &self,
         key: &SessionKey,
         epoch: Epoch,
         outcome: OutcomeKind,
         detail: Option<Payload>,
-    ) -> Done<()> {
-        let Some(found) = self.rows.one(key, nth(Part::Run, epoch.0))? else { return Ok(()) };
+    ) -> Done<Option<RunRecord>> {
+        let Some(found) = self.rows.one(key, nth(Part::Run, epoch.0))? else { return Ok(None) };
         let mut run = run(&found)?;
         run.end.get_or_insert(RunEnded { at: self.now, outcome, detail });
-        self.put_run(key, &run)
+        Ok(Some(run))
     }
 
     fn put_pending(&mut self, order: Order, one: &PendingCall) -> Done<()> {
         let counts = (one.needed, one.answered, one.last_answer);
         let head = (order, &one.call, one.kind, counts.0, counts.1, counts.2, one.deadline, one.opened_at);
-        self.index.insert(deadline_of(one), ())?;
+        self.enter(deadline_of(one))?;
         self.put(&one.key, named(Part::Pending, one.id.as_str()), head, Some(&one.body))
     }
 
     fn remove_pending(&mut self, row: &SessionRow, id: &PendingId) -> Done<()> {
         let spot = named(Part::Pending, id.as_str());
         let Some(found) = self.rows.one(&row.key, spot)? else { return Ok(()) };
-        self.index.remove(deadline_of(&pending(row, &found)?.1))?;
+        self.strike(deadline_of(&pending(row, &found)?.1))?;
         self.remove(&row.key, spot)
     }
 
@@ -725,22 +895,40 @@ impl Write<'_> {
         Ok(Ok(()))
     }
 
-    /// Claims a row that may be claimed: `before` is how it is written now, `row` how it has become since.
-    fn claim(
-        &mut self,
-        before: Option<&SessionRow>,
+    /// Decides a claim of a row that may be claimed: `before` is how it is written now, `row` how it has become
+    /// since. A session of which anything cannot be read is not claimed, and nothing is written.
+    fn decide_claim(
+        &self,
+        before: Option<SessionRow>,
         mut row: SessionRow,
         run: RunId,
         worker: WorkerId,
         lease: Duration,
-    ) -> Done<Claim> {
+    ) -> Done<Decided> {
         let claimed = row.claim(run.clone(), worker.clone(), lease, self.now);
-        if let Some(lost) = claimed.close_lost {
-            self.end_run(&row.key, lost, OutcomeKind::Lost, None)?;
+        let lost = claimed.close_lost.map(|epoch| self.ended(&row.key, epoch, OutcomeKind::Lost, None));
+        let begun = row.run_record(run, worker, claimed, self.now);
+        let runs = lost.transpose()?.flatten().into_iter().chain([begun]).collect();
+        let claim = self.rows.claim(&row, self.now)?;
+        Ok(Decided { before, after: row, runs, claim })
+    }
+
+    /// Decides the claim of the session at a place in the list of alarms, if it is due for this worker.
+    fn decide_due(&self, place: &Place, claim: &ClaimDue, run: &RunId) -> Done<Option<Decided>> {
+        let Some(row) = self.rows.row(&key_of(&place.1, &place.2)?)? else { return Ok(None) };
+        if !row.is_due(&claim.queues, claim.newest_format, claim.tenant.as_ref(), self.now) {
+            return Ok(None);
         }
-        self.put_run(&row.key, &row.run_record(run, worker, claimed, self.now))?;
-        self.save(before, &row)?;
-        self.rows.claim(&row, self.now)
+        let (run, worker) = (run.clone(), claim.worker.clone());
+        self.decide_claim(Some(row.clone()), row, run, worker, claim.lease).map(Some)
+    }
+
+    fn write_claim(&mut self, decided: Decided) -> Done<Claim> {
+        for run in &decided.runs {
+            self.put_run(&decided.after.key, run)?;
+        }
+        self.save(decided.before.as_ref(), &decided.after)?;
+        Ok(decided.claim)
     }
 
     /// Everything that an accepted commit names.
@@ -764,7 +952,7 @@ impl Write<'_> {
                 NewMessage::Promote(call) => {
                     let spot = named(Part::Staged, call.as_str());
                     let found = self.rows.one(key, spot)?;
-                    let found = found.ok_or_else(|| corrupt(format!("{key}: {call} was staged")))?;
+                    let found = found.ok_or_else(|| unreadable(format!("{key}: {call} was staged")))?;
                     self.put_message(key, seq, &found.payload()?)?;
                     self.remove(key, spot)?;
                 }
@@ -781,27 +969,54 @@ impl Write<'_> {
         for seq in &commit.consumed {
             self.remove(key, nth(Part::Item, seq.0))?;
         }
-        if let Some(end) = commit.run {
-            self.end_run(key, before.epoch, end.outcome, Some(end.detail))?;
+        if let Some(end) = commit.run
+            && let Some(run) = self.ended(key, before.epoch, end.outcome, Some(end.detail))?
+        {
+            self.put_run(key, &run)?;
         }
         self.save(Some(before), row)
     }
 
     /// Removes a session, and leaves its tombstone.
     fn delete(&mut self, row: &SessionRow, left: &Tombstone) -> Done<()> {
-        let open: Vec<Found> = self.rows.all(&row.key, Part::Pending, 0..1)?.collect::<Done<_>>()?;
-        for found in open {
-            self.index.remove(deadline_of(&pending(row, &found)?.1))?;
+        let open = self.rows.all(&row.key, Part::Pending, 0..1)?.map(|found| Ok(pending(row, &found?)?.1));
+        match open.collect::<Done<Vec<_>>>() {
+            Ok(open) => {
+                for entry in open.iter().map(deadline_of).chain(entries_of(row)) {
+                    self.strike(entry)?;
+                }
+            }
+            Err(Fault::Unreadable(_)) => self.strike_all(&row.key)?,
+            Err(fault @ (Fault::Database(_) | Fault::Commit(_))) => return Err(fault),
         }
-        for place in places_of(row) {
-            self.index.remove(place)?;
-        }
-        self.remove_all(&row.key, 0, Part::Tombstone as u8)?;
+        self.bury(&row.key, Some(left))
+    }
+
+    /// Removes a session whose row cannot be read, if it has the life that is meant.
+    fn delete_unreadable(&mut self, key: &SessionKey, meant: Option<Incarnation>) -> Done<DeleteOutcome> {
+        let left = match (self.rows.left(key, self.now), meant) {
+            (Ok(Some(left)), Some(meant)) if left.incarnation != meant => return Ok(DeleteOutcome::NotFound),
+            (Ok(Some(left)), _) => Some(left),
+            (Ok(None), _) => return Ok(DeleteOutcome::NotFound),
+            (Err(Fault::Unreadable(what)), None) => {
+                tracing::warn!(what, "a session is removed that has no name left for a tombstone");
+                None
+            }
+            (Err(fault), _) => return Err(fault),
+        };
+        self.strike_all(key)?;
+        self.bury(key, left.as_ref())?;
+        Ok(DeleteOutcome::Deleted)
+    }
+
+    /// Removes all rows of a session, and sets its tombstone.
+    fn bury(&mut self, key: &SessionKey, left: Option<&Tombstone>) -> Done<()> {
+        self.remove_all(key, 0, Part::Tombstone as u8)?;
         self.clear_tombstones(2)?;
-        let (key, life) = (&left.key, left.incarnation.to_string());
-        let at = (List::Tombstones as u8, "", left.at.as_ms(), key.tenant.as_str(), key.id.as_str());
-        self.index.insert(at, ())?;
-        self.put(key, named(Part::Tombstone, &life), (left.incarnation, &left.operation, left.at), None)
+        let Some(left) = left else { return Ok(()) };
+        self.enter((List::Tombstones as u8, "", left.at.as_ms(), key.tenant.as_str(), key.id.as_str()))?;
+        let (life, head) = (left.incarnation.to_string(), (left.incarnation, &left.operation, left.at));
+        self.put(key, named(Part::Tombstone, &life), head, None)
     }
 
     /// Removes old tombstones: those of at most `most` places in their list.
@@ -813,33 +1028,20 @@ impl Write<'_> {
             if Timestamp::from_ms(at).until(now) <= TOMBSTONE_STANDS {
                 break;
             }
-            let key = SessionKey::new(id(&tenant)?, id(&session)?);
-            let of_key: Vec<Found> = self.rows.all(&key, Part::Tombstone, 0..1)?.collect::<Done<_>>()?;
-            for found in of_key {
-                if tombstone(&key, &found)?.is_old(now) {
+            if let Ok(key) = key_of(&tenant, &session) {
+                let of_key: Vec<Found> = self.rows.all(&key, Part::Tombstone, 0..1)?.collect::<Done<_>>()?;
+                for found in of_key {
+                    // One that cannot be read goes with the place that led to it.
+                    if tombstone(&key, &found).is_ok_and(|tombstone| !tombstone.is_old(now)) {
+                        continue;
+                    }
                     self.remove(&key, named(Part::Tombstone, &found.name))?;
                 }
             }
-            self.index.remove((List::Tombstones as u8, "", at, tenant.as_str(), session.as_str()))?;
-            self.changed = true;
+            self.strike((List::Tombstones as u8, "", at, tenant.as_str(), session.as_str()))?;
         }
         Ok(())
     }
-}
-
-/// The places of a session in the lists. Each write of a row removes the old ones and sets the new ones.
-fn places_of(row: &SessionRow) -> impl Iterator<Item = (u8, &str, i64, &str, &str)> {
-    let (tenant, session) = (row.key.tenant.as_str(), row.key.id.as_str());
-    let due = row.alarm.map(|alarm| (List::Due as u8, "", alarm.as_ms(), tenant, session));
-    let quiet = row.quiet().then(|| (List::Quiet as u8, "", row.updated_at.as_ms(), tenant, session));
-    let created = (List::Created as u8, tenant, row.created_at.as_ms(), session, "");
-    due.into_iter().chain(quiet).chain([created])
-}
-
-/// The place of a pending call among the deadlines; without one, behind all.
-fn deadline_of(pending: &PendingCall) -> (u8, &str, i64, &str, &str) {
-    let at = pending.deadline.map_or(i64::MAX, |deadline| deadline.as_ms().min(i64::MAX - 1));
-    (List::Deadlines as u8, pending.key.tenant.as_str(), at, pending.key.id.as_str(), pending.id.as_str())
 }
 
 // ---- The contract
@@ -848,7 +1050,7 @@ fn deadline_of(pending: &PendingCall) -> (u8, &str, i64, &str, &str) {
 impl StateStore for RedbStore {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            backend: "redb 4".to_owned(),
+            backend: BACKEND.to_owned(),
             commit_survives: CommitSurvives::PowerCut,
             shared_by: SharedBy::Machine,
             change_hints_across_processes: true,
@@ -892,14 +1094,19 @@ impl StateStore for RedbStore {
             }
             row.set_start(&new.start);
             if let Start::Claimed(ClaimOne { run, worker, lease, .. }) = new.start {
-                let claim = write.claim(None, row, run, worker, lease)?;
+                let decided = write.decide_claim(None, row, run, worker, lease)?;
+                let claim = write.write_claim(decided)?;
                 let version = claim.session.version;
                 return Ok(CreateOutcome::Created { version, claim: Some(Box::new(claim)) });
             }
             write.save(None, &row)?;
             Ok(CreateOutcome::Created { version: row.version, claim: None })
         };
-        self.write(OPERATION, Some(&key), job).await
+        let mut outcome = self.write(OPERATION, Some(&key), job).await?;
+        if let CreateOutcome::Created { claim, .. } = &mut outcome {
+            claim.take_if(|claim| self.is_over(claim));
+        }
+        Ok(outcome)
     }
 
     async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
@@ -914,7 +1121,8 @@ impl StateStore for RedbStore {
         let query = query.clone();
         let job = move |read: &Read| {
             let found = places(&read.index, List::Created, query.tenant.as_str(), after.as_ref(), true)?;
-            let rows = found.filter_map(|place| summary(read, &query, place).transpose());
+            let found = found.map(|place| readable(OPERATION, summary(read, &query, &place?)));
+            let rows = found.filter_map(Result::transpose);
             Page::fill(&query.page, query.digest(), rows, |_| 0)
         };
         self.read(OPERATION, None, job).await
@@ -927,7 +1135,14 @@ impl StateStore for RedbStore {
     ) -> Result<DeleteOutcome, StoreError> {
         let of = key.clone();
         let job = move |write: &mut Write<'_>| {
-            let Some(row) = write.rows.row(&of)? else { return Ok(DeleteOutcome::NotFound) };
+            let found = match (write.rows.row(&of), deletion.mode) {
+                // It can always be removed.
+                (Err(Fault::Unreadable(_)), DeleteMode::Force) => {
+                    return write.delete_unreadable(&of, deletion.incarnation);
+                }
+                (found, DeleteMode::Force | DeleteMode::UnlessActive) => found?,
+            };
+            let Some(row) = found else { return Ok(DeleteOutcome::NotFound) };
             match row.delete(deletion, write.now) {
                 Err(refused) => Ok(refused),
                 Ok(left) => write.delete(&row, &left).map(|()| DeleteOutcome::Deleted),
@@ -956,34 +1171,31 @@ impl StateStore for RedbStore {
             if let Err((index, refusal)) = write.accept_all(&mut row, &claim.items)? {
                 return write.undo(ClaimOutcome::ItemRefused { index, refusal });
             }
-            let claim = write.claim(Some(&before), row, claim.run, claim.worker, claim.lease)?;
-            Ok(ClaimOutcome::Claimed(Box::new(claim)))
+            let decided = write.decide_claim(Some(before), row, claim.run, claim.worker, claim.lease)?;
+            Ok(ClaimOutcome::Claimed(Box::new(write.write_claim(decided)?)))
         };
-        self.write(OPERATION, Some(key), job).await
+        let outcome = self.write(OPERATION, Some(key), job).await?;
+        let over = matches!(&outcome, ClaimOutcome::Claimed(claim) if self.is_over(claim));
+        Ok(if over { ClaimOutcome::LeaseEnded } else { outcome })
     }
 
     async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError> {
+        const OPERATION: &str = "claim_due";
         let job = move |write: &mut Write<'_>| {
             let mut due = Vec::new();
             for place in places(&write.index, List::Due, "", None, false)? {
-                let (alarm, tenant, session) = place?;
-                if due.len() == claim.runs.len() || Timestamp::from_ms(alarm) > write.now {
+                let place = place?;
+                let Some(run) = claim.runs.get(due.len()) else { break };
+                if Timestamp::from_ms(place.0) > write.now {
                     break;
                 }
-                let row = write.rows.row(&SessionKey::new(id(&tenant)?, id(&session)?))?;
-                let is_due = |row: &SessionRow| {
-                    row.is_due(&claim.queues, claim.newest_format, claim.tenant.as_ref(), write.now)
-                };
-                due.extend(row.filter(is_due));
+                due.extend(readable(OPERATION, write.decide_due(&place, &claim, run))?);
             }
-            let claims = due.into_iter().zip(claim.runs);
-            claims
-                .map(|(row, run)| {
-                    write.claim(Some(&row), row.clone(), run, claim.worker.clone(), claim.lease)
-                })
-                .collect()
+            due.into_iter().map(|decided| write.write_claim(decided)).collect()
         };
-        self.write("claim_due", None, job).await
+        let mut claims: Vec<Claim> = self.write(OPERATION, None, job).await?;
+        claims.retain(|claim| !self.is_over(claim));
+        Ok(claims)
     }
 
     async fn compare_and_set_status(
@@ -1251,7 +1463,8 @@ impl StateStore for RedbStore {
         let query = query.clone();
         let job = move |read: &Read| {
             let found = places(&read.index, List::Deadlines, query.tenant.as_str(), after.as_ref(), false)?;
-            let rows = found.filter_map(|place| owed(read, &query, place).transpose());
+            let found = found.map(|place| readable(OPERATION, owed(read, &query, &place?)));
+            let rows = found.filter_map(Result::transpose);
             Page::fill(&query.page, query.digest(), rows, |pending| pending.body.len())
         };
         self.read(OPERATION, None, job).await
@@ -1322,7 +1535,8 @@ impl StateStore for RedbStore {
             for (part, last) in [Part::Message, Part::Event, Part::Checkpoint].into_iter().zip(lasts) {
                 for number in 1..=last {
                     if let Some(found) = write.rows.one(&of, nth(part, number))? {
-                        write.put_as_is(&to.key, nth(part, number), &found.head, found.payload.as_ref())?;
+                        let payload = found.payload_if_any()?;
+                        write.put_as_is(&to.key, nth(part, number), &found.head, payload.as_ref())?;
                     }
                 }
             }
@@ -1354,8 +1568,9 @@ impl StateStore for RedbStore {
                 if Timestamp::from_ms(place.0) >= rule.unchanged_since {
                     break;
                 }
-                let row = write.rows.row(&SessionKey::new(id(&place.1)?, id(&place.2)?))?;
-                let Some(row) = row.filter(|row| row.purgeable(&rule)) else { continue };
+                let row = key_of(&place.1, &place.2).and_then(|key| write.rows.row(&key));
+                let row = readable(OPERATION, row)?.filter(|row| row.purgeable(&rule));
+                let Some(row) = row else { continue };
                 if about.len() == limit {
                     let last = about.last().map(|(place, _)| position(place)).transpose()?;
                     report.next = last.map(|place| PageCursor::at(rule.digest(), &place));
@@ -1387,21 +1602,19 @@ impl StateStore for RedbStore {
 }
 
 /// The session at a place in the list of the newest, if the query is about it.
-fn summary(read: &Read, query: &SessionQuery, place: Done<Place>) -> Done<Option<(Vec<u8>, SessionSummary)>> {
-    let place = place?;
-    let key = SessionKey::new(query.tenant.clone(), id(&place.1)?);
+fn summary(read: &Read, query: &SessionQuery, place: &Place) -> Done<Option<(Vec<u8>, SessionSummary)>> {
+    let key = key_of(query.tenant.as_str(), &place.1)?;
     let Some(row) = read.rows.row(&key)? else { return Ok(None) };
     let labels = read.rows.labels(&key)?;
     let wanted = (query.status.is_empty() || query.status.contains(&row.status))
         && query.queue.as_ref().is_none_or(|queue| *queue == row.queue)
         && labels.contains_all(&query.labels);
-    if wanted { Ok(Some((position(&place)?, row.summary(labels)))) } else { Ok(None) }
+    if wanted { Ok(Some((position(place)?, row.summary(labels)))) } else { Ok(None) }
 }
 
 /// The pending call at a place in the list of deadlines, if the query is about it.
-fn owed(read: &Read, query: &PendingQuery, place: Done<Place>) -> Done<Option<(Vec<u8>, PendingCall)>> {
-    let place = place?;
-    let key = SessionKey::new(query.tenant.clone(), id(&place.1)?);
+fn owed(read: &Read, query: &PendingQuery, place: &Place) -> Done<Option<(Vec<u8>, PendingCall)>> {
+    let key = key_of(query.tenant.as_str(), &place.1)?;
     if query.session.as_ref().is_some_and(|session| *session != key.id) {
         return Ok(None);
     }
@@ -1409,7 +1622,7 @@ fn owed(read: &Read, query: &PendingQuery, place: Done<Place>) -> Done<Option<(V
     let Some(found) = read.rows.one(&key, named(Part::Pending, &place.2))? else { return Ok(None) };
     let (_, pending) = pending(&row, &found)?;
     let wanted = query.kind.is_none_or(|kind| kind == pending.kind);
-    if wanted { Ok(Some((position(&place)?, pending))) } else { Ok(None) }
+    if wanted { Ok(Some((position(place)?, pending))) } else { Ok(None) }
 }
 
 fn missing(operation: &'static str, key: &SessionKey) -> StoreError {
@@ -1418,7 +1631,7 @@ fn missing(operation: &'static str, key: &SessionKey) -> StoreError {
 
 /// A place in a list, as the bytes that a cursor carries.
 fn position(place: &impl Serialize) -> Done<Vec<u8>> {
-    serde_json::to_vec(place).map_err(corrupt)
+    serde_json::to_vec(place).map_err(unreadable)
 }
 
 /// The place after which a page begins.

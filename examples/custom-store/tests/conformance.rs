@@ -8,7 +8,7 @@ use holdover_conformance_tests::conformance_tests;
 
 conformance_tests!(
     Harness::default(),
-    claims: [core, durable, distributed, change_hints, forks, retention, due_order, child_process],
+    claims: [core, durable, distributed, change_hints, forks, retention, due_order, child_process, raw_data],
 );
 
 /// No test, unless this program was started to be killed.

@@ -1,5 +1,5 @@
 -- Everything that belongs to a session beside its row. Sees what the statement sees that calls it. A claim also
--- wants the first page of the inbox, and to know before it writes anything whether all of it can be read.
+-- wants the first page of the inbox.
 CREATE FUNCTION holdover.surroundings_of(p_sid bigint, p_for_claim boolean) RETURNS holdover.surroundings
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -24,20 +24,8 @@ BEGIN
             found.pending_answered, found.pending_last, found.pending_endless, found.pending_deadline,
             found.pending_opened_at, found.pending_digest, found.pending
         FROM holdover.pending p WHERE p.sid = p_sid;
-    IF NOT p_for_claim THEN
-        RETURN found;
+    IF p_for_claim THEN
+        found.inbox := holdover.inbox_after(p_sid, 0, 256);
     END IF;
-    found.inbox := holdover.inbox_after(p_sid, 0, 256);
-    found.sound := coalesce(sha256(found.definition) = found.definition_digest, false)
-        AND (found.state IS NULL OR sha256(found.state) = found.state_digest)
-        AND NOT EXISTS (
-            SELECT FROM unnest(found.staged, found.staged_digest) AS u (payload, digest)
-            WHERE sha256(u.payload) <> u.digest)
-        AND NOT EXISTS (
-            SELECT FROM unnest(found.pending, found.pending_digest) AS u (payload, digest)
-            WHERE sha256(u.payload) <> u.digest)
-        AND NOT EXISTS (
-            SELECT FROM unnest((found.inbox).payload, (found.inbox).digest) AS u (payload, digest)
-            WHERE sha256(u.payload) IS DISTINCT FROM u.digest);
     RETURN found;
 END $$;

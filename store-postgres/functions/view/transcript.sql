@@ -1,6 +1,6 @@
 -- Sessions, messages and events for a person to read. It cannot be written to. Give a tenant and a session: who
--- asks for all of it reads all of it.
-CREATE VIEW holdover.transcript (tenant, session, kind, seq, at, content) AS
+-- asks for all of it reads all of it. There is one, of whichever program brought its functions last.
+CREATE OR REPLACE VIEW holdover.transcript (tenant, session, kind, seq, at, content) AS
     SELECT s.tenant, s.id, 'session', 0::bigint, holdover.instant(s.updated_at), json_build_object(
             'status', s.status, 'version', s.version, 'epoch', s.epoch, 'queue', s.queue,
             'worker', s.lease_worker, 'lease_ends', holdover.instant(s.lease_ends),

@@ -1,12 +1,13 @@
 -- Claims at most as many sessions that are due as there are runs. One that another write holds is passed over;
 -- if that leaves nothing, the first such is waited for, for a moment, and everything is looked at once more. One
--- that cannot be read is answered as `corrupt`, so that somebody hears of it, and holds up nobody else. Each is
--- locked by a statement of its own and decided on as it is then.
+-- that cannot be read is not claimed and holds up nobody else; of the first eight such the key is answered and
+-- what it is, so that somebody hears of it. Each is locked by a statement of its own and decided on as it is then.
 CREATE FUNCTION holdover.claim_due(
     p_runs text[], p_worker text, p_lease_ms bigint, p_queues text[], p_newest_format bigint, p_only_tenant text,
     p_channel text)
 RETURNS TABLE (
-    outcome text, now bigint, session holdover.session, extras holdover.surroundings)
+    now bigint, tenant text, id text, unreadable text,
+    session holdover.session, extras holdover.surroundings)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     before holdover.session;
@@ -19,6 +20,7 @@ DECLARE
     page bigint := least(wanted, 1000) + 16;
     seen bigint;
     passed_over bigint;
+    told bigint := 0;
     waited boolean := false;
 BEGIN
     now := holdover.now_ms();
@@ -38,15 +40,20 @@ BEGIN
                 CONTINUE;
             END IF;
             CONTINUE WHEN NOT holdover.is_due(before, p_queues, p_newest_format, p_only_tenant, now);
-            session := before;
+            session := NULL;
             extras := holdover.surroundings_of(before.sid, true);
-            outcome := 'corrupt';
-            IF extras.sound THEN
+            unreadable := holdover.unreadable(before, extras);
+            IF unreadable IS NULL THEN
                 claimed := claimed + 1;
                 session := holdover.claim(before, p_runs[claimed], p_worker, p_lease_ms, now);
                 PERFORM holdover.save(before, session, now, p_channel);
-                outcome := 'claimed';
+            ELSE
+                CONTINUE WHEN told >= 8;
+                told := told + 1;
+                extras := NULL;
             END IF;
+            tenant := before.tenant;
+            id := before.id;
             RETURN NEXT;
             IF claimed >= wanted THEN
                 RETURN;

@@ -4,7 +4,7 @@ CREATE FUNCTION holdover.claim_session(
     p_keys text[], p_contents bytea[], p_kinds text[], p_wakes text[], p_incarnations bytea[],
     p_digests bytea[], p_payloads bytea[], p_channel text,
     OUT outcome text, OUT refused bigint, OUT refusal text, OUT refusal_place bigint, OUT now bigint,
-    OUT session holdover.session, OUT extras holdover.surroundings)
+    OUT unreadable text, OUT session holdover.session, OUT extras holdover.surroundings)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     before holdover.session;
@@ -38,8 +38,9 @@ BEGIN
         RETURN;
     END IF;
     extras := holdover.surroundings_of(session.sid, true);
-    IF NOT extras.sound THEN
-        -- What cannot be read is not claimed; whoever asked says what it is.
+    unreadable := holdover.unreadable(before, extras);
+    IF unreadable IS NOT NULL THEN
+        -- Not claimed: the items go again, and nothing was changed.
         DELETE FROM holdover.item i WHERE i.sid = before.sid AND i.seq > before.last_item AND i.payload IS NOT NULL;
         outcome := 'corrupt';
         RETURN;

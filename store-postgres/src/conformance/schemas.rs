@@ -11,7 +11,9 @@ use tokio::sync::OnceCell;
 use uuid::Uuid;
 
 use crate::error::Fault;
+use crate::functions::Functions;
 use crate::options::PostgresOptions;
+use crate::sql::Schema;
 
 /// Where a clock starts: an instant like any other, in 2027.
 const START_MS: i64 = 1_800_000_000_000;
@@ -140,7 +142,8 @@ impl Admin {
 
     /// Lets a new schema go by this harness's clock.
     pub(super) async fn prepare(&self, schema: &str) {
-        self.run(GO_BY_A_ROW.replace("holdover.", &format!("\"{schema}\"."))).await;
+        let place = Schema::new(schema).expect("a name");
+        self.run(Functions::own().qualify(&place, GO_BY_A_ROW)).await;
         self.take(schema).await;
     }
 

@@ -4,15 +4,15 @@ use holdover_core::ids::{
     CheckpointId, Epoch, EventSeq, InboxSeq, MessageSeq, RunId, SessionId, SessionKey, StateFormat, TenantId,
 };
 use holdover_core::store::{
-    Checkpoint, CheckpointQuery, OutcomeKind, Page, PageRequest, PendingCall, PendingKind, PendingQuery,
-    RunEnded, RunRecord, SessionQuery, SessionStatus, SessionSummary, runs_digest,
+    Checkpoint, CheckpointQuery, OutcomeKind, Page, PageCursor, PageRequest, PendingCall, PendingKind,
+    PendingQuery, RunEnded, RunRecord, SessionQuery, SessionStatus, SessionSummary, runs_digest,
 };
 use holdover_core::time::Timestamp;
 use sqlx::postgres::PgRow;
 
 use super::{next, until_full};
 use crate::call::{Call, Values, int};
-use crate::columns::Columns;
+use crate::columns::{Columns, id};
 use crate::error::Fault;
 use crate::rows::{self, session_columns};
 
@@ -25,7 +25,8 @@ impl Call for ListSessions {
     type Outcome = Page<SessionSummary>;
     const OPERATION: &'static str = "list_sessions";
     const PARAMETERS: usize = 8;
-    const COLUMNS: &'static str = concat!(session_columns!(), ", a.label_names, a.label_values");
+    const COLUMNS: &'static str =
+        concat!("a.walked_at, a.walked_id, ", session_columns!(), ", a.label_names, a.label_values");
     const WRITES: bool = false;
 
     fn key(&self) -> Option<&SessionKey> {
@@ -47,20 +48,23 @@ impl Call for ListSessions {
 
     fn answer(&self, rows: &[PgRow]) -> Result<Page<SessionSummary>, Fault> {
         let limit = self.query.page.rows() as usize;
-        let items = rows.iter().take(limit).map(summary).collect::<Result<Vec<_>, _>>()?;
-        let next = next(&items, rows.len() > limit, self.query.digest(), |last| {
-            let mut place = last.created_at.as_ms().to_be_bytes().to_vec();
-            place.extend_from_slice(last.key.id.as_str().as_bytes());
-            place
-        });
-        Ok(Page { items, next })
+        let mut items: Vec<SessionSummary> = Vec::with_capacity(rows.len());
+        for row in rows {
+            let mut c = Columns::of(row);
+            let place = match (c.int_or_null()?, c.text_or_null()?, items.last()) {
+                (Some(created_at), Some(id), _) => SessionPlace { created_at, id },
+                (_, _, Some(last)) if items.len() == limit => SessionPlace::of(last),
+                (_, _, _) => {
+                    let row = rows::session_row(&mut c)?;
+                    items.push(row.summary(rows::labels(&mut c)?));
+                    continue;
+                }
+            };
+            let next = Some(PageCursor::at(self.query.digest(), &place.to_bytes()));
+            return Ok(Page { items, next });
+        }
+        Ok(Page { items, next: None })
     }
-}
-
-fn summary(row: &PgRow) -> Result<SessionSummary, Fault> {
-    let mut c = Columns::of(row);
-    let row = rows::session_row(&mut c)?;
-    Ok(row.summary(rows::labels(&mut c)?))
 }
 
 /// Where a page of sessions ended.
@@ -77,6 +81,16 @@ impl SessionPlace {
         let id = String::from_utf8(id.to_vec()).ok()?;
         Some(Self { created_at: i64::from_be_bytes(*created_at), id })
     }
+
+    fn of(session: &SessionSummary) -> Self {
+        Self { created_at: session.created_at.as_ms(), id: session.key.id.as_str().to_owned() }
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut place = self.created_at.to_be_bytes().to_vec();
+        place.extend_from_slice(self.id.as_bytes());
+        place
+    }
 }
 
 pub(crate) struct ListPending {
@@ -88,8 +102,8 @@ impl Call for ListPending {
     type Outcome = Page<PendingCall>;
     const OPERATION: &'static str = "list_pending";
     const PARAMETERS: usize = 8;
-    const COLUMNS: &'static str = "a.fits, a.tenant, a.session, a.incarnation, a.id, a.call, a.kind, a.needed, \
-         a.answered, a.last_answer, a.endless, a.deadline, a.opened_at, a.digest, a.payload";
+    const COLUMNS: &'static str = "a.fits, a.endless, a.deadline, a.session, a.id, a.tenant, a.incarnation, a.call, \
+         a.kind, a.needed, a.answered, a.last_answer, a.opened_at, a.digest, a.payload";
     const WRITES: bool = false;
 
     fn key(&self) -> Option<&SessionKey> {
@@ -109,29 +123,43 @@ impl Call for ListPending {
     }
 
     fn answer(&self, rows: &[PgRow]) -> Result<Page<PendingCall>, Fault> {
-        let (items, more) = until_full(rows, pending_call)?;
-        let next = next(&items, more, self.query.digest(), |last| PendingPlace::of(last).to_bytes());
-        Ok(Page { items, next })
+        let mut items: Vec<PendingCall> = Vec::with_capacity(rows.len());
+        for row in rows {
+            let mut c = Columns::of(row);
+            let (fits, endless, deadline) = (c.flag_or_null()?, c.flag()?, c.int()?);
+            let (session, id) = (c.text()?, c.text()?);
+            let walked = PendingPlace { endless, deadline, session, id };
+            let place = match (fits, items.last()) {
+                (Some(true), _) => {
+                    items.push(pending_call(walked, &mut c)?);
+                    continue;
+                }
+                (Some(false), Some(last)) => PendingPlace::of(last),
+                (Some(false) | None, _) => walked,
+            };
+            let next = Some(PageCursor::at(self.query.digest(), &place.to_bytes()));
+            return Ok(Page { items, next });
+        }
+        Ok(Page { items, next: None })
     }
 }
 
-fn pending_call(c: &mut Columns<'_>) -> Result<PendingCall, Fault> {
-    let key = SessionKey::new(c.id::<TenantId>()?, c.id::<SessionId>()?);
-    let (incarnation, id, call, kind) = (c.incarnation()?, c.id()?, c.id()?, c.word(PendingKind::from_wire)?);
-    let (needed, answered, last_answer) = (c.count()?, c.count()?, InboxSeq(c.count()?));
-    let (endless, deadline, opened_at) = (c.flag()?, c.at()?, c.at()?);
+fn pending_call(at: PendingPlace, c: &mut Columns<'_>) -> Result<PendingCall, Fault> {
+    let session: SessionId = id(Some(at.session), "session")?;
+    let key = SessionKey::new(c.id::<TenantId>()?, session);
+    let (incarnation, call, kind) = (c.incarnation()?, c.id()?, c.word(PendingKind::from_wire)?);
     Ok(PendingCall {
         key,
         incarnation,
-        id,
+        id: id(Some(at.id), "id")?,
         call,
         kind,
-        needed,
-        answered,
-        last_answer,
-        deadline: (!endless).then_some(deadline),
+        needed: c.count()?,
+        answered: c.count()?,
+        last_answer: InboxSeq(c.count()?),
+        deadline: (!at.endless).then_some(Timestamp::from_ms(at.deadline)),
+        opened_at: c.at()?,
         body: c.payload()?,
-        opened_at,
     })
 }
 

@@ -1,5 +1,7 @@
 //! What belongs to a session beside its row.
 
+use std::time::Duration;
+
 use holdover_core::ids::{Fence, InboxSeq};
 use holdover_core::payload::Payload;
 use holdover_core::store::rules::SessionRow;
@@ -51,6 +53,11 @@ pub(crate) fn claim(c: &mut Columns<'_>, now: Timestamp) -> Result<Claim, Fault>
     let (pending, inbox) = (std::mem::take(&mut extras.pending), std::mem::take(&mut extras.inbox));
     let session = extras.into_session(row);
     Ok(Claim { fence, run, found, session, pending, inbox, now, lease_ends })
+}
+
+/// Whether the lease of a claim is over, so long after it was asked for.
+pub(crate) fn is_over(claim: &Claim, waited: Duration) -> bool {
+    claim.now.until(claim.lease_ends) <= waited
 }
 
 /// Reads names and values.

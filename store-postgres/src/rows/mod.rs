@@ -5,7 +5,7 @@ mod inbox;
 mod items;
 mod session;
 
-pub(crate) use extras::{Extras, claim, labels};
+pub(crate) use extras::{Extras, claim, is_over, labels};
 pub(crate) use inbox::inbox_page;
 pub(crate) use items::{bind_item, bind_items, delivery, refusal};
 pub(crate) use session::{receipt, session_row};

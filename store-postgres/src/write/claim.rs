@@ -1,5 +1,7 @@
 //! Claims one named session.
 
+use std::time::Duration;
+
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{ClaimOne, ClaimOutcome};
 use sqlx::postgres::PgRow;
@@ -8,7 +10,7 @@ use super::unknown_outcome;
 use crate::call::{Call, Values, int, millis};
 use crate::columns::Columns;
 use crate::error::Fault;
-use crate::rows::{self, Extras, bind_items, extras_columns, session_columns};
+use crate::rows::{self, bind_items, extras_columns, session_columns};
 
 pub(crate) struct ClaimSession {
     pub(crate) key: SessionKey,
@@ -20,7 +22,7 @@ impl Call for ClaimSession {
     const OPERATION: &'static str = "claim_session";
     const PARAMETERS: usize = 14;
     const COLUMNS: &'static str = concat!(
-        "a.outcome, a.refused, a.refusal, a.refusal_place, a.now, ",
+        "a.outcome, a.refused, a.refusal, a.refusal_place, a.unreadable, a.now, ",
         session_columns!(),
         ", ",
         extras_columns!()
@@ -46,7 +48,9 @@ impl Call for ClaimSession {
         let mut c = Columns::first(rows)?;
         let outcome = c.text()?;
         let refused = rows::refusal(&mut c)?;
+        let unreadable = c.text_or_null()?;
         match (outcome.as_str(), refused) {
+            ("corrupt", _) => return Err(Fault::Corrupt(unreadable.unwrap_or_default())),
             ("not_found", _) => return Ok(ClaimOutcome::NotFound),
             ("aborted", _) => return Ok(ClaimOutcome::Aborted),
             ("lease_ended", _) => return Ok(ClaimOutcome::LeaseEnded),
@@ -57,9 +61,7 @@ impl Call for ClaimSession {
         }
         let now = c.at()?;
         if outcome == "claimed" {
-            let claim = rows::claim(&mut c, now)?;
-            let over = claim.lease_ends <= claim.now;
-            return Ok(if over { ClaimOutcome::LeaseEnded } else { ClaimOutcome::Claimed(Box::new(claim)) });
+            return Ok(ClaimOutcome::Claimed(Box::new(rows::claim(&mut c, now)?)));
         }
         let row = rows::session_row(&mut c)?;
         match (outcome.as_str(), self.claim.expected_version, row.lease.as_ref()) {
@@ -72,11 +74,12 @@ impl Call for ClaimSession {
                 version: row.version,
                 lease_ends: lease.ends,
             }),
-            ("corrupt", _, _) => {
-                Extras::read(&mut c, &row)?;
-                Err(Fault::Corrupt("something of it is not what was written".into()))
-            }
             (other, _, _) => Err(unknown_outcome(other)),
         }
+    }
+
+    fn after(outcome: ClaimOutcome, waited: Duration) -> ClaimOutcome {
+        let over = matches!(&outcome, ClaimOutcome::Claimed(claim) if rows::is_over(claim, waited));
+        if over { ClaimOutcome::LeaseEnded } else { outcome }
     }
 }

@@ -1,5 +1,7 @@
 //! Creates a session.
 
+use std::time::Duration;
+
 use holdover_core::ids::{SessionKey, Version};
 use holdover_core::store::{ClaimOne, CreateOutcome, Delivery, NewSession, Start};
 use sqlx::postgres::PgRow;
@@ -68,9 +70,8 @@ impl Call for CreateSession {
             ("created", _) => Ok(CreateOutcome::Created { version, claim: None }),
             ("claimed", _) => {
                 let now = c.at()?;
-                let claim = rows::claim(&mut c, now)?;
-                let alive = claim.lease_ends > claim.now;
-                Ok(CreateOutcome::Created { version, claim: alive.then(|| Box::new(claim)) })
+                let claim = Some(Box::new(rows::claim(&mut c, now)?));
+                Ok(CreateOutcome::Created { version, claim })
             }
             ("already_exists", _) => {
                 c.at()?;
@@ -87,5 +88,12 @@ impl Call for CreateSession {
             }
             (other, _) => Err(unknown_outcome(other)),
         }
+    }
+
+    fn after(mut outcome: CreateOutcome, waited: Duration) -> CreateOutcome {
+        if let CreateOutcome::Created { claim, .. } = &mut outcome {
+            claim.take_if(|claim| rows::is_over(claim, waited));
+        }
+        outcome
     }
 }

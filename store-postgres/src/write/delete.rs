@@ -20,6 +20,7 @@ impl Call for DeleteSession {
     const PARAMETERS: usize = 5;
     const COLUMNS: &'static str = "a.outcome";
     const WRITES: bool = true;
+    const IS_LONG: bool = true;
 
     fn key(&self) -> Option<&SessionKey> {
         Some(&self.key)

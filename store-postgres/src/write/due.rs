@@ -1,14 +1,15 @@
 //! Claims whatever is due.
 
+use std::time::Duration;
+
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{Claim, ClaimDue, Queues};
 use sqlx::postgres::PgRow;
 
-use super::unknown_outcome;
 use crate::call::{Call, Values, millis};
 use crate::columns::Columns;
 use crate::error::Fault;
-use crate::rows::{self, Extras, extras_columns, session_columns};
+use crate::rows::{self, extras_columns, session_columns};
 
 pub(crate) struct ClaimDueSessions(pub(crate) ClaimDue);
 
@@ -16,7 +17,8 @@ impl Call for ClaimDueSessions {
     type Outcome = Vec<Claim>;
     const OPERATION: &'static str = "claim_due";
     const PARAMETERS: usize = 7;
-    const COLUMNS: &'static str = concat!("a.outcome, a.now, ", session_columns!(), ", ", extras_columns!());
+    const COLUMNS: &'static str =
+        concat!("a.now, a.tenant, a.id, a.unreadable, ", session_columns!(), ", ", extras_columns!());
     const WRITES: bool = true;
 
     fn key(&self) -> Option<&SessionKey> {
@@ -39,27 +41,31 @@ impl Call for ClaimDueSessions {
     }
 
     fn answer(&self, rows: &[PgRow]) -> Result<Vec<Claim>, Fault> {
-        let mut claims = Vec::with_capacity(rows.len());
-        for row in rows {
-            let mut c = Columns::of(row);
-            let outcome = c.text()?;
-            let now = c.at()?;
-            match outcome.as_str() {
-                "claimed" => claims.push(rows::claim(&mut c, now)?),
-                "corrupt" => warn(&mut c),
-                other => return Err(unknown_outcome(other)),
+        // Each row is read by itself: all its neighbours are claimed, and would be lost with it.
+        let claims = rows.iter().filter_map(|row| match claim(row) {
+            Ok(claim) => Some(claim),
+            Err((session, fault)) => {
+                tracing::error!(session, ?fault, "a due session cannot be read");
+                None
             }
-        }
-        claims.retain(|claim| claim.lease_ends > claim.now);
-        Ok(claims)
+        });
+        Ok(claims.collect())
+    }
+
+    fn after(mut claims: Vec<Claim>, waited: Duration) -> Vec<Claim> {
+        claims.retain(|claim| !rows::is_over(claim, waited));
+        claims
     }
 }
 
-/// Says which session is due and cannot be read.
-fn warn(c: &mut Columns<'_>) {
-    let (session, fault) = match rows::session_row(c) {
-        Ok(row) => (row.key.to_string(), Extras::read(c, &row).err()),
-        Err(fault) => (String::new(), Some(fault)),
+/// Reads one row; what of which session cannot be read.
+fn claim(row: &PgRow) -> Result<Claim, (String, Fault)> {
+    let mut c = Columns::of(row);
+    let mut read = || Ok((c.at()?, c.text()?, c.text()?, c.text_or_null()?));
+    let (now, tenant, id, unreadable) = read().map_err(|fault| (String::new(), fault))?;
+    let claim = match unreadable {
+        Some(what) => Err(Fault::Corrupt(what)),
+        None => rows::claim(&mut c, now),
     };
-    tracing::error!(session, ?fault, "a due session cannot be read");
+    claim.map_err(|fault| (format!("{tenant}/{id}"), fault))
 }

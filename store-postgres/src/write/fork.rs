@@ -22,6 +22,7 @@ impl Call for ForkSession {
     const PARAMETERS: usize = 23;
     const COLUMNS: &'static str = concat!("a.outcome, ", session_columns!());
     const WRITES: bool = true;
+    const IS_LONG: bool = true;
 
     fn key(&self) -> Option<&SessionKey> {
         Some(&self.from)

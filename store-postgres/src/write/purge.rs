@@ -27,9 +27,10 @@ impl Purge {
 impl Call for Purge {
     type Outcome = PurgeReport;
     const OPERATION: &'static str = "purge";
-    const PARAMETERS: usize = 9;
+    const PARAMETERS: usize = 10;
     const COLUMNS: &'static str = "a.sessions, a.checkpoints, a.next_at, a.next_tenant, a.next_id";
     const WRITES: bool = true;
+    const IS_LONG: bool = true;
 
     fn key(&self) -> Option<&SessionKey> {
         None
@@ -47,6 +48,7 @@ impl Call for Purge {
             .add(rule.unchanged_since.as_ms())
             .add(keep)
             .add(i64::from(rule.limit.get()))
+            .step_max()
             .add(after.at)
             .add(after.tenant.as_str())
             .add(after.id.as_str())

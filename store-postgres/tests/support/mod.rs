@@ -1,6 +1,8 @@
 //! What the store's own tests share.
 #![allow(dead_code, reason = "each test uses some of it")]
 
+mod relay;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -10,6 +12,10 @@ use holdover_core::store::{
     Claim, ClaimOne, Commit, CreateOutcome, Labels, NewMessage, NewSession, NewState, Start, StateStore,
 };
 use holdover_store_postgres::PostgresOptions;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+
+#[allow(unused_imports, reason = "each test uses some of it")]
+pub(crate) use relay::Relay;
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
@@ -22,6 +28,53 @@ pub(crate) fn unique() -> u64 {
 pub(crate) fn options(url: &str) -> PostgresOptions {
     let schema = format!("own_{}_{}", std::process::id(), unique());
     PostgresOptions::from_url(url).unwrap().schema(&schema).unwrap().connections_max(4)
+}
+
+/// The name of that schema.
+pub(crate) fn schema_of(options: &PostgresOptions) -> String {
+    format!("{options:?}").split("schema ").nth(1).unwrap().split('"').next().unwrap().to_owned()
+}
+
+/// A way to the database behind the store's back.
+pub(crate) struct Admin(PgConnection);
+
+impl Admin {
+    pub(crate) async fn at(url: &str) -> Self {
+        Self(PgConnection::connect(url).await.unwrap())
+    }
+
+    pub(crate) async fn run(&mut self, sql: &str) {
+        let run = sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut self.0).await;
+        run.unwrap_or_else(|error| panic!("{error}: {sql}"));
+    }
+
+    /// The one number that `sql` answers.
+    pub(crate) async fn number(&mut self, sql: &str) -> i64 {
+        let query = sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).persistent(false);
+        query.fetch_one(&mut self.0).await.unwrap_or_else(|error| panic!("{error}: {sql}"))
+    }
+
+    /// The one text that `sql` answers.
+    pub(crate) async fn text(&mut self, sql: &str) -> String {
+        let query = sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).persistent(false);
+        query.fetch_one(&mut self.0).await.unwrap_or_else(|error| panic!("{error}: {sql}"))
+    }
+
+    /// Returns when so many connections of this name wait for a lock.
+    pub(crate) async fn until_waiting(&mut self, application: &str, connections: i64) {
+        let waiting = format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = '{application}' \
+             AND wait_event_type = 'Lock'"
+        );
+        while self.number(&waiting).await != connections {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The clock of the server, in milliseconds.
+    pub(crate) async fn clock(&mut self) -> i64 {
+        self.number("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint").await
+    }
 }
 
 pub(crate) fn id<T: std::str::FromStr<Err = InvalidId>>(text: &str) -> T {

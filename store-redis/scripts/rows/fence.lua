@@ -1,6 +1,6 @@
--- The fence that a write of a run carries, and what the handle knows of it: the run that it was granted to, and
--- the newest version that was acknowledged under it. A store that went back in time may have granted the same
--- epoch anew, or lost a commit: the fence alone would not tell.
+-- The fence that a write of a run carries, and what the handle knows of it: the run that it was granted to, the
+-- newest version that was acknowledged under it, and when by the store's clock. A store that went back in time may
+-- have granted the same epoch anew, or lost a commit, or the whole session: the fence alone would not tell.
 
 function args.fence()
   return {
@@ -8,13 +8,29 @@ function args.fence()
     epoch = args.number(),
     run = args.optional(),
     version = args.optional_number(),
+    at = args.optional_number(),
   }
+end
+
+-- Ends the script if the life that the fence names was neither deleted nor is there. Its tombstone stands for a day,
+-- so what was last heard of longer ago may have been deleted since.
+local function missing(fence)
+  if rules.is_old(fence.at) then return end
+  local tenant, id = rows.names(KEYS[2])
+  local life = { tenant = tenant, id = id, incarnation = fence.incarnation, operation = '' }
+  if not rows.is_buried(life) then
+    fail('WENTBACK', 'run ' .. int(fence.epoch) .. ' was granted, and its session is not there')
+  end
 end
 
 -- The row that the fence names, or nil.
 function rows.fenced(fence)
   local row = rows.load(KEYS[2])
-  if not row or row.incarnation ~= fence.incarnation or not fence.run then return row end
+  if not fence.run then return row end
+  if not row or row.incarnation ~= fence.incarnation then
+    missing(fence)
+    return row
+  end
   if row.epoch < fence.epoch then
     fail('WENTBACK', 'run ' .. int(fence.epoch) .. ' was granted, ' .. int(row.epoch) .. ' is the newest')
   end

@@ -65,14 +65,20 @@ function rows.walk_down(index, from, most)
   return redis.call('ZREVRANGEBYLEX', index, high, '-', 'LIMIT', 0, most)
 end
 
--- Tenant and id of a member of an index of all tenants.
+-- Tenant and id of a member of an index of all tenants; nothing if it names no session.
 function rows.named(found)
   local cut = string.find(found, '\0', 18, true)
-  if not cut then fail('CORRUPT', 'an index holds what is no session') end
+  if not cut then return nil end
   return string.sub(found, 18, cut - 1), string.sub(found, cut + 1)
 end
 
 -- The key of a session's row.
 function rows.key(tenant, id)
   return tag .. ':s:' .. #tenant .. ':' .. tenant .. id
+end
+
+-- Tenant and id in the key of a session's row.
+function rows.names(key)
+  local length, names = string.match(string.sub(key, #tag + 1), '^:s:(%d+):(.*)$')
+  return string.sub(names, 1, tonumber(length)), string.sub(names, tonumber(length) + 1)
 end

@@ -32,16 +32,15 @@ local function decode(field, kind, value)
   return number
 end
 
--- The row at `key`, or nil. What is stored is kept beside it, so that saving writes what has changed. Whoever only
--- removes it takes any status.
-function rows.load(key, any_status)
+-- The row at `key`, or nil. What is stored is kept beside it, so that saving writes what has changed.
+function rows.load(key)
   local flat = redis.call('HGETALL', key)
   if #flat == 0 then return nil end
   local stored = {}
   for index = 1, #flat, 2 do stored[flat[index]] = flat[index + 1] end
   local row = {}
   for field, kind in pairs(FIELDS) do
-    row[field] = decode(field, any_status and kind == 's' and 't' or kind, stored[field])
+    row[field] = decode(field, kind, stored[field])
   end
   if (row.lease_worker == nil) ~= (row.lease_ends == nil)
     or (row.lease_worker == nil) ~= (row.lease_granted_ms == nil) then
@@ -55,14 +54,31 @@ function rows.load(key, any_status)
   return row
 end
 
--- The same, or nil if it cannot be read.
-function rows.load_sound(key)
-  local loaded, row = pcall(rows.load, key)
-  if loaded then return row end
+-- What `read` answers; or nil, and true if what it reads is corrupt.
+function rows.sound(read, ...)
+  local done, answer = pcall(read, ...)
+  if done then return answer end
   -- The server's own pcall hands out the text of an error.
-  local why = type(row) == 'table' and row.err or row
-  if string.find(why, '^CORRUPT') then return nil end
+  local why = type(answer) == 'table' and answer.err or answer
+  if string.find(why, '^CORRUPT') or string.find(why, '^WRONGTYPE') then return nil, true end
   error({ err = why })
+end
+
+function rows.load_sound(key)
+  return rows.sound(rows.load, key)
+end
+
+-- As much as can be read of the row at `key`, or nil if there is none: for whoever only removes it.
+function rows.load_torn(key)
+  local whole, torn = rows.load_sound(key)
+  if not torn then return whole end
+  local row = { key = key, stored = {}, places = {} }
+  local flat = rows.sound(redis.call, 'HGETALL', key) or {}
+  for index = 1, #flat, 2 do row.stored[flat[index]] = flat[index + 1] end
+  for field, kind in pairs(FIELDS) do row[field] = rows.sound(decode, field, kind, row.stored[field]) end
+  row.tenant, row.id = rows.names(key)
+  if row.queue and row.updated_at and row.unread then row.places = rows.places(row) end
+  return row
 end
 
 -- Writes what has changed of the row, and of the indexes that follow it.

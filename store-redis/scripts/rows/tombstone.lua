@@ -18,30 +18,45 @@ function rows.is_buried(names)
   return false
 end
 
--- Removes a session with everything that belongs to it, and leaves tombstones.
-function rows.bury(row)
-  local open = redis.call('ZRANGE', rows.own(row, 'open'), 0, -1)
-  local pending = {}
-  for index, id in ipairs(open) do
-    local facts = rows.pending_facts(row, id)
-    pending[index] = rows.pending_place(row, facts and facts.deadline, id)
+-- Where a session stands in the indexes: indexes and members in turn.
+local function entries(row)
+  local found = {}
+  for index, member in pairs(row.places) do
+    found[#found + 1], found[#found + 2] = index, member
   end
-  rows.reach_places(row)
-  redis.call('ZCARD', rows.sessions_index(row))
-  redis.call('ZCARD', rows.pending_index(row))
-  local graves = tombstones({
-    tenant = row.tenant, id = row.id, incarnation = row.incarnation, operation = row.created_by,
-  })
-  redis.call('EXISTS', graves[1])
-  redis.call('EXISTS', graves[2])
-  for name in pairs(SIZE) do redis.call('EXISTS', rows.own(row, name)) end
+  if row.created_at then
+    found[#found + 1], found[#found + 2] = rows.sessions_index(row), rows.listed(row)
+  end
+  local open = row.life and rows.sound(redis.call, 'ZRANGE', rows.own(row, 'open'), 0, -1) or {}
+  for _, id in ipairs(open) do
+    local facts = rows.sound(rows.pending_facts, row, id)
+    if facts then
+      found[#found + 1], found[#found + 2] = rows.pending_index(row), rows.pending_place(row, facts.deadline, id)
+    end
+  end
+  return found
+end
+
+-- Removes a session with everything that belongs to it, and leaves tombstones. What cannot be read of it holds up
+-- nothing: a place in an index that it keeps so stands for nothing, and a rebuild takes it out.
+function rows.bury(row)
+  local places = entries(row)
+  for index = 1, #places, 2 do redis.call('ZCARD', places[index]) end
+  local graves = {}
+  if row.incarnation and row.created_by then
+    graves = tombstones({
+      tenant = row.tenant, id = row.id, incarnation = row.incarnation, operation = row.created_by,
+    })
+  end
+  for _, grave in ipairs(graves) do redis.call('EXISTS', grave) end
+  if row.life then
+    for name in pairs(SIZE) do redis.call('EXISTS', rows.own(row, name)) end
+  end
 
   redis.call('DEL', row.key)
-  rows.move(row.places, {})
-  redis.call('ZREM', rows.sessions_index(row), rows.listed(row))
-  for _, found in ipairs(pending) do redis.call('ZREM', rows.pending_index(row), found) end
+  for index = 1, #places, 2 do redis.call('ZREM', places[index], places[index + 1]) end
   for _, grave in ipairs(graves) do
     redis.call('SET', grave, int(now), 'PX', int(TOMBSTONE_ENDS))
   end
-  rows.unlink_life(row.life)
+  if row.life then rows.unlink_life(row.life) end
 end

@@ -119,13 +119,23 @@ impl Shared {
     }
 }
 
-/// Up to where a script has looked, and the rows that it found with their places.
+/// Up to where a script has looked, and the rows that it found with their places. What cannot be read holds up no
+/// other: it is left out, and logged.
 fn found<T>(reply: &mut Reply, row: impl Fn(&mut Reply) -> Result<T, Fault>) -> Result<Found<T>, Fault> {
     let looked = reply.bytes()?;
     let mut list = reply.list()?;
+    let mut left_out = reply.number()?;
     let mut rows = Vec::with_capacity(list.left() / 2);
     while list.left() > 0 {
-        rows.push((list.bytes()?, row(&mut list)?));
+        let place = list.bytes()?;
+        match row(&mut list) {
+            Ok(row) => rows.push((place, row)),
+            Err(Fault::Corrupt(_)) => left_out += 1,
+            Err(fault) => return Err(fault),
+        }
+    }
+    if left_out > 0 {
+        tracing::warn!(left_out, "a list leaves out what cannot be read");
     }
     Ok(Found { rows, looked: Some(looked).filter(|looked| !looked.is_empty()) })
 }

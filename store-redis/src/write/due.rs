@@ -20,8 +20,11 @@ use crate::write::claim::is_over;
 
 const OPERATION: &str = "claim_due";
 
-/// How many alarms of one partition are looked at by one script.
-const LOOKED_AT_MAX: u32 = 64;
+/// How many alarms of one partition are looked at by the first script, which usually is enough.
+const LOOKED_AT_FIRST: u32 = 64;
+
+/// How many by each after it: many alarms may ring that this worker may not claim.
+const LOOKED_AT_MAX: u32 = 256;
 
 /// How many claims are under way at once.
 const CLAIMS_AT_ONCE: usize = 16;
@@ -30,7 +33,8 @@ impl Shared {
     pub(crate) async fn claim_due(&self, due: &ClaimDue) -> Result<Vec<Claim>, StoreError> {
         let mut runs: VecDeque<&RunId> = due.runs.iter().collect();
         let mut claims = Vec::new();
-        let mut merge = Merge::new(&self.keys, Order::Upwards, b"");
+        // Each call begins at the start, so it may not end before what is due is found.
+        let mut merge = Merge::new(&self.keys, Order::Upwards, b"").unbounded();
         let look = |partition, after| self.find_due(partition, after, due).boxed();
         while !runs.is_empty() {
             let mut found = Vec::new();
@@ -71,9 +75,12 @@ impl Shared {
         after: Bytes,
         due: &ClaimDue,
     ) -> Result<Found<SessionKey>, Fault> {
-        let args = wanted(self.args().bytes(after), due).number(LOOKED_AT_MAX);
+        let most = if after.is_empty() { LOOKED_AT_FIRST } else { LOOKED_AT_MAX };
+        let args = wanted(self.args().bytes(after), due).number(most);
         let mut reply = self.run(&self.scripts.find_due, partition, None, &args).await?;
-        named(&mut reply)
+        let mut found = named(&mut reply)?;
+        found.rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(found)
     }
 
     async fn claim_found(

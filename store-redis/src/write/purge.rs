@@ -67,7 +67,7 @@ impl Shared {
         named(&mut reply)
     }
 
-    /// How many sessions and checkpoints were removed.
+    /// How many sessions and checkpoints were removed. Very many checkpoints go in several steps, the oldest first.
     async fn purge_one<'a>(
         &self,
         key: &'a SessionKey,
@@ -79,8 +79,15 @@ impl Shared {
         };
         let args = about(self.args(), rule).optional_number(keep);
         let removed = async {
-            let mut reply = self.on(&self.scripts.purge, key, args).await?;
-            Ok((reply.number()?, reply.number()?))
+            let (mut sessions, mut checkpoints) = (0, 0);
+            loop {
+                let mut reply = self.on(&self.scripts.purge, key, args.clone()).await?;
+                sessions += reply.number()?;
+                checkpoints += reply.number()?;
+                if !reply.boolean()? {
+                    return Ok((sessions, checkpoints));
+                }
+            }
         };
         (key, removed.await)
     }

@@ -1,6 +1,8 @@
 //! The servers of the tests of this process: one of each, started by the first who asks.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
+pub(crate) mod work;
+
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;

@@ -14,7 +14,7 @@ const fn weak(name: &'static str, value: &'static str, means: &'static str, bett
     Weak { name, value, means, better }
 }
 
-const WEAK: [Weak; 11] = [
+const WEAK: [Weak; 13] = [
     weak("synchronous", "normal", "a power cut may take the last commits back", "full"),
     weak("filesystem", "tmpfs", "it lies in memory, and goes with a power cut", "a disk"),
     weak("filesystem", "ramfs", "it lies in memory, and goes with a power cut", "a disk"),
@@ -22,8 +22,10 @@ const WEAK: [Weak; 11] = [
     weak("fsync", "off", "a power cut loses commits, and may break the database", "on"),
     weak("full_page_writes", "off", "a power cut may break the database", "on"),
     weak("appendonly", "no", "sessions lie in the server's memory, and go with it", "yes"),
-    weak("appendfsync", "everysec", "a power cut loses the last seconds", "always"),
+    weak("appendfsync", "everysec", "the death of the server loses the last seconds", "always"),
     weak("appendfsync", "no", "a power cut loses what was not written to disk yet", "always"),
+    weak("failover", "possible", "a replica that takes over may lack the last commits", "none"),
+    weak("failover", "unknown", "no more is promised than if a replica took over", "leave to INFO"),
     weak(
         "appendfsync",
         "unknown",

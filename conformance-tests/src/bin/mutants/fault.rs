@@ -42,6 +42,8 @@ pub(crate) struct Tx<'a> {
     pub(crate) cache: &'a mut Sessions,
     /// The store's clock.
     pub(crate) now: Timestamp,
+    /// The clock of this process, which stands as good as still while a case moves the store's.
+    pub(crate) process: Timestamp,
     /// What is written in another transaction, before the operation answers.
     pub(crate) later: Option<Later>,
 }
@@ -133,6 +135,8 @@ pub(crate) struct Fault {
     pub(crate) fork: fn(&mut Tx<'_>, &SessionKey, CheckpointId, NewFork) -> ForkOutcome,
     pub(crate) check_purge: fn(&RetentionRule) -> Answer<()>,
     pub(crate) purge: fn(&mut Tx<'_>, &RetentionRule) -> PurgeReport,
+    /// Whether the lease of a claim that the operation of this name has made is over, once its answer is there.
+    pub(crate) over: fn(&str, &Claim, Timestamp) -> bool,
     /// What happens to the data when it is closed and opened again.
     pub(crate) reopen: fn(&mut Sessions),
     /// Whether waiters are told of changes.
@@ -176,6 +180,7 @@ pub(crate) const SOUND: Fault = Fault {
     fork: sound::fork,
     check_purge: sound::check_purge,
     purge: sound::purge,
+    over: |_, claim, now| claim.lease_ends <= now,
     reopen: |_| {},
     hints: true,
     forks: true,

@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod claim;
+mod clock;
 mod commit;
 mod data;
 mod delta;
@@ -28,12 +29,13 @@ use holdover_core::store::CommitOutcome;
 
 use crate::fault::Mutant;
 
-static LISTS: [&[Mutant]; 23] = [
+static LISTS: [&[Mutant]; 24] = [
     session::MUTANTS,
     tombstone::MUTANTS,
     run::MUTANTS,
     claim::MUTANTS,
     lease::MUTANTS,
+    clock::MUTANTS,
     commit::MUTANTS,
     release::MUTANTS,
     staging::MUTANTS,

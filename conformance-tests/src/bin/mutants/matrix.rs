@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use holdover_conformance_tests::{Capability, Case, CaseReport, Level, Settings, Status, all, run};
+use holdover_conformance_tests::{Capability, Case, CaseReport, FoundBy, Level, Settings, Status, all, run};
 
 use crate::fault::Mutant;
 use crate::store::{Budget, Harness};
@@ -152,7 +152,12 @@ fn how(report: &CaseReport) -> Option<How> {
         return Some(How::NotImplemented);
     }
     let failure = report.failure.as_ref()?;
-    Some(How::Found(failure.found.lines().next().unwrap_or_default().to_owned()))
+    let first = failure.found.lines().next().unwrap_or_default().to_owned();
+    Some(match failure.found_by {
+        FoundBy::Looking => How::Found(first),
+        FoundBy::Panic => How::Panicked(first),
+        FoundBy::Hang => How::Hung,
+    })
 }
 
 /// Answers for every item, in their order, by as many threads as there are processors.

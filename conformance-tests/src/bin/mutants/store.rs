@@ -16,7 +16,7 @@ use holdover_core::store::{
     PendingCall, PendingQuery, PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary,
     SharedBy, StageOutcome, Staging, StateStore, StatusCas, StoreError, Watch,
 };
-use holdover_core::time::Clock;
+use holdover_core::time::{Clock, Timestamp};
 use holdover_store_memory::parts::{self, Sessions, Tombstones};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
@@ -61,6 +61,7 @@ struct Shared {
     data: Mutex<Data>,
     changed: Notify,
     clock: VirtualClock,
+    process: Timestamp,
     budget: Budget,
     fault: &'static Fault,
     locks: Mutex<BTreeMap<SessionKey, Arc<Semaphore>>>,
@@ -104,7 +105,8 @@ impl Broken {
         let mut data = lock(&self.shared.data);
         let Data { sessions, tombstones, graves } = &mut *data;
         let now = self.shared.clock.now();
-        let mut tx = Tx { sessions, tombstones, graves, cache: &mut cache, now, later: None };
+        let process = self.shared.process;
+        let mut tx = Tx { sessions, tombstones, graves, cache: &mut cache, now, process, later: None };
         let answer = operation(&mut tx);
         (answer, tx.later)
     }
@@ -130,6 +132,12 @@ impl Broken {
             self.shared.changed.notify_waiters();
         }
         answer
+    }
+
+    /// The way back of a claim: whoever else is ready goes first, and time may pass. Whether its lease is over then.
+    async fn is_over(&self, operation: &str, claim: &Claim) -> bool {
+        tokio::task::yield_now().await;
+        (self.fault().over)(operation, claim, self.shared.clock.now())
     }
 
     async fn connection(&self) -> Option<SemaphorePermit<'_>> {
@@ -193,6 +201,7 @@ impl StoreHarness for Harness {
             data: Mutex::default(),
             changed: Notify::new(),
             clock: self.clock.clone(),
+            process: VirtualClock::new().now(),
             budget: self.budget.clone(),
             fault: &self.mutant.fault,
             locks: Mutex::default(),
@@ -222,7 +231,14 @@ impl StateStore for Broken {
 
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {
         (self.fault().check_create)(&new).map_err(|error| error.on(&new.key))?;
-        Ok(self.run(|tx| (self.fault().create)(tx, new)).await)
+        let mut outcome = self.run(|tx| (self.fault().create)(tx, new)).await;
+        if let CreateOutcome::Created { claim: made, .. } = &mut outcome
+            && let Some(claim) = made
+            && self.is_over("create_session", claim).await
+        {
+            *made = None;
+        }
+        Ok(outcome)
     }
 
     async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
@@ -243,11 +259,23 @@ impl StateStore for Broken {
 
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
         parts::check_carried(&LIMITS, "claim_session", &claim.items).map_err(|error| error.on(key))?;
-        Ok(self.run(|tx| (self.fault().claim)(tx, key, claim)).await)
+        let outcome = self.run(|tx| (self.fault().claim)(tx, key, claim)).await;
+        if let ClaimOutcome::Claimed(claim) = &outcome
+            && self.is_over("claim_session", claim).await
+        {
+            return Ok(ClaimOutcome::LeaseEnded);
+        }
+        Ok(outcome)
     }
 
     async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError> {
-        Ok(self.run(|tx| (self.fault().claim_due)(tx, claim)).await)
+        let mut claims = Vec::new();
+        for claim in self.run(|tx| (self.fault().claim_due)(tx, claim)).await {
+            if !self.is_over("claim_due", &claim).await {
+                claims.push(claim);
+            }
+        }
+        Ok(claims)
     }
 
     async fn compare_and_set_status(

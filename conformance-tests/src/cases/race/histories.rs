@@ -1,10 +1,11 @@
 //! Random histories of several peers, checked for linearizability session by session.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::bench::{Bench, Handle, race};
-use crate::failure::{CaseResult, Failure};
+use crate::failure::{CaseResult, Failure, ensure};
 use crate::linear::{Asked, Counterexample, Event, Heard, OPERATIONS_MAX, Verdict, project, search};
 use crate::model::Model;
 use crate::random::drawn;
@@ -18,6 +19,11 @@ const OPERATIONS: usize = 5;
 const ROUNDS: usize = 4;
 /// How often the others may go first before a peer asks: drawn, below this.
 const OFFSET_MAX: u64 = 4;
+
+/// How many writes and reads of a history must be judged, at least, of the eighty that are asked: about half of them
+/// write. A store that puts off the rest says too little.
+const WRITES_MIN: usize = 12;
+const READS_MIN: usize = 12;
 
 const _: () = assert!(PEERS * OPERATIONS * ROUNDS + ROUNDS <= OPERATIONS_MAX);
 
@@ -91,6 +97,7 @@ impl History {
     async fn play(self, t: &Bench) -> CaseResult<usize> {
         let mut moved = Vec::new();
         let mut undecided = 0;
+        let mut judged = Judged::default();
         for round in 0..ROUNDS {
             if round > 0 && t.moves_time() {
                 moved.push(self.pass(t, round).await?);
@@ -98,9 +105,12 @@ impl History {
             self.round(round).await?;
             undecided = 0;
             for who in Who::ALL {
-                undecided += usize::from(!self.fits(t, who, &moved)?);
+                let events = self.events(who, &moved);
+                judged.add(&events);
+                undecided += usize::from(!self.fits(t, who, &events)?);
             }
         }
+        judged.are_enough(&lock(&self.shared.asked))?;
         Ok(undecided)
     }
 
@@ -133,19 +143,24 @@ impl History {
         Ok(Event { by: 0, asked, answered: Some(answered), heard: Heard::Time(now) })
     }
 
-    /// Whether what is known of a session is decided. What it may be now is what the next requests are drawn by.
-    fn fits(&self, t: &Bench, who: Who, moved: &[Event]) -> CaseResult<bool> {
+    /// What is known of a session, in the order in which it was asked.
+    fn events(&self, who: Who, moved: &[Event]) -> Vec<Event> {
         let mut events = project(&lock(&self.shared.asked), &who.key());
         events.extend(moved.iter().cloned());
         events.sort_by_key(|event| event.asked);
-        match search(&events, &self.start, t.moves_time()) {
+        events
+    }
+
+    /// Whether what is known of a session is decided. What it may be now is what the next requests are drawn by.
+    fn fits(&self, t: &Bench, who: Who, events: &[Event]) -> CaseResult<bool> {
+        match search(events, &self.start, t.moves_time()) {
             Verdict::Fits(state) => {
                 lock(&self.shared.improviser).learn(who, &state);
                 Ok(true)
             }
             Verdict::Undecided => Ok(false),
             Verdict::FitsNot => {
-                let shown = Counterexample::of(&events, &self.start, t.moves_time());
+                let shown = Counterexample::of(events, &self.start, t.moves_time());
                 let shown = shown.map_or_else(String::new, |shown| shown.to_string());
                 Err(Failure::new(format!(
                     "expected answers that one operation after the other would have got, of {}\n    found    none in any order\n{shown}",
@@ -153,5 +168,37 @@ impl History {
                 )))
             }
         }
+    }
+}
+
+/// The operations whose answers say something, by when they were asked.
+#[derive(Default)]
+struct Judged {
+    writes: BTreeSet<u64>,
+    reads: BTreeSet<u64>,
+}
+
+impl Judged {
+    fn add(&mut self, events: &[Event]) {
+        for event in events {
+            if let Heard::Answer(request, _) = &event.heard {
+                let of_its_kind = if request.writes() { &mut self.writes } else { &mut self.reads };
+                of_its_kind.insert(event.asked);
+            }
+        }
+    }
+
+    /// Fails a history of which too little was judged to find anything out.
+    fn are_enough(&self, asked: &[Asked]) -> CaseResult {
+        let (writes, reads) = (self.writes.len(), self.reads.len());
+        let of = |writes| asked.iter().filter(|asked| asked.request.writes() == writes).count();
+        ensure!(
+            writes >= WRITES_MIN && reads >= READS_MIN,
+            "expected answers that say something to {WRITES_MIN} writes and {READS_MIN} reads at least",
+            found = "{writes} of {} writes, {reads} of {} reads",
+            of(true),
+            of(false)
+        );
+        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use holdover_core::store::{Retry, StateStore, StoreErrorKind};
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use crate::bench::{Bench, Handle};
 use crate::cases::crash::{SETTLE_MAX, settles};
@@ -26,6 +27,8 @@ pub(super) struct Wire {
 /// What an operation asks, and what must come of it.
 pub(super) struct Story {
     pub(super) scene: Scene,
+    /// What the request has in it, and no other.
+    marker: String,
     op: Op,
     pub(super) request: Request,
     before: String,
@@ -58,7 +61,8 @@ impl Wire {
 
     /// Sets the stage of an operation in a new scene.
     pub(super) async fn story(&self, op: Op) -> CaseResult<Story> {
-        let scene = Scene::new(self.t.lease());
+        let marker = marker();
+        let scene = Scene::named(&marker, self.t.lease());
         self.t.forget_history();
         let mut model = scene.prepare(&self.t.store, op.stage()).await?;
         let request = scene.request(op, Ask { tag: "cut", lease: self.t.lease() });
@@ -66,13 +70,13 @@ impl Wire {
         let first = scene.ask_model(&mut model, &request);
         let after = scene.snapshot_of(&model);
         let again = scene.ask_model(&mut model, &request);
-        Ok(Story { scene, op, request, before, after, first, again })
+        Ok(Story { scene, marker, op, request, before, after, first, again })
     }
 
     /// What goes through the proxy for an operation that nothing cuts.
     async fn measure(&self, op: Op) -> CaseResult<Seen> {
         let story = self.story(op).await?;
-        let planned = self.proxy.plan(Cut::Nowhere);
+        let planned = self.proxy.plan(Cut::Nowhere, &story.marker);
         let answer = story.scene.ask(&self.through, &story.request).await?;
         ensure_eq!(answer, story.first, "the answer of an operation that nothing cuts");
         through_the_proxy(planned.seen())
@@ -84,39 +88,59 @@ impl Wire {
             // The first time a connection may still be made ready for it.
             self.measure(op).await.map_err(|failure| failure.within(format!("{op:?}")))?;
             let mut whole = self.measure(op).await?;
+            let mut hits = Hits::default();
             for place in places {
                 let done = self.cut(op, &mut whole, *place, cut).await;
-                done.map_err(|failure| {
+                hits.count(done.map_err(|failure| {
                     failure.within(format!("{op:?}, {:?} of {whole:?}", cut(whole, *place)))
-                })?;
+                })?);
             }
+            hits.judge().map_err(|failure| failure.within(format!("{op:?}")))?;
         }
         Ok(())
     }
 
     /// Cuts an operation at a place, and looks at what came of it.
-    async fn cut(&self, op: Op, whole: &mut Seen, place: Place, cut: fn(Seen, Place) -> Cut) -> CaseResult {
+    async fn cut(
+        &self,
+        op: Op,
+        whole: &mut Seen,
+        place: Place,
+        cut: fn(Seen, Place) -> Cut,
+    ) -> CaseResult<Hit> {
+        let mut elsewhere = None;
         for _ in 0..TRIES_MAX {
             let story = self.story(op).await?;
-            let planned = self.proxy.plan(cut(*whole, place));
+            let planned = self.proxy.plan(cut(*whole, place), &story.marker);
             let answered = story.scene.try_ask(&self.through, &story.request).await?;
             let seen = planned.seen();
-            if seen.cut {
-                drop(planned);
-                let known =
-                    if seen.answer_bytes + 1 == whole.answer_bytes { Known::Applied } else { Known::Nothing };
-                return self.judge(&story, answered, known).await;
+            drop(planned);
+            if !seen.cut {
+                // It was not as long as the one before.
+                *whole = seen;
+                continue;
             }
-            // It was not as long as the one before.
-            *whole = seen;
+            let hit = Hit::of(answered.is_err(), &seen, whole);
+            let known =
+                if seen.answer_bytes + 1 == whole.answer_bytes { Known::Applied } else { Known::Nothing };
+            self.judge(&story, answered, known).await?;
+            match hit {
+                Ok(hit) => return Ok(hit),
+                Err(missed) => elsewhere = Some(missed),
+            }
+            // What a client says after an operation, when it has its answer, may have been counted with it.
+            let shorter = self.measure(op).await?;
+            if shorter.request_bytes < whole.request_bytes {
+                *whole = shorter;
+            }
         }
-        Err(too_short())
+        Err(elsewhere.unwrap_or_else(too_short))
     }
 
     /// Whether the answer of an operation that was cut off is one, and what is there agrees; then the same handle
     /// repeats it.
     pub(super) async fn judge(&self, story: &Story, answered: Answered, known: Known) -> CaseResult {
-        let Story { scene, op, request, before, after, first, again } = story;
+        let Story { scene, op, request, before, after, first, again, .. } = story;
         let changes = before != after;
         let repeated_by = match &answered {
             // The store has asked again by itself.
@@ -146,7 +170,8 @@ impl Wire {
         let (repeated, lost) = self.repeat(scene, request).await?;
         ensure!(
             repeated_by.contains(&&repeated) || (lost && repeated == *again),
-            "the answer of the repeat after {answered:?}\n    expected {repeated_by:?}\n    found    {repeated}"
+            "the answer of the repeat after {answered:?}\n    expected {repeated_by:?}",
+            found = "{repeated}"
         );
         ensure_eq!(scene.snapshot(&self.peer).await?, *after, "the session after the repeat");
         Ok(())
@@ -155,7 +180,7 @@ impl Wire {
     /// Kills every connection of the handle.
     pub(super) async fn kill(&self) -> CaseResult {
         let killed = self.proxy.cut_all().await;
-        ensure!(killed > 0, "expected a connection to kill\n    found    none");
+        ensure!(killed > 0, "expected a connection to kill", found = "none");
         Ok(())
     }
 
@@ -175,6 +200,76 @@ impl Wire {
     }
 }
 
+/// A text that is in one request alone.
+pub(super) fn marker() -> String {
+    format!("cut{}", Uuid::new_v4().simple())
+}
+
+/// How an operation was hit by the cut of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hit {
+    /// It answered with an error.
+    Error,
+    /// The store asked again by itself, over another connection.
+    Again,
+    /// Enough of the answer had come.
+    Answered,
+}
+
+impl Hit {
+    /// By what was seen of an operation on a connection that was cut, and of a `whole` one. `Err`: it was answered,
+    /// and nothing shows that it was on that connection.
+    pub(super) fn of(refused: bool, seen: &Seen, whole: &Seen) -> CaseResult<Self> {
+        if refused {
+            return Ok(Self::Error);
+        }
+        ensure!(
+            seen.carried(whole),
+            "expected the operation on the connection that was cut",
+            found = "that it was answered, and {seen:?}"
+        );
+        if seen.again {
+            return Ok(Self::Again);
+        }
+        // What cannot be read may have come again.
+        ensure!(
+            !whole.marked || seen.request_bytes >= whole.request_bytes,
+            "expected a request of which a part was cut off to be made again, or an error",
+            found = "that it was answered, and {seen:?}"
+        );
+        Ok(Self::Answered)
+    }
+}
+
+/// How often an operation was hit, over all places.
+#[derive(Debug, Default)]
+pub(super) struct Hits {
+    errors: usize,
+    again: usize,
+    answered: usize,
+}
+
+impl Hits {
+    pub(super) fn count(&mut self, hit: Hit) {
+        match hit {
+            Hit::Error => self.errors += 1,
+            Hit::Again => self.again += 1,
+            Hit::Answered => self.answered += 1,
+        }
+    }
+
+    /// An operation that no cut ever hit was not tested.
+    pub(super) fn judge(&self) -> CaseResult {
+        ensure!(
+            self.errors + self.again > 0,
+            "expected a cut to be noticed at one place at least, by an error or by another request",
+            found = "answers alone, {} of them",
+            self.answered
+        );
+        Ok(())
+    }
+}
+
 /// With a handle that was cut off, and must come back by itself.
 pub(super) struct Patience {
     deadline: Instant,
@@ -190,7 +285,8 @@ impl Patience {
     pub(super) async fn after(&mut self, kind: StoreErrorKind, retry: Retry) -> CaseResult {
         ensure!(
             comes_back(kind, retry) && Instant::now() < self.deadline,
-            "expected the handle to work again within {SETTLE_MAX:?}\n    found    {kind:?}, {retry:?}"
+            "expected the handle to work again within {SETTLE_MAX:?}",
+            found = "{kind:?}, {retry:?}"
         );
         self.pauses.pause().await;
         Ok(())
@@ -215,7 +311,7 @@ pub(super) fn too_short() -> Failure {
 
 pub(super) fn through_the_proxy(seen: Seen) -> CaseResult<Seen> {
     let went = seen.request_bytes > 0 && seen.answer_bytes > 0;
-    ensure!(went, "expected the peer to reach its backend through the proxy\n    found    {seen:?}");
+    ensure!(went, "expected the peer to reach its backend through the proxy", found = "{seen:?}");
     Ok(seen)
 }
 

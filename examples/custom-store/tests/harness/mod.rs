@@ -1,19 +1,26 @@
 //! How the public suite gets at the store.
 
+mod place;
+mod raw;
+
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use custom_store::{Options, RedbStore};
 use holdover_conformance_tests::{
-    Capability, ClockControl, Gap, Instance, StoreHarness, StoreInfo, VirtualClock, serve_child,
+    Capability, ClockControl, Gap, Instance, Place, StoreHarness, StoreInfo, VirtualClock, serve_child,
 };
-use holdover_example_custom_store::{Options, RedbStore};
+use place::FilePlace;
 use tempfile::TempDir;
 
 /// Each store is a file in a folder of its own; all handles on all of them share one clock.
 #[derive(Default)]
 pub(crate) struct Harness(VirtualClock);
+
+/// The name of each store's file.
+const FILE: &str = "sessions.redb";
 
 /// The variable that names the folder to a program that is started to be killed.
 const FOLDER: &str = "HOLDOVER_CHILD_FOLDER";
@@ -26,14 +33,14 @@ pub(crate) async fn serve_if_child() {
 }
 
 impl Harness {
+    /// Some cases write at a limit, and one byte beyond it.
+    fn options(&self) -> Options {
+        let clock = Arc::new(self.0.clone());
+        Options { clock, payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20, ..Options::default() }
+    }
+
     async fn open(&self, folder: &Path) -> RedbStore {
-        // Some cases write at a limit, and one byte beyond it.
-        let options = Options {
-            clock: Arc::new(self.0.clone()),
-            payload_bytes_max: 9 << 20,
-            commit_bytes_max: 16 << 20,
-        };
-        RedbStore::open(folder.join("sessions.redb"), options).await.expect("it opens")
+        RedbStore::open(folder.join(FILE), self.options()).await.expect("it opens")
     }
 }
 
@@ -75,10 +82,12 @@ impl StoreHarness for Harness {
         Some(command)
     }
 
+    async fn place(&self) -> Option<Arc<dyn Place>> {
+        let folder = tempfile::tempdir().expect("a folder");
+        Some(Arc::new(FilePlace { folder, options: self.options() }))
+    }
+
     fn gaps(&self) -> Vec<Gap> {
-        vec![
-            Gap::capability(Capability::WireFaults, "it opens a file; there is no wire"),
-            Gap::capability(Capability::RawData, "nothing is written yet that tampers with its rows"),
-        ]
+        vec![Gap::capability(Capability::WireFaults, "it opens a file; there is no wire")]
     }
 }

@@ -218,6 +218,31 @@ pub(super) static MUTANTS: &[Mutant] = &[
                 }
                 answer
             },
+            over: |_, _, _| false,
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "claim-comes-back-ended",
+        broken: "a claim whose lease ended on its way back is handed out all the same",
+        fault: Fault {
+            over: |operation, claim, now| operation != "claim_session" && claim.lease_ends <= now,
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "due-comes-back-ended",
+        broken: "a claim of what was due whose lease ended on its way back is handed out all the same",
+        fault: Fault {
+            over: |operation, claim, now| operation != "claim_due" && claim.lease_ends <= now,
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "creation-comes-back-ended",
+        broken: "a creation hands its claim out although its lease ended on its way back",
+        fault: Fault {
+            over: |operation, claim, now| operation != "create_session" && claim.lease_ends <= now,
             ..SOUND
         },
     },

@@ -1,17 +1,3 @@
--- One page of what is not consumed of an inbox, as parallel arrays.
-CREATE TYPE holdover.inbox_page AS (
-    seq     bigint[],
-    key     text[],
-    kind    text[],
-    wake    text[],
-    pending text[],
-    settles boolean[],
-    at      bigint[],
-    digest  bytea[],
-    payload bytea[],
-    more    boolean
-);
-
 -- Everything that belongs to a session beside its row, as parallel arrays.
 CREATE TYPE holdover.surroundings AS (
     label_names        bytea[],
@@ -35,7 +21,5 @@ CREATE TYPE holdover.surroundings AS (
     pending_opened_at  bigint[],
     pending_digest     bytea[],
     pending            bytea[],
-    inbox              holdover.inbox_page,
-    -- Whether the definition is there and every payload is the one that was written.
-    sound              boolean
+    inbox              holdover.inbox_page
 );

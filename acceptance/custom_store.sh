@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Plays examples/custom-store/README.md, the guide to a store of one's own, in a fresh folder, exactly as a newcomer would.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export HOLDOVER=$PWD CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}/guide
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+"$HOLDOVER/acceptance/page.sh" "$HOLDOVER/examples/custom-store/README.md"

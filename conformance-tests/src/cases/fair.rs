@@ -1,0 +1,91 @@
+//! One that goes wrong, or wants everything, holds up nobody else.
+
+use holdover_core::payload::Payload;
+use holdover_core::store::{
+    Claim, Commit, Delivery, InboxItem, NewSession, SessionStatus, StateStore, StoreErrorKind,
+};
+
+use crate::bench::Bench;
+use crate::case::cases;
+use crate::failure::{CaseResult, ensure_eq, want};
+use crate::fixture::{commit, message, new_session, release_to, suspended};
+
+cases! {
+    submit.poison_payload_does_not_block_others: Core Sequential,
+        "an item that nobody can read, and one that is too large, keep nothing back that comes after them",
+        "one bad message would end the conversation",
+        "design 4: consumed items are named one by one; items up to inbox_seen wake nobody";
+    ready.starvation_free_under_hot_session: Distributed Time needs DueOrder,
+        "a session that is woken again as soon as it is left comes after all that waited before",
+        "one busy session would keep the others from every worker",
+        "claim_due: soonest alarm first";
+}
+
+/// Neither UTF-8 nor JSON, and a NUL that would end a text.
+const UNREADABLE: &[u8] = b"\xff\xfe{\"\0\xc3\x28\x00\x80";
+
+async fn poison_payload_does_not_block_others(t: Bench) -> CaseResult {
+    let claim = t.running("s").await?;
+    let key = &claim.fence.key;
+    let poison = InboxItem { payload: Payload::new(UNREADABLE.to_vec()), ..message("poison") };
+    let too_large = Payload::new(vec![b'x'; t.store.capabilities().payload_bytes_max + 1]);
+    let refused = t.store.deliver(key, InboxItem { payload: too_large, ..message("too large") }).await;
+    ensure_eq!(want!(refused, Err(error) => error).kind, StoreErrorKind::TooLarge, "the refusal");
+    let poisoned = t.deliver(key, poison.clone()).await?;
+    let good = t.deliver(key, message("good")).await?;
+    ensure_eq!((poisoned.0, good.0), (1, 2), "the places of what was accepted");
+    // The run cannot read the first: it leaves it, and goes on with the second.
+    let park =
+        Commit { consumed: vec![good], inbox_seen: Some(good), release: suspended(None, 0), ..commit() };
+    t.commit(&claim.fence, park).await?;
+    ensure_eq!(t.load(key).await?.alarm, None, "the alarm beside an item that was left");
+    want!(t.store.deliver(key, poison.clone()).await?, Delivery::Duplicate { .. });
+    ensure_eq!(t.load(key).await?.alarm, None, "the alarm after the same item came again");
+    t.deliver(key, message("next")).await?;
+    ensure_eq!(t.due_names().await?, ["s"], "what is due after the next item");
+    let inbox = t.snapshot(key).await?.inbox;
+    let names: Vec<_> = inbox.iter().map(|item| item.key.as_str()).collect();
+    ensure_eq!(names, ["poison", "next"], "what is not consumed");
+    ensure_eq!(inbox[0].payload, poison.payload, "the item that was left");
+    Ok(())
+}
+
+/// How many sessions wait beside the one that is always due.
+const WAITING: usize = 5;
+
+async fn starvation_free_under_hot_session(t: Bench) -> CaseResult {
+    let workers = t.peers(2).await;
+    let moment = t.lease() / 100;
+    // By its name, too, it would come first.
+    let hot = t.left_as("a-hot", SessionStatus::Idle).await?;
+    t.deliver(&hot, message("first")).await?;
+    t.advance(moment).await;
+    for nth in 0..WAITING {
+        let new = NewSession { items: vec![message("m")], ..new_session(&format!("waits-{nth}")) };
+        t.store.create_session(new).await?;
+    }
+    let mut served = Vec::new();
+    for round in 0..WAITING + 2 {
+        t.advance(moment).await;
+        let claims = workers[round % 2].claim_due(t.due(1)).await?;
+        for claim in claims {
+            leave(&t, &claim).await?;
+            served.push(claim.fence.key.id.to_string());
+            if claim.fence.key == hot {
+                t.advance(moment).await;
+                t.deliver(&hot, message(&format!("again-{round}"))).await?;
+            }
+        }
+    }
+    let waited = (0..WAITING).map(|nth| format!("waits-{nth}"));
+    let expected: Vec<String> = ["a-hot".into()].into_iter().chain(waited).chain(["a-hot".into()]).collect();
+    ensure_eq!(served, expected, "who was served, one after the other");
+    Ok(())
+}
+
+/// Leaves the session with all that it was woken for seen.
+async fn leave(t: &Bench, claim: &Claim) -> CaseResult {
+    let seen = Some(claim.session.last_item);
+    let rest = Commit { inbox_seen: seen, release: Some(release_to(SessionStatus::Idle)), ..commit() };
+    t.commit(&claim.fence, rest).await.map(drop)
+}

@@ -1,0 +1,127 @@
+//! Claims whose lease ends between what the store did and its answer.
+
+use std::time::Duration;
+
+use holdover_core::ids::SessionKey;
+use holdover_core::store::{
+    Claim, ClaimDue, ClaimOne, ClaimOutcome, CreateOutcome, NewSession, SessionStatus, Start, StateStore,
+    StoreError,
+};
+use holdover_core::time::Timestamp;
+
+use crate::bench::{Bench, Handle};
+use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
+use crate::fixture::new_session;
+use crate::poll::ByHand;
+
+/// How long a peer may take to see whether a session is claimed: it may have to wait for who stands still.
+const LOOK_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// Asks for claims in each way, and stands still between the claim and the answer until the lease is over.
+pub(super) async fn answer_late(t: &Bench) -> CaseResult {
+    let late = Late { t, peer: t.peer().await };
+    let stood_still = [late.named().await?, late.due().await?, late.created().await?];
+    if stood_still.contains(&true) {
+        return Ok(());
+    }
+    Err(Failure::moot("this store never waits between a claim and its answer: none can come late"))
+}
+
+struct Late<'a> {
+    t: &'a Bench,
+    peer: Handle,
+}
+
+impl Late<'_> {
+    /// Whether the answer of a named claim came late.
+    async fn named(&self) -> CaseResult<bool> {
+        let key = self.t.create("named").await?;
+        let one = ClaimOne { lease: self.t.stall(), ..self.t.claim_one() };
+        let asked = self.t.store.claim_session(&key, one);
+        let Some(outcome) = self.answered_late(&key, asked).await? else { return Ok(false) };
+        match outcome {
+            ClaimOutcome::Claimed(claim) => self.still_runs(&claim).await,
+            ClaimOutcome::Held { .. }
+            | ClaimOutcome::VersionConflict { .. }
+            | ClaimOutcome::LeaseEnded
+            | ClaimOutcome::ItemRefused { .. }
+            | ClaimOutcome::Aborted
+            | ClaimOutcome::NotFound => self.others_may_claim(&key).await,
+        }
+    }
+
+    /// Whether that of a claim of what is due did.
+    async fn due(&self) -> CaseResult<bool> {
+        let new = NewSession { start: Start::At(Timestamp::EPOCH), ..new_session("due") };
+        let key = new.key.clone();
+        want!(self.t.store.create_session(new).await?, CreateOutcome::Created { .. });
+        let due = ClaimDue { lease: self.t.stall(), ..self.t.due(1) };
+        let Some(claims) = self.answered_late(&key, self.t.store.claim_due(due)).await? else {
+            return Ok(false);
+        };
+        // A store may have claimed it once more, as it was due again.
+        match claims.first() {
+            Some(claim) => self.still_runs(claim).await,
+            None => self.others_may_claim(&key).await,
+        }
+    }
+
+    /// Whether that of a creation with a claim did.
+    async fn created(&self) -> CaseResult<bool> {
+        let one = ClaimOne { lease: self.t.stall(), ..self.t.claim_one() };
+        let new = NewSession { start: Start::Claimed(one), ..new_session("created") };
+        let key = new.key.clone();
+        let Some(outcome) = self.answered_late(&key, self.t.store.create_session(new)).await? else {
+            return Ok(false);
+        };
+        match want!(outcome, CreateOutcome::Created { claim, .. } => claim) {
+            Some(claim) => self.still_runs(&claim).await,
+            None => self.others_may_claim(&key).await,
+        }
+    }
+
+    /// The answer, once its lease was over. None: it came before anybody could stand still.
+    async fn answered_late<T>(
+        &self,
+        key: &SessionKey,
+        asked: impl Future<Output = Result<T, StoreError>>,
+    ) -> CaseResult<Option<T>> {
+        let mut asked = ByHand::new(asked);
+        loop {
+            if asked.poll().is_ready() {
+                return Ok(None);
+            }
+            asked.woken().await;
+            if self.is_claimed(key).await? {
+                break;
+            }
+        }
+        self.t.stand_still(self.t.stall()).await;
+        Ok(Some(asked.rest().await?))
+    }
+
+    async fn is_claimed(&self, key: &SessionKey) -> CaseResult<bool> {
+        match tokio::time::timeout(LOOK_TIME_MAX, self.peer.load_session(key)).await {
+            Ok(session) => Ok(session?.is_some_and(|session| session.status == SessionStatus::Active)),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Whoever is told that he holds the session holds it now.
+    async fn still_runs(&self, claim: &Claim) -> CaseResult<bool> {
+        let (now, ends) = (self.t.now().await?, claim.lease_ends);
+        ensure!(
+            ends > now,
+            "expected no claim whose lease ended before the answer came",
+            found = "one until {ends:?}, and it is {now:?}"
+        );
+        Ok(true)
+    }
+
+    /// It was claimed, and that lease is over: the next claim takes it over.
+    async fn others_may_claim(&self, key: &SessionKey) -> CaseResult<bool> {
+        let next = self.t.claim(key).await?;
+        ensure_eq!(next.found, SessionStatus::Active, "the status that the next claim finds");
+        Ok(true)
+    }
+}

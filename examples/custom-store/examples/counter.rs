@@ -1,0 +1,45 @@
+//! A whole program on the store: a session with a model that only counts what it was told. Each sentence opens the file
+//! anew, as the next process does; run it again, and it goes on counting. `cargo run --example counter`
+#![allow(clippy::print_stdout, reason = "a program that shows what it was answered")]
+
+use std::error::Error;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use custom_store::{Options, RedbStore};
+use futures::StreamExt;
+use holdover::*;
+
+struct Counter;
+
+#[async_trait]
+impl Model for Counter {
+    fn name(&self) -> &str {
+        "counter"
+    }
+
+    async fn stream(&self, asked: ModelRequest) -> Result<ModelStream, ModelError> {
+        let text = format!("The transcript has {} messages.", asked.messages.len());
+        let answer = ModelAnswer {
+            parts: vec![AnswerPart::Text(text)],
+            stop: StopReason::EndTurn,
+            usage: TokenUsage::default(),
+        };
+        Ok(futures::stream::iter([Ok(ModelEvent::Finished(answer))]).boxed())
+    }
+}
+
+async fn say(text: &str) -> Result<String, Box<dyn Error>> {
+    let agent = Arc::new(Agent::builder("counter").version("1").model(Counter).build()?);
+    let store = RedbStore::open("sessions.redb", Options::default()).await?;
+    let runtime = Runtime::new(store, Agents::new().with(agent.clone()), RuntimeOptions::default());
+    let request = Execute::new(TenantId::new("acme")?, agent, text).in_session(SessionId::new("s")?);
+    Ok(runtime.execute(request).await?.text().await?)
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    println!("{}", say("one").await?);
+    println!("{}", say("two").await?);
+    Ok(())
+}

@@ -1,0 +1,43 @@
+-- Each program's functions carry a tag of their own in their names, so that those of several versions stand side
+-- by side. The functions of version 1 carried none: they go.
+DO $$
+DECLARE
+    old record;
+    own oid := (SELECT c.relnamespace FROM pg_class c WHERE c.oid = 'holdover.session'::regclass);
+BEGIN
+    FOR old IN SELECT c.oid::regclass AS name FROM pg_class c WHERE c.relnamespace = own AND c.relkind = 'v' LOOP
+        EXECUTE format('DROP VIEW IF EXISTS %s CASCADE', old.name);
+    END LOOP;
+    FOR old IN SELECT p.oid::regprocedure AS name FROM pg_proc p WHERE p.pronamespace = own LOOP
+        EXECUTE format('DROP FUNCTION IF EXISTS %s CASCADE', old.name);
+    END LOOP;
+    FOR old IN SELECT t.oid::regtype AS name FROM pg_type t JOIN pg_class c ON c.oid = t.typrelid
+        WHERE t.typnamespace = own AND c.relkind = 'c' AND t.typname <> 'receipt' LOOP
+        EXECUTE format('DROP TYPE IF EXISTS %s CASCADE', old.name);
+    END LOOP;
+END $$;
+
+ALTER TABLE holdover.mark DROP COLUMN IF EXISTS functions;
+
+-- The programs whose functions are here, by their tags, and when each was opened last, to the day.
+CREATE TABLE holdover.program (
+    tag       text COLLATE "C" PRIMARY KEY,
+    opened_at timestamptz NOT NULL
+);
+
+-- Removes the functions and types that carry this tag.
+CREATE FUNCTION holdover.remove_program(p_tag text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    old record;
+    own oid := (SELECT c.relnamespace FROM pg_class c WHERE c.oid = 'holdover.program'::regclass);
+BEGIN
+    FOR old IN SELECT p.oid::regprocedure AS name FROM pg_proc p
+        WHERE p.pronamespace = own AND p.proname ~ ('_' || p_tag || '$') LOOP
+        EXECUTE format('DROP FUNCTION IF EXISTS %s CASCADE', old.name);
+    END LOOP;
+    FOR old IN SELECT t.oid::regtype AS name FROM pg_type t JOIN pg_class c ON c.oid = t.typrelid
+        WHERE t.typnamespace = own AND c.relkind = 'c' AND t.typname ~ ('_' || p_tag || '$') LOOP
+        EXECUTE format('DROP TYPE IF EXISTS %s CASCADE', old.name);
+    END LOOP;
+    DELETE FROM holdover.program p WHERE p.tag = p_tag;
+END $$;

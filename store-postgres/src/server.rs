@@ -1,0 +1,96 @@
+//! What the server says of itself, asked on each connection that is made: it may have been started again with other
+//! settings, or be another one since.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use holdover_core::store::Capabilities;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use tokio::sync::watch;
+
+use crate::functions::Functions;
+use crate::options::PostgresOptions;
+use crate::settings::Settings;
+
+/// After so long the next call asks again: settings may change without a restart.
+const ASKED_EVERY: Duration = Duration::from_secs(60);
+
+/// The server as it was met last.
+pub(crate) struct Server {
+    options: Arc<PostgresOptions>,
+    met: watch::Sender<Met>,
+}
+
+#[derive(Default)]
+struct Met {
+    /// Of the last server that the store can work on; nothing before the first.
+    settings: Settings,
+    /// Why the store cannot work on the one that was met after it.
+    refused: Option<String>,
+    at: Option<Instant>,
+}
+
+impl Server {
+    pub(crate) fn new(options: Arc<PostgresOptions>) -> Self {
+        Self { options, met: watch::Sender::default() }
+    }
+
+    /// Asks the server at the other end of `conn`.
+    ///
+    /// # Errors
+    /// Why the store cannot work on it.
+    pub(crate) async fn meet(&self, conn: &mut PgConnection) -> Result<(), sqlx::Error> {
+        let settings = self.ask(conn).await?;
+        let refused = settings.refused(&self.options);
+        let answer = refused.clone().map_or(Ok(()), |why| Err(sqlx::Error::Protocol(why)));
+        self.met.send_modify(|met| {
+            met.at = Some(Instant::now());
+            if refused.is_none() {
+                met.settings = settings;
+            }
+            met.refused = refused;
+        });
+        answer
+    }
+
+    async fn ask(&self, conn: &mut PgConnection) -> Result<Settings, sqlx::Error> {
+        if !self.options.transaction_pooler {
+            return Settings::read(conn).await;
+        }
+        // Behind a pooler a statement outside a transaction may be another client's.
+        let mut look = conn.begin_with(AssertSqlSafe(self.options.begin(1))).await?;
+        let settings = Settings::read(&mut look).await?;
+        look.rollback().await?;
+        Ok(settings)
+    }
+
+    /// Whether it is time to ask again.
+    pub(crate) fn is_to_be_asked(&self) -> bool {
+        self.met.borrow().at.is_none_or(|at| at.elapsed() > ASKED_EVERY)
+    }
+
+    /// What the store promises on it.
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        self.met.borrow().settings.capabilities(&self.options)
+    }
+
+    /// Why the store cannot work on the server that was met last.
+    pub(crate) fn refused(&self) -> Option<String> {
+        self.met.borrow().refused.clone()
+    }
+
+    /// Returns once a server was refused, and why.
+    pub(crate) async fn is_refused(&self) -> String {
+        let mut met = self.met.subscribe();
+        let refused = met.wait_for(|met| met.refused.is_some()).await;
+        // Its sender is here, so it does not end before.
+        refused.ok().and_then(|met| met.refused.clone()).unwrap_or_default()
+    }
+
+    /// How each transaction begins behind a pooler: only on a server that still is as it was met.
+    pub(crate) fn begin(&self, times: u32, functions: &Functions) -> String {
+        let (options, state) = (&self.options, self.met.borrow().settings.state());
+        let (begin, same) = (options.begin(times), functions.name("same_server"));
+        format!("{begin}; SELECT \"{}\".{same}('{}')", options.schema, state.replace('\'', "''"))
+    }
+}

@@ -1,0 +1,175 @@
+//! Sessions that are large, or that are many.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod support;
+
+use std::num::NonZeroU32;
+use std::time::{Duration, Instant};
+
+use holdover_core::ids::*;
+use holdover_core::payload::Payload;
+use holdover_core::store::{
+    CheckpointQuery, DeleteOutcome, Deletion, ForkOutcome, Labels, NewFork, NewSession, NewState,
+    PageRequest, PendingKind, PendingQuery, Remove, RetentionRule, SessionQuery, SessionStatus, Start,
+    StateStore, StoreErrorKind,
+};
+use holdover_core::time::Timestamp;
+use holdover_store_postgres::PostgresStore;
+use holdover_store_postgres::conformance::Server;
+use support::{Admin, commit, id, key, new_session, options, running, schema_of};
+
+/// Makes the removal of a session, and a copy's first row, take so long.
+async fn slow(admin: &mut Admin, schema: &str, table: &str, seconds: f64) {
+    let slow = format!(
+        "CREATE OR REPLACE FUNCTION {schema}.slow() RETURNS trigger LANGUAGE plpgsql AS \
+         $$ BEGIN PERFORM pg_sleep({seconds}); RETURN NEW; END $$; \
+         CREATE TRIGGER slow BEFORE INSERT ON {schema}.{table} FOR EACH ROW EXECUTE FUNCTION {schema}.slow()"
+    );
+    admin.run(&slow).await;
+}
+
+#[tokio::test]
+async fn what_is_large_takes_longer_than_a_statement_may() {
+    let url = Server::shared().url();
+    let (options, mut admin) =
+        (options(url).statement_timeout(Duration::from_millis(300)), Admin::at(url).await);
+    let schema = schema_of(&options);
+    let store = PostgresStore::open(options).await.unwrap();
+    let claim = running(&store, "s").await;
+    store.save_state_and_promote_staging(&claim.fence, commit(1)).await.unwrap();
+    let checkpoints = CheckpointQuery { key: key("s"), id: None, page: PageRequest::default() };
+    let checkpoint = store.list_checkpoints(&checkpoints).await.unwrap().items[0].id;
+    slow(&mut admin, &schema, "definition", 0.8).await;
+    slow(&mut admin, &schema, "tombstone", 0.8).await;
+
+    let error = store.create_session(new_session("new")).await.unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Unavailable, "the fault fires: {error}");
+    let fork = NewFork {
+        source: claim.fence.incarnation,
+        key: key("fork"),
+        incarnation: Incarnation(uuid::Uuid::from_u128(77)),
+        operation: id("fork"),
+        queue: id("queue"),
+        labels: Labels::default(),
+        definition: Payload::new("{}"),
+        status: SessionStatus::Idle,
+        state: NewState { format: StateFormat(1), payload: Payload::new("{}") },
+        messages: Vec::new(),
+        events: Vec::new(),
+    };
+    let forked = store.fork_session(&key("s"), checkpoint, fork).await.unwrap();
+    assert!(matches!(forked, ForkOutcome::Forked { .. }), "{forked:?}");
+    let removed = store.delete_session(&key("s"), Deletion::FORCE).await.unwrap();
+    assert_eq!(removed, DeleteOutcome::Deleted);
+    store.close().await;
+}
+
+fn older(tenant: Option<TenantId>, limit: u32) -> RetentionRule {
+    RetentionRule {
+        tenant,
+        status: Vec::new(),
+        unchanged_since: Timestamp::from_ms(i64::MAX),
+        remove: Remove::Sessions,
+        limit: NonZeroU32::new(limit).unwrap(),
+        after: None,
+    }
+}
+
+/// Walks to the end: how many steps it took, and how many sessions were removed.
+async fn walk(store: &PostgresStore, mut rule: RetentionRule) -> (u64, u64) {
+    let (mut steps, mut sessions) = (0, 0);
+    loop {
+        let report = store.purge(&rule).await.unwrap();
+        (steps, sessions) = (steps + 1, sessions + report.sessions);
+        rule.after = report.next;
+        if rule.after.is_none() {
+            return (steps, sessions);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_step_of_a_purge_ends_in_time_and_the_walk_goes_on() {
+    const SESSIONS: u64 = 8;
+    let url = Server::shared().url();
+    let (options, mut admin) =
+        (options(url).statement_timeout(Duration::from_millis(400)), Admin::at(url).await);
+    let schema = schema_of(&options);
+    let store = PostgresStore::open(options).await.unwrap();
+    for nth in 0..SESSIONS {
+        let new = NewSession { start: Start::WithItems, ..new_session(&format!("s{nth}")) };
+        store.create_session(new).await.unwrap();
+    }
+    slow(&mut admin, &schema, "tombstone", 0.15).await;
+    let began = Instant::now();
+    let report = store.purge(&older(None, 100)).await.unwrap();
+    assert!((1..SESSIONS).contains(&report.sessions), "{report:?}");
+    assert!(began.elapsed() < Duration::from_millis(1100), "{:?}", began.elapsed());
+    let rest = RetentionRule { after: report.next, ..older(None, 100) };
+    let (steps, sessions) = walk(&store, rest).await;
+    assert_eq!(sessions + report.sessions, SESSIONS);
+    assert!(steps > 1, "{steps}");
+    store.close().await;
+}
+
+/// More sessions, or pending calls, than one call looks at.
+const MANY: i64 = 10_050;
+
+#[tokio::test]
+async fn a_walk_past_many_others_ends_each_page_in_time_and_finds_the_last() {
+    let url = Server::shared().url();
+    let (options, mut admin) = (options(url), Admin::at(url).await);
+    let schema = schema_of(&options);
+    let store = PostgresStore::open(options).await.unwrap();
+    let labels = Labels([("name".to_owned(), "value".to_owned())].into());
+    let new = NewSession { queue: id("wanted"), labels, start: Start::WithItems, ..new_session("wanted") };
+    store.create_session(new).await.unwrap();
+    // Newer for a list, and unchanged for longer than it for a purge.
+    let others = format!(
+        "INSERT INTO {schema}.session (tenant, id, incarnation, created_by, queue, created_at, status, version, \
+             epoch, format, found, updated_at) \
+         SELECT tenant, 'other-' || n, incarnation, created_by, 'queue', created_at + 1, 'failed', version, epoch, \
+             format, found, 1 FROM {schema}.session, generate_series(1, {MANY}) n; \
+         INSERT INTO {schema}.pending (sid, tenant, session, incarnation, id, call, kind, needed, endless, deadline, \
+             opened_at, digest, payload) \
+         SELECT sid, tenant, id, incarnation, id, 'call', CASE id WHEN 'wanted' THEN 'client_tool' ELSE 'approval' END, \
+             1, id = 'wanted', 0, 0, sha256(''), '' FROM {schema}.session"
+    );
+    admin.run(&others).await;
+    let all = SessionQuery::all(key("wanted").tenant);
+    let by = |change: fn(&mut SessionQuery)| {
+        let mut query = all.clone();
+        change(&mut query);
+        query
+    };
+    let queries = [
+        by(|query| query.queue = Some(id("wanted"))),
+        by(|query| query.status = vec![SessionStatus::Idle]),
+        by(|query| query.labels = Labels([("name".to_owned(), "value".to_owned())].into())),
+    ];
+    for mut query in queries {
+        let first = store.list_sessions(&query).await.unwrap();
+        assert!(first.items.is_empty() && first.next.is_some(), "{first:?}");
+        query.page.after = first.next;
+        let last = store.list_sessions(&query).await.unwrap();
+        assert_eq!((last.items.len(), last.next), (1, None), "{query:?}");
+    }
+    let page = store.list_sessions(&all).await.unwrap();
+    assert!(page.items.len() == PageRequest::default().rows() as usize && page.next.is_some());
+
+    let of_kind =
+        PendingQuery { kind: Some(PendingKind::ClientTool), ..PendingQuery::all(key("wanted").tenant) };
+    let first = store.list_pending(&of_kind).await.unwrap();
+    assert!(first.items.is_empty() && first.next.is_some(), "{first:?}");
+    let rest = PendingQuery { page: PageRequest { after: first.next, limit: None }, ..of_kind };
+    let last = store.list_pending(&rest).await.unwrap();
+    assert_eq!((last.items.len(), last.next), (1, None));
+    let of_session = PendingQuery { session: Some(id("wanted")), ..PendingQuery::all(key("wanted").tenant) };
+    let found = store.list_pending(&of_session).await.unwrap();
+    assert_eq!((found.items.len(), found.next), (1, None), "by the session nothing else is looked at");
+
+    let rule = RetentionRule { status: vec![SessionStatus::Idle], ..older(Some(key("wanted").tenant), 100) };
+    assert_eq!(walk(&store, rule).await, (2, 1));
+    assert!(store.load_session(&key("wanted")).await.unwrap().is_none());
+    store.close().await;
+}

@@ -1,0 +1,211 @@
+//! The server is started again with other settings, or as another; and by whose clock it goes.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod support;
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use holdover_core::ids::{InboxSeq, SessionKey};
+use holdover_core::payload::Payload;
+use holdover_core::store::{
+    ClaimOutcome, CommitOutcome, CommitSurvives, Delivery, InboxItem, ItemKind, NewSession, Retry, Start,
+    StateStore, StoreErrorKind, Wake,
+};
+use holdover_core::time::Timestamp;
+use holdover_launcher::{Launcher, PgBouncer, Postgres};
+use holdover_store_postgres::conformance::Server;
+use holdover_store_postgres::{PostgresOptions, PostgresStore};
+use support::{Admin, Relay, claim_one, commit, id, key, new_session, options, running, schema_of};
+
+/// A server, and the options of a store on it: directly, or behind a pooler.
+fn place(launcher: &Launcher, pooled: bool) -> (Postgres, Option<PgBouncer>, PostgresOptions) {
+    let server = launcher.postgres(&[]).unwrap();
+    let pooler = pooled.then(|| launcher.pgbouncer(&server).unwrap());
+    let url = pooler.as_ref().map_or_else(|| server.url(), PgBouncer::url);
+    let options = options(&url).transaction_pooler(pooled).wait_max(Duration::from_secs(20));
+    (server, pooler, options)
+}
+
+fn restart(server: &mut Postgres) {
+    tokio::task::block_in_place(|| {
+        server.process().kill();
+        server.start().unwrap();
+    });
+}
+
+/// Reads until the server is there again: a pooler says for a while that it is not.
+async fn until_it_answers(store: &PostgresStore) {
+    while let Err(error) = store.load_session(&key("s")).await {
+        assert_eq!(error.retry, Retry::Later, "{error}");
+    }
+}
+
+async fn promises_what_the_server_keeps_now(pooled: bool) {
+    let launcher = Launcher::new().unwrap();
+    let (mut server, _pooler, options) = place(&launcher, pooled);
+    let store = PostgresStore::open(options).await.unwrap();
+    let claim = running(&store, "s").await;
+    let setting = |name: &str| {
+        let settings = store.capabilities().settings;
+        settings.into_iter().find(|(known, _)| known == name).unwrap().1
+    };
+    assert_eq!(store.capabilities().commit_survives, CommitSurvives::PowerCut);
+    Admin::at(&server.url()).await.run("ALTER SYSTEM SET synchronous_commit = off").await;
+    restart(&mut server);
+    until_it_answers(&store).await;
+    assert_eq!(store.capabilities().commit_survives, CommitSurvives::Nothing);
+    assert_eq!(setting("synchronous_commit"), "off");
+    Admin::at(&server.url()).await.run("ALTER SYSTEM RESET synchronous_commit").await;
+    restart(&mut server);
+    until_it_answers(&store).await;
+    assert_eq!(store.capabilities().commit_survives, CommitSurvives::PowerCut);
+    let saved = store.save_state_and_promote_staging(&claim.fence, commit(1)).await.unwrap();
+    assert!(matches!(saved, CommitOutcome::Committed(_)), "{saved:?}");
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_with_other_settings_changes_what_is_promised() {
+    promises_what_the_server_keeps_now(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_behind_a_pooler_changes_what_is_promised() {
+    promises_what_the_server_keeps_now(true).await;
+}
+
+/// Behind a pooler each transaction may come to a server with other settings, on the same connection.
+#[tokio::test(flavor = "multi_thread")]
+async fn behind_a_pooler_no_commit_is_promised_more_than_it_has() {
+    let launcher = Launcher::new().unwrap();
+    let (server, _pooler, options) = place(&launcher, true);
+    let store = PostgresStore::open(options.connections_max(2)).await.unwrap();
+    let claim = running(&store, "s").await;
+    // All the connections there will be: no new one tells of the change.
+    for found in join_all((0..16).map(|_| store.load_session(&claim.fence.key))).await {
+        found.unwrap();
+    }
+    let mut admin = Admin::at(&server.url()).await;
+    admin.run("ALTER SYSTEM SET synchronous_commit = off").await;
+    admin.run("SELECT pg_reload_conf()").await;
+    while Admin::at(&server.url()).await.text("SHOW synchronous_commit").await != "off" {}
+    let mut nth = 0;
+    // The reload reaches each process of the server at a moment of its own.
+    while store.capabilities().commit_survives != CommitSurvives::Nothing {
+        nth += 1;
+        assert!(nth < 200, "the change goes unnoticed");
+        let saved = store.save_state_and_promote_staging(&claim.fence, commit(nth)).await.unwrap();
+        assert!(matches!(saved, CommitOutcome::Committed(_)), "{saved:?}");
+    }
+    store.close().await;
+}
+
+async fn refuses_a_standby(pooled: bool) {
+    let launcher = Launcher::new().unwrap();
+    let (mut server, _pooler, options) = place(&launcher, pooled);
+    let options = options.wait_max(Duration::from_secs(2));
+    let store = PostgresStore::open(options.clone()).await.unwrap();
+    running(&store, "s").await;
+    let signal = server.process().folder().join("data/standby.signal");
+    std::fs::write(&signal, "").unwrap();
+    restart(&mut server);
+    assert_eq!(Admin::at(&server.url()).await.text("SELECT pg_is_in_recovery()::text").await, "true");
+    let error = loop {
+        let error = store.load_session(&key("s")).await.unwrap_err();
+        assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{error}");
+        if error.to_string().contains("standby") {
+            break error;
+        }
+    };
+    assert_eq!(error.key.as_deref(), Some(&key("s")));
+    let error = PostgresStore::open(options).await.err().unwrap();
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Never), "{error}");
+    assert!(error.to_string().contains("standby"), "{error}");
+    std::fs::remove_file(signal).unwrap();
+    restart(&mut server);
+    until_it_answers(&store).await;
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_became_a_standby_is_refused_until_it_is_none() {
+    refuses_a_standby(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standby_behind_a_pooler_is_refused_until_it_is_none() {
+    refuses_a_standby(true).await;
+}
+
+#[tokio::test]
+async fn whoever_drops_the_time_outs_on_the_way_is_refused_by_their_name() {
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.postgres(&[]).unwrap();
+    let keeps = Relay::to(server.port(), true).await;
+    PostgresStore::open(options(&keeps.url())).await.unwrap().close().await;
+    let drops = Relay::to(server.port(), false).await;
+    let error = PostgresStore::open(options(&drops.url())).await.err().unwrap();
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Never), "{error}");
+    assert!(error.to_string().contains("statement_timeout is 0, 30000ms was asked for"), "{error}");
+    let store = PostgresStore::open(options(&drops.url()).transaction_pooler(true)).await.unwrap();
+    running(&store, "s").await;
+    store.close().await;
+}
+
+/// The clock that is used outside the suite, which brings its own: read after a wait, not when it began.
+#[tokio::test(flavor = "multi_thread")]
+async fn instants_come_from_the_servers_clock_after_the_wait_for_a_lock() {
+    let url = Server::shared().url();
+    let options = options(url).application("waits for a row");
+    let schema = schema_of(&options);
+    let store = PostgresStore::open(options).await.unwrap();
+    let due = NewSession { start: Start::At(Timestamp::EPOCH), ..new_session("s") };
+    store.create_session(due).await.unwrap();
+    let (mut holder, mut admin) = (Admin::at(url).await, Admin::at(url).await);
+    let hold = format!("BEGIN; SELECT FROM {schema}.session FOR UPDATE");
+    // Two milliseconds after the call was seen to wait: what it read before, it cannot take for now.
+    let waited = async |admin: &mut Admin| {
+        admin.until_waiting("waits for a row", 1).await;
+        let seen = admin.clock().await;
+        while admin.clock().await < seen + 2 {}
+        admin.clock().await
+    };
+
+    holder.run(&hold).await;
+    let delivers = tokio::spawn({
+        let store = store.clone();
+        async move { store.deliver(&key("s"), item("m")).await }
+    });
+    let earliest = waited(&mut admin).await;
+    holder.run("COMMIT").await;
+    assert!(matches!(delivers.await.unwrap().unwrap(), Delivery::Accepted { .. }));
+    let latest = admin.clock().await;
+    let page = store.read_inbox(&key("s"), InboxSeq(0), 1).await.unwrap();
+    let at = page.items[0].at.as_ms();
+    assert!((earliest..=latest).contains(&at), "delivered at {at}, between {earliest} and {latest}");
+
+    holder.run(&hold).await;
+    let claims = tokio::spawn({
+        let store = store.clone();
+        let s: SessionKey = key("s");
+        async move { store.claim_session(&s, claim_one("run")).await }
+    });
+    let earliest = waited(&mut admin).await;
+    holder.run("COMMIT").await;
+    let ClaimOutcome::Claimed(claim) = claims.await.unwrap().unwrap() else { panic!("it is free") };
+    let latest = admin.clock().await;
+    let at = claim.now.as_ms();
+    assert!((earliest..=latest).contains(&at), "claimed at {at}, between {earliest} and {latest}");
+    assert_eq!(claim.lease_ends.as_ms() - at, 600_000);
+    store.close().await;
+}
+
+fn item(key: &str) -> InboxItem {
+    InboxItem {
+        key: id(key),
+        kind: ItemKind::Message { wake: Wake::Now },
+        incarnation: None,
+        payload: Payload::new("{}"),
+    }
+}

@@ -1,0 +1,213 @@
+//! Sessions that cannot be read.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod support;
+
+use std::time::Duration;
+
+use holdover_core::ids::*;
+use holdover_core::payload::Payload;
+use holdover_core::store::{
+    ClaimDue, ClaimOne, ClaimOutcome, Commit, CreateOutcome, DeleteOutcome, Deletion, InboxItem, ItemKind,
+    Labels, NewPending, NewSession, PendingKind, Queues, Release, Retry, SessionStatus, StagedResult,
+    StateStore, StoreErrorKind, Wake,
+};
+use holdover_core::time::Timestamp;
+use holdover_store_postgres::PostgresStore;
+use holdover_store_postgres::conformance::Server;
+use support::{Admin, claim_one, commit, id, key, new_session, options, schema_of, unique};
+
+fn due(runs: usize) -> ClaimDue {
+    ClaimDue {
+        runs: (0..runs).map(|_| id(&format!("due-{}", unique()))).collect(),
+        worker: id("worker"),
+        lease: Duration::from_secs(600),
+        queues: Queues::All,
+        newest_format: StateFormat(1),
+        tenant: None,
+    }
+}
+
+fn item(key: &str) -> InboxItem {
+    InboxItem {
+        key: id(key),
+        kind: ItemKind::Message { wake: Wake::Now },
+        incarnation: None,
+        payload: Payload::new("{}"),
+    }
+}
+
+/// A session that is due, with something in every table that a claim reads.
+async fn whole(store: &PostgresStore, name: &str) {
+    let labels = Labels([("name".to_owned(), "value".to_owned())].into());
+    let operation = id(&format!("create-{}", unique()));
+    let new = NewSession { operation, items: vec![item("item")], labels, ..new_session(name) };
+    let CreateOutcome::Created { claim: Some(claim), .. } = store.create_session(new).await.unwrap() else {
+        panic!("{name}: it is claimed")
+    };
+    let open = NewPending {
+        id: id("pending"),
+        call: id("call"),
+        kind: PendingKind::Approval,
+        needed: 1,
+        deadline: None,
+        body: Payload::new("{}"),
+    };
+    let staged = StagedResult { call: id("staged"), payload: Payload::new("{}") };
+    let release =
+        Release::To { status: SessionStatus::Suspended, deadline: Some(Timestamp::EPOCH), wake_on: 0 };
+    let whole = Commit { open: vec![open], stage: vec![staged], release: Some(release), ..commit(1) };
+    store.save_state_and_promote_staging(&claim.fence, whole).await.unwrap();
+}
+
+/// Each is a way in which a session cannot be read: what is changed, and what is said of it.
+const DAMAGES: [(&str, &str, &str); 24] = [
+    ("session", "status = 'asleep'", "status"),
+    ("session", "found = 'asleep'", "found"),
+    ("session", "created_by = E'a\\u0001'", "an id"),
+    ("session", "created_by = E'a\\u0085'", "an id"),
+    ("session", "created_by = repeat('x', 129)", "an id"),
+    ("session", "queue = ''", "an id"),
+    ("session", "incarnation = '\\x00'", "incarnation"),
+    ("session", "lease_worker = 'somebody'", "lease"),
+    ("session", "last_claim = ''", "lease"),
+    ("session", "attempts = 4294967296", "a number"),
+    ("session", "unread = -1", "a number"),
+    (
+        "session",
+        "interrupt_id = 'i', interrupt_kind = 'hard', interrupt_reason = '', interrupt_at = 0",
+        "interrupt",
+    ),
+    (
+        "session",
+        "interrupt_id = 'i', interrupt_kind = 'soft', interrupt_reason = '\\x61ff', interrupt_at = 0",
+        "interrupt",
+    ),
+    ("label", "value = '\\xeda080'", "label"),
+    ("definition", "payload = 'another'", "definition"),
+    ("state", "payload = 'another'", "state"),
+    ("staged", "payload = 'another'", "staged"),
+    ("staged", "call = E'\\n'", "staged"),
+    ("pending", "kind = 'somebody'", "pending"),
+    ("pending", "needed = -1", "pending"),
+    ("pending", "digest = ''", "pending"),
+    ("item", "wake = 'never'", "inbox"),
+    ("item", "kind = 'answer'", "inbox"),
+    ("item", "payload = 'another'", "inbox"),
+];
+
+/// Everything of a session that a claim would change.
+fn row(schema: &str) -> String {
+    format!(
+        "SELECT concat_ws(' ', (SELECT s::text FROM {schema}.session s WHERE id = 'bad'), \
+         (SELECT count(*) FROM {schema}.run), (SELECT count(*) FROM {schema}.item))"
+    )
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_not_claimed_and_costs_no_other_its_claim() {
+    let url = Server::shared().url();
+    let (options, mut admin) = (options(url), Admin::at(url).await);
+    let schema = schema_of(&options);
+    let store = PostgresStore::open(options).await.unwrap();
+    let forbids = ["session_status", "session_found", "session_lease", "session_interrupt"];
+    for constraint in forbids {
+        admin.run(&format!("ALTER TABLE {schema}.session DROP CONSTRAINT {constraint}")).await;
+    }
+    for (table, damage, said) in DAMAGES {
+        for name in ["before", "bad", "good"] {
+            whole(&store, name).await;
+        }
+        let bad = format!("sid = (SELECT sid FROM {schema}.session WHERE id = 'bad')");
+        admin.run(&format!("UPDATE {schema}.{table} SET {damage} WHERE {bad}")).await;
+        let before = admin.text(&row(&schema)).await;
+
+        let claims = store.claim_due(due(3)).await.unwrap();
+        let claimed: Vec<_> = claims.iter().map(|claim| claim.fence.key.id.as_str()).collect();
+        assert_eq!(claimed, ["before", "good"], "{damage}");
+        let after = admin.text(&row(&schema)).await;
+        let session = |text: &str| text.rsplit_once(' ').unwrap().0.rsplit_once(' ').unwrap().0.to_owned();
+        assert_eq!(session(&after), session(&before), "{damage}: the row that was not claimed");
+
+        let claim = ClaimOne { items: vec![item("late")], ..claim_one("run-2") };
+        let error = store.claim_session(&key("bad"), claim).await.unwrap_err();
+        assert_eq!((error.kind, error.retry), (StoreErrorKind::Corrupt, Retry::Never), "{damage}: {error}");
+        assert_eq!(error.key.as_deref(), Some(&key("bad")), "{damage}");
+        assert!(error.detail.starts_with(said), "{damage}: {error}");
+        assert_eq!(admin.text(&row(&schema)).await, after, "{damage}: claimed by name");
+
+        // What is refused cannot be read either: nothing is refused without need.
+        if table != "item" {
+            let error = store.load_session(&key("bad")).await.unwrap_err();
+            assert_eq!(error.kind, StoreErrorKind::Corrupt, "{damage}: {error}");
+        }
+        for name in ["before", "bad", "good"] {
+            let removed = store.delete_session(&key(name), Deletion::FORCE).await.unwrap();
+            assert_eq!(removed, DeleteOutcome::Deleted);
+        }
+    }
+    store.close().await;
+}
+
+/// Should the database ever find readable what the program does not: the others keep their claims.
+#[tokio::test]
+async fn each_claim_of_a_batch_is_read_by_itself() {
+    let url = Server::shared().url();
+    let (options, mut admin) = (options(url), Admin::at(url).await);
+    let schema = schema_of(&options);
+    let store = PostgresStore::open(options).await.unwrap();
+    for name in ["before", "bad", "good"] {
+        whole(&store, name).await;
+    }
+    let own = format!("pronamespace = '{schema}'::regnamespace");
+    let unreadable =
+        format!("SELECT oid::regprocedure::text FROM pg_proc WHERE {own} AND proname LIKE 'unreadable%'");
+    let unreadable = admin.text(&unreadable).await;
+    let (name, types) = unreadable.split_once('(').unwrap();
+    let (session, extras) = types.trim_end_matches(')').split_once(',').unwrap();
+    let blind = format!(
+        "CREATE OR REPLACE FUNCTION {name}(session {session}, extras {extras}) RETURNS text LANGUAGE sql AS \
+         'SELECT NULL::text'"
+    );
+    admin.run(&blind).await;
+    admin.run(&format!("UPDATE {schema}.session SET created_by = '' WHERE id = 'bad'")).await;
+    let claims = store.claim_due(due(3)).await.unwrap();
+    let claimed: Vec<_> = claims.iter().map(|claim| claim.fence.key.id.as_str()).collect();
+    assert_eq!(claimed, ["before", "good"]);
+    assert_eq!(admin.number(&format!("SELECT epoch FROM {schema}.session WHERE id = 'bad'")).await, 2);
+    store.close().await;
+}
+
+#[tokio::test]
+async fn of_many_that_cannot_be_read_a_few_are_told_without_their_payloads() {
+    let url = Server::shared().url();
+    let (options, mut admin) = (options(url), Admin::at(url).await);
+    let schema = schema_of(&options);
+    let store = PostgresStore::open(options).await.unwrap();
+    for nth in 0..20 {
+        whole(&store, &format!("bad-{nth:02}")).await;
+    }
+    whole(&store, "good").await;
+    admin.run(&format!("UPDATE {schema}.session SET created_by = '' WHERE id <> 'good'")).await;
+    let own = format!("pronamespace = '{schema}'::regnamespace");
+    let claim_due = format!("SELECT proname::text FROM pg_proc WHERE {own} AND proname LIKE 'claim_due%'");
+    let claim_due = admin.text(&claim_due).await;
+    let told = format!(
+        "SELECT concat_ws(' ', count(*), count(unreadable), count(extras)) \
+         FROM {schema}.{claim_due}(ARRAY['a', 'b'], 'worker', 600000, NULL, 1, NULL, NULL)"
+    );
+    assert_eq!(admin.text(&told).await, "9 8 1");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_claim_by_name_of_what_can_be_read_still_brings_its_items() {
+    let store = PostgresStore::open(options(Server::shared().url())).await.unwrap();
+    whole(&store, "s").await;
+    let claim = ClaimOne { items: vec![item("late")], ..claim_one("run-2") };
+    let claimed = store.claim_session(&key("s"), claim).await.unwrap();
+    let ClaimOutcome::Claimed(claim) = claimed else { panic!("{claimed:?}") };
+    let keys: Vec<_> = claim.inbox.iter().map(|item| item.key.as_str()).collect();
+    assert_eq!((keys, claim.pending.len()), (vec!["item", "late"], 1));
+    store.close().await;
+}

@@ -1,0 +1,72 @@
+//! What a failover of a Redis Cluster loses: it is said beforehand, counted here, and never silent for a live worker.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod support;
+
+use holdover_core::store::{CommitSurvives, Retry, StateStore, StoreError, StoreErrorKind};
+use holdover_launcher::Launcher;
+use holdover_store_redis::RedisStore;
+use support::{claimed, cli, key, options, said, saying, setting};
+
+/// How many commits the replica does not hear of, and their size: more than lies on the way to it.
+const UNHEARD: usize = 48;
+const UNHEARD_BYTES: usize = 1 << 20;
+
+/// Repeats a call until the cluster serves its slot again.
+async fn answered<T>(call: impl AsyncFn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    loop {
+        match call().await {
+            Err(error) if error.retry != Retry::Never => {}
+            answer => return answer,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_failover_loses_is_a_suffix_and_noticed() {
+    let launcher = Launcher::new().unwrap();
+    let mut cluster = launcher.redis_cluster_with_replicas().unwrap();
+    let options = options(&cluster.url()).namespace("failover").unwrap().partitions(1);
+    let store = RedisStore::open(options.clone()).await.unwrap();
+    assert_eq!(store.capabilities().commit_survives, CommitSurvives::Nothing);
+    assert_eq!(setting(&store, "failover").as_deref(), Some("possible"));
+
+    let claim = claimed(&store, "s").await;
+    let holds = |url: &str| cli(url, &["--scan", "--pattern", "{failover:0}:s:*"]).ends_with("tenants");
+    let master = (0..3).find(|node| holds(&cluster.nodes()[*node].url())).unwrap();
+    let heard = saying("heard", "heard");
+    store.save_state_and_promote_staging(&claim.fence, heard).await.unwrap();
+    let replica = cluster.replicas()[master].url();
+    while !cli(&replica, &["INFO", "replication"]).contains("master_link_status:up") {}
+    let offset = |url: &str, name: &str| {
+        let info = cli(url, &["INFO", "replication"]);
+        info.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned())).unwrap()
+    };
+    let at = offset(&cluster.nodes()[master].url(), "master_repl_offset:").parse::<u64>().unwrap();
+    while offset(&replica, "slave_repl_offset:").parse::<u64>().unwrap() < at {}
+
+    // The replica hears nothing for a while, and then its master dies.
+    cluster.replicas()[master].process().pause();
+    let text = "x".repeat(UNHEARD_BYTES);
+    for number in 0..UNHEARD {
+        let commit = saying(&format!("unheard-{number}"), &text);
+        store.save_state_and_promote_staging(&claim.fence, commit).await.unwrap();
+    }
+    cluster.nodes()[master].process().kill();
+    cluster.replicas()[master].process().resume();
+    while !cli(&replica, &["ROLE"]).starts_with("master") {}
+    cluster.wait_until_whole().unwrap();
+
+    // The worker that was told of them is told that they are gone.
+    let next = async || store.save_state_and_promote_staging(&claim.fence, saying("next", "next")).await;
+    let error = answered(next).await.unwrap_err();
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Never), "{error}");
+    assert!(error.to_string().contains("the store went back in time"), "{error}");
+
+    let left = answered(async || store.load_session(&key("s")).await).await.unwrap().unwrap();
+    let there = said(&store, &key("s")).await;
+    let lost = UNHEARD + 1 - there.len();
+    assert!(0 < lost && lost <= UNHEARD, "{lost} of {UNHEARD} commits lost");
+    assert_eq!(there.len() as u64, left.last_message.0, "no half of a commit, no hole");
+    assert_eq!(there[0], "heard", "what the replica had heard of is there");
+}

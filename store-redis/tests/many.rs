@@ -1,0 +1,82 @@
+//! Many partitions, many checkpoints.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod support;
+
+use std::num::NonZeroU32;
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use holdover_core::payload::Payload;
+use holdover_core::store::{
+    CheckpointQuery, Commit, NewState, Release, Remove, RetentionRule, SessionStatus, StateStore, Watch,
+};
+use holdover_core::time::Timestamp;
+use holdover_store_redis::RedisStore;
+use support::{claimed, cli, cluster_url, commit, options, redis_url, saying};
+
+#[tokio::test]
+async fn a_handle_hears_all_partitions_however_short_its_first_waits_were() {
+    for url in [redis_url(), cluster_url()] {
+        let options = options(&url).partitions(1024);
+        let opened = join_all((0..3).map(|_| RedisStore::open(options.clone()))).await;
+        let [writer, waiter, late] =
+            <[_; 3]>::try_from(opened).unwrap_or_else(|_| panic!()).map(Result::unwrap);
+        let claim = claimed(&writer, "s").await;
+        let watch = Watch::Session(claim.fence.key.clone());
+        let (at_most, began) = (Duration::from_secs(60), Instant::now());
+        // What changed before it listened it cannot have heard: it is woken once it does.
+        late.wait_for_change(watch.clone(), at_most).await.unwrap();
+        for _ in 0..10 {
+            waiter.wait_for_change(watch.clone(), Duration::from_millis(1)).await.unwrap();
+        }
+        let heard = async {
+            // By having begun to listen, if it did not before, and then by a change.
+            for _ in 0..2 {
+                waiter.wait_for_change(watch.clone(), at_most).await.unwrap();
+            }
+        };
+        let told = async {
+            for number in 0.. {
+                let saying = saying(&format!("commit-{number}"), "said");
+                writer.save_state_and_promote_staging(&claim.fence, saying).await.unwrap();
+            }
+        };
+        tokio::select! { () = heard => {}, () = told => {} }
+        assert!(began.elapsed() < at_most, "{url}");
+    }
+}
+
+#[tokio::test]
+async fn more_checkpoints_than_one_script_removes_are_removed() {
+    const OLD: usize = 10_000;
+    let url = redis_url();
+    let store = RedisStore::open(options(&url).namespace("many").unwrap().partitions(1)).await.unwrap();
+    let claim = claimed(&store, "s").await;
+    let state = Some(NewState { format: claim.session.format, payload: Payload::new("state") });
+    let release = Some(Release::To { status: SessionStatus::Idle, deadline: None, wake_on: 0 });
+    let resting = Commit { state, checkpoint: true, release, ..commit("one") };
+    store.save_state_and_promote_staging(&claim.fence, resting).await.unwrap();
+    let life = cli(&url, &["HGET", "{many:0}:s:6:tenants", "life"]);
+    let add = format!(
+        "for number = 1, {OLD} do
+           local id = '0.' .. number
+           redis.call('HSET', KEYS[1], id, 'old') redis.call('ZADD', KEYS[2], id, id)
+         end"
+    );
+    let keys = ["checkpoints", "restorable"].map(|name| format!("{{many:0}}:{life}:{name}"));
+    cli(&url, &["EVAL", &add, "2", &keys[0], &keys[1]]);
+    assert_eq!(cli(&url, &["HLEN", &keys[0]]), (OLD + 1).to_string());
+    let rule = RetentionRule {
+        tenant: None,
+        status: vec![],
+        unchanged_since: Timestamp::from_ms(i64::MAX),
+        remove: Remove::Checkpoints { keep: NonZeroU32::MIN },
+        limit: NonZeroU32::MIN,
+        after: None,
+    };
+    assert_eq!(store.purge(&rule).await.unwrap().checkpoints, OLD as u64);
+    let left = store.list_checkpoints(&CheckpointQuery::all(claim.fence.key)).await.unwrap().items;
+    assert_eq!(left.iter().map(|it| it.state.clone()).collect::<Vec<_>>(), [Payload::new("state")]);
+    assert_eq!(store.purge(&rule).await.unwrap().checkpoints, 0);
+}
