@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use holdover_core::agent::{Durability, Limits, Prices, StopCondition};
+use holdover_core::agent::{Compaction, Durability, Limits, LoopDetection, Prices, StopCondition};
 use holdover_core::gate::{ApprovalRule, RuleAction, RuleGate, Verdict};
 use holdover_core::ids::ToolName;
 use holdover_models::{ModelRef, Provider};
@@ -33,6 +33,10 @@ struct AgentFile {
     approval: Vec<Spanned<ApprovalRule>>,
     #[serde(default)]
     limits: LimitsEntry,
+    #[serde(default)]
+    loops: LoopDetection,
+    #[serde(default)]
+    compaction: Compaction,
     #[serde(default)]
     stop_when: Vec<StopCondition>,
     #[serde(default)]
@@ -185,6 +189,8 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         instructions,
         tools,
         limits: file.limits.0,
+        loops: file.loops,
+        compaction: file.compaction,
         stop_when: file.stop_when,
         durability: file.durability,
         recipe: Recipe {
@@ -309,6 +315,13 @@ reason = "it writes"
 max_steps = 7
 answer_timeout_ms = "none"
 prices = { input_microusd = 1 }
+
+[loops]
+stop_at = 0
+warn_at = 3
+
+[compaction]
+context_tokens = 20_000
 "#;
 
     fn read(text: &str) -> Result<Blueprint, String> {
@@ -324,6 +337,8 @@ prices = { input_microusd = 1 }
         assert_eq!((agent.limits.max_steps, agent.limits.answer_timeout_ms), (7, None));
         assert_eq!(agent.limits.tool_timeout_ms, Limits::default().tool_timeout_ms);
         assert_eq!((agent.limits.prices.input_microusd, agent.limits.prices.output_microusd), (1, 0));
+        assert_eq!((agent.loops.stop_at, agent.loops.warn_at, agent.loops.withheld_steps), (0, 3, 3));
+        assert_eq!((agent.compaction.threshold(), agent.compaction.kept_turns), (Some(14_000), 6));
         assert_eq!(agent.durability, Durability::Sync);
         assert_eq!(agent.stop_when.len(), 2);
         assert_eq!(agent.recipe.approval[0].action, RuleAction::Ask);
@@ -350,6 +365,8 @@ prices = { input_microusd = 1 }
             ("model = 'gpt-5'", "line 1: model \"gpt-5\": write PROVIDER:NAME"),
             ("model = 'oracle:m'", "line 1: model \"oracle:m\": unknown provider \"oracle\""),
             ("model = 'openai:m'\n[limits]\nmax_step = 1\n", "line 3: unknown field `max_step`"),
+            ("model = 'openai:m'\n[loops]\nstop = 1\n", "line 3: unknown field `stop`"),
+            ("model = 'openai:m'\n[compaction]\nkept = 1\n", "line 3: unknown field `kept`"),
             ("model = 'openai:m'\n[limits]\n\nmax_run_ms = -1\n", "line 4: invalid value: integer `-1`"),
             ("model = 'openai:m'\n[limits]\nprices = { in = 1 }\n", "line 3: unknown field `in`"),
             (

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdover_core::agent::{Durability, Limits, StopCondition};
+use holdover_core::agent::{Compaction, Durability, Limits, LoopDetection, StopCondition};
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::{ApprovalRule, RuleGate};
 use holdover_core::ids::QueueLabel;
@@ -25,6 +25,10 @@ pub(crate) struct Blueprint {
     pub(crate) tools: Vec<String>,
     /// What bounds its turns.
     pub(crate) limits: Limits,
+    /// What is done when its model asks for the same again and again.
+    pub(crate) loops: LoopDetection,
+    /// What is done when a transcript grows too long.
+    pub(crate) compaction: Compaction,
     /// After which step a turn ends.
     pub(crate) stop_when: Vec<StopCondition>,
     /// When intents are made durable.
@@ -70,6 +74,8 @@ impl Blueprint {
             name: spec.name,
             instructions: spec.instructions,
             limits: spec.limits,
+            loops: spec.loops,
+            compaction: spec.compaction,
             stop_when: spec.stop_when,
             durability: spec.durability,
             recipe,
@@ -87,6 +93,8 @@ impl Blueprint {
             .shared_model(connect(model).map_err(|error| error.detail)?)
             .gate(RuleGate::new(approval.clone()))
             .limits(self.limits.clone())
+            .loops(self.loops.clone())
+            .compaction(self.compaction.clone())
             .durability(self.durability)
             .source(source);
         if let Some(version) = version {

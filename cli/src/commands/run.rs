@@ -119,6 +119,7 @@ pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> 
     let taken = match signal {
         SignalBody::Resume => front.runtime.resume(&key).await,
         SignalBody::Retry => front.runtime.retry(&key).await,
+        SignalBody::Compact => front.runtime.compact(&key).await,
     };
     let runtime = front.runtime.clone();
     let exit = match taken {
