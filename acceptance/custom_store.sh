@@ -3,6 +3,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export HOLDOVER=$PWD CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}/guide
+# What is built once and thrown away needs neither.
+export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"

@@ -113,6 +113,14 @@ impl Seen {
     pub(crate) fn carried(&self, whole: &Self) -> bool {
         if whole.marked { self.marked } else { self.sent_bytes >= whole.request_bytes }
     }
+
+    /// So many bytes of a request were enough for its answer, so it was no longer: what a client says behind an
+    /// operation (that its connection is free, say) may have been counted with it.
+    pub(crate) fn is_answered_by(&mut self, seen: &Self) {
+        if seen.carried(self) {
+            self.request_bytes = self.request_bytes.min(seen.request_bytes);
+        }
+    }
 }
 
 impl Planned {

@@ -138,7 +138,12 @@ impl Wire {
             }
             match Hit::of(answered.is_err(), &seen, &whole) {
                 Ok(hit) => return Ok(Lost { fence, version, commit, answered, hit }),
-                Err(missed) => elsewhere = Some(missed),
+                Err(missed) => {
+                    elsewhere = Some(missed);
+                    whole.is_answered_by(&seen);
+                    // The next one meets a connection that is ready.
+                    self.measure_commit(&format!("{name}-{nth}-ready-{marker}")).await?;
+                }
             }
         }
         Err(elsewhere.unwrap_or_else(too_short))
