@@ -25,10 +25,10 @@ committed=docs/conformance made=$(mktemp -d) code=0
 trap 'rm -rf "$made"' EXIT
 
 # A report without what differs from run to run and from machine to machine: times, how often something was asked
-# until somebody else was done, and the version of a server.
+# until somebody else was done, the version of a server, and the file system.
 steady() {
     sed -E -e 's/"(milliseconds|calls|p50_us|p99_us)": [0-9]+/"\1": _/; s/ time="[0-9.]+"/ time="_"/' \
-        -e 's/(Postgres|Redis|Redis Cluster) [0-9][^":]*([":])/\1 _\2/; /"(server|redis)_version"/{n;s/".*"/"_"/}' "$1"
+        -e 's/(Postgres|Redis|Redis Cluster) [0-9][^":]*([":])/\1 _\2/; /"(server_version|redis_version|filesystem)"/{n;s/".*"/"_"/}' "$1"
 }
 
 # A program that tests a store and writes its reports, and their name.

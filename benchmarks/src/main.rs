@@ -104,12 +104,26 @@ async fn run(arguments: Arguments) -> Result<(), Failed> {
     Ok(())
 }
 
+/// The variables that name servers, and what the launcher calls those that it starts and names there.
+const SERVERS: [(&str, &str); 3] = [
+    ("HOLDOVER_POSTGRES_URL", "postgres"),
+    ("HOLDOVER_REDIS_URL", "redis"),
+    ("HOLDOVER_REDIS_CLUSTER_URL", "redis-cluster"),
+];
+
 /// The command that was given, without the addresses of servers: they may hold a password.
 fn command() -> String {
     let shown = |given: String| if given.contains("://") { "URL".to_owned() } else { given };
     let given = std::env::args().skip(1).map(shown).collect::<Vec<_>>().join(" ");
     let profile = if cfg!(debug_assertions) { "" } else { " --release" };
-    format!("cargo run{profile} -p holdover-benchmarks -- {given}")
+    let is_named = |variable: &str| std::env::var_os(variable).is_some();
+    let servers: Vec<&str> =
+        SERVERS.iter().filter(|(variable, _)| is_named(variable)).map(|(_, server)| *server).collect();
+    let launched = match servers[..] {
+        [] => String::new(),
+        _ => format!("cargo run -p holdover-launcher -- {} -- ", servers.join(" ")),
+    };
+    format!("{launched}cargo run{profile} -p holdover-benchmarks -- {given}")
 }
 
 #[allow(clippy::print_stdout, reason = "a program that tells what it measured")]

@@ -14,11 +14,11 @@ use holdover_core::store::{
     SessionStatus, StageOutcome, Staging, Start, StateStore,
 };
 use holdover_core::time::Timestamp;
-use tokio::sync::Barrier;
 
+use crate::barrier::FairBarrier;
 use crate::case::Capability;
 use crate::clock::ClockControl;
-use crate::failure::{CaseResult, Failure, want};
+use crate::failure::{CaseResult, Failure, ensure, want};
 use crate::fixture::{self, fresh_id, id, key, new_session, release_to};
 use crate::proxy::Proxy;
 use crate::record::{History, Recorded};
@@ -158,6 +158,14 @@ impl Bench {
             Restart::Yes => self.reopen().await,
             Restart::No => self,
         }
+    }
+
+    /// One byte more than a payload may have. Fails where a test cannot exceed the limit.
+    pub(crate) fn too_large(&self) -> CaseResult<usize> {
+        const MOST: usize = 256 << 20;
+        let most = self.store.capabilities().payload_bytes_max;
+        ensure!(most <= MOST, "expected a limit that a test can exceed", found = "{most}");
+        Ok(most + 1)
     }
 
     /// The lease that cases ask for, and the unit in which they tell time.
@@ -360,13 +368,13 @@ impl Bench {
     }
 }
 
-/// Runs a task per handle, all let go at one instant; their answers in the order of the handles.
+/// Runs a task per handle, all let go at one instant, the last with a head start; their answers in the order of the handles.
 pub(crate) async fn race<T, F>(handles: Vec<Handle>, task: F) -> CaseResult<Vec<T>>
 where
     T: Send + 'static,
     F: Fn(usize, Handle) -> BoxFuture<'static, CaseResult<T>>,
 {
-    let barrier = Arc::new(Barrier::new(handles.len()));
+    let barrier = Arc::new(FairBarrier::new(handles.len()));
     let tasks = handles.into_iter().enumerate().map(|(index, handle)| {
         let (barrier, work) = (Arc::clone(&barrier), task(index, handle));
         tokio::spawn(async move {

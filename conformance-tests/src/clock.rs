@@ -72,7 +72,7 @@ impl TestClock for VirtualClock {
 #[non_exhaustive]
 pub enum ClockControl {
     /// As it does: cases wait, with leases of this length. Short, but long enough that no single
-    /// operation of the backend takes half of it.
+    /// operation of the backend takes a tenth of it.
     Real {
         /// The lease that cases ask for.
         lease: Duration,

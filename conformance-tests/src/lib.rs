@@ -2,6 +2,7 @@
 
 mod apart;
 mod attempt;
+mod barrier;
 mod bench;
 mod case;
 mod cases;

@@ -363,6 +363,7 @@ macro_rules! __each_conformance_case {
                 distributed linearizable_histories,
                 distributed no_deadlock_lock_order_probe,
                 distributed pool_exhaustion_is_unavailable_not_hang,
+                distributed reads_beside_a_write_hold_what_was_acknowledged,
                 distributed submit_vs_suspend,
                 distributed finish_vs_interrupt,
                 distributed suspend_vs_interrupt,

@@ -115,10 +115,21 @@ impl Seen {
     }
 
     /// So many bytes of a request were enough for its answer, so it was no longer: what a client says behind an
-    /// operation (that its connection is free, say) may have been counted with it.
-    pub(crate) fn is_answered_by(&mut self, seen: &Self) {
+    /// operation (that its connection is free, say) may have been counted with it. `missed`: how often that was so
+    /// before; each time twice as much is taken off, so that a long word is passed in a few steps.
+    pub(crate) fn is_answered_by(&mut self, seen: &Self, missed: u32) {
         if seen.carried(self) {
-            self.request_bytes = self.request_bytes.min(seen.request_bytes);
+            let beyond = 1_usize.checked_shl(missed).unwrap_or(usize::MAX) - 1;
+            self.request_bytes = self.request_bytes.min(seen.request_bytes.saturating_sub(beyond)).max(1);
+        }
+    }
+
+    /// What went through for an operation that nothing cut was not as long as the one before. That of anybody else on
+    /// another connection says nothing of it.
+    pub(crate) fn is_as_long_as(&mut self, seen: &Self) {
+        let both = seen.request_bytes > 0 && seen.answer_bytes > 0;
+        if both && (seen.marked || !self.marked) {
+            *self = *seen;
         }
     }
 }

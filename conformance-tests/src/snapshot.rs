@@ -23,6 +23,25 @@ pub(crate) struct Snapshot {
     pub(crate) pending: Vec<PendingCall>,
 }
 
+impl Snapshot {
+    /// Whether every message, event, item and checkpoint that `earlier` showed is still shown, and no count of the
+    /// session goes back: so it is while nothing is consumed or removed.
+    pub(crate) fn holds(&self, earlier: &Self) -> bool {
+        let session = |it: &Self| {
+            it.session
+                .as_ref()
+                .map(|it| [it.version.0, it.last_message.0, it.last_event.0, it.last_item.0, it.unread])
+        };
+        let (now, then) = (session(self), session(earlier));
+        now.zip(then).is_some_and(|(now, then)| now.iter().zip(then).all(|(now, then)| *now >= then))
+            && self.messages.starts_with(&earlier.messages)
+            && self.events.starts_with(&earlier.events)
+            && self.inbox.starts_with(&earlier.inbox)
+            // Newest first.
+            && self.checkpoints.ends_with(&earlier.checkpoints)
+    }
+}
+
 /// More pages than any case has.
 pub(crate) const PAGES_MAX: usize = 1_000;
 

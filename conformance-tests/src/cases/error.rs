@@ -52,7 +52,7 @@ async fn names_the_operation_the_session_and_the_field(t: Bench) -> CaseResult {
     let claim = t.running("s").await?;
     let (store, fence, own) = (&t.store, &claim.fence, Some(claim.fence.key.clone()));
     let (key, stranger) = (&claim.fence.key, Some(nobody()));
-    let heavy = Payload::new(vec![0; store.capabilities().payload_bytes_max + 1]);
+    let heavy = Payload::new(vec![0; t.too_large()?]);
     let no_answer = || vec![answer(fence, "p", "yes")];
     let too_large = |name: &str| vec![InboxItem { payload: heavy.clone(), ..message(name) }];
     let page = PageRequest { after: Some(PageCursor::at(Digest::of(b"another"), b"place")), limit: None };

@@ -28,7 +28,7 @@ async fn poison_payload_does_not_block_others(t: Bench) -> CaseResult {
     let claim = t.running("s").await?;
     let key = &claim.fence.key;
     let poison = InboxItem { payload: Payload::new(UNREADABLE.to_vec()), ..message("poison") };
-    let too_large = Payload::new(vec![b'x'; t.store.capabilities().payload_bytes_max + 1]);
+    let too_large = Payload::new(vec![b'x'; t.too_large()?]);
     let refused = t.store.deliver(key, InboxItem { payload: too_large, ..message("too large") }).await;
     ensure_eq!(want!(refused, Err(error) => error).kind, StoreErrorKind::TooLarge, "the refusal");
     let poisoned = t.deliver(key, poison.clone()).await?;

@@ -296,7 +296,7 @@ async fn prune_then_fork(t: &Bench) -> CaseResult {
 async fn refuses_what_has_no_meaning(t: Bench) -> CaseResult {
     let (claim, at) = source(&t).await?;
     let new = new_fork(claim.fence.incarnation, "fork");
-    let too_large = bytes(&"x".repeat(t.store.capabilities().payload_bytes_max + 1));
+    let too_large = bytes(&"x".repeat(t.too_large()?));
     let many = (0..=Labels::LABELS_MAX).map(|number| (format!("l{number}"), "v")).collect();
     let (invalid, large) = (StoreErrorKind::InvalidArgument, StoreErrorKind::TooLarge);
     let refused = [

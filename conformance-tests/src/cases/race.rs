@@ -3,16 +3,19 @@
 mod histories;
 mod pairs;
 
-use holdover_core::ids::SessionKey;
+use holdover_core::ids::{Fence, SessionKey};
 use holdover_core::store::{
     ClaimOutcome, Commit, CommitOutcome, DeleteOutcome, Deletion, Delivery, InterruptOutcome, LeaseOutcome,
     SessionStatus, StateStore,
 };
 
-use crate::bench::{Bench, race};
+use crate::bench::{Bench, Handle, race};
 use crate::case::cases;
 use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::{answer, approval, commit, id, inline, message, release_to, soft, suspended};
+use crate::fixture::{
+    answer, approval, checkpoint, commit, events, id, inline, message, release_to, soft, suspended,
+};
+use crate::snapshot::snapshot;
 
 cases! {
     race.op_pair_matrix: Distributed Property,
@@ -23,6 +26,10 @@ cases! {
         "whatever several peers ask at once, each session answers as if one operation had come after the other",
         "who read an answer would act on a session that never was, or no longer is",
         "StateStore: applied wholly or not at all; once it answered, every handle sees it (INV-04, INV-06)";
+    race.reads_beside_a_write_hold_what_was_acknowledged: Distributed Concurrent,
+        "who reads while another writes is shown all that was acknowledged before, also what others wrote since it looked last",
+        "a handle that remembers would act on what it saw last, just when somebody is about to change it again",
+        "StateStore: once it answered, every handle sees it (INV-04, INV-06)";
     race.submit_vs_suspend: Distributed Concurrent,
         "an urgent item and a parking commit at one instant leave the session due",
         "this is the lost wake-up",
@@ -50,6 +57,8 @@ cases! {
 }
 
 const ROUNDS: usize = 25;
+/// How often a session is read from end to end while another writes to it.
+const LOOKS: usize = 3;
 
 async fn op_pair_matrix(t: Bench) -> CaseResult {
     pairs::race_every_pair(&t).await
@@ -71,6 +80,58 @@ async fn rounds(t: &Bench) -> CaseResult<Vec<holdover_core::store::Claim>> {
 
 async fn due_for_sure(t: &Bench, key: &SessionKey) -> CaseResult {
     ensure!(t.is_due(key).await?, "expected it to be due", found = "{}", t.waking(key).await?);
+    Ok(())
+}
+
+async fn reads_beside_a_write_hold_what_was_acknowledged(t: Bench) -> CaseResult {
+    let peers = t.peers(2).await;
+    let mut beside = 0;
+    for claim in rounds(&t).await? {
+        let (key, reader) = (claim.fence.key.clone(), &peers[1]);
+        write(&peers[0], &claim.fence, "first").await?;
+        let looked_at = snapshot(reader, &key).await?;
+        write(&peers[0], &claim.fence, "second").await?;
+        let acknowledged = t.snapshot(&key).await?;
+        ensure!(
+            !looked_at.holds(&acknowledged),
+            "expected news since the last look",
+            found = "{looked_at:?}"
+        );
+        let shown = race(peers.clone(), |index, peer| {
+            let fence = claim.fence.clone();
+            Box::pin(async move {
+                if index == 0 {
+                    write(&peer, &fence, "third").await?;
+                    return Ok(vec![]);
+                }
+                let mut shown = Vec::new();
+                for _ in 0..LOOKS {
+                    shown.push(snapshot(&peer, &fence.key).await?);
+                }
+                Ok(shown)
+            })
+        })
+        .await?;
+        let written = t.snapshot(&key).await?;
+        for shown in shown.concat() {
+            let acknowledged = &acknowledged;
+            ensure!(shown.holds(acknowledged), "expected at least {acknowledged:?}", found = "{shown:?}");
+            beside += usize::from(!shown.holds(&written));
+        }
+    }
+    ensure!(
+        beside > 0,
+        "expected a look before the write beside it was over",
+        found = "none in {ROUNDS} rounds"
+    );
+    Ok(())
+}
+
+/// An item, and then a commit with a message, an event and a checkpoint.
+async fn write(peer: &Handle, fence: &Fence, what: &str) -> CaseResult {
+    want!(peer.deliver(&fence.key, message(what)).await?, Delivery::Accepted { .. });
+    let step = Commit { messages: inline([what]), events: events([what]), ..checkpoint(what) };
+    want!(peer.save_state_and_promote_staging(fence, step).await?, CommitOutcome::Committed(_));
     Ok(())
 }
 
@@ -122,7 +183,7 @@ async fn suspend_vs_interrupt(t: Bench) -> CaseResult {
 }
 
 async fn stop_beside_release(
-    peers: &[crate::bench::Handle],
+    peers: &[Handle],
     claim: &holdover_core::store::Claim,
     status: SessionStatus,
 ) -> CaseResult<InterruptOutcome> {

@@ -124,7 +124,7 @@ impl Wire {
     /// Makes a commit that is cut off where `cut` says of one that went through `whole`, in a session whose name
     /// begins so.
     async fn lose(&self, name: &str, mut whole: Seen, cut: fn(Seen) -> Cut) -> CaseResult<Lost> {
-        let mut elsewhere = None;
+        let (mut elsewhere, mut missed) = (None, 0);
         for nth in 0..TRIES_MAX {
             let marker = marker();
             let (fence, version, commit) = self.promoting(&format!("{name}-{nth}-{marker}")).await?;
@@ -132,15 +132,15 @@ impl Wire {
             let answered = self.through.save_state_and_promote_staging(&fence, commit.clone()).await;
             let seen = planned.seen();
             if !seen.cut {
-                // It was not as long as the one before.
-                whole = seen;
+                whole.is_as_long_as(&seen);
                 continue;
             }
             match Hit::of(answered.is_err(), &seen, &whole) {
                 Ok(hit) => return Ok(Lost { fence, version, commit, answered, hit }),
-                Err(missed) => {
-                    elsewhere = Some(missed);
-                    whole.is_answered_by(&seen);
+                Err(behind) => {
+                    elsewhere = Some(behind);
+                    whole.is_answered_by(&seen, missed);
+                    missed += 1;
                     // The next one meets a connection that is ready.
                     self.measure_commit(&format!("{name}-{nth}-ready-{marker}")).await?;
                 }

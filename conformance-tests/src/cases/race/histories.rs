@@ -21,7 +21,7 @@ const ROUNDS: usize = 4;
 const OFFSET_MAX: u64 = 4;
 
 /// How many writes and reads of a history must be judged, at least, of the eighty that are asked: about half of them
-/// write. A store that puts off the rest says too little.
+/// write. A store that puts off so many that fewer are left says too little.
 const WRITES_MIN: usize = 12;
 const READS_MIN: usize = 12;
 

@@ -108,7 +108,7 @@ impl Wire {
         place: Place,
         cut: fn(Seen, Place) -> Cut,
     ) -> CaseResult<Hit> {
-        let mut elsewhere = None;
+        let (mut elsewhere, mut missed) = (None, 0);
         for _ in 0..TRIES_MAX {
             let story = self.story(op).await?;
             let planned = self.proxy.plan(cut(*whole, place), &story.marker);
@@ -116,8 +116,7 @@ impl Wire {
             let seen = planned.seen();
             drop(planned);
             if !seen.cut {
-                // It was not as long as the one before.
-                *whole = seen;
+                whole.is_as_long_as(&seen);
                 continue;
             }
             let hit = Hit::of(answered.is_err(), &seen, whole);
@@ -126,9 +125,10 @@ impl Wire {
             self.judge(&story, answered, known).await?;
             match hit {
                 Ok(hit) => return Ok(hit),
-                Err(missed) => {
-                    elsewhere = Some(missed);
-                    whole.is_answered_by(&seen);
+                Err(behind) => {
+                    elsewhere = Some(behind);
+                    whole.is_answered_by(&seen, missed);
+                    missed += 1;
                 }
             }
         }
