@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use holdover_core::compaction;
 use holdover_core::event::Event;
 use holdover_core::ids::{
     CallId, Incarnation, InterruptId, ItemKey, MessageSeq, OperationId, QueueLabel, RunId, SessionId,
@@ -12,9 +13,12 @@ use holdover_core::ids::{
 };
 use holdover_core::machine::history::{HistoryRow, rebuild};
 use holdover_core::machine::{CallState, DoneReason, Facts, Machine};
-use holdover_core::message::{ClientAnswer, Decision, Message, PendingBody, Said};
+use holdover_core::message::{ClientAnswer, Decision, Message, PendingBody, Said, SignalBody};
+use holdover_core::model::TokenUsage;
 use holdover_core::payload::Payload;
-use holdover_core::step::{Action, CallOut, Found, Reply, Ruling, RunOutcome, STATE_FORMAT, StepIterator};
+use holdover_core::step::{
+    Action, CallOut, Found, Reply, Ruling, RunOutcome, STATE_FORMAT, Shown, StepIterator, Summarised,
+};
 use holdover_core::store::{
     Claim, ClaimDue, Delivery, EventCursor, EventPage, InboxItem, Interrupt, InterruptCheck, InterruptKind,
     ItemKind, Labels, LeaseOutcome, MessageRange, NewMessage, NewSession, PendingKind, PendingQuery, Queues,
@@ -22,7 +26,7 @@ use holdover_core::store::{
 };
 use holdover_core::time::Clock;
 
-use crate::scenario::{self, End, SAID, Thought, find};
+use crate::scenario::{self, DEEDS, Deed, End, Thought, find};
 use crate::world::{Send, VirtualClock, WorldLog};
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -116,7 +120,7 @@ impl<P: Place> Teller<P> {
 
     /// People speak and answer, time passes, workers claim, until everything is said and done.
     async fn live(&mut self) {
-        let mut said = 0;
+        let mut deeds = DEEDS.iter().enumerate();
         loop {
             while let Some(claim) = self.claim().await {
                 let outcome = self.run(claim).await;
@@ -130,12 +134,11 @@ impl<P: Place> Teller<P> {
             let session = self.store.load_session(&self.key).await.unwrap().expect("the session");
             match session.alarm {
                 Some(alarm) => self.clock.move_to(alarm),
-                None if said < SAID.len() => {
-                    assert!(session.status.at_rest(), "at rest before the next word: {session:?}");
-                    self.say(said).await;
-                    said += 1;
+                None => {
+                    let Some((at, deed)) = deeds.next() else { return };
+                    assert!(session.status.at_rest(), "at rest before the next deed: {session:?}");
+                    self.deliver(at, *deed).await;
                 }
-                None => return,
             }
         }
     }
@@ -154,12 +157,18 @@ impl<P: Place> Teller<P> {
         self.store.claim_due(due).await.expect("claimed").pop()
     }
 
-    async fn say(&self, at: usize) {
+    async fn deliver(&self, at: usize, deed: Deed) {
+        let (kind, payload) = match deed {
+            Deed::Say(text) => {
+                (ItemKind::Message { wake: Wake::Now }, Payload::json(&Said { text: text.into() }))
+            }
+            Deed::Compact => (ItemKind::Signal { wake: Wake::Now }, Payload::json(&SignalBody::Compact)),
+        };
         let item = InboxItem {
-            key: ItemKey::new(format!("said-{at}")).unwrap(),
-            kind: ItemKind::Message { wake: Wake::Now },
+            key: ItemKey::new(format!("deed-{at}")).unwrap(),
+            kind,
             incarnation: None,
-            payload: Payload::json(&Said { text: SAID[at].into() }).unwrap(),
+            payload: payload.unwrap(),
         };
         assert!(matches!(self.store.deliver(&self.key, item).await.unwrap(), Delivery::Accepted { .. }));
     }
@@ -302,7 +311,18 @@ impl<P: Place> Teller<P> {
                     Thought::Hangs => self.ask_to_stop(&fence).await,
                 }
             }
-            Action::Summarise { .. } => panic!("the scenario is short"),
+            Action::Summarise { id, asked, shown, .. } => {
+                let shown = self.shown(&shown).await;
+                let before = compaction::cut(&shown, &scenario::agent().compaction, asked);
+                let summary = before.map(|before| Summarised {
+                    text: "it went well".into(),
+                    before,
+                    old_tokens: 100,
+                    usage: TokenUsage { input: 20, output: 5, cached: 0, reasoning: 0 },
+                });
+                assert!(summary.is_some(), "something is old: {shown:?}");
+                Reply::Summarised { id, result: Ok(summary) }
+            }
             Action::StopModel { .. } => return,
             Action::Consult { id, questions } => {
                 let ruling = |question: &holdover_core::gate::GateQuestion| {
@@ -410,6 +430,13 @@ impl<P: Place> Teller<P> {
         Facts { now: self.clock.now() }
     }
 
+    async fn shown(&self, shown: &Shown) -> Vec<(MessageSeq, Arc<Message>)> {
+        let stored = self.store.read_all_messages(&self.key, &shown.to_read()).await.unwrap();
+        let read =
+            stored.iter().map(|stored| (stored.seq, Arc::new(stored.payload.parse().expect("a message"))));
+        shown.messages(&read.collect::<Vec<_>>()).cloned().collect()
+    }
+
     async fn read_transcript(&self, ranges: &[MessageRange]) -> Vec<Message> {
         let stored = self.store.read_all_messages(&self.key, ranges).await.unwrap();
         stored.iter().map(|message| message.payload.parse().expect("a message")).collect()
@@ -511,6 +538,12 @@ impl Story {
         let expected: Vec<(&str, u64)> =
             (1..=3).flat_map(|turn| [("init", turn), ("done", turn), ("agent_end", turn)]).collect();
         assert_eq!(ends, expected);
+        // What is old was summarised once, whoever made the summary, and nothing of it is gone.
+        let summaries =
+            self.transcript.iter().filter(|message| matches!(message, Message::Summary(_))).count();
+        let compactions =
+            self.events.iter().filter(|event| matches!(event, Event::CompactionEnded { .. })).count();
+        assert_eq!((summaries, compactions), (1, 1));
         // INV-13, INV-20: nothing with an effect was sent before its intent was durable.
         for send in &self.sends {
             let free = send.effect == holdover_core::tool::EffectClass::ReadOnly;
