@@ -73,7 +73,7 @@ Examples:
 
 /// The commands in the order in which one needs them.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Run", &["run", "send", "resume", "retry", "work"]),
+    ("Run", &["run", "send", "resume", "retry", "compact", "work"]),
     ("Answer and stop", &["approve", "deny", "answer", "interrupt", "abort"]),
     ("Look", &["sessions", "events", "doctor"]),
     ("Learn and set up", &["demo", "machine", "conformance", "completions", "help"]),

@@ -114,11 +114,15 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
             let at = instant(*until);
             Some(out.dim(&inline(&format!("• {error}; the model is asked again at {at}"))))
         }
-        Event::CompactionStarted { tokens, .. } => {
+        Event::CompactionStarted { tokens, threshold } if tokens > threshold && *threshold > 0 => {
             Some(out.dim(&format!("• what is old is summarised: {tokens} tokens are too many")))
         }
+        Event::CompactionStarted { .. } => Some(out.dim("• what is old is summarised")),
         Event::CompactionEnded { error: Some(error), .. } => {
             Some(out.bold(&inline(&format!("! no summary: {error}"))))
+        }
+        Event::CompactionEnded { before, after, .. } => {
+            Some(out.dim(&format!("• {}", compacted(*before, *after))))
         }
         Event::TeardownFailed { error } => Some(out.bold(&inline(&format!("! {error}")))),
         Event::Init { .. }
@@ -126,7 +130,6 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
         | Event::Message { .. }
         | Event::Call { .. }
         | Event::Suspended { .. }
-        | Event::CompactionEnded { .. }
         | Event::Forked { .. }
         | Event::Done { .. }
         | Event::AgentEnd { .. }
@@ -153,8 +156,7 @@ pub(crate) fn event(event: &Event) -> String {
             format!("what is old is summarised: {tokens} tokens, the threshold is {threshold}")
         }
         Event::CompactionEnded { error: Some(error), .. } => format!("no summary: {error}"),
-        Event::CompactionEnded { before, after, .. } if before == after => "nothing is old enough".to_owned(),
-        Event::CompactionEnded { before, after, .. } => format!("summarised: {before} tokens became {after}"),
+        Event::CompactionEnded { before, after, .. } => compacted(*before, *after),
         Event::Forked { from, at } => format!("forked from {from} at checkpoint {at}"),
         Event::TeardownFailed { error } => format!("teardown failed: {error}"),
         Event::Done { turn, ending, usage } => {
@@ -171,6 +173,15 @@ pub(crate) fn event(event: &Event) -> String {
         }
     };
     inline(&line)
+}
+
+/// What came of a summary, by how many tokens the model was shown before and is after it.
+fn compacted(before: u64, after: u64) -> String {
+    if before == after {
+        "nothing is old enough to be summarised".to_owned()
+    } else {
+        format!("summarised: {before} tokens became {after}")
+    }
 }
 
 /// A piece of an answer on one line.

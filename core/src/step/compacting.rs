@@ -3,6 +3,7 @@
 use super::action::Shown;
 use super::{Action, ActionId, StepIterator, Summarised};
 use crate::agent::Compaction;
+use crate::compaction;
 use crate::event::Event;
 use crate::ids::MessageSeq;
 use crate::machine::view::cleared_up_to;
@@ -69,7 +70,9 @@ impl StepIterator {
         let (input, after, usage, error) = match result {
             Ok(Some(made)) if !made.text.trim().is_empty() => {
                 let usage = self.usage_of(made.usage);
-                let tokens = before.saturating_sub(made.old_tokens).saturating_add(made.usage.output);
+                // Not every provider counts.
+                let new_tokens = made.usage.output.max(compaction::estimate(made.text.len()));
+                let tokens = before.saturating_sub(made.old_tokens).saturating_add(new_tokens);
                 let before = made.before;
                 let summary = self.append(Message::Summary(Summary { text: made.text, before }));
                 (Input::Compacted { summary, from: before, tokens, usage }, tokens, usage, None)
