@@ -135,6 +135,10 @@ impl Default for LoopDetection {
 }
 
 impl LoopDetection {
+    /// Nothing is detected.
+    pub const OFF: Self =
+        Self { stop_at: 0, warn_at: 0, withhold_at: 0, withheld_steps: 0, with_results: false };
+
     /// The fewest calls that lead to anything; none if nothing is detected.
     pub fn least(&self) -> Option<u32> {
         [self.stop_at, self.warn_at, self.withhold_at].into_iter().filter(|at| *at > 0).min()
@@ -165,28 +169,33 @@ pub struct Compaction {
     pub kept_results: u32,
 }
 
-impl Default for Compaction {
-    fn default() -> Self {
-        Self {
-            context_tokens: 200_000,
-            threshold_percent: 70,
-            kept_turns: 6,
-            summary_tokens: 4_000,
-            timeout_ms: 30_000,
-            failures_max: 3,
-            clear_results_over: 15,
-            kept_results: 5,
-        }
-    }
-}
-
 impl Compaction {
+    const USUAL: Self = Self {
+        context_tokens: 200_000,
+        threshold_percent: 70,
+        kept_turns: 6,
+        summary_tokens: 4_000,
+        timeout_ms: 30_000,
+        failures_max: 3,
+        clear_results_over: 15,
+        kept_results: 5,
+    };
+
+    /// The model is shown all there is, and nothing is summarised unless somebody asks for it.
+    pub const OFF: Self = Self { threshold_percent: 0, clear_results_over: 0, ..Self::USUAL };
+
     /// How many tokens the model may be shown before what is old is summarised; none if that is never done.
     pub fn threshold(&self) -> Option<u64> {
         (self.threshold_percent > 0).then(|| {
             let part = u128::from(self.context_tokens) * u128::from(self.threshold_percent) / 100;
             u64::try_from(part).unwrap_or(u64::MAX)
         })
+    }
+}
+
+impl Default for Compaction {
+    fn default() -> Self {
+        Self::USUAL
     }
 }
 

@@ -2,7 +2,9 @@
 
 pub use holdover_core as core;
 
-pub use holdover_core::agent::{AgentSpec, Durability, Limits, Prices, StopCondition};
+pub use holdover_core::agent::{
+    AgentSpec, Compaction, Durability, Limits, LoopDetection, Prices, StopCondition,
+};
 pub use holdover_core::delta::Delta;
 pub use holdover_core::error::ErrorInfo;
 pub use holdover_core::event::Event;

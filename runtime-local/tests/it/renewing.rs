@@ -27,8 +27,8 @@ async fn check(steps: usize, call_takes: Duration) {
     });
     let limits = Limits { tool_timeout_ms: 1_000_000, ..Limits::default() };
     // It asks for the same again and again.
-    let loops = LoopDetection { stop_at: 0, ..LoopDetection::default() };
-    let agent = Arc::new(agent(&model).tool(work).limits(limits).loops(loops).build().unwrap());
+    let agent = agent(&model).tool(work).limits(limits).loops(LoopDetection::OFF);
+    let agent = Arc::new(agent.build().unwrap());
     let store = stumbling(store());
     let runtime = runtime(&store, &agent);
     let began = Instant::now();
