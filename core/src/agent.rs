@@ -163,9 +163,10 @@ pub struct Compaction {
     pub timeout_ms: u64,
     /// After so many failures in a row no summary is tried by itself any more.
     pub failures_max: u32,
-    /// When there are more results of tools than this, old ones are shown to the model as cleared. Zero: never.
+    /// When there are more results of tools than this, old ones are shown to the model as cleared. Zero: never. The
+    /// state of a session names this many places.
     pub clear_results_over: u32,
-    /// So many of the newest results stay when old ones are cleared.
+    /// So many of the newest results stay when old ones are cleared. If that is no less than all, none is.
     pub kept_results: u32,
 }
 
@@ -183,6 +184,11 @@ impl Compaction {
 
     /// The model is shown all there is, and nothing is summarised unless somebody asks for it.
     pub const OFF: Self = Self { threshold_percent: 0, clear_results_over: 0, ..Self::USUAL };
+
+    /// Whether old results are ever cleared.
+    pub fn clears_results(&self) -> bool {
+        self.clear_results_over > self.kept_results
+    }
 
     /// How many tokens the model may be shown before what is old is summarised; none if that is never done.
     pub fn threshold(&self) -> Option<u64> {

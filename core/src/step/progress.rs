@@ -241,7 +241,8 @@ impl StepIterator {
             Some(_) => {}
         }
         self.mind.draft.decided = true;
-        let results = self.mind.promoted.take();
+        // Where none is ever cleared, none is remembered.
+        let results = self.mind.promoted.take().filter(|_| agent.compaction.clears_results());
         let cleared = self.clears(&agent.compaction, results);
         let tokens = std::mem::take(&mut self.mind.grown);
         self.feed(Input::Steered { stop, tokens, results, cleared })
