@@ -6,6 +6,7 @@ mod commands;
 mod exit;
 mod follow;
 mod front;
+mod gate;
 mod input;
 mod owed;
 mod print;

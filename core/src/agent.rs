@@ -1,5 +1,7 @@
 //! What an agent is, as far as core decides by it.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::ToolName;
@@ -33,6 +35,9 @@ pub struct AgentSpec {
     /// What is done when the transcript grows beyond what the model can read.
     #[serde(default)]
     pub compaction: Compaction,
+    /// Tools that only people may use: the model is not told of them, and what it asks of them is refused.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub human_only: BTreeSet<ToolName>,
 }
 
 impl AgentSpec {
@@ -48,7 +53,13 @@ impl AgentSpec {
             provisions: false,
             loops: LoopDetection::default(),
             compaction: Compaction::default(),
+            human_only: BTreeSet::new(),
         }
+    }
+
+    /// Whether only people may use the tool with this name.
+    pub fn is_human_only(&self, tool: &str) -> bool {
+        self.human_only.iter().any(|name| name.as_str() == tool)
     }
 
     /// The tool with this name.

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::gate::{ArgumentPatterns, DenialRecord};
 use crate::ids::{CallId, InboxSeq, MessageSeq, PendingId, ToolName};
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
@@ -136,6 +137,9 @@ pub struct ToolResult {
     /// Whether it says that the turn should end after this step.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stop: bool,
+    /// Who refused it, and why, for programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub denial: Option<DenialRecord>,
 }
 
 /// How a call ended, as its result says it.
@@ -186,6 +190,9 @@ pub struct Decision {
     /// wins. Means nothing in a refusal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub always: bool,
+    /// Then only those whose arguments fit; those that run now must, else this stands for this once.
+    #[serde(default, skip_serializing_if = "ArgumentPatterns::is_empty")]
+    pub only: ArgumentPatterns,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

@@ -9,7 +9,8 @@ pub use holdover_core::delta::Delta;
 pub use holdover_core::error::ErrorInfo;
 pub use holdover_core::event::Event;
 pub use holdover_core::gate::{
-    ApprovalRule, GateError, GateQuestion, PolicyGate, RuleAction, RuleGate, Verdict,
+    ApprovalRule, ArgumentPatterns, DenialRecord, DeniedBy, GateError, GateQuestion, PermissionMode,
+    PolicyGate, RuleAction, RuleGate, StrictestGate, Verdict,
 };
 pub use holdover_core::ids::{
     CallId, CheckpointId, InvalidId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel, SessionId,
@@ -52,6 +53,8 @@ pub use holdover_store_redis::{RedisOptions, RedisStore};
 #[cfg(feature = "sqlite")]
 pub use holdover_store_sqlite::{SqliteOptions, SqliteStore, Synchronous};
 
+#[cfg(feature = "gates")]
+pub use holdover_gates as gates;
 #[cfg(feature = "models")]
 pub use holdover_models as models;
 #[cfg(feature = "layers")]

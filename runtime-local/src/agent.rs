@@ -200,6 +200,12 @@ impl AgentBuilder {
         self
     }
 
+    /// A tool that only people may use: its model is not told of it, and what it asks of it is refused.
+    pub fn human_only(mut self, tool: ToolName) -> Self {
+        self.spec.human_only.insert(tool);
+        self
+    }
+
     /// What is done when its model asks for the same again and again.
     pub fn loops(mut self, loops: LoopDetection) -> Self {
         self.spec.loops = loops;
@@ -251,12 +257,15 @@ impl AgentBuilder {
                 return Err(AgentError::DuplicateTool { agent: name, tool: spec.name });
             }
         }
+        if let Some(tool) = self.spec.human_only.iter().find(|tool| !tools.contains_key(*tool)) {
+            return Err(AgentError::UnknownTool { agent: name, tool: tool.clone() });
+        }
         let spec = AgentSpec { tools: specs, provisions: self.provisioner.is_some(), ..self.spec };
         let definition = Payload::json(&Definition { spec: spec.clone(), source: self.source })
             .map_err(|source| AgentError::Definition { agent: name, source })?;
         let told = ToldToModel {
             system: Arc::from(spec.instructions.as_str()),
-            tools: spec.tools.iter().map(told).collect(),
+            tools: spec.tools.iter().filter(|tool| !spec.human_only.contains(&tool.name)).map(told).collect(),
             max_output_tokens: spec.limits.max_output_tokens,
         };
         Ok(Agent {
@@ -331,6 +340,14 @@ pub enum AgentError {
     /// Tools are told apart by their names.
     #[error("agent {agent:?}: tool {tool}: two tools have this name")]
     DuplicateTool {
+        /// Which agent.
+        agent: String,
+        /// Which name.
+        tool: ToolName,
+    },
+    /// A tool is said to be for people alone that the agent does not have.
+    #[error("agent {agent:?}: human_only: there is no tool {tool}")]
+    UnknownTool {
         /// Which agent.
         agent: String,
         /// Which name.

@@ -76,8 +76,11 @@ pub(crate) fn message(out: &Out, message: &Message, detail: Detail, said: bool) 
             let word = if decision.approve { "approved" } else { "denied" };
             let by = decision.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
             let why = decision.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            let always =
-                if decision.approve && decision.always { " for the rest of the session" } else { "" };
+            let always = match decision.approve && decision.always {
+                true if decision.only.is_empty() => " for the rest of the session".to_owned(),
+                true => format!(" for the rest of the session where {}", decision.only),
+                false => String::new(),
+            };
             out.line(out.bold(&inline(&format!("• {word}{always}{by}{why}  ({})", record.call))));
             if let Some(note) = &record.note {
                 out.line(out.dim(&format!("  {}", inline(note))));

@@ -26,6 +26,7 @@ fn transcript(short: &str, result_chars: usize) -> Vec<(MessageSeq, Arc<Message>
                     edited_arguments: None,
                     duration_ms: None,
                     stop: false,
+                    denial: None,
                 }));
             }
             other => panic!("{other}"),

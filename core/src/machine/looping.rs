@@ -152,6 +152,7 @@ mod tests {
             edited_arguments: None,
             duration_ms: None,
             stop: false,
+            denial: None,
         };
         [Message::Assistant(asked), Message::Tool(result)]
     }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::*;
 use crate::error::ErrorInfo;
+use crate::gate::ArgumentPatterns;
 use crate::ids::{CallId, MessageSeq, PendingId, StepNumber};
 use crate::model::StopReason;
 use crate::store::InterruptKind;
@@ -86,6 +87,7 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
                 arguments: MessageSeq(2),
                 digest: crate::payload::Digest::of(b"{}"),
                 always: false,
+                only: ArgumentPatterns::default(),
             },
         ),
         ("rejected", CallInput::Rejected),

@@ -136,6 +136,8 @@ pub enum Ruling {
     Deny {
         /// Why.
         reason: String,
+        /// By which rule.
+        rule: Option<String>,
     },
     /// The gate did not answer in time, or failed. A denial.
     Unavailable {

@@ -195,6 +195,7 @@ impl<P: Place> Teller<P> {
                         saw: body.digest,
                         arguments: edited,
                         always: body.tool.as_str() == scenario::TRUSTED,
+                        only: Default::default(),
                         reason: None,
                         by: Some("ann".into()),
                     })

@@ -228,6 +228,7 @@ fn a_decision_on_other_bytes_and_one_that_cannot_be_read_ask_again_with_the_same
         saw: Digest::of(b"{\"place\": 1}"),
         arguments: None,
         always: false,
+        only: Default::default(),
         reason: None,
         by: None,
     };

@@ -237,6 +237,7 @@ impl Bench {
             saw: body.digest,
             arguments: arguments.map(str::to_owned),
             always,
+            only: Default::default(),
             reason: None,
             by: Some("ann".into()),
         };

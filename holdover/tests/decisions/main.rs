@@ -122,6 +122,7 @@ async fn decide(runtime: &Runtime, key: &SessionKey, pending: &PendingEntry, who
             saw: body.digest,
             arguments: None,
             always: false,
+            only: Default::default(),
             reason: None,
             by: Some(format!("{who}-{at}")),
         };

@@ -34,6 +34,7 @@ async fn no_key_of_a_message_takes_the_key_of_an_answer() {
         saw: entry.body.digest,
         arguments: None,
         always: false,
+        only: Default::default(),
         reason: None,
         by: Some("ada".into()),
     };

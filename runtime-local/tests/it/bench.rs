@@ -51,7 +51,7 @@ pub(crate) fn agent(model: &Script) -> AgentBuilder {
 }
 
 pub(crate) fn asking_for(tool: &str) -> RuleGate {
-    RuleGate::new(vec![ApprovalRule { tool: tool.into(), action: RuleAction::Ask, reason: None }])
+    RuleGate::new(vec![ApprovalRule::new(tool, RuleAction::Ask)])
 }
 
 pub(crate) fn tenant() -> TenantId {
