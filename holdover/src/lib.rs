@@ -41,7 +41,7 @@ pub use holdover_core::tool::{
 pub use holdover_runtime_local::{
     Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, CancellationToken, Changed,
     CheckpointEntry, ClientTool, Definition, Deliver, Delivered, DeltaEntry, Denial, EventEntry, Execute,
-    Follow, Fork, Forked, MessageEntry, PendingEntry, Provisional, Retention, RunHandle, RunObserver,
+    Follow, Fork, Forked, MessageEntry, PendingEntry, Provisional, Replay, Retention, RunHandle, RunObserver,
     Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown, Standing, Started, Worker, WorkerOptions,
 };
 #[cfg(feature = "memory")]

@@ -23,7 +23,7 @@ pub fn mermaid() -> String {
         let note = match nature {
             Nature::Rest => "at rest".to_owned(),
             Nature::Working => continue,
-            Nature::Parked { woken_by } => {
+            Nature::Parked { woken_by, .. } => {
                 let inputs: Vec<&str> = woken_by.iter().map(|input| input.as_str()).collect();
                 format!("parked, woken by {}", inputs.join(", "))
             }

@@ -9,6 +9,8 @@ pub mod diagram;
 pub mod history;
 pub mod input;
 pub mod looping;
+pub mod paths;
+pub mod replay;
 pub mod retry;
 pub mod standing;
 pub mod state;

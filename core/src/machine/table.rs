@@ -29,6 +29,8 @@ pub enum Nature {
     Parked {
         /// The inputs that wake it.
         woken_by: &'static [InputKind],
+        /// The input that brings what somebody owes; none: nobody is asked.
+        answered_by: Option<InputKind>,
     },
 }
 
@@ -123,10 +125,10 @@ pub const NATURES: &[(StateKind, Nature)] = &[
     (S::Thinking, Nature::Working),
     (S::Streaming, Nature::Working),
     (S::Executing, Nature::Working),
-    (S::Confirming, Nature::Parked { woken_by: &[I::Call, I::Interrupted] }),
+    (S::Confirming, Nature::Parked { woken_by: &[I::Call, I::Interrupted], answered_by: Some(I::Call) }),
     (S::Steering, Nature::Working),
     (S::Compacting, Nature::Working),
-    (S::BackingOff, Nature::Parked { woken_by: &[I::TimerRang, I::Interrupted] }),
+    (S::BackingOff, Nature::Parked { woken_by: &[I::TimerRang, I::Interrupted], answered_by: None }),
     (S::TearingDown, Nature::Working),
     (S::Done, Nature::Rest),
 ];
@@ -162,17 +164,26 @@ pub enum TableError {
     /// A parked state that nothing wakes.
     #[error("machine table: nothing wakes {}", .0.as_str())]
     NoWakeUp(StateKind),
+    /// A state that waits for somebody whose answer leads nowhere.
+    #[error("machine table: no way to answer {}", .0.as_str())]
+    NoAnswer(StateKind),
     /// A cycle that nothing bounds.
     #[error("machine table: nothing bounds the cycle through {}", .0.as_str())]
     UnboundedCycle(StateKind),
 }
 
+/// All that is wrong with a table.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct TableErrors(pub Vec<TableError>);
+
 /// Checks the table of this version: targets exist, rest is reached without passing through an error,
-/// every working state has a failure edge, every parked state says what wakes it, every cycle is bounded.
+/// every working state has a failure edge, every parked state says what wakes it, whoever is asked can answer, every
+/// cycle is bounded.
 ///
 /// Checked once a process; no session is taken up under a table that does not pass.
-pub fn validate() -> Result<(), TableError> {
-    static CHECKED: LazyLock<Result<(), TableError>> =
+pub fn validate() -> Result<(), TableErrors> {
+    static CHECKED: LazyLock<Result<(), TableErrors>> =
         LazyLock::new(|| Table { rows: ROWS, natures: NATURES, bounds: BOUNDS }.validate());
     CHECKED.clone()
 }
@@ -190,40 +201,44 @@ pub struct Table<'a> {
 
 impl Table<'_> {
     /// Checks the table; see [`validate`].
-    pub fn validate(&self) -> Result<(), TableError> {
+    pub fn validate(&self) -> Result<(), TableErrors> {
+        let problems = self.problems();
+        if problems.is_empty() { Ok(()) } else { Err(TableErrors(problems)) }
+    }
+
+    /// All that is wrong with it: row by row, then state by state.
+    fn problems(&self) -> Vec<TableError> {
+        let mut found = Vec::new();
         let mut pairs = BTreeSet::new();
         for row in self.rows {
             if !pairs.insert((row.from, row.on)) {
-                return Err(TableError::Twice(row.from, row.on));
+                found.push(TableError::Twice(row.from, row.on));
             }
             if row.to.is_empty() || row.to.iter().any(|to| self.nature(*to).is_none()) {
-                return Err(TableError::MissingTarget(row.from, row.on));
+                found.push(TableError::MissingTarget(row.from, row.on));
             }
         }
         for (state, nature) in self.natures {
             if !self.reaches_rest(*state) {
-                return Err(TableError::DeadEnd(*state));
+                found.push(TableError::DeadEnd(*state));
             }
+            let leaves = |on: &InputKind| self.targets(*state, *on).iter().any(|to| to != state);
             match nature {
                 Nature::Rest => {}
-                Nature::Working if *state == S::TearingDown => {}
-                Nature::Working => {
-                    if !self.fails(*state) {
-                        return Err(TableError::NoFailureEdge(*state));
+                Nature::Working if *state == S::TearingDown || self.fails(*state) => {}
+                Nature::Working => found.push(TableError::NoFailureEdge(*state)),
+                Nature::Parked { woken_by, answered_by } => {
+                    if woken_by.is_empty() || !woken_by.iter().all(leaves) {
+                        found.push(TableError::NoWakeUp(*state));
                     }
-                }
-                Nature::Parked { woken_by } => {
-                    let wakes = |on: &InputKind| self.targets(*state, *on).iter().any(|to| to != state);
-                    if woken_by.is_empty() || !woken_by.iter().all(wakes) {
-                        return Err(TableError::NoWakeUp(*state));
+                    if answered_by.as_ref().is_some_and(|on| !leaves(on)) {
+                        found.push(TableError::NoAnswer(*state));
                     }
                 }
             }
         }
-        match self.unbounded() {
-            Some(state) => Err(TableError::UnboundedCycle(state)),
-            None => Ok(()),
-        }
+        found.extend(self.unbounded().map(TableError::UnboundedCycle));
+        found
     }
 
     /// Where `on` may lead from `from`; empty if it is refused.
