@@ -118,7 +118,10 @@ mod tests {
             let end = through(path);
             let before = end[..end.len() - 1].last();
             // A summary that somebody asked for at rest is no turn; the table does not tell the two apart.
-            assert!([Some(&StateKind::TearingDown), Some(&StateKind::Compacting)].contains(&before), "{path}");
+            assert!(
+                [Some(&StateKind::TearingDown), Some(&StateKind::Compacting)].contains(&before),
+                "{path}"
+            );
         }
     }
 }

@@ -343,9 +343,9 @@ mod validation {
     #[test]
     fn a_missing_target_is_found() {
         let broken = check(|rows, _, _| rows[0].to = &[]);
-        assert!(broken.contains(&TableError::MissingTarget(S::Idle, I::TurnRequested)), \"{broken:?}\");
+        assert!(broken.contains(&TableError::MissingTarget(S::Idle, I::TurnRequested)), "{broken:?}");
         let broken = check(|_, natures, _| natures.retain(|(state, _)| *state != S::BackingOff));
-        assert!(broken.contains(&TableError::MissingTarget(S::Streaming, I::ModelFailed)), \"{broken:?}\");
+        assert!(broken.contains(&TableError::MissingTarget(S::Streaming, I::ModelFailed)), "{broken:?}");
     }
 
     #[test]
@@ -353,13 +353,13 @@ mod validation {
         let broken = check(|rows, _, _| {
             rows.retain(|row| (row.from, row.on) != (S::BackingOff, I::TimerRang));
         });
-        assert!(broken.contains(&TableError::DeadEnd(S::BackingOff)), \"{broken:?}\");
+        assert!(broken.contains(&TableError::DeadEnd(S::BackingOff)), "{broken:?}");
     }
 
     #[test]
     fn a_missing_failure_edge_is_found() {
         let broken = check(|rows, _, _| rows.retain(|row| (row.from, row.on) != (S::Thinking, I::Failed)));
-        assert!(broken.contains(&TableError::NoFailureEdge(S::Thinking)), \"{broken:?}\");
+        assert!(broken.contains(&TableError::NoFailureEdge(S::Thinking)), "{broken:?}");
     }
 
     #[test]
@@ -370,7 +370,7 @@ mod validation {
                 *nature = Nature::Parked { woken_by: &[], answered_by: Some(I::Call) };
             }
         });
-        assert!(broken.contains(&TableError::NoWakeUp(S::Confirming)), \"{broken:?}\");
+        assert!(broken.contains(&TableError::NoWakeUp(S::Confirming)), "{broken:?}");
     }
 
     #[test]
@@ -416,7 +416,7 @@ mod validation {
     #[test]
     fn a_pair_that_is_listed_twice_is_found() {
         let broken = check(|rows, _, _| rows.push(rows[0]));
-        assert!(broken.contains(&TableError::Twice(S::Idle, I::TurnRequested)), \"{broken:?}\");
+        assert!(broken.contains(&TableError::Twice(S::Idle, I::TurnRequested)), "{broken:?}");
     }
 }
 
