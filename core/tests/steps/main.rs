@@ -17,6 +17,7 @@ mod world;
 
 mod answers;
 mod compacting;
+mod denials;
 mod endings;
 mod interrupts;
 mod looping;

@@ -89,7 +89,10 @@ pub(crate) fn ruling(question: &GateQuestion) -> Ruling {
         return Ruling::Invalid { detail: "it is bad".into() };
     }
     if question.arguments.contains("forbidden") {
-        return Ruling::Deny { reason: "it is forbidden".into(), rule: None };
+        return Ruling::Deny {
+            reason: "it is forbidden".into(),
+            rule: Some("the rule of the stories".into()),
+        };
     }
     match *like {
         "edit" | "wipe" if !question.approved => Ruling::NeedsApproval { prompt: None, profile },
