@@ -133,8 +133,13 @@ async fn until_held(admin: &mut Admin, relay: &Relay, schema: &str, seen: &Seen)
         if admin.number(&version).await == 3 + seen.acknowledged() as i64 {
             return;
         }
-        // It held the answer to something else.
+        // It held the answer to something else. A new connection is made ready first: its answers are not what is
+        // waited for either.
+        let before = seen.acknowledged();
         relay.lose();
+        while seen.acknowledged() == before {
+            tokio::task::yield_now().await;
+        }
     }
 }
 

@@ -18,7 +18,7 @@ if there then
   end
   if start ~= 'claimed' then return { 'created', '1' } end
   if rules.repeated_claim(there, run) ~= 'alive' then return { 'created', '2' } end
-  return { 'created', '2', rows.claim(there, page, bytes) }
+  return { 'created', '2', rows.claim(there, rows.news(there, page, bytes)) }
 end
 local seen = {}
 for index, item in ipairs(items) do
@@ -33,7 +33,7 @@ if not arrived then return { 'item_conflict', refused } end
 if start == 'at' then row.alarm = start_at end
 row.life = rows.reach_new(row)
 rows.reach_inbox(row)
-rows.reach_life(row.life, 'labels', 'payloads', 'runs', 'deltas')
+rows.reach_life(row.life, 'labels', 'payloads', 'staged', 'starts', 'open', 'runs', 'deltas')
 
 redis.call('INCR', tag .. ':lives')
 rows.found_session(row, labels, definition)
@@ -45,4 +45,4 @@ if start ~= 'claimed' then
 end
 rows.begin_run(row, run, worker, lease)
 rows.tell(row)
-return { 'created', int(row.version), rows.claim(row, page, bytes) }
+return { 'created', int(row.version), rows.claim(row, rows.news(row, page, bytes)) }

@@ -1,18 +1,15 @@
 -- Looks for sessions of this partition that a worker may claim now, after a place in due order.
 -- Answers their places in any order, and up to where it has looked ('' = to the end). One that cannot be read holds up nobody.
 local from = args.text()
-local queues = args.boolean() and args.list(args.text) or nil
+local queues, served = args.queues()
 local newest, tenant = args.number(), args.optional()
 local most = args.number()
 
 local before = place(now + 1)
-local indexes, served = { tag .. ':alarms' }, nil
+local indexes = { tag .. ':alarms' }
 if queues then
-  indexes, served = { tag .. ':interrupted' }, {}
-  for _, queue in ipairs(queues) do
-    indexes[#indexes + 1] = tag .. ':alarms:' .. queue
-    served[queue] = true
-  end
+  indexes = { tag .. ':interrupted' }
+  for _, queue in ipairs(queues) do indexes[#indexes + 1] = tag .. ':alarms:' .. queue end
 end
 local found, looked = {}, nil
 for _, index in ipairs(indexes) do

@@ -7,7 +7,7 @@ local queue = args.optional()
 local labels = args.list(function() return { args.text(), args.text() } end)
 local most, look, bytes = args.number(), args.number(), args.number()
 
-local function wanted(row)
+local function is_wanted(row)
   if some_status and not status[row.status] then return false end
   if queue and row.queue ~= queue then return false end
   for _, label in ipairs(labels) do
@@ -16,13 +16,17 @@ local function wanted(row)
   return true
 end
 
+local function wanted(place_found)
+  local row = rows.load(rows.key(tenant, string.sub(place_found, 18)))
+  if row and rows.listed(row) == place_found and is_wanted(row) then return rows.summary(row) end
+end
+
 local walked = rows.walk_down(tag .. ':sessions:' .. tenant, from, look)
 local found, left_out, looked = {}, 0, #walked == look and walked[look] or ''
 for index, place_found in ipairs(walked) do
-  local row, corrupt = rows.load_sound(rows.key(tenant, string.sub(place_found, 18)))
+  local summary, corrupt = rows.sound(wanted, place_found)
   if corrupt then left_out = left_out + 1 end
-  if row and rows.listed(row) == place_found and wanted(row) then
-    local summary = rows.summary(row)
+  if summary then
     found[#found + 1] = place_found
     found[#found + 1] = summary
     for _, label in ipairs(summary[2]) do bytes = bytes - #label end

@@ -5,8 +5,9 @@ if not row then return { '0', text(torn or false) } end
 rows.reach_places(row)
 redis.call('ZCARD', rows.sessions_index(row))
 redis.call('ZCARD', rows.pending_index(row))
-local pending = {}
-for _, id in ipairs(redis.call('ZRANGE', rows.own(row, 'open'), 0, -1)) do
+local pending, open = {}, nil
+open, torn = rows.sound(redis.call, 'ZRANGE', rows.own(row, 'open'), 0, -1)
+for _, id in ipairs(open or {}) do
   local facts = rows.sound(rows.pending_facts, row, id)
   if facts then pending[#pending + 1] = rows.pending_place(row, facts.deadline, id) else torn = true end
 end

@@ -165,13 +165,20 @@ async fn open(url: &str, namespace: &str) -> RedisStore {
     RedisStore::open(options(url, namespace)).await.expect("the store opens")
 }
 
-fn is_cluster(url: &str) -> bool {
-    url.starts_with("redis+cluster:") || url.starts_with("rediss+cluster:")
+/// Why no proxy can be put before what a URL names, if that is so.
+fn no_proxy(url: &str) -> Option<&'static str> {
+    match url.split_once("://").map(|(scheme, _)| scheme) {
+        Some("redis+cluster" | "rediss+cluster") => {
+            Some("a cluster tells its clients the addresses of its nodes itself")
+        }
+        Some("rediss") => Some("the certificate of the server does not name a proxy before it"),
+        Some(_) | None => None,
+    }
 }
 
-/// The same server by way of a proxy. None: a cluster.
+/// The same server by way of a proxy. None: there cannot be one.
 async fn through(url: &str, proxy: &Proxy) -> Option<String> {
-    if is_cluster(url) {
+    if no_proxy(url).is_some() {
         return None;
     }
     let mut url = redis::parse_redis_url(url).expect("a URL of Redis");
@@ -303,14 +310,27 @@ impl StoreHarness for RedisHarness {
     }
 
     fn gaps(&self) -> Vec<Gap> {
-        let reason = "a cluster tells its clients the addresses of its nodes itself";
-        let gap = || Gap::capability(Capability::WireFaults, reason);
-        if is_cluster(&self.url) { vec![gap()] } else { Vec::new() }
+        let gap = |reason| Gap::capability(Capability::WireFaults, reason);
+        no_proxy(&self.url).map(gap).into_iter().collect()
     }
 }
 
 impl fmt::Debug for RedisHarness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisHarness").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_is_put_only_before_a_server_that_need_not_prove_its_name() {
+        assert_eq!(no_proxy("redis://h"), None);
+        for url in ["rediss://h", "redis+cluster://h:1", "rediss+cluster://h:1"] {
+            let gaps: Vec<Gap> = RedisHarness::at(url).gaps();
+            assert_eq!(gaps.len(), 1, "{url}");
+        }
     }
 }

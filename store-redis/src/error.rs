@@ -139,7 +139,7 @@ pub(crate) fn may_run_soon(error: &RedisError) -> bool {
 }
 
 /// Whether another server may answer from now on than the one whose settings were read.
-pub(crate) fn is_loss(error: &RedisError) -> bool {
+pub(crate) fn is_break(error: &RedisError) -> bool {
     match error.kind() {
         ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => true,
         ErrorKind::Server(kind) => matches!(
@@ -191,13 +191,13 @@ mod tests {
     }
 
     #[test]
-    fn what_may_come_from_another_server_is_a_loss() {
-        assert!(is_loss(&RedisError::from(io::Error::from(io::ErrorKind::ConnectionReset))));
-        for loss in ["MOVED 1 h:1", "READONLY You can't write", "LOADING", "MASTERDOWN", "CLUSTERDOWN"] {
-            assert!(is_loss(&answered(loss)), "{loss}");
+    fn what_may_come_from_another_server_is_a_break() {
+        assert!(is_break(&RedisError::from(io::Error::from(io::ErrorKind::ConnectionReset))));
+        for broken in ["MOVED 1 h:1", "READONLY You can't write", "LOADING", "MASTERDOWN", "CLUSTERDOWN"] {
+            assert!(is_break(&answered(broken)), "{broken}");
         }
         for other in ["ERR no", "OOM no memory", "NOSCRIPT", "WENTBACK", "TRYAGAIN", "BUSY"] {
-            assert!(!is_loss(&answered(other)), "{other}");
+            assert!(!is_break(&answered(other)), "{other}");
         }
     }
 }

@@ -5,7 +5,7 @@
     reason = "Redis may answer, push or fail in ways that are not known yet"
 )]
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,6 +14,7 @@ use holdover_core::store::Watch;
 use redis::{PushInfo, PushKind, Value};
 use tokio::sync::broadcast;
 
+use crate::ear::Ear;
 use crate::error::Fault;
 use crate::keys::Keys;
 use crate::options::RedisOptions;
@@ -41,20 +42,19 @@ pub(crate) struct Hints {
 
 struct Changes {
     sender: broadcast::Sender<Change>,
-    ear: Mutex<Ear>,
+    ear: Ear<Listener>,
 }
 
-/// The connection that listens. The first who waits opens it.
-enum Ear {
-    Closed,
-    Opening,
-    Open(#[expect(dead_code, reason = "it listens as long as it lives")] Listener),
+/// An opening on its way. However it ends, also with the runtime of its task, the next who waits may begin another.
+struct Opening {
+    changes: Weak<Changes>,
+    number: u64,
 }
 
 impl Hints {
     pub(crate) fn new(options: RedisOptions, keys: &Keys) -> Self {
         let channels = keys.partitions().map(|partition| keys.hints(partition)).collect();
-        let changes = Changes { sender: broadcast::channel(HINTS_KEPT).0, ear: Mutex::new(Ear::Closed) };
+        let changes = Changes { sender: broadcast::channel(HINTS_KEPT).0, ear: Ear::new() };
         Self { options, channels, changes: Arc::new(changes) }
     }
 
@@ -82,54 +82,53 @@ impl Hints {
     /// Opens the connection if it is not open, in a task of its own: however short the first waits are, it is opened
     /// once. Then whoever waits is woken, since what it waits for may have changed while nobody listened.
     fn listen(&self) {
-        let mut ear = self.changes.ear();
-        if !matches!(*ear, Ear::Closed) {
-            return;
-        }
-        *ear = Ear::Opening;
-        let (options, channels) = (self.options.clone(), self.channels.clone());
-        let changes = Arc::downgrade(&self.changes);
-        tokio::spawn(async move {
-            let heard = Weak::clone(&changes);
-            let hear = move |push: PushInfo| {
-                if let Some(changes) = heard.upgrade() {
-                    changes.hear(push);
-                }
-                Ok::<(), redis::aio::SendError>(())
-            };
-            let opened = Listener::open(&options, hear, &channels).await;
-            let Some(changes) = changes.upgrade() else { return };
-            let mut ear = changes.ear();
-            match opened {
-                // Lost before it was told of.
-                Ok(_) if matches!(*ear, Ear::Closed) => {}
-                Ok(listener) => *ear = Ear::Open(listener),
-                Err(error) => {
-                    *ear = Ear::Closed;
-                    tracing::warn!(%error, "change hints cannot be heard; waiters poll");
-                    return;
+        let Some(number) = self.changes.ear.begin() else { return };
+        let opening = Opening { changes: Arc::downgrade(&self.changes), number };
+        tokio::spawn(opening.run(self.options.clone(), self.channels.clone()));
+    }
+}
+
+impl Opening {
+    async fn run(self, options: RedisOptions, channels: Vec<String>) {
+        let (heard, number) = (Weak::clone(&self.changes), self.number);
+        let hear = move |push: PushInfo| {
+            if let Some(changes) = heard.upgrade() {
+                changes.hear(push, number);
+            }
+            Ok::<(), redis::aio::SendError>(())
+        };
+        let opened = Listener::open(&options, hear, &channels).await;
+        let Some(changes) = self.changes.upgrade() else { return };
+        match opened {
+            Ok(listener) => {
+                // Or it was lost before it was told of; whoever lost it has woken all.
+                if changes.ear.open(number, listener) {
+                    changes.tell(Change::Anything);
                 }
             }
-            drop(ear);
-            changes.tell(Change::Anything);
-        });
+            Err(error) => tracing::warn!(%error, "change hints cannot be heard; waiters poll"),
+        }
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        if let Some(changes) = self.changes.upgrade() {
+            changes.ear.give_up(self.number);
+        }
     }
 }
 
 impl Changes {
-    fn ear(&self) -> MutexGuard<'_, Ear> {
-        self.ear.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn hear(&self, push: PushInfo) {
+    /// What the connection of an opening has heard.
+    fn hear(&self, push: PushInfo, number: u64) {
         let change = match push.kind {
             PushKind::SMessage => match push.data.into_iter().nth(1) {
                 Some(Value::BulkString(message)) => read(message.into()).unwrap_or(Change::Anything),
                 _ => Change::Anything,
             },
             PushKind::Disconnection | PushKind::SUnsubscribe => {
-                let lost = std::mem::replace(&mut *self.ear(), Ear::Closed);
-                drop(lost);
+                self.ear.close(number);
                 Change::Anything
             }
             _ => return,
@@ -148,4 +147,25 @@ fn read(message: Bytes) -> Result<Change, Fault> {
     let tenant = reply::id::<TenantId>(&packed.next()?)?;
     let id = reply::id::<SessionId>(&packed.next()?)?;
     Ok(Change::Session(SessionKey::new(tenant, id), packed.next()?.as_ref() == b"1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::runtime::Runtime;
+
+    use super::*;
+
+    #[test]
+    fn an_opening_that_ends_with_its_runtime_is_begun_again() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("redis://{}", silent.local_addr().unwrap());
+        let hints = Hints::new(RedisOptions::from_url(&url).unwrap(), &Keys::new("n", 1));
+        let due = Watch::Due;
+        let wait = || {
+            let runtime = Runtime::new().unwrap();
+            runtime.block_on(hints.wait(&due, Duration::from_millis(1)));
+        };
+        wait();
+        assert_eq!(hints.changes.ear.begin(), Some(2), "the first has ended");
+    }
 }

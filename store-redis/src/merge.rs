@@ -58,7 +58,8 @@ struct Stream<T> {
 pub(crate) struct Merge<T> {
     streams: Vec<Stream<T>>,
     order: Order,
-    rounds_left: usize,
+    /// None: as many as it takes.
+    rounds_left: Option<usize>,
 }
 
 impl<T> Merge<T> {
@@ -67,12 +68,13 @@ impl<T> Merge<T> {
         let after = Bytes::copy_from_slice(after);
         let stream =
             |partition| Stream { partition, rows: VecDeque::new(), after: after.clone(), done: false };
-        Self { streams: keys.partitions().map(stream).collect(), order, rounds_left: ROUNDS_MAX }
+        Self { streams: keys.partitions().map(stream).collect(), order, rounds_left: Some(ROUNDS_MAX) }
     }
 
-    /// The same, however often the partitions must be looked at: for a walk that cannot be gone on with.
-    pub(crate) fn unbounded(self) -> Self {
-        Self { rounds_left: usize::MAX, ..self }
+    /// The same to the end of all partitions: for a walk that cannot be gone on with. What lies in them bounds it,
+    /// since each look begins where the one before it ended.
+    pub(crate) fn until_the_end(self) -> Self {
+        Self { rounds_left: None, ..self }
     }
 
     /// How many rows to ask one partition for, of a page of `rows`.
@@ -86,10 +88,10 @@ impl<T> Merge<T> {
             if let Some(index) = self.next_known() {
                 return Ok(self.streams.get(index).and_then(|stream| stream.rows.front()));
             }
-            if self.streams.iter().all(|stream| stream.done) || self.rounds_left == 0 {
+            if self.streams.iter().all(|stream| stream.done) || self.rounds_left == Some(0) {
                 return Ok(None);
             }
-            self.rounds_left -= 1;
+            self.rounds_left = self.rounds_left.map(|rounds| rounds - 1);
             let empty = self.streams.iter().enumerate();
             let empty = empty.filter(|(_, stream)| stream.rows.is_empty() && !stream.done);
             let looks: Vec<_> = empty
@@ -176,8 +178,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_walk_to_the_end_finds_what_lies_behind_many_rounds() {
-        let mut merge = Merge::new(&Keys::new("n", 1), Order::Upwards, b"").unbounded();
+    async fn a_walk_until_the_end_finds_what_lies_behind_many_rounds() {
+        let mut merge = Merge::new(&Keys::new("n", 1), Order::Upwards, b"").until_the_end();
         let late = |_, after: Bytes| -> BoxFuture<'static, Result<Found<()>, Fault>> {
             let next = Bytes::from(vec![b'x'; after.len() + 1]);
             let there = next.len() > ROUNDS_MAX * 3;

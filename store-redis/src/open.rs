@@ -22,8 +22,8 @@ pub(crate) struct Opened {
     pub(crate) keys: Keys,
     pub(crate) incarnation: String,
     pub(crate) capabilities: Capabilities,
-    /// After how many losses the capabilities were read.
-    pub(crate) losses: u64,
+    /// After how many breaks the capabilities were read.
+    pub(crate) breaks: u64,
 }
 
 /// What is fixed when a store is made.
@@ -39,7 +39,7 @@ struct Founded {
 /// once.
 pub(crate) async fn open(options: &RedisOptions) -> Result<Opened, Fault> {
     let wire = Wire::connect(options).await?;
-    let losses = wire.losses().count();
+    let breaks = wire.breaks().count();
     let capabilities = settings::read(&wire, options).await?;
     let there = look(&wire, options).await?;
     let founded = match options.opening {
@@ -52,7 +52,7 @@ pub(crate) async fn open(options: &RedisOptions) -> Result<Opened, Fault> {
         Opening::Looks => as_it_is(&wire, options, there).await?,
     };
     let keys = Keys::new(&options.namespace, founded.partitions);
-    Ok(Opened { wire, keys, incarnation: founded.incarnation, capabilities, losses })
+    Ok(Opened { wire, keys, incarnation: founded.incarnation, capabilities, breaks })
 }
 
 fn absent(options: &RedisOptions, why: &str) -> Fault {
@@ -87,7 +87,14 @@ async fn make(wire: &Wire, options: &RedisOptions, there: Option<Founded>) -> Re
     };
     let keys = Keys::new(&options.namespace, founded.partitions);
     if !founded.whole {
-        mark(wire, &keys, &founded.incarnation, "make").await?;
+        let marks = mark(wire, &keys, &founded.incarnation, "make").await?;
+        // Of a store that was there, what is fixed was lost, or it was renewed by somebody who did not come far.
+        if marks.iter().any(|mark| *mark != founded.incarnation) {
+            if !options.accept_loss {
+                return Err(went_back());
+            }
+            mark(wire, &keys, &founded.incarnation, "replace").await?;
+        }
         return found(wire, options, &founded.incarnation, "whole").await;
     }
     if is_whole(wire, &keys, &founded.incarnation).await? {

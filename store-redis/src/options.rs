@@ -147,7 +147,8 @@ impl RedisOptions {
         self
     }
 
-    /// Sets how long one command may take. A write that takes longer has an unknown outcome.
+    /// Sets how long one command may take. A write that takes longer has an unknown outcome. After a connection was
+    /// lost the settings are read before it, which may take as long again.
     #[must_use]
     pub fn operation_timeout(mut self, timeout: Duration) -> Self {
         self.operation_timeout = timeout;

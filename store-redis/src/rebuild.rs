@@ -24,7 +24,9 @@ pub struct Rebuilt {
     pub added: u64,
     /// How many entries stood for nothing.
     pub removed: u64,
-    /// How many of the sessions could not be read wholly: entries that they have stay, and they can be deleted.
+    /// How many of the sessions could not be read wholly: entries that they have stay, and they can be deleted. Of
+    /// one whose `life` cannot be read only the row and its entries are removed: nothing says which messages, payloads
+    /// and items were its.
     pub unreadable: u64,
 }
 

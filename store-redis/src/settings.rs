@@ -7,70 +7,107 @@
 use std::collections::BTreeMap;
 
 use holdover_core::store::{Capabilities, CommitSurvives, SharedBy};
-use redis::{Cmd, Value};
+use redis::{Cmd, ErrorKind, RedisError, Value};
 
 use crate::error::{Fault, is_refusal};
+use crate::nodes::{self, Nodes};
 use crate::options::RedisOptions;
 use crate::reply::{self, Reply};
+use crate::server::{MIN_REPLICAS, Replicas, Server};
 use crate::wire::Wire;
-
-/// The oldest server whose scripts do what these need.
-const VERSION_MIN: u32 = 7;
-
-/// The only policy under which a server forgets nothing by itself.
-const POLICY: &str = "noeviction";
-
-/// What bounds how much a failover loses.
-const MIN_REPLICAS: &str = "min-replicas-to-write";
 
 /// What is asked for by `CONFIG GET`.
 const ASKED: [&str; 5] =
     ["maxmemory-policy", "appendonly", "appendfsync", "no-appendfsync-on-rewrite", MIN_REPLICAS];
 
-/// How many replicas the cluster has, kept beside what INFO says. No field of INFO is named so.
-const KNOWN_REPLICAS: &str = "known replicas";
+/// What servers answer, by their addresses.
+type Answers<T> = BTreeMap<String, T>;
 
-/// What one server says of itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Server {
-    info: BTreeMap<String, String>,
-    /// None: `CONFIG` is forbidden there.
-    config: Option<BTreeMap<String, String>>,
+/// What every master says.
+#[derive(Debug, Default)]
+struct Said {
+    info: Answers<BTreeMap<String, String>>,
+    /// None: `CONFIG` is forbidden.
+    config: Option<Answers<BTreeMap<String, String>>>,
+    /// None: it is no cluster, or `CLUSTER NODES` is forbidden.
+    nodes: Option<Answers<Nodes>>,
 }
 
 /// Reads the settings of every master.
 ///
 /// # Errors
-/// A server that is too old, is a replica, or forgets data when its memory is full. What the server does not answer
-/// for a passing reason is an error too: nothing is taken for forbidden that is only late.
+/// A server that is too old, is a replica, or forgets data when its memory is full. What a server does not answer
+/// for a passing reason is an error too, and so is a master that cannot be asked: nothing is taken for forbidden that
+/// is only late, nor for known that is only away.
 pub(crate) async fn read(wire: &Wire, options: &RedisOptions) -> Result<Capabilities, Fault> {
-    let mut servers = Vec::new();
-    for info in wire.ask_all(redis::cmd("INFO").arg("everything")).await? {
-        servers.push(Server { info: info_of(info)?, config: None });
-    }
-    for (server, answer) in
-        servers.iter_mut().zip(allowed(wire, redis::cmd("CONFIG").arg("GET").arg(&ASKED)).await?)
-    {
-        server.config = Some(config_of(answer)?);
-    }
-    if options.cluster {
-        // Also those that are away at this moment.
-        let nodes = allowed(wire, redis::cmd("CLUSTER").arg("NODES")).await?;
-        for (server, nodes) in servers.iter_mut().zip(nodes) {
-            server.info.insert(KNOWN_REPLICAS.into(), replicas_in(nodes)?.to_string());
-        }
-    }
-    judge(&servers, options)
+    let nodes = if options.cluster { nodes(wire).await? } else { None };
+    let info = wire.ask_all(redis::cmd("INFO").arg("everything")).await?;
+    let config = allowed(wire, redis::cmd("CONFIG").arg("GET").arg(&ASKED)).await?;
+    let said = Said {
+        info: each(info, info_of)?,
+        config: config.map(|config| each(config, config_of)).transpose()?,
+        nodes,
+    };
+    judge(&said.servers(options.cluster)?, options)
 }
 
-/// What every master answers; nothing where the command is forbidden, as on managed services: what INFO says has to
-/// do then.
-async fn allowed(wire: &Wire, command: &Cmd) -> Result<Vec<Value>, Fault> {
+/// The nodes of the cluster, as every master that has slots sees them.
+async fn nodes(wire: &Wire) -> Result<Option<Answers<Nodes>>, Fault> {
+    let Some(answers) = allowed(wire, redis::cmd("CLUSTER").arg("NODES")).await? else { return Ok(None) };
+    let nodes = each(answers, |text| Nodes::read(&text_of(text)?))?;
+    match nodes::silent(nodes.values()) {
+        Some(node) => Err(incomplete(node)),
+        None => Ok(Some(nodes)),
+    }
+}
+
+/// What every master answers; none where the command is forbidden, as on managed services: what INFO says has to do
+/// then.
+async fn allowed(wire: &Wire, command: &Cmd) -> Result<Option<Answers<Value>>, Fault> {
     match wire.ask_all(command).await {
-        Ok(answers) => Ok(answers),
-        Err(error) if is_refusal(&error) => Ok(Vec::new()),
+        Ok(answers) => Ok(Some(answers)),
+        Err(error) if is_refusal(&error) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+fn each<T>(answers: Answers<Value>, read: impl Fn(Value) -> Result<T, Fault>) -> Result<Answers<T>, Fault> {
+    answers.into_iter().map(|(node, answer)| Ok((node, read(answer)?))).collect()
+}
+
+impl Said {
+    /// What each server says of itself, if every master has said all that it may.
+    fn servers(self, cluster: bool) -> Result<Vec<Server>, Fault> {
+        let Self { info, mut config, mut nodes } = self;
+        let mut servers = Vec::new();
+        for (node, info) in info {
+            let replicas = match of_node(&mut nodes, &node)? {
+                Some(nodes) => Replicas::Known(nodes.replicas),
+                None if cluster => Replicas::Unknown,
+                None => Replicas::Connected,
+            };
+            servers.push(Server { info, config: of_node(&mut config, &node)?, replicas });
+        }
+        let nodes = nodes.iter().flat_map(BTreeMap::keys);
+        match nodes.chain(config.iter().flat_map(BTreeMap::keys)).next() {
+            Some(node) => Err(incomplete(node)),
+            None => Ok(servers),
+        }
+    }
+}
+
+/// What a node has answered, where it is not forbidden.
+fn of_node<T>(answers: &mut Option<Answers<T>>, node: &str) -> Result<Option<T>, Fault> {
+    match answers {
+        Some(answers) => answers.remove(node).map(Some).ok_or_else(|| incomplete(node)),
+        None => Ok(None),
+    }
+}
+
+/// A master was not asked, or not everything.
+fn incomplete(node: &str) -> Fault {
+    let what = "the settings of a node could not be read";
+    Fault::Redis(RedisError::from((ErrorKind::ClusterConnectionNotFound, what, node.to_owned())))
 }
 
 /// What all of them together promise: no more than the weakest.
@@ -102,97 +139,12 @@ fn judge(servers: &[Server], options: &RedisOptions) -> Result<Capabilities, Fau
     })
 }
 
-impl Server {
-    fn info(&self, name: &str) -> Option<&str> {
-        self.info.get(name).map(String::as_str)
-    }
-
-    fn config(&self, name: &str) -> Option<&str> {
-        self.config.as_ref()?.get(name).map(String::as_str)
-    }
-
-    /// What this server alone promises, and the settings on which that rests.
-    fn judge(&self) -> Result<(CommitSurvives, Vec<(String, String)>), Fault> {
-        let version = self.info("redis_version").unwrap_or("unknown");
-        let major: u32 = version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0);
-        if major < VERSION_MIN {
-            return Err(Fault::Settings(format!("Redis {VERSION_MIN} or later is needed, it is {version}")));
-        }
-        if self.info("role").is_some_and(|role| role != "master") {
-            return Err(Fault::Settings("the server is a replica: open its master".into()));
-        }
-        let policy = self.config("maxmemory-policy").or_else(|| self.info("maxmemory_policy"));
-        if let Some(policy) = policy.filter(|policy| *policy != POLICY) {
-            let detail = format!("maxmemory-policy is {policy}: it forgets sessions; set it to {POLICY}");
-            return Err(Fault::Settings(detail));
-        }
-        let (by_log, log) = self.by_log();
-        let (by_failover, failover) = self.by_failover();
-        let mut named = vec![("redis_version".to_owned(), version.to_owned())];
-        named.push(("maxmemory-policy".to_owned(), policy.unwrap_or("unknown").to_owned()));
-        named.extend(log.into_iter().chain(failover).map(|(name, value)| (name.to_owned(), value)));
-        Ok((by_log.min(by_failover), named))
-    }
-
-    /// Where a replica may take over, the death of the server is enough to lose commits: it acknowledges them before
-    /// any replica has them, and `min-replicas-to-write` only bounds how many.
-    fn by_failover(&self) -> (CommitSurvives, Vec<(&'static str, String)>) {
-        let connected = self.info("connected_slaves").and_then(|count| count.parse::<u64>().ok());
-        let known = self.info(KNOWN_REPLICAS).and_then(|count| count.parse().ok());
-        let (survives, failover) = match connected.max(known) {
-            Some(0) => return (CommitSurvives::PowerCut, vec![("failover", "none".to_owned())]),
-            Some(_) => (CommitSurvives::Nothing, "possible"),
-            None => (CommitSurvives::Nothing, "unknown"),
-        };
-        let mut why = vec![("failover", failover.to_owned())];
-        why.extend(connected.map(|count| ("connected_slaves", count.to_string())));
-        why.extend(self.config(MIN_REPLICAS).map(|count| (MIN_REPLICAS, count.to_owned())));
-        (survives, why)
-    }
-
-    /// Only under `always` is written what is acknowledged. Under `everysec` the write itself is put off while an
-    /// older one is being synced, and under both others a disk that is full holds it up: then the death of the
-    /// server loses commits, not only a power cut.
-    fn by_log(&self) -> (CommitSurvives, Vec<(&'static str, String)>) {
-        let on = match (self.config("appendonly"), self.info("aof_enabled")) {
-            (Some(appendonly), _) => appendonly == "yes",
-            (None, enabled) => enabled == Some("1"),
-        };
-        let appendonly = ("appendonly", if on { "yes" } else { "no" }.to_owned());
-        if !on {
-            return (CommitSurvives::Nothing, vec![appendonly]);
-        }
-        let Some(fsync) = self.config("appendfsync") else {
-            let reason = "unknown: CONFIG is forbidden, so nothing is promised";
-            return (CommitSurvives::Nothing, vec![appendonly, ("appendfsync", reason.to_owned())]);
-        };
-        let rests = self.config("no-appendfsync-on-rewrite") == Some("yes");
-        let survives = match fsync {
-            "always" if rests => CommitSurvives::ProcessKill,
-            "always" => CommitSurvives::PowerCut,
-            _ => CommitSurvives::Nothing,
-        };
-        let mut why = vec![appendonly, ("appendfsync", fsync.to_owned())];
-        if rests {
-            why.push(("no-appendfsync-on-rewrite", "yes".to_owned()));
-        }
-        (survives, why)
-    }
-}
-
 fn text_of(answer: Value) -> Result<String, Fault> {
     match answer {
         Value::BulkString(bytes) => reply::text(&bytes),
         Value::VerbatimString { text, .. } | Value::SimpleString(text) => Ok(text),
         _ => Err(Fault::Corrupt("the server says no text of itself".into())),
     }
-}
-
-/// How many replicas there are among the nodes of a cluster.
-fn replicas_in(nodes: Value) -> Result<usize, Fault> {
-    let text = text_of(nodes)?;
-    let flags = text.lines().filter_map(|line| line.split(' ').nth(2));
-    Ok(flags.filter(|flags| flags.split(',').any(|flag| flag == "slave")).count())
 }
 
 fn info_of(answer: Value) -> Result<BTreeMap<String, String>, Fault> {
@@ -224,58 +176,48 @@ mod tests {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
-    fn promise(info: &[(&str, &str)], config: Option<&[(&str, &str)]>) -> Result<CommitSurvives, String> {
-        let mut said = fields(&[("redis_version", "7.0.15"), ("role", "master"), ("connected_slaves", "0")]);
-        said.extend(fields(info));
-        let server = Server { info: said, config: config.map(fields) };
-        server.judge().map(|(survives, _)| survives).map_err(|fault| format!("{fault:?}"))
-    }
-
-    #[test]
-    fn what_is_promised_follows_the_log() {
-        let with =
-            |fsync| [("maxmemory-policy", "noeviction"), ("appendonly", "yes"), ("appendfsync", fsync)];
-        assert_eq!(promise(&[], Some(&with("always"))), Ok(CommitSurvives::PowerCut));
-        // The server's death loses what it has put off.
-        assert_eq!(promise(&[], Some(&with("everysec"))), Ok(CommitSurvives::Nothing));
-        assert_eq!(promise(&[], Some(&with("no"))), Ok(CommitSurvives::Nothing));
-        assert_eq!(promise(&[], Some(&[("appendonly", "no")])), Ok(CommitSurvives::Nothing));
-        let mut rests = with("always").to_vec();
-        rests.push(("no-appendfsync-on-rewrite", "yes"));
-        assert_eq!(promise(&[], Some(&rests)), Ok(CommitSurvives::ProcessKill));
-    }
-
-    #[test]
-    fn where_a_replica_may_take_over_nothing_is_promised() {
-        let log = [("appendonly", "yes"), ("appendfsync", "always"), (MIN_REPLICAS, "1")];
-        for replicas in [("connected_slaves", "1"), (KNOWN_REPLICAS, "3"), ("connected_slaves", "?")] {
-            assert_eq!(promise(&[replicas], Some(&log)), Ok(CommitSurvives::Nothing), "{replicas:?}");
+    /// What the masters of a cluster say: each its name, wherever it may.
+    fn said_by_all(info: &[&str], config: &[&str], nodes: &[&str]) -> Said {
+        let owners: String =
+            nodes.iter().map(|node| format!("{node} h:1@2 master - 0 0 1 connected 1\n")).collect();
+        let of_node = |node: &str| {
+            let myself = owners.replace(&format!("{node} h:1@2 "), &format!("{node} h:1@2 myself,"));
+            Nodes::read(&myself).unwrap()
+        };
+        let by_node = |node: &&str| ((*node).to_owned(), fields(&[("node", node)]));
+        Said {
+            info: info.iter().map(by_node).collect(),
+            config: Some(config.iter().map(by_node).collect()),
+            nodes: Some(nodes.iter().map(|node| ((*node).to_owned(), of_node(node))).collect()),
         }
-        assert_eq!(promise(&[(KNOWN_REPLICAS, "0")], Some(&log)), Ok(CommitSurvives::PowerCut));
     }
 
     #[test]
-    fn replicas_that_are_away_are_counted() {
-        let nodes = "a 127.0.0.1:1@2 myself,master - 0 0 1 connected 0-16383\n\
-                     b 127.0.0.1:3@4 slave a 0 0 1 connected\n\
-                     c 127.0.0.1:5@6 slave,fail a 0 0 1 disconnected\n";
-        assert_eq!(replicas_in(Value::SimpleString(nodes.into())).unwrap(), 2);
+    fn what_a_server_says_is_told_by_its_address() {
+        let servers = said_by_all(&["a", "b"], &["b", "a"], &["a", "b"]).servers(true).unwrap();
+        let names = servers.iter().map(|server| (server.info("node"), server.config("node")));
+        assert_eq!(names.collect::<Vec<_>>(), [(Some("a"), Some("a")), (Some("b"), Some("b"))]);
     }
 
     #[test]
-    fn where_config_is_forbidden_the_weakest_is_promised() {
-        assert_eq!(promise(&[("aof_enabled", "1")], None), Ok(CommitSurvives::Nothing));
-        assert_eq!(promise(&[("aof_enabled", "0")], None), Ok(CommitSurvives::Nothing));
-        assert_eq!(promise(&[], None), Ok(CommitSurvives::Nothing));
+    fn what_not_every_master_has_said_is_not_known() {
+        let both = ["a", "b"].as_slice();
+        for (info, config, nodes) in [
+            (&both[..1], both, both),
+            (both, &both[..1], both),
+            (both, both, &both[..1]),
+            (&both[..1], &both[1..], both),
+        ] {
+            let fault = said_by_all(info, config, nodes).servers(true).unwrap_err();
+            assert!(matches!(fault, Fault::Redis(_)), "{info:?} {config:?} {nodes:?}: {fault:?}");
+        }
     }
 
     #[test]
-    fn what_loses_sessions_is_refused() {
-        assert!(
-            promise(&[], Some(&[("maxmemory-policy", "allkeys-lru")])).unwrap_err().contains("allkeys-lru")
-        );
-        assert!(promise(&[("maxmemory_policy", "volatile-ttl")], None).unwrap_err().contains("volatile-ttl"));
-        assert!(promise(&[("role", "slave")], None).unwrap_err().contains("replica"));
-        assert!(promise(&[("redis_version", "6.2.1")], None).unwrap_err().contains("6.2.1"));
+    fn a_cluster_that_does_not_name_its_nodes_promises_nothing() {
+        let forbidden = Said { nodes: None, ..said_by_all(&["a"], &["a"], &["a"]) };
+        assert_eq!(forbidden.servers(true).unwrap()[0].replicas, Replicas::Unknown);
+        let alone = Said { nodes: None, ..said_by_all(&["a"], &["a"], &["a"]) };
+        assert_eq!(alone.servers(false).unwrap()[0].replicas, Replicas::Connected);
     }
 }

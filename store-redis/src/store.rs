@@ -48,7 +48,7 @@ impl RedisStore {
     /// partitions than is asked for.
     pub async fn open(options: RedisOptions) -> Result<Self, StoreError> {
         let opened = open::open(&options).await.map_err(|fault| fault.of(Call::Read, "open", None))?;
-        let Opened { wire, keys, incarnation, capabilities, losses } = opened;
+        let Opened { wire, keys, incarnation, capabilities, breaks } = opened;
         let hints = options.change_hints.then(|| Hints::new(options.clone(), &keys));
         let shared = Shared {
             wire,
@@ -56,13 +56,14 @@ impl RedisStore {
             scripts: Scripts::of(options.clock),
             grants: Grants::default(),
             hints,
-            trust: Trust::new(options, capabilities, losses),
+            trust: Trust::new(options, capabilities, breaks),
             incarnation,
         };
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Opens the store named by `redis://…` or `redis+cluster://…`, with the usual options.
+    /// Opens the store named by `redis://…` or `redis+cluster://…`, or by `rediss://…` or `rediss+cluster://…` with
+    /// TLS, with the usual options.
     ///
     /// # Errors
     /// As [`RedisOptions::from_url`] and [`open`](Self::open).

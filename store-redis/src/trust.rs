@@ -13,18 +13,20 @@ use crate::options::RedisOptions;
 use crate::settings;
 use crate::wire::Wire;
 
-/// How long all servers may take to say their settings. One that hangs holds up no call to another for longer.
+/// How long all masters of a cluster may take to say their settings. One that hangs holds up no call to another for
+/// longer.
 const READ_WITHIN: Duration = Duration::from_secs(1);
 
-/// For how long they are not asked again when one took longer.
+/// For how long they are not asked again when one took longer. A server that is alone holds up nobody but itself: it
+/// is always asked.
 const LATE_PAUSE: Duration = Duration::from_secs(5);
 
 /// How often something happened after which another server may answer, or the same one with other settings: a
 /// connection was lost, a slot has moved, a master became a replica.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Losses(Arc<AtomicU64>);
+pub(crate) struct Breaks(Arc<AtomicU64>);
 
-impl Losses {
+impl Breaks {
     pub(crate) fn count(&self) -> u64 {
         self.0.load(Ordering::SeqCst)
     }
@@ -34,24 +36,24 @@ impl Losses {
     }
 }
 
-/// What the servers promised when their settings were last read, and up to which loss that is true.
+/// What the servers promised when their settings were last read, and up to which break that is true.
 pub(crate) struct Trust {
     options: RedisOptions,
     capabilities: RwLock<Capabilities>,
     known: AtomicU64,
     /// How often the settings could not be read.
     missed: AtomicU64,
-    /// One reads for all who need it. When a server last took too long to say them.
+    /// One reads for all who need it. When a master of the cluster last took too long to say them.
     reading: Mutex<Option<Instant>>,
 }
 
 impl Trust {
-    /// The capabilities were read after `losses` losses.
-    pub(crate) fn new(options: RedisOptions, capabilities: Capabilities, losses: u64) -> Self {
+    /// The capabilities were read after `breaks` breaks.
+    pub(crate) fn new(options: RedisOptions, capabilities: Capabilities, breaks: u64) -> Self {
         Self {
             options,
             capabilities: RwLock::new(capabilities),
-            known: AtomicU64::new(losses),
+            known: AtomicU64::new(breaks),
             missed: AtomicU64::new(0),
             reading: Mutex::new(None),
         }
@@ -78,16 +80,20 @@ impl Trust {
         {
             return Ok(());
         }
-        let losses = wire.losses().count();
-        match timeout(READ_WITHIN, settings::read(wire, &self.options)).await {
+        let breaks = wire.breaks().count();
+        let cluster = self.options.cluster;
+        let within = if cluster { READ_WITHIN } else { self.options.operation_timeout };
+        match timeout(within, settings::read(wire, &self.options)).await {
             Ok(Ok(capabilities)) => {
                 *self.capabilities.write().unwrap_or_else(PoisonError::into_inner) = capabilities;
-                self.known.store(losses, Ordering::SeqCst);
+                self.known.store(breaks, Ordering::SeqCst);
                 return Ok(());
             }
             Ok(Err(refused @ Fault::Settings(_))) => return Err(refused),
+            // Quickly known, so asked again before the next command: a master that was away may have come back with
+            // other settings.
             Ok(Err(_)) => {}
-            Err(_) => *late = Some(Instant::now()),
+            Err(_) => *late = cluster.then(Instant::now),
         }
         self.missed.fetch_add(1, Ordering::SeqCst);
         Ok(())
@@ -105,6 +111,6 @@ impl Trust {
     }
 
     fn is_known(&self, wire: &Wire) -> bool {
-        self.known.load(Ordering::SeqCst) == wire.losses().count()
+        self.known.load(Ordering::SeqCst) == wire.breaks().count()
     }
 }

@@ -4,6 +4,7 @@
     reason = "Redis may answer, push or fail in ways that are not known yet"
 )]
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::future::try_join_all;
@@ -21,10 +22,10 @@ use rustls::crypto::CryptoProvider;
 use tokio::time::Instant;
 
 use crate::args::Args;
-use crate::error::{Fault, is_loss, may_run_soon};
+use crate::error::{Fault, is_break, may_run_soon};
 use crate::options::RedisOptions;
 use crate::script::Script;
-use crate::trust::Losses;
+use crate::trust::Breaks;
 
 /// How often a connection that was lost is tried again before a command is told so.
 const RECONNECTS_MAX: usize = 5;
@@ -46,7 +47,7 @@ const SUBSCRIBED_AT_ONCE: usize = 64;
 pub(crate) struct Wire {
     connection: Connection,
     timeout: Duration,
-    losses: Losses,
+    breaks: Breaks,
 }
 
 #[derive(Clone)]
@@ -57,8 +58,8 @@ enum Connection {
 
 impl Wire {
     pub(crate) async fn connect(options: &RedisOptions) -> RedisResult<Self> {
-        let losses = Losses::default();
-        let noting = losses.clone();
+        let breaks = Breaks::default();
+        let noting = breaks.clone();
         // Also of a connection that nobody uses at that moment: it is made anew by itself.
         let hear = move |push: PushInfo| {
             if push.kind == PushKind::Disconnection {
@@ -72,12 +73,12 @@ impl Wire {
         } else {
             Connection::Single(manager(options, hear).await?)
         };
-        Ok(Self { connection, timeout: options.operation_timeout, losses })
+        Ok(Self { connection, timeout: options.operation_timeout, breaks })
     }
 
     /// How often another server may have come to answer.
-    pub(crate) fn losses(&self) -> &Losses {
-        &self.losses
+    pub(crate) fn breaks(&self) -> &Breaks {
+        &self.breaks
     }
 
     /// How long one operation may take.
@@ -110,17 +111,17 @@ impl Wire {
         }
     }
 
-    /// The answers of every master to a command, always in one order.
-    pub(crate) async fn ask_all(&self, command: &Cmd) -> RedisResult<Vec<Value>> {
+    /// The answers to a command by where they came from: of the server, or of every master of the cluster to which
+    /// there is a connection. Whoever needs all of them finds out whether one is missing.
+    pub(crate) async fn ask_all(&self, command: &Cmd) -> RedisResult<BTreeMap<String, Value>> {
         match &self.connection {
-            Connection::Single(_) => Ok(vec![self.send(command).await?]),
+            Connection::Single(_) => Ok(BTreeMap::from([(String::new(), self.send(command).await?)])),
             Connection::Cluster(cluster) => {
                 let masters = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
                 let answer = cluster.clone().route_command(command.clone(), masters).await;
                 match self.noted(answer.and_then(Value::extract_error))? {
-                    Value::Map(by_node) => Ok(in_order(by_node)),
-                    Value::Array(answers) => Ok(answers),
-                    answer => Ok(vec![answer]),
+                    Value::Map(by_node) => by_address(by_node),
+                    _ => Err(unknown_answer("no answers by nodes")),
                 }
             }
         }
@@ -135,23 +136,29 @@ impl Wire {
     }
 
     fn noted(&self, answer: RedisResult<Value>) -> RedisResult<Value> {
-        if answer.as_ref().is_err_and(is_loss) {
-            self.losses.note();
+        if answer.as_ref().is_err_and(is_break) {
+            self.breaks.note();
         }
         answer
     }
 }
 
-/// Answers by where they came from.
-fn in_order(by_node: Vec<(Value, Value)>) -> Vec<Value> {
-    let node = |address: Value| match address {
-        Value::BulkString(address) => address,
-        Value::SimpleString(address) => address.into_bytes(),
-        _ => Vec::new(),
+fn by_address(by_node: Vec<(Value, Value)>) -> RedisResult<BTreeMap<String, Value>> {
+    let address = |node| match node {
+        Value::BulkString(address) => String::from_utf8(address).ok(),
+        Value::SimpleString(address) => Some(address),
+        _ => None,
     };
-    let mut answers: Vec<_> = by_node.into_iter().map(|(address, answer)| (node(address), answer)).collect();
-    answers.sort_by(|(a, _), (b, _)| a.cmp(b));
-    answers.into_iter().map(|(_, answer)| answer).collect()
+    let mut answers = BTreeMap::new();
+    for (node, answer) in by_node {
+        let node = address(node).ok_or_else(|| unknown_answer("an answer of no node"))?;
+        answers.insert(node, answer);
+    }
+    Ok(answers)
+}
+
+fn unknown_answer(what: &'static str) -> RedisError {
+    RedisError::from((ErrorKind::UnexpectedReturnType, what))
 }
 
 /// The pauses between the tries of one operation, each longer than the one before.
@@ -191,8 +198,7 @@ async fn in_cluster(mut cluster: ClusterConnection, command: &Cmd) -> RedisResul
     asked.cmd("ASKING").add_command(command.clone());
     let mut answers =
         cluster.route_pipeline(asked, 1, 1, SingleNodeRoutingInfo::ByAddress { host, port }).await?;
-    let none = || RedisError::from((ErrorKind::UnexpectedReturnType, "no answer to an asked command"));
-    answers.pop().ok_or_else(none)
+    answers.pop().ok_or_else(|| unknown_answer("no answer to an asked command"))
 }
 
 fn command(name: &str, script: &str, keys: &[&str], args: &Args) -> Cmd {

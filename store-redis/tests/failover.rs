@@ -3,24 +3,14 @@
 
 mod support;
 
-use holdover_core::store::{CommitSurvives, Retry, StateStore, StoreError, StoreErrorKind};
+use holdover_core::store::{CommitSurvives, Retry, StateStore, StoreErrorKind};
 use holdover_launcher::Launcher;
 use holdover_store_redis::RedisStore;
-use support::{claimed, cli, key, options, said, saying, setting};
+use support::{answered, claimed, cli, key, options, said, saying, setting, wait_until};
 
 /// How many commits the replica does not hear of, and their size: more than lies on the way to it.
 const UNHEARD: usize = 48;
 const UNHEARD_BYTES: usize = 1 << 20;
-
-/// Repeats a call until the cluster serves its slot again.
-async fn answered<T>(call: impl AsyncFn() -> Result<T, StoreError>) -> Result<T, StoreError> {
-    loop {
-        match call().await {
-            Err(error) if error.retry != Retry::Never => {}
-            answer => return answer,
-        }
-    }
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_failover_loses_is_a_suffix_and_noticed() {
@@ -37,13 +27,13 @@ async fn what_a_failover_loses_is_a_suffix_and_noticed() {
     let heard = saying("heard", "heard");
     store.save_state_and_promote_staging(&claim.fence, heard).await.unwrap();
     let replica = cluster.replicas()[master].url();
-    while !cli(&replica, &["INFO", "replication"]).contains("master_link_status:up") {}
+    wait_until(|| cli(&replica, &["INFO", "replication"]).contains("master_link_status:up"));
     let offset = |url: &str, name: &str| {
         let info = cli(url, &["INFO", "replication"]);
         info.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned())).unwrap()
     };
     let at = offset(&cluster.nodes()[master].url(), "master_repl_offset:").parse::<u64>().unwrap();
-    while offset(&replica, "slave_repl_offset:").parse::<u64>().unwrap() < at {}
+    wait_until(|| offset(&replica, "slave_repl_offset:").parse::<u64>().unwrap() >= at);
 
     // The replica hears nothing for a while, and then its master dies.
     cluster.replicas()[master].process().pause();
@@ -54,7 +44,7 @@ async fn what_a_failover_loses_is_a_suffix_and_noticed() {
     }
     cluster.nodes()[master].process().kill();
     cluster.replicas()[master].process().resume();
-    while !cli(&replica, &["ROLE"]).starts_with("master") {}
+    wait_until(|| cli(&replica, &["ROLE"]).starts_with("master"));
     cluster.wait_until_whole().unwrap();
 
     // The worker that was told of them is told that they are gone.

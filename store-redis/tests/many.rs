@@ -9,11 +9,15 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use holdover_core::payload::Payload;
 use holdover_core::store::{
-    CheckpointQuery, Commit, NewState, Release, Remove, RetentionRule, SessionStatus, StateStore, Watch,
+    CheckpointQuery, Claim, Commit, NewState, Release, Remove, RetentionRule, SessionStatus, StateStore,
+    Watch,
 };
 use holdover_core::time::Timestamp;
 use holdover_store_redis::RedisStore;
 use support::{claimed, cli, cluster_url, commit, options, redis_url, saying};
+
+/// In how many partitions something changes, about.
+const HEARD: usize = 32;
 
 #[tokio::test]
 async fn a_handle_hears_all_partitions_however_short_its_first_waits_were() {
@@ -22,28 +26,36 @@ async fn a_handle_hears_all_partitions_however_short_its_first_waits_were() {
         let opened = join_all((0..3).map(|_| RedisStore::open(options.clone()))).await;
         let [writer, waiter, late] =
             <[_; 3]>::try_from(opened).unwrap_or_else(|_| panic!()).map(Result::unwrap);
-        let claim = claimed(&writer, "s").await;
-        let watch = Watch::Session(claim.fence.key.clone());
+        let names: Vec<String> = (0..HEARD).map(|number| format!("s{number}")).collect();
+        let claims = join_all(names.iter().map(|name| claimed(&writer, name))).await;
         let (at_most, began) = (Duration::from_secs(60), Instant::now());
+        let wait = async |handle: &RedisStore, claim: &Claim, at_most| {
+            handle.wait_for_change(Watch::Session(claim.fence.key.clone()), at_most).await.unwrap();
+        };
+        // Changes one session until somebody else is done.
+        let until = async |claim: &Claim, done: &mut (dyn Future<Output = ()> + Unpin)| {
+            let told = async {
+                for number in 0.. {
+                    let saying = saying(&format!("commit-{number}"), "said");
+                    writer.save_state_and_promote_staging(&claim.fence, saying).await.unwrap();
+                }
+            };
+            tokio::select! { () = done => {}, () = told => {} }
+        };
         // What changed before it listened it cannot have heard: it is woken once it does.
-        late.wait_for_change(watch.clone(), at_most).await.unwrap();
+        wait(&late, &claims[0], at_most).await;
         for _ in 0..10 {
-            waiter.wait_for_change(watch.clone(), Duration::from_millis(1)).await.unwrap();
+            wait(&waiter, &claims[0], Duration::from_millis(1)).await;
         }
-        let heard = async {
-            // By having begun to listen, if it did not before, and then by a change.
-            for _ in 0..2 {
-                waiter.wait_for_change(watch.clone(), at_most).await.unwrap();
-            }
-        };
-        let told = async {
-            for number in 0.. {
-                let saying = saying(&format!("commit-{number}"), "said");
-                writer.save_state_and_promote_staging(&claim.fence, saying).await.unwrap();
-            }
-        };
-        tokio::select! { () = heard => {}, () = told => {} }
-        assert!(began.elapsed() < at_most, "{url}");
+        // By having begun to listen, if it did not before, and then by a change.
+        for _ in 0..2 {
+            until(&claims[0], &mut Box::pin(wait(&waiter, &claims[0], at_most))).await;
+        }
+        // From now on only by a change of that very session.
+        for claim in claims.iter() {
+            until(claim, &mut Box::pin(wait(&waiter, claim, at_most))).await;
+            assert!(began.elapsed() < at_most, "{}: {url}", claim.fence.key);
+        }
     }
 }
 

@@ -3,11 +3,13 @@
 
 mod support;
 
+use std::time::Duration;
+
 use futures::future::join_all;
 use holdover_core::store::{CommitSurvives, Retry, StateStore, StoreErrorKind};
 use holdover_launcher::Launcher;
 use holdover_store_redis::RedisStore;
-use support::{claimed, cli, cluster_url, options, redis_url, said, saying, setting};
+use support::{answered, claimed, cli, cluster_url, options, redis_url, said, saying, setting, wait_until};
 
 #[tokio::test]
 async fn the_log_decides_what_a_commit_survives() {
@@ -66,12 +68,10 @@ async fn where_config_is_forbidden_the_weakest_is_promised_and_the_reason_named(
 }
 
 /// Breaks every connection to the server, and waits until a handle that nobody uses has come back by itself.
-async fn broken_and_back(url: &str) {
+fn broken_and_back(url: &str) {
     cli(url, &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
     let others = || cli(url, &["CLIENT", "LIST", "TYPE", "normal"]).lines().count() - 1;
-    while others() == 0 {
-        tokio::task::yield_now().await;
-    }
+    wait_until(|| others() > 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -84,7 +84,7 @@ async fn an_idle_handle_reads_the_settings_again_when_its_connection_was_lost() 
     assert_eq!(store.capabilities().commit_survives, CommitSurvives::PowerCut);
 
     cli(&url, &["CONFIG", "SET", "appendfsync", "everysec"]);
-    broken_and_back(&url).await;
+    broken_and_back(&url);
     store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await.unwrap();
     assert_eq!(
         store.capabilities().commit_survives,
@@ -93,7 +93,7 @@ async fn an_idle_handle_reads_the_settings_again_when_its_connection_was_lost() 
     );
 
     cli(&url, &["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
-    broken_and_back(&url).await;
+    broken_and_back(&url);
     let refused =
         store.save_state_and_promote_staging(&claim.fence, saying("two", "lost")).await.unwrap_err();
     assert_eq!((refused.kind, refused.retry), (StoreErrorKind::Unavailable, Retry::Never));
@@ -103,14 +103,70 @@ async fn an_idle_handle_reads_the_settings_again_when_its_connection_was_lost() 
     server.process().kill();
     server.set("no-appendfsync-on-rewrite", "yes");
     server.start().unwrap();
-    let again = loop {
-        match store.load_session(&claim.fence.key).await {
-            Ok(session) => break session.unwrap(),
-            Err(error) => assert_eq!(error.retry, Retry::Later, "{error}"),
-        }
-    };
+    let again = answered(async || store.load_session(&claim.fence.key).await).await.unwrap().unwrap();
     assert_eq!(again.last_message.0, 1, "what was refused was not run");
     assert_eq!(store.capabilities().commit_survives, CommitSurvives::ProcessKill);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_acknowledged_unchecked_after_a_server_hung() {
+    let launcher = Launcher::new().unwrap();
+    let mut server = launcher.redis(&[]).unwrap();
+    let url = server.url();
+    // Longer than a cluster is waited for, so that the first try to read the settings ends by its time.
+    let options = options(&url).operation_timeout(Duration::from_millis(1500));
+    let store = RedisStore::open(options).await.unwrap();
+    let claim = claimed(&store, "s").await;
+    cli(&url, &["CONFIG", "SET", "appendfsync", "everysec"]);
+    broken_and_back(&url);
+    server.process().pause();
+    let hung = store.load_session(&claim.fence.key).await.unwrap_err();
+    assert_eq!(hung.retry, Retry::Later, "{hung}");
+    assert_eq!(store.capabilities().commit_survives, CommitSurvives::PowerCut, "nobody has said otherwise");
+    server.process().resume();
+    let commit = async || store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await;
+    answered(commit).await.unwrap();
+    assert_eq!(
+        store.capabilities().commit_survives,
+        CommitSurvives::Nothing,
+        "known before it is acknowledged"
+    );
+}
+
+#[tokio::test]
+async fn a_cluster_is_not_opened_while_a_master_is_away() {
+    let launcher = Launcher::new().unwrap();
+    let mut cluster = launcher.redis_cluster().unwrap();
+    let urls: Vec<String> = cluster.nodes().iter().map(|node| node.url()).collect();
+    for url in &urls {
+        cli(url, &["CONFIG", "SET", "cluster-require-full-coverage", "no"]);
+    }
+    // All that is stored lies on a node that lives.
+    let options = options(&cluster.url()).namespace("whole").unwrap().partitions(1);
+    drop(RedisStore::open(options.clone()).await.unwrap());
+    let empty = urls.iter().rposition(|url| cli(url, &["DBSIZE"]) == "0").unwrap();
+    assert_ne!(empty, 0, "the first is the one that is asked for the others");
+    cluster.nodes()[empty].process().kill();
+    let error = RedisStore::open(options.clone()).await.err().unwrap();
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{error}");
+    assert!(error.to_string().contains("the settings of a node could not be read"), "{error}");
+    cluster.nodes()[empty].start().unwrap();
+    cluster.wait_until_whole().unwrap();
+    answered(async || RedisStore::open(options.clone()).await).await.unwrap();
+}
+
+#[tokio::test]
+async fn where_a_cluster_does_not_name_its_nodes_nothing_is_promised() {
+    let launcher = Launcher::new().unwrap();
+    let mut cluster = launcher.redis_cluster().unwrap();
+    for node in cluster.nodes() {
+        let rights = ["on", ">secret", "~*", "&*", "+@all", "-cluster|nodes"];
+        cli(&node.url(), &[&["ACL", "SETUSER", "tenant"], &rights[..]].concat());
+    }
+    let url = cluster.url().replace("://", "://tenant:secret@");
+    let store = RedisStore::open(options(&url)).await.unwrap();
+    assert_eq!(store.capabilities().commit_survives, CommitSurvives::Nothing);
+    assert_eq!(setting(&store, "failover").as_deref(), Some("unknown"));
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use holdover_core::store::{StateStore, StoreErrorKind, Watch};
 use holdover_launcher::Launcher;
@@ -16,8 +16,10 @@ async fn works(options: RedisOptions) {
     let claim = claimed(&store, "s").await;
     store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await.unwrap();
     assert_eq!(said(&other, &claim.fence.key).await, ["said"]);
-    // Hints come by a connection of their own.
-    other.wait_for_change(Watch::Session(claim.fence.key), Duration::from_secs(60)).await.unwrap();
+    // Hints come by a connection of their own: that it listens from now on wakes whoever waits.
+    let (at_most, began) = (Duration::from_secs(60), Instant::now());
+    other.wait_for_change(Watch::Session(claim.fence.key), at_most).await.unwrap();
+    assert!(began.elapsed() < at_most, "nothing was heard");
 }
 
 /// Only with the authority named is the server believed, and only by TLS.

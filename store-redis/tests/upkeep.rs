@@ -6,30 +6,20 @@ mod support;
 use std::num::NonZeroU32;
 
 use futures::future::join_all;
-use holdover_core::ids::{CallId, InboxSeq, MessageSeq, PendingId, QueueLabel, StateFormat, TenantId};
+use holdover_core::ids::{InboxSeq, MessageSeq, QueueLabel, StateFormat, TenantId};
 use holdover_core::payload::Payload;
 use holdover_core::store::{
-    ClaimDue, Commit, DeleteOutcome, Deletion, EventCursor, EventPage, EventPlace, MessageRange, NewPending,
-    NewSession, PendingKind, PendingQuery, Queues, Release, Remove, RetentionRule, Retry, SessionQuery,
-    SessionStatus, Start, StateStore, StoreErrorKind,
+    ClaimDue, Commit, DeleteOutcome, Deletion, EventCursor, EventPage, EventPlace, MessageRange, NewSession,
+    PendingQuery, Queues, Release, Remove, RetentionRule, Retry, SessionQuery, SessionStatus, Start,
+    StateStore, StoreErrorKind,
 };
 use holdover_core::time::Timestamp;
 use holdover_launcher::Launcher;
 use holdover_store_redis::{Rebuilt, RedisStore};
-use support::{claim_due, claimed, cli, commit, key, new_session, options, redis_url, saying};
-
-/// Every key of the namespace that ends so.
-fn keys(url: &str, namespace: &str, pattern: &str) -> Vec<String> {
-    let found = cli(url, &["--scan", "--pattern", &format!("{{{namespace}:*}}:{pattern}")]);
-    found.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
-}
-
-/// The namespace of one store: the one that is new since.
-async fn store_with_namespace(url: &str) -> (RedisStore, String) {
-    let namespace = format!("own:{}", uuid::Uuid::new_v4().simple());
-    let options = options(url).namespace(&namespace).unwrap();
-    (RedisStore::open(options).await.unwrap(), namespace)
-}
+use support::{
+    claim_due, claimed, cli, commit, key, keys, new_session, options, parked, redis_url, saying,
+    store_with_namespace, wait_until,
+};
 
 #[tokio::test]
 async fn indexes_that_were_lost_are_made_anew() {
@@ -43,18 +33,7 @@ async fn indexes_that_were_lost_are_made_anew() {
         };
         store.create_session(due).await.unwrap();
     }
-    let claim = claimed(&store, "parked").await;
-    let open = NewPending {
-        id: PendingId::new("p").unwrap(),
-        call: CallId::new("c").unwrap(),
-        kind: PendingKind::Approval,
-        needed: 1,
-        deadline: None,
-        body: Payload::new("?"),
-    };
-    let release = Some(Release::To { status: SessionStatus::Suspended, deadline: None, wake_on: 0 });
-    let parking = Commit { open: vec![open], release, ..commit("park") };
-    store.save_state_and_promote_staging(&claim.fence, parking).await.unwrap();
+    parked(&store, "parked").await;
     let sessions = store.list_sessions(&SessionQuery::all(tenant.clone())).await.unwrap();
     let pending = store.list_pending(&PendingQuery::all(tenant.clone())).await.unwrap();
     assert_eq!((sessions.items.len(), pending.items.len()), (41, 1));
@@ -183,25 +162,11 @@ async fn what_is_corrupt_holds_up_nobody_and_can_be_deleted() {
     let url = redis_url();
     let (store, namespace) = store_with_namespace(&url).await;
     let tenant = TenantId::new("tenant").unwrap();
-    let parked = async |id: &str| {
-        let claim = claimed(&store, id).await;
-        let open = NewPending {
-            id: PendingId::new("p").unwrap(),
-            call: CallId::new("c").unwrap(),
-            kind: PendingKind::Approval,
-            needed: 1,
-            deadline: None,
-            body: Payload::new("?"),
-        };
-        let release = Some(Release::To { status: SessionStatus::Suspended, deadline: None, wake_on: 0 });
-        let parking = Commit { open: vec![open], release, ..commit("park") };
-        store.save_state_and_promote_staging(&claim.fence, parking).await.unwrap();
-    };
     let row = |id: &str| keys(&url, &namespace, &format!("s:6:tenant{id}")).remove(0);
     // Each is torn in another way; the last one is no hash at all.
     let torn = ["version", "incarnation", "life", "queue", "created_at", "status", "facts", "type"];
     for id in torn.iter().chain(&["good"]) {
-        parked(id).await;
+        parked(&store, id).await;
     }
     for field in &torn[..6] {
         cli(&url, &["HSET", &row(field), field, if *field == "incarnation" { "no id" } else { "many" }]);
@@ -321,6 +286,6 @@ async fn a_server_without_memory_refuses_what_it_cannot_keep_and_lets_go_of_what
     let deleted = store.delete_session(&claim.fence.key, Deletion::FORCE).await.unwrap();
     assert_eq!(deleted, DeleteOutcome::Deleted);
     // What was removed is freed beside the server's work.
-    while !cli(&server.url(), &["INFO", "memory"]).contains("lazyfree_pending_objects:0") {}
+    wait_until(|| cli(&server.url(), &["INFO", "memory"]).contains("lazyfree_pending_objects:0"));
     claimed(&store, "another").await;
 }

@@ -33,7 +33,9 @@ impl Place {
         match self {
             Self::Sqlite(_) => "sqlite",
             Self::Postgres(_) => "postgres",
-            Self::Redis(url) if url.starts_with("redis+cluster:") => "redis cluster",
+            Self::Redis(url) if url.starts_with("redis+cluster:") || url.starts_with("rediss+cluster:") => {
+                "redis cluster"
+            }
             Self::Redis(_) => "redis",
         }
     }

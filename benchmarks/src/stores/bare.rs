@@ -53,9 +53,9 @@ impl Bare {
 
     pub(super) async fn redis(url: &str, namespace: &str) -> Result<Self, Failed> {
         let keys = Keys { namespace: namespace.to_owned(), next: AtomicU64::new(0) };
-        let connection = match url.strip_prefix("redis+cluster://") {
-            Some(nodes) => {
-                let nodes = nodes.split(',').map(|node| format!("redis://{node}"));
+        let connection = match url.split_once("+cluster://") {
+            Some((scheme, nodes)) => {
+                let nodes = nodes.split(',').map(|node| format!("{scheme}://{node}"));
                 Wire::Cluster(ClusterClient::new(nodes)?.get_async_connection().await?)
             }
             None => Wire::Single(redis::Client::open(url)?.get_multiplexed_async_connection().await?),

@@ -23,6 +23,7 @@ Stores:
   postgres://USER@HOST/DATABASE   a database, shared by many machines; ?schema=NAME, left out: holdover
   redis://HOST:PORT/DB            a server, shared by many machines; ?namespace=NAME, left out: holdover
   redis+cluster://HOST:PORT,…     a cluster, by some of its nodes; ?namespace=NAME
+  rediss://…, rediss+cluster://…  the same, spoken to by TLS
 
 A password in a URL is never printed; printed commands have *** in its place, or no --store at all if HOLDOVER_STORE names it. Command lines are no secret on most machines: put a password into HOLDOVER_STORE, or for Postgres into PGPASSWORD or ~/.pgpass.
 

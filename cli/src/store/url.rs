@@ -20,7 +20,8 @@ const MASK: &str = "***";
 const SECRETS: [&str; 2] = ["password", "pass"];
 
 /// What may be written after `--store`.
-const FORMS: &str = "write sqlite:PATH, postgres://…, redis://… or redis+cluster://…";
+const FORMS: &str = "write sqlite:PATH, postgres://…, redis://… or redis+cluster://…, with TLS rediss://… or \
+                     rediss+cluster://…";
 
 /// The URL of a store. Shown, printed and written as JSON it has no password.
 #[derive(Clone, PartialEq, Eq)]
@@ -76,10 +77,11 @@ impl StoreUrl {
 
     /// The same for a page that others read: a server's address is theirs to fill in.
     pub(crate) fn for_others(&self) -> String {
+        let tls = self.0.starts_with("rediss");
         match self.kind() {
             Ok(Kind::Postgres) => "postgres://…".to_owned(),
-            Ok(Kind::Redis) => "redis://…".to_owned(),
-            Ok(Kind::RedisCluster) => "redis+cluster://…".to_owned(),
+            Ok(Kind::Redis) => if tls { "rediss://…" } else { "redis://…" }.to_owned(),
+            Ok(Kind::RedisCluster) => if tls { "rediss+cluster://…" } else { "redis+cluster://…" }.to_owned(),
             Ok(Kind::Sqlite(_)) | Err(_) => self.to_string(),
         }
     }
@@ -187,5 +189,11 @@ mod tests {
         let shown = |url: &str| StoreUrl::from(url.to_owned()).for_others();
         assert_eq!(shown("postgres://u:secret@h:1/d"), "postgres://…");
         assert_eq!(shown("sqlite:a.db"), "sqlite:a.db");
+        assert_eq!(
+            (shown("redis://h"), shown("rediss://u:secret@h")),
+            ("redis://…".into(), "rediss://…".into())
+        );
+        assert_eq!(shown("redis+cluster://h:1"), "redis+cluster://…");
+        assert_eq!(shown("rediss+cluster://h:1"), "rediss+cluster://…");
     }
 }

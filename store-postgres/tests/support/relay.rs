@@ -39,6 +39,7 @@ impl Relay {
 
     /// From now on answers are held.
     pub(crate) fn hold(&self) {
+        self.holds.store(false, Ordering::SeqCst);
         self.hold.send_replace(true);
     }
 

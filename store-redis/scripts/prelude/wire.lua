@@ -55,6 +55,14 @@ function args.list(read)
   return list
 end
 
+-- The queues that a worker serves, in their order and by their names; nil, nil: all.
+function args.queues()
+  if not args.boolean() then return nil, nil end
+  local queues, served = args.list(args.text), {}
+  for _, queue in ipairs(queues) do served[queue] = true end
+  return queues, served
+end
+
 -- Several texts as one: each behind its length.
 local function pack(...)
   local packed = {}

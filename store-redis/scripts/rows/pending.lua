@@ -7,10 +7,7 @@ local function facts_text(facts)
   }, ' ')
 end
 
--- Needed, answered, deadline, newest answer and kind of an open pending call, or nil.
-function rows.pending_facts(row, id)
-  local found = redis.call('HGET', rows.own(row, 'pending'), 'f' .. id)
-  if not found then return nil end
+local function facts_of(id, found)
   local needed, answered, deadline, last_answer, kind =
     string.match(found, '^(%d+) (%d+) (%-?%d*) (%d+) ([%a_]+)$')
   if not needed then fail('CORRUPT', 'pending ' .. id) end
@@ -18,6 +15,12 @@ function rows.pending_facts(row, id)
     needed = tonumber(needed), answered = tonumber(answered), deadline = tonumber(deadline),
     last_answer = tonumber(last_answer), kind = kind,
   }
+end
+
+-- Needed, answered, deadline, newest answer and kind of an open pending call, or nil.
+function rows.pending_facts(row, id)
+  local found = redis.call('HGET', rows.own(row, 'pending'), 'f' .. id)
+  if found then return facts_of(id, found) end
 end
 
 function rows.set_pending_facts(row, id, facts)
@@ -47,5 +50,6 @@ end
 function rows.pending(row, id)
   local found = redis.call('HMGET', rows.own(row, 'pending'), 'f' .. id, 'r' .. id)
   if not found[1] or not found[2] then fail('CORRUPT', 'pending ' .. id) end
+  facts_of(id, found[1])
   return { id, found[1], found[2] }
 end

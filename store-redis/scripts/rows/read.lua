@@ -3,15 +3,23 @@
 -- What a row may take in a reply beside its payload.
 local ROW_BYTES = 1024
 
--- The session with its payloads, its labels and what is staged.
-function rows.session(row)
+-- What lies beside a row: its labels, its payloads and what is staged.
+local function beside(row)
   return {
-    rows.flat(row),
     redis.call('HGETALL', rows.own(row, 'labels')),
     redis.call('HGETALL', rows.own(row, 'payloads')),
     redis.call('HGETALL', rows.own(row, 'staged')),
     redis.call('SMEMBERS', rows.own(row, 'starts')),
   }
+end
+
+local function whole(row, found)
+  return { rows.flat(row), unpack(found) }
+end
+
+-- The session with its payloads, its labels and what is staged.
+function rows.session(row)
+  return whole(row, beside(row))
 end
 
 -- A session in a list.
@@ -50,11 +58,17 @@ function rows.inbox_page(row, after_seq, most, bytes)
   return { read, int(#seqs) }
 end
 
--- The claim that the row stands for, with all its news.
-function rows.claim(row, inbox_page, bytes)
+-- All that a claim hands out beside the row. Read before the first write of a claim: what cannot be read ends the
+-- script while nothing is claimed.
+function rows.news(row, inbox_page, bytes)
   local open = {}
   for index, id in ipairs(redis.call('ZRANGE', rows.own(row, 'open'), 0, -1)) do
     open[index] = rows.pending(row, id)
   end
-  return { int(now), rows.session(row), open, rows.inbox_page(row, 0, inbox_page, bytes) }
+  return { beside = beside(row), open = open, inbox = rows.inbox_page(row, 0, inbox_page, bytes) }
+end
+
+-- The claim that the row stands for, with all its news.
+function rows.claim(row, news)
+  return { int(now), whole(row, news.beside), news.open, news.inbox }
 end

@@ -4,9 +4,12 @@
 -- A minute more than they stand.
 local TOMBSTONE_ENDS = TOMBSTONE_STANDS + 60 * 1000
 
+-- Of what is known: an incarnation, an operation.
 local function tombstones(row)
-  local session = pack(row.tenant, row.id)
-  return { tag .. ':buried:i:' .. session .. row.incarnation, tag .. ':buried:o:' .. session .. row.operation }
+  local session, keys = pack(row.tenant, row.id), {}
+  if row.incarnation then keys[#keys + 1] = tag .. ':buried:i:' .. session .. row.incarnation end
+  if row.operation then keys[#keys + 1] = tag .. ':buried:o:' .. session .. row.operation end
+  return keys
 end
 
 -- Whether one names the incarnation or the operation (of what has a tenant and an id too).
@@ -38,16 +41,14 @@ local function entries(row)
 end
 
 -- Removes a session with everything that belongs to it, and leaves tombstones. What cannot be read of it holds up
--- nothing: a place in an index that it keeps so stands for nothing, and a rebuild takes it out.
+-- nothing: a place in an index that it keeps so stands for nothing, and a rebuild takes it out. Where the number of
+-- its life cannot be read, the keys of that life stay.
 function rows.bury(row)
   local places = entries(row)
   for index = 1, #places, 2 do redis.call('ZCARD', places[index]) end
-  local graves = {}
-  if row.incarnation and row.created_by then
-    graves = tombstones({
-      tenant = row.tenant, id = row.id, incarnation = row.incarnation, operation = row.created_by,
-    })
-  end
+  local graves = tombstones({
+    tenant = row.tenant, id = row.id, incarnation = row.incarnation, operation = row.created_by,
+  })
   for _, grave in ipairs(graves) do redis.call('EXISTS', grave) end
   if row.life then
     for name in pairs(SIZE) do redis.call('EXISTS', rows.own(row, name)) end

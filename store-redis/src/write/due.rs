@@ -34,7 +34,7 @@ impl Shared {
         let mut runs: VecDeque<&RunId> = due.runs.iter().collect();
         let mut claims = Vec::new();
         // Each call begins at the start, so it may not end before what is due is found.
-        let mut merge = Merge::new(&self.keys, Order::Upwards, b"").unbounded();
+        let mut merge = Merge::new(&self.keys, Order::Upwards, b"").until_the_end();
         let look = |partition, after| self.find_due(partition, after, due).boxed();
         while !runs.is_empty() {
             let mut found = Vec::new();
@@ -56,9 +56,10 @@ impl Shared {
                     Ok(Some(claim)) => claims.push(claim),
                     // Another worker was faster, or it is due no more: its run is free for the next.
                     Ok(None) => runs.push_back(run),
-                    // What cannot be read holds up nobody else.
+                    // What cannot be read holds up nobody else, and costs no run: the walk goes on behind it.
                     Err(Fault::Corrupt(detail)) => {
                         tracing::warn!(%key, detail, "a session that is due cannot be read");
+                        runs.push_back(run);
                     }
                     // What was claimed is not lost with one that failed: that lease ends by itself.
                     Err(_) if !claims.is_empty() => {}

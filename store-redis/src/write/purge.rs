@@ -46,10 +46,17 @@ impl Shared {
         };
         for keys in about.chunks(AT_ONCE) {
             for (key, dealt) in join_all(keys.iter().map(|(_, key)| self.purge_one(key, rule))).await {
-                let (sessions, checkpoints) =
-                    dealt.map_err(|fault| fault.of(Call::Write, OPERATION, Some(key)))?;
-                report.sessions += sessions;
-                report.checkpoints += checkpoints;
+                match dealt {
+                    Ok((sessions, checkpoints)) => {
+                        report.sessions += sessions;
+                        report.checkpoints += checkpoints;
+                    }
+                    // No rule is about what cannot be read: it stays.
+                    Err(Fault::Corrupt(detail)) => {
+                        tracing::warn!(%key, detail, "a purge leaves out a session that cannot be read");
+                    }
+                    Err(fault) => return Err(fault.of(Call::Write, OPERATION, Some(key))),
+                }
             }
         }
         Ok(report)

@@ -5,7 +5,7 @@ pub(crate) mod work;
 
 use std::process::Command;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use holdover_core::ids::*;
 use holdover_core::payload::Payload;
@@ -42,6 +42,31 @@ pub(crate) fn cluster_url() -> String {
 
 pub(crate) const LEASE: Duration = Duration::from_secs(60);
 
+/// How long anything may be waited for.
+const WAIT_MAX: Duration = Duration::from_secs(120);
+
+/// Waits until something is so.
+pub(crate) fn wait_until(so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !so() {
+        assert!(began.elapsed() < WAIT_MAX, "it is not so after {WAIT_MAX:?}");
+        std::thread::yield_now();
+    }
+}
+
+/// The answer of a call once the servers answer it.
+pub(crate) async fn answered<T>(call: impl AsyncFn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    let began = Instant::now();
+    loop {
+        match call().await {
+            Err(error) if error.retry != Retry::Never => {
+                assert!(began.elapsed() < WAIT_MAX, "after {WAIT_MAX:?}: {error}");
+            }
+            answer => return answer,
+        }
+    }
+}
+
 /// What `redis-cli` answers a server.
 pub(crate) fn cli(url: &str, command: &[&str]) -> String {
     let output = Command::new("redis-cli").args(["-u", url]).args(command).output().expect("redis-cli");
@@ -53,6 +78,19 @@ pub(crate) fn cli(url: &str, command: &[&str]) -> String {
 pub(crate) fn options(url: &str) -> RedisOptions {
     let namespace = format!("test:{}", Uuid::new_v4().simple());
     RedisOptions::from_url(url).expect("a URL").namespace(namespace).expect("a namespace")
+}
+
+/// Every key of the namespace that ends so.
+pub(crate) fn keys(url: &str, namespace: &str, pattern: &str) -> Vec<String> {
+    let found = cli(url, &["--scan", "--pattern", &format!("{{{namespace}:*}}:{pattern}")]);
+    found.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+/// The namespace of one store: the one that is new since.
+pub(crate) async fn store_with_namespace(url: &str) -> (RedisStore, String) {
+    let namespace = format!("own:{}", Uuid::new_v4().simple());
+    let options = options(url).namespace(&namespace).unwrap();
+    (RedisStore::open(options).await.unwrap(), namespace)
 }
 
 pub(crate) fn key(id: &str) -> SessionKey {
@@ -110,6 +148,22 @@ pub(crate) async fn claimed(store: &RedisStore, id: &str) -> Claim {
         panic!("not claimed: {created:?}")
     };
     *claim
+}
+
+/// Creates session `id`, opens pending call `p` in it, and leaves it until that is answered.
+pub(crate) async fn parked(store: &RedisStore, id: &str) {
+    let claim = claimed(store, id).await;
+    let open = NewPending {
+        id: PendingId::new("p").unwrap(),
+        call: CallId::new("c").unwrap(),
+        kind: PendingKind::Approval,
+        needed: 1,
+        deadline: None,
+        body: Payload::new("?"),
+    };
+    let release = Some(Release::To { status: SessionStatus::Suspended, deadline: None, wake_on: 0 });
+    let parking = Commit { open: vec![open], release, ..commit("park") };
+    store.save_state_and_promote_staging(&claim.fence, parking).await.unwrap();
 }
 
 pub(crate) async fn said(store: &RedisStore, key: &SessionKey) -> Vec<String> {
