@@ -95,6 +95,10 @@ impl HttpGate {
             return Err(format!("it answered with status {}", response.status().as_u16()));
         }
         let answer = whole(response).await?;
+        // Fields by their places would be taken, too.
+        if answer.trim_ascii_start().first() != Some(&b'{') {
+            return Err("its answer is no object".to_owned());
+        }
         let answer: Answer =
             serde_json::from_slice(&answer).map_err(|error| format!("its answer cannot be read: {error}"))?;
         Ok(answer.into())

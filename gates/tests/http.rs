@@ -51,7 +51,11 @@ fn question() -> GateQuestion {
 }
 
 async fn verdict(body: &Value) -> Result<Verdict, GateError> {
-    let (address, _) = server(200, &[], &body.to_string()).await;
+    verdict_of(&body.to_string()).await
+}
+
+async fn verdict_of(body: &str) -> Result<Verdict, GateError> {
+    let (address, _) = server(200, &[], body).await;
     HttpGate::new(&address).unwrap().consult(&question()).await
 }
 
@@ -96,6 +100,9 @@ async fn c22_what_is_no_clear_word_is_an_error() {
     ];
     for body in unclear {
         assert!(verdict(&body).await.is_err(), "{body:.80}");
+    }
+    for text in ["", "allow", r#"{"verdict": "deny", "verdict": "allow"}"#, r#"{"verdict": "allow"} and"#] {
+        assert!(verdict_of(text).await.is_err(), "{text}");
     }
     let allows = r#"{"verdict": "allow"}"#;
     for (status, headers) in [(500, &[][..]), (403, &[]), (201, &[]), (307, &[("location", "/elsewhere")])] {
