@@ -105,10 +105,8 @@ fn a68_a_summary_is_asked_for_in_six_parts_from_what_is_old_alone() {
 fn a71_long_results_are_cut_in_their_middle_and_so_is_all_of_it() {
     let text = |chars, tokens| {
         let request = request(&transcript("us", chars), &rules(tokens), 1);
-        match &*request.messages[0] {
-            Message::User(said) => said.text.clone(),
-            other => panic!("{other:?}"),
-        }
+        let Message::User(said) = &*request.messages[0] else { panic!("{:?}", request.messages) };
+        said.text.clone()
     };
     let long = text(3_000, 10_000);
     assert!(long.contains("[1000 characters left out]"), "{long}");
@@ -131,9 +129,9 @@ fn a_summary_is_shown_as_said_by_a_user_and_old_results_as_cleared() {
     assert_eq!(*seen[0], Message::User(expected));
     let contents: Vec<&str> = seen
         .iter()
-        .filter_map(|message| match &**message {
-            Message::Tool(result) => Some(result.content.as_str()),
-            _ => None,
+        .filter_map(|message| {
+            let Message::Tool(result) = &**message else { return None };
+            Some(result.content.as_str())
         })
         .collect();
     assert_eq!(contents, [CLEARED, &"x".repeat(500)]);

@@ -102,16 +102,19 @@ fn count(calls: &[Asked<'_>]) -> usize {
     if exact >= GROUP_MIN { exact } else { exact.max(similar(calls)) }
 }
 
+/// The arguments of a call, and its result where that counts.
+type Parsed<'a> = (Map<String, Value>, Option<&'a str>);
+
 /// The most calls with the same keys that are like the first of them.
 fn similar(calls: &[Asked<'_>]) -> usize {
-    let mut groups: BTreeMap<BTreeSet<String>, Vec<(Map<String, Value>, Option<&str>)>> = BTreeMap::new();
+    let mut groups: BTreeMap<BTreeSet<String>, Vec<Parsed<'_>>> = BTreeMap::new();
     for call in calls {
         if let Ok(Value::Object(arguments)) = serde_json::from_str(call.arguments) {
             let keys = arguments.keys().cloned().collect();
             groups.entry(keys).or_default().push((arguments, call.result));
         }
     }
-    let alike = |group: &Vec<(Map<String, Value>, Option<&str>)>| {
+    let alike = |group: &Vec<Parsed<'_>>| {
         let Some((first, result)) = group.first() else { return 0 };
         group.iter().filter(|(other, of)| of == result && are_alike(first, other)).count()
     };
