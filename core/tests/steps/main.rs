@@ -13,6 +13,7 @@
 mod bench;
 mod check;
 mod run;
+mod traps;
 mod world;
 
 mod answers;
