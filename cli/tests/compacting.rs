@@ -1,4 +1,6 @@
 //! Long sessions: summaries, and what is left of a session when it is rebuilt.
+//!
+//! Requirements: D19.
 
 mod support;
 

@@ -1,4 +1,6 @@
 //! What a tool is and what it promises.
+//!
+//! Requirements: B24, B25.
 
 use std::time::Duration;
 

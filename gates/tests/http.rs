@@ -1,4 +1,6 @@
 //! The gate behind HTTP, against servers on loopback.
+//!
+//! Requirements: C20.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,3 +1,5 @@
+//! Requirements: A33, A67.
+
 use super::*;
 use crate::ids::CallId;
 use crate::message::{AssistantMessage, AssistantPart, CallRequest, Notice, ResultStatus, Summary};

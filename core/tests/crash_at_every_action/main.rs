@@ -4,6 +4,8 @@
 //! stops for good right after its k-th action was performed and before it learns so, time passes until the
 //! lease is over, and other runs finish the work. What must then be found, in the transcript and in the
 //! world, is derived from the action that was stopped at and never read off the stopped run.
+//!
+//! Requirements: A57, B45, B46, C17, C33, C47, C54, D11, U03.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,6 @@
 //! Refused calls: what the model is told, and what programs are.
+//!
+//! Requirements: A56, C23, C25, C32.
 
 use holdover_core::gate::{DENIAL_SCHEMA, DenialRecord, DeniedBy};
 use holdover_core::ids::ToolName;

@@ -1,4 +1,6 @@
 //! A model that asks for the same again and again.
+//!
+//! Requirements: A05.
 
 use holdover_core::agent::LoopDetection;
 use holdover_core::machine::{AgentState, DoneReason};

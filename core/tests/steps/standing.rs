@@ -1,4 +1,6 @@
 //! A person approves a tool for the rest of the session: asked once, and never again.
+//!
+//! Requirements: A60, C19.
 
 use holdover_core::ids::ToolName;
 use holdover_core::machine::{Input, STANDING_APPROVALS_MAX, transition};

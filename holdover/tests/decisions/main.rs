@@ -2,6 +2,8 @@
 //! round one decision is taken, and the call runs once or never, as that decision says.
 //!
 //! This binary is both processes: the second one is itself, told by an environment variable where to work.
+//!
+//! Requirements: C27.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 

@@ -1,4 +1,6 @@
 //! What an answer is bound to, and which keys are whose.
+//!
+//! Requirements: C28.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
 //! Sessions that begin as another one was.
+//!
+//! Requirements: C63, H19.
 
 use std::sync::Arc;
 use std::time::Duration;

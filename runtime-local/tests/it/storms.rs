@@ -1,4 +1,6 @@
 //! Workers die at random instants, answers are lost, stops arrive; what is promised holds.
+//!
+//! Requirements: U03.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
