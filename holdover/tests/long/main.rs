@@ -116,8 +116,9 @@ async fn check(folder: &Path, store: &str) {
     assert_eq!(seen, all, "one result for each room, in order, as it was");
     assert!(summaries >= 4, "it was summarised {summaries} times");
     for room in 1..=ROOMS {
-        // A visit may be repeated; its process died in the middle of it.
+        // Its process died in the middle of one in twenty, and so it was sent again; on a machine that stands still for
+        // longer than a lease others may be, too.
         let times = 1 + usize::from(room.is_multiple_of(DEADLY));
-        assert_eq!(world.times(&format!("room-{room}")), times, "visits of room {room}");
+        assert!(world.times(&format!("room-{room}")) >= times, "visits of room {room}");
     }
 }
