@@ -368,7 +368,8 @@ impl Bench {
     }
 }
 
-/// Runs a task per handle, all let go at one instant, the last with a head start; their answers in the order of the handles.
+/// Runs a task per handle, all let go at one instant, the last with a head start; their answers in the order of the
+/// handles.
 pub(crate) async fn race<T, F>(handles: Vec<Handle>, task: F) -> CaseResult<Vec<T>>
 where
     T: Send + 'static,

@@ -117,7 +117,7 @@ impl Seen {
     /// So many bytes of a request were enough for its answer, so it was no longer: what a client says behind an
     /// operation (that its connection is free, say) may have been counted with it. `missed`: how often that was so
     /// before; each time twice as much is taken off, so that a long word is passed in a few steps.
-    pub(crate) fn is_answered_by(&mut self, seen: &Self, missed: u32) {
+    pub(crate) fn shorten(&mut self, seen: &Self, missed: u32) {
         if seen.carried(self) {
             let beyond = 1_usize.checked_shl(missed).unwrap_or(usize::MAX) - 1;
             self.request_bytes = self.request_bytes.min(seen.request_bytes.saturating_sub(beyond)).max(1);
@@ -126,7 +126,7 @@ impl Seen {
 
     /// What went through for an operation that nothing cut was not as long as the one before. That of anybody else on
     /// another connection says nothing of it.
-    pub(crate) fn is_as_long_as(&mut self, seen: &Self) {
+    pub(crate) fn learn(&mut self, seen: &Self) {
         let both = seen.request_bytes > 0 && seen.answer_bytes > 0;
         if both && (seen.marked || !self.marked) {
             *self = *seen;
@@ -399,5 +399,38 @@ mod tests {
         assert!(proxy.cut_all().await >= 1);
         assert_eq!(client.read(&mut answer).await.unwrap_or_default(), 0);
         assert_eq!(proxy.cut_all().await, 0, "none is left");
+    }
+
+    fn went(request_bytes: usize, answer_bytes: usize, marked: bool) -> Seen {
+        Seen { request_bytes, answer_bytes, sent_bytes: request_bytes, marked, ..Seen::default() }
+    }
+
+    #[test]
+    fn a_word_behind_a_request_is_passed_in_steps_that_double() {
+        let mut whole = went(100, 10, true);
+        let lengths = (0..4).map(|missed| {
+            let all_but_its_last = went(whole.request_bytes - 1, 10, true);
+            whole.shorten(&all_but_its_last, missed);
+            whole.request_bytes
+        });
+        assert_eq!(lengths.collect::<Vec<_>>(), [99, 97, 93, 85]);
+        whole.shorten(&went(1, 10, false), 0);
+        assert_eq!(whole.request_bytes, 85, "what somebody else said on that connection says nothing");
+        whole.shorten(&went(3, 10, true), 63);
+        assert_eq!(whole.request_bytes, 1, "something is left to cut");
+    }
+
+    #[test]
+    fn a_length_is_learned_from_the_operation_alone() {
+        let mut whole = went(100, 10, true);
+        whole.learn(&went(90, 0, true));
+        whole.learn(&went(90, 9, false));
+        assert_eq!(whole, went(100, 10, true));
+        whole.learn(&went(90, 9, true));
+        assert_eq!(whole, went(90, 9, true));
+        // A wire that cannot be read.
+        let mut unread = went(100, 10, false);
+        unread.learn(&went(90, 9, false));
+        assert_eq!(unread, went(90, 9, false));
     }
 }

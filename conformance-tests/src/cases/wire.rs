@@ -132,14 +132,14 @@ impl Wire {
             let answered = self.through.save_state_and_promote_staging(&fence, commit.clone()).await;
             let seen = planned.seen();
             if !seen.cut {
-                whole.is_as_long_as(&seen);
+                whole.learn(&seen);
                 continue;
             }
             match Hit::of(answered.is_err(), &seen, &whole) {
                 Ok(hit) => return Ok(Lost { fence, version, commit, answered, hit }),
                 Err(behind) => {
                     elsewhere = Some(behind);
-                    whole.is_answered_by(&seen, missed);
+                    whole.shorten(&seen, missed);
                     missed += 1;
                     // The next one meets a connection that is ready.
                     self.measure_commit(&format!("{name}-{nth}-ready-{marker}")).await?;

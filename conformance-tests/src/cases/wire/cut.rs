@@ -116,7 +116,7 @@ impl Wire {
             let seen = planned.seen();
             drop(planned);
             if !seen.cut {
-                whole.is_as_long_as(&seen);
+                whole.learn(&seen);
                 continue;
             }
             let hit = Hit::of(answered.is_err(), &seen, whole);
@@ -127,7 +127,7 @@ impl Wire {
                 Ok(hit) => return Ok(hit),
                 Err(behind) => {
                     elsewhere = Some(behind);
-                    whole.is_answered_by(&seen, missed);
+                    whole.shorten(&seen, missed);
                     missed += 1;
                 }
             }
