@@ -8,10 +8,10 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
 use holdover::{
-    Access, Agent, AgentError, Agents, AnswerPart, EffectClass, Execute, Limits, Model, ModelAnswer,
-    ModelError, ModelEvent, ModelRequest, ModelStream, OutcomeKind, ResourceProfile, RunsOn, Runtime,
-    RuntimeOptions, SessionId, SessionKey, SqliteOptions, SqliteStore, StateStore, StopReason, TenantId,
-    TokenUsage, Tool, ToolCall, ToolError, ToolName, ToolOutput, ToolReturn, ToolSpec,
+    Access, Agent, AgentError, Agents, AnswerPart, Compaction, EffectClass, Execute, Limits, LoopDetection,
+    Model, ModelAnswer, ModelError, ModelEvent, ModelRequest, ModelStream, OutcomeKind, ResourceProfile,
+    RunsOn, Runtime, RuntimeOptions, SessionId, SessionKey, SqliteOptions, SqliteStore, StateStore,
+    StopReason, TenantId, TokenUsage, Tool, ToolCall, ToolError, ToolName, ToolOutput, ToolReturn, ToolSpec,
 };
 use serde_json::{Value, json};
 
@@ -117,6 +117,9 @@ pub(crate) fn agent(turn: Turn) -> Result<Arc<Agent>, Failed> {
         .model(Scripted(turn))
         .tool(Letters::new()?)
         .limits(limits)
+        // It asks for the same again and again, and is shown all of it.
+        .loops(LoopDetection::OFF)
+        .compaction(Compaction::OFF)
         .build();
     Ok(Arc::new(agent?))
 }

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use holdover_core::agent::{Durability, Limits, Prices, StopCondition};
-use holdover_core::gate::{ApprovalRule, RuleAction, RuleGate, Verdict};
+use holdover_core::agent::{Compaction, Durability, Limits, LoopDetection, Prices, StopCondition};
+use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::ToolName;
 use holdover_models::{ModelRef, Provider};
 use holdover_tools::{BUILT_IN, CommandTool};
@@ -12,6 +12,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserial
 use toml::Spanned;
 
 use crate::exit::Failure;
+use crate::gate::GateRef;
 use crate::input::small_file;
 use crate::print::one_line;
 use crate::source::{Blueprint, Recipe};
@@ -32,7 +33,16 @@ struct AgentFile {
     #[serde(default)]
     approval: Vec<Spanned<ApprovalRule>>,
     #[serde(default)]
+    permissions: PermissionMode,
+    gate: Option<Spanned<GateRef>>,
+    #[serde(default)]
+    human_only: Vec<Spanned<ToolName>>,
+    #[serde(default)]
     limits: LimitsEntry,
+    #[serde(default)]
+    loops: LoopDetection,
+    #[serde(default)]
+    compaction: Compaction,
     #[serde(default)]
     stop_when: Vec<StopCondition>,
     #[serde(default)]
@@ -162,10 +172,20 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
     }
     let names: Vec<&str> =
         tools.iter().map(String::as_str).chain(commands.iter().map(|tool| tool.name.as_str())).collect();
+    // One that is about no tool is a typing error that guards nothing.
     for rule in &file.approval {
-        if !fits_any(rule.get_ref(), &names) {
+        if !names.iter().any(|name| rule.get_ref().is_about(name)) {
             let pattern = &rule.get_ref().tool;
             return Err(at(rule.span(), format!("approval: tool {pattern:?} is none of the agent's tools")));
+        }
+    }
+    if let Some(gate) = &file.gate {
+        gate.get_ref().check().map_err(|why| at(gate.span(), why))?;
+    }
+    for tool in &file.human_only {
+        if !names.contains(&tool.get_ref().as_str()) {
+            let why = format!("human_only: tool {:?} is none of the agent's tools", tool.get_ref().as_str());
+            return Err(at(tool.span(), why));
         }
     }
     let instructions = match (file.instructions, &file.instructions_file) {
@@ -185,8 +205,11 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         instructions,
         tools,
         limits: file.limits.0,
+        loops: file.loops,
+        compaction: file.compaction,
         stop_when: file.stop_when,
         durability: file.durability,
+        human_only: file.human_only.into_iter().map(Spanned::into_inner).collect(),
         recipe: Recipe {
             version: file.version,
             model: model(file.model, folder, instead)?,
@@ -199,6 +222,8 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
             },
             commands,
             approval: file.approval.into_iter().map(Spanned::into_inner).collect(),
+            permissions: file.permissions,
+            gate: file.gate.map(Spanned::into_inner),
             pass_environment: file.pass_environment,
         },
     })
@@ -254,21 +279,13 @@ pub(crate) fn current_folder() -> Result<PathBuf, String> {
     std::env::current_dir().map_err(|error| format!("the current folder: {error}"))
 }
 
-/// Whether a rule says anything of these tools: one that does not is a typing error that guards nothing.
-fn fits_any(rule: &ApprovalRule, tools: &[&str]) -> bool {
-    let alone = RuleGate::new(vec![ApprovalRule { action: RuleAction::Deny, ..rule.clone() }]);
-    tools.iter().filter_map(|tool| ToolName::new(tool).ok()).any(|tool| match alone.decide(&tool, false) {
-        Verdict::Deny { .. } => true,
-        Verdict::Allow | Verdict::NeedsApproval { .. } => false,
-    })
-}
-
 fn line_of(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1
 }
 
 #[cfg(test)]
 mod tests {
+    use holdover_core::gate::RuleAction;
     use holdover_core::tool::EffectClass;
 
     use super::*;
@@ -278,6 +295,8 @@ name = "keeper"
 version = "2"
 instructions = "Keep the notes."
 tools = ["read_file", "write_file", "run_command"]
+permissions = "manual"
+human_only = ["run_command"]
 stop_when = [{ tool_done = "write_file" }, { text_contains = "DONE" }]
 durability = "sync"
 pass_environment = ["CARGO_HOME"]
@@ -302,6 +321,7 @@ action = "ask"
 
 [[approval]]
 tool = "write_*"
+arguments = { path = "notes/*" }
 action = "ask"
 reason = "it writes"
 
@@ -309,6 +329,17 @@ reason = "it writes"
 max_steps = 7
 answer_timeout_ms = "none"
 prices = { input_microusd = 1 }
+
+[gate]
+url = "https://gate.example/ask"
+bearer_env = "GATE_TOKEN"
+
+[loops]
+stop_at = 0
+warn_at = 3
+
+[compaction]
+context_tokens = 20_000
 "#;
 
     fn read(text: &str) -> Result<Blueprint, String> {
@@ -324,9 +355,15 @@ prices = { input_microusd = 1 }
         assert_eq!((agent.limits.max_steps, agent.limits.answer_timeout_ms), (7, None));
         assert_eq!(agent.limits.tool_timeout_ms, Limits::default().tool_timeout_ms);
         assert_eq!((agent.limits.prices.input_microusd, agent.limits.prices.output_microusd), (1, 0));
+        assert_eq!((agent.loops.stop_at, agent.loops.warn_at, agent.loops.withheld_steps), (0, 3, 3));
+        assert_eq!((agent.compaction.threshold(), agent.compaction.kept_turns), (Some(14_000), 6));
         assert_eq!(agent.durability, Durability::Sync);
         assert_eq!(agent.stop_when.len(), 2);
         assert_eq!(agent.recipe.approval[0].action, RuleAction::Ask);
+        assert_eq!(agent.recipe.approval[1].arguments.to_string(), "path=notes/*");
+        assert_eq!(agent.recipe.permissions, PermissionMode::Manual);
+        assert_eq!(agent.recipe.gate.as_ref().unwrap().bearer_env.as_deref(), Some("GATE_TOKEN"));
+        assert_eq!(agent.human_only.iter().map(ToolName::as_str).collect::<Vec<_>>(), ["run_command"]);
         assert_eq!(agent.tools, ["read_file", "write_file", "run_command"]);
         let [charge] = agent.recipe.commands.as_slice() else { panic!("{:?}", agent.recipe.commands) };
         assert_eq!((charge.effect, charge.timeout_seconds), (EffectClass::Idempotent, Some(5)));
@@ -350,6 +387,14 @@ prices = { input_microusd = 1 }
             ("model = 'gpt-5'", "line 1: model \"gpt-5\": write PROVIDER:NAME"),
             ("model = 'oracle:m'", "line 1: model \"oracle:m\": unknown provider \"oracle\""),
             ("model = 'openai:m'\n[limits]\nmax_step = 1\n", "line 3: unknown field `max_step`"),
+            (
+                "model = 'openai:m'\ntools = ['read_file']\nhuman_only = ['write_file']\n",
+                "line 3: human_only: tool \"write_file\" is none of the agent's tools",
+            ),
+            ("model = 'openai:m'\n[gate]\nurl = 'gate'\n", "line 2: gate: url: "),
+            ("model = 'openai:m'\npermissions = 'none'\n", "line 2: unknown variant `none`"),
+            ("model = 'openai:m'\n[loops]\nstop = 1\n", "line 3: unknown field `stop`"),
+            ("model = 'openai:m'\n[compaction]\nkept = 1\n", "line 3: unknown field `kept`"),
             ("model = 'openai:m'\n[limits]\n\nmax_run_ms = -1\n", "line 4: invalid value: integer `-1`"),
             ("model = 'openai:m'\n[limits]\nprices = { in = 1 }\n", "line 3: unknown field `in`"),
             (

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use holdover_core::message::SignalBody;
 use holdover_core::store::{OutcomeKind, StoreError};
 use holdover_runtime_local::RuntimeError;
 
@@ -114,6 +115,10 @@ impl From<RuntimeError> for Failure {
             )),
             RuntimeError::NotFound { key } => Self::unknown(&key.id),
             RuntimeError::Aborted { key } => Self::failed(format!("session {}: it is aborted", key.id)),
+            RuntimeError::NotResumable { key, status, signal: SignalBody::Compact } => Self::failed(format!(
+                "session {}: it is {status}: what is old is summarised while a session rests",
+                key.id
+            )),
             RuntimeError::NotResumable { key, status, .. } => Self::failed(format!(
                 "session {}: it is {status}: there is nothing to take up; say something with holdover send",
                 key.id

@@ -6,6 +6,7 @@ mod commands;
 mod exit;
 mod follow;
 mod front;
+mod gate;
 mod input;
 mod owed;
 mod print;
@@ -63,6 +64,7 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
         Command::Send(args) => commands::run::send(common, args).await,
         Command::Resume(args) => commands::run::again(common, args, SignalBody::Resume).await,
         Command::Retry(args) => commands::run::again(common, args, SignalBody::Retry).await,
+        Command::Compact(args) => commands::run::compact(common, args).await,
         Command::Work(args) => commands::work::work(common, args).await,
         Command::Approve(args) => commands::answer::approve(common, args).await,
         Command::Deny(args) => commands::answer::deny(common, args).await,

@@ -1,18 +1,21 @@
 //! Agents from what is stored with their sessions: any process that opens the store can go on.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdover_core::agent::{Durability, Limits, StopCondition};
+use holdover_core::agent::{Compaction, Durability, Limits, LoopDetection, StopCondition};
 use holdover_core::error::ErrorInfo;
-use holdover_core::gate::{ApprovalRule, RuleGate};
-use holdover_core::ids::QueueLabel;
+use holdover_core::gate::{ApprovalRule, PermissionMode};
+use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::payload::Payload;
 use holdover_models::{ModelRef, connect};
 use holdover_runtime_local::{Agent, AgentSource, Definition};
 use holdover_tools::{CommandTool, Root, ToolSet};
 use serde::{Deserialize, Serialize};
+
+use crate::gate::{self, GateRef};
 
 /// Everything an agent is built from.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,12 +28,23 @@ pub(crate) struct Blueprint {
     pub(crate) tools: Vec<String>,
     /// What bounds its turns.
     pub(crate) limits: Limits,
+    /// What is done when its model asks for the same again and again.
+    pub(crate) loops: LoopDetection,
+    /// What is done when a transcript grows too long.
+    pub(crate) compaction: Compaction,
     /// After which step a turn ends.
     pub(crate) stop_when: Vec<StopCondition>,
+    /// Which tools only people may use.
+    pub(crate) human_only: BTreeSet<ToolName>,
     /// When intents are made durable.
     pub(crate) durability: Durability,
     /// The rest.
     pub(crate) recipe: Recipe,
+}
+
+/// Whether a field need not be written.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// What the command line stores with a session beside what core decides by. Paths are absolute. No key is
@@ -51,6 +65,12 @@ pub(crate) struct Recipe {
     /// The rules of its gate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) approval: Vec<ApprovalRule>,
+    /// What happens with calls that no rule denies.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) permissions: PermissionMode,
+    /// A server that is asked besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) gate: Option<GateRef>,
     /// Environment variables that commands see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) pass_environment: Vec<String>,
@@ -70,23 +90,29 @@ impl Blueprint {
             name: spec.name,
             instructions: spec.instructions,
             limits: spec.limits,
+            loops: spec.loops,
+            compaction: spec.compaction,
             stop_when: spec.stop_when,
             durability: spec.durability,
+            human_only: spec.human_only,
             recipe,
         })
     }
 
     /// The agent, or what it lacks in this process.
     pub(crate) fn build(&self) -> Result<Agent, String> {
-        let Recipe { version, model, root, commands, approval, pass_environment } = &self.recipe;
+        let Recipe { version, model, root, commands, approval, permissions, gate, pass_environment } =
+            &self.recipe;
         let root = Root::open(root).map_err(|error| error.to_string())?;
         let tools = ToolSet::new(root).pass_environment(pass_environment);
         let source = serde_json::to_value(&self.recipe).map_err(|error| error.to_string())?;
         let mut agent = Agent::builder(&self.name)
             .instructions(&self.instructions)
             .shared_model(connect(model).map_err(|error| error.detail)?)
-            .gate(RuleGate::new(approval.clone()))
+            .shared_gate(gate::of(approval, *permissions, gate.as_ref())?)
             .limits(self.limits.clone())
+            .loops(self.loops.clone())
+            .compaction(self.compaction.clone())
             .durability(self.durability)
             .source(source);
         if let Some(version) = version {
@@ -98,6 +124,9 @@ impl Blueprint {
         }
         for command in commands {
             agent = agent.shared_tool(tools.command(command).map_err(|error| error.to_string())?);
+        }
+        for tool in &self.human_only {
+            agent = agent.human_only(tool.clone());
         }
         for condition in &self.stop_when {
             agent = agent.stop_when(condition.clone());

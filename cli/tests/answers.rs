@@ -1,4 +1,6 @@
 //! What somebody owes a session: approvals, denials, answers.
+//!
+//! Requirements: H14.
 
 mod support;
 

@@ -1,4 +1,6 @@
 //! Bad input of every kind: one line that names what is wrong, the right code, and nothing changed.
+//!
+//! Requirements: C18.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 

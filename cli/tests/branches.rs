@@ -1,4 +1,6 @@
 //! Checkpoints, forks, retention, and what is said while it is said.
+//!
+//! Requirements: A15.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 

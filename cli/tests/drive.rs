@@ -1,4 +1,6 @@
 //! Running sessions, and reading them.
+//!
+//! Requirements: C06, D01.
 
 mod support;
 

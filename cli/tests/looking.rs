@@ -1,4 +1,6 @@
 //! Looking at a session from every side, and deleting it.
+//!
+//! Requirements: D18.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 

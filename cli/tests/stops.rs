@@ -1,4 +1,6 @@
 //! Stopping, dying, taking over.
+//!
+//! Requirements: D11.
 
 mod support;
 

@@ -1,5 +1,7 @@
 //! What an agent is, as far as core decides by it.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::ToolName;
@@ -27,9 +29,39 @@ pub struct AgentSpec {
     /// Whether something must be provisioned before a turn and freed after it.
     #[serde(default)]
     pub provisions: bool,
+    /// What is done when the model asks for the same again and again.
+    #[serde(default)]
+    pub loops: LoopDetection,
+    /// What is done when the transcript grows beyond what the model can read.
+    #[serde(default)]
+    pub compaction: Compaction,
+    /// Tools that only people may use: the model is not told of them, and what it asks of them is refused.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub human_only: BTreeSet<ToolName>,
 }
 
 impl AgentSpec {
+    /// An agent called `name`, with nothing to say and no tools.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            instructions: String::new(),
+            tools: Vec::new(),
+            limits: Limits::default(),
+            stop_when: Vec::new(),
+            durability: Durability::default(),
+            provisions: false,
+            loops: LoopDetection::default(),
+            compaction: Compaction::default(),
+            human_only: BTreeSet::new(),
+        }
+    }
+
+    /// Whether only people may use the tool with this name.
+    pub fn is_human_only(&self, tool: &str) -> bool {
+        self.human_only.iter().any(|name| name.as_str() == tool)
+    }
+
     /// The tool with this name.
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
         self.tools.iter().find(|tool| tool.name.as_str() == name)
@@ -88,6 +120,100 @@ pub struct Prices {
     pub input_microusd: u64,
     /// A million tokens written.
     pub output_microusd: u64,
+}
+
+/// What is done when the model asks for the same again and again: how many calls of one tool that are alike
+/// lead to what. Zero: never. What is alike is said in [`machine::looping`](crate::machine::looping).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LoopDetection {
+    /// From so many on the turn ends, before the model is asked again (`loop_detected`).
+    pub stop_at: u32,
+    /// From so many on the model is warned, in the one request that comes.
+    pub warn_at: u32,
+    /// From so many on the model is told to stop, and the tool is withheld from it.
+    pub withhold_at: u32,
+    /// For so many steps.
+    pub withheld_steps: u32,
+    /// Whether calls are alike only if their results are the same, too: then whoever polls is not stopped.
+    pub with_results: bool,
+}
+
+impl Default for LoopDetection {
+    fn default() -> Self {
+        Self { stop_at: 8, warn_at: 0, withhold_at: 0, withheld_steps: 3, with_results: false }
+    }
+}
+
+impl LoopDetection {
+    /// Nothing is detected.
+    pub const OFF: Self =
+        Self { stop_at: 0, warn_at: 0, withhold_at: 0, withheld_steps: 0, with_results: false };
+
+    /// The fewest calls that lead to anything; none if nothing is detected.
+    pub fn least(&self) -> Option<u32> {
+        [self.stop_at, self.warn_at, self.withhold_at].into_iter().filter(|at| *at > 0).min()
+    }
+}
+
+/// What is done when the transcript grows beyond what the model can read. Every number has a unit in its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Compaction {
+    /// How much the model can read, in tokens.
+    pub context_tokens: u64,
+    /// Beyond this part of it what is old is summarised before the next step, in percent. Zero: never by itself,
+    /// and not when a provider refuses a request as too long either.
+    pub threshold_percent: u8,
+    /// So many turns stay as they are: those of the newest user messages, or the newest steps where those are too
+    /// long.
+    pub kept_turns: u32,
+    /// The longest summary, in output tokens.
+    pub summary_tokens: u32,
+    /// How long making one may take, in milliseconds.
+    pub timeout_ms: u64,
+    /// After so many failures in a row no summary is tried by itself any more.
+    pub failures_max: u32,
+    /// When there are more results of tools than this, old ones are shown to the model as cleared. Zero: never. The
+    /// state of a session names this many places.
+    pub clear_results_over: u32,
+    /// So many of the newest results stay when old ones are cleared. If that is no less than all, none is.
+    pub kept_results: u32,
+}
+
+impl Compaction {
+    const USUAL: Self = Self {
+        context_tokens: 200_000,
+        threshold_percent: 70,
+        kept_turns: 6,
+        summary_tokens: 4_000,
+        timeout_ms: 30_000,
+        failures_max: 3,
+        clear_results_over: 15,
+        kept_results: 5,
+    };
+
+    /// The model is shown all there is, and nothing is summarised unless somebody asks for it.
+    pub const OFF: Self = Self { threshold_percent: 0, clear_results_over: 0, ..Self::USUAL };
+
+    /// Whether old results are ever cleared.
+    pub fn clears_results(&self) -> bool {
+        self.clear_results_over > self.kept_results
+    }
+
+    /// How many tokens the model may be shown before what is old is summarised; none if that is never done.
+    pub fn threshold(&self) -> Option<u64> {
+        (self.threshold_percent > 0).then(|| {
+            let part = u128::from(self.context_tokens) * u128::from(self.threshold_percent) / 100;
+            u64::try_from(part).unwrap_or(u64::MAX)
+        })
+    }
+}
+
+impl Default for Compaction {
+    fn default() -> Self {
+        Self::USUAL
+    }
 }
 
 /// After which step a turn ends although the model would go on.

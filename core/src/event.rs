@@ -64,6 +64,25 @@ pub enum Event {
         /// Why.
         error: ErrorInfo,
     },
+    /// What is old is about to be summarised.
+    CompactionStarted {
+        /// How many tokens the model would be shown.
+        tokens: u64,
+        /// Beyond how many that is done.
+        threshold: u64,
+    },
+    /// What is old was summarised, or not.
+    CompactionEnded {
+        /// How many tokens the model was shown.
+        before: u64,
+        /// How many it is shown now.
+        after: u64,
+        /// What it used.
+        usage: Usage,
+        /// What went wrong; then, and if there was nothing to summarise, both numbers are the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<ErrorInfo>,
+    },
     /// The session began as a fork. What stands before is a copy.
     Forked {
         /// Of which session.

@@ -129,9 +129,14 @@ fn known_results(
     let ended = |id: &CallId| batch.calls.iter().any(|call| call.id == *id && call.state.is_end());
     let promoted = messages.iter().filter_map(|stored| match stored.payload.parse() {
         Ok(Message::Tool(result)) => Some((result.call, stored.payload.clone())),
-        Ok(Message::User(_) | Message::Assistant(_) | Message::Decision(_) | Message::Notice(_)) | Err(_) => {
-            None
-        }
+        Ok(
+            Message::User(_)
+            | Message::Assistant(_)
+            | Message::Decision(_)
+            | Message::Notice(_)
+            | Message::Summary(_),
+        )
+        | Err(_) => None,
     });
     let staged = staged.iter().map(|result| (result.call.clone(), result.payload.clone()));
     promoted.chain(staged).filter(|(id, _)| ended(id)).collect()
@@ -195,6 +200,10 @@ fn edited(call: &Call, batch: &Batch, messages: &[StoredMessage]) -> Option<Stri
     let stored = messages.iter().find(|stored| stored.seq == call.arguments)?;
     match stored.payload.parse().ok()? {
         Message::Decision(record) => record.decision.arguments,
-        Message::User(_) | Message::Assistant(_) | Message::Tool(_) | Message::Notice(_) => None,
+        Message::User(_)
+        | Message::Assistant(_)
+        | Message::Tool(_)
+        | Message::Notice(_)
+        | Message::Summary(_) => None,
     }
 }

@@ -6,6 +6,7 @@
 //! come in as facts; what must be done goes out as actions.
 
 pub mod agent;
+pub mod compaction;
 pub mod delta;
 pub mod error;
 pub mod event;

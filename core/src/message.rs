@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{CallId, InboxSeq, PendingId, ToolName};
+use crate::gate::{ArgumentPatterns, DenialRecord};
+use crate::ids::{CallId, InboxSeq, MessageSeq, PendingId, ToolName};
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
@@ -23,6 +24,8 @@ pub enum Message {
     Decision(DecisionRecord),
     /// A word of the engine to whoever reads along (a step limit was reached). No model sees it.
     Notice(Notice),
+    /// What was said so far, in short. The model sees it in place of that.
+    Summary(Summary),
 }
 
 impl Message {
@@ -34,6 +37,7 @@ impl Message {
             Self::Tool(_) => "tool",
             Self::Decision(_) => "decision",
             Self::Notice(_) => "notice",
+            Self::Summary(_) => "summary",
         }
     }
 
@@ -133,6 +137,9 @@ pub struct ToolResult {
     /// Whether it says that the turn should end after this step.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stop: bool,
+    /// Who refused it, and why, for programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub denial: Option<DenialRecord>,
 }
 
 /// How a call ended, as its result says it.
@@ -183,6 +190,9 @@ pub struct Decision {
     /// wins. Means nothing in a refusal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub always: bool,
+    /// Then only those whose arguments fit; those that run now must, else this stands for this once.
+    #[serde(default, skip_serializing_if = "ArgumentPatterns::is_empty")]
+    pub only: ArgumentPatterns,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -216,6 +226,8 @@ pub enum SignalBody {
     Retry,
     /// The same, asked for after an interrupt.
     Resume,
+    /// Summarise what is old. Taken while the session rests; a turn that runs drops it.
+    Compact,
 }
 
 /// A word of the engine to whoever reads along.
@@ -223,6 +235,15 @@ pub enum SignalBody {
 pub struct Notice {
     /// The text.
     pub text: String,
+}
+
+/// What was said so far, in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The text.
+    pub text: String,
+    /// It stands for all that was shown to the model before this message.
+    pub before: MessageSeq,
 }
 
 /// What is shown to whoever owes an answer: the body of a pending call.

@@ -1,4 +1,6 @@
 //! What a tool is and what it promises.
+//!
+//! Requirements: B24, B25.
 
 use std::time::Duration;
 
@@ -196,6 +198,15 @@ impl ToolOutput {
     /// A text.
     pub fn text(content: impl Into<String>) -> Self {
         Self { content: content.into(), stop: false }
+    }
+
+    /// A value, as JSON.
+    ///
+    /// # Errors
+    /// It cannot be written so: a map whose keys are no strings, say. The tool has acted all the same.
+    pub fn json(value: &impl Serialize) -> Result<Self, ToolError> {
+        let written = serde_json::to_string(value);
+        written.map(Self::text).map_err(|error| ToolError::Failed(format!("its result is no JSON: {error}")))
     }
 }
 

@@ -2,12 +2,15 @@
 
 pub use holdover_core as core;
 
-pub use holdover_core::agent::{AgentSpec, Durability, Limits, Prices, StopCondition};
+pub use holdover_core::agent::{
+    AgentSpec, Compaction, Durability, Limits, LoopDetection, Prices, StopCondition,
+};
 pub use holdover_core::delta::Delta;
 pub use holdover_core::error::ErrorInfo;
 pub use holdover_core::event::Event;
 pub use holdover_core::gate::{
-    ApprovalRule, GateError, GateQuestion, PolicyGate, RuleAction, RuleGate, Verdict,
+    ApprovalRule, ArgumentPatterns, DenialRecord, DeniedBy, GateError, GateQuestion, PermissionMode,
+    PolicyGate, RuleAction, RuleGate, StrictestGate, Verdict,
 };
 pub use holdover_core::ids::{
     CallId, CheckpointId, InvalidId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel, SessionId,
@@ -38,7 +41,7 @@ pub use holdover_core::tool::{
 pub use holdover_runtime_local::{
     Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, CancellationToken, Changed,
     CheckpointEntry, ClientTool, Definition, Deliver, Delivered, DeltaEntry, Denial, EventEntry, Execute,
-    Follow, Fork, Forked, MessageEntry, PendingEntry, Provisional, Retention, RunHandle, RunObserver,
+    Follow, Fork, Forked, MessageEntry, PendingEntry, Provisional, Replay, Retention, RunHandle, RunObserver,
     Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown, Standing, Started, Worker, WorkerOptions,
 };
 #[cfg(feature = "memory")]
@@ -50,6 +53,8 @@ pub use holdover_store_redis::{RedisOptions, RedisStore};
 #[cfg(feature = "sqlite")]
 pub use holdover_store_sqlite::{SqliteOptions, SqliteStore, Synchronous};
 
+#[cfg(feature = "gates")]
+pub use holdover_gates as gates;
 #[cfg(feature = "models")]
 pub use holdover_models as models;
 #[cfg(feature = "layers")]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdover_core::agent::{AgentSpec, Durability, Limits, StopCondition};
+use holdover_core::agent::{AgentSpec, Compaction, Durability, Limits, LoopDetection, StopCondition};
 use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::ids::{InvalidId, QueueLabel, ToolName};
 use holdover_core::model::{Model, ModelTool};
@@ -63,15 +63,7 @@ impl Agent {
     /// Begins an agent called `name`.
     pub fn builder(name: impl Into<String>) -> AgentBuilder {
         AgentBuilder {
-            spec: AgentSpec {
-                name: name.into(),
-                instructions: String::new(),
-                tools: Vec::new(),
-                limits: Limits::default(),
-                stop_when: Vec::new(),
-                durability: Durability::default(),
-                provisions: false,
-            },
+            spec: AgentSpec::new(name),
             version: None,
             model: None,
             tools: Vec::new(),
@@ -208,6 +200,24 @@ impl AgentBuilder {
         self
     }
 
+    /// A tool that only people may use: its model is not told of it, and what it asks of it is refused.
+    pub fn human_only(mut self, tool: ToolName) -> Self {
+        self.spec.human_only.insert(tool);
+        self
+    }
+
+    /// What is done when its model asks for the same again and again.
+    pub fn loops(mut self, loops: LoopDetection) -> Self {
+        self.spec.loops = loops;
+        self
+    }
+
+    /// What is done when a transcript grows beyond what its model can read.
+    pub fn compaction(mut self, compaction: Compaction) -> Self {
+        self.spec.compaction = compaction;
+        self
+    }
+
     /// Ends a turn after a step that fulfils `condition`.
     pub fn stop_when(mut self, condition: StopCondition) -> Self {
         self.spec.stop_when.push(condition);
@@ -236,7 +246,7 @@ impl AgentBuilder {
         let queue =
             QueueLabel::new(label).map_err(|source| AgentError::Name { agent: name.clone(), source })?;
         let model = self.model.ok_or_else(|| AgentError::NoModel { agent: name.clone() })?;
-        check_limits(&name, &self.spec.limits)?;
+        check_limits(&name, &self.spec)?;
         let mut tools = BTreeMap::new();
         let mut specs = Vec::with_capacity(self.tools.len());
         for tool in self.tools {
@@ -247,12 +257,15 @@ impl AgentBuilder {
                 return Err(AgentError::DuplicateTool { agent: name, tool: spec.name });
             }
         }
+        if let Some(tool) = self.spec.human_only.iter().find(|tool| !tools.contains_key(*tool)) {
+            return Err(AgentError::UnknownTool { agent: name, tool: tool.clone() });
+        }
         let spec = AgentSpec { tools: specs, provisions: self.provisioner.is_some(), ..self.spec };
         let definition = Payload::json(&Definition { spec: spec.clone(), source: self.source })
             .map_err(|source| AgentError::Definition { agent: name, source })?;
         let told = ToldToModel {
             system: Arc::from(spec.instructions.as_str()),
-            tools: spec.tools.iter().map(told).collect(),
+            tools: spec.tools.iter().filter(|tool| !spec.human_only.contains(&tool.name)).map(told).collect(),
             max_output_tokens: spec.limits.max_output_tokens,
         };
         Ok(Agent {
@@ -288,13 +301,18 @@ fn compile(agent: &str, spec: &ToolSpec) -> Result<Validator, AgentError> {
     })
 }
 
-fn check_limits(agent: &str, limits: &Limits) -> Result<(), AgentError> {
+fn check_limits(agent: &str, spec: &AgentSpec) -> Result<(), AgentError> {
+    let (limits, compaction) = (&spec.limits, &spec.compaction);
     let zero = [
         ("limits.max_steps", limits.max_steps == 0),
         ("limits.max_output_tokens", limits.max_output_tokens == 0),
         ("limits.tool_timeout_ms", limits.tool_timeout_ms == 0),
         ("limits.answer_timeout_ms", limits.answer_timeout_ms == Some(0)),
         ("limits.result_bytes_max", limits.result_bytes_max == 0),
+        ("compaction.context_tokens", compaction.context_tokens == 0),
+        ("compaction.kept_turns", compaction.kept_turns == 0),
+        ("compaction.summary_tokens", compaction.summary_tokens == 0),
+        ("compaction.timeout_ms", compaction.timeout_ms == 0),
     ];
     match zero.into_iter().find(|(_, is_zero)| *is_zero) {
         Some((field, _)) => Err(AgentError::ZeroLimit { agent: agent.to_owned(), field: field.to_owned() }),
@@ -322,6 +340,14 @@ pub enum AgentError {
     /// Tools are told apart by their names.
     #[error("agent {agent:?}: tool {tool}: two tools have this name")]
     DuplicateTool {
+        /// Which agent.
+        agent: String,
+        /// Which name.
+        tool: ToolName,
+    },
+    /// A tool is said to be for people alone that the agent does not have.
+    #[error("agent {agent:?}: human_only: there is no tool {tool}")]
+    UnknownTool {
         /// Which agent.
         agent: String,
         /// Which name.

@@ -31,12 +31,13 @@ pub(crate) struct Decide {
 )]
 #[command(after_help = "\
 With --edit the call runs with other arguments; the tool's schema and the policy are asked about them again.
-With --always its tool is not asked about again in this session; what the policy denies stays denied.
+With --always its tool is not asked about again in this session, with --only where its arguments match; what the policy denies stays denied.
 
 Examples:
   holdover approve notes
   holdover approve notes c3-0 c3-1 --by Ada
   holdover approve notes --always
+  holdover approve notes --always --only 'path=drafts/*'
   holdover approve notes --edit '{\"path\": \"list.md\", \"content\": \"- tea\"}'
   holdover approve notes --edit @arguments.json")]
 pub(crate) struct Approve {
@@ -48,6 +49,9 @@ pub(crate) struct Approve {
     /// Approve this tool for the rest of the session
     #[arg(long)]
     pub(crate) always: bool,
+    /// With --always: only calls whose argument NAME matches PATTERN, in which * stands for anything
+    #[arg(long, value_name = "NAME=PATTERN", requires = "always", value_parser = name_and_pattern)]
+    pub(crate) only: Vec<(String, String)>,
 }
 
 #[derive(Debug, Args)]
@@ -112,4 +116,12 @@ pub(crate) struct Stop {
     /// Do not wait until whoever runs the session has stopped
     #[arg(long, alias = "no-wait")]
     pub(crate) detach: bool,
+}
+
+/// `NAME=PATTERN`.
+fn name_and_pattern(word: &str) -> Result<(String, String), String> {
+    match word.split_once('=') {
+        Some((name, pattern)) if !name.is_empty() => Ok((name.to_owned(), pattern.to_owned())),
+        _ => Err("write NAME=PATTERN".to_owned()),
+    }
 }

@@ -89,6 +89,20 @@ pub(crate) struct Again {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+The session's model writes the summary. It stands for what came before it as the model sees it; the messages stay as they are (holdover sessions messages). The newest turns, as many as the agent's [compaction] says, are left out. If nothing is old enough nothing is changed.
+
+Examples:
+  holdover compact notes
+  holdover sessions checkpoints notes     forks go back behind a summary, too")]
+pub(crate) struct Compact {
+    /// Which session
+    pub(crate) session: SessionId,
+    #[command(flatten)]
+    pub(crate) drive: Drive,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Serves the sessions of one tenant, whatever their agent: each session carries its agent with it. Ctrl-C or SIGTERM lets what runs come to its end; a second one stops at once, and others take the sessions over, as they do what has not come to its end within --grace (exit code 130 or 143).
 
 Examples:

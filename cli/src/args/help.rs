@@ -72,9 +72,15 @@ Examples:
   holdover sessions history notes
   holdover sessions history notes --json";
 
+pub(super) const REPLAY: &str = "\
+Exit code 1 if they differ, or if the rows do not fit together.
+
+Examples:
+  holdover sessions replay notes";
+
 /// The commands in the order in which one needs them.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Run", &["run", "send", "resume", "retry", "work"]),
+    ("Run", &["run", "send", "resume", "retry", "compact", "work"]),
     ("Answer and stop", &["approve", "deny", "answer", "interrupt", "abort"]),
     ("Look", &["sessions", "events", "doctor"]),
     ("Learn and set up", &["demo", "machine", "conformance", "completions", "help"]),

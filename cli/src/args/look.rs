@@ -28,6 +28,9 @@ pub(crate) enum Sessions {
     /// Print every move of a session's machine: from where, on what, when
     #[command(after_help = help::HISTORY)]
     History(One),
+    /// Rebuild a session from its history alone, and say where its state differs
+    #[command(after_help = help::REPLAY)]
+    Replay(One),
     /// List the places from which a fork can begin, newest first
     #[command(after_help = help::CHECKPOINTS)]
     Checkpoints(One),
@@ -127,11 +130,15 @@ pub(crate) struct Doctor {
 #[command(after_help = "\
 Examples:
   holdover machine
-  holdover machine --mermaid > machine.mmd")]
+  holdover machine --mermaid > machine.mmd
+  holdover machine --paths 6")]
 pub(crate) struct Machine {
     /// As a Mermaid state diagram
     #[arg(long, conflicts_with = "json")]
     pub(crate) mermaid: bool,
+    /// Every way from idle to rest in at most so many moves, 12 at most; longer ones are cut off
+    #[arg(long, value_name = "MOVES", conflicts_with = "mermaid", value_parser = clap::value_parser!(u8).range(1..=12))]
+    pub(crate) paths: Option<u8>,
 }
 
 #[derive(Debug, Args)]

@@ -13,7 +13,7 @@ use holdover_core::ids::TenantId;
 pub(crate) use answers::{Answer, Approve, Decide, Deny, Stop};
 pub(crate) use branch::{Fork, Purge};
 pub(crate) use conformance::{Conformance, Form};
-pub(crate) use drive::{Again, Drive, Run, Send, Work};
+pub(crate) use drive::{Again, Compact, Drive, Run, Send, Work};
 pub(crate) use look::{Completions, Delete, Demo, Doctor, Events, List, Machine, One, Pending, Sessions};
 
 use crate::store::{DEFAULT_STORE, StoreUrl, VARIABLE};
@@ -71,6 +71,8 @@ pub(crate) enum Command {
     /// Take up the turn of a failed or interrupted session again
     #[command(after_help = help::RETRY)]
     Retry(Again),
+    /// Summarise what is old of a session at rest, so that its model can go on
+    Compact(Compact),
     /// Serve the sessions that are due, until stopped
     Work(Work),
     /// Let calls run that wait for a person, and go on
@@ -111,6 +113,7 @@ impl Command {
             | Self::Send(_)
             | Self::Resume(_)
             | Self::Retry(_)
+            | Self::Compact(_)
             | Self::Work(_)
             | Self::Approve(_)
             | Self::Deny(_)

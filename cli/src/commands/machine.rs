@@ -1,6 +1,8 @@
 //! `machine`: the table by which every session moves.
 
 use holdover_core::machine::diagram;
+use holdover_core::machine::paths::paths;
+use serde_json::json;
 
 use crate::args::{Common, Machine};
 use crate::exit::Exit;
@@ -9,7 +11,18 @@ use crate::print::Out;
 /// Prints the machine.
 pub(crate) fn machine(common: &Common, args: &Machine) -> Exit {
     let out = Out::new(common);
-    if common.json {
+    if let Some(depth) = args.paths {
+        for path in paths(usize::from(depth)) {
+            out.line(path.to_string());
+            out.object(&json!({
+                "rests": path.rests,
+                "moves": path.moves.iter().map(|edge| json!({
+                    "on": edge.on.iter().map(|input| input.as_str()).collect::<Vec<_>>(),
+                    "to": edge.to.as_str(),
+                })).collect::<Vec<_>>(),
+            }));
+        }
+    } else if common.json {
         diagram::json().as_array().into_iter().flatten().for_each(|row| out.object(row));
     } else if args.mermaid {
         out.plain(&diagram::mermaid());

@@ -1,4 +1,4 @@
-//! `run`, `send`, `resume`, `retry`: what sets a session going.
+//! `run`, `send`, `resume`, `retry`, `compact`: what sets a session going.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::agent_file::{self, Instead};
-use crate::args::{Again, Common, Drive, Run, Send};
+use crate::args::{Again, Common, Compact, Drive, Run, Send};
 use crate::exit::{Exit, Failure};
 use crate::follow::{Following, follow};
 use crate::front::Front;
@@ -104,7 +104,7 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
 
 /// Takes a session up again.
 pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> Result<Exit, Failure> {
-    let mut front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
+    let front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
     let session = front.session(&args.session).await?;
     let key = session.key.clone();
     if args.detach {
@@ -115,10 +115,24 @@ pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> 
         front.close().await;
         return Ok(Exit::Completed);
     }
+    take_up(front, session, signal).await
+}
+
+/// Has what is old of a session summarised.
+pub(crate) async fn compact(common: &Common, args: &Compact) -> Result<Exit, Failure> {
+    let front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
+    let session = front.session(&args.session).await?;
+    take_up(front, session, SignalBody::Compact).await
+}
+
+/// Runs a session here with this signal.
+async fn take_up(mut front: Front, session: Session, signal: SignalBody) -> Result<Exit, Failure> {
+    let key = session.key.clone();
     front.can_run(&session, "nothing was done")?;
     let taken = match signal {
         SignalBody::Resume => front.runtime.resume(&key).await,
         SignalBody::Retry => front.runtime.retry(&key).await,
+        SignalBody::Compact => front.runtime.compact(&key).await,
     };
     let runtime = front.runtime.clone();
     let exit = match taken {

@@ -76,14 +76,23 @@ pub(crate) fn message(out: &Out, message: &Message, detail: Detail, said: bool) 
             let word = if decision.approve { "approved" } else { "denied" };
             let by = decision.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
             let why = decision.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            let always =
-                if decision.approve && decision.always { " for the rest of the session" } else { "" };
+            let always = match decision.approve && decision.always {
+                true if decision.only.is_empty() => " for the rest of the session".to_owned(),
+                true => format!(" for the rest of the session where {}", decision.only),
+                false => String::new(),
+            };
             out.line(out.bold(&inline(&format!("• {word}{always}{by}{why}  ({})", record.call))));
             if let Some(note) = &record.note {
                 out.line(out.dim(&format!("  {}", inline(note))));
             }
         }
         Message::Notice(notice) => out.line(out.bold(&format!("! {}", indented(&notice.text)))),
+        Message::Summary(summary) => {
+            out.line(out.dim(&format!("• summary of all before message {}:", summary.before)));
+            for line in clean(&summary.text).lines() {
+                out.line(out.dim(&format!("  {line}")));
+            }
+        }
     }
 }
 
@@ -107,6 +116,16 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
         Event::BackingOff { until, error, .. } => {
             let at = instant(*until);
             Some(out.dim(&inline(&format!("• {error}; the model is asked again at {at}"))))
+        }
+        Event::CompactionStarted { tokens, threshold } if tokens > threshold && *threshold > 0 => {
+            Some(out.dim(&format!("• what is old is summarised: {tokens} tokens are too many")))
+        }
+        Event::CompactionStarted { .. } => Some(out.dim("• what is old is summarised")),
+        Event::CompactionEnded { error: Some(error), .. } => {
+            Some(out.bold(&inline(&format!("! no summary: {error}"))))
+        }
+        Event::CompactionEnded { before, after, .. } => {
+            Some(out.dim(&format!("• {}", compacted(*before, *after))))
         }
         Event::TeardownFailed { error } => Some(out.bold(&inline(&format!("! {error}")))),
         Event::Init { .. }
@@ -136,6 +155,11 @@ pub(crate) fn event(event: &Event) -> String {
         Event::BackingOff { until, attempt, error } => {
             format!("backs off until {}, then attempt {attempt}: {error}", instant(*until))
         }
+        Event::CompactionStarted { tokens, threshold } => {
+            format!("what is old is summarised: {tokens} tokens, the threshold is {threshold}")
+        }
+        Event::CompactionEnded { error: Some(error), .. } => format!("no summary: {error}"),
+        Event::CompactionEnded { before, after, .. } => compacted(*before, *after),
         Event::Forked { from, at } => format!("forked from {from} at checkpoint {at}"),
         Event::TeardownFailed { error } => format!("teardown failed: {error}"),
         Event::Done { turn, ending, usage } => {
@@ -152,6 +176,15 @@ pub(crate) fn event(event: &Event) -> String {
         }
     };
     inline(&line)
+}
+
+/// What came of a summary, by how many tokens the model was shown before and is after it.
+fn compacted(before: u64, after: u64) -> String {
+    if before == after {
+        "nothing is old enough to be summarised".to_owned()
+    } else {
+        format!("summarised: {before} tokens became {after}")
+    }
 }
 
 /// A piece of an answer on one line.

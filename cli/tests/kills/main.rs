@@ -1,6 +1,8 @@
 //! Workers are killed at random moments, mostly with an effect out, while people go on to send messages and
 //! answers; every session ends, nothing of what was said to it is lost, and the effects that are found in the
 //! file system are those that were promised: in doubt is what a kill hit, and nothing else.
+//!
+//! Requirements: U03.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 

@@ -1,4 +1,6 @@
 //! What ends in the middle.
+//!
+//! Requirements: H12.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! Deleting a session, and creating it again.
+//!
+//! Requirements: C09.
 
 use holdover_core::ids::{Epoch, InboxSeq, Incarnation, Version};
 use holdover_core::store::{

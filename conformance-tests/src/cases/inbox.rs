@@ -1,4 +1,6 @@
 //! Deliveries: idempotent, in order, consumed once.
+//!
+//! Requirements: C09, C28.
 
 use holdover_core::ids::InboxSeq;
 use holdover_core::store::{

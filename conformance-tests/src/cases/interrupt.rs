@@ -1,4 +1,6 @@
 //! Requests to stop.
+//!
+//! Requirements: H05.
 
 use holdover_core::store::{
     ClaimDue, Commit, Interrupt, InterruptCheck, InterruptKind, InterruptOutcome, Queues, SessionStatus,

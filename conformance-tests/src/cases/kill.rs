@@ -1,4 +1,6 @@
 //! A process that dies with the store open.
+//!
+//! Requirements: H12.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};

@@ -1,4 +1,6 @@
 //! Staged results, and their promotion.
+//!
+//! Requirements: H12.
 
 use holdover_core::ids::CallId;
 use holdover_core::store::{

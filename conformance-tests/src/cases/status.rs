@@ -1,4 +1,6 @@
 //! The moves of a session's status, and what raises its version.
+//!
+//! Requirements: H02, H03.
 
 use holdover_core::ids::Version;
 use holdover_core::store::{

@@ -1,4 +1,6 @@
 //! The calls of one step and the order in which they may run.
+//!
+//! Requirements: B25, B26.
 
 use serde::{Deserialize, Serialize};
 

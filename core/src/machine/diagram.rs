@@ -23,7 +23,7 @@ pub fn mermaid() -> String {
         let note = match nature {
             Nature::Rest => "at rest".to_owned(),
             Nature::Working => continue,
-            Nature::Parked { woken_by } => {
+            Nature::Parked { woken_by, .. } => {
                 let inputs: Vec<&str> = woken_by.iter().map(|input| input.as_str()).collect();
                 format!("parked, woken by {}", inputs.join(", "))
             }
@@ -48,7 +48,7 @@ pub fn text() -> String {
     let mut text = String::new();
     for row in ROWS {
         let to: Vec<&str> = row.to.iter().map(|to| to.as_str()).collect();
-        let _ = writeln!(text, "{:<13} {:<15} -> {}", row.from.as_str(), row.on.as_str(), to.join(" | "));
+        let _ = writeln!(text, "{:<13} {:<20} -> {}", row.from.as_str(), row.on.as_str(), to.join(" | "));
     }
     text
 }

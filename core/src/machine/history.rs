@@ -153,7 +153,7 @@ mod tests {
         vec![
             HistoryRow {
                 from: StateKind::Thinking,
-                input: Input::ModelCalled { entry: MessageSeq(2) },
+                input: Input::ModelCalled { entry: MessageSeq(2), withheld: None },
                 at: one,
             },
             HistoryRow { from: StateKind::Executing, input: call("c1-0", CallInput::Marked), at: one },
@@ -191,7 +191,8 @@ mod tests {
             "cost_microusd":0,"model_calls":1,"tool_calls":0}},"at":7},
             {"from":"steering","on":{"input":"steered","stop":null},"at":7}]}"#;
         let Event::History { rows } = serde_json::from_str(text).unwrap() else { panic!("a history") };
-        assert_eq!(rows[1].input, Input::Steered { stop: None });
+        let goes_on = Input::Steered { stop: None, tokens: 0, results: None, cleared: None };
+        assert_eq!(rows[1].input, goes_on);
     }
 
     #[test]

@@ -6,10 +6,10 @@ use super::call::CallInput;
 use super::state::{Ending, TurnRequest};
 use super::turn::Usage;
 use crate::error::ErrorInfo;
-use crate::ids::{CallId, MessageSeq};
+use crate::ids::{CallId, MessageSeq, StepNumber};
 use crate::model::StopReason;
 use crate::payload::is_default;
-use crate::store::InterruptKind;
+use crate::store::{InterruptKind, MessageRange};
 use crate::time::Timestamp;
 use crate::tool::{EffectClass, RunsOn};
 
@@ -36,6 +36,16 @@ pub enum Input {
     ModelCalled {
         /// Where its answer will stand.
         entry: MessageSeq,
+        /// A tool that is withheld from it for a while, because its calls repeat.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        withheld: Option<Withheld>,
+    },
+    /// The model asks for the same again and again: it is not asked once more.
+    LoopFound {
+        /// Which tool.
+        tool: String,
+        /// How many of its calls were alike.
+        count: u32,
     },
     /// The model answered.
     ModelAnswered {
@@ -48,6 +58,9 @@ pub enum Input {
         stop: StopReason,
         /// What it used.
         usage: Usage,
+        /// How many tokens the model has been shown and has said.
+        #[serde(default, skip_serializing_if = "is_default")]
+        tokens: u64,
     },
     /// The model call failed.
     ModelFailed {
@@ -56,6 +69,9 @@ pub enum Input {
         /// When it is tried again; none if it is not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_at: Option<Timestamp>,
+        /// Whether what is old is summarised first.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        compact: bool,
     },
     /// Something happened to a call.
     Call {
@@ -70,6 +86,38 @@ pub enum Input {
         /// None: the next step. Else how the turn ends.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stop: Option<Ending>,
+        /// How many tokens came since the model's answer.
+        #[serde(default, skip_serializing_if = "is_default")]
+        tokens: u64,
+        /// Where the results of the step stand.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        results: Option<MessageRange>,
+        /// Up to where results are shown as cleared from now on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cleared: Option<MessageSeq>,
+    },
+    /// What is old is to be summarised: before the model is asked, or because somebody asks for it while the
+    /// session rests.
+    CompactionRequested,
+    /// What is old was summarised.
+    Compacted {
+        /// Where the summary stands.
+        summary: MessageSeq,
+        /// It stands for all that was shown before this message.
+        from: MessageSeq,
+        /// How many tokens the model is shown from now on.
+        tokens: u64,
+        /// What making it used.
+        usage: Usage,
+    },
+    /// Nothing was summarised.
+    NotCompacted {
+        /// What went wrong; none if there was nothing to summarise.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<ErrorInfo>,
+        /// What trying used.
+        #[serde(default, skip_serializing_if = "is_default")]
+        usage: Usage,
     },
     /// The back-off is over.
     TimerRang,
@@ -89,6 +137,15 @@ pub enum Input {
     TornDown,
     /// From here on the history is that of a fork: what was out or owed stays behind with the source.
     Forked,
+}
+
+/// A tool that the model is not told of for a while.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Withheld {
+    /// Which.
+    pub tool: String,
+    /// Until this step, which has it again.
+    pub until: StepNumber,
 }
 
 /// A call that the model asks for.
@@ -125,10 +182,18 @@ pub enum InputKind {
     ModelAnswered,
     /// The model call failed.
     ModelFailed,
+    /// The model asks for the same again and again.
+    LoopFound,
     /// Something happened to a call.
     Call,
     /// Steering decided.
     Steered,
+    /// What is old is to be summarised.
+    CompactionRequested,
+    /// What is old was summarised.
+    Compacted,
+    /// Nothing was summarised.
+    NotCompacted,
     /// The back-off is over.
     TimerRang,
     /// The run exits because it must wait.
@@ -145,15 +210,19 @@ pub enum InputKind {
 
 impl InputKind {
     /// Every input.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 18] = [
         Self::TurnRequested,
         Self::Claimed,
         Self::Provisioned,
         Self::ModelCalled,
         Self::ModelAnswered,
         Self::ModelFailed,
+        Self::LoopFound,
         Self::Call,
         Self::Steered,
+        Self::CompactionRequested,
+        Self::Compacted,
+        Self::NotCompacted,
         Self::TimerRang,
         Self::Parked,
         Self::Interrupted,
@@ -171,8 +240,12 @@ impl InputKind {
             Self::ModelCalled => "model_called",
             Self::ModelAnswered => "model_answered",
             Self::ModelFailed => "model_failed",
+            Self::LoopFound => "loop_found",
             Self::Call => "call",
             Self::Steered => "steered",
+            Self::CompactionRequested => "compaction_requested",
+            Self::Compacted => "compacted",
+            Self::NotCompacted => "not_compacted",
             Self::TimerRang => "timer_rang",
             Self::Parked => "parked",
             Self::Interrupted => "interrupted",
@@ -193,8 +266,12 @@ impl Input {
             Self::ModelCalled { .. } => InputKind::ModelCalled,
             Self::ModelAnswered { .. } => InputKind::ModelAnswered,
             Self::ModelFailed { .. } => InputKind::ModelFailed,
+            Self::LoopFound { .. } => InputKind::LoopFound,
             Self::Call { .. } => InputKind::Call,
             Self::Steered { .. } => InputKind::Steered,
+            Self::CompactionRequested => InputKind::CompactionRequested,
+            Self::Compacted { .. } => InputKind::Compacted,
+            Self::NotCompacted { .. } => InputKind::NotCompacted,
             Self::TimerRang => InputKind::TimerRang,
             Self::Parked => InputKind::Parked,
             Self::Interrupted { .. } => InputKind::Interrupted,

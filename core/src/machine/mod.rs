@@ -8,6 +8,9 @@ pub mod call;
 pub mod diagram;
 pub mod history;
 pub mod input;
+pub mod looping;
+pub mod paths;
+pub mod replay;
 pub mod retry;
 pub mod standing;
 pub mod state;
@@ -16,14 +19,18 @@ pub mod steering;
 pub mod suspension;
 pub mod table;
 pub mod turn;
+pub mod view;
 
 pub use batch::Batch;
 pub use call::{Call, CallInput, CallState, CancelReason};
-pub use input::{Input, InputKind, NewCall};
-pub use standing::{STANDING_APPROVALS_MAX, StandingApprovals};
-pub use state::{AgentState, DoneReason, Ending, StateKind, SteeringFrom, Teardown, TurnRequest};
+pub use input::{Input, InputKind, NewCall, Withheld};
+pub use standing::{STANDING_APPROVALS_MAX, StandingApproval, StandingApprovals};
+pub use state::{
+    AgentState, CompactionCause, DoneReason, Ending, StateKind, SteeringFrom, Teardown, TurnRequest,
+};
 pub use suspension::{Owed, OwedKind, Suspension, classify_suspension};
 pub use turn::{Machine, Turn, Usage};
+pub use view::View;
 
 use crate::ids::{CallId, MessageSeq, StepNumber};
 use crate::time::Timestamp;

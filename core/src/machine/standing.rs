@@ -4,42 +4,107 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// The most tools that a session remembers as approved for good.
+use crate::gate::ArgumentPatterns;
+
+/// The most approvals that a session remembers for good.
 pub const STANDING_APPROVALS_MAX: usize = 64;
 
-/// The tools whose calls need no approval any more in this session: a person said so once. Such a word
+/// The calls that need no approval any more in this session: a person said so once. Such a word
 /// satisfies a policy that asks for approval; it never lifts a denial, and it ends with the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct StandingApprovals {
-    tools: BTreeSet<String>,
+    approved: BTreeSet<StandingApproval>,
+}
+
+/// Which calls.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum StandingApproval {
+    /// All of this tool.
+    Tool(String),
+    /// Those of this tool whose arguments fit.
+    Some {
+        /// Which tool.
+        tool: String,
+        /// Which arguments.
+        arguments: ArgumentPatterns,
+    },
+}
+
+impl StandingApproval {
+    /// Of the calls of `tool` those whose arguments fit: all, if no argument is named.
+    pub fn of(tool: &str, arguments: &ArgumentPatterns) -> Self {
+        let tool = tool.to_owned();
+        if arguments.is_empty() {
+            Self::Tool(tool)
+        } else {
+            Self::Some { tool, arguments: arguments.clone() }
+        }
+    }
+
+    fn covers(&self, asked: &str, with: &str) -> bool {
+        match self {
+            Self::Tool(tool) => tool == asked,
+            Self::Some { tool, arguments } => tool == asked && arguments.let_through(with),
+        }
+    }
+}
+
+impl std::fmt::Display for StandingApproval {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Tool(tool) => f.write_str(tool),
+            Self::Some { tool, arguments } => write!(f, "{tool} where {arguments}"),
+        }
+    }
 }
 
 impl StandingApprovals {
     /// Whether nothing is approved for good.
     pub fn is_empty(&self) -> bool {
-        self.tools.is_empty()
+        self.approved.is_empty()
     }
 
-    /// The tools, by name.
-    pub fn tools(&self) -> impl Iterator<Item = &str> {
-        self.tools.iter().map(String::as_str)
+    /// What is, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &StandingApproval> {
+        self.approved.iter()
     }
 
-    /// Whether calls of `tool` need no approval any more.
-    pub fn covers(&self, tool: &str) -> bool {
-        self.tools.contains(tool)
+    /// Whether a call of `tool` with these arguments, JSON, needs no approval any more.
+    pub fn cover(&self, tool: &str, arguments: &str) -> bool {
+        self.approved.iter().any(|approval| approval.covers(tool, arguments))
     }
 
-    /// Whether `tool` is remembered already, or could be.
-    pub fn has_room_for(&self, tool: &str) -> bool {
-        self.covers(tool) || self.tools.len() < STANDING_APPROVALS_MAX
+    /// Whether it is remembered already, or could be.
+    pub fn have_room_for(&self, approval: &StandingApproval) -> bool {
+        self.approved.contains(approval) || self.approved.len() < STANDING_APPROVALS_MAX
     }
 
-    /// Remembers `tool`, if there is room.
-    pub(super) fn add(&mut self, tool: &str) {
-        if self.has_room_for(tool) {
-            self.tools.insert(tool.to_owned());
+    /// Remembers it, if there is room.
+    pub(super) fn add(&mut self, approval: StandingApproval) {
+        if self.have_room_for(&approval) {
+            self.approved.insert(approval);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn u06_some_arguments_or_all_of_them() {
+        let notes: ArgumentPatterns = [("path", "notes/*")].into_iter().collect();
+        let mut standing = StandingApprovals::default();
+        standing.add(StandingApproval::of("read", &ArgumentPatterns::default()));
+        standing.add(StandingApproval::of("write", &notes));
+        assert!(standing.cover("read", "{}"));
+        assert!(standing.cover("write", r#"{"path": "notes/a"}"#));
+        assert!(!standing.cover("write", r#"{"path": "other"}"#));
+        assert!(!standing.cover("write", r#"{"path": "notes/../other"}"#));
+        let stored = serde_json::to_string(&standing).unwrap();
+        assert_eq!(stored, r#"["read",{"tool":"write","arguments":{"path":"notes/*"}}]"#);
+        assert_eq!(serde_json::from_str::<StandingApprovals>(&stored).unwrap(), standing);
     }
 }

@@ -14,8 +14,7 @@ use crate::time::Timestamp;
 /// Where a session stands: one value. Each variant owns only what makes sense there; messages, calls and
 /// arguments are referred to by place, never copied.
 ///
-/// Dispatching (only children owe outcomes) stands between Confirming and Steering, Compacting between
-/// Steering and Thinking, once they work.
+/// Dispatching (only children owe outcomes) stands between Confirming and Steering, once it works.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum AgentState {
@@ -59,6 +58,16 @@ pub enum AgentState {
     Steering {
         /// What there is to steer by.
         from: SteeringFrom,
+    },
+    /// What is old is summarised; then the model is asked, or the session rests again.
+    Compacting {
+        /// Why.
+        why: CompactionCause,
+        /// The step that comes, or that the provider refused as too long.
+        step: StepNumber,
+        /// The attempt at it.
+        #[serde(default, skip_serializing_if = "is_default")]
+        attempt: u32,
     },
     /// Parked, or waiting for less than a second: the model is asked again later.
     BackingOff {
@@ -105,6 +114,8 @@ pub enum StateKind {
     Confirming,
     /// Decides to go on or to stop.
     Steering,
+    /// What is old is summarised.
+    Compacting,
     /// The model is asked again later.
     BackingOff,
     /// What the turn holds is freed.
@@ -115,7 +126,7 @@ pub enum StateKind {
 
 impl StateKind {
     /// Every state.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Idle,
         Self::Provisioning,
         Self::Thinking,
@@ -123,6 +134,7 @@ impl StateKind {
         Self::Executing,
         Self::Confirming,
         Self::Steering,
+        Self::Compacting,
         Self::BackingOff,
         Self::TearingDown,
         Self::Done,
@@ -138,6 +150,7 @@ impl StateKind {
             Self::Executing => "executing",
             Self::Confirming => "confirming",
             Self::Steering => "steering",
+            Self::Compacting => "compacting",
             Self::BackingOff => "backing_off",
             Self::TearingDown => "tearing_down",
             Self::Done => "done",
@@ -156,6 +169,7 @@ impl AgentState {
             Self::Executing { .. } => StateKind::Executing,
             Self::Confirming { .. } => StateKind::Confirming,
             Self::Steering { .. } => StateKind::Steering,
+            Self::Compacting { .. } => StateKind::Compacting,
             Self::BackingOff { .. } => StateKind::BackingOff,
             Self::TearingDown { .. } => StateKind::TearingDown,
             Self::Done { .. } => StateKind::Done,
@@ -165,7 +179,9 @@ impl AgentState {
     /// The status of a session that rests in this state: what its last turn came to, idle if none has ended.
     pub fn status_at_rest(&self) -> SessionStatus {
         match self {
-            Self::Done { ending, .. } => ending.status(),
+            Self::Done { ending, .. } | Self::Compacting { why: CompactionCause::Manual { ending }, .. } => {
+                ending.status()
+            }
             Self::Idle
             | Self::Provisioning { .. }
             | Self::Thinking { .. }
@@ -173,6 +189,7 @@ impl AgentState {
             | Self::Executing { .. }
             | Self::Confirming { .. }
             | Self::Steering { .. }
+            | Self::Compacting { .. }
             | Self::BackingOff { .. }
             | Self::TearingDown { .. } => SessionStatus::Idle,
         }
@@ -187,6 +204,7 @@ impl AgentState {
             | Self::Thinking { .. }
             | Self::Streaming { .. }
             | Self::Steering { .. }
+            | Self::Compacting { .. }
             | Self::BackingOff { .. }
             | Self::TearingDown { .. }
             | Self::Done { .. } => None,
@@ -222,7 +240,25 @@ pub enum SteeringFrom {
     Resumed,
 }
 
-/// Why a turn ended. These wire names. A seventh, `loop_detected`, comes with loop detection.
+/// Why what is old is summarised.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "cause", rename_all = "snake_case")]
+pub enum CompactionCause {
+    /// The transcript is larger than the agent's threshold.
+    Threshold,
+    /// The provider refused the request as larger than the model's context.
+    ContextLimit {
+        /// With these words. They end the turn if no summary can be made.
+        error: ErrorInfo,
+    },
+    /// Somebody asked for it while the session rested.
+    Manual {
+        /// How the session's last turn ended: so it rests again.
+        ending: Ending,
+    },
+}
+
+/// Why a turn ended. These wire names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DoneReason {
@@ -236,14 +272,23 @@ pub enum DoneReason {
     Error,
     /// Tokens, money or wall time ran out.
     BudgetExceeded,
+    /// The model asked for the same again and again.
+    LoopDetected,
     /// A tool or a stop condition ended it.
     ToolStop,
 }
 
 impl DoneReason {
     /// Every reason.
-    pub const ALL: [Self; 6] =
-        [Self::ModelStop, Self::MaxTurns, Self::UserAbort, Self::Error, Self::BudgetExceeded, Self::ToolStop];
+    pub const ALL: [Self; 7] = [
+        Self::ModelStop,
+        Self::MaxTurns,
+        Self::UserAbort,
+        Self::Error,
+        Self::BudgetExceeded,
+        Self::LoopDetected,
+        Self::ToolStop,
+    ];
 
     /// The wire name.
     pub fn as_str(self) -> &'static str {
@@ -253,6 +298,7 @@ impl DoneReason {
             Self::UserAbort => "user_abort",
             Self::Error => "error",
             Self::BudgetExceeded => "budget_exceeded",
+            Self::LoopDetected => "loop_detected",
             Self::ToolStop => "tool_stop",
         }
     }
@@ -297,6 +343,7 @@ impl Ending {
                 DoneReason::ModelStop
                 | DoneReason::MaxTurns
                 | DoneReason::BudgetExceeded
+                | DoneReason::LoopDetected
                 | DoneReason::ToolStop,
                 _,
             ) => SessionStatus::Idle,

@@ -29,6 +29,8 @@ pub enum Nature {
     Parked {
         /// The inputs that wake it.
         woken_by: &'static [InputKind],
+        /// The input that brings what somebody owes; none: nobody is asked.
+        answered_by: Option<InputKind>,
     },
 }
 
@@ -54,6 +56,7 @@ const AFTER_CALL: &[StateKind] = &[S::Executing, S::Confirming, S::Steering, S::
 pub const ROWS: &[Row] = &[
     row(S::Idle, I::TurnRequested, &[S::Provisioning]),
     row(S::Idle, I::Interrupted, &[S::Idle, S::TearingDown]),
+    row(S::Idle, I::CompactionRequested, &[S::Idle]),
     row(S::Idle, I::Forked, &[S::Idle]),
     row(S::Provisioning, I::Provisioned, &[S::Thinking, S::Steering]),
     row(S::Provisioning, I::Claimed, &[S::Provisioning]),
@@ -61,12 +64,14 @@ pub const ROWS: &[Row] = &[
     row(S::Provisioning, I::Forked, &[S::TearingDown]),
     row(S::Provisioning, I::Failed, &[S::TearingDown]),
     row(S::Thinking, I::ModelCalled, &[S::Streaming]),
+    row(S::Thinking, I::CompactionRequested, &[S::Compacting]),
+    row(S::Thinking, I::LoopFound, &[S::TearingDown]),
     row(S::Thinking, I::Claimed, &[S::Thinking]),
     row(S::Thinking, I::Interrupted, &[S::TearingDown]),
     row(S::Thinking, I::Forked, &[S::TearingDown]),
     row(S::Thinking, I::Failed, &[S::TearingDown]),
     row(S::Streaming, I::ModelAnswered, &[S::Executing, S::Steering]),
-    row(S::Streaming, I::ModelFailed, &[S::BackingOff, S::TearingDown]),
+    row(S::Streaming, I::ModelFailed, &[S::BackingOff, S::Compacting, S::TearingDown]),
     row(S::Streaming, I::Claimed, &[S::Thinking]),
     row(S::Streaming, I::Interrupted, &[S::TearingDown]),
     row(S::Streaming, I::Forked, &[S::TearingDown]),
@@ -88,6 +93,13 @@ pub const ROWS: &[Row] = &[
     row(S::Steering, I::Interrupted, &[S::TearingDown]),
     row(S::Steering, I::Forked, &[S::TearingDown]),
     row(S::Steering, I::Failed, &[S::TearingDown]),
+    row(S::Compacting, I::Compacted, &[S::Thinking, S::Done]),
+    row(S::Compacting, I::NotCompacted, &[S::Thinking, S::TearingDown, S::Done]),
+    row(S::Compacting, I::CompactionRequested, &[S::Compacting]),
+    row(S::Compacting, I::Claimed, &[S::Compacting]),
+    row(S::Compacting, I::Interrupted, &[S::TearingDown, S::Done]),
+    row(S::Compacting, I::Forked, &[S::TearingDown, S::Done]),
+    row(S::Compacting, I::Failed, &[S::TearingDown, S::Done]),
     row(S::BackingOff, I::TimerRang, &[S::Thinking]),
     row(S::BackingOff, I::Claimed, &[S::BackingOff]),
     row(S::BackingOff, I::Parked, &[S::BackingOff]),
@@ -100,6 +112,7 @@ pub const ROWS: &[Row] = &[
     row(S::TearingDown, I::Forked, &[S::TearingDown]),
     row(S::TearingDown, I::Failed, &[S::TearingDown]),
     row(S::Done, I::TurnRequested, &[S::Provisioning]),
+    row(S::Done, I::CompactionRequested, &[S::Compacting]),
     row(S::Done, I::Interrupted, &[S::Done, S::TearingDown]),
     row(S::Done, I::Forked, &[S::Done]),
     row(S::Done, I::TornDown, &[S::Done]),
@@ -112,9 +125,10 @@ pub const NATURES: &[(StateKind, Nature)] = &[
     (S::Thinking, Nature::Working),
     (S::Streaming, Nature::Working),
     (S::Executing, Nature::Working),
-    (S::Confirming, Nature::Parked { woken_by: &[I::Call, I::Interrupted] }),
+    (S::Confirming, Nature::Parked { woken_by: &[I::Call, I::Interrupted], answered_by: Some(I::Call) }),
     (S::Steering, Nature::Working),
-    (S::BackingOff, Nature::Parked { woken_by: &[I::TimerRang, I::Interrupted] }),
+    (S::Compacting, Nature::Working),
+    (S::BackingOff, Nature::Parked { woken_by: &[I::TimerRang, I::Interrupted], answered_by: None }),
     (S::TearingDown, Nature::Working),
     (S::Done, Nature::Rest),
 ];
@@ -124,6 +138,7 @@ pub const NATURES: &[(StateKind, Nature)] = &[
 pub const BOUNDS: &[Bound] = &[
     Bound { state: S::Steering, by: "limits.max_steps" },
     Bound { state: S::BackingOff, by: "retry::RETRIES_MAX" },
+    Bound { state: S::Compacting, by: "turn.compacted: once a step" },
     Bound {
         state: S::Confirming,
         by: "the deadline of each pending call; each call parks a bounded number of times",
@@ -149,17 +164,26 @@ pub enum TableError {
     /// A parked state that nothing wakes.
     #[error("machine table: nothing wakes {}", .0.as_str())]
     NoWakeUp(StateKind),
+    /// A state that waits for somebody whose answer leads nowhere.
+    #[error("machine table: no way to answer {}", .0.as_str())]
+    NoAnswer(StateKind),
     /// A cycle that nothing bounds.
     #[error("machine table: nothing bounds the cycle through {}", .0.as_str())]
     UnboundedCycle(StateKind),
 }
 
+/// All that is wrong with a table.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct TableErrors(pub Vec<TableError>);
+
 /// Checks the table of this version: targets exist, rest is reached without passing through an error,
-/// every working state has a failure edge, every parked state says what wakes it, every cycle is bounded.
+/// every working state has a failure edge, every parked state says what wakes it, whoever is asked can answer, every
+/// cycle is bounded.
 ///
 /// Checked once a process; no session is taken up under a table that does not pass.
-pub fn validate() -> Result<(), TableError> {
-    static CHECKED: LazyLock<Result<(), TableError>> =
+pub fn validate() -> Result<(), TableErrors> {
+    static CHECKED: LazyLock<Result<(), TableErrors>> =
         LazyLock::new(|| Table { rows: ROWS, natures: NATURES, bounds: BOUNDS }.validate());
     CHECKED.clone()
 }
@@ -177,40 +201,44 @@ pub struct Table<'a> {
 
 impl Table<'_> {
     /// Checks the table; see [`validate`].
-    pub fn validate(&self) -> Result<(), TableError> {
+    pub fn validate(&self) -> Result<(), TableErrors> {
+        let problems = self.problems();
+        if problems.is_empty() { Ok(()) } else { Err(TableErrors(problems)) }
+    }
+
+    /// All that is wrong with it: row by row, then state by state.
+    fn problems(&self) -> Vec<TableError> {
+        let mut found = Vec::new();
         let mut pairs = BTreeSet::new();
         for row in self.rows {
             if !pairs.insert((row.from, row.on)) {
-                return Err(TableError::Twice(row.from, row.on));
+                found.push(TableError::Twice(row.from, row.on));
             }
             if row.to.is_empty() || row.to.iter().any(|to| self.nature(*to).is_none()) {
-                return Err(TableError::MissingTarget(row.from, row.on));
+                found.push(TableError::MissingTarget(row.from, row.on));
             }
         }
         for (state, nature) in self.natures {
             if !self.reaches_rest(*state) {
-                return Err(TableError::DeadEnd(*state));
+                found.push(TableError::DeadEnd(*state));
             }
+            let leaves = |on: &InputKind| self.targets(*state, *on).iter().any(|to| to != state);
             match nature {
                 Nature::Rest => {}
-                Nature::Working if *state == S::TearingDown => {}
-                Nature::Working => {
-                    if !self.fails(*state) {
-                        return Err(TableError::NoFailureEdge(*state));
+                Nature::Working if *state == S::TearingDown || self.fails(*state) => {}
+                Nature::Working => found.push(TableError::NoFailureEdge(*state)),
+                Nature::Parked { woken_by, answered_by } => {
+                    if woken_by.is_empty() || !woken_by.iter().all(leaves) {
+                        found.push(TableError::NoWakeUp(*state));
                     }
-                }
-                Nature::Parked { woken_by } => {
-                    let wakes = |on: &InputKind| self.targets(*state, *on).iter().any(|to| to != state);
-                    if woken_by.is_empty() || !woken_by.iter().all(wakes) {
-                        return Err(TableError::NoWakeUp(*state));
+                    if answered_by.as_ref().is_some_and(|on| !leaves(on)) {
+                        found.push(TableError::NoAnswer(*state));
                     }
                 }
             }
         }
-        match self.unbounded() {
-            Some(state) => Err(TableError::UnboundedCycle(state)),
-            None => Ok(()),
-        }
+        found.extend(self.unbounded().map(TableError::UnboundedCycle));
+        found
     }
 
     /// Where `on` may lead from `from`; empty if it is refused.
@@ -222,9 +250,11 @@ impl Table<'_> {
         self.natures.iter().find(|(of, _)| *of == state).map(|(_, nature)| nature)
     }
 
-    /// Teardown is where failures lead: a failure there does not change its course.
+    /// Failures lead to teardown, or back to rest where no turn runs. One in teardown does not change its course.
     fn fails(&self, state: StateKind) -> bool {
-        self.targets(state, I::Failed) == [S::TearingDown]
+        let ends = |to: &StateKind| *to == S::TearingDown || self.nature(*to) == Some(&Nature::Rest);
+        let targets = self.targets(state, I::Failed);
+        targets.contains(&S::TearingDown) && targets.iter().all(ends)
     }
 
     fn reaches_rest(&self, from: StateKind) -> bool {

@@ -1,10 +1,13 @@
 //! The table says what `transition` does, pair by pair; the whole matrix is a committed snapshot.
+//!
+//! Requirements: A04, A17, B17, B27, C01, C02, C03, C15, C16, C37, C38, D01, D03, D04, D08, D15, D21.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::*;
 use crate::error::ErrorInfo;
+use crate::gate::ArgumentPatterns;
 use crate::ids::{CallId, MessageSeq, PendingId, StepNumber};
 use crate::model::StopReason;
 use crate::store::InterruptKind;
@@ -86,6 +89,7 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
                 arguments: MessageSeq(2),
                 digest: crate::payload::Digest::of(b"{}"),
                 always: false,
+                only: ArgumentPatterns::default(),
             },
         ),
         ("rejected", CallInput::Rejected),
@@ -119,6 +123,7 @@ fn states() -> Vec<AgentState> {
         ending: Ending::of(DoneReason::ModelStop),
         left: Teardown { provisioned },
     };
+    let compacting = |why| AgentState::Compacting { why, step, attempt: 0 };
     let mut states = vec![
         AgentState::Idle,
         AgentState::Provisioning { request: TurnRequest::Message },
@@ -126,6 +131,9 @@ fn states() -> Vec<AgentState> {
         AgentState::Thinking { step, attempt: 0 },
         AgentState::Streaming { step, attempt: 0, entry: MessageSeq(2) },
         AgentState::Steering { from: SteeringFrom::Resumed },
+        compacting(CompactionCause::Threshold),
+        compacting(CompactionCause::ContextLimit { error: error() }),
+        compacting(CompactionCause::Manual { ending: Ending::of(DoneReason::ModelStop) }),
         AgentState::BackingOff { step, attempt: 1, until: Timestamp::from_ms(5), error: error() },
         left(false),
         left(true),
@@ -190,19 +198,28 @@ fn inputs() -> Vec<Input> {
         calls,
         stop: StopReason::EndTurn,
         usage: Usage::default(),
+        tokens: 7,
     };
+    let failed = |retry_at, compact| Input::ModelFailed { error: error(), retry_at, compact };
+    let steered = |stop| Input::Steered { stop, tokens: 3, results: None, cleared: None };
     let mut inputs = vec![
         Input::TurnRequested { request: TurnRequest::Message, provisions: false },
         Input::Claimed { takeover: false },
         Input::Claimed { takeover: true },
         Input::Provisioned,
-        Input::ModelCalled { entry: MessageSeq(2) },
+        Input::ModelCalled { entry: MessageSeq(2), withheld: None },
+        Input::LoopFound { tool: "t".into(), count: 8 },
         answered(vec![new]),
         answered(Vec::new()),
-        Input::ModelFailed { error: error(), retry_at: None },
-        Input::ModelFailed { error: error(), retry_at: Some(Timestamp::from_ms(5)) },
-        Input::Steered { stop: None },
-        Input::Steered { stop: Some(Ending::of(DoneReason::MaxTurns)) },
+        failed(None, false),
+        failed(None, true),
+        failed(Some(Timestamp::from_ms(5)), false),
+        steered(None),
+        steered(Some(Ending::of(DoneReason::MaxTurns))),
+        Input::CompactionRequested,
+        Input::Compacted { summary: MessageSeq(9), from: MessageSeq(5), tokens: 11, usage: Usage::default() },
+        Input::NotCompacted { error: None, usage: Usage::default() },
+        Input::NotCompacted { error: Some(error()), usage: Usage::default() },
         Input::TimerRang,
         Input::Parked,
         Input::Interrupted { kind: InterruptKind::Soft },
@@ -259,7 +276,7 @@ fn the_whole_matrix() {
         for on in InputKind::ALL {
             let to: Vec<&str> = reached(from, on).iter().map(|to| to.as_str()).collect();
             let to = if to.is_empty() { "refused".to_owned() } else { to.join(" | ") };
-            writeln!(text, "{:<13} {:<15} {to}", from.as_str(), on.as_str()).unwrap();
+            writeln!(text, "{:<13} {:<20} {to}", from.as_str(), on.as_str()).unwrap();
         }
     }
     insta::assert_snapshot!("machine_matrix", text);
@@ -314,10 +331,10 @@ mod validation {
     use super::super::table::{BOUNDS, Bound, NATURES, Nature, ROWS, Row, Table, TableError};
     use super::super::{InputKind as I, StateKind as S};
 
-    fn check(change: impl Fn(&mut Vec<Row>, &mut Vec<(S, Nature)>, &mut Vec<Bound>)) -> TableError {
+    fn check(change: impl Fn(&mut Vec<Row>, &mut Vec<(S, Nature)>, &mut Vec<Bound>)) -> Vec<TableError> {
         let (mut rows, mut natures, mut bounds) = (ROWS.to_vec(), NATURES.to_vec(), BOUNDS.to_vec());
         change(&mut rows, &mut natures, &mut bounds);
-        Table { rows: &rows, natures: &natures, bounds: &bounds }.validate().expect_err("a broken table")
+        Table { rows: &rows, natures: &natures, bounds: &bounds }.validate().expect_err("a broken table").0
     }
 
     #[test]
@@ -328,9 +345,9 @@ mod validation {
     #[test]
     fn a_missing_target_is_found() {
         let broken = check(|rows, _, _| rows[0].to = &[]);
-        assert_eq!(broken, TableError::MissingTarget(S::Idle, I::TurnRequested));
+        assert!(broken.contains(&TableError::MissingTarget(S::Idle, I::TurnRequested)), "{broken:?}");
         let broken = check(|_, natures, _| natures.retain(|(state, _)| *state != S::BackingOff));
-        assert_eq!(broken, TableError::MissingTarget(S::Streaming, I::ModelFailed));
+        assert!(broken.contains(&TableError::MissingTarget(S::Streaming, I::ModelFailed)), "{broken:?}");
     }
 
     #[test]
@@ -338,13 +355,13 @@ mod validation {
         let broken = check(|rows, _, _| {
             rows.retain(|row| (row.from, row.on) != (S::BackingOff, I::TimerRang));
         });
-        assert_eq!(broken, TableError::DeadEnd(S::BackingOff));
+        assert!(broken.contains(&TableError::DeadEnd(S::BackingOff)), "{broken:?}");
     }
 
     #[test]
     fn a_missing_failure_edge_is_found() {
         let broken = check(|rows, _, _| rows.retain(|row| (row.from, row.on) != (S::Thinking, I::Failed)));
-        assert_eq!(broken, TableError::NoFailureEdge(S::Thinking));
+        assert!(broken.contains(&TableError::NoFailureEdge(S::Thinking)), "{broken:?}");
     }
 
     #[test]
@@ -352,10 +369,42 @@ mod validation {
         let broken = check(|_, natures, _| {
             for (state, nature) in natures.iter_mut().filter(|(state, _)| *state == S::Confirming) {
                 assert_eq!(*state, S::Confirming);
-                *nature = Nature::Parked { woken_by: &[] };
+                *nature = Nature::Parked { woken_by: &[], answered_by: Some(I::Call) };
             }
         });
-        assert_eq!(broken, TableError::NoWakeUp(S::Confirming));
+        assert!(broken.contains(&TableError::NoWakeUp(S::Confirming)), "{broken:?}");
+    }
+
+    #[test]
+    fn a_state_whose_answer_leads_nowhere_is_found() {
+        let broken = check(|rows, _, _| {
+            rows.retain(|row| (row.from, row.on) != (S::Confirming, I::Call));
+        });
+        assert!(broken.contains(&TableError::NoAnswer(S::Confirming)), "{broken:?}");
+    }
+
+    /// A known trap: a validator that stops at the first of several.
+    #[test]
+    fn all_that_is_wrong_is_found_at_once() {
+        let broken = check(|rows, natures, bounds| {
+            rows.retain(|row| (row.from, row.on) != (S::Thinking, I::Failed));
+            rows.retain(|row| (row.from, row.on) != (S::BackingOff, I::TimerRang));
+            rows[0].to = &[];
+            for (_, nature) in natures.iter_mut().filter(|(state, _)| *state == S::Confirming) {
+                *nature = Nature::Parked { woken_by: &[], answered_by: Some(I::Steered) };
+            }
+            bounds.clear();
+        });
+        for expected in [
+            TableError::MissingTarget(S::Idle, I::TurnRequested),
+            TableError::DeadEnd(S::BackingOff),
+            TableError::NoFailureEdge(S::Thinking),
+            TableError::NoWakeUp(S::Confirming),
+            TableError::NoAnswer(S::Confirming),
+        ] {
+            assert!(broken.contains(&expected), "{expected}: {broken:?}");
+        }
+        assert!(broken.iter().any(|one| matches!(one, TableError::UnboundedCycle(_))), "{broken:?}");
     }
 
     #[test]
@@ -363,13 +412,13 @@ mod validation {
         let broken = check(|_, _, bounds| {
             bounds.retain(|bound| bound.state != S::Steering && bound.state != S::Streaming);
         });
-        assert!(matches!(broken, TableError::UnboundedCycle(_)), "{broken}");
+        assert!(broken.iter().any(|one| matches!(one, TableError::UnboundedCycle(_))), "{broken:?}");
     }
 
     #[test]
     fn a_pair_that_is_listed_twice_is_found() {
         let broken = check(|rows, _, _| rows.push(rows[0]));
-        assert_eq!(broken, TableError::Twice(S::Idle, I::TurnRequested));
+        assert!(broken.contains(&TableError::Twice(S::Idle, I::TurnRequested)), "{broken:?}");
     }
 }
 
@@ -464,16 +513,11 @@ mod steering_decides {
 
     fn check(given: Given, expect: Option<DoneReason>) {
         let mut agent = AgentSpec {
-            name: "a".into(),
-            instructions: String::new(),
-            tools: vec![],
-            limits: Default::default(),
             stop_when: vec![
                 StopCondition::ToolDone(ToolName::new("finish").unwrap()),
                 StopCondition::TextContains("THE END".into()),
             ],
-            durability: Default::default(),
-            provisions: false,
+            ..AgentSpec::new("a")
         };
         agent.limits.max_steps = 3;
         agent.limits.max_tokens = Some(100);

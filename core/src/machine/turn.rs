@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::input::Withheld;
 use super::standing::StandingApprovals;
 use super::state::AgentState;
+use super::view::View;
 use crate::ids::{StepNumber, TurnNumber};
 use crate::model::TokenUsage;
 use crate::payload::is_default;
@@ -23,6 +25,9 @@ pub struct Machine {
     /// The tools that a person approved for the rest of the session.
     #[serde(default, skip_serializing_if = "StandingApprovals::is_empty")]
     pub always: StandingApprovals,
+    /// What the model sees of the transcript.
+    #[serde(default, skip_serializing_if = "View::is_whole")]
+    pub view: View,
 }
 
 /// A turn.
@@ -35,6 +40,15 @@ pub struct Turn {
     /// Finished model calls.
     #[serde(default, skip_serializing_if = "is_default")]
     pub steps: u32,
+    /// Calls that the model has asked for.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub calls: u32,
+    /// The tools that are withheld from the model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<Withheld>,
+    /// The step before which a summary was tried last. It is not tried twice for the same step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compacted: Option<StepNumber>,
     /// Whether something is provisioned for it, also if only half.
     #[serde(default, skip_serializing_if = "is_default")]
     pub provisioned: bool,

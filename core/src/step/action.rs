@@ -45,9 +45,21 @@ pub enum Action {
         /// With what.
         call: ModelCall,
     },
+    /// Summarise what is old: [`compaction`](crate::compaction) says where to cut and what to ask a model with.
+    /// Answer: [`Reply::Summarised`](super::Reply::Summarised), within the agent's bound.
+    Summarise {
+        /// To be named in the answer.
+        id: ActionId,
+        /// The step that comes.
+        step: StepNumber,
+        /// Whether somebody asked for it: then it is done also if what is old is not long.
+        asked: bool,
+        /// What the model is shown now.
+        shown: Shown,
+    },
     /// Stop listening to the model: its answer is wanted no more. No answer.
     StopModel {
-        /// Which [`Action::CallModel`].
+        /// Which [`Action::CallModel`] or [`Action::Summarise`].
         of: ActionId,
     },
     /// Ask the gate: schema, then policy; five seconds, silence and errors deny. Answer:
@@ -120,10 +132,52 @@ pub struct ModelCall {
     pub attempt: u32,
     /// The number of this model call in the run, from 1: that of its stream of deltas.
     pub stream: u32,
-    /// What the model sees of the transcript as it was when the run began: read it once, keep it.
-    pub view: Vec<MessageRange>,
+    /// What it is shown.
+    pub shown: Shown,
+    /// A word for this one request, after everything else. It is stored nowhere.
+    pub note: Option<String>,
+    /// Tools of its agent that it is not told of this time.
+    pub withheld: Vec<String>,
+}
+
+/// What a model is shown of a session.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Shown {
+    /// Of the transcript these messages, in this order.
+    pub ranges: Vec<MessageRange>,
+    /// The newest message when the run began: what stands up to here is read from the store, once.
+    pub claimed: MessageSeq,
     /// What was added since the run began, committed or not, oldest first.
     pub added: Vec<(MessageSeq, Arc<Message>)>,
+    /// Results of tools up to this message are shown as cleared.
+    pub cleared: MessageSeq,
+}
+
+impl Shown {
+    /// What must be read from the store, in order.
+    pub fn to_read(&self) -> Vec<MessageRange> {
+        let clipped =
+            self.ranges.iter().map(|range| MessageRange::new(range.from, range.to.min(self.claimed)));
+        clipped.filter(|range| range.from <= range.to).collect()
+    }
+
+    /// All that is shown, in order, once `read` holds what [`to_read`](Self::to_read) named: as it is stored, with
+    /// what no model sees.
+    pub fn messages<'a>(
+        &'a self,
+        read: &'a [(MessageSeq, Arc<Message>)],
+    ) -> impl Iterator<Item = &'a (MessageSeq, Arc<Message>)> {
+        let known = |range: MessageRange| {
+            let in_range = move |(seq, _): &&(MessageSeq, Arc<Message>)| range.contains(*seq);
+            read.iter().filter(in_range).chain(self.added.iter().filter(in_range))
+        };
+        self.ranges.iter().copied().flat_map(known)
+    }
+
+    /// The newest message that is shown.
+    pub fn newest(&self) -> MessageSeq {
+        self.ranges.iter().map(|range| range.to).max().unwrap_or_default()
+    }
 }
 
 /// A call to be sent.

@@ -2,10 +2,11 @@
 
 use super::StepIterator;
 use super::mind::Ended;
-use super::results::{rejected, result};
+use super::results::{denied, rejected, result};
 use crate::error::ErrorInfo;
+use crate::gate::{DenialRecord, DeniedBy};
 use crate::ids::{CallId, PendingId};
-use crate::machine::{Call, CallInput, CallState, Input, STANDING_APPROVALS_MAX};
+use crate::machine::{Call, CallInput, CallState, Input, STANDING_APPROVALS_MAX, StandingApproval};
 use crate::message::{
     ClientAnswer, Decision, DecisionRecord, Message, PendingBody, ResultStatus, ToolResult,
 };
@@ -44,16 +45,16 @@ impl StepIterator {
             Err(error) => return self.reopen(call, &format!("the decision cannot be read: {error}")),
         };
         let always = decision.approve && decision.always;
-        let full = always && !self.mind.machine.always.has_room_for(&call.tool);
-        let note = full.then(|| {
-            format!("approved this once: {STANDING_APPROVALS_MAX} tools are approved for good already")
-        });
+        let note = if always { self.not_for_good(call, &decision) } else { None };
+        let always = always && note.is_none();
+        let only = decision.only.clone();
         let record = DecisionRecord { call: call.id.clone(), pending, decision, at: item.at, note };
         let decision = record.decision.clone();
         let seq = self.append(Message::Decision(record));
         if !decision.approve {
             let content = rejected(decision.reason.as_deref());
-            self.keep_result(result(call, ResultStatus::RejectedByUser, content, self.edited(call)));
+            let denial = DenialRecord::new(DeniedBy::User, &call.tool, content.clone(), &shown);
+            self.keep_result(denied(call, ResultStatus::RejectedByUser, content, self.edited(call), denial));
             self.feed(Input::Call { call: call.id.clone(), input: CallInput::Rejected });
             return;
         }
@@ -65,8 +66,20 @@ impl StepIterator {
             None => call.arguments,
         };
         let digest = Digest::of(self.arguments_of(&call.id).as_bytes());
-        let input = CallInput::Approved { arguments, digest, always: always && !full };
+        let input = CallInput::Approved { arguments, digest, always, only };
         self.feed(Input::Call { call: call.id.clone(), input });
+    }
+
+    /// Why a word for the rest of the session stands for this once.
+    fn not_for_good(&self, call: &Call, decision: &Decision) -> Option<String> {
+        let shown = self.arguments_of(&call.id);
+        let runs = decision.arguments.as_ref().unwrap_or(&shown);
+        if !decision.only.let_through(runs) {
+            return Some(format!("approved this once: its arguments do not fit {}", decision.only));
+        }
+        let approval = StandingApproval::of(&call.tool, &decision.only);
+        let full = !self.mind.machine.always.have_room_for(&approval);
+        full.then(|| format!("approved this once: {STANDING_APPROVALS_MAX} are approved for good already"))
     }
 
     fn on_client_answer(&mut self, call: &Call, item: &StoredItem) {

@@ -50,6 +50,8 @@ impl StepIterator {
             ended,
             said: String::new(),
             tools_done: Vec::new(),
+            grown: 0,
+            promoted: None,
             consulting: BTreeMap::new(),
             answered_at: None,
             provision_due: false,
@@ -79,6 +81,9 @@ impl StepIterator {
             loading: false,
             news_due: false,
             model_call: None,
+            summarising: None,
+            before_claim: super::looping::Before::default(),
+            note: None,
             sleeping: None,
             provisioning: None,
             tearing_down: None,
@@ -174,7 +179,13 @@ impl StepIterator {
             }
             let edited = match read.get(&call.arguments) {
                 Some(Message::Decision(record)) => record.decision.arguments.clone(),
-                Some(Message::User(_) | Message::Assistant(_) | Message::Tool(_) | Message::Notice(_))
+                Some(
+                    Message::User(_)
+                    | Message::Assistant(_)
+                    | Message::Tool(_)
+                    | Message::Notice(_)
+                    | Message::Summary(_),
+                )
                 | None => None,
             };
             let edited = edited.ok_or_else(|| missing(call, call.arguments))?;

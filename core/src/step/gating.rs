@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::results::result;
+use super::results::{denied, result};
 use super::{Action, ActionId, Ruling, StepIterator};
-use crate::gate::GateQuestion;
+use crate::gate::{DenialRecord, DeniedBy, GateQuestion};
 use crate::ids::{CallId, MessageSeq, PendingId};
 use crate::machine::{Call, CallInput, CallState, Input};
 use crate::message::ResultStatus;
@@ -13,15 +13,27 @@ use crate::time::Timestamp;
 use crate::tool::{ResourceProfile, RunsOn};
 
 impl StepIterator {
-    /// Asks the gate; a tool that does not exist needs no gate.
+    /// Asks the gate; a tool that does not exist, or is withheld from the model, needs no gate.
     pub(super) fn consult(&mut self, calls: &[CallId]) {
         let Some(agent) = self.agent.clone() else { return };
         let mut questions = Vec::new();
         for id in calls {
             let Some(call) = self.call(id) else { continue };
-            let Some(spec) = agent.tool(&call.tool) else {
-                let names: Vec<&str> = agent.tools.iter().map(|tool| tool.name.as_str()).collect();
-                let text = format!("there is no tool {:?}; there are: {}", call.tool, names.join(", "));
+            if agent.is_human_only(&call.tool) {
+                let why = format!("{} is for people alone", call.tool);
+                let denial = self.denial(&call, DeniedBy::HumanOnly, &why);
+                if let Some(input) = self.deny(&call, &format!("denied: {why}"), denial) {
+                    self.feed(Input::Call { call: id.clone(), input });
+                }
+                continue;
+            }
+            let withheld = self.withheld();
+            let is_told =
+                |tool: &str| !agent.is_human_only(tool) && !withheld.iter().any(|withheld| withheld == tool);
+            let Some(spec) = agent.tool(&call.tool).filter(|spec| is_told(spec.name.as_str())) else {
+                let names = agent.tools.iter().map(|tool| tool.name.as_str()).filter(|name| is_told(name));
+                let names: Vec<&str> = names.collect();
+                let text = format!("there is no tool {:?} now; there are: {}", call.tool, names.join(", "));
                 self.keep_result(result(&call, ResultStatus::Error, text, None));
                 self.feed(Input::Call { call: id.clone(), input: CallInput::Refused });
                 continue;
@@ -64,12 +76,13 @@ impl StepIterator {
     fn on_ruling(&mut self, call: &Call, ruling: Ruling) {
         let digest = Digest::of(self.arguments_of(&call.id).as_bytes());
         let approved = call.approved == Some(digest);
-        let standing = self.mind.machine.always.covers(&call.tool);
+        let standing = self.mind.machine.always.cover(&call.tool, &self.arguments_of(&call.id));
         let input = match ruling {
             Ruling::Allow { profile } if call.runs_on == RunsOn::Client => self.ask_client(call, profile),
             Ruling::Allow { profile } => Some(CallInput::Allowed { profile }),
             Ruling::NeedsApproval { .. } if call.runs_on == RunsOn::Client => {
-                self.refuse(call, ResultStatus::Denied, "a tool that a client runs cannot ask for approval")
+                let why = "a tool that a client runs cannot ask for approval";
+                self.deny(call, why, self.denial(call, DeniedBy::Permissions, why))
             }
             Ruling::NeedsApproval { profile, .. } if approved || standing => {
                 Some(CallInput::Allowed { profile })
@@ -82,10 +95,13 @@ impl StepIterator {
             Ruling::Invalid { detail } => {
                 self.refuse(call, ResultStatus::Error, &format!("the arguments do not fit: {detail}"))
             }
-            Ruling::Deny { reason } => self.refuse(call, ResultStatus::Denied, &format!("denied: {reason}")),
+            Ruling::Deny { reason, rule } => {
+                let denial = self.denial(call, DeniedBy::Permissions, &reason).by_rule(rule);
+                self.deny(call, &format!("denied: {reason}"), denial)
+            }
             Ruling::Unavailable { detail } => {
-                let text = format!("denied: the gate is unavailable: {detail}");
-                self.refuse(call, ResultStatus::Denied, &text)
+                let denial = self.denial(call, DeniedBy::GateUnavailable, &detail);
+                self.deny(call, &format!("denied: the gate is unavailable: {detail}"), denial)
             }
         };
         if let Some(input) = input {
@@ -95,6 +111,16 @@ impl StepIterator {
 
     pub(super) fn refuse(&mut self, call: &Call, status: ResultStatus, text: &str) -> Option<CallInput> {
         self.keep_result(result(call, status, text, self.edited(call)));
+        Some(CallInput::Refused)
+    }
+
+    fn denial(&self, call: &Call, by: DeniedBy, reason: &str) -> DenialRecord {
+        DenialRecord::new(by, &call.tool, reason, &self.arguments_of(&call.id))
+    }
+
+    fn deny(&mut self, call: &Call, text: &str, denial: DenialRecord) -> Option<CallInput> {
+        let edited = self.edited(call);
+        self.keep_result(denied(call, ResultStatus::Denied, text, edited, denial));
         Some(CallInput::Refused)
     }
 

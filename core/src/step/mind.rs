@@ -10,7 +10,7 @@ use crate::machine::Machine;
 use crate::machine::history::HistoryRow;
 use crate::message::ToolResult;
 use crate::payload::Payload;
-use crate::store::{Interrupt, NewMessage, NewPending, StoredItem};
+use crate::store::{Interrupt, MessageRange, NewMessage, NewPending, StoredItem};
 use crate::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +43,10 @@ pub(super) struct Mind {
     pub(super) said: String,
     /// Tools of which a call of this step was done; kept for steering.
     pub(super) tools_done: Vec<String>,
+    /// How many tokens came since the model's answer, roughly.
+    pub(super) grown: u64,
+    /// Where the results of the step stand; kept for steering.
+    pub(super) promoted: Option<MessageRange>,
     /// The calls that the gate is being asked about.
     pub(super) consulting: BTreeMap<ActionId, Vec<CallId>>,
     /// When the model's answer came, while it is not durable.

@@ -18,7 +18,9 @@ mod action;
 mod answers;
 mod begin;
 mod calls;
+mod compacting;
 mod gating;
+mod looping;
 mod mind;
 mod outcome;
 mod progress;
@@ -33,9 +35,9 @@ mod writes;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-pub use action::{Action, ActionId, CallOut, ModelCall};
+pub use action::{Action, ActionId, CallOut, ModelCall, Shown};
 pub use outcome::RunOutcome;
-pub use reply::{Found, Reply, Ruling};
+pub use reply::{Found, Reply, Ruling, Summarised};
 
 use mind::Mind;
 use writes::{Wanted, Writing};
@@ -113,6 +115,11 @@ pub struct StepIterator {
     loading: bool,
     news_due: bool,
     model_call: Option<ActionId>,
+    summarising: Option<ActionId>,
+    /// The newest messages of before the claim, for loop detection.
+    before_claim: looping::Before,
+    /// A word for the next model call alone.
+    note: Option<String>,
     sleeping: Option<ActionId>,
     provisioning: Option<ActionId>,
     tearing_down: Option<ActionId>,
@@ -153,6 +160,7 @@ impl StepIterator {
             other @ (Reply::Read { .. }
             | Reply::Provisioned { .. }
             | Reply::ModelAnswered { .. }
+            | Reply::Summarised { .. }
             | Reply::Consulted { .. }
             | Reply::CallEnded { .. }
             | Reply::Slept { .. }
@@ -216,9 +224,14 @@ impl StepIterator {
 
     fn take(&mut self, reply: Reply) {
         match reply {
-            Reply::Read { id, result } => self.on_read(id, result),
+            Reply::Read { id, result } => {
+                if !self.on_window(id, &result) {
+                    self.on_read(id, result);
+                }
+            }
             Reply::Provisioned { id, result } => self.on_provisioned(id, result),
             Reply::ModelAnswered { id, result } => self.on_model(id, result),
+            Reply::Summarised { id, result } => self.on_summarised(id, result),
             Reply::Consulted { id, rulings } => self.on_rulings(id, rulings),
             Reply::CallEnded { call, result, duration_ms } => self.on_call_ended(&call, result, duration_ms),
             Reply::Slept { id } => {
@@ -302,13 +315,14 @@ impl StepIterator {
                     step,
                     attempt,
                     stream: self.streams,
-                    view: self.claimed_view(),
-                    added: self.added[..self.mind.added].to_vec(),
+                    shown: self.shown(),
+                    note: self.note.take(),
+                    withheld: self.withheld(),
                 };
                 self.actions.push_back(Action::CallModel { id, call });
             }
             Effect::StopModel => {
-                if let Some(of) = self.model_call.take() {
+                if let Some(of) = self.model_call.take().or(self.summarising.take()) {
                     self.actions.push_back(Action::StopModel { of });
                 }
             }
@@ -387,6 +401,7 @@ impl StepIterator {
             | AgentState::Executing { .. }
             | AgentState::Confirming { .. }
             | AgentState::Steering { .. }
+            | AgentState::Compacting { .. }
             | AgentState::TearingDown { .. }
             | AgentState::Done { .. } => None,
         };

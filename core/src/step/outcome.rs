@@ -40,6 +40,7 @@ impl RunOutcome {
                     DoneReason::ModelStop
                     | DoneReason::MaxTurns
                     | DoneReason::BudgetExceeded
+                    | DoneReason::LoopDetected
                     | DoneReason::ToolStop,
                     _,
                 ) => OutcomeKind::Completed,

@@ -43,6 +43,7 @@ impl StepIterator {
             AgentState::Executing { .. } => self.execute(),
             AgentState::Confirming { .. } => self.confirm(),
             AgentState::Steering { from } => self.steer(*from),
+            AgentState::Compacting { .. } => self.compact(),
             AgentState::BackingOff { until, error, .. } => self.back_off(*until, error.clone()),
             AgentState::Idle | AgentState::Done { .. } | AgentState::TearingDown { .. } => false,
         }
@@ -240,7 +241,11 @@ impl StepIterator {
             Some(_) => {}
         }
         self.mind.draft.decided = true;
-        self.feed(Input::Steered { stop })
+        // Where none is ever cleared, none is remembered.
+        let results = self.mind.promoted.take().filter(|_| agent.compaction.clears_results());
+        let cleared = self.clears(&agent.compaction, results);
+        let tokens = std::mem::take(&mut self.mind.grown);
+        self.feed(Input::Steered { stop, tokens, results, cleared })
     }
 
     // Waiting

@@ -2,8 +2,8 @@
 
 use super::ActionId;
 use crate::error::ErrorInfo;
-use crate::ids::CallId;
-use crate::model::{ModelAnswer, ModelError};
+use crate::ids::{CallId, MessageSeq};
+use crate::model::{ModelAnswer, ModelError, TokenUsage};
 use crate::store::{CommitOutcome, Interrupt, Receipt, StageOutcome, StoredItem, StoredMessage};
 use crate::tool::{ResourceProfile, ToolError, ToolReturn};
 
@@ -30,6 +30,13 @@ pub enum Reply {
         id: ActionId,
         /// What came.
         result: Result<ModelAnswer, ModelError>,
+    },
+    /// The answer to [`Action::Summarise`](super::Action::Summarise).
+    Summarised {
+        /// Of which action.
+        id: ActionId,
+        /// What came; none if nothing is old enough.
+        result: Result<Option<Summarised>, ModelError>,
     },
     /// The answer to [`Action::Consult`](super::Action::Consult).
     Consulted {
@@ -92,6 +99,19 @@ pub struct Found {
     pub interrupt: Option<Interrupt>,
 }
 
+/// A summary as it was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summarised {
+    /// The text.
+    pub text: String,
+    /// It stands for all that was shown before this message.
+    pub before: MessageSeq,
+    /// How many tokens that was, roughly.
+    pub old_tokens: u64,
+    /// What making it used.
+    pub usage: TokenUsage,
+}
+
 /// What the chokepoint says of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ruling {
@@ -116,6 +136,8 @@ pub enum Ruling {
     Deny {
         /// Why.
         reason: String,
+        /// By which rule.
+        rule: Option<String>,
     },
     /// The gate did not answer in time, or failed. A denial.
     Unavailable {

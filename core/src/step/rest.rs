@@ -49,9 +49,20 @@ impl StepIterator {
         } else {
             match begins {
                 Some(request) => self.begin_turn(request),
+                None if self.begin_compaction() => {}
                 None => self.come_to_rest(),
             }
         }
+        true
+    }
+
+    /// Somebody asked for a summary, and there is something to summarise.
+    fn begin_compaction(&mut self) -> bool {
+        if !self.is_asked(&[SignalBody::Compact]) || !self.feed(Input::CompactionRequested) {
+            return false;
+        }
+        self.consume_rest();
+        self.mind.draft.decided = true;
         true
     }
 
@@ -75,16 +86,23 @@ impl StepIterator {
         self.leave_for(RunOutcome::Released, Release::To { status, deadline: None, wake_on: 0 });
     }
 
+    /// Whether one of these signals waits.
+    fn is_asked(&self, for_any_of: &[SignalBody]) -> bool {
+        self.mind.inbox.iter().any(|item| {
+            let signal = matches!(item.kind, ItemKind::Signal { .. });
+            signal && item.payload.parse().is_ok_and(|signal| for_any_of.contains(&signal))
+        })
+    }
+
     fn wants_retry(&self) -> bool {
-        let asked = self.mind.inbox.iter().any(|item| {
-            matches!(item.kind, ItemKind::Signal { .. }) && item.payload.parse::<SignalBody>().is_ok()
-        });
+        let asked = self.is_asked(&[SignalBody::Retry, SignalBody::Resume]);
         let resumable = match &self.mind.machine.state {
             AgentState::Done { ending, .. } => match ending.reason {
                 DoneReason::Error | DoneReason::UserAbort => true,
                 DoneReason::ModelStop
                 | DoneReason::MaxTurns
                 | DoneReason::BudgetExceeded
+                | DoneReason::LoopDetected
                 | DoneReason::ToolStop => false,
             },
             AgentState::Idle
@@ -94,6 +112,7 @@ impl StepIterator {
             | AgentState::Executing { .. }
             | AgentState::Confirming { .. }
             | AgentState::Steering { .. }
+            | AgentState::Compacting { .. }
             | AgentState::BackingOff { .. }
             | AgentState::TearingDown { .. } => false,
         };
@@ -170,6 +189,7 @@ impl StepIterator {
             | AgentState::Streaming { .. }
             | AgentState::Executing { .. }
             | AgentState::Steering { .. }
+            | AgentState::Compacting { .. }
             | AgentState::TearingDown { .. } => Some(self.now),
         };
         // A takeover that is given back stays due.

@@ -1,5 +1,6 @@
 //! What the model is told of a call that gave no output of its own.
 
+use crate::gate::DenialRecord;
 use crate::machine::{Call, CallState, CancelReason};
 use crate::message::{ResultStatus, ToolResult};
 
@@ -18,7 +19,19 @@ pub(crate) fn result(
         edited_arguments: edited,
         duration_ms: None,
         stop: false,
+        denial: None,
     }
+}
+
+/// The result of a `call` that somebody refused.
+pub(super) fn denied(
+    call: &Call,
+    status: ResultStatus,
+    content: impl Into<String>,
+    edited: Option<String>,
+    denial: DenialRecord,
+) -> ToolResult {
+    ToolResult { denial: Some(denial), ..result(call, status, content, edited) }
 }
 
 /// The result of a call that the machine itself ended. None: the call has not ended, or its result came

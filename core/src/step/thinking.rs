@@ -1,13 +1,14 @@
 //! The model: when it is asked, and what its answer means.
 
+use super::looping::Looked;
 use super::{ActionId, StepIterator};
 use crate::error::ErrorInfo;
 use crate::event::Event;
-use crate::ids::{CallId, MessageSeq};
-use crate::machine::{AgentState, Input, NewCall, Usage, retry, steering};
+use crate::ids::CallId;
+use crate::machine::{AgentState, Input, NewCall, retry};
 use crate::message::{AssistantMessage, AssistantPart, CallRequest, Message};
 use crate::model::{AnswerPart, ModelAnswer, ModelError, StopReason};
-use crate::store::{MessageRange, StreamId};
+use crate::store::StreamId;
 use crate::tool::{EffectClass, RunsOn};
 
 /// What of an answer counts. Of one that was refused no call does. Of one that was cut off the last call does
@@ -36,19 +37,27 @@ impl StepIterator {
         if self.is_held() || (self.is_sync() && self.writing.is_some()) {
             return false;
         }
-        self.feed(Input::ModelCalled { entry: self.mind.last_message.next() })
+        let withheld = match self.look_for_loop() {
+            Looked::Waits => return false,
+            Looked::Stops { tool, count } => return self.stop_loop(tool, count),
+            Looked::Withholds(withheld) => Some(withheld),
+            Looked::Nothing => None,
+        };
+        if self.is_too_long() {
+            self.mind.draft.decided = true;
+            return self.feed(Input::CompactionRequested);
+        }
+        self.feed(Input::ModelCalled { entry: self.mind.last_message.next(), withheld })
+    }
+
+    /// The tools that the model is not told of in this step.
+    pub(super) fn withheld(&self) -> Vec<String> {
+        self.mind.machine.turn.withheld.iter().map(|withheld| withheld.tool.clone()).collect()
     }
 
     /// The stream of the newest model call.
     pub(super) fn stream_id(&self) -> StreamId {
         StreamId { run: self.fence.epoch, number: self.streams }
-    }
-
-    pub(super) fn claimed_view(&self) -> Vec<MessageRange> {
-        if self.claimed_messages == MessageSeq(0) {
-            return Vec::new();
-        }
-        vec![MessageRange::new(MessageSeq(1), self.claimed_messages)]
     }
 
     pub(super) fn on_model(&mut self, id: ActionId, result: Result<ModelAnswer, ModelError>) {
@@ -60,12 +69,18 @@ impl StepIterator {
             Ok(answer) => self.on_answer(answer),
             Err(error) => {
                 let AgentState::Streaming { attempt, .. } = self.mind.machine.state else { return };
+                if self.may_mend(&error) {
+                    let error = ErrorInfo::from(&error);
+                    self.mind.draft.decided = true;
+                    self.feed(Input::ModelFailed { error, retry_at: None, compact: true });
+                    return;
+                }
                 let retry_at = retry::delay_after(&error, attempt).map(|wait| self.now.after(wait));
                 let error = ErrorInfo::from(&error);
                 if let Some(until) = retry_at {
                     self.emit(Event::BackingOff { until, attempt: attempt + 1, error: error.clone() });
                 }
-                self.feed(Input::ModelFailed { error, retry_at });
+                self.feed(Input::ModelFailed { error, retry_at, compact: false });
                 self.mind.draft.decided = true;
             }
         }
@@ -106,11 +121,12 @@ impl StepIterator {
         let message = self.append(Message::Assistant(said));
         self.mind.draft.streamed = Some(self.streams);
         self.mind.asked_in = message;
-        let cost_microusd =
-            self.agent.as_ref().map_or(0, |agent| steering::cost_microusd(&answer.usage, &agent.limits));
-        let usage = Usage { tokens: answer.usage, cost_microusd, model_calls: 1, tool_calls: 0 };
+        let usage = self.usage_of(answer.usage);
+        // Who counts tokens has counted all that was shown; else what has come is added up.
+        let tokens = if answer.usage.input > 0 { answer.usage.total() } else { self.tokens() };
+        self.mind.grown = 0;
         self.mind.answered_at = (!calls.is_empty()).then_some(self.now);
         self.mind.draft.decided = true;
-        self.feed(Input::ModelAnswered { message, calls, stop: answer.stop, usage });
+        self.feed(Input::ModelAnswered { message, calls, stop: answer.stop, usage, tokens });
     }
 }

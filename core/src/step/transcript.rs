@@ -4,18 +4,22 @@ use std::sync::Arc;
 
 use super::StepIterator;
 use super::results::result_of_end;
+use crate::compaction;
 use crate::error::ErrorInfo;
 use crate::event::Event;
 use crate::ids::MessageSeq;
 use crate::machine::Batch;
 use crate::message::{Message, ResultStatus};
-use crate::store::NewMessage;
+use crate::store::{MessageRange, NewMessage};
 
 impl StepIterator {
     /// Appends a message to the transcript as drafted, and says where it stands.
     pub(super) fn append(&mut self, message: Message) -> MessageSeq {
         match message.to_payload() {
-            Ok(payload) => self.append_as(message, NewMessage::Inline(payload)),
+            Ok(payload) => {
+                let bytes = payload.len();
+                self.append_as(message, NewMessage::Inline(payload), bytes)
+            }
             Err(error) => {
                 self.give_up(ErrorInfo::new("engine.encode", error.to_string()));
                 self.mind.last_message
@@ -23,7 +27,13 @@ impl StepIterator {
         }
     }
 
-    fn append_as(&mut self, message: Message, stored: NewMessage) -> MessageSeq {
+    fn append_as(&mut self, message: Message, stored: NewMessage, bytes: usize) -> MessageSeq {
+        match message {
+            Message::User(_) | Message::Assistant(_) | Message::Tool(_) => {
+                self.mind.grown = self.mind.grown.saturating_add(compaction::estimate(bytes));
+            }
+            Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => {}
+        }
         self.mind.last_message = self.mind.last_message.next();
         let seq = self.mind.last_message;
         let stream = matches!(message, Message::Assistant(_)).then(|| self.stream_id());
@@ -38,6 +48,7 @@ impl StepIterator {
     /// Every call has its one result now, in call order (INV-08).
     pub(super) fn promote(&mut self, batch: &Batch) {
         self.mind.tools_done.clear();
+        self.mind.promoted = None;
         for call in &batch.calls {
             if let Some(result) = result_of_end(call, self.edited(call)) {
                 self.keep_result(result);
@@ -46,12 +57,15 @@ impl StepIterator {
             if ended.result.status == ResultStatus::Done {
                 self.mind.tools_done.push(ended.result.tool.clone());
             }
+            let bytes = ended.payload.len();
             let stored = if ended.staged {
                 NewMessage::Promote(call.id.clone())
             } else {
                 NewMessage::Inline(ended.payload)
             };
-            self.append_as(Message::Tool(ended.result), stored);
+            let seq = self.append_as(Message::Tool(ended.result), stored, bytes);
+            let first = self.mind.promoted.map_or(seq, |range| range.from);
+            self.mind.promoted = Some(MessageRange::new(first, seq));
         }
         self.mind.proposed.clear();
         self.mind.edited.clear();

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use holdover_core::compaction;
 use holdover_core::event::Event;
 use holdover_core::ids::{
     CallId, Incarnation, InterruptId, ItemKey, MessageSeq, OperationId, QueueLabel, RunId, SessionId,
@@ -12,9 +13,12 @@ use holdover_core::ids::{
 };
 use holdover_core::machine::history::{HistoryRow, rebuild};
 use holdover_core::machine::{CallState, DoneReason, Facts, Machine};
-use holdover_core::message::{ClientAnswer, Decision, Message, PendingBody, Said};
+use holdover_core::message::{ClientAnswer, Decision, Message, PendingBody, Said, SignalBody};
+use holdover_core::model::TokenUsage;
 use holdover_core::payload::Payload;
-use holdover_core::step::{Action, CallOut, Found, Reply, Ruling, RunOutcome, STATE_FORMAT, StepIterator};
+use holdover_core::step::{
+    Action, CallOut, Found, Reply, Ruling, RunOutcome, STATE_FORMAT, Shown, StepIterator, Summarised,
+};
 use holdover_core::store::{
     Claim, ClaimDue, Delivery, EventCursor, EventPage, InboxItem, Interrupt, InterruptCheck, InterruptKind,
     ItemKind, Labels, LeaseOutcome, MessageRange, NewMessage, NewSession, PendingKind, PendingQuery, Queues,
@@ -22,7 +26,7 @@ use holdover_core::store::{
 };
 use holdover_core::time::Clock;
 
-use crate::scenario::{self, End, SAID, Thought, find};
+use crate::scenario::{self, DEEDS, Deed, End, Thought, find};
 use crate::world::{Send, VirtualClock, WorldLog};
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -116,7 +120,7 @@ impl<P: Place> Teller<P> {
 
     /// People speak and answer, time passes, workers claim, until everything is said and done.
     async fn live(&mut self) {
-        let mut said = 0;
+        let mut deeds = DEEDS.iter().enumerate();
         loop {
             while let Some(claim) = self.claim().await {
                 let outcome = self.run(claim).await;
@@ -130,12 +134,11 @@ impl<P: Place> Teller<P> {
             let session = self.store.load_session(&self.key).await.unwrap().expect("the session");
             match session.alarm {
                 Some(alarm) => self.clock.move_to(alarm),
-                None if said < SAID.len() => {
-                    assert!(session.status.at_rest(), "at rest before the next word: {session:?}");
-                    self.say(said).await;
-                    said += 1;
+                None => {
+                    let Some((at, deed)) = deeds.next() else { return };
+                    assert!(session.status.at_rest(), "at rest before the next deed: {session:?}");
+                    self.deliver(at, *deed).await;
                 }
-                None => return,
             }
         }
     }
@@ -154,12 +157,18 @@ impl<P: Place> Teller<P> {
         self.store.claim_due(due).await.expect("claimed").pop()
     }
 
-    async fn say(&self, at: usize) {
+    async fn deliver(&self, at: usize, deed: Deed) {
+        let (kind, payload) = match deed {
+            Deed::Say(text) => {
+                (ItemKind::Message { wake: Wake::Now }, Payload::json(&Said { text: text.into() }))
+            }
+            Deed::Compact => (ItemKind::Signal { wake: Wake::Now }, Payload::json(&SignalBody::Compact)),
+        };
         let item = InboxItem {
-            key: ItemKey::new(format!("said-{at}")).unwrap(),
-            kind: ItemKind::Message { wake: Wake::Now },
+            key: ItemKey::new(format!("deed-{at}")).unwrap(),
+            kind,
             incarnation: None,
-            payload: Payload::json(&Said { text: SAID[at].into() }).unwrap(),
+            payload: payload.unwrap(),
         };
         assert!(matches!(self.store.deliver(&self.key, item).await.unwrap(), Delivery::Accepted { .. }));
     }
@@ -186,6 +195,7 @@ impl<P: Place> Teller<P> {
                         saw: body.digest,
                         arguments: edited,
                         always: body.tool.as_str() == scenario::TRUSTED,
+                        only: Default::default(),
                         reason: None,
                         by: Some("ann".into()),
                     })
@@ -293,15 +303,26 @@ impl<P: Place> Teller<P> {
                 Reply::Slept { id }
             }
             Action::CallModel { id, call } => {
-                let mut transcript: Vec<Message> =
-                    self.read_transcript(&call.view).await.into_iter().collect();
-                transcript.extend(call.added.iter().map(|(_, message)| message.as_ref().clone()));
+                let mut transcript = self.read_transcript(&call.shown.to_read()).await;
+                transcript.extend(call.shown.added.iter().map(|(_, message)| message.as_ref().clone()));
                 assert_no_open_call(&transcript);
                 match scenario::think(&transcript, call.attempt) {
                     Thought::Answers(answer) => Reply::ModelAnswered { id, result: Ok(answer) },
                     Thought::Fails(error) => Reply::ModelAnswered { id, result: Err(error) },
                     Thought::Hangs => self.ask_to_stop(&fence).await,
                 }
+            }
+            Action::Summarise { id, asked, shown, .. } => {
+                let shown = self.shown(&shown).await;
+                let before = compaction::cut(&shown, &scenario::agent().compaction, asked);
+                let summary = before.map(|before| Summarised {
+                    text: "it went well".into(),
+                    before,
+                    old_tokens: 100,
+                    usage: TokenUsage { input: 20, output: 5, cached: 0, reasoning: 0 },
+                });
+                assert!(summary.is_some(), "something is old: {shown:?}");
+                Reply::Summarised { id, result: Ok(summary) }
             }
             Action::StopModel { .. } => return,
             Action::Consult { id, questions } => {
@@ -410,6 +431,13 @@ impl<P: Place> Teller<P> {
         Facts { now: self.clock.now() }
     }
 
+    async fn shown(&self, shown: &Shown) -> Vec<(MessageSeq, Arc<Message>)> {
+        let stored = self.store.read_all_messages(&self.key, &shown.to_read()).await.unwrap();
+        let read =
+            stored.iter().map(|stored| (stored.seq, Arc::new(stored.payload.parse().expect("a message"))));
+        shown.messages(&read.collect::<Vec<_>>()).cloned().collect()
+    }
+
     async fn read_transcript(&self, ranges: &[MessageRange]) -> Vec<Message> {
         let stored = self.store.read_all_messages(&self.key, ranges).await.unwrap();
         stored.iter().map(|message| message.payload.parse().expect("a message")).collect()
@@ -423,7 +451,11 @@ impl<P: Place> Teller<P> {
             .iter()
             .filter_map(|message| match message {
                 Message::Tool(result) => Some((find(&result.tool).name, result.status)),
-                Message::User(_) | Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) => None,
+                Message::User(_)
+                | Message::Assistant(_)
+                | Message::Decision(_)
+                | Message::Notice(_)
+                | Message::Summary(_) => None,
             })
             .collect();
         let events = self.read_events().await;
@@ -507,6 +539,12 @@ impl Story {
         let expected: Vec<(&str, u64)> =
             (1..=3).flat_map(|turn| [("init", turn), ("done", turn), ("agent_end", turn)]).collect();
         assert_eq!(ends, expected);
+        // What is old was summarised once, whoever made the summary, and nothing of it is gone.
+        let summaries =
+            self.transcript.iter().filter(|message| matches!(message, Message::Summary(_))).count();
+        let compactions =
+            self.events.iter().filter(|event| matches!(event, Event::CompactionEnded { .. })).count();
+        assert_eq!((summaries, compactions), (1, 1));
         // INV-13, INV-20: nothing with an effect was sent before its intent was durable.
         for send in &self.sends {
             let free = send.effect == holdover_core::tool::EffectClass::ReadOnly;
@@ -542,7 +580,7 @@ fn assert_no_open_call(transcript: &[Message]) {
                 open.remove(0);
             }
             Message::User(_) => assert!(open.is_empty(), "a call was open when somebody spoke: {open:?}"),
-            Message::Decision(_) | Message::Notice(_) => {}
+            Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => {}
         }
     }
     assert!(open.is_empty(), "a call has no result: {open:?}");
@@ -577,6 +615,7 @@ fn kind_of(action: &Action) -> &'static str {
         Action::Read { .. } => "read",
         Action::Provision { .. } => "provision",
         Action::CallModel { .. } => "call_model",
+        Action::Summarise { .. } => "summarise",
         Action::StopModel { .. } => "stop_model",
         Action::Consult { .. } => "consult",
         Action::RunCalls { .. } => "run_call",

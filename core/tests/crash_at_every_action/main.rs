@@ -4,6 +4,8 @@
 //! stops for good right after its k-th action was performed and before it learns so, time passes until the
 //! lease is over, and other runs finish the work. What must then be found, in the transcript and in the
 //! world, is derived from the action that was stopped at and never read off the stopped run.
+//!
+//! Requirements: A57, B45, B46, C17, C33, C47, C54, D11, U03.
 
 #![allow(
     clippy::unwrap_used,
@@ -30,10 +32,10 @@ use world::VirtualClock;
 
 /// Actions of the scenario when nothing goes wrong, every call of a group counted by itself. A change here
 /// is a change of what the engine does: look at the list before changing the number.
-const ACTIONS: usize = 82;
+const ACTIONS: usize = 87;
 
 /// Every kind of action of the engine as it is. A test fails if one of them never happened.
-const ACTION_KINDS: [&str; 12] = [
+const ACTION_KINDS: [&str; 13] = [
     "call_model",
     "commit",
     "consult",
@@ -45,6 +47,7 @@ const ACTION_KINDS: [&str; 12] = [
     "stage_result",
     "stop_calls",
     "stop_model",
+    "summarise",
     "tear_down",
 ];
 

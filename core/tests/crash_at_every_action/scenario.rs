@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use holdover_core::agent::AgentSpec;
+use holdover_core::agent::{AgentSpec, Compaction};
 use holdover_core::ids::ToolName;
 use holdover_core::machine::DoneReason;
 use holdover_core::message::{Message, ResultStatus};
@@ -12,8 +12,18 @@ use holdover_core::tool::{
     Access, EffectClass, ResourceProfile, RunsOn, ToolError, ToolOutput, ToolReturn, ToolSpec,
 };
 
-/// What is said to the agent, one turn each.
-pub(crate) const SAID: [&str; 3] = ["go", "stop me in a tool", "stop me in a thought"];
+/// What a person does while the session rests.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Deed {
+    /// Says something, which is a turn.
+    Say(&'static str),
+    /// Asks for a summary of what is old.
+    Compact,
+}
+
+/// One after the other.
+pub(crate) const DEEDS: [Deed; 4] =
+    [Deed::Say("go"), Deed::Compact, Deed::Say("stop me in a tool"), Deed::Say("stop me in a thought")];
 
 /// A tool: its class, what it touches, what the policy and the world make of it.
 pub(crate) struct Tool {
@@ -89,13 +99,12 @@ pub(crate) fn agent() -> AgentSpec {
         timeout_ms: None,
     };
     AgentSpec {
-        name: "mixed".into(),
         instructions: "do as the scenario says".into(),
         tools: TOOLS.iter().map(spec).collect(),
-        limits: Default::default(),
-        stop_when: Vec::new(),
-        durability: Default::default(),
         provisions: true,
+        // The newest step is all that a summary leaves as it is.
+        compaction: Compaction { kept_turns: 1, ..Compaction::default() },
+        ..AgentSpec::new("mixed")
     }
 }
 

@@ -1,4 +1,6 @@
 //! People and clients answer: in time, late, twice, or something else than was asked.
+//!
+//! Requirements: A08, A45, A54, A55, A56, A59, C19, C25, C26, C29, H13.
 
 use std::time::Duration;
 
@@ -228,6 +230,7 @@ fn a_decision_on_other_bytes_and_one_that_cannot_be_read_ask_again_with_the_same
         saw: Digest::of(b"{\"place\": 1}"),
         arguments: None,
         always: false,
+        only: Default::default(),
         reason: None,
         by: None,
     };

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use holdover_core::agent::AgentSpec;
+use holdover_core::gate::ArgumentPatterns;
 use holdover_core::ids::{
     CallId, Incarnation, InterruptId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel, RunId,
     SessionId, SessionKey, TenantId, WorkerId,
@@ -166,6 +167,12 @@ impl Bench {
         assert!(delivery.is_in(), "{delivery:?}");
     }
 
+    /// Asks to have what is old summarised.
+    pub(crate) fn compact(&self) {
+        let delivery = self.deliver(ItemKind::Signal { wake: Wake::Now }, None, &SignalBody::Compact);
+        assert!(delivery.is_in(), "{delivery:?}");
+    }
+
     /// Moves the session to suspended with a word to retry, as a front without an agent does.
     pub(crate) fn retry_by_status(&self, items: bool) {
         let item = InboxItem {
@@ -197,43 +204,40 @@ impl Bench {
     }
 
     pub(crate) fn approve(&self, pending: &PendingCall) -> Delivery {
-        self.decide(pending, true, None, false)
+        self.decide(pending, |_| {})
     }
 
     pub(crate) fn deny(&self, pending: &PendingCall) -> Delivery {
-        self.decide(pending, false, None, false)
+        self.decide(pending, |decision| decision.approve = false)
     }
 
     pub(crate) fn edit(&self, pending: &PendingCall, arguments: &str) -> Delivery {
-        self.decide(pending, true, Some(arguments), false)
+        self.decide(pending, |decision| decision.arguments = Some(arguments.to_owned()))
     }
 
     /// Approves this call, and its tool for the rest of the session.
     pub(crate) fn approve_always(&self, pending: &PendingCall) -> Delivery {
-        self.decide(pending, true, None, true)
+        self.decide(pending, |decision| decision.always = true)
     }
 
     /// A refusal that carries a word which means nothing in it.
     pub(crate) fn deny_always(&self, pending: &PendingCall) -> Delivery {
-        self.decide(pending, false, None, true)
+        self.decide(pending, |decision| (decision.approve, decision.always) = (false, true))
     }
 
-    fn decide(
-        &self,
-        pending: &PendingCall,
-        approve: bool,
-        arguments: Option<&str>,
-        always: bool,
-    ) -> Delivery {
+    /// Ann decides: yes, unless she changes her mind.
+    pub(crate) fn decide(&self, pending: &PendingCall, change: impl FnOnce(&mut Decision)) -> Delivery {
         let body: PendingBody = pending.body.parse().unwrap();
-        let decision = Decision {
-            approve,
+        let mut decision = Decision {
+            approve: true,
             saw: body.digest,
-            arguments: arguments.map(str::to_owned),
-            always,
+            arguments: None,
+            always: false,
+            only: ArgumentPatterns::default(),
             reason: None,
             by: Some("ann".into()),
         };
+        change(&mut decision);
         self.answer_with(&pending.id, Payload::json(&decision).unwrap())
     }
 
@@ -317,7 +321,11 @@ impl Bench {
     pub(crate) fn results(&self) -> Vec<ToolResult> {
         let result = |message| match message {
             Message::Tool(result) => Some(result),
-            Message::User(_) | Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) => None,
+            Message::User(_)
+            | Message::Assistant(_)
+            | Message::Decision(_)
+            | Message::Notice(_)
+            | Message::Summary(_) => None,
         };
         self.transcript().into_iter().filter_map(result).collect()
     }

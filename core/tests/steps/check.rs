@@ -95,7 +95,7 @@ pub(crate) fn transcript_is_whole(transcript: &[Message]) {
                 assert!(open.is_empty(), "a call was open when somebody spoke: {open:?}");
                 spoke_last = false;
             }
-            Message::Decision(_) | Message::Notice(_) => {}
+            Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => {}
         }
     }
     assert!(open.is_empty(), "a call has no result: {open:?}");

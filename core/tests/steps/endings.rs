@@ -1,4 +1,6 @@
 //! How turns end.
+//!
+//! Requirements: A17, B17, B28, B36, C16, C18, C38, C44, C46, C47, C51.
 
 use holdover_core::agent::StopCondition;
 use holdover_core::error::ErrorInfo;
@@ -191,7 +193,10 @@ fn of_an_answer_that_was_refused_or_cut_off_only_whole_calls_run() {
 
 #[test]
 fn a_server_that_counts_too_high_ends_the_budget_and_not_the_process() {
-    let bench = Bench::with(|agent| agent.limits.prices.input_microusd = u64::MAX);
+    let bench = Bench::with(|agent| {
+        agent.limits.prices.input_microusd = u64::MAX;
+        agent.compaction.threshold_percent = 0;
+    });
     bench.say("go");
     let mut run = bench.run();
     for _ in 0..2 {

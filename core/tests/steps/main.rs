@@ -13,11 +13,15 @@
 mod bench;
 mod check;
 mod run;
+mod traps;
 mod world;
 
 mod answers;
+mod compacting;
+mod denials;
 mod endings;
 mod interrupts;
+mod looping;
 mod messages;
 mod random;
 mod recovery;

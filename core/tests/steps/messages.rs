@@ -1,4 +1,6 @@
 //! Messages that come while a session is busy, parked, or about to rest: each is taken exactly once.
+//!
+//! Requirements: B17, C43.
 
 use std::time::Duration;
 
@@ -189,7 +191,7 @@ fn news_that_is_old_hides_no_news() {
 
 #[test]
 fn messages_that_are_too_much_for_one_commit_follow_at_the_next_steering_in_order() {
-    let bench = Bench::new();
+    let bench = Bench::with(|agent| agent.compaction.threshold_percent = 0);
     let large = |mark: &str| mark.repeat(3 * 1024 * 1024);
     bench.say(&large("a"));
     bench.say(&large("b"));

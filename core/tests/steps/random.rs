@@ -1,6 +1,8 @@
 //! Stories that nobody wrote: random models, people, clocks and deaths, in random order.
 //!
 //! `HOLDOVER_CASES=20000 cargo test -p holdover-core --test steps random` looks for longer.
+//!
+//! Requirements: A42, B07, B28, C19, C34, C51, C56, C57, D19, D23.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -4,12 +4,17 @@
 //! back; the model, the tools and the passing of time are the story's.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
+use holdover_core::compaction;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{CallId, MessageSeq};
 use holdover_core::machine::Facts;
-use holdover_core::model::{ModelAnswer, ModelError};
-use holdover_core::step::{Action, ActionId, Found, ModelCall, Reply, RunOutcome, StepIterator};
+use holdover_core::message::Message;
+use holdover_core::model::{ModelAnswer, ModelError, TokenUsage};
+use holdover_core::step::{
+    Action, ActionId, Found, ModelCall, Reply, RunOutcome, Shown, StepIterator, Summarised,
+};
 use holdover_core::store::{
     Claim, CommitOutcome, InterruptCheck, LeaseOutcome, Receipt, StageOutcome, StateStore, StateStoreExt,
 };
@@ -149,16 +154,53 @@ impl<'b> Run<'b> {
         }
     }
 
-    fn seen_by_model(&self, call: &ModelCall) -> Vec<holdover_core::message::Message> {
-        let stored = now(self.bench.store.read_all_messages(&self.bench.key, &call.view)).unwrap();
-        let mut seen: Vec<_> = stored.iter().map(|message| message.payload.parse().unwrap()).collect();
-        let mut next = MessageSeq(seen.len() as u64);
-        for (seq, message) in &call.added {
-            next = next.next();
-            assert_eq!(*seq, next, "added messages follow the view without a gap");
-            seen.push(message.as_ref().clone());
-        }
-        seen
+    fn seen_by_model(&self, call: &ModelCall) -> Vec<Message> {
+        let placed = self.placed(&call.shown);
+        let seen =
+            placed.iter().filter_map(|(seq, message)| compaction::shown(*seq, message, call.shown.cleared));
+        seen.map(|message| message.as_ref().clone()).collect()
+    }
+
+    /// What is shown of the transcript, as it is stored, each message with its place.
+    fn placed(&self, shown: &Shown) -> Vec<(MessageSeq, Arc<Message>)> {
+        let stored = now(self.bench.store.read_all_messages(&self.bench.key, &shown.to_read())).unwrap();
+        let read: Vec<_> =
+            stored.iter().map(|message| (message.seq, Arc::new(message.payload.parse().unwrap()))).collect();
+        let placed: Vec<_> = shown.messages(&read).cloned().collect();
+        let named: u64 = shown.ranges.iter().map(|range| range.to.0 + 1 - range.from.0).sum();
+        assert_eq!(placed.len() as u64, named, "each message that is shown is there, once");
+        placed
+    }
+
+    /// What the model that is being asked sees.
+    pub(crate) fn model_sees(&self) -> (Vec<Message>, ModelCall) {
+        let asked = self.out.iter().find_map(|action| match action {
+            Action::CallModel { call, .. } => Some(call.clone()),
+            _ => None,
+        });
+        let call = asked.expect("the model is asked");
+        (self.seen_by_model(&call), call)
+    }
+
+    /// The summary that is asked for is made with these words; none if nothing is old enough.
+    pub(crate) fn summarise(&mut self, text: &str) -> Option<Vec<Message>> {
+        let Action::Summarise { id, asked, shown, .. } = self.take("summarise") else { unreachable!() };
+        let placed = self.placed(&shown);
+        let before = compaction::cut(&placed, &self.bench.agent.compaction, asked);
+        let old: Vec<_> = placed.into_iter().take_while(|(seq, _)| Some(*seq) != before).collect();
+        let made = before.map(|before| Summarised {
+            text: text.to_owned(),
+            before,
+            old_tokens: old.iter().map(|(_, message)| compaction::tokens_of(message)).sum(),
+            usage: TokenUsage { input: 10, output: 5, ..TokenUsage::default() },
+        });
+        self.apply(Reply::Summarised { id, result: Ok(made) });
+        before.map(|_| old.into_iter().map(|(_, message)| message.as_ref().clone()).collect())
+    }
+
+    pub(crate) fn no_summary(&mut self, error: ModelError) {
+        let Action::Summarise { id, .. } = self.take("summarise") else { unreachable!() };
+        self.apply(Reply::Summarised { id, result: Err(error) });
     }
 
     pub(crate) fn reply_to(&self, action: Action) -> Reply {
@@ -321,6 +363,7 @@ pub(crate) fn kind_of(action: &Action) -> &'static str {
         Action::Read { .. } => "read",
         Action::Provision { .. } => "provision",
         Action::CallModel { .. } => "call_model",
+        Action::Summarise { .. } => "summarise",
         Action::StopModel { .. } => "stop_model",
         Action::Consult { .. } => "consult",
         Action::RunCalls { .. } => "run_calls",

@@ -1,8 +1,10 @@
 //! A person approves a tool for the rest of the session: asked once, and never again.
+//!
+//! Requirements: A60, C19.
 
 use holdover_core::ids::ToolName;
 use holdover_core::machine::{Input, STANDING_APPROVALS_MAX, transition};
-use holdover_core::message::{DecisionRecord, Message, PendingBody, ResultStatus};
+use holdover_core::message::{Decision, DecisionRecord, Message, PendingBody, ResultStatus};
 use holdover_core::store::{OutcomeKind, PendingCall, SessionStatus};
 
 use crate::bench::Bench;
@@ -23,7 +25,7 @@ fn trusting() -> Bench {
 }
 
 fn trusted(bench: &Bench) -> Vec<String> {
-    bench.machine().always.tools().map(str::to_owned).collect()
+    bench.machine().always.iter().map(ToString::to_string).collect()
 }
 
 fn decisions(bench: &Bench) -> Vec<DecisionRecord> {
@@ -197,11 +199,58 @@ fn no_more_tools_are_remembered_than_there_is_room_for() {
     check::at_rest(&bench);
 }
 
+/// Ann approves a call of `edit` for good, as far as its path lies among the notes.
+fn approve_notes(bench: &Bench) {
+    let among_notes = |decision: &mut Decision| {
+        decision.always = true;
+        decision.only = [("path", "notes/*")].into_iter().collect();
+    };
+    assert!(bench.decide(&bench.asked(), among_notes).is_in());
+}
+
+#[test]
+fn u06_it_may_be_for_some_arguments_only() {
+    let bench = Bench::new();
+    bench.say("edit the notes");
+    bench.run().model(calls(&[r#"edit:{"path": "notes/a"}"#]));
+    approve_notes(&bench);
+    let mut run = bench.run();
+    run.returns("c1-0", "edited");
+    run.model(calls(&[r#"edit:{"path": "notes/b"}"#]));
+    assert_eq!(run.calls_out(), ["c2-0"], "nobody is asked");
+    run.returns("c2-0", "edited");
+    for elsewhere in [r#"edit:{"path": "other"}"#, r#"edit:{"path": "notes/../other"}"#, "edit:{}"] {
+        run.model(calls(&[elsewhere]));
+        drop(run);
+        bench.deny(&bench.asked());
+        run = bench.run();
+    }
+    run.model(text("done"));
+    assert_eq!(trusted(&bench), ["edit where path=notes/*"]);
+    check::at_rest(&bench);
+}
+
+#[test]
+fn u06_a_word_that_does_not_fit_the_call_itself_is_for_this_once() {
+    let bench = Bench::new();
+    bench.say("edit something");
+    bench.run().model(calls(&[r#"edit:{"path": "other"}"#]));
+    approve_notes(&bench);
+    let mut run = bench.run();
+    run.returns("c1-0", "edited");
+    run.model(text("done"));
+    assert_eq!(trusted(&bench), Vec::<String>::new());
+    let [record] = decisions(&bench).try_into().expect("one decision");
+    let note = record.note.expect("its record says so");
+    assert_eq!(note, "approved this once: its arguments do not fit path=notes/*");
+    check::at_rest(&bench);
+}
+
 #[test]
 fn a_fork_asks_again() {
     let bench = trusting();
     let machine = bench.machine();
-    assert!(machine.always.covers("edit"));
+    assert!(machine.always.cover("edit", "{}"));
     let fork = transition(&machine, &Input::Forked, &bench.facts()).unwrap().next;
     assert!(fork.always.is_empty());
 }

@@ -1,4 +1,6 @@
 //! What becomes of calls: order, refusals, sizes, stops, timers.
+//!
+//! Requirements: A43, B23, B26, B34, C23, C24.
 
 use std::time::Duration;
 

@@ -76,15 +76,7 @@ pub(crate) fn agent() -> AgentSpec {
         runs_on: if *name == "ask" { RunsOn::Client } else { RunsOn::Server },
         timeout_ms: None,
     };
-    AgentSpec {
-        name: "story".into(),
-        instructions: String::new(),
-        tools: TOOLS.iter().map(spec).collect(),
-        limits: Default::default(),
-        stop_when: Vec::new(),
-        durability: Default::default(),
-        provisions: false,
-    }
+    AgentSpec { tools: TOOLS.iter().map(spec).collect(), ..AgentSpec::new("story") }
 }
 
 /// What the chokepoint says: by the tool's name, and by what the arguments contain.
@@ -97,7 +89,10 @@ pub(crate) fn ruling(question: &GateQuestion) -> Ruling {
         return Ruling::Invalid { detail: "it is bad".into() };
     }
     if question.arguments.contains("forbidden") {
-        return Ruling::Deny { reason: "it is forbidden".into() };
+        return Ruling::Deny {
+            reason: "it is forbidden".into(),
+            rule: Some("the rule of the stories".into()),
+        };
     }
     match *like {
         "edit" | "wipe" if !question.approved => Ruling::NeedsApproval { prompt: None, profile },

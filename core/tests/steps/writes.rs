@@ -1,4 +1,6 @@
 //! What is made durable when: commits, stagings, start marks.
+//!
+//! Requirements: A57, A58, C34, C54, D14.
 
 use std::time::Duration;
 

@@ -85,11 +85,7 @@ fn clerk(
     );
     // Runs at the counter: the session waits until somebody posts the answer.
     let scan = FunctionTool::<Order>::on_client(ToolName::new("scan_receipt")?, "Scans an order's receipt");
-    let a_person_first = ApprovalRule {
-        tool: "refund".to_owned(),
-        action: RuleAction::Ask,
-        reason: Some("money leaves the house".to_owned()),
-    };
+    let a_person_first = ApprovalRule::new("refund", RuleAction::Ask).because("money leaves the house");
     let clerk = Agent::builder("clerk")
         .version(version)
         .instructions(instructions)

@@ -145,7 +145,7 @@ async fn decide(
         return delivered(desk.runtime.deny(&key, &id, Denial { by, reason }).await?);
     }
     let arguments = said.arguments.map(|arguments| arguments.to_string());
-    let approval = Approval { by, reason, arguments, always: false };
+    let approval = Approval { by, reason, arguments, ..Approval::default() };
     delivered(desk.runtime.approve(&key, &id, approval).await?)
 }
 

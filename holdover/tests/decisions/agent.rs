@@ -58,7 +58,7 @@ pub(crate) fn agent(folder: &Path) -> Arc<Agent> {
                 }
             }
         });
-    let ask = ApprovalRule { tool: "pay".into(), action: RuleAction::Ask, reason: None };
+    let ask = ApprovalRule::new("pay", RuleAction::Ask);
     let agent = Agent::builder("payer").model(Payer).tool(pay).gate(RuleGate::new(vec![ask]));
     Arc::new(agent.build().unwrap())
 }

@@ -2,6 +2,8 @@
 //! round one decision is taken, and the call runs once or never, as that decision says.
 //!
 //! This binary is both processes: the second one is itself, told by an environment variable where to work.
+//!
+//! Requirements: C27.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -122,6 +124,7 @@ async fn decide(runtime: &Runtime, key: &SessionKey, pending: &PendingEntry, who
             saw: body.digest,
             arguments: None,
             always: false,
+            only: Default::default(),
             reason: None,
             by: Some(format!("{who}-{at}")),
         };
@@ -146,7 +149,11 @@ async fn check_transcript(runtime: &Runtime, key: &SessionKey, approve: bool) {
         .iter()
         .filter_map(|entry| match &entry.message {
             Message::Decision(record) => Some(record.decision.approve),
-            Message::User(_) | Message::Assistant(_) | Message::Tool(_) | Message::Notice(_) => None,
+            Message::User(_)
+            | Message::Assistant(_)
+            | Message::Tool(_)
+            | Message::Notice(_)
+            | Message::Summary(_) => None,
         })
         .collect();
     assert_eq!(decisions, [approve], "{key}: one decision is on record");
@@ -154,7 +161,11 @@ async fn check_transcript(runtime: &Runtime, key: &SessionKey, approve: bool) {
         .iter()
         .filter_map(|entry| match &entry.message {
             Message::Tool(result) => Some(result.status),
-            Message::User(_) | Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) => None,
+            Message::User(_)
+            | Message::Assistant(_)
+            | Message::Decision(_)
+            | Message::Notice(_)
+            | Message::Summary(_) => None,
         })
         .collect();
     let expected = if approve { ResultStatus::Done } else { ResultStatus::RejectedByUser };

@@ -9,10 +9,11 @@ use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
 use holdover::core::message::Message;
 use holdover::{
-    Access, Agent, Agents, AnswerPart, EffectClass, Execute, Limits, Model, ModelAnswer, ModelError,
-    ModelErrorKind, ModelEvent, ModelRequest, ModelStream, OutcomeKind, ResourceProfile, RunsOn, Runtime,
-    RuntimeOptions, SessionId, SessionKey, SqliteOptions, SqliteStore, StateStore, StopReason, TenantId,
-    TokenUsage, Tool, ToolCall, ToolError, ToolName, ToolOutput, ToolReturn, ToolSpec,
+    Access, Agent, Agents, AnswerPart, Compaction, EffectClass, Execute, Limits, LoopDetection, Model,
+    ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream, OutcomeKind,
+    ResourceProfile, RunsOn, Runtime, RuntimeOptions, SessionId, SessionKey, SqliteOptions, SqliteStore,
+    StateStore, StopReason, TenantId, TokenUsage, Tool, ToolCall, ToolError, ToolName, ToolOutput,
+    ToolReturn, ToolSpec,
 };
 use serde_json::{Value, json};
 
@@ -156,7 +157,10 @@ pub(crate) fn agent(answers: Answers, steps: u64, hooks: Hooks) -> Arc<Agent> {
         .tool(Answering::new("send", EffectClass::AtMostOnce))
         .tool(Answering::new("put", EffectClass::Idempotent))
         .tool(Answering::new("look", EffectClass::ReadOnly))
-        .limits(limits);
+        .limits(limits)
+        // It asks for the same again and again, and is shown all of it.
+        .loops(LoopDetection::OFF)
+        .compaction(Compaction::OFF);
     Arc::new(agent.build().unwrap())
 }
 

@@ -126,7 +126,11 @@ fn messages(request: &ModelRequest) -> Result<Vec<Said<Block<'_>>>, ModelError> 
                 }
             }
             // Results stand with their calls; the service refuses a message in which nothing is said.
-            Message::Assistant(_) | Message::Tool(_) | Message::Decision(_) | Message::Notice(_) => {}
+            Message::Assistant(_)
+            | Message::Tool(_)
+            | Message::Decision(_)
+            | Message::Notice(_)
+            | Message::Summary(_) => {}
         }
     }
     let mut messages = spoken.into_messages();
@@ -154,7 +158,8 @@ fn beginning_of_turn(request: &ModelRequest) -> usize {
             | Message::Assistant(_)
             | Message::Tool(_)
             | Message::Decision(_)
-            | Message::Notice(_) => {}
+            | Message::Notice(_)
+            | Message::Summary(_) => {}
         }
     }
     beginning

@@ -52,7 +52,7 @@ fn messages(request: &ModelRequest) -> Result<Vec<Value>, ModelError> {
                 push_assistant(&mut messages, said, &results, &mut calls_before, at > last_user)?;
             }
             // Results stand with their calls.
-            Message::Tool(_) | Message::Decision(_) | Message::Notice(_) => {}
+            Message::Tool(_) | Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => {}
         }
     }
     // What ends with the assistant is taken for the beginning of its answer, or refused.

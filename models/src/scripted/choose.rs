@@ -41,7 +41,7 @@ impl<'a> Scene<'a> {
                     scene.results.clear();
                 }
                 Message::Tool(result) => scene.results.push(result),
-                Message::Decision(_) | Message::Notice(_) => {}
+                Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => {}
             }
         }
         scene

@@ -379,6 +379,7 @@ mod tests {
                 saw: Digest::of(b"{}"),
                 arguments: None,
                 always: false,
+                only: Default::default(),
                 reason: None,
                 by: None,
             },

@@ -57,6 +57,7 @@ pub(crate) fn result(call: &str, tool: &str, content: &str) -> Message {
         edited_arguments: None,
         duration_ms: None,
         stop: false,
+        denial: None,
     })
 }
 

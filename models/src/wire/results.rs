@@ -14,7 +14,11 @@ impl<'a> Results<'a> {
     pub(crate) fn in_transcript(messages: &'a [Arc<Message>]) -> Self {
         let result = |message: &'a Arc<Message>| match &**message {
             Message::Tool(result) => Some((&result.call, result)),
-            Message::User(_) | Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) => None,
+            Message::User(_)
+            | Message::Assistant(_)
+            | Message::Decision(_)
+            | Message::Notice(_)
+            | Message::Summary(_) => None,
         };
         Self(messages.iter().filter_map(result).collect())
     }

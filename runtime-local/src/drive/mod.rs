@@ -7,6 +7,7 @@ mod done;
 mod model;
 mod perform;
 mod renewal;
+mod summary;
 mod transcript;
 mod writes;
 

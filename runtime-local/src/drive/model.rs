@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use holdover_core::compaction;
 use holdover_core::delta::Delta;
 use holdover_core::ids::MessageSeq;
+use holdover_core::message::{Message, UserMessage};
 use holdover_core::model::{
     Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
 };
@@ -42,12 +44,12 @@ impl Driver {
             whole: options.model_timeout,
         };
         let observer = options.observer.clone();
-        let after = newest_shown(&call);
+        let after = call.shown.newest();
         let shown = Written::new(after, self.written.subscribe());
         let (fence, hears, every) = (self.fence.clone(), self.hears.clone(), options.delta_interval);
         let deltas = Deltas::new(Arc::clone(&self.store), fence, hears, shown, call.stream, every);
         let handle = self.send(async move {
-            let messages = match transcript.of(&call, &store, &key, &lease).await {
+            let messages = match transcript.of(&call.shown, &store, &key, &lease).await {
                 Ok(messages) => messages,
                 Err(Unread::LeaseEnded) => return Done::LeaseLost,
                 Err(Unread::Broken(error)) => {
@@ -76,25 +78,24 @@ impl Driver {
     }
 }
 
-fn request(
-    agent: &Agent,
-    call: &ModelCall,
-    messages: Vec<Arc<holdover_core::message::Message>>,
-) -> ModelRequest {
+fn request(agent: &Agent, call: &ModelCall, messages: Vec<(MessageSeq, Arc<Message>)>) -> ModelRequest {
     let told = agent.told();
+    let cleared = call.shown.cleared;
+    let note = call.note.clone().map(|text| Arc::new(Message::User(UserMessage { text, item: None })));
+    let shown = messages.iter().filter_map(|(seq, message)| compaction::shown(*seq, message, cleared));
+    let tools = if call.withheld.is_empty() {
+        Arc::clone(&told.tools)
+    } else {
+        told.tools.iter().filter(|tool| !call.withheld.contains(&tool.name)).cloned().collect()
+    };
     ModelRequest {
         system: Arc::clone(&told.system),
-        messages,
-        tools: Arc::clone(&told.tools),
+        messages: shown.chain(note).collect(),
+        tools,
         max_output_tokens: told.max_output_tokens,
         step: call.step.0,
         attempt: call.attempt,
     }
-}
-
-fn newest_shown(call: &ModelCall) -> MessageSeq {
-    let added = call.added.last().map(|(seq, _)| *seq);
-    added.or(call.view.last().map(|range| range.to)).unwrap_or(MessageSeq(0))
 }
 
 /// Whom an answer is shown to while it comes.

@@ -28,6 +28,7 @@ impl Driver {
             }
             Action::Provision { id, turn } => self.provision(id, turn),
             Action::CallModel { id, call } => self.call_model(id, call),
+            Action::Summarise { id, step, asked, shown } => self.summarise(id, step, asked, shown),
             Action::StopModel { of } => self.stop_model(of),
             Action::Consult { id, questions } => self.consult(id, questions),
             Action::RunCalls { calls } => self.run_calls(calls),

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use holdover_core::ids::SessionKey;
+use holdover_core::ids::{MessageSeq, SessionKey};
 use holdover_core::message::Message;
-use holdover_core::step::ModelCall;
+use holdover_core::step::Shown;
 use holdover_core::store::{MessageRange, StateStore, StateStoreExt, StoreError};
 
 use crate::clock::Lease;
@@ -20,8 +20,11 @@ pub(super) struct Transcript {
 #[derive(Debug, Clone)]
 struct View {
     ranges: Vec<MessageRange>,
-    messages: Arc<[Arc<Message>]>,
+    messages: Arc<[Placed]>,
 }
+
+/// A message and its place.
+type Placed = (MessageSeq, Arc<Message>);
 
 /// Why the transcript could not be read.
 pub(super) enum Unread {
@@ -32,28 +35,28 @@ pub(super) enum Unread {
 }
 
 impl Transcript {
-    /// What the model is to see: the view, then what was added, without decisions and notices.
+    /// All that is shown, in order, as it is stored.
     pub(super) async fn of(
         &self,
-        call: &ModelCall,
+        shown: &Shown,
         store: &Arc<dyn StateStore>,
         key: &SessionKey,
         lease: &Lease,
-    ) -> Result<Vec<Arc<Message>>, Unread> {
-        let view = match self.known(&call.view) {
+    ) -> Result<Vec<Placed>, Unread> {
+        let ranges = shown.to_read();
+        let read = match self.known(&ranges) {
             Some(messages) => messages,
             None => {
-                let messages = read(&call.view, store, key, lease).await?;
-                let view = View { ranges: call.view.clone(), messages: Arc::clone(&messages) };
+                let messages = read(&ranges, store, key, lease).await?;
+                let view = View { ranges, messages: Arc::clone(&messages) };
                 *self.read.lock().unwrap_or_else(PoisonError::into_inner) = Some(view);
                 messages
             }
         };
-        let added = call.added.iter().map(|(_, message)| message);
-        Ok(view.iter().chain(added).filter(|message| is_for_model(message)).cloned().collect())
+        Ok(shown.messages(&read).cloned().collect())
     }
 
-    fn known(&self, ranges: &[MessageRange]) -> Option<Arc<[Arc<Message>]>> {
+    fn known(&self, ranges: &[MessageRange]) -> Option<Arc<[Placed]>> {
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         read.as_ref().filter(|view| view.ranges == ranges).map(|view| Arc::clone(&view.messages))
     }
@@ -64,7 +67,7 @@ async fn read(
     store: &Arc<dyn StateStore>,
     key: &SessionKey,
     lease: &Lease,
-) -> Result<Arc<[Arc<Message>]>, Unread> {
+) -> Result<Arc<[Placed]>, Unread> {
     if ranges.is_empty() {
         return Ok(Arc::from([]));
     }
@@ -74,7 +77,8 @@ async fn read(
         Err(GivenUp::Final(error)) => return Err(Unread::from(error)),
     };
     let parsed = stored.into_iter().map(|stored| {
-        stored.payload.parse().map(Arc::new).map_err(|error| {
+        let seq = stored.seq;
+        stored.payload.parse().map(|message| (seq, Arc::new(message))).map_err(|error| {
             let broken = RuntimeError::unreadable(key, format!("message {}", stored.seq), error);
             Unread::Broken(Box::new(broken))
         })
@@ -85,12 +89,5 @@ async fn read(
 impl From<StoreError> for Unread {
     fn from(error: StoreError) -> Self {
         Self::Broken(Box::new(RuntimeError::Store(error)))
-    }
-}
-
-fn is_for_model(message: &Message) -> bool {
-    match message {
-        Message::User(_) | Message::Assistant(_) | Message::Tool(_) => true,
-        Message::Decision(_) | Message::Notice(_) => false,
     }
 }

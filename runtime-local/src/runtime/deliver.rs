@@ -1,5 +1,6 @@
 //! Deliveries from outside: messages, signals, decisions, answers of clients.
 
+use holdover_core::gate::ArgumentPatterns;
 use holdover_core::ids::{Incarnation, InvalidId, ItemKey, PendingId, SessionKey};
 use holdover_core::message::{ClientAnswer, Decision, Said, SignalBody};
 use holdover_core::payload::{Digest, Payload};
@@ -113,6 +114,8 @@ pub struct Approval {
     pub arguments: Option<String>,
     /// Whether later calls of this tool in this session need no approval any more.
     pub always: bool,
+    /// Then only those whose arguments fit.
+    pub only: ArgumentPatterns,
 }
 
 /// A no to a call.
@@ -171,8 +174,9 @@ impl Runtime {
         pending: &PendingId,
         approval: Approval,
     ) -> Result<Delivered, RuntimeError> {
-        let Approval { by, reason, arguments, always } = approval;
-        self.decide(key, pending, |saw| Decision { approve: true, saw, arguments, always, reason, by }).await
+        let Approval { by, reason, arguments, always, only } = approval;
+        self.decide(key, pending, |saw| Decision { approve: true, saw, arguments, always, only, reason, by })
+            .await
     }
 
     /// Refuses a call that waits for a person; `pending` as in [`approve`](Self::approve).
@@ -183,7 +187,15 @@ impl Runtime {
         denial: Denial,
     ) -> Result<Delivered, RuntimeError> {
         let Denial { by, reason } = denial;
-        let decide = |saw| Decision { approve: false, saw, arguments: None, always: false, reason, by };
+        let decide = |saw| Decision {
+            approve: false,
+            saw,
+            arguments: None,
+            always: false,
+            only: ArgumentPatterns::default(),
+            reason,
+            by,
+        };
         self.decide(key, pending, decide).await
     }
 

@@ -10,6 +10,7 @@ mod keys;
 mod pending;
 mod read;
 mod repeat;
+mod replay;
 mod resume;
 mod retention;
 mod sessions;
@@ -39,6 +40,7 @@ pub use fork::{CheckpointEntry, Fork, Forked};
 pub use handle::RunHandle;
 pub use pending::PendingEntry;
 pub use read::MessageEntry;
+pub use replay::Replay;
 pub use retention::Retention;
 pub use standing::{Standing, machine_of, outcome_of};
 

@@ -81,7 +81,8 @@ impl Runtime {
                     | Message::User(_)
                     | Message::Tool(_)
                     | Message::Decision(_)
-                    | Message::Notice(_) => {}
+                    | Message::Notice(_)
+                    | Message::Summary(_) => {}
                 }
             }
             to = MessageSeq(from.0 - 1);

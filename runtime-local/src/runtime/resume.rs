@@ -24,16 +24,26 @@ impl Runtime {
         self.again(key, SignalBody::Retry).await
     }
 
+    /// Has what is old of a session at rest summarised, and runs that here. The session rests again as it did. If
+    /// nothing is old enough nothing is changed.
+    pub async fn compact(&self, key: &SessionKey) -> Result<RunHandle, RuntimeError> {
+        self.again(key, SignalBody::Compact).await
+    }
+
     async fn again(&self, key: &SessionKey, signal: SignalBody) -> Result<RunHandle, RuntimeError> {
         for _ in 0..TRIES_MAX {
             let session = self.existing(key).await?;
             let items = match (session.status, signal) {
-                (SessionStatus::Failed | SessionStatus::Interrupted, _) => vec![signal_item(key, signal)?],
+                (SessionStatus::Failed | SessionStatus::Interrupted, _)
+                | (SessionStatus::Idle, SignalBody::Compact) => vec![signal_item(key, signal)?],
                 (SessionStatus::Suspended | SessionStatus::Active, SignalBody::Resume) => Vec::new(),
                 (SessionStatus::Idle, SignalBody::Resume) if is_due(self, &session) => Vec::new(),
                 (SessionStatus::Aborted, _) => return Err(RuntimeError::Aborted { key: key.clone() }),
-                (SessionStatus::Suspended | SessionStatus::Active, SignalBody::Retry)
-                | (SessionStatus::Idle, _) => {
+                (
+                    SessionStatus::Suspended | SessionStatus::Active,
+                    SignalBody::Retry | SignalBody::Compact,
+                )
+                | (SessionStatus::Idle, SignalBody::Resume | SignalBody::Retry) => {
                     let status = session.status;
                     return Err(RuntimeError::NotResumable { key: key.clone(), status, signal });
                 }

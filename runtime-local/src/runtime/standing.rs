@@ -77,6 +77,7 @@ pub fn outcome_of(session: &Session, now: Timestamp) -> Result<Option<RunOutcome
         | AgentState::Provisioning { .. }
         | AgentState::Thinking { .. }
         | AgentState::Streaming { .. }
-        | AgentState::Steering { .. } => None,
+        | AgentState::Steering { .. }
+        | AgentState::Compacting { .. } => None,
     })
 }

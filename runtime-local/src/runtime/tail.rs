@@ -225,6 +225,8 @@ fn what_became_of(within: StreamId, event: &Event) -> Option<Became> {
         | Event::Call { .. }
         | Event::Suspended { .. }
         | Event::BackingOff { .. }
+        | Event::CompactionStarted { .. }
+        | Event::CompactionEnded { .. }
         | Event::Forked { .. }
         | Event::TeardownFailed { .. }
         | Event::Done { .. }

@@ -1,4 +1,6 @@
 //! What an answer is bound to, and which keys are whose.
+//!
+//! Requirements: C28.
 
 use std::sync::Arc;
 
@@ -34,6 +36,7 @@ async fn no_key_of_a_message_takes_the_key_of_an_answer() {
         saw: entry.body.digest,
         arguments: None,
         always: false,
+        only: Default::default(),
         reason: None,
         by: Some("ada".into()),
     };

@@ -51,7 +51,7 @@ pub(crate) fn agent(model: &Script) -> AgentBuilder {
 }
 
 pub(crate) fn asking_for(tool: &str) -> RuleGate {
-    RuleGate::new(vec![ApprovalRule { tool: tool.into(), action: RuleAction::Ask, reason: None }])
+    RuleGate::new(vec![ApprovalRule::new(tool, RuleAction::Ask)])
 }
 
 pub(crate) fn tenant() -> TenantId {
@@ -81,7 +81,11 @@ pub(crate) async fn transcript(runtime: &Runtime, key: &SessionKey) -> Vec<Messa
 pub(crate) async fn tool_results(runtime: &Runtime, key: &SessionKey) -> Vec<ToolResult> {
     let results = transcript(runtime, key).await.into_iter().filter_map(|message| match message {
         Message::Tool(result) => Some(result),
-        Message::User(_) | Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) => None,
+        Message::User(_)
+        | Message::Assistant(_)
+        | Message::Decision(_)
+        | Message::Notice(_)
+        | Message::Summary(_) => None,
     });
     results.collect()
 }

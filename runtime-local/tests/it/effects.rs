@@ -65,6 +65,8 @@ async fn a_model_sees_no_decisions_and_every_result_once() {
     let asked = model.asked();
     let last = asked.last().unwrap();
     assert_eq!(results(last), [r#"{"n":7}"#, r#"{"n":8}"#]);
-    let hidden = |message: &Arc<Message>| matches!(**message, Message::Decision(_) | Message::Notice(_));
+    let hidden = |message: &Arc<Message>| {
+        matches!(**message, Message::Decision(_) | Message::Notice(_) | Message::Summary(_))
+    };
     assert!(!last.messages.iter().any(hidden));
 }

@@ -1,4 +1,6 @@
 //! The same on SQLite, in real time: handles on one file stand for processes.
+//!
+//! Requirements: A60, H05, H14.
 
 use std::path::Path;
 use std::sync::Arc;

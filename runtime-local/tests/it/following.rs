@@ -1,4 +1,6 @@
 //! Whoever follows a session is shown everything once, wherever he is cut.
+//!
+//! Requirements: A38, B16, C15, C17.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -107,7 +109,11 @@ async fn messages_by_stream(runtime: &Runtime, key: &SessionKey) -> BTreeMap<Str
         .into_iter()
         .filter_map(|entry| match entry.message {
             Message::Assistant(said) => Some((entry.seq, said.text())),
-            Message::User(_) | Message::Tool(_) | Message::Decision(_) | Message::Notice(_) => None,
+            Message::User(_)
+            | Message::Tool(_)
+            | Message::Decision(_)
+            | Message::Notice(_)
+            | Message::Summary(_) => None,
         })
         .collect();
     let events: Vec<_> = runtime.events(key, EventCursor::START, Follow::Available).collect().await;

@@ -1,4 +1,6 @@
 //! Sessions that begin as another one was.
+//!
+//! Requirements: C63, H19.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +57,7 @@ async fn check(runtime: &Runtime, key: &SessionKey) {
         match message {
             Message::Assistant(said) => asked.extend(said.calls().map(|call| call.id.clone())),
             Message::Tool(result) => answered.push(result.call),
-            Message::User(_) | Message::Decision(_) | Message::Notice(_) => {}
+            Message::User(_) | Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => {}
         }
     }
     assert_eq!(asked, answered, "{key}");

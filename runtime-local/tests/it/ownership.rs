@@ -1,4 +1,6 @@
 //! Leases, takeovers, lost answers.
+//!
+//! Requirements: B07, C43.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use holdover_core::agent::{Limits, LoopDetection};
 use holdover_core::tool::ToolOutput;
 use tokio::time::Instant;
 
@@ -24,8 +25,10 @@ async fn check(steps: usize, call_takes: Duration) {
         tokio::time::sleep(call_takes).await;
         Ok(ToolOutput::text("worked").into())
     });
-    let limits = holdover_core::agent::Limits { tool_timeout_ms: 1_000_000, ..Default::default() };
-    let agent = Arc::new(agent(&model).tool(work).limits(limits).build().unwrap());
+    let limits = Limits { tool_timeout_ms: 1_000_000, ..Limits::default() };
+    // It asks for the same again and again.
+    let agent = agent(&model).tool(work).limits(limits).loops(LoopDetection::OFF);
+    let agent = Arc::new(agent.build().unwrap());
     let store = stumbling(store());
     let runtime = runtime(&store, &agent);
     let began = Instant::now();

@@ -70,7 +70,11 @@ impl Script {
 pub(crate) fn results(request: &ModelRequest) -> Vec<String> {
     let results = request.messages.iter().filter_map(|message| match &**message {
         Message::Tool(result) => Some(result.content.clone()),
-        Message::User(_) | Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) => None,
+        Message::User(_)
+        | Message::Assistant(_)
+        | Message::Decision(_)
+        | Message::Notice(_)
+        | Message::Summary(_) => None,
     });
     results.collect()
 }

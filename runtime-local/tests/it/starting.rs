@@ -1,4 +1,6 @@
 //! Idempotency keys, agents that do not fit, effects that a store cannot protect.
+//!
+//! Requirements: C09.
 
 use std::sync::Arc;
 use std::time::Duration;

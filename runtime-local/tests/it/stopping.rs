@@ -1,4 +1,6 @@
 //! Interrupts and aborts.
+//!
+//! Requirements: A16, C44, H02.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

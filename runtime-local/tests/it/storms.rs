@@ -1,4 +1,6 @@
 //! Workers die at random instants, answers are lost, stops arrive; what is promised holds.
+//!
+//! Requirements: U03.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -111,7 +113,7 @@ async fn check_transcript(seed: u64, front: &Runtime, key: &SessionKey) -> usize
                 doubts += usize::from(result.status == ResultStatus::InDoubt);
                 answered.push(result.call);
             }
-            Message::User(_) | Message::Decision(_) | Message::Notice(_) => {}
+            Message::User(_) | Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => {}
         }
     }
     assert_eq!(asked.len(), 5, "seed {seed}: {key}");

@@ -1,4 +1,6 @@
 //! Turns that nothing disturbs.
+//!
+//! Requirements: A44, B26, C07, D14.
 
 use std::sync::Arc;
 

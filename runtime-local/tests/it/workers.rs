@@ -1,4 +1,6 @@
 //! Workers: bounded, patient, and no harm to what they do not know.
+//!
+//! Requirements: C06, C56.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

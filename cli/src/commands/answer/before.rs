@@ -47,7 +47,8 @@ pub(super) async fn answered_before(front: &Front, asked: &Asked, word: &Word) -
             | Message::Decision(_)
             | Message::Tool(_)
             | Message::User(_)
-            | Message::Notice(_) => {}
+            | Message::Notice(_)
+            | Message::Summary(_) => {}
         }
     }
     Ok(match (result, word) {

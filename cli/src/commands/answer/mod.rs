@@ -21,13 +21,14 @@ use crate::store::IfMissing;
 
 /// Lets calls run.
 pub(crate) async fn approve(common: &Common, args: &Approve) -> Result<Exit, Failure> {
-    let Approve { decide, edit, always } = args;
+    let Approve { decide, edit, always, only } = args;
     let arguments = edit.as_deref().map(arguments).transpose()?;
     let word = Word::Approve(Approval {
         by: decide.by.clone(),
         reason: decide.reason.clone(),
         arguments,
         always: *always,
+        only: only.iter().cloned().collect(),
     });
     give_all(common, decide, &word).await
 }
@@ -99,8 +100,9 @@ impl Word {
     fn agrees_with(&self, decision: &Decision) -> bool {
         let is_kept = |reason: &Option<String>| reason.is_none() || *reason == decision.reason;
         match self {
-            Self::Approve(Approval { arguments, always, reason, by: _ }) => {
-                let alike = decision.arguments == *arguments && decision.always == *always;
+            Self::Approve(Approval { arguments, always, only, reason, by: _ }) => {
+                let lasts = decision.always == *always && decision.only == *only;
+                let alike = decision.arguments == *arguments && lasts;
                 decision.approve && alike && is_kept(reason)
             }
             Self::Deny(Denial { reason, by: _ }) => !decision.approve && is_kept(reason),

@@ -40,24 +40,35 @@ fn references(input: &Input) -> String {
         Input::Claimed { takeover: true } => "takes over: the run before died".to_owned(),
         Input::Claimed { takeover: false }
         | Input::Provisioned
+        | Input::CompactionRequested
         | Input::TimerRang
         | Input::Parked
         | Input::TornDown => String::new(),
-        Input::ModelCalled { entry } => format!("will answer in message {entry}"),
-        Input::ModelAnswered { message, calls, stop: _, usage } => {
+        Input::ModelCalled { entry, withheld: None } => format!("will answer in message {entry}"),
+        Input::ModelCalled { entry, withheld: Some(withheld) } => {
+            format!("will answer in message {entry}, without {} until step {}", withheld.tool, withheld.until)
+        }
+        Input::LoopFound { tool, count } => format!("{count} calls of {tool} are alike"),
+        Input::Compacted { summary, from, tokens, .. } => {
+            format!("message {summary} stands for all before message {from}: {tokens} tokens are left")
+        }
+        Input::NotCompacted { error: Some(error), .. } => error.to_string(),
+        Input::NotCompacted { error: None, .. } => "nothing is old enough".to_owned(),
+        Input::ModelAnswered { message, calls, stop: _, usage, tokens: _ } => {
             let tokens = usage.tokens.total();
             let asked: Vec<String> = calls.iter().map(|call| format!("{} {}", call.tool, call.id)).collect();
             let asks =
                 if asked.is_empty() { String::new() } else { format!(", asks for {}", asked.join(", ")) };
             format!("in message {message}, {tokens} tokens{asks}")
         }
-        Input::ModelFailed { error, retry_at } => match retry_at {
+        Input::ModelFailed { error, compact: true, .. } => format!("{error}; again with a summary"),
+        Input::ModelFailed { error, retry_at, .. } => match retry_at {
             Some(at) => format!("{error}; again at {}", instant(*at)),
             None => error.to_string(),
         },
         Input::Call { call, input } => format!("{call} {}", call_input(input)),
-        Input::Steered { stop: None } => "goes on".to_owned(),
-        Input::Steered { stop: Some(ending) } => format!("ends: {}", ending.reason.as_str()),
+        Input::Steered { stop: None, .. } => "goes on".to_owned(),
+        Input::Steered { stop: Some(ending), .. } => format!("ends: {}", ending.reason.as_str()),
         Input::Forked => "goes on from here as a fork".to_owned(),
         Input::Interrupted { kind } => kind.as_str().to_owned(),
         Input::Failed { error } => error.to_string(),

@@ -4,6 +4,7 @@ mod branch;
 mod history;
 mod list;
 mod pending;
+mod replay;
 mod runs;
 mod show;
 
@@ -26,6 +27,7 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
         | Sessions::Runs(_)
         | Sessions::Pending(_)
         | Sessions::History(_)
+        | Sessions::Replay(_)
         | Sessions::Checkpoints(_) => IfMissing::AsItIs,
         Sessions::Fork(_) | Sessions::Purge(_) | Sessions::Delete(_) => IfMissing::Refuse,
     };
@@ -37,6 +39,11 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
         Sessions::Runs(args) => runs::runs(&front, args).await?,
         Sessions::Pending(args) => pending::pending(&front, args).await?,
         Sessions::History(args) => history::history(&front, args).await?,
+        Sessions::Replay(args) => {
+            let exit = replay::replay(&front, args).await?;
+            front.close().await;
+            return Ok(exit);
+        }
         Sessions::Checkpoints(args) => branch::checkpoints(&front, args).await?,
         Sessions::Fork(args) => branch::fork(&front, args).await?,
         Sessions::Purge(args) => branch::purge(&front, args).await?,

@@ -70,7 +70,7 @@ pub(super) async fn show(front: &Front, args: &One) -> Result<(), Failure> {
                 usage.cost_microusd
             ),
         );
-        let always: Vec<&str> = machine.always.tools().collect();
+        let always: Vec<String> = machine.always.iter().map(ToString::to_string).collect();
         if !always.is_empty() {
             row("approved", &format!("{}, for the rest of the session", always.join(", ")));
         }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::CancelReason;
+use crate::gate::ArgumentPatterns;
 use crate::ids::{MessageSeq, PendingId};
 use crate::payload::Digest;
 use crate::time::Timestamp;
@@ -55,6 +56,9 @@ pub enum CallInput {
         /// Whether later calls of its tool need no approval any more.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         always: bool,
+        /// Then only those whose arguments fit.
+        #[serde(default, skip_serializing_if = "ArgumentPatterns::is_empty")]
+        only: ArgumentPatterns,
     },
     /// A person refused it.
     Rejected,

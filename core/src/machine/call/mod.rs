@@ -90,7 +90,7 @@ impl Call {
                 self.round += 1;
             }
             CallInput::Reopened { .. } => self.round += 1,
-            CallInput::Approved { arguments, digest, always: _ } => {
+            CallInput::Approved { arguments, digest, always: _, only: _ } => {
                 self.arguments = *arguments;
                 self.approved = Some(*digest);
             }

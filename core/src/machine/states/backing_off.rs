@@ -25,6 +25,10 @@ pub(super) fn on(
         | Input::ModelFailed { .. }
         | Input::Call { .. }
         | Input::Steered { .. }
-        | Input::TornDown => refuse(),
+        | Input::TornDown
+        | Input::LoopFound { .. }
+        | Input::CompactionRequested
+        | Input::Compacted { .. }
+        | Input::NotCompacted { .. } => refuse(),
     }
 }

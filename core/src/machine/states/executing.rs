@@ -3,7 +3,9 @@
 //! The two differ only in whether anything goes on by itself; which of them holds follows from the calls.
 
 use super::super::call::{CallInput, CallState, CancelReason};
-use super::super::{AgentState, Batch, Effect, Ending, Facts, Input, Machine, SteeringFrom};
+use super::super::{
+    AgentState, Batch, Effect, Ending, Facts, Input, Machine, StandingApproval, SteeringFrom,
+};
 use super::{Denial, Lead, end, parked, refuse, same, with};
 use crate::ids::CallId;
 use crate::store::InterruptKind;
@@ -51,7 +53,11 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
         | Input::Steered { .. }
         | Input::TimerRang
         | Input::Parked
-        | Input::TornDown => refuse(),
+        | Input::TornDown
+        | Input::LoopFound { .. }
+        | Input::CompactionRequested
+        | Input::Compacted { .. }
+        | Input::NotCompacted { .. } => refuse(),
     }
 }
 
@@ -75,8 +81,8 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     if starting {
         machine.usage.tool_calls += 1;
     }
-    if matches!(input, CallInput::Approved { always: true, .. }) {
-        machine.always.add(&tool);
+    if let CallInput::Approved { always: true, only, .. } = input {
+        machine.always.add(StandingApproval::of(&tool, only));
     }
     let effects = if matches!(input, CallInput::Approved { .. }) {
         vec![Effect::Consult(vec![id.clone()])]

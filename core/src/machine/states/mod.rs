@@ -4,6 +4,7 @@
 //! state (a stop, an error, a claim) is said once, here.
 
 mod backing_off;
+mod compacting;
 mod executing;
 mod provisioning;
 mod resting;
@@ -57,6 +58,9 @@ pub(super) fn dispatch(machine: &Machine, input: &Input, facts: &Facts) -> Resul
             executing::on(&mut next, batch, input, facts)
         }
         AgentState::Steering { from } => steering::on(&mut next, *from, input, facts),
+        AgentState::Compacting { why, step, attempt } => {
+            compacting::on(&mut next, why, *step, *attempt, input, facts)
+        }
         AgentState::BackingOff { step, attempt, .. } => {
             backing_off::on(&mut next, *step, *attempt, input, facts)
         }

@@ -28,6 +28,10 @@ pub(super) fn on(machine: &mut Machine, request: TurnRequest, input: &Input, fac
         | Input::Steered { .. }
         | Input::TimerRang
         | Input::Parked
-        | Input::TornDown => refuse(),
+        | Input::TornDown
+        | Input::LoopFound { .. }
+        | Input::CompactionRequested
+        | Input::Compacted { .. }
+        | Input::NotCompacted { .. } => refuse(),
     }
 }

@@ -1,6 +1,6 @@
 //! Idle and Done: at rest, until a turn is requested.
 
-use super::super::{AgentState, Ending, Facts, Input, Machine, TurnRequest};
+use super::super::{AgentState, CompactionCause, Ending, Facts, Input, Machine, TurnRequest};
 use super::{Lead, end, in_fork, provisioning_or, refuse, same, to};
 use crate::store::InterruptKind;
 
@@ -10,6 +10,9 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.turn.number = machine.turn.number.next();
             machine.turn.open = true;
             machine.turn.steps = 0;
+            machine.turn.calls = 0;
+            machine.turn.withheld.clear();
+            machine.turn.compacted = None;
             machine.turn.answered &= *request == TurnRequest::Resume;
             machine.turn.provisioned = *provisions;
             machine.turn.worked_ms = 0;
@@ -28,6 +31,12 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             }
             to(machine.state.clone())
         }
+        Input::CompactionRequested => {
+            // Before the first turn nothing was said.
+            let AgentState::Done { ending, .. } = &machine.state else { return same() };
+            let why = CompactionCause::Manual { ending: ending.clone() };
+            to(AgentState::Compacting { why, step: machine.step, attempt: 0 })
+        }
         Input::TornDown if matches!(machine.state, AgentState::Done { .. }) => same(),
         Input::TornDown
         | Input::Claimed { .. }
@@ -39,6 +48,9 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
         | Input::Steered { .. }
         | Input::TimerRang
         | Input::Parked
-        | Input::Failed { .. } => refuse(),
+        | Input::Failed { .. }
+        | Input::LoopFound { .. }
+        | Input::Compacted { .. }
+        | Input::NotCompacted { .. } => refuse(),
     }
 }

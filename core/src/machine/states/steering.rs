@@ -1,17 +1,21 @@
 //! Steering: the only place that decides to go on or to stop. What it decides by is in
-//! [`steering`](super::super::steering). Compacting will stand between it and the next step.
+//! [`steering`](super::super::steering).
 
 use super::super::{AgentState, Ending, Facts, Input, Machine, SteeringFrom};
 use super::{Lead, claimed, end, left_behind, refuse, to};
 
 pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, facts: &Facts) -> Lead {
     match input {
-        Input::Steered { stop: None } => {
+        Input::Steered { stop, tokens, results, cleared } => {
+            machine.view.tokens = machine.view.tokens.saturating_add(*tokens);
+            machine.view.add_results(*results, *cleared);
+            if let Some(ending) = stop {
+                return Ok(Some(end(machine, ending.clone())));
+            }
             machine.step = machine.step.next();
             machine.turn.answered = false;
             to(AgentState::Thinking { step: machine.step, attempt: 0 })
         }
-        Input::Steered { stop: Some(ending) } => Ok(Some(end(machine, ending.clone()))),
         Input::Claimed { .. } => claimed(machine, facts),
         Input::Interrupted { kind } => Ok(Some(end(machine, Ending::stopped(*kind)))),
         Input::Forked => left_behind(machine),
@@ -24,6 +28,10 @@ pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, fact
         | Input::Call { .. }
         | Input::TimerRang
         | Input::Parked
-        | Input::TornDown => refuse(),
+        | Input::TornDown
+        | Input::LoopFound { .. }
+        | Input::CompactionRequested
+        | Input::Compacted { .. }
+        | Input::NotCompacted { .. } => refuse(),
     }
 }

@@ -1,7 +1,9 @@
 //! Streaming: the model answers. Nothing of the answer is durable, so a claim asks it again.
 
 use super::super::call::{Call, CallState};
-use super::super::{AgentState, Batch, Effect, Ending, Facts, Input, Machine, NewCall, SteeringFrom};
+use super::super::{
+    AgentState, Batch, CompactionCause, Effect, Ending, Facts, Input, Machine, NewCall, SteeringFrom,
+};
 use super::{Lead, end, left_behind, refuse, to, with};
 use crate::ids::{MessageSeq, StepNumber};
 use crate::tool::ResourceProfile;
@@ -14,8 +16,11 @@ pub(super) fn on(
     facts: &Facts,
 ) -> Lead {
     match input {
-        Input::ModelAnswered { message, calls, stop, usage } => {
+        Input::ModelAnswered { message, calls, stop, usage, tokens } => {
             machine.turn.steps += 1;
+            machine.turn.calls =
+                machine.turn.calls.saturating_add(u32::try_from(calls.len()).unwrap_or(u32::MAX));
+            machine.view.tokens = *tokens;
             machine.turn.answered = calls.is_empty() && stop.is_whole();
             machine.usage.add(*usage);
             if calls.is_empty() {
@@ -26,10 +31,17 @@ pub(super) fn on(
             let batch = Batch { step, message: *message, calls, stopping: None, stop_signal: false };
             with(AgentState::Executing { batch }, [Effect::Consult(ids)])
         }
-        Input::ModelFailed { error, retry_at: Some(until) } => {
+        Input::ModelFailed { error, compact: true, .. } => {
+            machine.turn.compacted = Some(step);
+            let why = CompactionCause::ContextLimit { error: error.clone() };
+            to(AgentState::Compacting { why, step, attempt })
+        }
+        Input::ModelFailed { error, retry_at: Some(until), .. } => {
             to(AgentState::BackingOff { step, attempt: attempt + 1, until: *until, error: error.clone() })
         }
-        Input::ModelFailed { error, retry_at: None } => Ok(Some(end(machine, Ending::error(error.clone())))),
+        Input::ModelFailed { error, retry_at: None, .. } => {
+            Ok(Some(end(machine, Ending::error(error.clone()))))
+        }
         Input::Claimed { .. } => {
             machine.turn.claimed_at = facts.now;
             to(AgentState::Thinking { step, attempt })
@@ -44,7 +56,11 @@ pub(super) fn on(
         | Input::Steered { .. }
         | Input::TimerRang
         | Input::Parked
-        | Input::TornDown => refuse(),
+        | Input::TornDown
+        | Input::LoopFound { .. }
+        | Input::CompactionRequested
+        | Input::Compacted { .. }
+        | Input::NotCompacted { .. } => refuse(),
     }
 }
 

@@ -39,6 +39,10 @@ pub(super) fn on(
         | Input::Call { .. }
         | Input::Steered { .. }
         | Input::TimerRang
-        | Input::Parked => refuse(),
+        | Input::Parked
+        | Input::LoopFound { .. }
+        | Input::CompactionRequested
+        | Input::Compacted { .. }
+        | Input::NotCompacted { .. } => refuse(),
     }
 }

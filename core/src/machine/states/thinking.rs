@@ -1,7 +1,7 @@
-//! Thinking: the model request is about to be made. Loop detection will stand before `ModelCalled`.
+//! Thinking: the model request is about to be made.
 
-use super::super::{AgentState, Effect, Ending, Facts, Input, Machine};
-use super::{Lead, claimed, end, left_behind, refuse, with};
+use super::super::{AgentState, CompactionCause, DoneReason, Effect, Ending, Facts, Input, Machine};
+use super::{Lead, claimed, end, left_behind, refuse, to, with};
 use crate::ids::StepNumber;
 
 pub(super) fn on(
@@ -12,10 +12,19 @@ pub(super) fn on(
     facts: &Facts,
 ) -> Lead {
     match input {
-        Input::ModelCalled { entry } => with(
-            AgentState::Streaming { step, attempt, entry: *entry },
-            [Effect::CallModel { step, attempt, entry: *entry }],
-        ),
+        Input::ModelCalled { entry, withheld } => {
+            machine.turn.withheld.retain(|tool| tool.until > step);
+            machine.turn.withheld.extend(withheld.clone());
+            with(
+                AgentState::Streaming { step, attempt, entry: *entry },
+                [Effect::CallModel { step, attempt, entry: *entry }],
+            )
+        }
+        Input::CompactionRequested => {
+            machine.turn.compacted = Some(step);
+            to(AgentState::Compacting { why: CompactionCause::Threshold, step, attempt })
+        }
+        Input::LoopFound { .. } => Ok(Some(end(machine, Ending::of(DoneReason::LoopDetected)))),
         Input::Claimed { .. } => claimed(machine, facts),
         Input::Interrupted { kind } => Ok(Some(end(machine, Ending::stopped(*kind)))),
         Input::Forked => left_behind(machine),
@@ -28,6 +37,8 @@ pub(super) fn on(
         | Input::Steered { .. }
         | Input::TimerRang
         | Input::Parked
-        | Input::TornDown => refuse(),
+        | Input::TornDown
+        | Input::Compacted { .. }
+        | Input::NotCompacted { .. } => refuse(),
     }
 }

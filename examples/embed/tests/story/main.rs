@@ -1,4 +1,6 @@
 //! The service as its clients see it: killed in bad places, started again, asked wrongly.
+//!
+//! Requirements: A15, A60, H14.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 

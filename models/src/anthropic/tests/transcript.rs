@@ -1,4 +1,6 @@
 //! What is sent of a transcript.
+//!
+//! Requirements: A42.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,6 @@
 //! The adapter against a server on loopback.
+//!
+//! Requirements: A38.
 
 mod transcript;
 

@@ -1,0 +1,67 @@
+//! The gate of an agent file: its rules, and a server that is asked besides.
+
+use std::sync::Arc;
+
+use holdover_core::gate::{ApprovalRule, PermissionMode, PolicyGate, RuleGate, StrictestGate};
+use holdover_gates::HttpGate;
+use serde::{Deserialize, Serialize};
+
+/// A server that is asked about each call that the rules do not deny.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GateRef {
+    /// Where it is asked.
+    pub(crate) url: String,
+    /// The environment variable that holds its token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) bearer_env: Option<String>,
+}
+
+impl GateRef {
+    /// What is wrong with it, whatever the environment: it is stored with sessions, and no key ever is.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        HttpGate::new(&self.url).map_err(|error| error.to_string())?;
+        let authority = self.url.split("://").nth(1).unwrap_or_default().split(['/', '?', '#']).next();
+        if authority.unwrap_or_default().contains('@') {
+            return Err("gate: url: it holds a password; name its variable in bearer_env".to_owned());
+        }
+        Ok(())
+    }
+
+    fn connect(&self) -> Result<HttpGate, String> {
+        let gate = HttpGate::new(&self.url).map_err(|error| error.to_string())?;
+        let Some(variable) = &self.bearer_env else { return Ok(gate) };
+        let token = std::env::var(variable)
+            .map_err(|_| format!("gate: bearer_env: the environment variable {variable} is not set"))?;
+        gate.bearer(&token).map_err(|error| error.to_string())
+    }
+}
+
+/// The gate of these rules, and of the server, if there is one: the strictest of both decides.
+pub(crate) fn of(
+    rules: &[ApprovalRule],
+    mode: PermissionMode,
+    server: Option<&GateRef>,
+) -> Result<Arc<dyn PolicyGate>, String> {
+    let rules = RuleGate::new(rules.to_vec()).mode(mode);
+    Ok(match server {
+        Some(server) => Arc::new(StrictestGate::new().and(rules).and(server.connect()?)),
+        None => Arc::new(rules),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(url: &str) -> Result<(), String> {
+        GateRef { url: url.to_owned(), bearer_env: None }.check()
+    }
+
+    #[test]
+    fn what_is_stored_holds_no_password() {
+        assert_eq!(at("https://gate.example/a@b?c=@"), Ok(()));
+        assert!(at("https://user:word@gate.example/").unwrap_err().contains("bearer_env"));
+        assert!(at("gate.example").unwrap_err().starts_with("gate: url: "));
+    }
+}

@@ -1,0 +1,165 @@
+//! Compaction: what is old is put in short, so that the model can go on (requirements A33, A52, A67 to A71).
+//!
+//! Nothing stored is rewritten. The summary is a message of its own, and the session's
+//! [`View`](crate::machine::View) says that it stands for what came before.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::agent::Compaction;
+use crate::ids::MessageSeq;
+use crate::message::{Message, ToolResult, UserMessage};
+use crate::model::{ModelRequest, ModelTool};
+
+/// What the model is told in place of a result that is cleared.
+pub const CLEARED: &str = "[an old result, cleared to save room; call the tool again if it is needed]";
+
+/// What a summary begins with as the model sees it.
+pub const SUMMARY_MARKER: &str = "[Summary of the conversation so far]";
+
+/// A result of a tool is cut to so many characters where a summary is made of it.
+pub const RESULT_CHARS_MAX: usize = 2_000;
+
+/// The six parts of a summary, in order.
+pub const SECTIONS: [&str; 6] =
+    ["Current State", "Original Task", "Key Data", "Actions Taken", "Errors & Corrections", "Next Steps"];
+
+/// Roughly so many characters make a token, where no provider has counted them.
+const CHARS_PER_TOKEN: usize = 4;
+
+/// What a text is in tokens, roughly: a quarter of its bytes as JSON.
+pub fn estimate(bytes: usize) -> u64 {
+    bytes.div_ceil(CHARS_PER_TOKEN) as u64
+}
+
+/// What a message is in tokens, roughly.
+pub fn tokens_of(message: &Message) -> u64 {
+    match message {
+        Message::Decision(_) | Message::Notice(_) => 0,
+        Message::User(_) | Message::Assistant(_) | Message::Tool(_) | Message::Summary(_) => {
+            message.to_payload().map_or(0, |payload| estimate(payload.len()))
+        }
+    }
+}
+
+/// A message as the model sees it: none if it does not. A summary is told as a user would tell it; a result up to
+/// `cleared` only says that it was there.
+pub fn shown(seq: MessageSeq, message: &Arc<Message>, cleared: MessageSeq) -> Option<Arc<Message>> {
+    match &**message {
+        Message::Decision(_) | Message::Notice(_) => None,
+        Message::Summary(summary) => {
+            let text = format!("{SUMMARY_MARKER}\n\n{}", summary.text);
+            Some(Arc::new(Message::User(UserMessage { text, item: None })))
+        }
+        Message::Tool(result) if seq <= cleared && result.content.len() > CLEARED.len() => {
+            let result = ToolResult { content: CLEARED.to_owned(), ..result.clone() };
+            Some(Arc::new(Message::Tool(result)))
+        }
+        Message::Tool(_) | Message::User(_) | Message::Assistant(_) => Some(Arc::clone(message)),
+    }
+}
+
+/// Where to cut what the model is shown: what stands before this message is summarised. None: nothing is old enough.
+///
+/// It is cut before a user message, so that the newest `kept_turns` of them stay with all that follows. Where these
+/// are still more than half of the threshold, fewer stay; where one alone is, it is cut before one of the newest
+/// `kept_turns` steps, and so it is where somebody asked for it. Never between a call and its result.
+pub fn cut(shown: &[(MessageSeq, Arc<Message>)], rules: &Compaction, asked: bool) -> Option<MessageSeq> {
+    let room = rules.threshold().unwrap_or(rules.context_tokens) / 2;
+    let kept = (rules.kept_turns as usize).max(1);
+    // How many tokens stand from each message on.
+    let mut from: Vec<u64> = shown
+        .iter()
+        .rev()
+        .scan(0_u64, |sum, (_, message)| {
+            *sum = sum.saturating_add(tokens_of(message));
+            Some(*sum)
+        })
+        .collect();
+    from.reverse();
+    // A summary that stands first is made anew from itself: alone it is nothing old.
+    let oldest =
+        usize::from(matches!(shown.first(), Some((_, first)) if matches!(**first, Message::Summary(_))));
+    let places = |is: fn(&Message) -> bool| -> Vec<usize> {
+        shown.iter().enumerate().filter(|(_, (_, message))| is(message)).map(|(at, _)| at).collect()
+    };
+    let newest = |places: &[usize]| places[places.len().saturating_sub(kept)..].to_vec();
+    let said = newest(&places(|message| matches!(message, Message::User(_))));
+    let all_steps = places(|message| matches!(message, Message::Assistant(_)));
+    let steps = newest(&all_steps);
+    let fits = |at: &&usize| from.get(**at).is_some_and(|tokens| *tokens <= room);
+    let at = match said.iter().find(fits) {
+        // The first of the newest turns fits, and there is nothing before it.
+        Some(at) if *at > oldest => *at,
+        Some(_) if !asked || all_steps.len() <= kept => return None,
+        Some(_) | None => *steps.iter().find(fits).or(steps.last())?,
+    };
+    (at > oldest).then(|| shown.get(at).map(|(seq, _)| *seq)).flatten()
+}
+
+/// What a model is asked with for a summary of `old`.
+pub fn request(old: &[(MessageSeq, Arc<Message>)], rules: &Compaction, step: u64) -> ModelRequest {
+    let mut system = String::from(
+        "You keep the notes of an agent whose conversation has become too long. Write down what it needs to go on \
+         without the old messages. Keep names, paths, numbers, identifiers and decisions exactly. Do not answer \
+         the conversation, and ask for no tool. Use these six headings, in this order, each with what belongs \
+         there, or \"none\":\n",
+    );
+    for section in SECTIONS {
+        // Writing to a String does not fail.
+        let _ = writeln!(system, "## {section}");
+    }
+    let text = render(old, rules);
+    ModelRequest {
+        system: Arc::from(system),
+        messages: vec![Arc::new(Message::User(UserMessage { text, item: None }))],
+        tools: Arc::<[ModelTool]>::from([]),
+        max_output_tokens: rules.summary_tokens,
+        step,
+        attempt: 0,
+    }
+}
+
+/// The old messages as a text. Its beginning, where the task stands, and its end stay where it is longer than the
+/// model can read.
+fn render(old: &[(MessageSeq, Arc<Message>)], rules: &Compaction) -> String {
+    let mut text = String::new();
+    for (_, message) in old {
+        let _ = match &**message {
+            Message::User(said) => writeln!(text, "USER: {}\n", said.text),
+            Message::Summary(summary) => writeln!(text, "SUMMARY OF WHAT CAME BEFORE: {}\n", summary.text),
+            Message::Assistant(said) => {
+                let mut wrote = Ok(());
+                if !said.text().is_empty() {
+                    wrote = writeln!(text, "AGENT: {}\n", said.text());
+                }
+                for call in said.calls() {
+                    wrote = writeln!(text, "AGENT CALLS {} ({}): {}\n", call.tool, call.id, call.arguments);
+                }
+                wrote
+            }
+            Message::Tool(result) => {
+                let content = middle_out(&result.content, RESULT_CHARS_MAX);
+                writeln!(text, "RESULT OF {} ({}): {content}\n", result.tool, result.call)
+            }
+            Message::Decision(_) | Message::Notice(_) => Ok(()),
+        };
+    }
+    let room = usize::try_from(rules.context_tokens).unwrap_or(usize::MAX).saturating_mul(2);
+    middle_out(&text, room)
+}
+
+/// A text of at most so many characters, and a word on how many are left out in its middle.
+fn middle_out(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let half = most / 2;
+    let head: String = text.chars().take(half).collect();
+    let tail: String = text.chars().skip(count - (most - half)).collect();
+    format!("{head}\n[{} characters left out]\n{tail}", count - most)
+}
+
+#[cfg(test)]
+mod tests;

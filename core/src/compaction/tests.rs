@@ -1,0 +1,150 @@
+//! Requirements: A33, A67.
+
+use super::*;
+use crate::ids::CallId;
+use crate::message::{AssistantMessage, AssistantPart, CallRequest, Notice, ResultStatus, Summary};
+
+/// A transcript, written short: `u` said by a user, `s` a step of one call and its result, `n` a notice, `S` a
+/// summary. Results are so many characters long.
+fn transcript(short: &str, result_chars: usize) -> Vec<(MessageSeq, Arc<Message>)> {
+    let mut messages = Vec::new();
+    for (at, kind) in short.chars().enumerate() {
+        let text = format!("text {at}");
+        match kind {
+            'u' => messages.push(Message::User(UserMessage { text, item: None })),
+            'n' => messages.push(Message::Notice(Notice { text })),
+            'S' => messages.push(Message::Summary(Summary { text, before: MessageSeq(1) })),
+            's' => {
+                let id = CallId::new(format!("c{at}-0")).unwrap();
+                let call =
+                    CallRequest { id: id.clone(), tool: "look".to_owned(), arguments: "{}".to_owned() };
+                messages
+                    .push(Message::Assistant(AssistantMessage { parts: vec![AssistantPart::Call(call)] }));
+                messages.push(Message::Tool(ToolResult {
+                    call: id,
+                    tool: "look".to_owned(),
+                    status: ResultStatus::Done,
+                    content: "x".repeat(result_chars),
+                    edited_arguments: None,
+                    duration_ms: None,
+                    stop: false,
+                    denial: None,
+                }));
+            }
+            other => panic!("{other}"),
+        }
+    }
+    (1..).map(MessageSeq).zip(messages.into_iter().map(Arc::new)).collect()
+}
+
+/// Room for about `tokens` tokens after the cut.
+fn rules(tokens: u64) -> Compaction {
+    Compaction { context_tokens: tokens * 2, threshold_percent: 100, kept_turns: 2, ..Compaction::default() }
+}
+
+fn cut_at(short: &str, result_chars: usize, tokens: u64, asked: bool) -> Option<u64> {
+    cut(&transcript(short, result_chars), &rules(tokens), asked).map(|seq| seq.0)
+}
+
+#[test]
+fn a67_the_newest_turns_stay_and_it_is_cut_before_a_user_message() {
+    assert_eq!(cut_at("ususus", 10, 10_000, false), Some(4), "two of three turns stay");
+    assert_eq!(cut_at("usuusnsus", 10, 10_000, false), Some(5));
+    // Nothing is older.
+    assert_eq!(cut_at("", 10, 10_000, false), None);
+    assert_eq!(cut_at("us", 10, 10_000, false), None);
+    assert_eq!(cut_at("usus", 10, 10_000, false), None);
+    assert_eq!(cut_at("Susus", 10, 10_000, false), None, "a summary alone is nothing old");
+    assert_eq!(cut_at("Sususus", 10, 10_000, false), Some(5));
+}
+
+#[test]
+fn where_the_newest_turns_are_too_long_fewer_stay() {
+    // A step is about 1,000 tokens.
+    assert_eq!(cut_at("usssussus", 4_000, 1_500, false), Some(13), "the last turn alone");
+    assert_eq!(cut_at("usssussus", 4_000, 4_500, false), Some(8), "both");
+}
+
+#[test]
+fn where_one_turn_is_too_long_it_is_cut_between_its_steps() {
+    assert_eq!(cut_at("ussssss", 4_000, 2_500, false), Some(10), "two steps stay");
+    assert_eq!(cut_at("ussssss", 4_000, 1_500, false), Some(12), "one");
+    assert_eq!(cut_at("ussssss", 4_000, 10, false), Some(12), "one, however long");
+    for short in ["ussssss", "usussss", "Ssssss"] {
+        let messages = transcript(short, 4_000);
+        let at = cut(&messages, &rules(2_500), false).unwrap();
+        let first = &messages.iter().find(|(seq, _)| *seq == at).unwrap().1;
+        assert!(matches!(**first, Message::Assistant(_)), "{short}: never between a call and its result");
+    }
+}
+
+#[test]
+fn what_is_asked_for_is_done_also_if_nothing_is_long() {
+    assert_eq!(cut_at("ussss", 10, 10_000, false), None);
+    assert_eq!(cut_at("ussss", 10, 10_000, true), Some(6), "two steps stay");
+    assert_eq!(cut_at("ususus", 10, 10_000, true), Some(4));
+    assert_eq!(cut_at("u", 10, 10_000, true), None);
+    assert_eq!(cut_at("uss", 10, 10_000, true), None);
+    assert_eq!(cut_at("usss", 10, 10_000, true), Some(4));
+}
+
+#[test]
+fn a68_a_summary_is_asked_for_in_six_parts_from_what_is_old_alone() {
+    let old = transcript("Suns", 10);
+    let request = request(&old, &rules(1_000), 7);
+    let places: Vec<usize> =
+        SECTIONS.iter().map(|section| request.system.find(&format!("## {section}\n")).unwrap()).collect();
+    assert!(places.is_sorted());
+    assert_eq!((request.tools.len(), request.max_output_tokens, request.step), (0, 4_000, 7));
+    let [only] = &request.messages[..] else { panic!("one message") };
+    let Message::User(said) = &**only else { panic!("a user message") };
+    let expected = "SUMMARY OF WHAT CAME BEFORE: text 0\n\nUSER: text 1\n\nAGENT CALLS look (c3-0): {}\n\n\
+                    RESULT OF look (c3-0): xxxxxxxxxx\n\n";
+    assert_eq!(said.text, expected, "no notice");
+}
+
+#[test]
+fn a71_long_results_are_cut_in_their_middle_and_so_is_all_of_it() {
+    let text = |chars, tokens| {
+        let request = request(&transcript("us", chars), &rules(tokens), 1);
+        let Message::User(said) = &*request.messages[0] else { panic!("{:?}", request.messages) };
+        said.text.clone()
+    };
+    let long = text(3_000, 10_000);
+    assert!(long.contains("[1000 characters left out]"), "{long}");
+    assert_eq!(long.matches('x').count(), 2_000 + "text".matches('x').count());
+    let short = text(2_000, 200);
+    assert!(short.starts_with("USER: text 0"), "{short}");
+    assert!(short.contains("characters left out]") && short.chars().count() < 900, "{short}");
+    assert_eq!(middle_out("äöü€", 2), "ä\n[2 characters left out]\n€");
+}
+
+#[test]
+fn a_summary_is_shown_as_said_by_a_user_and_old_results_as_cleared() {
+    let messages = transcript("Sssn", 500);
+    let see = |cleared| -> Vec<Arc<Message>> {
+        messages.iter().filter_map(|(seq, message)| shown(*seq, message, MessageSeq(cleared))).collect()
+    };
+    let seen = see(3);
+    assert_eq!(seen.len(), 5, "no notice");
+    let expected = UserMessage { text: format!("{SUMMARY_MARKER}\n\ntext 0"), item: None };
+    assert_eq!(*seen[0], Message::User(expected));
+    let contents: Vec<&str> = seen
+        .iter()
+        .filter_map(|message| {
+            let Message::Tool(result) = &**message else { return None };
+            Some(result.content.as_str())
+        })
+        .collect();
+    assert_eq!(contents, [CLEARED, &"x".repeat(500)]);
+    let Message::Tool(result) = &*seen[2] else { panic!("{:?}", seen[2]) };
+    assert_eq!((result.call.as_str(), result.tool.as_str()), ("c1-0", "look"), "its call is known");
+    // What is shorter than the word that it was cleared stays.
+    let short = transcript("s", 5);
+    assert_eq!(shown(MessageSeq(2), &short[1].1, MessageSeq(2)), Some(Arc::clone(&short[1].1)));
+}
+
+#[test]
+fn a52_a_token_is_about_four_characters() {
+    assert_eq!([0, 1, 4, 5].map(estimate), [0, 1, 1, 2]);
+}

@@ -1,0 +1,90 @@
+//! The policy gate: whether a call may run.
+
+mod denial;
+mod pattern;
+mod rules;
+mod strictest;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+pub use denial::{ARGUMENTS_SHOWN_MAX, DENIAL_SCHEMA, DenialRecord, DeniedBy};
+pub use pattern::ArgumentPatterns;
+pub use rules::{ApprovalRule, PermissionMode, RuleAction, RuleGate};
+use serde::{Deserialize, Serialize};
+pub use strictest::StrictestGate;
+
+use crate::ids::{CallId, SessionKey, ToolName};
+use crate::payload::Digest;
+use crate::tool::EffectClass;
+
+/// Silence of the gate for longer is a denial.
+pub const GATE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Decides whether calls may run. Every call from every path passes it before it runs; its silence and
+/// its errors are denials.
+#[async_trait]
+pub trait PolicyGate: Send + Sync + 'static {
+    /// Decides on one call. Must have no effect: after a crash it is asked again.
+    async fn consult(&self, question: &GateQuestion) -> Result<Verdict, GateError>;
+}
+
+/// What the gate is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GateQuestion {
+    /// Which session.
+    pub session: SessionKey,
+    /// Which call.
+    pub call: CallId,
+    /// Which tool.
+    pub tool: ToolName,
+    /// The arguments that would run, exactly: JSON that fits the tool's schema, no key twice.
+    pub arguments: String,
+    /// Their digest.
+    pub digest: Digest,
+    /// The tool's class.
+    pub effect: EffectClass,
+    /// Whether the tool is dangerous.
+    pub dangerous: bool,
+    /// Whether a person has approved these bytes already.
+    pub approved: bool,
+}
+
+/// The gate's word.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum Verdict {
+    /// It may run.
+    Allow,
+    /// It may not; the model is told why.
+    Deny {
+        /// Why.
+        reason: String,
+        /// By which rule, for whoever looks into it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
+    },
+    /// A person must decide. Satisfied by an approval of the same bytes.
+    NeedsApproval {
+        /// What the person is told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<String>,
+    },
+}
+
+impl Verdict {
+    /// It may not, for this reason.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        Self::Deny { reason: reason.into(), rule: None }
+    }
+
+    /// A person must decide, and is told this.
+    pub fn ask(prompt: impl Into<String>) -> Self {
+        Self::NeedsApproval { prompt: Some(prompt.into()) }
+    }
+}
+
+/// The gate could not decide. A denial.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("gate unavailable: {0}")]
+pub struct GateError(pub String);

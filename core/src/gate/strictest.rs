@@ -1,0 +1,93 @@
+//! Several gates, of which the strictest decides.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{GateError, GateQuestion, PolicyGate, Verdict};
+
+/// Asks gates one after the other. One that denies, or cannot decide, is the last that is asked; a person is asked if
+/// any says so, and is told what the first of these says; a call runs if all allow it.
+#[derive(Clone, Default)]
+pub struct StrictestGate(Vec<Arc<dyn PolicyGate>>);
+
+impl StrictestGate {
+    /// Without a gate every call runs.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// And this one, after those before.
+    pub fn and(mut self, gate: impl PolicyGate) -> Self {
+        self.0.push(Arc::new(gate));
+        self
+    }
+}
+
+impl std::fmt::Debug for StrictestGate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("StrictestGate").field(&self.0.len()).finish()
+    }
+}
+
+#[async_trait]
+impl PolicyGate for StrictestGate {
+    async fn consult(&self, question: &GateQuestion) -> Result<Verdict, GateError> {
+        let mut strictest = Verdict::Allow;
+        for gate in &self.0 {
+            match (gate.consult(question).await?, &strictest) {
+                (denied @ Verdict::Deny { .. }, _) => return Ok(denied),
+                (asks @ Verdict::NeedsApproval { .. }, Verdict::Allow) => strictest = asks,
+                (Verdict::NeedsApproval { .. } | Verdict::Allow, _) => {}
+            }
+        }
+        Ok(strictest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+    use crate::ids::{CallId, SessionId, SessionKey, TenantId, ToolName};
+    use crate::payload::Digest;
+    use crate::tool::EffectClass;
+
+    struct Says(Result<Verdict, GateError>);
+
+    #[async_trait]
+    impl PolicyGate for Says {
+        async fn consult(&self, _: &GateQuestion) -> Result<Verdict, GateError> {
+            self.0.clone()
+        }
+    }
+
+    fn all(words: &[Result<Verdict, GateError>]) -> Result<Verdict, GateError> {
+        let question = GateQuestion {
+            session: SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap()),
+            call: CallId::new("c").unwrap(),
+            tool: ToolName::new("tool").unwrap(),
+            arguments: "{}".into(),
+            digest: Digest::of(b"{}"),
+            effect: EffectClass::ReadOnly,
+            dangerous: false,
+            approved: false,
+        };
+        let gate = words.iter().fold(StrictestGate::new(), |gate, word| gate.and(Says(word.clone())));
+        gate.consult(&question).now_or_never().unwrap()
+    }
+
+    #[test]
+    fn a_denial_beats_a_question_and_that_an_allowance() {
+        let (allow, deny) = (Ok(Verdict::Allow), Ok(Verdict::deny("no")));
+        let (ask, again) = (Ok(Verdict::ask("first")), Ok(Verdict::ask("second")));
+        let fails = Err(GateError("away".into()));
+        assert_eq!(all(&[]), allow);
+        assert_eq!(all(&[allow.clone(), allow.clone()]), allow);
+        assert_eq!(all(&[allow.clone(), ask.clone(), again, allow.clone()]), ask);
+        assert_eq!(all(&[ask.clone(), deny.clone()]), deny);
+        assert_eq!(all(&[deny.clone(), fails.clone()]), deny, "nobody else is asked");
+        assert_eq!(all(&[allow, ask, fails.clone()]), fails);
+    }
+}

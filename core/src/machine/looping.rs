@@ -1,0 +1,243 @@
+//! Loop detection: whether the model asks for the same again and again (requirements A24 to A27, A32).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use crate::agent::LoopDetection;
+use crate::message::{Message, ToolResult};
+
+/// The calls of so many newest messages are looked at.
+pub const WINDOW: usize = 16;
+
+/// Arguments that page through a result. Calls that differ in these alone are no loop (A26).
+pub const PAGINATION_KEYS: [&str; 11] = [
+    "offset",
+    "limit",
+    "page",
+    "start_line",
+    "end_line",
+    "cursor",
+    "after",
+    "before",
+    "next_page_token",
+    "page_token",
+    "skip",
+];
+
+/// So many calls of a tool are counted as they are; of more, only those that are alike.
+const PLAIN_MAX: usize = 2;
+
+/// The fewest calls that make a group of like ones.
+const GROUP_MIN: usize = 3;
+
+/// What the newest messages say of a loop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repeated {
+    /// The tool whose calls repeat most.
+    pub tool: String,
+    /// How many of them are alike.
+    pub count: u32,
+}
+
+/// A call as it is compared with others.
+#[derive(Debug, Clone, Copy)]
+struct Asked<'a> {
+    arguments: &'a str,
+    /// Its result, where call and result count together.
+    result: Option<&'a str>,
+}
+
+/// The tool whose calls repeat most in the newest [`WINDOW`] of these messages, oldest first. What a user said
+/// last begins the count anew.
+pub fn repeated<'a>(
+    messages: impl DoubleEndedIterator<Item = &'a Message>,
+    rules: &LoopDetection,
+) -> Option<Repeated> {
+    let seen = messages.rev().filter(|message| is_said(message));
+    let newest: Vec<&Message> =
+        seen.take(WINDOW).take_while(|message| !matches!(message, Message::User(_))).collect();
+    let results: BTreeMap<&str, &ToolResult> = newest
+        .iter()
+        .filter_map(|message| match message {
+            Message::Tool(result) => Some((result.call.as_str(), result)),
+            Message::User(_)
+            | Message::Assistant(_)
+            | Message::Decision(_)
+            | Message::Notice(_)
+            | Message::Summary(_) => None,
+        })
+        .collect();
+    let mut calls: BTreeMap<&str, Vec<Asked<'_>>> = BTreeMap::new();
+    for message in newest.iter().rev() {
+        let Message::Assistant(said) = message else { continue };
+        for call in said.calls() {
+            let result = results.get(call.id.as_str()).map(|result| result.content.as_str());
+            let result = result.filter(|_| rules.with_results);
+            calls.entry(&call.tool).or_default().push(Asked { arguments: &call.arguments, result });
+        }
+    }
+    let counted = calls.into_iter().map(|(tool, calls)| (tool, count(&calls)));
+    let (tool, count) = counted.max_by_key(|(_, count)| *count)?;
+    Some(Repeated { tool: tool.to_owned(), count: u32::try_from(count).unwrap_or(u32::MAX) })
+}
+
+fn is_said(message: &Message) -> bool {
+    match message {
+        Message::User(_) | Message::Assistant(_) | Message::Tool(_) => true,
+        Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => false,
+    }
+}
+
+/// How many of a tool's calls are alike (A25).
+fn count(calls: &[Asked<'_>]) -> usize {
+    if calls.len() <= PLAIN_MAX {
+        return calls.len();
+    }
+    let mut same: BTreeMap<(&str, Option<&str>), usize> = BTreeMap::new();
+    for call in calls {
+        *same.entry((call.arguments, call.result)).or_default() += 1;
+    }
+    let exact = same.into_values().max().unwrap_or(0);
+    if exact >= GROUP_MIN { exact } else { exact.max(similar(calls)) }
+}
+
+/// The arguments of a call, and its result where that counts.
+type Parsed<'a> = (Map<String, Value>, Option<&'a str>);
+
+/// The most calls with the same keys that are like the first of them.
+fn similar(calls: &[Asked<'_>]) -> usize {
+    let mut groups: BTreeMap<BTreeSet<String>, Vec<Parsed<'_>>> = BTreeMap::new();
+    for call in calls {
+        if let Ok(Value::Object(arguments)) = serde_json::from_str(call.arguments) {
+            let keys = arguments.keys().cloned().collect();
+            groups.entry(keys).or_default().push((arguments, call.result));
+        }
+    }
+    let alike = |group: &Vec<Parsed<'_>>| {
+        let Some((first, result)) = group.first() else { return 0 };
+        group.iter().filter(|(other, of)| of == result && are_alike(first, other)).count()
+    };
+    groups.values().filter(|group| group.len() >= GROUP_MIN).map(alike).max().unwrap_or(0)
+}
+
+/// Whether two calls with the same keys are alike: at least half of the values are the same, and what differs is
+/// not the page alone.
+fn are_alike(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
+    let differ: Vec<&String> =
+        one.iter().filter(|(key, value)| other.get(*key) != Some(*value)).map(|(key, _)| key).collect();
+    let pages_only = !differ.is_empty() && differ.iter().all(|key| PAGINATION_KEYS.contains(&key.as_str()));
+    let same = one.len() - differ.len();
+    !pages_only && same * 2 >= one.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::CallId;
+    use crate::message::{AssistantMessage, AssistantPart, CallRequest, ResultStatus, UserMessage};
+
+    fn user() -> Message {
+        Message::User(UserMessage { text: "go on".to_owned(), item: None })
+    }
+
+    /// A step of one call and its result.
+    fn step(number: usize, tool: &str, arguments: &str, result: &str) -> [Message; 2] {
+        let id = CallId::new(format!("c{number}-0")).unwrap();
+        let (tool, arguments) = (tool.to_owned(), arguments.to_owned());
+        let call = CallRequest { id: id.clone(), tool: tool.clone(), arguments };
+        let asked = AssistantMessage { parts: vec![AssistantPart::Call(call)] };
+        let result = ToolResult {
+            call: id,
+            tool,
+            status: ResultStatus::Done,
+            content: result.to_owned(),
+            edited_arguments: None,
+            duration_ms: None,
+            stop: false,
+            denial: None,
+        };
+        [Message::Assistant(asked), Message::Tool(result)]
+    }
+
+    fn counted(arguments: &[&str]) -> u32 {
+        let steps = arguments.iter().enumerate().flat_map(|(at, text)| step(at, "look", text, "nothing"));
+        let messages: Vec<Message> = std::iter::once(user()).chain(steps).collect();
+        repeated(messages.iter(), &LoopDetection::default()).map_or(0, |found| found.count)
+    }
+
+    #[test]
+    fn a25_one_or_two_calls_count_as_they_are() {
+        assert_eq!(counted(&[]), 0);
+        assert_eq!(counted(&[r#"{"a":1}"#]), 1);
+        assert_eq!(counted(&[r#"{"a":1}"#, r#"{"b":2}"#]), 2);
+    }
+
+    #[test]
+    fn a25_three_identical_calls_count_whatever_stands_between() {
+        let same = r#"{"a":1}"#;
+        assert_eq!(counted(&[same, same, same]), 3);
+        assert_eq!(counted(&[same, r#"{"b":1}"#, same, "no json", same]), 3);
+        // The identical ones decide, also where more are alike.
+        assert_eq!(counted(&[same, same, same, r#"{"a":2,"b":1}"#, r#"{"a":2,"b":1}"#]), 3);
+        assert_eq!(counted(&["no json", "no json", "no json"]), 3);
+    }
+
+    #[test]
+    fn a25_like_calls_have_half_of_their_values_in_common_with_the_first() {
+        let two = |b: u32| format!(r#"{{"a":1,"b":{b}}}"#);
+        assert_eq!(counted(&[&two(1), &two(2), &two(3)]), 3);
+        // One of three: less than half.
+        let three = |n: u32| format!(r#"{{"a":1,"b":{n},"c":{n}}}"#);
+        assert_eq!(counted(&[&three(1), &three(2), &three(3)]), 1);
+        // The first is the measure, not the one before.
+        assert_eq!(counted(&[r#"{"a":1,"b":1}"#, r#"{"a":2,"b":3}"#, r#"{"a":2,"b":4}"#]), 1);
+        // Other keys are another group, and two make none.
+        assert_eq!(counted(&[&two(1), &two(2), r#"{"a":1,"c":3}"#]), 1);
+    }
+
+    #[test]
+    fn a26_calls_that_page_through_a_result_are_not_alike() {
+        for key in PAGINATION_KEYS {
+            let page = |at: u32| format!(r#"{{"path":"a","{key}":{at}}}"#);
+            assert_eq!(counted(&[&page(1), &page(2), &page(3), &page(4)]), 1, "{key}");
+            // Something else differs, too.
+            let other = |at: u32| format!(r#"{{"path":"a","deep":true,"{key}":{at},"word":"{at}"}}"#);
+            assert_eq!(counted(&[&other(1), &other(2), &other(3)]), 3, "{key}");
+            assert_eq!(counted(&[&page(1), &page(1), &page(1)]), 3, "the same page again");
+        }
+    }
+
+    #[test]
+    fn a24_only_the_newest_messages_count_and_a32_what_a_user_says_begins_anew() {
+        let steps = |of: std::ops::Range<usize>| of.flat_map(|at| step(at, "look", "{}", "nothing"));
+        let rules = LoopDetection::default();
+        let messages: Vec<Message> = steps(0..20).collect();
+        let found = repeated(messages.iter(), &rules).unwrap();
+        assert_eq!(found, Repeated { tool: "look".to_owned(), count: 8 }, "half of {WINDOW}");
+        let messages: Vec<Message> = steps(0..7).chain([user()]).chain(steps(7..9)).collect();
+        assert_eq!(repeated(messages.iter(), &rules).unwrap().count, 2);
+        let messages: Vec<Message> = steps(0..7).chain([user()]).collect();
+        assert_eq!(repeated(messages.iter(), &rules), None);
+    }
+
+    #[test]
+    fn calls_are_counted_tool_by_tool() {
+        let tools = ["look", "find", "look", "find", "look"];
+        let messages: Vec<Message> =
+            tools.iter().enumerate().flat_map(|(at, tool)| step(at, tool, "{}", "")).collect();
+        let found = repeated(messages.iter(), &LoopDetection::default()).unwrap();
+        assert_eq!(found, Repeated { tool: "look".to_owned(), count: 3 });
+    }
+
+    #[test]
+    fn where_results_count_too_a_call_that_learns_something_new_is_no_repeat() {
+        let rules = LoopDetection { with_results: true, ..LoopDetection::default() };
+        let polled: Vec<Message> =
+            (0..4).flat_map(|at| step(at, "look", r#"{"a":1}"#, &format!("{at} %"))).collect();
+        assert_eq!(repeated(polled.iter(), &rules).unwrap().count, 1);
+        assert_eq!(repeated(polled.iter(), &LoopDetection::default()).unwrap().count, 4);
+        let stuck: Vec<Message> = (0..4).flat_map(|at| step(at, "look", r#"{"a":1}"#, "0 %")).collect();
+        assert_eq!(repeated(stuck.iter(), &rules).unwrap().count, 4);
+    }
+}

@@ -1,0 +1,127 @@
+//! The ways through the machine.
+
+use std::collections::BTreeMap;
+
+use super::table::{NATURES, Nature, ROWS};
+use super::{InputKind, StateKind};
+
+/// The most moves of a path that [`paths`] follows: there are some tens of thousands of so many.
+pub const PATH_MOVES_MAX: usize = 12;
+
+/// One way from the first state: the moves to another state, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Path {
+    /// The moves.
+    pub moves: Vec<Move>,
+    /// Whether it ends at rest; else it was cut off.
+    pub rests: bool,
+}
+
+/// A move to another state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Move {
+    /// What may lead there.
+    pub on: Vec<InputKind>,
+    /// Where.
+    pub to: StateKind,
+}
+
+/// Every way from idle until the session rests, or until `depth` moves were made ([`PATH_MOVES_MAX`] at most), in the
+/// order of the table.
+pub fn paths(depth: usize) -> Vec<Path> {
+    let mut edges: BTreeMap<StateKind, Vec<Move>> = BTreeMap::new();
+    for row in ROWS {
+        for to in row.to.iter().filter(|to| **to != row.from) {
+            let known = edges.entry(row.from).or_default();
+            match known.iter_mut().find(|edge| edge.to == *to) {
+                Some(edge) => edge.on.push(row.on),
+                None => known.push(Move { on: vec![row.on], to: *to }),
+            }
+        }
+    }
+    let mut found = Vec::new();
+    follow(&edges, StateKind::Idle, &mut Vec::new(), depth.min(PATH_MOVES_MAX), &mut found);
+    found
+}
+
+fn follow(
+    edges: &BTreeMap<StateKind, Vec<Move>>,
+    at: StateKind,
+    moves: &mut Vec<Move>,
+    left: usize,
+    found: &mut Vec<Path>,
+) {
+    let rests = !moves.is_empty() && is_rest(at);
+    if rests || left == 0 {
+        found.push(Path { moves: moves.clone(), rests });
+        return;
+    }
+    for edge in edges.get(&at).into_iter().flatten() {
+        moves.push(edge.clone());
+        follow(edges, edge.to, moves, left - 1, found);
+        moves.pop();
+    }
+}
+
+fn is_rest(state: StateKind) -> bool {
+    NATURES.iter().any(|(of, nature)| *of == state && matches!(nature, Nature::Rest))
+}
+
+impl std::fmt::Display for Path {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(StateKind::Idle.as_str())?;
+        for Move { on, to } in &self.moves {
+            let on: Vec<&str> = on.iter().map(|input| input.as_str()).collect();
+            write!(f, " -{}-> {}", on.join("|"), to.as_str())?;
+        }
+        f.write_str(if self.rests { "" } else { " …" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn through(path: &Path) -> Vec<StateKind> {
+        path.moves.iter().map(|edge| edge.to).collect()
+    }
+
+    #[test]
+    fn c01_the_shortest_turn_is_a_word_and_its_answer() {
+        let all = paths(6);
+        let answered = [
+            StateKind::Provisioning,
+            StateKind::Thinking,
+            StateKind::Streaming,
+            StateKind::Steering,
+            StateKind::TearingDown,
+            StateKind::Done,
+        ];
+        assert!(all.iter().any(|path| path.rests && through(path) == answered));
+    }
+
+    #[test]
+    fn a_path_ends_at_rest_or_is_cut_off() {
+        assert!(paths(0).iter().all(|path| path.moves.is_empty() && !path.rests));
+        for path in paths(9) {
+            let (last, before) = path.moves.split_last().unwrap();
+            assert!(before.iter().all(|edge| !is_rest(edge.to)), "{path}");
+            assert_eq!(path.rests, is_rest(last.to), "{path}");
+            assert!(path.rests || path.moves.len() == 9, "{path}");
+        }
+        assert!(paths(9).len() > paths(8).len());
+    }
+
+    #[test]
+    fn c44_every_turn_that_rests_was_torn_down() {
+        for path in paths(10).iter().filter(|path| path.rests) {
+            let end = through(path);
+            let before = end[..end.len() - 1].last();
+            // A summary that somebody asked for at rest is no turn; the table does not tell the two apart.
+            assert!(
+                [Some(&StateKind::TearingDown), Some(&StateKind::Compacting)].contains(&before),
+                "{path}"
+            );
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Whether the rows of a session and its state say the same (INV-10).
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Machine;
+
+/// A place at which two machines differ.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difference {
+    /// Where, as names along dots: `usage.tool_calls`.
+    pub place: String,
+    /// What the rows say; none: nothing stands there.
+    pub rows: Option<Value>,
+    /// What the state says.
+    pub state: Option<Value>,
+}
+
+/// Where the machine that was rebuilt from rows differs from the one that is stored, in the order of the names.
+///
+/// # Errors
+/// One of them cannot be written as JSON.
+pub fn differences(rows: &Machine, state: &Machine) -> Result<Vec<Difference>, serde_json::Error> {
+    let (rows, state) = (serde_json::to_value(rows)?, serde_json::to_value(state)?);
+    let mut found = Vec::new();
+    compare(String::new(), Some(&rows), Some(&state), &mut found);
+    Ok(found)
+}
+
+fn compare(place: String, rows: Option<&Value>, state: Option<&Value>, found: &mut Vec<Difference>) {
+    if rows == state {
+        return;
+    }
+    let within = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
+    match (rows, state) {
+        (Some(Value::Object(left)), Some(Value::Object(right))) => {
+            let new = right.keys().filter(|name| !left.contains_key(*name));
+            for name in left.keys().chain(new) {
+                compare(within(name), left.get(name), right.get(name), found);
+            }
+        }
+        (Some(Value::Array(left)), Some(Value::Array(right))) => {
+            for at in 0..left.len().max(right.len()) {
+                compare(within(&at.to_string()), left.get(at), right.get(at), found);
+            }
+        }
+        _ => found.push(Difference { place, rows: rows.cloned(), state: state.cloned() }),
+    }
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = |value: &Option<Value>| value.as_ref().map_or_else(|| "nothing".into(), Value::to_string);
+        write!(f, "{}: the rows say {}, the state says {}", self.place, shown(&self.rows), shown(&self.state))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::TurnNumber;
+
+    #[test]
+    fn c57_each_place_that_differs_is_named() {
+        let mut state = Machine::default();
+        assert_eq!(differences(&Machine::default(), &state).unwrap(), []);
+        state.usage.tool_calls = 2;
+        state.turn.number = TurnNumber(3);
+        let found = differences(&Machine::default(), &state).unwrap();
+        let places: Vec<&str> = found.iter().map(|difference| difference.place.as_str()).collect();
+        assert_eq!(places, ["turn.number", "usage.tool_calls"]);
+        assert_eq!(found[0].to_string(), "turn.number: the rows say 0, the state says 3");
+        assert!(found[1].to_string().ends_with("the state says 2"), "{}", found[1]);
+    }
+}

@@ -1,0 +1,128 @@
+//! What the model sees of the transcript. The transcript itself is never rewritten: what is summarised, taken back
+//! or cleared stays where it is, and the state says what of it is shown.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::MessageSeq;
+use crate::payload::is_default;
+use crate::store::MessageRange;
+
+/// Which messages the model is shown, in which order: the summary, what was kept, and all that came later.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct View {
+    /// Where the summary stands that is shown first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<MessageSeq>,
+    /// What is shown after it, in order; it all stands before `after`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<MessageRange>,
+    /// All after this message is shown.
+    #[serde(skip_serializing_if = "is_default")]
+    pub after: MessageSeq,
+    /// Results of tools up to this message are shown as cleared.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cleared: MessageSeq,
+    /// Where the results stand that are shown whole, oldest first; no more of them than ever stay.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<MessageSeq>,
+    /// How many tokens all of it was, when it was counted last.
+    #[serde(skip_serializing_if = "is_default")]
+    pub tokens: u64,
+    /// How many summaries have failed in a row.
+    #[serde(skip_serializing_if = "is_default")]
+    pub failures: u32,
+}
+
+impl View {
+    /// Whether it is all of the transcript.
+    pub fn is_whole(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What is shown, in order, of a transcript that ends with `last`.
+    pub fn ranges(&self, last: MessageSeq) -> Vec<MessageRange> {
+        let summary = self.summary.map(|at| MessageRange::new(at, at));
+        let rest = MessageRange::new(self.after.next(), last);
+        let rest = (rest.from <= rest.to).then_some(rest);
+        summary.into_iter().chain(self.kept.iter().copied()).chain(rest).collect()
+    }
+
+    /// From now on the summary at `at`, the newest message, stands for all that is shown before `from`.
+    pub(super) fn compact(&mut self, at: MessageSeq, from: MessageSeq, tokens: u64) {
+        let shown = Self { summary: None, ..self.clone() }.ranges(MessageSeq(at.0.saturating_sub(1)));
+        self.kept = shown
+            .into_iter()
+            .map(|range| MessageRange::new(range.from.max(from), range.to))
+            .filter(|range| range.from <= range.to)
+            .collect();
+        self.summary = Some(at);
+        self.after = at;
+        self.tokens = tokens;
+        self.failures = 0;
+        self.results.retain(|result| *result >= from);
+    }
+
+    /// Takes in the results of a step; those up to `cleared` are shown as cleared from now on.
+    pub(super) fn add_results(&mut self, of_step: Option<MessageRange>, cleared: Option<MessageSeq>) {
+        if let Some(range) = of_step {
+            self.results.extend((range.from.0..=range.to.0).map(MessageSeq));
+        }
+        if let Some(cleared) = cleared {
+            self.cleared = cleared;
+            self.results.retain(|result| *result > cleared);
+        }
+    }
+}
+
+/// Up to where results are shown as cleared once there are `results`, in order: none as long as there are no more
+/// than `over`, else all but the newest `kept` (A33).
+pub fn cleared_up_to(results: &[MessageSeq], over: u32, kept: u32) -> Option<MessageSeq> {
+    let (over, kept) = (over as usize, kept as usize);
+    let clears = over > 0 && results.len() > over;
+    clears.then(|| results.len().checked_sub(kept + 1).and_then(|at| results.get(at).copied())).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(from: u64, to: u64) -> MessageRange {
+        MessageRange::new(MessageSeq(from), MessageSeq(to))
+    }
+
+    #[test]
+    fn a_view_that_was_never_cut_is_the_transcript() {
+        assert_eq!(View::default().ranges(MessageSeq(0)), []);
+        assert_eq!(View::default().ranges(MessageSeq(9)), [range(1, 9)]);
+    }
+
+    #[test]
+    fn a_summary_stands_first_and_for_all_before_the_cut() {
+        let mut view = View::default();
+        view.compact(MessageSeq(10), MessageSeq(7), 40);
+        assert_eq!(view.ranges(MessageSeq(10)), [range(10, 10), range(7, 9)]);
+        assert_eq!(view.ranges(MessageSeq(12)), [range(10, 10), range(7, 9), range(11, 12)]);
+        assert_eq!(view.tokens, 40);
+        // The next one stands for the one before, wherever the cut lies.
+        let mut later = view.clone();
+        later.compact(MessageSeq(20), MessageSeq(15), 30);
+        assert_eq!(later.ranges(MessageSeq(21)), [range(20, 20), range(15, 19), range(21, 21)]);
+        view.compact(MessageSeq(20), MessageSeq(8), 30);
+        let shown = [range(20, 20), range(8, 9), range(11, 19), range(21, 21)];
+        assert_eq!(view.ranges(MessageSeq(21)), shown);
+    }
+
+    #[test]
+    fn a33_old_results_are_cleared_in_one_go_when_there_are_too_many() {
+        let results: Vec<MessageSeq> = (1..=16).map(|at| MessageSeq(at * 2)).collect();
+        assert_eq!(cleared_up_to(&results[..15], 15, 5), None);
+        assert_eq!(cleared_up_to(&results, 15, 5), Some(MessageSeq(22)), "the newest five stay");
+        assert_eq!(cleared_up_to(&results, 0, 5), None, "never");
+        assert_eq!(cleared_up_to(&results, 15, 16), None, "all stay");
+        let mut view = View { results: results[..15].to_vec(), ..View::default() };
+        view.add_results(Some(range(32, 32)), Some(MessageSeq(22)));
+        assert_eq!(view.results, results[11..]);
+        assert_eq!(view.cleared, MessageSeq(22));
+    }
+}

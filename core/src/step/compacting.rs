@@ -1,0 +1,123 @@
+//! Compaction in a run: when what is old is summarised, and what becomes of it.
+
+use super::action::Shown;
+use super::{Action, ActionId, StepIterator, Summarised};
+use crate::agent::Compaction;
+use crate::compaction;
+use crate::event::Event;
+use crate::ids::MessageSeq;
+use crate::machine::view::cleared_up_to;
+use crate::machine::{AgentState, CompactionCause, Input, Usage, steering};
+use crate::message::{Message, Summary};
+use crate::model::{ModelError, ModelErrorKind, TokenUsage};
+use crate::store::MessageRange;
+
+impl StepIterator {
+    /// What the model would be shown, in tokens.
+    pub(super) fn tokens(&self) -> u64 {
+        self.mind.machine.view.tokens.saturating_add(self.mind.grown)
+    }
+
+    /// Whether a summary comes before the step that is about to begin (A52). Not twice for the same step, and not
+    /// after several failures in a row (A69).
+    pub(super) fn is_too_long(&self) -> bool {
+        let Some(agent) = &self.agent else { return false };
+        let (rules, machine) = (&agent.compaction, &self.mind.machine);
+        rules.threshold().is_some_and(|threshold| self.tokens() > threshold)
+            && machine.view.failures < rules.failures_max
+            && machine.turn.compacted != Some(machine.step)
+    }
+
+    /// Whether a summary may mend this failure of a model call (B38).
+    pub(super) fn may_mend(&self, error: &ModelError) -> bool {
+        let machine = &self.mind.machine;
+        error.kind == ModelErrorKind::ContextLimit
+            && self.agent.as_ref().is_some_and(|agent| agent.compaction.threshold().is_some())
+            && machine.turn.compacted != Some(machine.step)
+    }
+
+    /// Up to where results are shown as cleared, now that those of a step stand here.
+    pub(super) fn clears(&self, rules: &Compaction, of_step: Option<MessageRange>) -> Option<MessageSeq> {
+        let of_step = of_step.into_iter().flat_map(|range| (range.from.0..=range.to.0).map(MessageSeq));
+        let results: Vec<MessageSeq> =
+            self.mind.machine.view.results.iter().copied().chain(of_step).collect();
+        cleared_up_to(&results, rules.clear_results_over, rules.kept_results)
+    }
+
+    /// Asks for the summary, if it is not asked for already.
+    pub(super) fn compact(&mut self) -> bool {
+        self.commit_if_due();
+        if self.is_held() || (self.is_sync() && self.writing.is_some()) || self.summarising.is_some() {
+            return false;
+        }
+        let Some(agent) = &self.agent else { return false };
+        let threshold = agent.compaction.threshold().unwrap_or(0);
+        let AgentState::Compacting { why, step, .. } = &self.mind.machine.state else { return false };
+        let (asked, step) = (matches!(why, CompactionCause::Manual { .. }), *step);
+        self.emit(Event::CompactionStarted { tokens: self.tokens(), threshold });
+        let id = self.next_id();
+        self.summarising = Some(id);
+        self.actions.push_back(Action::Summarise { id, step, asked, shown: self.shown() });
+        false
+    }
+
+    pub(super) fn on_summarised(&mut self, id: ActionId, result: Result<Option<Summarised>, ModelError>) {
+        if self.summarising != Some(id) {
+            return;
+        }
+        self.summarising = None;
+        let before = self.tokens();
+        let (input, after, usage, error) = match result {
+            Ok(Some(made)) if !made.text.trim().is_empty() => {
+                let usage = self.usage_of(made.usage);
+                // Not every provider counts.
+                let new_tokens = made.usage.output.max(compaction::estimate(made.text.len()));
+                let tokens = before.saturating_sub(made.old_tokens).saturating_add(new_tokens);
+                let before = made.before;
+                let summary = self.append(Message::Summary(Summary { text: made.text, before }));
+                (Input::Compacted { summary, from: before, tokens, usage }, tokens, usage, None)
+            }
+            Ok(made) => {
+                let usage = made.as_ref().map(|made| self.usage_of(made.usage)).unwrap_or_default();
+                let error = made
+                    .is_some()
+                    .then(|| ModelError::new(ModelErrorKind::Malformed, "the summary was empty"));
+                let error = error.as_ref().map(Into::into);
+                (Input::NotCompacted { error: error.clone(), usage }, before, usage, error)
+            }
+            Err(error) => {
+                let error = Some((&error).into());
+                (
+                    Input::NotCompacted { error: error.clone(), usage: Usage::default() },
+                    before,
+                    Usage::default(),
+                    error,
+                )
+            }
+        };
+        if matches!(input, Input::Compacted { .. }) {
+            self.mind.grown = 0;
+        }
+        self.emit(Event::CompactionEnded { before, after, usage, error });
+        self.mind.draft.decided = true;
+        self.feed(input);
+    }
+
+    /// What a model call used, with what it cost.
+    pub(super) fn usage_of(&self, tokens: TokenUsage) -> Usage {
+        let cost_microusd =
+            self.agent.as_ref().map_or(0, |agent| steering::cost_microusd(&tokens, &agent.limits));
+        Usage { tokens, cost_microusd, model_calls: 1, tool_calls: 0 }
+    }
+
+    /// What the model is shown.
+    pub(super) fn shown(&self) -> Shown {
+        let view = &self.mind.machine.view;
+        Shown {
+            ranges: view.ranges(self.mind.last_message),
+            claimed: self.claimed_messages,
+            added: self.added[..self.mind.added].to_vec(),
+            cleared: view.cleared,
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! A model that asks for the same again and again.
+//!
+//! Requirements: A05.
+
+use holdover_core::agent::LoopDetection;
+use holdover_core::machine::{AgentState, DoneReason};
+use holdover_core::message::{Message, ResultStatus};
+
+use crate::bench::Bench;
+use crate::check;
+use crate::run::Run;
+use crate::world::{calls, text};
+
+/// The model asks for `look` with these arguments, and is told the same as ever.
+fn look(run: &mut Run<'_>, step: u32, arguments: &str) {
+    run.model(calls(&[&format!("look:{arguments}")]));
+    run.returns(&format!("c{step}-0"), "nothing");
+}
+
+#[test]
+fn a27_a_model_is_stopped_at_the_eighth_similar_call_and_asked_no_more() {
+    let bench = Bench::new();
+    bench.say("look");
+    let mut run = bench.run();
+    for step in 1..=8 {
+        assert!(!run.is_over(), "{step}");
+        look(&mut run, step, &format!(r#"{{"place": "shelf", "try": {step}}}"#));
+    }
+    assert_eq!(run.outcome().kind().as_str(), "completed");
+    assert_eq!(bench.dones(), [DoneReason::LoopDetected]);
+    assert_eq!(bench.statuses(), [ResultStatus::Done; 8], "each was answered");
+    let Some(Message::Notice(notice)) = bench.transcript().pop() else { panic!("a notice") };
+    assert_eq!(
+        notice.text,
+        "stopped: look was called 8 times in nearly the same way; say something to keep going"
+    );
+    check::at_rest(&bench);
+    // A32: the next message begins the count anew.
+    bench.say("keep going");
+    let mut run = bench.run();
+    look(&mut run, 10, r#"{"place": "shelf", "try": 9}"#);
+    run.model(text("there it is"));
+    assert_eq!(bench.dones(), [DoneReason::LoopDetected, DoneReason::ModelStop]);
+}
+
+#[test]
+fn a26_one_that_pages_through_results_is_not() {
+    let bench = Bench::new();
+    bench.say("read it all");
+    let mut run = bench.run();
+    for step in 1..=20 {
+        look(&mut run, step, &format!(r#"{{"place": "shelf", "offset": {step}}}"#));
+    }
+    run.model(text("read"));
+    assert_eq!(bench.dones(), [DoneReason::ModelStop]);
+}
+
+#[test]
+fn a31_zero_turns_it_off() {
+    let bench = Bench::with(|agent| agent.loops.stop_at = 0);
+    bench.say("look");
+    let mut run = bench.run();
+    for step in 1..=12 {
+        look(&mut run, step, "{}");
+    }
+    run.model(text("nothing there"));
+    assert_eq!(bench.dones(), [DoneReason::ModelStop]);
+}
+
+#[test]
+fn a27_a_loop_is_found_also_by_a_run_that_saw_only_its_end() {
+    let bench = Bench::new();
+    bench.say("look");
+    let mut run = bench.run();
+    for step in 1..=7 {
+        look(&mut run, step, "{}");
+        bench.crash(run);
+        run = bench.run();
+    }
+    look(&mut run, 8, "{}");
+    assert_eq!(bench.dones(), [DoneReason::LoopDetected]);
+    check::at_rest(&bench);
+}
+
+#[test]
+fn a28_a_warning_is_for_one_request_and_stored_nowhere() {
+    let bench = Bench::with(|agent| agent.loops = LoopDetection { warn_at: 3, ..LoopDetection::default() });
+    bench.say("look");
+    let mut run = bench.run();
+    for step in 1..=3 {
+        assert_eq!(run.model_sees().1.note, None, "{step}");
+        look(&mut run, step, "{}");
+    }
+    let note = run.model_sees().1.note.expect("a warning");
+    assert!(note.starts_with("You have called look 3 times in nearly the same way."), "{note}");
+    run.model(calls(&["peep"]));
+    run.returns("c4-0", "a coin");
+    assert_eq!(run.model_sees().1.withheld, [""; 0]);
+    run.model(text("done"));
+    let said = format!("{:?}", bench.transcript());
+    assert!(!said.contains("in nearly the same way"), "{said}");
+}
+
+#[test]
+fn a29_a_tool_that_loops_is_withheld_for_three_steps_and_a30_comes_back() {
+    let rules = LoopDetection { withhold_at: 5, ..LoopDetection::default() };
+    let bench = Bench::with(|agent| agent.loops = rules);
+    bench.say("look");
+    let mut run = bench.run();
+    for step in 1..=5 {
+        assert_eq!(run.model_sees().1.withheld, [""; 0], "{step}");
+        look(&mut run, step, "{}");
+    }
+    let call = run.model_sees().1;
+    assert_eq!(call.withheld, ["look"]);
+    assert!(call.note.expect("a word").contains("It is taken away for a while"));
+    // It asks all the same: it is told that there is no such tool now.
+    run.model(calls(&["look:{}"]));
+    let refused = bench.results().pop().unwrap();
+    assert_eq!(refused.status, ResultStatus::Error);
+    assert!(refused.content.starts_with("there is no tool \"look\" now; there are: put, "), "{refused:?}");
+    // Another run knows of it, too.
+    bench.crash(run);
+    let mut run = bench.run();
+    for step in [7, 8] {
+        assert_eq!(run.model_sees().1.withheld, ["look"], "step {step}");
+        run.model(calls(&["peep"]));
+        run.returns(&format!("c{step}-0"), "a coin");
+    }
+    assert_eq!(run.model_sees().1.withheld, [""; 0], "it is back");
+    run.model(text("done"));
+    assert!(matches!(bench.machine().state, AgentState::Done { .. }));
+}

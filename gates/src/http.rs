@@ -1,0 +1,204 @@
+//! A gate behind HTTP.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use holdover_core::gate::{GATE_TIMEOUT, GateError, GateQuestion, PolicyGate, Verdict};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response, StatusCode, Url};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// The version of what is asked: a field is only ever added under it.
+pub const ASKED_FORMAT: u32 = 1;
+
+/// The longest answer, in bytes. A longer one is no answer.
+pub const ANSWER_BYTES_MAX: usize = 64 * 1024;
+
+/// Asks a server of yours whether a call may run: one `POST` for each call, with
+///
+/// ```json
+/// { "format": 1, "tenant": "acme", "session": "desk-1", "call": "c1-0", "tool": "refund",
+///   "arguments": { "order": 7 }, "digest": "…", "effect": "at_most_once", "dangerous": false,
+///   "approved": false }
+/// ```
+///
+/// where `approved` says that a person has approved these very bytes already. The server answers 200 with
+/// `{ "verdict": "allow" }`, `{ "verdict": "deny", "reason": "…", "rule": "…" }` or
+/// `{ "verdict": "needs_approval", "prompt": "…" }`; all but the verdict may be left out, and what else is there is
+/// ignored.
+///
+/// It fails closed: no connection, silence for longer than [`GATE_TIMEOUT`], another status, a redirect, an answer
+/// that is too long or cannot be read are all [`GateError`]s, which are denials. Nothing is asked twice.
+#[derive(Debug, Clone)]
+pub struct HttpGate {
+    client: Client,
+    url: Url,
+    headers: HeaderMap,
+    within: Duration,
+}
+
+/// Why there is no such gate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HttpGateError {
+    /// The address is none of HTTP.
+    #[error("gate: url: {0}")]
+    Url(String),
+    /// The token cannot be sent in a header.
+    #[error("gate: bearer: the token cannot be sent in a header")]
+    Bearer,
+    /// No client could be made.
+    #[error("gate: no HTTP client: {0}")]
+    Client(#[source] reqwest::Error),
+}
+
+impl HttpGate {
+    /// A gate at this `http://` or `https://` address.
+    pub fn new(url: &str) -> Result<Self, HttpGateError> {
+        let url: Url = url.parse().map_err(|error| HttpGateError::Url(format!("{error}")))?;
+        if !["http", "https"].contains(&url.scheme()) {
+            return Err(HttpGateError::Url(format!("{}: write http:// or https://", url.scheme())));
+        }
+        let client = Client::builder()
+            .connect_timeout(GATE_TIMEOUT)
+            // Whoever is asked decides, and nobody to whom it points.
+            .redirect(Policy::none())
+            .retry(reqwest::retry::never())
+            .build()
+            .map_err(HttpGateError::Client)?;
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Ok(Self { client, url, headers, within: GATE_TIMEOUT })
+    }
+
+    /// With this token: `Authorization: Bearer …`. It is shown nowhere.
+    pub fn bearer(mut self, token: &str) -> Result<Self, HttpGateError> {
+        let value = HeaderValue::from_str(&format!("Bearer {token}"));
+        let mut value = value.map_err(|_| HttpGateError::Bearer)?;
+        value.set_sensitive(true);
+        self.headers.insert(AUTHORIZATION, value);
+        Ok(self)
+    }
+
+    /// Silence for longer is a denial: [`GATE_TIMEOUT`] at most.
+    pub fn within(self, within: Duration) -> Self {
+        Self { within: within.min(GATE_TIMEOUT), ..self }
+    }
+
+    async fn ask(&self, body: String) -> Result<Verdict, String> {
+        let request = self.client.post(self.url.clone()).headers(self.headers.clone());
+        let response = request.timeout(self.within).body(body).send().await.map_err(|error| why(&error))?;
+        if response.status() != StatusCode::OK {
+            return Err(format!("it answered with status {}", response.status().as_u16()));
+        }
+        let answer = whole(response).await?;
+        // Fields by their places would be taken, too.
+        if answer.trim_ascii_start().first() != Some(&b'{') {
+            return Err("its answer is no object".to_owned());
+        }
+        let answer: Answer =
+            serde_json::from_slice(&answer).map_err(|error| format!("its answer cannot be read: {error}"))?;
+        Ok(answer.into())
+    }
+}
+
+#[async_trait]
+impl PolicyGate for HttpGate {
+    async fn consult(&self, question: &GateQuestion) -> Result<Verdict, GateError> {
+        let asked = Asked::of(question).and_then(|asked| serde_json::to_string(&asked));
+        let asked = asked.map_err(|error| GateError(format!("arguments: {error}")))?;
+        self.ask(asked).await.map_err(GateError)
+    }
+}
+
+/// What is asked.
+#[derive(Serialize)]
+struct Asked<'a> {
+    format: u32,
+    tenant: &'a str,
+    session: &'a str,
+    call: &'a str,
+    tool: &'a str,
+    /// As they would run, byte for byte.
+    arguments: &'a RawValue,
+    digest: String,
+    effect: &'a str,
+    dangerous: bool,
+    approved: bool,
+}
+
+impl<'a> Asked<'a> {
+    fn of(question: &'a GateQuestion) -> Result<Self, serde_json::Error> {
+        Ok(Self {
+            format: ASKED_FORMAT,
+            tenant: question.session.tenant.as_str(),
+            session: question.session.id.as_str(),
+            call: question.call.as_str(),
+            tool: question.tool.as_str(),
+            arguments: serde_json::from_str(&question.arguments)?,
+            digest: question.digest.to_string(),
+            effect: question.effect.as_str(),
+            dangerous: question.dangerous,
+            approved: question.approved,
+        })
+    }
+}
+
+/// What is answered.
+#[derive(Deserialize)]
+struct Answer {
+    verdict: Word,
+    #[serde(default)]
+    reason: Option<String>,
+    #[serde(default)]
+    rule: Option<String>,
+    #[serde(default)]
+    prompt: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Word {
+    Allow,
+    Deny,
+    NeedsApproval,
+}
+
+impl From<Answer> for Verdict {
+    fn from(answer: Answer) -> Self {
+        match answer.verdict {
+            Word::Allow => Self::Allow,
+            Word::Deny => {
+                let reason = answer.reason.unwrap_or_else(|| "the gate forbids it".to_owned());
+                Self::Deny { reason, rule: answer.rule }
+            }
+            Word::NeedsApproval => Self::NeedsApproval { prompt: answer.prompt.or(answer.reason) },
+        }
+    }
+}
+
+/// A whole body, if it is not too long.
+async fn whole(mut response: Response) -> Result<Vec<u8>, String> {
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(|error| why(&error))? {
+        body.extend_from_slice(&piece);
+        if body.len() > ANSWER_BYTES_MAX {
+            return Err(format!("its answer is longer than {ANSWER_BYTES_MAX} bytes"));
+        }
+    }
+    Ok(body)
+}
+
+/// What went wrong, without the address: it may hold a password.
+fn why(error: &reqwest::Error) -> String {
+    if error.is_timeout() {
+        "it was silent".to_owned()
+    } else if error.is_connect() {
+        "it cannot be reached".to_owned()
+    } else {
+        "its answer ended early".to_owned()
+    }
+}

@@ -1,0 +1,163 @@
+//! An agent with a long way to go: two hundred rooms, each with a text, and a model that can read a tenth of them.
+//!
+//! The model is strict: it knows only what it is shown, counts the tokens of that, and refuses what is too long.
+
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use holdover::core::compaction::{SECTIONS, tokens_of};
+use holdover::tools::FunctionTool;
+use holdover::{
+    Agent, AnswerPart, Compaction, EffectClass, Limits, Message, Model, ModelAnswer, ModelError,
+    ModelErrorKind, ModelEvent, ModelRequest, ModelStream, StopReason, TokenUsage, ToolCall, ToolError,
+    ToolName, ToolOutput,
+};
+
+/// How many rooms there are: a step each.
+pub(crate) const ROOMS: u32 = 200;
+/// At every so-manieth room the process dies, once.
+pub(crate) const DEADLY: u32 = 20;
+/// What the model can read, in tokens.
+const CONTEXT_TOKENS: u64 = 20_000;
+/// What is said of each room.
+const ROOM_BYTES: usize = 1_600;
+/// How much the model says while it goes on.
+const THOUGHTS: usize = 20;
+/// Said in the task alone, and to be said at the end.
+pub(crate) const WORD: &str = "periwinkle";
+
+pub(crate) fn task() -> String {
+    format!("Visit the {ROOMS} rooms in order. When you have seen the last one, say {WORD}.")
+}
+
+/// Where the world writes down what happens in it.
+#[derive(Debug, Clone)]
+pub(crate) struct World(pub(crate) PathBuf);
+
+impl World {
+    pub(crate) fn note(&self, name: &str) -> std::io::Result<()> {
+        let mut file = OpenOptions::new().create(true).append(true).open(self.0.join(name))?;
+        file.write_all(b"once\n")
+    }
+
+    /// How often it happened.
+    pub(crate) fn times(&self, name: &str) -> usize {
+        std::fs::read_to_string(self.0.join(name)).map_or(0, |text| text.lines().count())
+    }
+}
+
+/// Goes from room to room, by what it is shown.
+struct Visitor(World);
+
+impl Visitor {
+    fn answer(request: &ModelRequest) -> Vec<AnswerPart> {
+        let shown: String = request.messages.iter().fold(String::new(), |mut text, message| {
+            let _ = writeln!(text, "{}", text_of(message));
+            text
+        });
+        let seen = last_room(&shown);
+        if request.system.contains(SECTIONS[1]) {
+            let word = if shown.contains(WORD) { WORD } else { "nothing that I know of" };
+            let parts = [format!("seen room {seen}"), format!("visit the {ROOMS} rooms, then say {word}")];
+            let text = SECTIONS.iter().enumerate().fold(String::new(), |mut text, (at, section)| {
+                let _ = writeln!(text, "## {section}\n{}", parts.get(at).map_or("none", String::as_str));
+                text
+            });
+            return vec![AnswerPart::Text(text)];
+        }
+        match (seen, shown.contains(WORD)) {
+            (_, false) => vec![AnswerPart::Text("I do not know what I am here for.".into())],
+            (ROOMS, true) => vec![AnswerPart::Text(format!("All seen: {WORD}."))],
+            (seen, true) => {
+                let arguments = format!("{{\"room\": {}}}", seen + 1);
+                let aloud = "It was as dusty as the one before. ".repeat(THOUGHTS);
+                vec![AnswerPart::Text(aloud), AnswerPart::Call { tool: "visit".into(), arguments }]
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Model for Visitor {
+    fn name(&self) -> &str {
+        "scripted:visitor"
+    }
+
+    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+        let input: u64 = request.messages.iter().map(|message| tokens_of(message)).sum();
+        if input > CONTEXT_TOKENS {
+            let noted = self.0.note("refused").map_err(|error| error.to_string());
+            let detail = format!("{input} tokens are too many; noted: {noted:?}");
+            return Err(ModelError::new(ModelErrorKind::ContextLimit, detail));
+        }
+        let parts = Self::answer(&request);
+        let asks = parts.iter().any(|part| matches!(part, AnswerPart::Call { .. }));
+        let stop = if asks { StopReason::ToolUse } else { StopReason::EndTurn };
+        let usage = TokenUsage { input, output: 200, ..TokenUsage::default() };
+        let answer = ModelAnswer { parts, stop, usage };
+        Ok(Box::pin(futures::stream::iter([Ok(ModelEvent::Finished(answer))])))
+    }
+}
+
+fn text_of(message: &Message) -> String {
+    match message {
+        Message::User(said) => said.text.clone(),
+        Message::Tool(result) => result.content.clone(),
+        Message::Assistant(said) => said.text(),
+        Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => String::new(),
+    }
+}
+
+/// The highest number of a room that was seen, as the text says.
+fn last_room(text: &str) -> u32 {
+    let numbers = text.split("seen room ").skip(1);
+    let numbers = numbers.filter_map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());
+    numbers.max().unwrap_or(0)
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Visit {
+    room: u32,
+}
+
+/// Opens the door; at every so-manieth room this process is killed behind it, once.
+async fn visit(world: &World, room: u32) -> std::io::Result<String> {
+    world.note(&format!("room-{room}"))?;
+    let death = format!("death-{room}");
+    if room.is_multiple_of(DEADLY) && world.times(&death) == 0 {
+        world.note(&death)?;
+        Command::new("kill").args(["-KILL", &std::process::id().to_string()]).status()?;
+        std::future::pending::<()>().await;
+    }
+    Ok(format!("seen room {room}. {}", "dust ".repeat(ROOM_BYTES / 5)))
+}
+
+pub(crate) fn agent(folder: &Path) -> Arc<Agent> {
+    let world = World(folder.to_owned());
+    let doors = world.clone();
+    let visit = FunctionTool::new(
+        ToolName::new("visit").unwrap(),
+        "Visits a room",
+        move |asked: Visit, _: ToolCall| {
+            let world = doors.clone();
+            async move {
+                let seen = visit(&world, asked.room).await;
+                seen.map(ToolOutput::text).map_err(|error| ToolError::Failed(error.to_string()))
+            }
+        },
+    );
+    let limits = Limits { max_steps: ROOMS + 1, ..Limits::default() };
+    let compaction = Compaction { context_tokens: CONTEXT_TOKENS, ..Compaction::default() };
+    let agent = Agent::builder("visitor")
+        .model(Visitor(world))
+        .tool(visit.effect(EffectClass::Idempotent))
+        .limits(limits)
+        .compaction(compaction);
+    Arc::new(agent.build().unwrap())
+}

@@ -1,0 +1,87 @@
+//! A summary: where to cut and what to ask with is core's word; the agent's model makes it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use holdover_core::compaction;
+use holdover_core::ids::StepNumber;
+use holdover_core::model::{
+    AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest,
+};
+use holdover_core::step::{ActionId, Reply, Shown, Summarised};
+use tokio::time::timeout;
+
+use super::Driver;
+use super::done::Done;
+use super::transcript::Unread;
+use crate::guard::guarded;
+
+impl Driver {
+    pub(super) fn summarise(&mut self, id: ActionId, step: StepNumber, asked: bool, shown: Shown) {
+        let reply = move |result| Done::Reply(Reply::Summarised { id, result });
+        let Some(agent) = self.agent.clone() else {
+            let error = ModelError::new(ModelErrorKind::Configuration, "the session runs without its agent");
+            self.send(async move { reply(Err(error)) });
+            return;
+        };
+        let (store, key) = (Arc::clone(&self.store), self.fence.key.clone());
+        let (transcript, lease) = (self.transcript.clone(), self.lease.clone());
+        let handle = self.send(async move {
+            let messages = match transcript.of(&shown, &store, &key, &lease).await {
+                Ok(messages) => messages,
+                Err(Unread::LeaseEnded) => return Done::LeaseLost,
+                Err(Unread::Broken(error)) => {
+                    return reply(Err(ModelError::new(ModelErrorKind::Transcript, error.to_string())));
+                }
+            };
+            let rules = &agent.spec().compaction;
+            let Some(before) = compaction::cut(&messages, rules, asked) else { return reply(Ok(None)) };
+            let at = messages.iter().position(|(seq, _)| *seq == before).unwrap_or(0);
+            let old = &messages[..at];
+            let old_tokens = old.iter().map(|(_, message)| compaction::tokens_of(message)).sum();
+            let request = compaction::request(old, rules, step.0);
+            let model = Arc::clone(agent.model());
+            let bound = Duration::from_millis(rules.timeout_ms);
+            let made = guarded(async move { answer(&*model, request, bound).await }).await;
+            let made = made.unwrap_or_else(|panicked| {
+                Err(ModelError::new(ModelErrorKind::Provider, format!("it panicked: {}", panicked.0)))
+            });
+            reply(made.map(|answer| {
+                let (text, usage) = (text_of(&answer), answer.usage);
+                Some(Summarised { text, before, old_tokens, usage })
+            }))
+        });
+        self.model = Some((id, handle));
+    }
+}
+
+/// The whole answer, shown to nobody while it comes.
+async fn answer(
+    model: &dyn Model,
+    request: ModelRequest,
+    bound: Duration,
+) -> Result<ModelAnswer, ModelError> {
+    let asked = async {
+        let mut stream = model.stream(request).await?;
+        while let Some(event) = stream.next().await {
+            if let ModelEvent::Finished(answer) = event? {
+                return Ok(answer);
+            }
+        }
+        let detail = "the stream ended before the summary was finished";
+        Err(ModelError::new(ModelErrorKind::Incomplete, detail))
+    };
+    timeout(bound, asked).await.unwrap_or_else(|_| {
+        let detail = format!("no summary within {} ms", bound.as_millis());
+        Err(ModelError::new(ModelErrorKind::Stalled, detail))
+    })
+}
+
+fn text_of(answer: &ModelAnswer) -> String {
+    let texts = answer.parts.iter().filter_map(|part| match part {
+        AnswerPart::Text(text) => Some(text.as_str()),
+        AnswerPart::Reasoning { .. } | AnswerPart::Call { .. } => None,
+    });
+    texts.collect()
+}

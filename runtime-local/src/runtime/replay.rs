@@ -1,0 +1,76 @@
+//! What the rows of a session make of it.
+
+use futures::TryStreamExt;
+use holdover_core::event::Event;
+use holdover_core::ids::SessionKey;
+use holdover_core::machine::history::{Broken, HistoryRow, rebuild};
+use holdover_core::machine::replay::{Difference, differences};
+use holdover_core::machine::{Machine, StateKind};
+use holdover_core::store::EventCursor;
+
+use super::{Follow, Runtime, machine_of};
+use crate::error::RuntimeError;
+
+/// How often a session is read anew that moves on while it is read.
+const TRIES_MAX: u32 = 8;
+
+/// What folding the rows of a session from the start comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replay {
+    /// How many rows there are.
+    pub rows: usize,
+    /// The machine that they make; or why they make none.
+    pub rebuilt: Result<Machine, Broken>,
+    /// Where that differs from the state that is stored. Nothing, if the rows make none.
+    pub differences: Vec<Difference>,
+}
+
+impl Replay {
+    /// Whether the rows alone make the state that is stored.
+    pub fn agrees(&self) -> bool {
+        self.rebuilt.is_ok() && self.differences.is_empty()
+    }
+
+    /// Where the rows lead.
+    pub fn ends_in(&self) -> Option<StateKind> {
+        self.rebuilt.as_ref().ok().map(|machine| machine.state.kind())
+    }
+}
+
+impl Runtime {
+    /// Rebuilds a session from its history rows alone, and holds that against the state that is stored. Changes
+    /// nothing.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound), it cannot be [read](RuntimeError::Unreadable), or
+    /// it [moved on](RuntimeError::Contended) each time while it was read.
+    pub async fn replay(&self, key: &SessionKey) -> Result<Replay, RuntimeError> {
+        for _ in 0..TRIES_MAX {
+            let before = self.existing(key).await?;
+            let rows = self.history(key).await?;
+            let session = self.existing(key).await?;
+            if (before.incarnation, before.version) != (session.incarnation, session.version) {
+                continue;
+            }
+            let stored = machine_of(&session)?.unwrap_or_default();
+            let rebuilt = rebuild(&rows);
+            let differences = match &rebuilt {
+                Ok(machine) => differences(machine, &stored)
+                    .map_err(|error| RuntimeError::unreadable(key, "state", error))?,
+                Err(_) => Vec::new(),
+            };
+            return Ok(Replay { rows: rows.len(), rebuilt, differences });
+        }
+        Err(RuntimeError::Contended { key: key.clone(), tries: TRIES_MAX })
+    }
+
+    async fn history(&self, key: &SessionKey) -> Result<Vec<HistoryRow>, RuntimeError> {
+        let mut events = self.events(key, EventCursor::START, Follow::Available);
+        let mut all = Vec::new();
+        while let Some(entry) = events.try_next().await? {
+            if let Event::History { rows } = entry.event {
+                all.extend(rows);
+            }
+        }
+        Ok(all)
+    }
+}
