@@ -234,6 +234,17 @@ pub enum ToolError {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_value_is_told_as_json_and_one_that_cannot_be_is_a_failure_of_the_tool() {
+        assert_eq!(ToolOutput::json(&[1, 2]), Ok(ToolOutput::text("[1,2]")));
+        let by_place = std::collections::BTreeMap::from([((1, 2), "x")]);
+        let refused = ToolOutput::json(&by_place);
+        assert!(
+            matches!(&refused, Err(ToolError::Failed(why)) if why.starts_with("its result is no JSON: ")),
+            "{refused:?}"
+        );
+    }
+
     fn keys(list: &[(&str, Access)]) -> ResourceProfile {
         ResourceProfile::Keys(list.iter().map(|(key, access)| ((*key).to_owned(), *access)).collect())
     }

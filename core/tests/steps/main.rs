@@ -13,7 +13,6 @@
 mod bench;
 mod check;
 mod run;
-mod traps;
 mod world;
 
 mod answers;
@@ -27,4 +26,5 @@ mod random;
 mod recovery;
 mod standing;
 mod tools;
+mod traps;
 mod writes;
