@@ -24,6 +24,8 @@ async fn waiting<T>(answer: impl Future<Output = T>) -> T {
     for _ in 0..WAITS {
         tokio::task::yield_now().await;
     }
+    // No two calls fall into one millisecond, the unit of the store's clock.
+    tokio::time::sleep(Duration::from_millis(1)).await;
     let answer = answer.await;
     for _ in 0..WAITS {
         tokio::task::yield_now().await;

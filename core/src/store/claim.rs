@@ -75,7 +75,8 @@ pub struct Claim {
     /// and [`PAGE_BYTES_MAX`](super::PAGE_BYTES_MAX), but at least the first item if there is one.
     /// [`more_inbox_after`](Self::more_inbox_after) says whether there is more.
     pub inbox: Vec<StoredItem>,
-    /// The store's clock when the claim was made.
+    /// The store's clock when the claim was made; in the answer to a repeat, when it was repeated. What is left
+    /// of the lease is the time from here to `lease_ends`, counted by the claimer from before it asked.
     pub now: Timestamp,
     /// When the lease ends.
     pub lease_ends: Timestamp,
