@@ -37,7 +37,7 @@ impl StoreHarness for Harness {
     }
 
     fn clock(&self) -> ClockControl {
-        ClockControl::Real { lease: Duration::from_secs(2) }
+        ClockControl::Real { lease: Duration::from_secs(1) }
     }
 
     fn gaps(&self) -> Vec<Gap> {
@@ -53,12 +53,12 @@ impl StoreHarness for Harness {
 
 #[tokio::test]
 async fn a_store_on_a_clock_of_its_own_passes_in_real_time() {
-    let report = Suite::new(|| Harness).jobs(64).run().await;
+    let report = Suite::new(|| Harness).jobs(16).run().await;
     assert_eq!((report.level, report.verdict()), (Level::Core, Verdict::Passed), "{}", report.console());
     for case in report.cases.iter().filter(|case| case.status == Status::Skipped) {
         assert!(case.level == Level::Durable || case.needs.is_some(), "{}", case.in_full());
     }
     let sweep = report.cases.iter().find(|case| case.id == "crash.cancel_sweep_every_mutating_op").unwrap();
     // One wait for all drops: with one for each it would be minutes.
-    assert!((3_000..120_000).contains(&sweep.milliseconds), "{} ms", sweep.milliseconds);
+    assert!((3_000..60_000).contains(&sweep.milliseconds), "{} ms", sweep.milliseconds);
 }
