@@ -1,123 +1,19 @@
-//! An agent with its code: words, model, tools, gate.
+//! How an agent is put together, and what is refused.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use holdover_core::agent::{AgentSpec, Compaction, Durability, Limits, LoopDetection, StopCondition};
 use holdover_core::gate::{PolicyGate, RuleGate};
-use holdover_core::ids::{InvalidId, QueueLabel, ToolName};
+use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::model::{Model, ModelTool};
 use holdover_core::payload::Payload;
 use holdover_core::provision::Provisioner;
-use holdover_core::tool::{ResourceProfile, RunsOn, Tool, ToolCall, ToolError, ToolReturn, ToolSpec};
+use holdover_core::tool::{Tool, ToolSpec};
 use jsonschema::Validator;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// An agent as the runtime runs it: what core decides by, and the code behind it.
-pub struct Agent {
-    spec: Arc<AgentSpec>,
-    model: Arc<dyn Model>,
-    tools: BTreeMap<ToolName, EquippedTool>,
-    gate: Arc<dyn PolicyGate>,
-    provisioner: Option<Arc<dyn Provisioner>>,
-    queue: QueueLabel,
-    definition: Payload,
-    told: ToldToModel,
-}
-
-/// A tool with its compiled schema.
-#[derive(Clone)]
-pub(crate) struct EquippedTool {
-    pub(crate) tool: Arc<dyn Tool>,
-    pub(crate) schema: Arc<Validator>,
-}
-
-/// The parts of every model request that never change.
-#[derive(Clone)]
-pub(crate) struct ToldToModel {
-    pub(crate) system: Arc<str>,
-    pub(crate) tools: Arc<[ModelTool]>,
-    pub(crate) max_output_tokens: u32,
-}
-
-/// What is stored with each session: enough to build its agent again in another process.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Definition {
-    /// What core decides by.
-    pub spec: AgentSpec,
-    /// Whatever the front needs to build the agent again; opaque to the engine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<Value>,
-}
-
-impl Definition {
-    /// Reads what [`Agent::definition`] wrote.
-    pub fn read(payload: &Payload) -> Result<Self, serde_json::Error> {
-        payload.parse()
-    }
-}
-
-impl Agent {
-    /// Begins an agent called `name`.
-    pub fn builder(name: impl Into<String>) -> AgentBuilder {
-        AgentBuilder {
-            spec: AgentSpec::new(name),
-            version: None,
-            model: None,
-            tools: Vec::new(),
-            gate: None,
-            provisioner: None,
-            source: None,
-        }
-    }
-
-    /// What core decides by.
-    pub fn spec(&self) -> &Arc<AgentSpec> {
-        &self.spec
-    }
-
-    /// The label under which its sessions wait: its name, and `@version` if it has one.
-    pub fn queue(&self) -> &QueueLabel {
-        &self.queue
-    }
-
-    /// What is stored with its sessions: a [`Definition`] as JSON.
-    pub fn definition(&self) -> &Payload {
-        &self.definition
-    }
-
-    pub(crate) fn model(&self) -> &Arc<dyn Model> {
-        &self.model
-    }
-
-    pub(crate) fn tool(&self, name: &ToolName) -> Option<&EquippedTool> {
-        self.tools.get(name)
-    }
-
-    pub(crate) fn gate(&self) -> &Arc<dyn PolicyGate> {
-        &self.gate
-    }
-
-    pub(crate) fn provisioner(&self) -> Option<&Arc<dyn Provisioner>> {
-        self.provisioner.as_ref()
-    }
-
-    pub(crate) fn told(&self) -> &ToldToModel {
-        &self.told
-    }
-}
-
-impl std::fmt::Debug for Agent {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Agent")
-            .field("queue", &self.queue)
-            .field("definition", &self.definition)
-            .field("model", &self.model.name())
-            .finish_non_exhaustive()
-    }
-}
+use super::{Agent, AgentError, ClientTool, Definition, EquippedTool, ToldToModel};
 
 /// Puts an [`Agent`] together.
 #[must_use]
@@ -132,6 +28,18 @@ pub struct AgentBuilder {
 }
 
 impl AgentBuilder {
+    pub(super) fn new(name: String) -> Self {
+        Self {
+            spec: AgentSpec::new(name),
+            version: None,
+            model: None,
+            tools: Vec::new(),
+            gate: None,
+            provisioner: None,
+            source: None,
+        }
+    }
+
     /// Its version; part of the queue label, so that sessions stay with the version they began with.
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());
@@ -317,102 +225,5 @@ fn check_limits(agent: &str, spec: &AgentSpec) -> Result<(), AgentError> {
     match zero.into_iter().find(|(_, is_zero)| *is_zero) {
         Some((field, _)) => Err(AgentError::ZeroLimit { agent: agent.to_owned(), field: field.to_owned() }),
         None => Ok(()),
-    }
-}
-
-/// What is wrong with an agent.
-#[derive(Debug, thiserror::Error)]
-pub enum AgentError {
-    /// Name and version make no queue label.
-    #[error("agent {agent:?}: name and version: {source}")]
-    Name {
-        /// Which agent.
-        agent: String,
-        /// Why.
-        source: InvalidId,
-    },
-    /// An agent thinks with a model.
-    #[error("agent {agent:?}: model: none was given")]
-    NoModel {
-        /// Which agent.
-        agent: String,
-    },
-    /// Tools are told apart by their names.
-    #[error("agent {agent:?}: tool {tool}: two tools have this name")]
-    DuplicateTool {
-        /// Which agent.
-        agent: String,
-        /// Which name.
-        tool: ToolName,
-    },
-    /// A tool is said to be for people alone that the agent does not have.
-    #[error("agent {agent:?}: human_only: there is no tool {tool}")]
-    UnknownTool {
-        /// Which agent.
-        agent: String,
-        /// Which name.
-        tool: ToolName,
-    },
-    /// The schema of a tool's arguments is no JSON Schema.
-    #[error("agent {agent:?}: tool {tool}: parameters: {detail}")]
-    Schema {
-        /// Which agent.
-        agent: String,
-        /// Which tool.
-        tool: ToolName,
-        /// Why.
-        detail: String,
-    },
-    /// A limit of zero would let nothing happen.
-    #[error("agent {agent:?}: {field}: is zero")]
-    ZeroLimit {
-        /// Which agent.
-        agent: String,
-        /// Which limit.
-        field: String,
-    },
-    /// The definition cannot be written as JSON.
-    #[error("agent {agent:?}: definition: {source}")]
-    Definition {
-        /// Which agent.
-        agent: String,
-        /// Why.
-        source: serde_json::Error,
-    },
-}
-
-/// A tool that whoever follows the session runs. The engine asks the gate and parks; it never calls it.
-#[derive(Debug, Clone)]
-pub struct ClientTool {
-    spec: ToolSpec,
-    profile: ResourceProfile,
-}
-
-impl ClientTool {
-    /// A tool with this spec, whatever the spec says of who runs it. Its calls conflict with nothing.
-    pub fn new(spec: ToolSpec) -> Self {
-        let spec = ToolSpec { runs_on: RunsOn::Client, ..spec };
-        Self { spec, profile: ResourceProfile::Keys(Vec::new()) }
-    }
-
-    /// Its calls touch this.
-    #[must_use]
-    pub fn touches(self, profile: ResourceProfile) -> Self {
-        Self { profile, ..self }
-    }
-}
-
-#[async_trait]
-impl Tool for ClientTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn profile(&self, _arguments: &Value) -> ResourceProfile {
-        self.profile.clone()
-    }
-
-    async fn call(&self, _call: ToolCall) -> Result<ToolReturn, ToolError> {
-        Err(ToolError::NotRun(format!("{} runs at the client", self.spec.name)))
     }
 }

@@ -1,0 +1,75 @@
+//! Values that a file writes in a shorter form than the types they become.
+
+use holdover_core::agent::{Limits, Prices};
+use holdover_models::ModelRef;
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+
+/// `"openai:gpt-5"`, or a table with the fields of [`ModelRef`].
+#[derive(Debug)]
+pub(super) struct ModelEntry(pub(super) ModelRef);
+
+impl<'de> Deserialize<'de> for ModelEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = ModelEntry;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a model: \"PROVIDER:NAME\", or a table with provider and name")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<ModelEntry, E> {
+                text.parse().map(ModelEntry).map_err(E::custom)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ModelEntry, A::Error> {
+                ModelRef::deserialize(MapAccessDeserializer::new(map)).map(ModelEntry)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// Core's [`Limits`] as a file says them.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct LimitsEntry(#[serde(with = "LimitsTable")] pub(super) Limits);
+
+/// Core's [`Limits`], in which `"none"` lifts a bound that stands unless somebody lifts it.
+#[derive(Deserialize)]
+#[serde(remote = "Limits", default = "Limits::default", deny_unknown_fields)]
+struct LimitsTable {
+    max_steps: u32,
+    #[serde(deserialize_with = "or_none")]
+    max_tokens: Option<u64>,
+    #[serde(deserialize_with = "or_none")]
+    max_cost_microusd: Option<u64>,
+    #[serde(deserialize_with = "or_none")]
+    max_run_ms: Option<u64>,
+    prices: Prices,
+    max_output_tokens: u32,
+    tool_timeout_ms: u64,
+    #[serde(deserialize_with = "or_none")]
+    answer_timeout_ms: Option<u64>,
+    result_bytes_max: usize,
+    stop_grace_ms: u64,
+}
+
+fn or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    struct OrNone;
+    impl Visitor<'_> for OrNone {
+        type Value = Option<u64>;
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a number that is not negative, or \"none\"")
+        }
+        fn visit_i64<E: de::Error>(self, number: i64) -> Result<Option<u64>, E> {
+            u64::try_from(number)
+                .map(Some)
+                .map_err(|_| E::invalid_value(de::Unexpected::Signed(number), &self))
+        }
+        fn visit_u64<E: de::Error>(self, number: u64) -> Result<Option<u64>, E> {
+            Ok(Some(number))
+        }
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Option<u64>, E> {
+            if text == "none" { Ok(None) } else { Err(E::invalid_value(de::Unexpected::Str(text), &self)) }
+        }
+    }
+    deserializer.deserialize_any(OrNone)
+}

@@ -1,0 +1,188 @@
+//! Agents as TOML files.
+
+mod entries;
+#[cfg(test)]
+mod tests;
+mod tools;
+
+use std::path::{Path, PathBuf};
+
+use holdover_core::agent::{Compaction, Durability, LoopDetection, StopCondition};
+use holdover_core::gate::{ApprovalRule, PermissionMode};
+use holdover_core::ids::ToolName;
+use holdover_models::{ModelRef, Provider};
+use holdover_tools::CommandTool;
+use serde::Deserialize;
+use toml::Spanned;
+
+use entries::{LimitsEntry, ModelEntry};
+
+use crate::exit::Failure;
+use crate::gate::GateRef;
+use crate::input::small_file;
+use crate::print::one_line;
+use crate::source::{Blueprint, Recipe};
+
+/// An agent file, as it is written. A key that is not here is refused.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AgentFile {
+    name: Option<String>,
+    version: Option<String>,
+    model: Option<ModelEntry>,
+    instructions: Option<String>,
+    instructions_file: Option<Spanned<PathBuf>>,
+    #[serde(default)]
+    tools: Vec<Spanned<String>>,
+    #[serde(default)]
+    tool: Vec<Spanned<CommandTool>>,
+    #[serde(default)]
+    approval: Vec<Spanned<ApprovalRule>>,
+    #[serde(default)]
+    permissions: PermissionMode,
+    gate: Option<Spanned<GateRef>>,
+    #[serde(default)]
+    human_only: Vec<Spanned<ToolName>>,
+    #[serde(default)]
+    limits: LimitsEntry,
+    #[serde(default)]
+    loops: LoopDetection,
+    #[serde(default)]
+    compaction: Compaction,
+    #[serde(default)]
+    stop_when: Vec<StopCondition>,
+    #[serde(default)]
+    durability: Durability,
+    root: Option<Spanned<PathBuf>>,
+    #[serde(default)]
+    pass_environment: Vec<String>,
+}
+
+/// What the command line says instead of the file.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Instead {
+    /// The model.
+    pub(crate) model: Option<ModelRef>,
+    /// Where its server is.
+    pub(crate) base_url: Option<String>,
+    /// The folder that the file tools see, relative to the current one.
+    pub(crate) root: Option<PathBuf>,
+}
+
+/// Reads the agent file at `path`. All paths in the answer are absolute: it means the same in any process.
+///
+/// Errors are of wrong use, in one line that names the file, and the line and the key where there is one.
+pub(crate) fn read(path: &Path, instead: &Instead) -> Result<Blueprint, Failure> {
+    let refuse = |why: String| Failure::wrong_use(format!("{}: {why}", path.display()));
+    let text = small_file(path).map_err(refuse)?;
+    let folder = path.canonicalize().map_err(|error| refuse(error.to_string()))?;
+    let folder = folder.parent().unwrap_or(Path::new("/")).to_owned();
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    parse(&text, &stem, &folder, instead).map_err(refuse)
+}
+
+/// The agent that `text` describes, called `stem` if it does not say, or why there is none.
+fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blueprint, String> {
+    let at = |span: std::ops::Range<usize>, why: String| format!("line {}: {why}", line_of(text, span.start));
+    let file: AgentFile = toml::from_str(text).map_err(|error| {
+        let why = one_line(error.message());
+        match error.span() {
+            Some(span) => at(span, why),
+            None => why,
+        }
+    })?;
+    let tools = tools::built_in(&file.tools).map_err(|(span, why)| at(span, why))?;
+    let commands = tools::commands(file.tool, folder).map_err(|(span, why)| at(span, why))?;
+    let names: Vec<&str> =
+        tools.iter().map(String::as_str).chain(commands.iter().map(|tool| tool.name.as_str())).collect();
+    // One that is about no tool is a typing error that guards nothing.
+    for rule in &file.approval {
+        if !names.iter().any(|name| rule.get_ref().is_about(name)) {
+            let pattern = &rule.get_ref().tool;
+            return Err(at(rule.span(), format!("approval: tool {pattern:?} is none of the agent's tools")));
+        }
+    }
+    if let Some(gate) = &file.gate {
+        gate.get_ref().check().map_err(|why| at(gate.span(), why))?;
+    }
+    for tool in &file.human_only {
+        if !names.contains(&tool.get_ref().as_str()) {
+            let why = format!("human_only: tool {:?} is none of the agent's tools", tool.get_ref().as_str());
+            return Err(at(tool.span(), why));
+        }
+    }
+    let instructions = match (file.instructions, &file.instructions_file) {
+        (Some(_), Some(path)) => {
+            return Err(at(path.span(), "give either instructions or instructions_file".to_owned()));
+        }
+        (Some(text), None) => text,
+        (None, Some(path)) => {
+            let place = folder.join(path.get_ref());
+            small_file(&place)
+                .map_err(|why| at(path.span(), format!("instructions_file: {}: {why}", place.display())))?
+        }
+        (None, None) => String::new(),
+    };
+    Ok(Blueprint {
+        name: file.name.unwrap_or_else(|| stem.to_owned()),
+        instructions,
+        tools,
+        limits: file.limits.0,
+        loops: file.loops,
+        compaction: file.compaction,
+        stop_when: file.stop_when,
+        durability: file.durability,
+        human_only: file.human_only.into_iter().map(Spanned::into_inner).collect(),
+        recipe: Recipe {
+            version: file.version,
+            model: model(file.model, folder, instead)?,
+            root: match (&instead.root, &file.root) {
+                (Some(root), _) => existing(&current_folder()?.join(root))?,
+                (None, Some(root)) => {
+                    existing(&folder.join(root.get_ref())).map_err(|why| at(root.span(), why))?
+                }
+                (None, None) => current_folder()?,
+            },
+            commands,
+            approval: file.approval.into_iter().map(Spanned::into_inner).collect(),
+            permissions: file.permissions,
+            gate: file.gate.map(Spanned::into_inner),
+            pass_environment: file.pass_environment,
+        },
+    })
+}
+
+/// The model: the command line's, else the file's. A script is looked for beside whatever names it.
+fn model(entry: Option<ModelEntry>, folder: &Path, instead: &Instead) -> Result<ModelRef, String> {
+    let mut model = match (&instead.model, entry) {
+        (Some(model), _) => absolute_script(model.clone(), &current_folder()?),
+        (None, Some(ModelEntry(model))) => absolute_script(model, folder),
+        (None, None) => return Err("model: none is given; write model = \"PROVIDER:NAME\"".to_owned()),
+    };
+    if let Some(url) = &instead.base_url {
+        model.base_url = Some(url.clone());
+    }
+    Ok(model)
+}
+
+/// `model` with its script's path, if it has one, beneath `folder`.
+pub(crate) fn absolute_script(mut model: ModelRef, folder: &Path) -> ModelRef {
+    match model.provider {
+        Provider::Scripted => model.name = folder.join(&model.name).to_string_lossy().into_owned(),
+        Provider::OpenAi | Provider::Anthropic => {}
+    }
+    model
+}
+
+fn existing(root: &Path) -> Result<PathBuf, String> {
+    root.canonicalize().map_err(|error| format!("root: {}: {error}", root.display()))
+}
+
+/// The folder this process was started in.
+pub(crate) fn current_folder() -> Result<PathBuf, String> {
+    std::env::current_dir().map_err(|error| format!("the current folder: {error}"))
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1
+}

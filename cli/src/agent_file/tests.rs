@@ -1,0 +1,157 @@
+//! What a file says, and how it is refused.
+
+use holdover_core::agent::Limits;
+use holdover_core::gate::RuleAction;
+use holdover_core::tool::EffectClass;
+
+use super::*;
+
+const WHOLE: &str = r#"
+name = "keeper"
+version = "2"
+instructions = "Keep the notes."
+tools = ["read_file", "write_file", "run_command"]
+permissions = "manual"
+human_only = ["run_command"]
+stop_when = [{ tool_done = "write_file" }, { text_contains = "DONE" }]
+durability = "sync"
+pass_environment = ["CARGO_HOME"]
+
+[model]
+provider = "openai"
+name = "qwen3"
+base_url = "http://127.0.0.1:8080/v1"
+api_key_env = "KEY"
+
+[[tool]]
+name = "charge"
+description = "Charges a card"
+command = ["/bin/sh", "charge.sh"]
+effect = "idempotent"
+timeout_seconds = 5
+parameters = { type = "object", properties = { cents = { type = "integer" } }, required = ["cents"] }
+
+[[approval]]
+tool = "charge"
+action = "ask"
+
+[[approval]]
+tool = "write_*"
+arguments = { path = "notes/*" }
+action = "ask"
+reason = "it writes"
+
+[limits]
+max_steps = 7
+answer_timeout_ms = "none"
+prices = { input_microusd = 1 }
+
+[gate]
+url = "https://gate.example/ask"
+bearer_env = "GATE_TOKEN"
+
+[loops]
+stop_at = 0
+warn_at = 3
+
+[compaction]
+context_tokens = 20_000
+"#;
+
+fn read(text: &str) -> Result<Blueprint, String> {
+    parse(text, "stem", Path::new("/agents"), &Instead::default())
+}
+
+#[test]
+fn a_file_says_all_of_it() {
+    let agent = read(WHOLE).unwrap();
+    assert_eq!(agent.name, "keeper");
+    assert_eq!(agent.recipe.version.as_deref(), Some("2"));
+    assert_eq!(agent.recipe.model.base_url.as_deref(), Some("http://127.0.0.1:8080/v1"));
+    assert_eq!((agent.limits.max_steps, agent.limits.answer_timeout_ms), (7, None));
+    assert_eq!(agent.limits.tool_timeout_ms, Limits::default().tool_timeout_ms);
+    assert_eq!((agent.limits.prices.input_microusd, agent.limits.prices.output_microusd), (1, 0));
+    assert_eq!((agent.loops.stop_at, agent.loops.warn_at, agent.loops.withheld_steps), (0, 3, 3));
+    assert_eq!((agent.compaction.threshold(), agent.compaction.kept_turns), (Some(14_000), 6));
+    assert_eq!(agent.durability, Durability::Sync);
+    assert_eq!(agent.stop_when.len(), 2);
+    assert_eq!(agent.recipe.approval[0].action, RuleAction::Ask);
+    assert_eq!(agent.recipe.approval[1].arguments.to_string(), "path=notes/*");
+    assert_eq!(agent.recipe.permissions, PermissionMode::Manual);
+    assert_eq!(agent.recipe.gate.as_ref().unwrap().bearer_env.as_deref(), Some("GATE_TOKEN"));
+    assert_eq!(agent.human_only.iter().map(ToolName::as_str).collect::<Vec<_>>(), ["run_command"]);
+    assert_eq!(agent.tools, ["read_file", "write_file", "run_command"]);
+    let [charge] = agent.recipe.commands.as_slice() else { panic!("{:?}", agent.recipe.commands) };
+    assert_eq!((charge.effect, charge.timeout_seconds), (EffectClass::Idempotent, Some(5)));
+    assert_eq!(charge.parameters["required"], serde_json::json!(["cents"]));
+    assert!(agent.recipe.root.is_absolute());
+}
+
+#[test]
+fn the_shortest_file_is_a_model() {
+    let agent = read("model = 'scripted:play.toml'").unwrap();
+    assert_eq!(agent.name, "stem");
+    assert_eq!(agent.recipe.model.name, "/agents/play.toml");
+    assert_eq!(agent.limits, Limits::default());
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_line() {
+    for (text, error) in [
+        ("model = 'openai:m'\ntols = []\n", "line 2: unknown field `tols`, expected one of"),
+        ("\n\n[model]\nprovider = 'openai'\nnam = 'm'\n", "line 5: unknown field `nam`, expected one of"),
+        ("model = 'gpt-5'", "line 1: model \"gpt-5\": write PROVIDER:NAME"),
+        ("model = 'oracle:m'", "line 1: model \"oracle:m\": unknown provider \"oracle\""),
+        ("model = 'openai:m'\n[limits]\nmax_step = 1\n", "line 3: unknown field `max_step`"),
+        (
+            "model = 'openai:m'\ntools = ['read_file']\nhuman_only = ['write_file']\n",
+            "line 3: human_only: tool \"write_file\" is none of the agent's tools",
+        ),
+        ("model = 'openai:m'\n[gate]\nurl = 'gate'\n", "line 2: gate: url: "),
+        ("model = 'openai:m'\npermissions = 'none'\n", "line 2: unknown variant `none`"),
+        ("model = 'openai:m'\n[loops]\nstop = 1\n", "line 3: unknown field `stop`"),
+        ("model = 'openai:m'\n[compaction]\nkept = 1\n", "line 3: unknown field `kept`"),
+        ("model = 'openai:m'\n[limits]\n\nmax_run_ms = -1\n", "line 4: invalid value: integer `-1`"),
+        ("model = 'openai:m'\n[limits]\nprices = { in = 1 }\n", "line 3: unknown field `in`"),
+        (
+            "model = 'openai:m'\ntools = [\n  'read_file',\n  'read_fil',\n]\n",
+            "line 4: tools: unknown tool \"read_fil\"; known are list_files",
+        ),
+        ("model = 'openai:m'\ntools = ['sleep', 'sleep']\n", "line 2: tools: \"sleep\" is listed twice"),
+        (
+            "model = 'openai:m'\ntools = ['write_file']\n\n[[approval]]\ntool = 'write'\naction = 'ask'\n",
+            "line 4: approval: tool \"write\" is none of the agent's tools",
+        ),
+        (
+            "model = 'openai:m'\ntools = ['write_file']\n[[approval]]\ntool = '*'\naction = 'aks'\n",
+            "line 5: unknown variant `aks`, expected one of",
+        ),
+        (
+            "model = 'openai:m'\n[[tool]]\nname = 'a'\ndescription = ''\ncommand = []\n",
+            "line 2: tool a: command: is empty",
+        ),
+        (
+            "model = 'openai:m'\n[[tool]]\nname = 'sleep'\ndescription = ''\ncommand = ['true']\n",
+            "line 2: tool sleep: a built-in tool has this name",
+        ),
+        (
+            "model = 'openai:m'\n[[tool]]\nname = 'a'\ndescription = ''\ncommand = ['./no-such']\n",
+            "line 2: tool a: /agents/./no-such: ",
+        ),
+        (
+            "model = 'openai:m'\n[[tool]]\nname = 'a'\ndescription = ''\ncommand = ['a']\neffect = 'x'\n",
+            "line 6: unknown variant `x`, expected one of",
+        ),
+        ("instructions = ''\n", "model: none is given"),
+        ("model = 'openai:m'\nroot = '/no/such/folder'\n", "line 2: root: /no/such/folder: "),
+        (
+            "model = 'openai:m'\ninstructions_file = 'no-such.md'\n",
+            "line 2: instructions_file: /agents/no-such.md: ",
+        ),
+        ("model = \n", "line 1: "),
+    ] {
+        let found = read(text).expect_err(text);
+        assert!(found.starts_with(error), "{text:?}\n  found    {found}\n  expected {error}");
+        assert!(!found.contains('\n'), "{found}");
+    }
+}

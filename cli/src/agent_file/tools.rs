@@ -1,0 +1,56 @@
+//! The tools that a file lists and declares.
+
+use std::ops::Range;
+use std::path::Path;
+
+use holdover_tools::{BUILT_IN, CommandTool};
+use toml::Spanned;
+
+/// Where in the file, and what is wrong there.
+type Wrong = (Range<usize>, String);
+
+/// The built-in tools of `tools = […]`.
+pub(super) fn built_in(listed: &[Spanned<String>]) -> Result<Vec<String>, Wrong> {
+    let mut tools: Vec<String> = Vec::new();
+    for tool in listed {
+        let name = tool.get_ref();
+        if !BUILT_IN.contains(&name.as_str()) {
+            let known = BUILT_IN.join(", ");
+            return Err((tool.span(), format!("tools: unknown tool {name:?}; known are {known}")));
+        }
+        if tools.contains(name) {
+            return Err((tool.span(), format!("tools: {name:?} is listed twice")));
+        }
+        tools.push(name.clone());
+    }
+    Ok(tools)
+}
+
+/// The tools of the `[[tool]]` tables. Their programs are looked for beside the file.
+pub(super) fn commands(tables: Vec<Spanned<CommandTool>>, folder: &Path) -> Result<Vec<CommandTool>, Wrong> {
+    let mut commands: Vec<CommandTool> = Vec::new();
+    for table in tables {
+        let span = table.span();
+        commands.push(declared(table.into_inner(), &commands, folder).map_err(|why| (span, why))?);
+    }
+    Ok(commands)
+}
+
+/// The tool of a `[[tool]]` table, if it can be one beside `others`. Its program is looked for beside the file.
+fn declared(mut tool: CommandTool, others: &[CommandTool], folder: &Path) -> Result<CommandTool, String> {
+    tool.check().map_err(|error| error.to_string())?;
+    let name = tool.name.as_str();
+    if BUILT_IN.contains(&name) {
+        return Err(format!("tool {name}: a built-in tool has this name"));
+    }
+    if others.iter().any(|other| other.name == tool.name) {
+        return Err(format!("tool {name}: is declared twice"));
+    }
+    if let Some(program) = tool.command.first_mut().filter(|program| program.contains('/')) {
+        let place = folder.join(&program);
+        let place =
+            place.canonicalize().map_err(|error| format!("tool {name}: {}: {error}", place.display()))?;
+        *program = place.to_string_lossy().into_owned();
+    }
+    Ok(tool)
+}

@@ -1,0 +1,41 @@
+//! Tools that run outside of the engine.
+
+use async_trait::async_trait;
+use holdover_core::tool::{ResourceProfile, RunsOn, Tool, ToolCall, ToolError, ToolReturn, ToolSpec};
+use serde_json::Value;
+
+/// A tool that whoever follows the session runs. The engine asks the gate and parks; it never calls it.
+#[derive(Debug, Clone)]
+pub struct ClientTool {
+    spec: ToolSpec,
+    profile: ResourceProfile,
+}
+
+impl ClientTool {
+    /// A tool with this spec, whatever the spec says of who runs it. Its calls conflict with nothing.
+    pub fn new(spec: ToolSpec) -> Self {
+        let spec = ToolSpec { runs_on: RunsOn::Client, ..spec };
+        Self { spec, profile: ResourceProfile::Keys(Vec::new()) }
+    }
+
+    /// Its calls touch this.
+    #[must_use]
+    pub fn touches(self, profile: ResourceProfile) -> Self {
+        Self { profile, ..self }
+    }
+}
+
+#[async_trait]
+impl Tool for ClientTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn profile(&self, _arguments: &Value) -> ResourceProfile {
+        self.profile.clone()
+    }
+
+    async fn call(&self, _call: ToolCall) -> Result<ToolReturn, ToolError> {
+        Err(ToolError::NotRun(format!("{} runs at the client", self.spec.name)))
+    }
+}

@@ -1,0 +1,64 @@
+//! What is wrong with an agent.
+
+use holdover_core::ids::{InvalidId, ToolName};
+
+/// What is wrong with an agent.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// Name and version make no queue label.
+    #[error("agent {agent:?}: name and version: {source}")]
+    Name {
+        /// Which agent.
+        agent: String,
+        /// Why.
+        source: InvalidId,
+    },
+    /// An agent thinks with a model.
+    #[error("agent {agent:?}: model: none was given")]
+    NoModel {
+        /// Which agent.
+        agent: String,
+    },
+    /// Tools are told apart by their names.
+    #[error("agent {agent:?}: tool {tool}: two tools have this name")]
+    DuplicateTool {
+        /// Which agent.
+        agent: String,
+        /// Which name.
+        tool: ToolName,
+    },
+    /// A tool is said to be for people alone that the agent does not have.
+    #[error("agent {agent:?}: human_only: there is no tool {tool}")]
+    UnknownTool {
+        /// Which agent.
+        agent: String,
+        /// Which name.
+        tool: ToolName,
+    },
+    /// The schema of a tool's arguments is no JSON Schema.
+    #[error("agent {agent:?}: tool {tool}: parameters: {detail}")]
+    Schema {
+        /// Which agent.
+        agent: String,
+        /// Which tool.
+        tool: ToolName,
+        /// Why.
+        detail: String,
+    },
+    /// A limit of zero would let nothing happen.
+    #[error("agent {agent:?}: {field}: is zero")]
+    ZeroLimit {
+        /// Which agent.
+        agent: String,
+        /// Which limit.
+        field: String,
+    },
+    /// The definition cannot be written as JSON.
+    #[error("agent {agent:?}: definition: {source}")]
+    Definition {
+        /// Which agent.
+        agent: String,
+        /// Why.
+        source: serde_json::Error,
+    },
+}

@@ -1,0 +1,119 @@
+//! An agent with its code: words, model, tools, gate.
+
+mod builder;
+mod client_tool;
+mod error;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use builder::AgentBuilder;
+pub use client_tool::ClientTool;
+pub use error::AgentError;
+
+use holdover_core::agent::AgentSpec;
+use holdover_core::gate::PolicyGate;
+use holdover_core::ids::{QueueLabel, ToolName};
+use holdover_core::model::{Model, ModelTool};
+use holdover_core::payload::Payload;
+use holdover_core::provision::Provisioner;
+use holdover_core::tool::Tool;
+use jsonschema::Validator;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// An agent as the runtime runs it: what core decides by, and the code behind it.
+pub struct Agent {
+    spec: Arc<AgentSpec>,
+    model: Arc<dyn Model>,
+    tools: BTreeMap<ToolName, EquippedTool>,
+    gate: Arc<dyn PolicyGate>,
+    provisioner: Option<Arc<dyn Provisioner>>,
+    queue: QueueLabel,
+    definition: Payload,
+    told: ToldToModel,
+}
+
+/// A tool with its compiled schema.
+#[derive(Clone)]
+pub(crate) struct EquippedTool {
+    pub(crate) tool: Arc<dyn Tool>,
+    pub(crate) schema: Arc<Validator>,
+}
+
+/// The parts of every model request that never change.
+#[derive(Clone)]
+pub(crate) struct ToldToModel {
+    pub(crate) system: Arc<str>,
+    pub(crate) tools: Arc<[ModelTool]>,
+    pub(crate) max_output_tokens: u32,
+}
+
+/// What is stored with each session: enough to build its agent again in another process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Definition {
+    /// What core decides by.
+    pub spec: AgentSpec,
+    /// Whatever the front needs to build the agent again; opaque to the engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Value>,
+}
+
+impl Definition {
+    /// Reads what [`Agent::definition`] wrote.
+    pub fn read(payload: &Payload) -> Result<Self, serde_json::Error> {
+        payload.parse()
+    }
+}
+
+impl Agent {
+    /// Begins an agent called `name`.
+    pub fn builder(name: impl Into<String>) -> AgentBuilder {
+        AgentBuilder::new(name.into())
+    }
+
+    /// What core decides by.
+    pub fn spec(&self) -> &Arc<AgentSpec> {
+        &self.spec
+    }
+
+    /// The label under which its sessions wait: its name, and `@version` if it has one.
+    pub fn queue(&self) -> &QueueLabel {
+        &self.queue
+    }
+
+    /// What is stored with its sessions: a [`Definition`] as JSON.
+    pub fn definition(&self) -> &Payload {
+        &self.definition
+    }
+
+    pub(crate) fn model(&self) -> &Arc<dyn Model> {
+        &self.model
+    }
+
+    pub(crate) fn tool(&self, name: &ToolName) -> Option<&EquippedTool> {
+        self.tools.get(name)
+    }
+
+    pub(crate) fn gate(&self) -> &Arc<dyn PolicyGate> {
+        &self.gate
+    }
+
+    pub(crate) fn provisioner(&self) -> Option<&Arc<dyn Provisioner>> {
+        self.provisioner.as_ref()
+    }
+
+    pub(crate) fn told(&self) -> &ToldToModel {
+        &self.told
+    }
+}
+
+impl std::fmt::Debug for Agent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Agent")
+            .field("queue", &self.queue)
+            .field("definition", &self.definition)
+            .field("model", &self.model.name())
+            .finish_non_exhaustive()
+    }
+}
