@@ -20,6 +20,8 @@ pub(crate) enum Exit {
     WrongUse,
     /// Suspended, and somebody owes something.
     Suspended,
+    /// Still at work when the time was over for which it was waited.
+    StillRunning,
     /// Interrupted or aborted.
     Stopped,
     /// Told by Ctrl-C to stop at once.
@@ -36,6 +38,7 @@ impl Exit {
             Self::Failed => 1,
             Self::WrongUse => 2,
             Self::Suspended => 10,
+            Self::StillRunning => 11,
             Self::Stopped => 20,
             Self::Killed => 130,
             Self::Terminated => 143,
@@ -49,6 +52,7 @@ impl Exit {
             Self::Failed
             | Self::WrongUse
             | Self::Suspended
+            | Self::StillRunning
             | Self::Stopped
             | Self::Killed
             | Self::Terminated => self,

@@ -1,13 +1,32 @@
 //! The event log of a session: what whoever follows it is shown.
 //!
-//! Events are committed with what they tell of. One that announces a message holds its place, not a copy.
+//! Events are committed with what they tell of. One that announces a message holds its place, not a copy; one that
+//! announces a call that is out shows its arguments in short, without what looks like a secret
+//! ([`shown_parameters`](crate::parameters::shown_parameters)).
+//!
+//! The order within a turn:
+//!
+//! | event | when | how often |
+//! |---|---|---|
+//! | [`Init`](Event::Init) | first of all, so the first event of a session, too | once |
+//! | [`RunStarted`](Event::RunStarted) | a run takes the turn up | once a run |
+//! | [`StepStarted`](Event::StepStarted) | the model is about to be asked | once a step |
+//! | [`Message`](Event::Message), [`Call`](Event::Call) | something was said, a call is out, a call has ended | |
+//! | [`StepEnded`](Event::StepEnded) | its calls have ended, or the turn ends | once a step |
+//! | [`Error`](Event::Error) | the turn has failed | once, if it fails |
+//! | [`AgentEnd`](Event::AgentEnd) | what it held is freed | once |
+//! | [`Done`](Event::Done) | last of all | once |
+//!
+//! Events are numbered through the whole session, as steps and turns are. The rows of the machine's history travel
+//! between them, before what ends a turn.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::ErrorInfo;
-use crate::ids::{CallId, CheckpointId, Epoch, MessageSeq, SessionKey, TurnNumber};
+use crate::ids::{CallId, CheckpointId, Epoch, MessageSeq, SessionId, SessionKey, StepNumber, TurnNumber};
 use crate::machine::history::{self, HistoryRow};
-use crate::machine::{Ending, Owed, Usage};
+use crate::machine::{DoneReason, Ending, Owed, Usage};
+use crate::parameters::Parameters;
 use crate::store::{OutcomeKind, SessionStatus, StreamId};
 use crate::time::Timestamp;
 
@@ -19,6 +38,19 @@ pub enum Event {
     Init {
         /// Which turn.
         turn: TurnNumber,
+        /// Of which session. A fork shows that of its source in what it has copied.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
+    },
+    /// A step began: the model is about to be asked. Exactly once a step.
+    StepStarted {
+        /// Which step of the session.
+        step: StepNumber,
+    },
+    /// A step is over: all of its calls have ended, or it had none, or the turn ends. Exactly once a step.
+    StepEnded {
+        /// Which step of the session.
+        step: StepNumber,
     },
     /// A run took the session up. Written with the first commit of the run.
     RunStarted {
@@ -45,6 +77,12 @@ pub enum Event {
         tool: String,
         /// The wire name of its state.
         is: String,
+        /// Its parameters in short, once it is out.
+        #[serde(default, skip_serializing_if = "Parameters::is_empty")]
+        parameters: Parameters,
+        /// How long it was out, in milliseconds, once it came back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
     },
     /// The run exits because it must wait.
     Suspended {
@@ -95,7 +133,12 @@ pub enum Event {
         /// Why.
         error: ErrorInfo,
     },
-    /// The turn ended. Exactly once a turn (INV-12).
+    /// The turn has failed, and ends. Before its `done`, at most once a turn.
+    Error {
+        /// Why.
+        error: ErrorInfo,
+    },
+    /// The turn ended. Exactly once a turn, and its last event (INV-12).
     Done {
         /// Which turn.
         turn: TurnNumber,
@@ -105,12 +148,18 @@ pub enum Event {
         /// What the session has used.
         usage: Usage,
     },
-    /// The agent has left the turn; what it held is freed. Exactly once a turn, after `done` (INV-12).
+    /// The agent has left the turn; what it held is freed. Exactly once a turn, before `done` (INV-12).
     AgentEnd {
         /// Which turn.
         turn: TurnNumber,
+        /// Of which session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
         /// Finished model calls of the turn.
         steps: u32,
+        /// Why the turn ended.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<DoneReason>,
     },
     /// The transitions since the last commit.
     History {

@@ -13,6 +13,7 @@ use crate::machine::{
     AgentState, Batch, Call, CallState, Effect, Facts, Input, Machine, Refused, transition,
 };
 use crate::message::{Message, ResultStatus, ToolResult};
+use crate::parameters::Parameters;
 use crate::payload::Payload;
 use crate::step::STATE_FORMAT;
 use crate::step::results::{cancelled_waiting, result, result_of_end};
@@ -85,6 +86,7 @@ pub fn plan(
     fork.tell(&Event::Forked { from: source.clone(), at: at.id }).map_err(fail)?;
     let mut machine = before.clone();
     let mut history = Vec::new();
+    let mut ended = None;
     for input in [Input::Forked, Input::TornDown] {
         if input == Input::TornDown && !matches!(machine.state, AgentState::TearingDown { .. }) {
             break;
@@ -97,16 +99,21 @@ pub fn plan(
                 fork.close(before, after, &known, messages).map_err(fail)?;
             }
             if let Effect::AnnounceEnd(ending) = effect {
-                let turn = &moved.next.turn;
-                let (number, steps, usage) = (turn.number, turn.steps, moved.next.usage);
-                fork.tell(&Event::Done { turn: number, ending: ending.clone(), usage }).map_err(fail)?;
-                fork.tell(&Event::AgentEnd { turn: number, steps }).map_err(fail)?;
+                ended = Some(ending.clone());
             }
+        }
+        if let Some(step) = machine.state.open_step().filter(|_| moved.next.state.open_step().is_none()) {
+            fork.tell(&Event::StepEnded { step }).map_err(fail)?;
         }
         history.push(HistoryRow { from, input, at: now });
         machine = moved.next;
     }
     fork.tell(&Event::History { rows: history }).map_err(fail)?;
+    if let Some(ending) = ended {
+        let (turn, steps, reason) = (machine.turn.number, machine.turn.steps, Some(ending.reason));
+        fork.tell(&Event::AgentEnd { turn, session: None, steps, reason }).map_err(fail)?;
+        fork.tell(&Event::Done { turn, ending, usage: machine.usage }).map_err(fail)?;
+    }
     let payload = Payload::json(&machine).map_err(|error| fail(error.into()))?;
     let status = machine.state.status_at_rest();
     let state = NewState { format: STATE_FORMAT, payload };
@@ -170,7 +177,8 @@ impl Draft {
             };
             if was.state != is.state {
                 let (call, tool, is) = (is.id.clone(), is.tool.clone(), is.state.name().to_owned());
-                self.tell(&Event::Call { call, tool, is })?;
+                let parameters = Parameters::default();
+                self.tell(&Event::Call { call, tool, is, parameters, duration_ms: None })?;
             }
             self.seq = self.seq.next();
             self.messages.push(payload);

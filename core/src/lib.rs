@@ -16,6 +16,7 @@ pub mod ids;
 pub mod machine;
 pub mod message;
 pub mod model;
+pub mod parameters;
 pub mod payload;
 pub mod provision;
 pub mod step;

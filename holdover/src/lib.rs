@@ -16,6 +16,7 @@ pub use holdover_core::ids::{
     CallId, CheckpointId, InvalidId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel, SessionId,
     SessionKey, TenantId, ToolName, WorkerId,
 };
+pub use holdover_core::machine::glance::Glance;
 pub use holdover_core::machine::{DoneReason, Ending, Owed, OwedKind, Suspension, Usage};
 pub use holdover_core::message::{
     ClientAnswer, Decision, Message, PendingBody, ResultStatus, SignalBody, ToolResult,
@@ -26,7 +27,7 @@ pub use holdover_core::model::{
 };
 pub use holdover_core::payload::Digest;
 pub use holdover_core::provision::Provisioner;
-pub use holdover_core::step::RunOutcome;
+pub use holdover_core::step::{RunDetail, RunKind, RunOutcome};
 pub use holdover_core::store::{
     Capabilities, Checkpoint, DeleteMode, Deletion, EventCursor, InterruptOutcome, Labels, OutcomeKind, Page,
     PageCursor, PageRequest, PendingCall, PendingKind, PendingQuery, PurgeReport, Queues, Remove, RunRecord,
@@ -41,8 +42,9 @@ pub use holdover_core::tool::{
 pub use holdover_runtime_local::{
     Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, CancellationToken, Changed,
     CheckpointEntry, ClientTool, Definition, Deliver, Delivered, DeltaEntry, Denial, EventEntry, Execute,
-    Follow, Fork, Forked, MessageEntry, PendingEntry, Provisional, Replay, Retention, RunHandle, RunObserver,
-    Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown, Standing, Started, Worker, WorkerOptions,
+    Follow, Fork, Forked, MessageEntry, Move, PendingEntry, Provisional, Replay, Response, Retention,
+    RunHandle, RunObserver, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown, Standing,
+    Started, Worker, WorkerOptions,
 };
 #[cfg(feature = "memory")]
 pub use holdover_store_memory::MemoryStore;

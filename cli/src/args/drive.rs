@@ -29,6 +29,7 @@ MESSAGE may be - : it is then read from standard input, as it is when left out a
 Examples:
   holdover run agent.toml \"Tidy up the notes\"
   git diff | holdover run reviewer.toml -
+  holdover run agent.toml --wait=2m \"Tidy up\"     a worker does it; says after 2 minutes if it still runs
   holdover run agent.toml --session notes --key 2024-05-01 \"The daily round\"
   holdover run agent.toml --model openai:qwen3 --base-url http://127.0.0.1:8080/v1 \"Hello\"")]
 pub(crate) struct Run {
@@ -48,6 +49,9 @@ pub(crate) struct Run {
     /// Leave the work to a worker (holdover work)
     #[arg(long, alias = "no-wait")]
     pub(crate) detach: bool,
+    /// Leave the work to a worker, and wait at most so long for how it ends
+    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
+    pub(crate) wait: Option<Duration>,
     #[command(flatten)]
     pub(crate) drive: Drive,
 }
@@ -68,6 +72,9 @@ pub(crate) struct Send {
     /// Leave the work to a worker (holdover work)
     #[arg(long, alias = "no-wait")]
     pub(crate) detach: bool,
+    /// Leave the work to a worker, and wait at most so long for how it ends
+    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
+    pub(crate) wait: Option<Duration>,
     #[command(flatten)]
     pub(crate) drive: Drive,
 }
@@ -83,6 +90,9 @@ pub(crate) struct Again {
     /// Leave the work to a worker (holdover work)
     #[arg(long, alias = "no-wait")]
     pub(crate) detach: bool,
+    /// Leave the work to a worker, and wait at most so long for how it ends
+    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
+    pub(crate) wait: Option<Duration>,
     #[command(flatten)]
     pub(crate) drive: Drive,
 }

@@ -17,6 +17,7 @@ Exit codes:
    0  completed        10  suspended, somebody owes something
    1  failed           20  interrupted or aborted
    2  wrong use        130, 143  told to stop at once
+  11  still running when --wait was over
 
 Stores:
   sqlite:PATH                     a file, shared by processes of one machine
@@ -27,7 +28,7 @@ Stores:
 
 A password in a URL is never printed; printed commands have *** in its place, or no --store at all if HOLDOVER_STORE names it. Command lines are no secret on most machines: put a password into HOLDOVER_STORE, or for Postgres into PGPASSWORD or ~/.pgpass.
 
-With --json each line is one object; the last one of a command that drives a session is {\"session\": …, \"outcome\": {\"kind\": …}}, its outcome null if the session was left where it is, with \"duplicate\": true if its --key was used before. Instants are milliseconds since 1970-01-01T00:00:00Z.
+With --json each line is one object; the last one of a command that drives a session is {\"session\": …, \"outcome\": {\"kind\": …}}, its outcome null if the session was left where it is, with \"response\" {\"stop_reason\", \"reason\", \"text\", \"steps\", \"error\"} if its turn has ended, with \"duplicate\": true if its --key was used before. Instants are milliseconds since 1970-01-01T00:00:00Z.
 HOLDOVER_LOG sets what is logged to standard error: error, warn, info, debug, or a tracing filter.
 NO_COLOR turns colours off.";
 
@@ -48,7 +49,8 @@ Examples:
 pub(super) const SHOW: &str = "\
 Examples:
   holdover sessions show notes
-  holdover sessions show notes --json";
+  holdover sessions show notes --json
+  holdover sessions show notes --follow     its machine in short, whenever that changes";
 
 pub(super) const MESSAGES: &str = "\
 Examples:
@@ -66,11 +68,12 @@ Examples:
   holdover sessions checkpoints notes";
 
 pub(super) const HISTORY: &str = "\
-Folding these rows from the start gives the session's state: nothing else moves it.
+Folding these rows from the start gives the session's state: nothing else moves it. The number of a row is the reference to what the machine was after it.
 
 Examples:
   holdover sessions history notes
-  holdover sessions history notes --json";
+  holdover sessions history notes --json
+  holdover sessions history notes --after 12     what the machine was after row 12";
 
 pub(super) const REPLAY: &str = "\
 Exit code 1 if they differ, or if the rows do not fit together.

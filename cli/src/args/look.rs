@@ -6,6 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use clap_complete::Shell;
 use holdover_core::ids::SessionId;
+use holdover_core::machine::StateKind;
 use holdover_core::store::{EventCursor, SessionStatus};
 
 use super::{Fork, Purge, help};
@@ -16,7 +17,7 @@ pub(crate) enum Sessions {
     List(List),
     /// Show how one session stands, and what it waits for
     #[command(after_help = help::SHOW)]
-    Show(One),
+    Show(Show),
     /// Print the transcript
     #[command(after_help = help::MESSAGES)]
     Messages(One),
@@ -25,9 +26,9 @@ pub(crate) enum Sessions {
     Runs(One),
     /// List the calls that somebody owes an answer, soonest deadline first
     Pending(Pending),
-    /// Print every move of a session's machine: from where, on what, when
+    /// Print every move of a session's machine: from where, on what, to where, when
     #[command(after_help = help::HISTORY)]
-    History(One),
+    History(History),
     /// Rebuild a session from its history alone, and say where its state differs
     #[command(after_help = help::REPLAY)]
     Replay(One),
@@ -63,6 +64,24 @@ pub(crate) struct List {
 pub(crate) struct One {
     /// Which session
     pub(crate) session: SessionId,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Which session
+    pub(crate) session: SessionId,
+    /// Only its machine in short, and again whenever that has changed, until it rests or Ctrl-C
+    #[arg(long)]
+    pub(crate) follow: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct History {
+    /// Which session
+    pub(crate) session: SessionId,
+    /// Only the machine as it was after this move, as JSON
+    #[arg(long, value_name = "MOVE")]
+    pub(crate) after: Option<usize>,
 }
 
 #[derive(Debug, Args)]
@@ -131,14 +150,18 @@ pub(crate) struct Doctor {
 Examples:
   holdover machine
   holdover machine --mermaid > machine.mmd
-  holdover machine --paths 6")]
+  holdover machine --paths 6
+  holdover machine --paths --from confirming")]
 pub(crate) struct Machine {
     /// As a Mermaid state diagram
     #[arg(long, conflicts_with = "json")]
     pub(crate) mermaid: bool,
-    /// Every way from idle to rest in at most so many moves, 12 at most; longer ones are cut off
-    #[arg(long, value_name = "MOVES", conflicts_with = "mermaid", value_parser = clap::value_parser!(u8).range(1..=12))]
+    /// Every way to rest in at most so many moves, 12 at most; longer ones are cut off. Left out: 5
+    #[arg(long, value_name = "MOVES", num_args = 0..=1, default_missing_value = "5", conflicts_with = "mermaid", value_parser = clap::value_parser!(u8).range(1..=12))]
     pub(crate) paths: Option<u8>,
+    /// From this state; left out: idle
+    #[arg(long, value_name = "STATE", requires = "paths", value_parser = state())]
+    pub(crate) from: Option<StateKind>,
 }
 
 #[derive(Debug, Args)]
@@ -160,6 +183,14 @@ Examples:
 pub(crate) struct Completions {
     /// Which shell
     pub(crate) shell: Shell,
+}
+
+/// A state of the machine, by its name.
+fn state() -> impl TypedValueParser<Value = StateKind> {
+    PossibleValuesParser::new(StateKind::ALL.map(StateKind::as_str)).try_map(|name| {
+        let named = |state: &StateKind| state.as_str() == name;
+        StateKind::ALL.into_iter().find(named).ok_or("there is no such state")
+    })
 }
 
 /// One of these statuses, by its name.

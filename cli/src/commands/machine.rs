@@ -1,5 +1,6 @@
 //! `machine`: the table by which every session moves.
 
+use holdover_core::machine::StateKind;
 use holdover_core::machine::diagram;
 use holdover_core::machine::paths::paths;
 use serde_json::json;
@@ -12,9 +13,10 @@ use crate::print::Out;
 pub(crate) fn machine(common: &Common, args: &Machine) -> Exit {
     let out = Out::new(common);
     if let Some(depth) = args.paths {
-        for path in paths(usize::from(depth)) {
+        for path in paths(args.from.unwrap_or(StateKind::Idle), usize::from(depth)) {
             out.line(path.to_string());
             out.object(&json!({
+                "from": path.from.as_str(),
                 "rests": path.rests,
                 "moves": path.moves.iter().map(|edge| json!({
                     "on": edge.on.iter().map(|input| input.as_str()).collect::<Vec<_>>(),

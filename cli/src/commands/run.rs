@@ -1,10 +1,11 @@
 //! `run`, `send`, `resume`, `retry`, `compact`: what sets a session going.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use holdover_core::ids::{SessionId, SessionKey};
 use holdover_core::message::SignalBody;
-use holdover_core::store::{Labels, Session};
+use holdover_core::store::{Labels, Session, SessionStatus};
 use holdover_runtime_local::{Agent, Deliver, Delivered, Execute, RunHandle, RuntimeError};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -12,15 +13,15 @@ use uuid::Uuid;
 use crate::agent_file::{self, Instead};
 use crate::args::{Again, Common, Compact, Drive, Run, Send};
 use crate::exit::{Exit, Failure};
-use crate::follow::{Following, follow};
+use crate::follow::{Following, follow, report};
 use crate::front::Front;
 use crate::input::message_of;
-use crate::print::{in_time, instant, note};
+use crate::print::{clean, in_time, instant, json, note};
 use crate::store::IfMissing;
 
 /// Starts a turn of an agent.
 pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
-    let Run { agent: file, message, session, key, root, detach, drive } = args;
+    let Run { agent: file, message, session, key, root, detach, wait, drive } = args;
     let instead = instead_of(drive, root.clone());
     let blueprint = agent_file::read(file, &instead)?;
     let message = message_of(message.as_deref())?;
@@ -44,12 +45,10 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     if let Some(before) = &before {
         tell_of_changes(before, &request.agent, args);
     }
-    if *detach {
+    if *detach || wait.is_some() {
         let started = front.runtime.start(request).await?;
         let word = if started.duplicate { "duplicate" } else { "accepted" };
-        left_to_workers(&front, &started.key, word);
-        front.close().await;
-        return Ok(Exit::Completed);
+        return leave(front, &started.key, word, *wait).await;
     }
     let handle = front.runtime.execute(request).await?;
     let key = handle.key().clone();
@@ -89,10 +88,8 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
         }
         Err(error) => return Err(error.into()),
     };
-    if args.detach {
-        left_to_workers(&front, &session.key, word);
-        front.close().await;
-        return Ok(Exit::Completed);
+    if args.detach || args.wait.is_some() {
+        return leave(front, &session.key, word, args.wait).await;
     }
     front.can_run(&session, "the message is delivered")?;
     let runtime = front.runtime.clone();
@@ -107,13 +104,11 @@ pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> 
     let front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
     let session = front.session(&args.session).await?;
     let key = session.key.clone();
-    if args.detach {
+    if args.detach || args.wait.is_some() {
         if !front.runtime.requeue(&key).await? {
             return Err(refused(&args.session, "it moved meanwhile: look at it again"));
         }
-        left_to_workers(&front, &key, "accepted");
-        front.close().await;
-        return Ok(Exit::Completed);
+        return leave(front, &key, "accepted", args.wait).await;
     }
     take_up(front, session, signal).await
 }
@@ -151,6 +146,43 @@ async fn take_up(mut front: Front, session: Session, signal: SignalBody) -> Resu
 /// What the command line says instead of an agent file.
 fn instead_of(drive: &Drive, root: Option<std::path::PathBuf>) -> Instead {
     Instead { model: drive.model.clone(), base_url: drive.base_url.clone(), root }
+}
+
+/// Leaves a session to a worker; and waits `at_most` so long for how its turn ends, if that is asked for. When the
+/// time is over, nothing has changed but that it is said.
+async fn leave(
+    front: Front,
+    key: &SessionKey,
+    delivered: &str,
+    at_most: Option<Duration>,
+) -> Result<Exit, Failure> {
+    let Some(at_most) = at_most else {
+        left_to_workers(&front, key, delivered);
+        front.close().await;
+        return Ok(Exit::Completed);
+    };
+    let following = Following { key, known: None, duplicate: delivered == "duplicate" };
+    let exit = match front.runtime.wait_at_most(key, at_most).await? {
+        Some(outcome) => {
+            let answer = front.runtime.response(key).await?.and_then(|response| response.text);
+            if let Some(answer) = answer.as_deref().filter(|_| !front.out.quiet()) {
+                front.out.line(clean(answer).trim_end());
+            }
+            report(&front, following, &outcome, answer.as_deref()).await?
+        }
+        None => {
+            let glance = front.runtime.glance(key).await?;
+            let at_work = glance.status == SessionStatus::Active;
+            let word = if at_work { "still running" } else { "not taken up yet" };
+            front.out.line(format!("session {}: {word} ({})", key.id, glance.state.as_str()));
+            front.out.object(&json!({
+                "session": key.id, "outcome": Value::Null, "state": json::glance(&glance),
+            }));
+            Exit::StillRunning
+        }
+    };
+    front.close().await;
+    Ok(exit)
 }
 
 /// Says that something was delivered and that a worker must do the rest.

@@ -61,7 +61,7 @@ pub(crate) async fn follow(
         Err(failure) => Err(failure),
     };
     if reported.is_err() {
-        front.out.object(&json::last(&following.key.id, Value::Null, following.duplicate));
+        front.out.object(&json::last(&following.key.id, Value::Null, None, following.duplicate));
     }
     reported
 }
@@ -146,7 +146,17 @@ pub(crate) async fn report(
     let line = format!("session {}: {}", key.id, human::outcome(outcome));
     front.out.line(front.out.bold(&line));
     human::debts(&front.out, &debts, front.runtime.now());
-    front.out.object(&json::last(&key.id, json::outcome(outcome, &debts), following.duplicate));
+    if front.out.json() {
+        let response = match outcome {
+            RunOutcome::Ended(_) => front.runtime.response(key).await?,
+            RunOutcome::Suspended(_)
+            | RunOutcome::BackingOff { .. }
+            | RunOutcome::Released
+            | RunOutcome::Lost => None,
+        };
+        let outcome = json::outcome(outcome, &debts);
+        front.out.object(&json::last(&key.id, outcome, response.as_ref(), following.duplicate));
+    }
     Ok(exit)
 }
 

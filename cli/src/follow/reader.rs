@@ -135,6 +135,9 @@ impl<'a> Reader<'a> {
             Event::RunStarted { .. } => self.view.does(Doing::Working, self.began.elapsed()),
             Event::Suspended { .. } => self.view.does(Doing::Waiting, self.began.elapsed()),
             Event::Init { .. }
+            | Event::StepStarted { .. }
+            | Event::StepEnded { .. }
+            | Event::Error { .. }
             | Event::CompactionStarted { .. }
             | Event::CompactionEnded { .. }
             | Event::Forked { .. }

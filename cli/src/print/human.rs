@@ -128,7 +128,11 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
             Some(out.dim(&format!("• {}", compacted(*before, *after))))
         }
         Event::TeardownFailed { error } => Some(out.bold(&inline(&format!("! {error}")))),
-        Event::Init { .. }
+        // The last line says how it failed.
+        Event::Error { .. }
+        | Event::Init { .. }
+        | Event::StepStarted { .. }
+        | Event::StepEnded { .. }
         | Event::RunStarted { .. }
         | Event::Message { .. }
         | Event::Call { .. }
@@ -143,10 +147,19 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
 /// An event on one line, for a list of events.
 pub(crate) fn event(event: &Event) -> String {
     let line = match event {
-        Event::Init { turn } => format!("turn {turn} begins"),
+        Event::Init { turn, .. } => format!("turn {turn} begins"),
+        Event::StepStarted { step } => format!("step {step} begins"),
+        Event::StepEnded { step } => format!("step {step} is over"),
+        Event::Error { error } => format!("fails: {error}"),
         Event::RunStarted { run, found } => format!("run {run} begins, found it {found}"),
         Event::Message { seq, role, .. } => format!("message {seq} by {role}"),
-        Event::Call { call, tool, is } => format!("call {call} of {tool} is {is}"),
+        Event::Call { call, tool, is, parameters, duration_ms } => {
+            let with: Vec<String> =
+                parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let with = if with.is_empty() { String::new() } else { format!(": {}", with.join(" ")) };
+            let took = duration_ms.map(|ms| format!(" after {ms} ms")).unwrap_or_default();
+            format!("call {call} of {tool} is {is}{took}{with}")
+        }
         Event::Suspended { kind, until, owed } => {
             let calls: Vec<&str> = owed.iter().map(|owed| owed.call.as_str()).collect();
             let until = until.map(|at| format!(" until {}", instant(at))).unwrap_or_default();
@@ -166,7 +179,7 @@ pub(crate) fn event(event: &Event) -> String {
             let tokens = usage.tokens.total();
             format!("turn {turn} is done: {}; the session has used {tokens} tokens", ending.reason.as_str())
         }
-        Event::AgentEnd { turn, steps } => format!("turn {turn} is left after {steps} steps"),
+        Event::AgentEnd { turn, steps, .. } => format!("turn {turn} is left after {steps} steps"),
         Event::History { rows } => {
             let moves: Vec<String> = rows
                 .iter()

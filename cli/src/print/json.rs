@@ -1,13 +1,12 @@
 //! What programs read: one object a line.
 
 use holdover_core::ids::{MessageSeq, SessionId};
-use holdover_core::machine::OwedKind;
-use holdover_core::machine::history::HistoryRow;
+use holdover_core::machine::{Glance, OwedKind};
 use holdover_core::message::Message;
-use holdover_core::step::RunOutcome;
+use holdover_core::step::{RunDetail, RunKind, RunOutcome};
 use holdover_core::store::{PendingCall, RunRecord, SessionSummary};
 use holdover_core::time::Timestamp;
-use holdover_runtime_local::{DeltaEntry, EventEntry, MessageEntry};
+use holdover_runtime_local::{DeltaEntry, EventEntry, MessageEntry, Move, Response};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -42,12 +41,20 @@ fn place(seq: MessageSeq, at: Timestamp, message: &Message) -> Value {
     json!({ "seq": seq, "at": at, "message": value(message) })
 }
 
-/// The last line of a command that drives a session: how it stands, nothing if it was left. `duplicate`: what
-/// it was asked for had been asked before.
-pub(crate) fn last(session: &SessionId, outcome: Value, duplicate: bool) -> Value {
+/// The last line of a command that drives a session: how it stands, nothing if it was left; and what came of its
+/// turn, if that has ended. `duplicate`: what it was asked for had been asked before.
+pub(crate) fn last(
+    session: &SessionId,
+    outcome: Value,
+    response: Option<&Response>,
+    duplicate: bool,
+) -> Value {
     let mut object = Map::new();
     object.insert("session".into(), json!(session));
     object.insert("outcome".into(), outcome);
+    if let Some(response) = response {
+        object.insert("response".into(), value(response));
+    }
     if duplicate {
         object.insert("duplicate".into(), json!(true));
     }
@@ -118,24 +125,29 @@ pub(crate) fn pending(pending: &PendingCall, owed: &Debt) -> Value {
 pub(crate) fn run(run: &RunRecord) -> Value {
     json!({
         "run": run.epoch,
+        "kind": RunKind::of(run).as_str(),
         "worker": run.worker,
         "found": run.found,
         "parent": run.parent,
         "started_at": run.started_at,
         "ended_at": run.end.as_ref().map(|end| end.at),
         "outcome": run.end.as_ref().map(|end| end.outcome.as_str()),
+        "usage": RunDetail::of(run).map(|detail| detail.usage),
     })
 }
 
 /// A move of a session's machine, with the event that holds it.
-pub(crate) fn history(entry: &EventEntry, row: &HistoryRow) -> Value {
-    let mut object = Map::new();
-    object.insert("seq".into(), json!(entry.seq));
-    object.insert("cursor".into(), json!(entry.cursor));
-    object.insert("from".into(), json!(row.from));
-    object.insert("on".into(), value(&row.input));
-    object.insert("at".into(), json!(row.at));
-    Value::Object(object)
+pub(crate) fn history(of: &Move) -> Value {
+    value(of)
+}
+
+/// How a session looks in short, with what its machine takes now.
+pub(crate) fn glance(of: &Glance) -> Value {
+    let mut shown = value(of);
+    if let Value::Object(fields) = &mut shown {
+        fields.insert("takes".into(), of.takes().iter().map(|input| json!(input.as_str())).collect());
+    }
+    shown
 }
 
 /// A session in a list.

@@ -41,20 +41,46 @@ pub enum Broken {
     },
 }
 
+/// Rows that are folded, one after another.
+#[derive(Debug, Clone, Default)]
+pub struct Fold {
+    machine: Machine,
+    rows: usize,
+}
+
+impl Fold {
+    /// The machine as the rows so far have made it: what a row is a move of, and where it led.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// How many rows there were.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Takes the next row.
+    ///
+    /// # Errors
+    /// It does not fit what the rows before it have made. Then nothing is changed.
+    pub fn take(&mut self, row: &HistoryRow) -> Result<(), Broken> {
+        let (at, found) = (self.rows, self.machine.state.kind());
+        if found != row.from {
+            return Err(Broken::Elsewhere { row: at, expected: row.from, found });
+        }
+        let facts = Facts { now: row.at };
+        let moved = transition(&self.machine, &row.input, &facts);
+        self.machine = moved.map_err(|refused| Broken::Refused { row: at, refused })?.next;
+        self.rows += 1;
+        Ok(())
+    }
+}
+
 /// Rebuilds the machine from its rows alone (INV-10).
 pub fn rebuild<'a>(rows: impl IntoIterator<Item = &'a HistoryRow>) -> Result<Machine, Broken> {
-    let mut machine = Machine::default();
-    for (row, step) in rows.into_iter().enumerate() {
-        let found = machine.state.kind();
-        if found != step.from {
-            return Err(Broken::Elsewhere { row, expected: step.from, found });
-        }
-        let facts = Facts { now: step.at };
-        machine = transition(&machine, &step.input, &facts)
-            .map_err(|refused| Broken::Refused { row, refused })?
-            .next;
-    }
-    Ok(machine)
+    let mut fold = Fold::default();
+    rows.into_iter().try_for_each(|row| fold.take(row))?;
+    Ok(fold.machine)
 }
 
 /// The rows of one commit as they are stored: each leaves out what is as in the row before it.

@@ -6,6 +6,7 @@
 pub mod batch;
 pub mod call;
 pub mod diagram;
+pub mod glance;
 pub mod history;
 pub mod input;
 pub mod looping;
@@ -23,6 +24,7 @@ pub mod view;
 
 pub use batch::Batch;
 pub use call::{Call, CallInput, CallState, CancelReason};
+pub use glance::Glance;
 pub use input::{Input, InputKind, NewCall, Withheld};
 pub use standing::{STANDING_APPROVALS_MAX, StandingApproval, StandingApprovals};
 pub use state::{

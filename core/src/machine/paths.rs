@@ -5,12 +5,17 @@ use std::collections::BTreeMap;
 use super::table::{NATURES, Nature, ROWS};
 use super::{InputKind, StateKind};
 
+/// How far paths are followed where nobody says it.
+pub const PATH_MOVES_DEFAULT: usize = 5;
+
 /// The most moves of a path that [`paths`] follows: there are some tens of thousands of so many.
 pub const PATH_MOVES_MAX: usize = 12;
 
-/// One way from the first state: the moves to another state, in order.
+/// One way from a state: the moves to another state, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
+    /// Where it begins.
+    pub from: StateKind,
     /// The moves.
     pub moves: Vec<Move>,
     /// Whether it ends at rest; else it was cut off.
@@ -26,9 +31,9 @@ pub struct Move {
     pub to: StateKind,
 }
 
-/// Every way from idle until the session rests, or until `depth` moves were made ([`PATH_MOVES_MAX`] at most), in the
-/// order of the table.
-pub fn paths(depth: usize) -> Vec<Path> {
+/// Every way from `from` until the session rests, or until `depth` moves were made ([`PATH_MOVES_MAX`] at most), in
+/// the order of the table.
+pub fn paths(from: StateKind, depth: usize) -> Vec<Path> {
     let mut edges: BTreeMap<StateKind, Vec<Move>> = BTreeMap::new();
     for row in ROWS {
         for to in row.to.iter().filter(|to| **to != row.from) {
@@ -40,26 +45,22 @@ pub fn paths(depth: usize) -> Vec<Path> {
         }
     }
     let mut found = Vec::new();
-    follow(&edges, StateKind::Idle, &mut Vec::new(), depth.min(PATH_MOVES_MAX), &mut found);
+    let so_far = Path { from, moves: Vec::new(), rests: false };
+    follow(&edges, so_far, depth.min(PATH_MOVES_MAX), &mut found);
     found
 }
 
-fn follow(
-    edges: &BTreeMap<StateKind, Vec<Move>>,
-    at: StateKind,
-    moves: &mut Vec<Move>,
-    left: usize,
-    found: &mut Vec<Path>,
-) {
-    let rests = !moves.is_empty() && is_rest(at);
+fn follow(edges: &BTreeMap<StateKind, Vec<Move>>, so_far: Path, left: usize, found: &mut Vec<Path>) {
+    let at = so_far.moves.last().map_or(so_far.from, |edge| edge.to);
+    let rests = !so_far.moves.is_empty() && is_rest(at);
     if rests || left == 0 {
-        found.push(Path { moves: moves.clone(), rests });
+        found.push(Path { rests, ..so_far });
         return;
     }
     for edge in edges.get(&at).into_iter().flatten() {
-        moves.push(edge.clone());
-        follow(edges, edge.to, moves, left - 1, found);
-        moves.pop();
+        let mut longer = so_far.clone();
+        longer.moves.push(edge.clone());
+        follow(edges, longer, left - 1, found);
     }
 }
 
@@ -69,7 +70,7 @@ fn is_rest(state: StateKind) -> bool {
 
 impl std::fmt::Display for Path {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(StateKind::Idle.as_str())?;
+        f.write_str(self.from.as_str())?;
         for Move { on, to } in &self.moves {
             let on: Vec<&str> = on.iter().map(|input| input.as_str()).collect();
             write!(f, " -{}-> {}", on.join("|"), to.as_str())?;
@@ -81,6 +82,28 @@ impl std::fmt::Display for Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn paths(depth: usize) -> Vec<Path> {
+        super::paths(StateKind::Idle, depth)
+    }
+
+    #[test]
+    fn d07_from_every_state_there_is_a_way_and_each_says_where_it_began() {
+        for from in StateKind::ALL {
+            let ways = super::paths(from, PATH_MOVES_DEFAULT);
+            assert!(!ways.is_empty(), "{}", from.as_str());
+            for way in &ways {
+                assert_eq!(way.from, from);
+                assert!(way.to_string().starts_with(from.as_str()), "{way}");
+                assert!(!way.moves.is_empty() && way.moves.len() <= PATH_MOVES_DEFAULT, "{way}");
+            }
+        }
+        let freed = super::paths(StateKind::TearingDown, PATH_MOVES_DEFAULT);
+        assert_eq!(
+            freed.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["tearing_down -torn_down-> done"]
+        );
+    }
 
     fn through(path: &Path) -> Vec<StateKind> {
         path.moves.iter().map(|edge| edge.to).collect()

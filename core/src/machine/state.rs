@@ -195,6 +195,26 @@ impl AgentState {
         }
     }
 
+    /// The step that is open: from when its number is given until its answer stands without calls, all of its
+    /// calls have ended, or the turn ends.
+    pub fn open_step(&self) -> Option<StepNumber> {
+        match self {
+            Self::Thinking { step, .. } | Self::Streaming { step, .. } | Self::BackingOff { step, .. } => {
+                Some(*step)
+            }
+            Self::Executing { batch } | Self::Confirming { batch } => Some(batch.step),
+            Self::Compacting { why, step, .. } => match why {
+                CompactionCause::Threshold | CompactionCause::ContextLimit { .. } => Some(*step),
+                CompactionCause::Manual { .. } => None,
+            },
+            Self::Idle
+            | Self::Provisioning { .. }
+            | Self::Steering { .. }
+            | Self::TearingDown { .. }
+            | Self::Done { .. } => None,
+        }
+    }
+
     /// The calls of the step that is being executed.
     pub fn batch(&self) -> Option<&Batch> {
         match self {

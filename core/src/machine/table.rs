@@ -18,6 +18,11 @@ pub struct Row {
     pub to: &'static [StateKind],
 }
 
+/// The inputs that a session in this state takes, in the order of the table.
+pub fn inputs_of(state: StateKind) -> Vec<InputKind> {
+    ROWS.iter().filter(|row| row.from == state).map(|row| row.on).collect()
+}
+
 /// What kind of state it is, and what keeps it from lasting for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nature {

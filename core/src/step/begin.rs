@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::mind::{Draft, Ended, Mind};
-use super::{ATTEMPTS_MAX, Action, ActionId, Reply, STATE_FORMAT, StartError, StepIterator};
+use super::{ATTEMPTS_MAX, Action, ActionId, Reply, RunKind, STATE_FORMAT, StartError, StepIterator};
 use crate::agent::AgentSpec;
 use crate::error::ErrorInfo;
 use crate::event::Event;
@@ -18,15 +18,25 @@ impl StepIterator {
     ///
     /// Errors: the state was written by a newer version, or is not what this version writes.
     pub fn start(claim: Claim, agent: Arc<AgentSpec>, facts: Facts) -> Result<Self, StartError> {
-        Self::open(claim, Some(agent), facts)
+        Self::open(claim, Some(agent), facts, false)
+    }
+
+    /// The same, of a session that somebody asked to go on: the record of the run says so.
+    pub fn resume(claim: Claim, agent: Arc<AgentSpec>, facts: Facts) -> Result<Self, StartError> {
+        Self::open(claim, Some(agent), facts, true)
     }
 
     /// Ends a session that an interrupt waits for, without its agent. Gives the claim back if none waits.
     pub fn end(claim: Claim, facts: Facts) -> Result<Self, StartError> {
-        Self::open(claim, None, facts)
+        Self::open(claim, None, facts, false)
     }
 
-    fn open(claim: Claim, agent: Option<Arc<AgentSpec>>, facts: Facts) -> Result<Self, StartError> {
+    fn open(
+        claim: Claim,
+        agent: Option<Arc<AgentSpec>>,
+        facts: Facts,
+        by_name: bool,
+    ) -> Result<Self, StartError> {
         table::validate().map_err(|broken| StartError {
             key: claim.fence.key.clone(),
             what: "machine",
@@ -64,6 +74,7 @@ impl StepIterator {
             agent,
             fence: claim.fence,
             found: claim.found,
+            kind: RunKind::begun(claim.found, mind.machine.turn.open, by_name),
             attempts: claim.session.attempts,
             now: facts.now.max(claim.now),
             version: claim.session.version,

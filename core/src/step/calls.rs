@@ -6,6 +6,7 @@ use crate::event::Event;
 use crate::ids::{CallId, PendingId, ToolName};
 use crate::machine::{Batch, Call, CallInput, CallState, CancelReason, Input};
 use crate::message::{Message, ResultStatus};
+use crate::parameters::{Parameters, shown_parameters};
 use crate::payload::Digest;
 use crate::tool::{EffectClass, ToolError, ToolReturn};
 
@@ -161,10 +162,34 @@ impl StepIterator {
                 self.keep_result(result(is, ResultStatus::Cancelled, content, self.edited(is)));
             }
             if is.state != was.state && is_shown(&is.state) {
-                let (call, tool, is) = (is.id.clone(), is.tool.clone(), is.state.name().to_owned());
-                self.emit(Event::Call { call, tool, is });
+                self.tell_of(is);
             }
         }
+    }
+
+    /// Says that a call is in a new state: with its parameters in short once it is out, with how long it was out
+    /// once it came back.
+    fn tell_of(&mut self, call: &Call) {
+        let parameters = match call.state {
+            CallState::Executing => shown_parameters(&self.arguments_of(&call.id)),
+            CallState::Queued
+            | CallState::Gating
+            | CallState::BlockedOnUser { .. }
+            | CallState::BlockedOnClient { .. }
+            | CallState::Waiting { .. }
+            | CallState::Approved
+            | CallState::Preparing
+            | CallState::CleaningUp
+            | CallState::Done
+            | CallState::Error
+            | CallState::RejectedByUser
+            | CallState::Cancelled { .. }
+            | CallState::InDoubt => Parameters::default(),
+        };
+        let ended = self.mind.ended.get(&call.id).filter(|_| call.state.is_end());
+        let duration_ms = ended.and_then(|ended| ended.result.duration_ms);
+        let (id, tool, is) = (call.id.clone(), call.tool.clone(), call.state.name().to_owned());
+        self.emit(Event::Call { call: id, tool, is, parameters, duration_ms });
     }
 
     fn close(&mut self, pending: PendingId) {

@@ -24,10 +24,12 @@ mod looping;
 mod mind;
 mod outcome;
 mod progress;
+mod record;
 mod reply;
 mod rest;
 pub(crate) mod results;
 mod surroundings;
+mod telling;
 mod thinking;
 mod transcript;
 mod writes;
@@ -37,6 +39,7 @@ use std::sync::Arc;
 
 pub use action::{Action, ActionId, CallOut, ModelCall, Shown};
 pub use outcome::RunOutcome;
+pub use record::{RunDetail, RunKind};
 pub use reply::{Found, Reply, Ruling, Summarised};
 
 use mind::Mind;
@@ -83,6 +86,8 @@ pub struct StepIterator {
     agent: Option<Arc<AgentSpec>>,
     fence: Fence,
     found: SessionStatus,
+    /// What the run was begun for.
+    kind: RunKind,
     attempts: u32,
     now: Timestamp,
     version: Version,
@@ -298,14 +303,13 @@ impl StepIterator {
         for effect in moved.effects {
             self.perform(effect);
         }
+        self.tell_of_move(&before);
         true
     }
 
     fn perform(&mut self, effect: Effect) {
         match effect {
-            Effect::AnnounceTurn => {
-                self.emit(Event::Init { turn: self.mind.machine.turn.number });
-            }
+            Effect::AnnounceTurn => self.announce_turn(),
             Effect::Provision => self.mind.provision_due = true,
             Effect::CallModel { step, attempt, .. } => {
                 let id = self.next_id();
@@ -334,12 +338,7 @@ impl StepIterator {
             }
             Effect::CloseStep(batch) => self.promote(&batch),
             Effect::TearDown(_) => self.mind.teardown_due = true,
-            Effect::AnnounceEnd(ending) => {
-                let turn = &self.mind.machine.turn;
-                let (number, steps, usage) = (turn.number, turn.steps, self.mind.machine.usage);
-                self.emit(Event::Done { turn: number, ending, usage });
-                self.emit(Event::AgentEnd { turn: number, steps });
-            }
+            Effect::AnnounceEnd(ending) => self.announce_end(ending),
         }
     }
 

@@ -1,6 +1,6 @@
 //! A session at rest: what begins a turn, and how one is left.
 
-use super::{ATTEMPTS_MAX, RunOutcome, StepIterator};
+use super::{ATTEMPTS_MAX, RunKind, RunOutcome, StepIterator};
 use crate::event::Event;
 use crate::machine::{AgentState, DoneReason, Ending, Input, TurnRequest};
 use crate::message::{Message, Said, SignalBody, UserMessage};
@@ -61,6 +61,7 @@ impl StepIterator {
         if !self.is_asked(&[SignalBody::Compact]) || !self.feed(Input::CompactionRequested) {
             return false;
         }
+        self.note_kind(RunKind::Compact);
         self.consume_rest();
         self.mind.draft.decided = true;
         true
@@ -87,7 +88,7 @@ impl StepIterator {
     }
 
     /// Whether one of these signals waits.
-    fn is_asked(&self, for_any_of: &[SignalBody]) -> bool {
+    pub(super) fn is_asked(&self, for_any_of: &[SignalBody]) -> bool {
         self.mind.inbox.iter().any(|item| {
             let signal = matches!(item.kind, ItemKind::Signal { .. });
             signal && item.payload.parse().is_ok_and(|signal| for_any_of.contains(&signal))
@@ -123,6 +124,7 @@ impl StepIterator {
         let stopped = self.mind.interrupt.is_some();
         let provisions = !stopped && self.agent.as_ref().is_some_and(|agent| agent.provisions);
         self.usage_before = self.mind.machine.usage;
+        self.note_request(request);
         self.feed(Input::TurnRequested { request, provisions });
         self.take_messages();
         self.consume_rest();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::mind::{Draft, Ended, Mind};
-use super::{Action, ActionId, RunOutcome, STATE_FORMAT, StepIterator};
+use super::{Action, ActionId, RunDetail, RunOutcome, STATE_FORMAT, StepIterator};
 use crate::error::ErrorInfo;
 use crate::event::Event;
 use crate::ids::{CallId, OperationId, PendingId};
@@ -112,11 +112,18 @@ impl StepIterator {
         let mut events = Vec::with_capacity(draft.events.len() + 1);
         let mut rows = draft.history;
         if !(nothing_new && release.is_some()) {
-            for event in &draft.events {
+            // The rows stand before what ends a turn, so that its `done` is its last event.
+            let ends = |event: &Event| matches!(event, Event::AgentEnd { .. });
+            let end = draft.events.iter().position(ends).unwrap_or(draft.events.len());
+            let (before, last) = draft.events.split_at(end);
+            for event in before {
                 events.push(Payload::json(event)?);
             }
             if !rows.is_empty() {
                 events.push(Payload::json(&Event::History { rows: std::mem::take(&mut rows) })?);
+            }
+            for event in last {
+                events.push(Payload::json(event)?);
             }
         }
         // Whoever gives the claim back has seen nothing: what woke the session wakes it again.
@@ -147,8 +154,8 @@ impl StepIterator {
 
     fn run_end(&self, outcome: &RunOutcome) -> Result<RunEnd, serde_json::Error> {
         let usage = self.mind.machine.usage.since(&self.usage_before);
-        let detail = Payload::json(&serde_json::json!({ "outcome": outcome, "usage": usage }))?;
-        Ok(RunEnd { outcome: outcome.kind(), detail })
+        let detail = RunDetail { kind: Some(self.kind), outcome: outcome.clone(), usage };
+        Ok(RunEnd { outcome: outcome.kind(), detail: Payload::json(&detail)? })
     }
 
     /// Results that have ended and are not staged, in call order.

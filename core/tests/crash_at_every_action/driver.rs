@@ -525,19 +525,19 @@ impl Story {
         // INV-10: the rows alone rebuild the stored machine.
         let rows = history(&self.events);
         assert_eq!(rebuild(&rows).expect("a whole history"), self.machine, "history and state agree");
-        // INV-12: one `done` and one `agent_end` a turn, in this order.
+        // INV-12: one `agent_end` and one `done` a turn, in this order.
         let ends: Vec<(&str, u64)> = self
             .events
             .iter()
             .filter_map(|event| match event {
-                Event::Init { turn } => Some(("init", turn.0)),
+                Event::Init { turn, .. } => Some(("init", turn.0)),
                 Event::Done { turn, .. } => Some(("done", turn.0)),
                 Event::AgentEnd { turn, .. } => Some(("agent_end", turn.0)),
                 _ => None,
             })
             .collect();
         let expected: Vec<(&str, u64)> =
-            (1..=3).flat_map(|turn| [("init", turn), ("done", turn), ("agent_end", turn)]).collect();
+            (1..=3).flat_map(|turn| [("init", turn), ("agent_end", turn), ("done", turn)]).collect();
         assert_eq!(ends, expected);
         // What is old was summarised once, whoever made the summary, and nothing of it is gone.
         let summaries =

@@ -17,6 +17,7 @@ pub(crate) fn invariants(bench: &Bench) {
     let events = events(bench);
     history_rebuilds(bench, &events);
     turns_end_once(bench, &events);
+    turns_are_told_in_order(bench, &events);
     calls_have_one_result(bench);
 }
 
@@ -33,12 +34,12 @@ fn history_rebuilds(bench: &Bench, events: &[Event]) {
     assert_eq!(rebuild(&rows).expect("a whole history"), bench.machine(), "history and state agree");
 }
 
-/// INV-12: one `init`, one `done` and one `agent_end` a turn, in this order.
+/// INV-12: one `init`, one `agent_end` and one `done` a turn, in this order.
 fn turns_end_once(bench: &Bench, events: &[Event]) {
     let marks: Vec<(&str, u64)> = events
         .iter()
         .filter_map(|event| match event {
-            Event::Init { turn } => Some(("init", turn.0)),
+            Event::Init { turn, .. } => Some(("init", turn.0)),
             Event::Done { turn, .. } => Some(("done", turn.0)),
             Event::AgentEnd { turn, .. } => Some(("agent_end", turn.0)),
             _ => None,
@@ -46,11 +47,44 @@ fn turns_end_once(bench: &Bench, events: &[Event]) {
         .collect();
     let turn = &bench.machine().turn;
     let mut expected: Vec<(&str, u64)> =
-        (1..=turn.number.0).flat_map(|turn| [("init", turn), ("done", turn), ("agent_end", turn)]).collect();
+        (1..=turn.number.0).flat_map(|turn| [("init", turn), ("agent_end", turn), ("done", turn)]).collect();
     if turn.open {
         expected.truncate(expected.len() - 2);
     }
     assert_eq!(marks, expected);
+}
+
+/// A14, C60, A06: `init` is the first event of a turn and `done` its last; each step begins once and ends once, in
+/// order, within its turn; a turn that fails says `error` first.
+fn turns_are_told_in_order(bench: &Bench, events: &[Event]) {
+    let (mut within, mut step, mut last, mut failed) = (false, None, 0, false);
+    for event in events {
+        match event {
+            Event::Init { session, .. } => {
+                assert_eq!(session.as_ref(), Some(&bench.key.id));
+                (within, failed) = (true, false);
+            }
+            Event::StepStarted { step: begun } => {
+                assert!(within && step.is_none() && begun.0 == last + 1, "{events:#?}");
+                (step, last) = (Some(*begun), begun.0);
+            }
+            Event::StepEnded { step: ended } => assert_eq!(step.take(), Some(*ended), "{events:#?}"),
+            Event::Error { .. } => {
+                assert!(within && step.is_none() && !failed, "{events:#?}");
+                failed = true;
+            }
+            Event::Done { ending, .. } => {
+                assert!(within && step.is_none(), "{events:#?}");
+                assert_eq!(failed, ending.reason == DoneReason::Error, "{events:#?}");
+                within = false;
+            }
+            Event::Message { .. } | Event::Call { .. } | Event::AgentEnd { .. } | Event::Suspended { .. } => {
+                assert!(within, "{event:?} is outside of a turn: {events:#?}");
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(step, bench.machine().state.open_step());
 }
 
 /// INV-08: each call of a closed step has one result, in call order; an open step is named by the state.

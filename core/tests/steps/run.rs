@@ -288,6 +288,15 @@ impl<'b> Run<'b> {
         self.comes_back(call, Ok(ToolOutput::text(text).into()));
     }
 
+    /// The same, after so many milliseconds.
+    pub(crate) fn returns_after(&mut self, call: &str, text: &str, ms: u64) {
+        let reply = match self.come_back(call, Ok(ToolOutput::text(text).into())) {
+            Reply::CallEnded { call, result, .. } => Reply::CallEnded { call, result, duration_ms: ms },
+            other => unreachable!("{other:?}"),
+        };
+        self.apply(reply);
+    }
+
     pub(crate) fn comes_back(&mut self, call: &str, result: Result<ToolReturn, ToolError>) {
         let reply = self.come_back(call, result);
         self.apply(reply);

@@ -94,6 +94,8 @@ impl Driver {
                     self.tell_over(&call);
                     let duration_ms = u64::try_from(sent.elapsed().as_millis()).unwrap_or(u64::MAX);
                     self.apply(Reply::CallEnded { call, result, duration_ms });
+                } else {
+                    tracing::warn!(run = %self.fence, %call, "what came back of a call that is not out is ignored");
                 }
             }
             Done::CallHeld(call) => self.came_back_unsent(call),

@@ -42,6 +42,8 @@ use crate::runtime::{Claimed, GIVE_BACK_FOR, Runtime};
 pub(crate) enum Plan {
     /// To run the session with its agent.
     Run(Arc<Agent>),
+    /// The same, because somebody asked for it to go on.
+    Resume(Arc<Agent>),
     /// To end a session that an interrupt waits for, without its agent.
     End,
 }
@@ -54,6 +56,10 @@ pub(crate) async fn run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Resul
         Plan::Run(agent) => {
             let spec = Arc::clone(agent.spec());
             (Some(agent), StepIterator::start(claim, spec, clock.facts()))
+        }
+        Plan::Resume(agent) => {
+            let spec = Arc::clone(agent.spec());
+            (Some(agent), StepIterator::resume(claim, spec, clock.facts()))
         }
         Plan::End => (None, StepIterator::end(claim, clock.facts())),
     };

@@ -150,11 +150,12 @@ impl Runtime {
             Delivery::Aborted => Err(RuntimeError::Aborted { key: key.clone() }),
             Delivery::NotFound => Err(RuntimeError::NotFound { key: key.clone() }),
             refused @ (Delivery::AlreadyAnswered | Delivery::NotPending) => match item.kind {
-                ItemKind::Answer { pending, .. } if refused == Delivery::AlreadyAnswered => {
-                    Err(RuntimeError::AlreadyAnswered { key: key.clone(), pending })
+                ItemKind::Answer { pending, .. } if refused == Delivery::NotPending => {
+                    tracing::warn!(session = %key, %pending, "an answer that nobody waits for is ignored");
+                    Err(RuntimeError::NotPending { key: key.clone(), pending })
                 }
                 ItemKind::Answer { pending, .. } => {
-                    Err(RuntimeError::NotPending { key: key.clone(), pending })
+                    Err(RuntimeError::AlreadyAnswered { key: key.clone(), pending })
                 }
                 ItemKind::Message { .. } | ItemKind::Signal { .. } => {
                     Err(RuntimeError::NotFound { key: key.clone() })

@@ -1,10 +1,13 @@
 //! A run that was started here.
 
+use std::time::Duration;
+
 use holdover_core::ids::{Epoch, SessionKey};
 use holdover_core::step::RunOutcome;
 use holdover_core::store::OutcomeKind;
+use tokio::time::{Instant, timeout};
 
-use super::{Claimed, Runtime};
+use super::{Claimed, Response, Runtime};
 use crate::drive::{self, Plan};
 use crate::error::RuntimeError;
 use crate::guard::{Guarded, Panicked, guarded};
@@ -56,6 +59,32 @@ impl RunHandle {
             Some(outcome) if is_last_word(&outcome) => Ok(outcome),
             Some(_) | None => self.runtime.wait(&self.key).await,
         }
+    }
+
+    /// The same, if it is so within `at_most`; none if the session is still at work then. That changes nothing: the
+    /// run goes on as long as this handle is there, and may be waited for again. What comes after a timer or a
+    /// back-off is left to workers.
+    pub async fn outcome_within(&mut self, at_most: Duration) -> Result<Option<RunOutcome>, RuntimeError> {
+        let began = Instant::now();
+        if let Some(run) = self.run.as_mut() {
+            let Ok(ended) = timeout(at_most, run).await else { return Ok(None) };
+            self.run = None;
+            let outcome = unless_panicked(&self.key, ended)?;
+            if is_last_word(&outcome) {
+                return Ok(Some(outcome));
+            }
+        }
+        self.runtime.wait_at_most(&self.key, at_most.saturating_sub(began.elapsed())).await
+    }
+
+    /// What came of the turn, once it has ended: also if it failed, or was stopped.
+    ///
+    /// Errors: [`Unanswered`](RuntimeError::Unanswered) if it waits for somebody.
+    pub async fn response(self) -> Result<Response, RuntimeError> {
+        let (runtime, key) = (self.runtime.clone(), self.key.clone());
+        let outcome = self.outcome().await?.kind();
+        let response = runtime.response(&key).await?;
+        response.ok_or(RuntimeError::Unanswered { key, outcome })
     }
 
     /// What the agent answered, once the turn has ended well.

@@ -113,7 +113,10 @@ impl Runtime {
         let life = self.existing(key).await?.incarnation;
         match pending.parts() {
             Some((asked_in, _)) if asked_in == life => Ok(life),
-            Some(_) | None => Err(RuntimeError::NotAsked { key: key.clone(), pending: pending.clone() }),
+            Some(_) | None => {
+                tracing::warn!(session = %key, %pending, "an answer to a call that nobody knows is ignored");
+                Err(RuntimeError::NotAsked { key: key.clone(), pending: pending.clone() })
+            }
         }
     }
 }

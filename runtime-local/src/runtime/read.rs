@@ -12,7 +12,7 @@ use super::standing::outcome_of;
 use crate::error::RuntimeError;
 
 /// How many messages are read at once, newest first, to find one.
-const MESSAGES_AT_ONCE: u64 = 256;
+pub(super) const MESSAGES_AT_ONCE: u64 = 256;
 
 /// A message with its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -90,7 +90,7 @@ impl Runtime {
         Ok(None)
     }
 
-    async fn read_range(
+    pub(super) async fn read_range(
         &self,
         key: &SessionKey,
         from: MessageSeq,

@@ -51,7 +51,7 @@ impl Runtime {
             let agent = self.agent_to_run(key, &session.queue, &session.definition).await?;
             // Compare-and-set: of two resumes at once exactly one wins, the other learns who did.
             match self.try_claim(key, items, Some(session.version)).await? {
-                Try::Ours(claimed) => return Ok(RunHandle::begin(self, *claimed, Plan::Run(agent))),
+                Try::Ours(claimed) => return Ok(RunHandle::begin(self, *claimed, Plan::Resume(agent))),
                 Try::Changed | Try::Duplicate => {}
             }
         }

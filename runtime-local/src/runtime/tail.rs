@@ -222,6 +222,9 @@ fn what_became_of(within: StreamId, event: &Event) -> Option<Became> {
         Event::Message { .. }
         | Event::RunStarted { .. }
         | Event::Init { .. }
+        | Event::StepStarted { .. }
+        | Event::StepEnded { .. }
+        | Event::Error { .. }
         | Event::Call { .. }
         | Event::Suspended { .. }
         | Event::BackingOff { .. }

@@ -6,7 +6,7 @@ use holdover_core::ids::SessionKey;
 use holdover_core::step::RunOutcome;
 use holdover_core::store::{Session, SessionStatus, Watch};
 use holdover_core::time::Timestamp;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::claim::Try;
 use super::handle::is_last_word;
@@ -50,6 +50,39 @@ impl Runtime {
                     Some(RunOutcome::Ended(_) | RunOutcome::Suspended(_) | RunOutcome::BackingOff { .. }) => {
                     }
                 },
+            }
+        }
+    }
+
+    /// How the turn has ended, or who owes something, if that is so within `at_most`; none if the session is still
+    /// at work then, or nobody has taken it up. Looks on and takes nothing on itself, so that nothing changes when
+    /// the time is over: for a front that leaves runs to workers.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound), or it cannot be
+    /// [read](RuntimeError::Unreadable).
+    pub async fn wait_at_most(
+        &self,
+        key: &SessionKey,
+        at_most: Duration,
+    ) -> Result<Option<RunOutcome>, RuntimeError> {
+        let until = Instant::now().checked_add(at_most);
+        let mut gap = Backoff::new(GAP, GAP_MAX);
+        loop {
+            let left = until.map_or(POLL, |until| until.saturating_duration_since(Instant::now()).min(POLL));
+            let store = &self.shared.store;
+            // Listen first, then look: what changes in between is not missed.
+            let mut hint = Hint::listen(store, Watch::Session(key.clone()), POLL).await;
+            let session = self.existing(key).await?;
+            match look(&session, self.now())? {
+                Look::Over(outcome) => return Ok(Some(*outcome)),
+                Look::Later(_) | Look::Due if left.is_zero() => return Ok(None),
+                Look::Later(_) | Look::Due => {
+                    tokio::select! {
+                        _ = hint.heard() => {}
+                        () = sleep(left) => {}
+                    }
+                    sleep(gap.take().min(left)).await;
+                }
             }
         }
     }

@@ -1,31 +1,33 @@
 //! `sessions history`.
 
-use futures::StreamExt;
-use holdover_core::event::Event;
 use holdover_core::machine::{CallInput, Input};
-use holdover_core::store::EventCursor;
-use holdover_runtime_local::Follow;
+use serde_json::json;
 
-use crate::args::One;
+use crate::args::History;
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::print::{inline, instant, json};
 
-/// Prints every move of a session's machine.
-pub(super) async fn history(front: &Front, args: &One) -> Result<(), Failure> {
+/// Prints every move of a session's machine, or what it was after one of them.
+pub(super) async fn history(front: &Front, args: &History) -> Result<(), Failure> {
     let session = front.session(&args.session).await?;
-    let mut events = front.runtime.events(&session.key, EventCursor::START, Follow::Available);
-    let mut number = 0_u64;
-    while let Some(entry) = events.next().await {
-        let entry = entry?;
-        let Event::History { rows } = &entry.event else { continue };
-        for row in rows {
-            number += 1;
-            front.out.object(&json::history(&entry, row));
-            let (from, on) = (row.from.as_str(), row.input.kind().as_str());
-            let line = format!("{number:>4}  {}  {from:<12}  {on:<14}  ", instant(row.at));
-            front.out.line(format!("{line}{}", inline(&references(&row.input))).trim_end());
-        }
+    if let Some(number) = args.after {
+        let machine = front.runtime.machine_after(&session.key, number).await?;
+        let machine = machine.ok_or_else(|| {
+            let id = &args.session;
+            Failure::failed(format!(
+                "session {id}: it has fewer moves than {number}: holdover sessions history {id}"
+            ))
+        })?;
+        front.out.plain(&format!("{}\n", json!(machine)));
+        return Ok(());
+    }
+    for step in front.runtime.moves(&session.key).await? {
+        front.out.object(&json::history(&step));
+        let (number, from, on, to) =
+            (step.number, step.from.as_str(), step.on.kind().as_str(), step.to.as_str());
+        let line = format!("{number:>4}  {}  {from:<12}  {on:<14}  {to:<12}  ", instant(step.at));
+        front.out.line(format!("{line}{}", inline(&references(&step.on))).trim_end());
     }
     Ok(())
 }

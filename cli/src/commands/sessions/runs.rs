@@ -1,6 +1,7 @@
 //! `sessions runs`.
 
 use holdover_core::ids::SessionKey;
+use holdover_core::step::{RunDetail, RunKind};
 use holdover_core::store::{PageRequest, RunRecord};
 
 use crate::args::One;
@@ -18,8 +19,8 @@ pub(super) async fn runs(front: &Front, args: &One) -> Result<(), Failure> {
     }
     let worker = runs.iter().map(|run| run.worker.as_str().chars().count()).max().unwrap_or_default().max(6);
     let head = format!(
-        "{:>4}  {:<20}  {:>9}  {:<worker$}  {:<11}  OUTCOME",
-        "RUN", "STARTED", "TOOK", "WORKER", "FOUND IT"
+        "{:>4}  {:<8}  {:<20}  {:>9}  {:<worker$}  {:<11}  {:>8}  OUTCOME",
+        "RUN", "KIND", "STARTED", "TOOK", "WORKER", "FOUND IT", "TOKENS"
     );
     front.out.line(front.out.dim(&head));
     for run in &runs {
@@ -31,12 +32,15 @@ pub(super) async fn runs(front: &Front, args: &One) -> Result<(), Failure> {
             ),
             None => (String::from("–"), String::from("runs, or died")),
         };
+        let used = RunDetail::of(run).map(|detail| detail.usage.tokens.total().to_string());
         front.out.line(format!(
-            "{:>4}  {:<20}  {took:>9}  {:<worker$}  {:<11}  {outcome}",
+            "{:>4}  {:<8}  {:<20}  {took:>9}  {:<worker$}  {:<11}  {:>8}  {outcome}",
             run.epoch.0,
+            RunKind::of(run).as_str(),
             instant(run.started_at),
             inline(run.worker.as_str()),
             run.found.as_str(),
+            used.as_deref().unwrap_or("–"),
         ));
     }
     Ok(())

@@ -1,23 +1,30 @@
 //! `sessions show`.
 
-use holdover_core::step::RunOutcome;
+use futures::StreamExt;
+use holdover_core::machine::Glance;
+use holdover_core::machine::glance::{CallCounts, Interaction};
+use holdover_core::step::{RunKind, RunOutcome};
 use holdover_core::store::{RunRecord, Session};
-use holdover_runtime_local::{machine_of, outcome_of};
+use holdover_runtime_local::{glance_of, machine_of, outcome_of};
 use serde_json::{Value, json};
 
 use super::runs::all_runs;
-use crate::args::One;
+use crate::args::Show;
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::owed::{self, Debt};
 use crate::print::{human, in_time, inline, instant, json as print};
+use crate::signals::Signals;
 use crate::source::Blueprint;
 
 /// How many runs are shown: `sessions runs` shows all.
 const RUNS_SHOWN: usize = 5;
 
 /// Shows how one session stands, and what it waits for.
-pub(super) async fn show(front: &Front, args: &One) -> Result<(), Failure> {
+pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
+    if args.follow {
+        return follow(front, args).await;
+    }
     let session = front.session(&args.session).await?;
     let now = front.runtime.now();
     let outcome = outcome_of(&session, now)?;
@@ -33,6 +40,10 @@ pub(super) async fn show(front: &Front, args: &One) -> Result<(), Failure> {
     let row = |name: &str, value: &str| front.out.line(format!("{name:<9} {}", inline(value)));
     row("session", session.key.id.as_str());
     row("status", session.status.as_str());
+    let glance = glance_of(&session)?;
+    row("state", &state(&glance));
+    let takes: Vec<&str> = glance.takes().iter().map(|input| input.as_str()).collect();
+    row("takes", &takes.join(", "));
     if let Some(outcome) = &outcome {
         row("outcome", &human::outcome(outcome));
     }
@@ -62,11 +73,13 @@ pub(super) async fn show(front: &Front, args: &One) -> Result<(), Failure> {
         row(
             "usage",
             &format!(
-                "{} model calls, {} tool calls, {} tokens in, {} out, {} µ$",
+                "{} model calls, {} tool calls, {} tokens in ({} cached), {} out ({} reasoning), {} µ$",
                 usage.model_calls,
                 usage.tool_calls,
                 usage.tokens.input,
+                usage.tokens.cached,
                 usage.tokens.output,
+                usage.tokens.reasoning,
                 usage.cost_microusd
             ),
         );
@@ -86,10 +99,58 @@ pub(super) async fn show(front: &Front, args: &One) -> Result<(), Failure> {
             None => "open".to_owned(),
         };
         let begun = instant(run.started_at);
-        row("run", &format!("{} of {}, found it {}, began {begun}: {end}", run.epoch, run.worker, run.found));
+        let kind = RunKind::of(run).as_str();
+        let line =
+            format!("{} ({kind}) of {}, found it {}, began {begun}: {end}", run.epoch, run.worker, run.found);
+        row("run", &line);
     }
     human::debts(&front.out, &debts, now);
     Ok(())
+}
+
+/// Prints the machine in short, and again whenever that has changed.
+async fn follow(front: &Front, args: &Show) -> Result<(), Failure> {
+    let session = front.session(&args.session).await?;
+    let mut signals = Signals::listen()?;
+    let mut glances = front.runtime.glances(&session.key);
+    loop {
+        tokio::select! {
+            glance = glances.next() => match glance {
+                Some(glance) => {
+                    let glance = glance?;
+                    front.out.object(&print::glance(&glance));
+                    front.out.line(inline(&state(&glance)));
+                }
+                None => return Ok(()),
+            },
+            () = front.out.reader_left() => return Ok(()),
+            _ = signals.next() => return Ok(()),
+        }
+    }
+}
+
+/// What the machine of a session does, in a few words.
+fn state(glance: &Glance) -> String {
+    let mut words = vec![format!("{} ({})", glance.state.as_str(), glance.classic.as_str())];
+    if glance.turn.0 > 0 {
+        let most = glance.max_steps.map(|most| format!(" of at most {most}")).unwrap_or_default();
+        words.push(format!("turn {}, {} steps{most}", glance.turn, glance.steps));
+    }
+    words.push(format!("inference {}", glance.inference.as_str()));
+    match glance.interaction {
+        Interaction::Nothing => {}
+        Interaction::Handoff
+        | Interaction::UserMessageInitial
+        | Interaction::UserMessageReply
+        | Interaction::UserToolApproval
+        | Interaction::ToolRunning => words.push(glance.interaction.as_str().to_owned()),
+    }
+    let CallCounts { running, blocked, waiting } = glance.calls;
+    if running + blocked + waiting > 0 {
+        words.push(format!("calls: {running} run, {blocked} blocked, {waiting} wait for their time"));
+    }
+    words.extend(glance.error.as_ref().map(ToString::to_string));
+    words.join("; ")
 }
 
 fn as_json(
@@ -100,6 +161,7 @@ fn as_json(
 ) -> Result<Value, Failure> {
     let recipe = Blueprint::stored(&session.definition).ok().map(|blueprint| blueprint.recipe);
     let machine = machine_of(session)?;
+    let resumes = runs.iter().filter(|run| RunKind::of(run) == RunKind::Resume).count();
     let runs: Vec<Value> = runs.iter().map(print::run).collect();
     Ok(json!({
         "session": session.key.id,
@@ -114,6 +176,9 @@ fn as_json(
         "alarm": session.alarm,
         "lease": session.lease,
         "interrupt": session.interrupt,
+        "state": print::glance(&glance_of(session)?),
+        "machine": machine,
+        "resumes": resumes,
         "turns": machine.as_ref().map(|machine| machine.turn.number),
         "always": machine.as_ref().map(|machine| &machine.always),
         "usage": machine.as_ref().map(|machine| machine.usage),

@@ -132,6 +132,6 @@ impl RunObserver for Teller {
         serving.over += 1;
         drop(serving);
         self.out.passing(format!("session {}: {}", session.id, human::outcome(outcome)));
-        self.out.object(&json::last(&session.id, json!({ "kind": outcome.kind().as_str() }), false));
+        self.out.object(&json::last(&session.id, json!({ "kind": outcome.kind().as_str() }), None, false));
     }
 }

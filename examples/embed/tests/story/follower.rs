@@ -33,9 +33,9 @@ impl Item {
     }
 }
 
-/// The turn is over and its agent has left.
+/// The turn is over.
 pub(crate) fn is_done(seen: &[Item]) -> bool {
-    seen.last().is_some_and(|shown| shown.event_type() == "agent_end")
+    seen.last().is_some_and(|shown| shown.event_type() == "done")
 }
 
 pub(crate) struct Follower {

@@ -1,0 +1,124 @@
+//! The machine as the six states that agents are taught with.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::{AgentState, DoneReason, SteeringFrom};
+use super::ending_of;
+
+/// One of the six states that agents are taught with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Classic {
+    /// At rest.
+    Idle,
+    /// The model is asked.
+    Thinking,
+    /// Calls run, or wait.
+    Acting,
+    /// Their results are looked at.
+    Observing,
+    /// The last word is said.
+    Responding,
+    /// Something failed: it is tried again, or the turn ended on it.
+    Error,
+}
+
+impl Classic {
+    /// The view of this state.
+    pub fn of(state: &AgentState) -> Self {
+        match state {
+            AgentState::Idle => Self::Idle,
+            AgentState::Provisioning { .. }
+            | AgentState::Thinking { .. }
+            | AgentState::Streaming { .. }
+            | AgentState::Steering { from: SteeringFrom::Resumed } => Self::Thinking,
+            AgentState::Executing { .. } | AgentState::Confirming { .. } => Self::Acting,
+            AgentState::Steering { from: SteeringFrom::Calls { .. } } => Self::Observing,
+            AgentState::Steering { from: SteeringFrom::Answer { .. } } => Self::Responding,
+            AgentState::BackingOff { .. } => Self::Error,
+            AgentState::Compacting { .. } | AgentState::TearingDown { .. } | AgentState::Done { .. } => {
+                Self::of_the_end(state)
+            }
+        }
+    }
+
+    /// The view of a state in which the outcome of the turn may be fixed.
+    fn of_the_end(state: &AgentState) -> Self {
+        let frees = matches!(state, AgentState::TearingDown { .. });
+        match ending_of(state).map(|ending| ending.reason) {
+            None => Self::Thinking,
+            Some(DoneReason::Error) => Self::Error,
+            Some(DoneReason::UserAbort) => Self::Idle,
+            Some(
+                DoneReason::ModelStop
+                | DoneReason::MaxTurns
+                | DoneReason::BudgetExceeded
+                | DoneReason::LoopDetected
+                | DoneReason::ToolStop,
+            ) => {
+                if frees {
+                    Self::Responding
+                } else {
+                    Self::Idle
+                }
+            }
+        }
+    }
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Thinking => "thinking",
+            Self::Acting => "acting",
+            Self::Observing => "observing",
+            Self::Responding => "responding",
+            Self::Error => "error",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::glance::stories::{play, stories};
+
+    use Classic::{Acting, Error, Idle, Observing, Responding, Thinking};
+
+    /// D02's table: from, on, to.
+    const TABLE: [(Classic, &str, Classic); 11] = [
+        (Idle, "user_input", Thinking),
+        (Thinking, "needs_tool", Acting),
+        (Thinking, "has_answer", Responding),
+        (Thinking, "error", Error),
+        (Acting, "tool_success", Observing),
+        (Acting, "tool_failure", Error),
+        (Observing, "need_more", Thinking),
+        (Observing, "done", Responding),
+        (Responding, "done", Idle),
+        (Error, "retry", Thinking),
+        (Error, "abort", Idle),
+    ];
+
+    /// What the six do not know: a stop from outside ends the turn from anywhere, and a message that came while
+    /// the agent answered begins the next step at once.
+    fn is_beyond_the_six(from: Classic, to: Classic) -> bool {
+        matches!((from, to), (_, Idle) | (Responding, Thinking))
+    }
+
+    #[test]
+    fn d02_the_six_states_move_as_their_table_says() {
+        let mut seen = Vec::new();
+        for story in stories() {
+            for pair in play(&story).windows(2) {
+                let (from, to) = (Classic::of(&pair[0].state), Classic::of(&pair[1].state));
+                let known = from == to || TABLE.iter().any(|row| (row.0, row.2) == (from, to));
+                assert!(known || is_beyond_the_six(from, to), "{from:?} -> {to:?} in {story:?}");
+                seen.push((from, to));
+            }
+        }
+        for (from, on, to) in TABLE {
+            assert!(seen.contains(&(from, to)), "{from:?} -{on}-> {to:?} was not seen");
+        }
+    }
+}

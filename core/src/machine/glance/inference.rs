@@ -1,0 +1,86 @@
+//! Whether the model is at work.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::{AgentState, DoneReason, Machine};
+use super::ending_of;
+
+/// Whether the model is at work. A cancelled inference is over; the next one begins as from idle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Inference {
+    /// Nobody asks it: the session rests, or calls run or wait.
+    Idle,
+    /// It answers, or is about to be asked.
+    Running,
+    /// Somebody stopped the turn.
+    Cancelled,
+}
+
+impl Inference {
+    /// The view of this machine.
+    pub fn of(machine: &Machine) -> Self {
+        let stopped = ending_of(&machine.state).is_some_and(|ending| ending.reason == DoneReason::UserAbort);
+        match &machine.state {
+            AgentState::Done { .. } | AgentState::TearingDown { .. } if stopped => Self::Cancelled,
+            AgentState::Idle
+            | AgentState::Done { .. }
+            | AgentState::Executing { .. }
+            | AgentState::Confirming { .. } => Self::Idle,
+            AgentState::Provisioning { .. }
+            | AgentState::Thinking { .. }
+            | AgentState::Streaming { .. }
+            | AgentState::Steering { .. }
+            | AgentState::Compacting { .. }
+            | AgentState::BackingOff { .. }
+            | AgentState::TearingDown { .. } => Self::Running,
+        }
+    }
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Running => "running",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::glance::stories::{play, stories};
+
+    /// B02: idle -> running -> idle; running -> cancelled; cancelled -> a new inference.
+    #[test]
+    fn b02_inference_runs_rests_and_is_cancelled_and_begins_anew() {
+        let allowed = |from: Inference, to: Inference| match (from, to) {
+            (Inference::Idle, Inference::Running)
+            | (Inference::Running, Inference::Idle | Inference::Cancelled)
+            | (Inference::Cancelled, Inference::Running | Inference::Idle) => true,
+            // Calls run while nobody asks the model: a stop of theirs cancels the turn all the same.
+            (Inference::Idle, Inference::Cancelled) => true,
+            (from, to) => from == to,
+        };
+        let mut seen = Vec::new();
+        for story in stories() {
+            let machines = play(&story);
+            for pair in machines.windows(2) {
+                let (from, to) = (Inference::of(&pair[0]), Inference::of(&pair[1]));
+                assert!(allowed(from, to), "{from:?} -> {to:?} in {story:?}");
+                if from != to && !seen.contains(&(from, to)) {
+                    seen.push((from, to));
+                }
+            }
+        }
+        for move_ in [
+            (Inference::Idle, Inference::Running),
+            (Inference::Running, Inference::Idle),
+            (Inference::Running, Inference::Cancelled),
+            (Inference::Cancelled, Inference::Running),
+        ] {
+            assert!(seen.contains(&move_), "{move_:?} was not seen: {seen:?}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What a person may do now.
+
+use serde::{Serialize, Serializer};
+
+use super::super::{Machine, StateKind};
+use super::Inference;
+use crate::ids::MessageSeq;
+use crate::store::Session;
+
+/// What a person may do now. As JSON its wire name, and `false` for nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Interaction {
+    /// Somebody else has the session in hand. Reserved: nothing hands one over yet.
+    Handoff,
+    /// Nothing but to stop it, or to take it up again after a stop.
+    Nothing,
+    /// Say the first word.
+    UserMessageInitial,
+    /// Reply to the agent.
+    UserMessageReply,
+    /// Decide on a call.
+    UserToolApproval,
+    /// Wait for calls that run.
+    ToolRunning,
+}
+
+/// What stands last in the transcript, as far as it says who is to act.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastSaid {
+    /// Nothing was said yet.
+    Nothing,
+    /// The agent said all it wanted.
+    WholeAnswer,
+    /// The calls of the last answer are open.
+    OpenCalls(OpenCalls),
+    /// Something to which the agent has not answered in full.
+    Other,
+}
+
+/// How the calls of an open step stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenCalls {
+    /// A person must decide on one.
+    pub blocked_on_user: bool,
+    /// One has not ended.
+    pub in_progress: bool,
+}
+
+impl LastSaid {
+    /// What stands last in `session`, whose machine this is. What waits in its inbox counts as said.
+    pub fn in_session(session: &Session, machine: &Machine) -> Self {
+        let rests = matches!(machine.state.kind(), StateKind::Idle | StateKind::Done);
+        if let Some(batch) = machine.state.batch() {
+            let asks = |call: &super::super::Call| {
+                matches!(call.state, super::super::CallState::BlockedOnUser { .. })
+            };
+            return Self::OpenCalls(OpenCalls {
+                blocked_on_user: batch.calls.iter().any(asks),
+                in_progress: !batch.is_over(),
+            });
+        }
+        match (session.last_message, session.unread) {
+            (MessageSeq(0), 0) => Self::Nothing,
+            (_, 0) if rests && machine.turn.answered => Self::WholeAnswer,
+            (_, _) => Self::Other,
+        }
+    }
+}
+
+impl Interaction {
+    /// Of these, the first that holds:
+    ///
+    /// | | |
+    /// |---|---|
+    /// | it is handed over | `handoff` |
+    /// | the model is at work, or was cancelled | `false` |
+    /// | nothing was said | `user-message-initial` |
+    /// | the agent said all it wanted | `user-message-reply` |
+    /// | a call waits for a person | `user-tool-approval` |
+    /// | a call is in progress | `tool-running` |
+    /// | | `false` |
+    pub fn of(inference: Inference, last: &LastSaid, handoff: bool) -> Self {
+        if handoff {
+            return Self::Handoff;
+        }
+        match (inference, last) {
+            (Inference::Running | Inference::Cancelled, _) => Self::Nothing,
+            (Inference::Idle, LastSaid::Nothing) => Self::UserMessageInitial,
+            (Inference::Idle, LastSaid::WholeAnswer) => Self::UserMessageReply,
+            (Inference::Idle, LastSaid::OpenCalls(calls)) if calls.blocked_on_user => Self::UserToolApproval,
+            (Inference::Idle, LastSaid::OpenCalls(calls)) if calls.in_progress => Self::ToolRunning,
+            (Inference::Idle, LastSaid::OpenCalls(_) | LastSaid::Other) => Self::Nothing,
+        }
+    }
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Handoff => "handoff",
+            Self::Nothing => "false",
+            Self::UserMessageInitial => "user-message-initial",
+            Self::UserMessageReply => "user-message-reply",
+            Self::UserToolApproval => "user-tool-approval",
+            Self::ToolRunning => "tool-running",
+        }
+    }
+}
+
+impl Serialize for Interaction {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Nothing => serializer.serialize_bool(false),
+            Self::Handoff
+            | Self::UserMessageInitial
+            | Self::UserMessageReply
+            | Self::UserToolApproval
+            | Self::ToolRunning => serializer.serialize_str(self.as_str()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(blocked_on_user: bool, in_progress: bool) -> LastSaid {
+        LastSaid::OpenCalls(OpenCalls { blocked_on_user, in_progress })
+    }
+
+    #[test]
+    fn b04_the_first_that_holds_says_what_a_person_may_do() {
+        let all = [
+            LastSaid::Nothing,
+            LastSaid::WholeAnswer,
+            open(true, true),
+            open(false, true),
+            open(false, false),
+            LastSaid::Other,
+        ];
+        for last in &all {
+            for inference in [Inference::Idle, Inference::Running, Inference::Cancelled] {
+                assert_eq!(Interaction::of(inference, last, true).as_str(), "handoff");
+            }
+            for inference in [Inference::Running, Inference::Cancelled] {
+                assert_eq!(Interaction::of(inference, last, false), Interaction::Nothing, "{last:?}");
+            }
+        }
+        let idle =
+            all.map(|last| serde_json::to_string(&Interaction::of(Inference::Idle, &last, false)).unwrap());
+        assert_eq!(
+            idle,
+            [
+                r#""user-message-initial""#,
+                r#""user-message-reply""#,
+                r#""user-tool-approval""#,
+                r#""tool-running""#,
+                "false",
+                "false"
+            ]
+        );
+    }
+}

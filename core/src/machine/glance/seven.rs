@@ -1,0 +1,52 @@
+//! The machine as one of seven states.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::StateKind;
+
+/// The seven states to which agents are often reduced. The seventh, dispatching (children work), comes with the
+/// state of that name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Seven {
+    /// The next model request is made ready.
+    Thinking,
+    /// The model answers.
+    Streaming,
+    /// Calls run.
+    Executing,
+    /// Somebody, or a timer, owes something.
+    Confirming,
+    /// What is old is summarised.
+    Compacting,
+    /// At rest, also before the first turn.
+    Done,
+}
+
+impl Seven {
+    /// The view of this state.
+    pub fn of(state: StateKind) -> Self {
+        match state {
+            StateKind::Provisioning | StateKind::Thinking | StateKind::Steering | StateKind::BackingOff => {
+                Self::Thinking
+            }
+            StateKind::Streaming => Self::Streaming,
+            StateKind::Executing => Self::Executing,
+            StateKind::Confirming => Self::Confirming,
+            StateKind::Compacting => Self::Compacting,
+            StateKind::Idle | StateKind::TearingDown | StateKind::Done => Self::Done,
+        }
+    }
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Thinking => "thinking",
+            Self::Streaming => "streaming",
+            Self::Executing => "executing",
+            Self::Confirming => "confirming",
+            Self::Compacting => "compacting",
+            Self::Done => "done",
+        }
+    }
+}

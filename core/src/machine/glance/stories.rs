@@ -1,0 +1,104 @@
+//! Turns as lists of inputs, and the machines that a view is shown along them.
+
+use crate::error::ErrorInfo;
+use crate::ids::{CallId, MessageSeq};
+use crate::machine::{
+    CallInput, DoneReason, Ending, Facts, Input, Machine, NewCall, TurnRequest, Usage, transition,
+};
+use crate::model::StopReason;
+use crate::store::InterruptKind;
+use crate::time::Timestamp;
+use crate::tool::{EffectClass, ResourceProfile, RunsOn};
+
+fn error() -> ErrorInfo {
+    ErrorInfo::new("test", "it broke")
+}
+
+fn begins(request: TurnRequest) -> Vec<Input> {
+    vec![Input::TurnRequested { request, provisions: false }, Input::Provisioned]
+}
+
+fn asked() -> Input {
+    Input::ModelCalled { entry: MessageSeq(2), withheld: None }
+}
+
+fn answered(calls: usize) -> Input {
+    let new = |at| NewCall {
+        id: CallId::new(format!("c-{at}")).unwrap(),
+        tool: "look".into(),
+        effect: EffectClass::ReadOnly,
+        dangerous: false,
+        runs_on: RunsOn::Server,
+    };
+    Input::ModelAnswered {
+        message: MessageSeq(2),
+        calls: (0..calls).map(new).collect(),
+        stop: if calls == 0 { StopReason::EndTurn } else { StopReason::ToolUse },
+        usage: Usage::default(),
+        tokens: 0,
+    }
+}
+
+fn call(input: CallInput) -> Input {
+    Input::Call { call: CallId::new("c-0").unwrap(), input }
+}
+
+fn returned() -> Vec<Input> {
+    vec![
+        call(CallInput::Asked),
+        call(CallInput::Allowed { profile: ResourceProfile::Serial }),
+        call(CallInput::Sent),
+        call(CallInput::Returned { ok: true, stop: false }),
+    ]
+}
+
+fn steered(stop: Option<DoneReason>) -> Input {
+    Input::Steered { stop: stop.map(Ending::of), tokens: 0, results: None, cleared: None }
+}
+
+fn stopped() -> Input {
+    Input::Interrupted { kind: InterruptKind::Soft }
+}
+
+fn failed(retry_at: Option<i64>) -> Input {
+    Input::ModelFailed { error: error(), retry_at: retry_at.map(Timestamp::from_ms), compact: false }
+}
+
+/// Turns that pass through every state and end in every way.
+pub(super) fn stories() -> Vec<Vec<Input>> {
+    let message = || begins(TurnRequest::Message);
+    let answer = || vec![asked(), answered(0)];
+    let ends = |reason| vec![steered(Some(reason)), Input::TornDown];
+    let again = || [begins(TurnRequest::Resume), vec![steered(None), asked()]].concat();
+    vec![
+        [message(), answer(), ends(DoneReason::ModelStop), vec![Input::CompactionRequested]].concat(),
+        [message(), answer(), vec![steered(None)], answer(), ends(DoneReason::ModelStop), message()].concat(),
+        [message(), vec![asked(), answered(1)], returned(), vec![steered(None)], answer()].concat(),
+        [message(), vec![asked(), answered(1)], returned(), ends(DoneReason::ToolStop)].concat(),
+        [message(), vec![asked(), answered(1), stopped(), Input::TornDown], again()].concat(),
+        [message(), vec![asked(), answered(1), Input::Failed { error: error() }, Input::TornDown]].concat(),
+        [message(), vec![asked(), failed(Some(5)), Input::TimerRang, asked(), failed(None), Input::TornDown]]
+            .into_iter()
+            .chain([again()])
+            .flatten()
+            .collect(),
+        [message(), vec![asked(), failed(Some(5)), stopped(), Input::TornDown], message()].concat(),
+        [message(), vec![asked(), stopped(), Input::TornDown], message()].concat(),
+        [
+            message(),
+            vec![Input::CompactionRequested, Input::NotCompacted { error: None, usage: Usage::default() }],
+        ]
+        .concat(),
+    ]
+}
+
+/// The machine before the first of these inputs, and after each.
+pub(super) fn play(inputs: &[Input]) -> Vec<Machine> {
+    let mut machines = vec![Machine::default()];
+    for input in inputs {
+        let facts = Facts { now: Timestamp::from_ms(1) };
+        let next = transition(machines.last().unwrap(), input, &facts).unwrap().next;
+        machines.push(next);
+    }
+    machines
+}

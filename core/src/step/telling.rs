@@ -1,0 +1,59 @@
+//! What whoever follows a session is told of its turns and steps.
+
+use super::StepIterator;
+use crate::event::Event;
+use crate::machine::{AgentState, Ending, Machine};
+
+impl StepIterator {
+    /// A turn began: the first event of all that tell of it.
+    pub(super) fn announce_turn(&mut self) {
+        let init =
+            Event::Init { turn: self.mind.machine.turn.number, session: Some(self.fence.key.id.clone()) };
+        let events = &mut self.mind.draft.events;
+        let at = match events.last() {
+            Some(Event::RunStarted { .. }) => events.len() - 1,
+            Some(_) | None => events.len(),
+        };
+        events.insert(at, init);
+    }
+
+    /// What follows from a move of the machine alone: a step that began or is over, an error that ends the turn.
+    pub(super) fn tell_of_move(&mut self, before: &Machine) {
+        let after = &self.mind.machine.state;
+        let (was, is) = (before.state.open_step(), after.open_step());
+        let error = match after {
+            AgentState::TearingDown { ending, .. } if before.turn.open && !is_fixed(&before.state) => {
+                ending.error.clone()
+            }
+            AgentState::Idle
+            | AgentState::Provisioning { .. }
+            | AgentState::Thinking { .. }
+            | AgentState::Streaming { .. }
+            | AgentState::Executing { .. }
+            | AgentState::Confirming { .. }
+            | AgentState::Steering { .. }
+            | AgentState::Compacting { .. }
+            | AgentState::BackingOff { .. }
+            | AgentState::TearingDown { .. }
+            | AgentState::Done { .. } => None,
+        };
+        if was != is {
+            was.into_iter().for_each(|step| self.emit(Event::StepEnded { step }));
+            is.into_iter().for_each(|step| self.emit(Event::StepStarted { step }));
+        }
+        error.into_iter().for_each(|error| self.emit(Event::Error { error }));
+    }
+
+    /// A turn ended: the last events of all that tell of it.
+    pub(super) fn announce_end(&mut self, ending: Ending) {
+        let (turn, steps) = (self.mind.machine.turn.number, self.mind.machine.turn.steps);
+        let (session, reason) = (Some(self.fence.key.id.clone()), Some(ending.reason));
+        self.emit(Event::AgentEnd { turn, session, steps, reason });
+        self.emit(Event::Done { turn, ending, usage: self.mind.machine.usage });
+    }
+}
+
+/// Whether the outcome of the turn is known already.
+fn is_fixed(state: &AgentState) -> bool {
+    matches!(state, AgentState::TearingDown { .. })
+}

@@ -1,0 +1,84 @@
+//! How a session looks: in short, and whenever that changes.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+use holdover_core::ids::SessionKey;
+use holdover_core::machine::{Glance, Machine};
+use holdover_core::store::{Session, SessionStatus, Watch};
+use tokio::time::sleep;
+
+use super::{Backoff, Runtime, machine_of};
+use crate::agent::Definition;
+use crate::error::RuntimeError;
+use crate::hint::Hint;
+
+/// A store that gives no hints is asked this often.
+const POLL: Duration = Duration::from_secs(1);
+
+/// A store that hints all the time is looked at ever more slowly, down to this.
+const GAP: Duration = Duration::from_millis(1);
+const GAP_MAX: Duration = Duration::from_millis(20);
+
+impl Runtime {
+    /// How a session looks now, also while a run has it, here or in another process: its machine as the last commit
+    /// left it, and views of it. Computed from what is stored, and stored nowhere.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound), or its state cannot be
+    /// [read](RuntimeError::Unreadable).
+    pub async fn glance(&self, key: &SessionKey) -> Result<Glance, RuntimeError> {
+        glance_of(&self.existing(key).await?)
+    }
+
+    /// How a session looks now, and again whenever that has changed: never the same twice in a row. What lasts only
+    /// until the next look is left out. Ends when the session rests, or with the first error.
+    pub fn glances(&self, key: &SessionKey) -> BoxStream<'static, Result<Glance, RuntimeError>> {
+        let watched = Watched { runtime: self.clone(), key: key.clone(), shown: None, over: false };
+        stream::unfold(watched, |mut watched| async move {
+            let next = watched.next().await.transpose()?;
+            watched.over |= next.is_err();
+            Some((next, watched))
+        })
+        .boxed()
+    }
+}
+
+/// How `session` looks.
+///
+/// Errors: as [`machine_of`].
+pub fn glance_of(session: &Session) -> Result<Glance, RuntimeError> {
+    let machine: Machine = machine_of(session)?.unwrap_or_default();
+    let limits = Definition::read(&session.definition).ok().map(|definition| definition.spec.limits);
+    Ok(Glance::of(session, &machine, limits.map(|limits| limits.max_steps)))
+}
+
+struct Watched {
+    runtime: Runtime,
+    key: SessionKey,
+    shown: Option<Glance>,
+    over: bool,
+}
+
+impl Watched {
+    async fn next(&mut self) -> Result<Option<Glance>, RuntimeError> {
+        let mut gap = Backoff::new(GAP, GAP_MAX);
+        while !self.over {
+            let store = self.runtime.store().clone();
+            // Listen first, then look: what changes in between is not missed.
+            let mut hint = Hint::listen(&store, Watch::Session(self.key.clone()), POLL).await;
+            let session = self.runtime.existing(&self.key).await?;
+            let glance = glance_of(&session)?;
+            let due = session.alarm.is_some_and(|alarm| alarm <= self.runtime.now());
+            self.over = session.status.at_rest() && session.status != SessionStatus::Active && !due;
+            if self.shown.as_ref() != Some(&glance) {
+                self.shown = Some(glance.clone());
+                return Ok(Some(glance));
+            }
+            if !self.over && hint.heard().await {
+                sleep(gap.take()).await;
+            }
+        }
+        Ok(None)
+    }
+}

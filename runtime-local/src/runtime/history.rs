@@ -1,0 +1,91 @@
+//! Every move of a session's machine.
+
+use futures::TryStreamExt;
+use holdover_core::event::Event;
+use holdover_core::ids::{EventSeq, SessionKey};
+use holdover_core::machine::history::{Fold, HistoryRow};
+use holdover_core::machine::{Input, Machine, StateKind};
+use holdover_core::store::EventCursor;
+use holdover_core::time::Timestamp;
+use serde::Serialize;
+
+use super::{Follow, Runtime};
+use crate::error::RuntimeError;
+
+/// A move of a session's machine. Its number is the reference to what the machine was after it
+/// ([`Runtime::machine_after`]).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Move {
+    /// Which move of the session, from 1.
+    pub number: usize,
+    /// The event that holds it.
+    pub seq: EventSeq,
+    /// Where to go on after that event.
+    pub cursor: EventCursor,
+    /// The state before.
+    pub from: StateKind,
+    /// What happened.
+    pub on: Input,
+    /// Where it led.
+    pub to: StateKind,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl Runtime {
+    /// Every move of a session's machine, oldest first.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound), or its rows cannot be
+    /// [read](RuntimeError::Unreadable) or do not fit together.
+    pub async fn moves(&self, key: &SessionKey) -> Result<Vec<Move>, RuntimeError> {
+        let mut moves = Vec::new();
+        self.fold(key, |fold, (seq, cursor), row| {
+            let (number, to) = (fold.rows(), fold.machine().state.kind());
+            moves.push(Move { number, seq, cursor, from: row.from, on: row.input, to, at: row.at });
+            true
+        })
+        .await?;
+        Ok(moves)
+    }
+
+    /// A session's machine as it was after its move `number`; before its first after number 0. None if there are
+    /// not so many.
+    ///
+    /// Errors: as [`moves`](Self::moves).
+    pub async fn machine_after(
+        &self,
+        key: &SessionKey,
+        number: usize,
+    ) -> Result<Option<Machine>, RuntimeError> {
+        let mut found = (number == 0).then(Machine::default);
+        self.fold(key, |fold, _, _| {
+            if fold.rows() == number {
+                found = Some(fold.machine().clone());
+            }
+            fold.rows() < number
+        })
+        .await?;
+        Ok(found)
+    }
+
+    /// Folds the rows of a session, and shows each with what it has made, until `goes_on` says no.
+    async fn fold(
+        &self,
+        key: &SessionKey,
+        mut goes_on: impl FnMut(&Fold, (EventSeq, EventCursor), HistoryRow) -> bool,
+    ) -> Result<(), RuntimeError> {
+        let mut events = self.events(key, EventCursor::START, Follow::Available);
+        let mut fold = Fold::default();
+        while let Some(entry) = events.try_next().await? {
+            let Event::History { rows } = entry.event else { continue };
+            for row in rows {
+                let broken = |error| RuntimeError::unreadable(key, format!("event {}", entry.seq), error);
+                fold.take(&row).map_err(broken)?;
+                if !goes_on(&fold, (entry.seq, entry.cursor), row) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+}

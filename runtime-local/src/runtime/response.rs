@@ -1,0 +1,79 @@
+//! What came of a turn.
+
+use holdover_core::error::ErrorInfo;
+use holdover_core::ids::{MessageSeq, SessionKey, TurnNumber};
+use holdover_core::machine::DoneReason;
+use holdover_core::machine::glance::Ended;
+use holdover_core::message::Message;
+use holdover_core::step::RunOutcome;
+use serde::Serialize;
+
+use super::read::MESSAGES_AT_ONCE;
+use super::{Runtime, machine_of, outcome_of};
+use crate::error::RuntimeError;
+
+/// What came of the last turn of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Response {
+    /// Which turn.
+    pub turn: TurnNumber,
+    /// How it ended, in one of two words: `stopped`, `error`.
+    pub stop_reason: Ended,
+    /// Why it ended.
+    pub reason: DoneReason,
+    /// What the agent said last in it; none if it said nothing.
+    pub text: Option<String>,
+    /// How many steps it had: finished model calls.
+    pub steps: u32,
+    /// What went wrong, if it failed.
+    pub error: Option<ErrorInfo>,
+}
+
+impl Runtime {
+    /// What came of the last turn of a session. None before the first, and while one runs or waits.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound), or it cannot be
+    /// [read](RuntimeError::Unreadable).
+    pub async fn response(&self, key: &SessionKey) -> Result<Option<Response>, RuntimeError> {
+        let session = self.existing(key).await?;
+        let Some(machine) = machine_of(&session)?.filter(|machine| !machine.turn.open) else {
+            return Ok(None);
+        };
+        let Some(RunOutcome::Ended(ending)) = outcome_of(&session, self.now())? else { return Ok(None) };
+        Ok(Some(Response {
+            turn: machine.turn.number,
+            stop_reason: Ended::for_reason(ending.reason),
+            reason: ending.reason,
+            text: self.last_text_of(key, session.last_message, machine.turn.steps).await?,
+            steps: machine.turn.steps,
+            error: ending.error,
+        }))
+    }
+
+    /// What the agent said last in its newest `answers` messages.
+    async fn last_text_of(
+        &self,
+        key: &SessionKey,
+        last: MessageSeq,
+        mut answers: u32,
+    ) -> Result<Option<String>, RuntimeError> {
+        let mut to = last;
+        while to > MessageSeq(0) && answers > 0 {
+            let from = MessageSeq(to.0.saturating_sub(MESSAGES_AT_ONCE - 1).max(1));
+            for entry in self.read_range(key, from, to).await?.into_iter().rev() {
+                match entry.message {
+                    Message::Assistant(_) if answers == 0 => return Ok(None),
+                    Message::Assistant(said) if !said.text().is_empty() => return Ok(Some(said.text())),
+                    Message::Assistant(_) => answers -= 1,
+                    Message::User(_)
+                    | Message::Tool(_)
+                    | Message::Decision(_)
+                    | Message::Notice(_)
+                    | Message::Summary(_) => {}
+                }
+            }
+            to = MessageSeq(from.0 - 1);
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,223 @@
+//! How a session looks from outside, what came of its turn, and waiting with a bound.
+//!
+//! Requirements: A13, B12, C10, C58, C59, D16, H04.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::StreamExt;
+use holdover_core::machine::glance::{Classic, Ended};
+use holdover_core::machine::{DoneReason, Glance, StateKind};
+use holdover_core::message::ClientAnswer;
+use holdover_core::model::{ModelError, ModelErrorKind};
+use holdover_core::store::{OutcomeKind, SessionStatus};
+use holdover_runtime_local::{RuntimeError, WorkerOptions, machine_of};
+use tracing::field::{Field, Visit};
+
+use crate::bench::{
+    agent, agentless, asking_for, completes, finish, only_pending, runtime, say, settle, store, worker,
+};
+use crate::script::{Say, Script, results};
+use crate::tools::{Fake, spec};
+
+#[tokio::test(start_paused = true)]
+async fn a13_c58_who_looks_on_from_elsewhere_is_shown_the_machine_whenever_it_changed_and_never_twice_the_same()
+ {
+    let model = Script::calling(vec![("pay", "{}")]);
+    let agent = agent(&model).tool(Fake::echo("pay")).gate(asking_for("pay"));
+    let agent = Arc::new(agent.build().unwrap());
+    let store = store();
+    let runs = runtime(&store, &agent);
+    let run = runs.execute(say(&agent, "go")).await.unwrap();
+    let key = run.key().clone();
+    let looks = agentless(&store);
+    let seen: Arc<Mutex<Vec<Glance>>> = Arc::default();
+    let watching = tokio::spawn({
+        let (seen, mut glances) = (Arc::clone(&seen), looks.glances(&key));
+        async move {
+            while let Some(glance) = glances.next().await {
+                seen.lock().unwrap().push(glance.unwrap());
+            }
+        }
+    });
+    assert_eq!(run.outcome().await.unwrap().kind(), OutcomeKind::SuspendedClientTool);
+    settle().await;
+    let waits = looks.glance(&key).await.unwrap();
+    assert_eq!((waits.state, waits.calls.blocked, waits.approvals.len()), (StateKind::Confirming, 1, 1));
+    assert_eq!(waits.max_steps, Some(agent.spec().limits.max_steps));
+    let before = seen.lock().unwrap().len();
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!(seen.lock().unwrap().len(), before, "nothing has changed in an hour");
+    let asked = only_pending(&runs, &key).await;
+    runs.approve(&key, &asked, Default::default()).await.unwrap();
+    completes(runs.resume(&key).await.unwrap()).await;
+    watching.await.unwrap();
+    let seen = seen.lock().unwrap();
+    assert!(seen.windows(2).all(|pair| pair[0] != pair[1]), "{seen:#?}");
+    assert!(seen.contains(&waits), "{seen:#?}");
+    let last = seen.last().unwrap();
+    assert_eq!(
+        (last.status, last.state, last.ended),
+        (SessionStatus::Idle, StateKind::Done, Some(Ended::Stopped))
+    );
+    assert_eq!(runs.resumes(&key).await.unwrap(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn c59_a_response_says_how_the_turn_stopped_what_was_said_in_it_and_in_how_many_steps() {
+    let model = Script::new(|request| {
+        let asked = request.messages.iter().filter(|message| message.role() == "user").count();
+        match (asked, results(request).len()) {
+            (1, 0) => Say::Calls(vec![("note", "{}")]),
+            (1, _) => Say::Text("It is noted."),
+            (_, _) => Say::Fail(ModelError::new(ModelErrorKind::Auth, "no such key")),
+        }
+    });
+    let agent = Arc::new(agent(&model).tool(Fake::echo("note")).build().unwrap());
+    let runtime = runtime(&store(), &agent);
+    let run = runtime.execute(say(&agent, "go")).await.unwrap();
+    let key = run.key().clone();
+    assert_eq!(runtime.response(&key).await.unwrap(), None, "it runs");
+    let response = run.response().await.unwrap();
+    let shown = serde_json::to_value(&response).unwrap();
+    let expected = serde_json::json!({
+        "turn": 1, "stop_reason": "stopped", "reason": "model_stop", "text": "It is noted.", "steps": 2, "error": null,
+    });
+    assert_eq!(shown, expected);
+    let again = runtime.execute(say(&agent, "more").in_session(key.id.clone())).await.unwrap();
+    let failed = again.response().await.unwrap();
+    assert_eq!((failed.stop_reason, failed.reason, failed.steps), (Ended::Failed, DoneReason::Error, 0));
+    assert_eq!(failed.text, None, "what an earlier turn said is no answer to this one");
+    assert_eq!(failed.error.unwrap().code, "model.auth");
+    assert_eq!(runtime.glance(&key).await.unwrap().classic, Classic::Error);
+}
+
+#[tokio::test(start_paused = true)]
+async fn c10_a_wait_has_a_bound_and_changes_nothing_when_it_is_over() {
+    let slow =
+        |_: &_| Say::Slowly { pieces: vec!["slow".into()], apart: Duration::from_secs(300), whole: true };
+    let model = Script::new(slow);
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = store();
+    let runs = runtime(&store, &agent);
+    let mut run = runs.execute(say(&agent, "go")).await.unwrap();
+    let key = run.key().clone();
+    let bound = Duration::from_secs(120);
+    let looks = runtime(&store, &agent);
+    for _ in 0..2 {
+        assert_eq!(run.outcome_within(bound).await.unwrap(), None);
+    }
+    let before = runs.session(&key).await.unwrap().unwrap();
+    assert_eq!(looks.wait_at_most(&key, Duration::ZERO).await.unwrap(), None);
+    let after = runs.session(&key).await.unwrap().unwrap();
+    assert_eq!(
+        (before.version, before.epoch, before.status),
+        (after.version, after.epoch, SessionStatus::Active)
+    );
+    let over = run.outcome_within(bound).await.unwrap().expect("it has ended by now");
+    assert_eq!(over.kind(), OutcomeKind::Completed);
+    assert_eq!(looks.wait_at_most(&key, bound).await.unwrap(), Some(over));
+    assert_eq!(model.asked().len(), 1, "it was asked once");
+
+    // What nobody takes up is not taken up by whoever waits.
+    let left = runs.start(say(&agent, "later")).await.unwrap().key;
+    assert_eq!(looks.wait_at_most(&left, bound).await.unwrap(), None);
+    assert_eq!(runs.session(&left).await.unwrap().unwrap().epoch.0, 0);
+    let _working = worker(&runs, WorkerOptions::default());
+    let done = looks.wait_at_most(&left, Duration::from_secs(3600)).await.unwrap();
+    assert_eq!(done.map(|outcome| outcome.kind()), Some(OutcomeKind::Completed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn d16_each_move_says_where_it_led_and_refers_to_what_the_machine_was_then() {
+    let model = Script::calling(vec![("note", "{}")]);
+    let agent = Arc::new(agent(&model).tool(Fake::echo("note")).build().unwrap());
+    let runtime = runtime(&store(), &agent);
+    let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let moves = runtime.moves(&key).await.unwrap();
+    assert_eq!((moves[0].from, moves[0].to), (StateKind::Idle, StateKind::Provisioning));
+    assert_eq!(moves.last().unwrap().to, StateKind::Done);
+    for (at, pair) in moves.windows(2).enumerate() {
+        assert_eq!((pair[0].number, pair[0].to), (at + 1, pair[1].from));
+        assert!(pair[0].at <= pair[1].at);
+    }
+    for moved in &moves {
+        let then = runtime.machine_after(&key, moved.number).await.unwrap().unwrap();
+        assert_eq!(then.state.kind(), moved.to);
+    }
+    let session = runtime.session(&key).await.unwrap().unwrap();
+    let last = runtime.machine_after(&key, moves.len()).await.unwrap();
+    assert_eq!(last, machine_of(&session).unwrap());
+    assert_eq!(runtime.machine_after(&key, moves.len() + 1).await.unwrap(), None);
+    assert_eq!(runtime.machine_after(&key, 0).await.unwrap(), Some(Default::default()));
+}
+
+/// What is logged while it is the subscriber.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+struct Words<'a>(&'a mut String);
+
+impl Visit for Words<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        self.0.push_str(&format!("{}={value:?} ", field.name()));
+    }
+}
+
+impl tracing::Subscriber for Log {
+    fn enabled(&self, of: &tracing::Metadata<'_>) -> bool {
+        *of.level() <= tracing::Level::WARN
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut line = String::new();
+        event.record(&mut Words(&mut line));
+        self.0.lock().unwrap().push(line);
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn b12_an_answer_to_a_call_that_nobody_knows_is_ignored_and_logged() {
+    let model = Script::calling(vec![("ask", "{}")]);
+    let agent = agent(&model).client_tool(spec("ask"));
+    let agent = Arc::new(agent.build().unwrap());
+    let runtime = runtime(&store(), &agent);
+    let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let known = only_pending(&runtime, &key).await;
+    let before = runtime.session(&key).await.unwrap().unwrap();
+    let log = Log::default();
+    let unknown = ["nobody.asked".to_owned(), known.as_str().replace("c1-0", "c9-9")];
+    let listening = tracing::subscriber::set_default(log.clone());
+    for id in &unknown {
+        let answer = ClientAnswer { is_error: false, content: "data".into() };
+        let refused = runtime.answer(&key, &id.parse().unwrap(), answer).await.unwrap_err();
+        assert!(
+            matches!(refused, RuntimeError::NotAsked { .. } | RuntimeError::NotPending { .. }),
+            "{refused}"
+        );
+    }
+    drop(listening);
+    let lines = log.0.lock().unwrap().clone();
+    for id in &unknown {
+        let of_it: Vec<&String> = lines.iter().filter(|line| line.contains(id.as_str())).collect();
+        assert_eq!(of_it.len(), 1, "{lines:#?}");
+        assert!(of_it[0].contains("is ignored"), "{of_it:?}");
+    }
+    let after = runtime.session(&key).await.unwrap().unwrap();
+    assert_eq!((before.version, before.unread), (after.version, after.unread));
+    let answer = ClientAnswer { is_error: false, content: "blue".into() };
+    runtime.answer(&key, &known, answer).await.unwrap();
+    completes(runtime.resume(&key).await.unwrap()).await;
+}
