@@ -27,5 +27,6 @@ mod recovery;
 mod standing;
 mod tools;
 mod traps;
+mod turns;
 mod views;
 mod writes;

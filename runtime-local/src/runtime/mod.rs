@@ -17,6 +17,7 @@ mod response;
 mod resume;
 mod retention;
 mod sessions;
+mod snapshot;
 mod standing;
 mod stop;
 mod tail;
@@ -48,6 +49,7 @@ pub use read::MessageEntry;
 pub use replay::Replay;
 pub use response::Response;
 pub use retention::Retention;
+pub use snapshot::Snapshot;
 pub use standing::{Standing, machine_of, outcome_of};
 
 pub(crate) use claim::Claimed;

@@ -145,7 +145,7 @@ async fn read(front: Runtime, key: SessionKey, mut dice: Option<Dice>) -> (Scree
             let next = shown.next().await.unwrap().unwrap();
             // As a client keeps it.
             cursor = next.cursor().to_string().parse().unwrap();
-            turns += u32::from(is_event(&next, |event| matches!(event, Event::AgentEnd { .. })));
+            turns += u32::from(is_event(&next, |event| matches!(event, Event::Done { .. })));
             screen.take(next);
             if turns == 3 {
                 return (screen, cuts, within);
@@ -275,7 +275,7 @@ async fn a_message_takes_the_place_of_its_deltas_however_much_comes_after_it() {
     let (fence, key, cursor) = speaking(&store, &front).await;
     let stream = Some(StreamId { run: Epoch(1), number: 1 });
     let message = Event::Message { seq: MessageSeq(1), role: "assistant".into(), stream };
-    let more = (1..=450).map(|turn| Event::Init { turn: TurnNumber(turn) });
+    let more = (1..=450).map(|turn| Event::Init { turn: TurnNumber(turn), session: None });
     let events: Vec<Event> = std::iter::once(message).chain(more).collect();
     append(&store, &fence, &events, Some(1)).await;
     let shown = available(&front, &key, cursor).await;

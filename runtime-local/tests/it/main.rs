@@ -19,6 +19,7 @@ mod looking;
 mod ownership;
 mod reading;
 mod renewing;
+mod snapshots;
 mod starting;
 mod stopping;
 mod storms;
