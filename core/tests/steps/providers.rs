@@ -39,7 +39,8 @@ fn as_sent(view: &[Message], asked: bool) -> Vec<Message> {
     for message in view {
         match (sent.last_mut(), message) {
             // A refusal without a word: nothing of it is sent.
-            (_, Message::Assistant(said)) if said.calls().next().is_none() && said.text().trim().is_empty() => {}
+            (_, Message::Assistant(said))
+                if said.calls().next().is_none() && said.text().trim().is_empty() => {}
             (Some(Message::Assistant(before)), Message::Assistant(more)) if cut_off(before) => {
                 before.parts.extend(more.parts.iter().cloned());
             }

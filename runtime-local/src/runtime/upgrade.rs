@@ -9,8 +9,8 @@ use holdover_core::store::{PageRequest, Session, SessionQuery, SessionStatus};
 use holdover_core::tool::RunsOn;
 use serde::Serialize;
 
-use super::standing::machine_of;
 use super::Runtime;
+use super::standing::machine_of;
 use crate::agent::Agent;
 use crate::error::RuntimeError;
 
@@ -132,7 +132,8 @@ impl Runtime {
             Err(error) => why.push(Breaks::Unreadable { detail: error.to_string() }),
             Ok(machine) => {
                 let batch = machine.as_ref().and_then(|machine| machine.state.batch());
-                let open = batch.into_iter().flat_map(|batch| &batch.calls).filter(|call| !call.state.is_end());
+                let open =
+                    batch.into_iter().flat_map(|batch| &batch.calls).filter(|call| !call.state.is_end());
                 why.extend(open.filter_map(|call| breaks_call(agent.as_deref()?, call)));
             }
         }

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use futures::StreamExt;
 use holdover_core::ids::{CheckpointId, InvalidId, ItemKey, PendingId, SessionId, SessionKey, ToolName};
 use holdover_core::message::{ClientAnswer, ResultStatus};
 use holdover_core::model::{ModelError, ModelErrorKind};
@@ -11,7 +12,6 @@ use holdover_core::store::{Deletion, EventCursor};
 use holdover_runtime_local::{
     Agent, AgentError, Approval, Deliver, Denial, EDIT_BYTES_MAX, Follow, Fork, RuntimeError,
 };
-use futures::StreamExt;
 
 use crate::bench::{
     agent, agentless, asking_for, completes, finish, only_pending, only_result, runtime, say, store, tenant,
@@ -105,9 +105,11 @@ async fn u11_what_does_not_fit_a_session_names_it_and_the_call_the_key_or_the_fi
     names(runtime.fork(&key, fork).await, &[session, "checkpoint 9999"]);
     let taken = Fork::newest().to(id.clone());
     names(runtime.fork(&key, taken).await, &[session, "exists"]);
-    let strange = completes(runtime.execute(say(&agent, "more")).await.unwrap_or_else(|error| panic!("{error}")));
+    let strange =
+        completes(runtime.execute(say(&agent, "more")).await.unwrap_or_else(|error| panic!("{error}")));
     drop(strange);
-    let cursor = EventCursor::after(holdover_core::ids::Incarnation(uuid::Uuid::from_u128(1)), Default::default());
+    let cursor =
+        EventCursor::after(holdover_core::ids::Incarnation(uuid::Uuid::from_u128(1)), Default::default());
     let mut events = runtime.events(&key, cursor, Follow::Available);
     names(events.next().await.unwrap(), &[session, "events", "cursor"]);
     runtime.abort(&key, "no more").await.unwrap();
@@ -116,9 +118,7 @@ async fn u11_what_does_not_fit_a_session_names_it_and_the_call_the_key_or_the_fi
 
 #[tokio::test(start_paused = true)]
 async fn u11_a_turn_that_does_not_answer_and_arguments_that_do_not_fit_say_where() {
-    let failing = Script::new(|_| {
-        Say::Fail(ModelError::new(ModelErrorKind::Auth, "the key is wrong"))
-    });
+    let failing = Script::new(|_| Say::Fail(ModelError::new(ModelErrorKind::Auth, "the key is wrong")));
     let failing = Arc::new(agent(&failing).build().unwrap());
     let store = store();
     let runtime_of_failing = runtime(&store, &failing);

@@ -13,9 +13,7 @@ use holdover_core::agent::Limits;
 use holdover_core::ids::{Incarnation, OperationId, QueueLabel, SessionId, SessionKey, StateFormat};
 use holdover_core::message::{ClientAnswer, Message, ResultStatus};
 use holdover_core::model::{ModelError, ModelErrorKind};
-use holdover_core::store::{
-    Labels, NewSession, OutcomeKind, SessionQuery, SessionStatus, Start, StateStore,
-};
+use holdover_core::store::{Labels, NewSession, OutcomeKind, SessionQuery, SessionStatus, Start, StateStore};
 use holdover_core::tool::{EffectClass, ToolOutput, ToolReturn};
 use holdover_runtime_local::{Agent, Agents, Breaks, Changed, Deliver, Runtime, RuntimeOptions};
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
@@ -92,7 +90,10 @@ async fn u09_before_a_deployment_the_sessions_that_it_would_break_are_listed() {
     // Its words changed, where that is refused.
     let strict = Agents::new().with(payer(Some("1"), &["pay"], "Pay well.")).changed(Changed::IsRefused);
     let found = would_break(strict).await;
-    assert!(matches!(&found[0].why[..], [Breaks::NoAgent { why }] if why.code == "agent.changed"), "{found:?}");
+    assert!(
+        matches!(&found[0].why[..], [Breaks::NoAgent { why }] if why.code == "agent.changed"),
+        "{found:?}"
+    );
     // Nothing was touched.
     assert_eq!(serving.session(&parked).await.unwrap().unwrap().epoch.0, 1);
 }
@@ -190,7 +191,9 @@ async fn goes_on(runtime: &Runtime, agent: &Arc<Agent>, pays: &Fake, id: &str) {
     assert!(runtime.replay(&key).await.unwrap().agrees(), "{id}: as it was left");
     let before = transcript(runtime, &key).await;
     match id {
-        "rests" => drop(completes(runtime.execute(say(agent, "more").in_session(key.id.clone())).await.unwrap()).await),
+        "rests" => drop(
+            completes(runtime.execute(say(agent, "more").in_session(key.id.clone())).await.unwrap()).await,
+        ),
         "approval" => {
             let pending = runtime.pending(&key).await.unwrap();
             runtime.approve(&key, pending[0].id(), Default::default()).await.unwrap();
@@ -230,7 +233,7 @@ async fn goes_on(runtime: &Runtime, agent: &Arc<Agent>, pays: &Fake, id: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn u09_the_corpus_of_every_release_is_resumed() {
-    let release = corpus().join(format!("v{}.db", env!("CARGO_PKG_VERSION")));
+    let release = corpus().join(format!("v{}.sqlite", env!("CARGO_PKG_VERSION")));
     if std::env::var("HOLDOVER_CORPUS").as_deref() == Ok("write") && !release.exists() {
         std::fs::create_dir_all(corpus()).unwrap();
         write_corpus(&release).await;
@@ -238,7 +241,7 @@ async fn u09_the_corpus_of_every_release_is_resumed() {
     let mut releases: Vec<PathBuf> = std::fs::read_dir(corpus())
         .expect("a corpus")
         .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "db"))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sqlite"))
         .collect();
     releases.sort();
     assert!(!releases.is_empty(), "no release has left a store");
@@ -269,7 +272,8 @@ async fn u09_only_the_sessions_that_are_asked_for_are_looked_at() {
     let old = payer(Some("1"), &["pay"], "Pay.");
     finish(runtime(&store, &old).execute(say(&old, "go")).await.unwrap()).await;
     let candidate = Runtime::new(store.clone(), Agents::new(), options());
-    let other = SessionQuery { queue: Some(QueueLabel::new("other@1").unwrap()), ..SessionQuery::all(tenant()) };
+    let other =
+        SessionQuery { queue: Some(QueueLabel::new("other@1").unwrap()), ..SessionQuery::all(tenant()) };
     assert_eq!(candidate.would_break(&other).await.unwrap(), []);
     assert_eq!(candidate.would_break(&SessionQuery::all(tenant())).await.unwrap().len(), 1);
 }
