@@ -27,4 +27,5 @@ mod recovery;
 mod standing;
 mod tools;
 mod traps;
+mod turns;
 mod writes;

@@ -18,6 +18,7 @@ mod forks;
 mod ownership;
 mod reading;
 mod renewing;
+mod snapshots;
 mod starting;
 mod stopping;
 mod storms;
