@@ -57,10 +57,8 @@ impl RunKind {
 
     /// Before the run has looked at what waits. `by_name`: somebody asked for this session to go on.
     pub(super) fn begun(found: SessionStatus, turn_open: bool, by_name: bool) -> Self {
-        match Self::by_status(found) {
-            Self::Wake if turn_open && by_name => Self::Resume,
-            kind => kind,
-        }
+        let kind = Self::by_status(found);
+        if kind == Self::Wake && turn_open && by_name { Self::Resume } else { kind }
     }
 }
 
