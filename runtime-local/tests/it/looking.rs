@@ -52,7 +52,7 @@ async fn a13_c58_who_looks_on_from_elsewhere_is_shown_the_machine_whenever_it_ch
     runs.approve(&key, &asked, Default::default()).await.unwrap();
     completes(runs.resume(&key).await.unwrap()).await;
     watching.await.unwrap();
-    let seen = seen.lock().unwrap();
+    let seen = seen.lock().unwrap().clone();
     assert!(seen.windows(2).all(|pair| pair[0] != pair[1]), "{seen:#?}");
     assert!(seen.contains(&waits), "{seen:#?}");
     let last = seen.last().unwrap();
