@@ -12,6 +12,7 @@
 
 mod bench;
 mod check;
+mod providers;
 mod run;
 mod world;
 
@@ -29,4 +30,5 @@ mod standing;
 mod stopping;
 mod tools;
 mod traps;
+mod turns;
 mod writes;
