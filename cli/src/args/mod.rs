@@ -15,7 +15,8 @@ pub(crate) use branch::{Fork, Purge};
 pub(crate) use conformance::{Conformance, Form};
 pub(crate) use drive::{Again, Compact, Drive, Run, Send, Work};
 pub(crate) use look::{
-    Completions, Delete, Demo, Doctor, Events, History, List, Machine, One, Pending, Sessions, Show,
+    Completions, Delete, Demo, Doctor, Events, History, List, Machine, One, Pending, Replace, Sessions, Show,
+    Withdraw,
 };
 
 use crate::store::{DEFAULT_STORE, StoreUrl, VARIABLE};

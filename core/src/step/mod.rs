@@ -21,6 +21,7 @@ mod calls;
 mod compacting;
 mod gating;
 mod looping;
+mod mailbox;
 mod mind;
 mod outcome;
 mod progress;
@@ -28,6 +29,7 @@ mod record;
 mod reply;
 mod rest;
 pub(crate) mod results;
+mod stopping;
 mod surroundings;
 mod telling;
 mod thinking;
@@ -123,6 +125,8 @@ pub struct StepIterator {
     summarising: Option<ActionId>,
     /// The newest messages of before the claim, for loop detection.
     before_claim: looping::Before,
+    /// What is to be taken back before a turn begins.
+    undone: mailbox::Undone,
     /// A word for the next model call alone.
     note: Option<String>,
     sleeping: Option<ActionId>,
@@ -230,7 +234,7 @@ impl StepIterator {
     fn take(&mut self, reply: Reply) {
         match reply {
             Reply::Read { id, result } => {
-                if !self.on_window(id, &result) {
+                if !self.on_window(id, &result) && !self.on_undone(id, &result) {
                     self.on_read(id, result);
                 }
             }
@@ -300,10 +304,12 @@ impl StepIterator {
         if let (Some(before), Some(after)) = (before.state.batch(), after) {
             self.note_calls(before, &after);
         }
+        // What is done of it may move the machine on.
+        let told = self.told_of_move(&before);
         for effect in moved.effects {
             self.perform(effect);
         }
-        self.tell_of_move(&before);
+        told.into_iter().for_each(|event| self.emit(event));
         true
     }
 

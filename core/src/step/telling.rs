@@ -17,8 +17,9 @@ impl StepIterator {
         events.insert(at, init);
     }
 
-    /// What follows from a move of the machine alone: a step that began or is over, an error that ends the turn.
-    pub(super) fn tell_of_move(&mut self, before: &Machine) {
+    /// What follows from the last move of the machine alone: a step that began or is over, an error that ends the
+    /// turn.
+    pub(super) fn told_of_move(&self, before: &Machine) -> Vec<Event> {
         let after = &self.mind.machine.state;
         let (was, is) = (before.state.open_step(), after.open_step());
         let error = match after {
@@ -37,11 +38,10 @@ impl StepIterator {
             | AgentState::TearingDown { .. }
             | AgentState::Done { .. } => None,
         };
-        if was != is {
-            was.into_iter().for_each(|step| self.emit(Event::StepEnded { step }));
-            is.into_iter().for_each(|step| self.emit(Event::StepStarted { step }));
-        }
-        error.into_iter().for_each(|error| self.emit(Event::Error { error }));
+        let changed = was != is;
+        let ended = was.filter(|_| changed).map(|step| Event::StepEnded { step });
+        let begun = is.filter(|_| changed).map(|step| Event::StepStarted { step });
+        [ended, begun, error.map(|error| Event::Error { error })].into_iter().flatten().collect()
     }
 
     /// A turn ended: the last events of all that tell of it.

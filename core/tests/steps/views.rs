@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use holdover_core::event::Event;
 use holdover_core::machine::glance::{Classic, Ended, Glance, Inference, Interaction, Seven};
-use holdover_core::machine::{AgentState, DoneReason, Facts, Input, InputKind, StateKind, table, transition};
+use holdover_core::machine::{
+    AgentState, DoneReason, Facts, Input, InputKind, StateKind, StopCause, table, transition,
+};
 use holdover_core::model::{ModelError, ModelErrorKind, TokenUsage};
 use holdover_core::step::{RunDetail, RunKind};
 use holdover_core::store::{InterruptKind, SessionStatus};
@@ -147,7 +149,8 @@ fn a11_done_carries_what_was_used_and_takes_no_input_again_that_led_to_it() {
     let Some(Event::Done { usage, ending, .. }) = events.last() else { panic!("{events:?}") };
     assert_eq!((*usage, ending.reason), (machine.usage, DoneReason::ModelStop));
     assert!(usage.model_calls == 1 && usage.tokens.total() > 0, "{usage:?}");
-    for input in [Input::TornDown, Input::Interrupted { kind: InterruptKind::Soft }] {
+    for input in [Input::TornDown, Input::Interrupted { kind: InterruptKind::Soft, cause: StopCause::Asked }]
+    {
         let again = transition(&machine, &input, &Facts { now: bench.facts().now }).unwrap();
         assert_eq!((again.next, again.effects.len(), again.moved), (machine.clone(), 0, false), "{input:?}");
     }

@@ -3,7 +3,7 @@
 use crate::error::ErrorInfo;
 use crate::ids::{CallId, MessageSeq};
 use crate::machine::{
-    CallInput, DoneReason, Ending, Facts, Input, Machine, NewCall, TurnRequest, Usage, transition,
+    CallInput, DoneReason, Ending, Facts, Input, Machine, NewCall, StopCause, TurnRequest, Usage, transition,
 };
 use crate::model::StopReason;
 use crate::store::InterruptKind;
@@ -15,7 +15,7 @@ fn error() -> ErrorInfo {
 }
 
 fn begins(request: TurnRequest) -> Vec<Input> {
-    vec![Input::TurnRequested { request, provisions: false }, Input::Provisioned]
+    vec![Input::TurnRequested { request, provisions: false, after: MessageSeq(0) }, Input::Provisioned]
 }
 
 fn asked() -> Input {
@@ -57,7 +57,7 @@ fn steered(stop: Option<DoneReason>) -> Input {
 }
 
 fn stopped() -> Input {
-    Input::Interrupted { kind: InterruptKind::Soft }
+    Input::Interrupted { kind: InterruptKind::Soft, cause: StopCause::Asked }
 }
 
 fn failed(retry_at: Option<i64>) -> Input {
