@@ -7,7 +7,7 @@ mod tools;
 
 use std::path::{Path, PathBuf};
 
-use holdover_core::agent::{Compaction, Durability, LoopDetection, StopCondition};
+use holdover_core::agent::{Compaction, Durability, LoopDetection, Retries, StopCondition};
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::ToolName;
 use holdover_models::{ModelRef, Provider};
@@ -15,7 +15,7 @@ use holdover_tools::CommandTool;
 use serde::Deserialize;
 use toml::Spanned;
 
-use entries::{LimitsEntry, ModelEntry};
+use entries::{FallbackEntry, LimitsEntry, ModelEntry};
 
 use crate::exit::Failure;
 use crate::gate::GateRef;
@@ -30,6 +30,8 @@ struct AgentFile {
     name: Option<String>,
     version: Option<String>,
     model: Option<ModelEntry>,
+    #[serde(default)]
+    fallback: Vec<FallbackEntry>,
     instructions: Option<String>,
     instructions_file: Option<Spanned<PathBuf>>,
     #[serde(default)]
@@ -49,6 +51,8 @@ struct AgentFile {
     loops: LoopDetection,
     #[serde(default)]
     compaction: Compaction,
+    #[serde(default)]
+    retries: Retries,
     #[serde(default)]
     stop_when: Vec<StopCondition>,
     #[serde(default)]
@@ -130,12 +134,14 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         limits: file.limits.0,
         loops: file.loops,
         compaction: file.compaction,
+        retries: file.retries,
         stop_when: file.stop_when,
         durability: file.durability,
         human_only: file.human_only.into_iter().map(Spanned::into_inner).collect(),
         recipe: Recipe {
             version: file.version,
             model: model(file.model, folder, instead)?,
+            fallback: file.fallback.into_iter().map(|entry| entry.beneath(folder)).collect(),
             root: match (&instead.root, &file.root) {
                 (Some(root), _) => existing(&current_folder()?.join(root))?,
                 (None, Some(root)) => {

@@ -72,6 +72,12 @@ pub enum Input {
         /// Whether what is old is summarised first.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         compact: bool,
+        /// Whether the agent's next model is asked instead.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        next: bool,
+        /// What an answer used that could not be taken.
+        #[serde(default, skip_serializing_if = "is_default")]
+        usage: Usage,
     },
     /// Something happened to a call.
     Call {
@@ -127,6 +133,14 @@ pub enum Input {
     Interrupted {
         /// How hard.
         kind: InterruptKind,
+    },
+    /// The turn ends from within, before its step is over: its time is up, or its circuit is open.
+    CutShort {
+        /// How.
+        ending: Ending,
+        /// Whether what is out may come back by itself first.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        drains: bool,
     },
     /// Something failed that no retry mends.
     Failed {
@@ -200,6 +214,8 @@ pub enum InputKind {
     Parked,
     /// Somebody stops the turn, or the session.
     Interrupted,
+    /// The turn ends from within, before its step is over.
+    CutShort,
     /// Something failed that no retry mends.
     Failed,
     /// What the turn held is freed.
@@ -210,7 +226,7 @@ pub enum InputKind {
 
 impl InputKind {
     /// Every input.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::TurnRequested,
         Self::Claimed,
         Self::Provisioned,
@@ -226,6 +242,7 @@ impl InputKind {
         Self::TimerRang,
         Self::Parked,
         Self::Interrupted,
+        Self::CutShort,
         Self::Failed,
         Self::TornDown,
         Self::Forked,
@@ -249,6 +266,7 @@ impl InputKind {
             Self::TimerRang => "timer_rang",
             Self::Parked => "parked",
             Self::Interrupted => "interrupted",
+            Self::CutShort => "cut_short",
             Self::Failed => "failed",
             Self::TornDown => "torn_down",
             Self::Forked => "forked",
@@ -275,6 +293,7 @@ impl Input {
             Self::TimerRang => InputKind::TimerRang,
             Self::Parked => InputKind::Parked,
             Self::Interrupted { .. } => InputKind::Interrupted,
+            Self::CutShort { .. } => InputKind::CutShort,
             Self::Failed { .. } => InputKind::Failed,
             Self::TornDown => InputKind::TornDown,
             Self::Forked => InputKind::Forked,

@@ -142,6 +142,22 @@ fn a_summary_that_was_lost_on_its_way_is_made_again() {
 }
 
 #[test]
+fn a10_a_threshold_that_is_passed_where_nothing_is_old_enough_holds_nobody_up() {
+    let bench = bench();
+    bench.say(&"x".repeat(4_000));
+    let mut run = bench.run();
+    assert_eq!(run.summarise("nothing"), None, "one message alone is not old");
+    assert!(run.is_out("call_model"), "compacting leads to thinking");
+    let ended = |event: &Event| matches!(event, Event::CompactionEnded { error: None, before, after, .. } if before == after);
+    assert!(matches!(run.steps.machine().state, AgentState::Streaming { .. }));
+    assert_eq!(run.steps.machine().view.failures, 0, "that is no failure");
+    run.model(text("done"));
+    assert!(events(&bench).iter().any(ended));
+    assert_eq!(bench.dones(), [DoneReason::ModelStop]);
+    check::at_rest(&bench);
+}
+
+#[test]
 fn a69_a_failure_is_counted_the_turn_goes_on_and_after_three_in_a_row_none_is_tried() {
     let bench = bench();
     bench.say("the task");

@@ -16,7 +16,9 @@ mod run;
 mod world;
 
 mod answers;
+mod asking_again;
 mod compacting;
+mod cutting;
 mod denials;
 mod endings;
 mod interrupts;
@@ -24,6 +26,7 @@ mod looping;
 mod messages;
 mod random;
 mod recovery;
+mod retrying;
 mod standing;
 mod tools;
 mod traps;

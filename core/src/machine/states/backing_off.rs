@@ -25,6 +25,7 @@ pub(super) fn on(
         | Input::ModelFailed { .. }
         | Input::Call { .. }
         | Input::Steered { .. }
+        | Input::CutShort { .. }
         | Input::TornDown
         | Input::LoopFound { .. }
         | Input::CompactionRequested
