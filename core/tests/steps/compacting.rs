@@ -1,6 +1,6 @@
 //! A transcript that grows beyond what the model can read.
 //!
-//! Requirements: A68, A70, C63.
+//! Requirements: A10, A68, A70, C63.
 
 use holdover_core::agent::Compaction;
 use holdover_core::compaction::{CLEARED, SUMMARY_MARKER};

@@ -1,6 +1,6 @@
 //! What becomes of calls: order, refusals, sizes, stops, timers.
 //!
-//! Requirements: A43, B23, B26, B34, C23, C24.
+//! Requirements: A43, B23, B26, B34, B39, C23, C24, D10.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Timers and back-offs that are followed through.
 //!
-//! Requirements: B19.
+//! Requirements: B19, B20.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
