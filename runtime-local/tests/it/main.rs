@@ -20,6 +20,7 @@ mod panicking;
 mod reading;
 mod renewing;
 mod retrying;
+mod snapshots;
 mod starting;
 mod stopping;
 mod storms;
