@@ -301,10 +301,7 @@ fn the_whole_matrix() {
 }
 
 fn shown(state: &CallState) -> &'static str {
-    match state {
-        CallState::Waiting { again: true, .. } => "waiting (again)",
-        other => other.name(),
-    }
+    if matches!(state, CallState::Waiting { again: true, .. }) { "waiting (again)" } else { state.name() }
 }
 
 #[test]

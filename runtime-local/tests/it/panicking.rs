@@ -123,10 +123,10 @@ async fn c50_a_provisioner_that_panics_fails_the_turn_and_one_that_panics_later_
         {
             assert_eq!(error.code, "provision.panicked");
         }
-        let told = events(&runtime, &key).await.into_iter().find_map(|event| match event {
-            Event::TeardownFailed { error } => Some(error),
-            _ => None,
-        });
+        let told = events(&runtime, &key)
+            .await
+            .into_iter()
+            .find_map(|event| if let Event::TeardownFailed { error } = event { Some(error) } else { None });
         assert_eq!(told.expect("it is told").code, "tear_down.panicked");
     }
 }
