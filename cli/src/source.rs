@@ -9,6 +9,7 @@ use holdover_core::agent::{Compaction, Durability, Limits, LoopDetection, Prices
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::{QueueLabel, ToolName};
+use holdover_core::mailbox::{MessagePolicy, WhileAsking};
 use holdover_core::payload::Payload;
 use holdover_core::tool::ToolSpec;
 use holdover_mcp::{McpClient, McpServer};
@@ -38,6 +39,10 @@ pub(crate) struct Blueprint {
     pub(crate) compaction: Compaction,
     /// What is tried again when it failed.
     pub(crate) retries: Retries,
+    /// What becomes of a message that comes while a turn runs.
+    pub(crate) on_message: Option<MessagePolicy>,
+    /// What it means for approvals that are open.
+    pub(crate) on_message_while_asking: WhileAsking,
     /// After which step a turn ends.
     pub(crate) stop_when: Vec<StopCondition>,
     /// Which tools only people may use.
@@ -120,6 +125,8 @@ impl Blueprint {
             loops: spec.loops,
             compaction: spec.compaction,
             retries: spec.retries,
+            on_message: spec.on_message,
+            on_message_while_asking: spec.on_message_while_asking,
             stop_when: spec.stop_when,
             durability: spec.durability,
             human_only: spec.human_only,
@@ -206,6 +213,10 @@ impl Blueprint {
         for tool in &self.human_only {
             agent = agent.human_only(tool.clone());
         }
+        if let Some(policy) = self.on_message {
+            agent = agent.on_message(policy);
+        }
+        agent = agent.on_message_while_asking(self.on_message_while_asking);
         for condition in &self.stop_when {
             agent = agent.stop_when(condition.clone());
         }

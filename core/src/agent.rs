@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::ToolName;
 pub use crate::machine::retry::{OnTrip, Retries};
+use crate::mailbox::{MessagePolicy, WhileAsking};
 use crate::payload::is_default;
 use crate::tool::ToolSpec;
 
@@ -44,6 +45,13 @@ pub struct AgentSpec {
     /// failed as often as it is tried. Each step begins with its own model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<Fallback>,
+    /// What becomes of a message that comes while a turn runs or is parked and does not say it itself. None: it
+    /// steers; only who would start a turn is refused while one runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_message: Option<MessagePolicy>,
+    /// What a steering message means for approvals that are open when it comes.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub on_message_while_asking: WhileAsking,
     /// Tools that only people may use: the model is not told of them, and what it asks of them is refused.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub human_only: BTreeSet<ToolName>,
@@ -64,6 +72,8 @@ impl AgentSpec {
             compaction: Compaction::default(),
             retries: Retries::default(),
             fallback: Vec::new(),
+            on_message: None,
+            on_message_while_asking: WhileAsking::default(),
             human_only: BTreeSet::new(),
         }
     }

@@ -65,6 +65,8 @@ pub(crate) fn result_of_end(call: &Call, edited: Option<String>) -> Option<ToolR
 pub(super) fn cancelled(reason: CancelReason) -> String {
     let why = match reason {
         CancelReason::UserCancelled => "the turn was stopped before it acted",
+        CancelReason::UserInterrupted => "something was said that stopped the turn before it acted",
+        CancelReason::SystemEdited => "an earlier message was edited before it acted",
         CancelReason::SystemDisposed => "the turn was given up before it acted",
         CancelReason::SystemSafety => {
             "it is dangerous and its run died before it started; it was not started again"
@@ -74,6 +76,14 @@ pub(super) fn cancelled(reason: CancelReason) -> String {
         }
     };
     format!("cancelled ({}): {why}", reason.as_str())
+}
+
+/// A call that was stopped while its siblings went on.
+pub(super) fn stopped_alone() -> String {
+    format!(
+        "cancelled ({}): somebody stopped this call before it acted",
+        CancelReason::UserCancelled.as_str()
+    )
 }
 
 /// A call that waited: it had come back, and its result was to be given later, or it was to be sent `again`.
@@ -86,7 +96,7 @@ pub(crate) fn cancelled_waiting(reason: CancelReason, output: &str, again: bool)
         );
     }
     format!(
-        "cancelled ({}): it had come back, and the turn ended before its result was due. It said: {output}",
+        "cancelled ({}): it had come back, and was stopped before its result was due. It said: {output}",
         reason.as_str()
     )
 }

@@ -26,7 +26,9 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
             settle(machine, batch, effects)
         }
         Input::Parked if confirming => parked(machine, facts),
-        Input::Interrupted { kind } => on_stop(machine, batch.clone(), *kind),
+        Input::Interrupted { kind, cause } => {
+            on_stop(machine, batch.clone(), Ending::stopped_by(*kind, *cause))
+        }
         Input::CutShort { ending, drains } => match &batch.stopping {
             Some(_) => same(),
             None => stop(machine, batch.clone(), ending.clone(), *drains),
@@ -50,6 +52,7 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
             with(state, [vec![Effect::CloseStep(batch)], effects].concat())
         }
         Input::TurnRequested { .. }
+        | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }
         | Input::ModelAnswered { .. }
@@ -116,23 +119,25 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     }
     let effects = if matches!(input, CallInput::Approved { .. }) {
         vec![Effect::Consult(vec![id.clone()])]
+    } else if matches!(input, CallInput::StopAsked) {
+        vec![Effect::StopCalls(vec![id.clone()])]
     } else {
         Vec::new()
     };
     settle(machine, batch, effects)
 }
 
-fn on_stop(machine: &mut Machine, batch: Batch, kind: InterruptKind) -> Lead {
+fn on_stop(machine: &mut Machine, batch: Batch, ending: Ending) -> Lead {
     match &batch.stopping {
-        Some(Ending { stopped: Some(before), .. }) if *before >= kind => same(),
+        Some(Ending { stopped: Some(before), .. }) if Some(*before) >= ending.stopped => same(),
         // What ends from within and waits for what is out is stopped from outside all the same.
-        Some(_) | None => stop(machine, batch, Ending::stopped(kind), false),
+        Some(_) | None => stop(machine, batch, ending, false),
     }
 }
 
 /// Nothing starts any more. What is out is told to stop, unless it may come back by itself first.
 fn stop(machine: &mut Machine, mut batch: Batch, ending: Ending, drains: bool) -> Lead {
-    let reason = reason_of(&ending);
+    let reason = ending.cancels_as();
     batch.stopping = Some(ending);
     let out = ids_where(&batch, |state| *state == CallState::Executing && !drains);
     for call in &mut batch.calls {
@@ -161,21 +166,13 @@ fn stop(machine: &mut Machine, mut batch: Batch, ending: Ending, drains: bool) -
     settle(machine, batch, effects)
 }
 
-/// Why calls are cancelled by a turn that ends so.
-fn reason_of(ending: &Ending) -> CancelReason {
-    match ending.stopped {
-        Some(_) => CancelReason::UserCancelled,
-        None => CancelReason::SystemDisposed,
-    }
-}
-
 /// Where the batch leads as it stands.
 fn settle(machine: &Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead {
     if let Some(ending) = batch.stopping.clone() {
         if batch.any_out() {
             return with(AgentState::Executing { batch }, effects);
         }
-        let reason = reason_of(&ending);
+        let reason = ending.cancels_as();
         for call in batch.calls.iter_mut().filter(|call| !call.state.is_end()) {
             call.state = call.ended_unsent(reason);
         }
@@ -205,10 +202,16 @@ fn recover(batch: &mut Batch) {
         if call.state.is_end() || parked {
             continue;
         }
+        let told = call.state == CallState::CleaningUp;
         call.sent_before |= out;
         call.state = match (out, call.dangerous, call.effect) {
             (true, true, _) | (true, false, EffectClass::AtMostOnce) => CallState::InDoubt,
             (true, false, EffectClass::ReadOnly | EffectClass::Idempotent) if stopping => CallState::InDoubt,
+            // It was stopped alone: it is not sent again.
+            (true, false, EffectClass::ReadOnly) if told => {
+                CallState::Cancelled { reason: CancelReason::UserCancelled }
+            }
+            (true, false, EffectClass::Idempotent) if told => CallState::InDoubt,
             (true, false, EffectClass::ReadOnly | EffectClass::Idempotent) => CallState::Approved,
             (false, true, _) => CallState::Cancelled { reason: CancelReason::SystemSafety },
             (false, false, _) if call.state == CallState::Gating => CallState::Queued,
