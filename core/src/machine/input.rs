@@ -244,7 +244,7 @@ pub enum InputKind {
 
 impl InputKind {
     /// Every input.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::TurnRequested,
         Self::Rewound,
         Self::Claimed,
