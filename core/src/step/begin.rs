@@ -14,31 +14,52 @@ use crate::machine::{AgentState, Call, CallInput, CallState, Facts, Input, Machi
 use crate::message::{Message, ResultStatus};
 use crate::store::{Claim, MessageRange, SessionStatus, StoredMessage};
 
+/// What a claim is for.
+enum Purpose {
+    /// To do what there is to do.
+    Run,
+    /// The same, because somebody asked for the session to go on.
+    Resume,
+    /// To end a turn whose run could not go on.
+    Fail(ErrorInfo),
+}
+
 impl StepIterator {
     /// Begins the run that `claim` started: fresh, resumed or recovered, the same door.
     ///
     /// Errors: the state was written by a newer version, or is not what this version writes.
     pub fn start(claim: Claim, agent: Arc<AgentSpec>, facts: Facts) -> Result<Self, StartError> {
-        Self::open(claim, Some(agent), facts, false)
+        Self::open(claim, Some(agent), facts, Purpose::Run)
     }
 
     /// The same, of a session that somebody asked to go on: the record of the run says so.
     pub fn resume(claim: Claim, agent: Arc<AgentSpec>, facts: Facts) -> Result<Self, StartError> {
-        Self::open(claim, Some(agent), facts, true)
+        Self::open(claim, Some(agent), facts, Purpose::Resume)
+    }
+
+    /// Ends the turn of a session whose run could not go on with `error`: as after the death of that run, and nothing
+    /// else is done.
+    pub fn fail(
+        claim: Claim,
+        agent: Arc<AgentSpec>,
+        error: ErrorInfo,
+        facts: Facts,
+    ) -> Result<Self, StartError> {
+        Self::open(claim, Some(agent), facts, Purpose::Fail(error))
     }
 
     /// Ends a session that an interrupt waits for, without its agent. Gives the claim back if none waits.
     pub fn end(claim: Claim, facts: Facts) -> Result<Self, StartError> {
-        Self::open(claim, None, facts, false)
+        Self::open(claim, None, facts, Purpose::Run)
     }
 
     fn open(
         claim: Claim,
         agent: Option<Arc<AgentSpec>>,
         facts: Facts,
-        by_name: bool,
+        purpose: Purpose,
     ) -> Result<Self, StartError> {
-        Self::open_under(table::validate(), claim, agent, facts, by_name)
+        Self::open_under(table::validate(), claim, agent, facts, purpose)
     }
 
     /// The same, with what the check of the machine's table said.
@@ -47,13 +68,18 @@ impl StepIterator {
         claim: Claim,
         agent: Option<Arc<AgentSpec>>,
         facts: Facts,
-        by_name: bool,
+        purpose: Purpose,
     ) -> Result<Self, StartError> {
         checked.map_err(|broken| StartError {
             key: claim.fence.key.clone(),
             what: "machine",
             detail: broken.to_string(),
         })?;
+        let by_name = matches!(purpose, Purpose::Resume);
+        let failing = match purpose {
+            Purpose::Run | Purpose::Resume => None,
+            Purpose::Fail(error) => Some(error),
+        };
         let machine = read_state(&claim)?;
         let ended = read_staged(&claim)?;
         let more_inbox = claim.more_inbox_after();
@@ -119,6 +145,7 @@ impl StepIterator {
             leaving: None,
             exit: None,
             given_up: false,
+            failing,
             mind,
         };
         let messages = run.needed_messages();
@@ -234,14 +261,16 @@ impl StepIterator {
         // other commit counts towards the fifth.
         let takeover = self.found == SessionStatus::Active;
         self.feed(Input::Claimed { takeover });
-        if self.attempts >= ATTEMPTS_MAX {
-            self.poison();
-        }
+        self.fail_if_doomed();
     }
 
-    pub(super) fn poison(&mut self) {
-        let detail = format!("its run died {} times in a row without any progress", self.attempts);
-        let error = ErrorInfo::new("engine.poisoned", detail);
+    /// Ends the turn if nothing else can be done with it: its runs die, or the one before could not go on.
+    pub(super) fn fail_if_doomed(&mut self) {
+        let poisoned = (self.attempts >= ATTEMPTS_MAX).then(|| {
+            let detail = format!("its run died {} times in a row without any progress", self.attempts);
+            ErrorInfo::new("engine.poisoned", detail)
+        });
+        let Some(error) = self.failing.take().or(poisoned) else { return };
         if let AgentState::TearingDown { .. } = self.mind.machine.state {
             // The outcome stands; what kills its run while it is freed is not tried again.
             self.mind.teardown_due = false;
@@ -266,26 +295,27 @@ impl StepIterator {
     /// Results that were staged after the state was written end their calls.
     pub(super) fn take_staged(&mut self) {
         let Some(batch) = self.mind.machine.state.batch() else { return };
-        let returned: Vec<(CallId, ResultStatus, bool)> = batch
+        let returned: Vec<(CallId, ResultStatus, bool, bool)> = batch
             .calls
             .iter()
             .filter(|call| !call.state.is_end() && !call.state.is_parked())
             .filter_map(|call| {
                 let ended = self.mind.ended.get(&call.id).filter(|ended| ended.staged)?;
-                Some((call.id.clone(), ended.result.status, ended.result.stop))
+                let Ended { result, .. } = ended;
+                Some((call.id.clone(), result.status, result.stop, result.broken))
             })
             .collect();
-        for (call, status, stop) in returned {
+        for (call, status, stop, broken) in returned {
             if self.call_is(&call, &CallState::Approved) {
                 self.feed(Input::Call { call: call.clone(), input: CallInput::Marked });
             }
             let input = match status {
-                ResultStatus::InDoubt => CallInput::Lost,
-                ResultStatus::Done => CallInput::Returned { ok: true, stop },
+                ResultStatus::InDoubt => CallInput::Lost { broken },
+                ResultStatus::Done => CallInput::Returned { ok: true, stop, broken: false },
                 ResultStatus::Error
                 | ResultStatus::Denied
                 | ResultStatus::RejectedByUser
-                | ResultStatus::Cancelled => CallInput::Returned { ok: false, stop: false },
+                | ResultStatus::Cancelled => CallInput::Returned { ok: false, stop: false, broken },
             };
             self.feed(Input::Call { call, input });
         }
@@ -376,7 +406,7 @@ mod tests {
     fn start_under(rows: &[Row]) -> Result<StepIterator, StartError> {
         let checked = Table { rows, natures: NATURES, bounds: BOUNDS }.validate();
         let agent = Some(Arc::new(AgentSpec::new("a")));
-        StepIterator::open_under(checked, claim(), agent, Facts { now: Timestamp::from_ms(7) }, false)
+        StepIterator::open_under(checked, claim(), agent, Facts { now: Timestamp::from_ms(7) }, Purpose::Run)
     }
 
     #[test]
