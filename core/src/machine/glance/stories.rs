@@ -48,7 +48,7 @@ fn returned() -> Vec<Input> {
         call(CallInput::Asked),
         call(CallInput::Allowed { profile: ResourceProfile::Serial }),
         call(CallInput::Sent),
-        call(CallInput::Returned { ok: true, stop: false }),
+        call(CallInput::Returned { ok: true, stop: false, broken: false }),
     ]
 }
 
@@ -61,7 +61,8 @@ fn stopped() -> Input {
 }
 
 fn failed(retry_at: Option<i64>) -> Input {
-    Input::ModelFailed { error: error(), retry_at: retry_at.map(Timestamp::from_ms), compact: false }
+    let retry_at = retry_at.map(Timestamp::from_ms);
+    Input::ModelFailed { error: error(), retry_at, compact: false, next: false, usage: Usage::default() }
 }
 
 /// Turns that pass through every state and end in every way.
