@@ -15,7 +15,7 @@ use holdover_runtime_local::{RuntimeError, WorkerOptions, machine_of};
 use tracing::field::{Field, Visit};
 
 use crate::bench::{
-    agent, agentless, asking_for, completes, finish, only_pending, runtime, say, settle, store, worker,
+    agent, agentless, asking_for, completes, finish, only_pending, runtime, say, store, worker,
 };
 use crate::script::{Say, Script, results};
 use crate::tools::{Fake, spec};
@@ -41,7 +41,8 @@ async fn a13_c58_who_looks_on_from_elsewhere_is_shown_the_machine_whenever_it_ch
         }
     });
     assert_eq!(run.outcome().await.unwrap().kind(), OutcomeKind::SuspendedClientTool);
-    settle().await;
+    // Who looks on is slow to look again.
+    tokio::time::sleep(Duration::from_secs(2)).await;
     let waits = looks.glance(&key).await.unwrap();
     assert_eq!((waits.state, waits.calls.blocked, waits.approvals.len()), (StateKind::Confirming, 1, 1));
     assert_eq!(waits.max_steps, Some(agent.spec().limits.max_steps));
@@ -94,8 +95,11 @@ async fn c59_a_response_says_how_the_turn_stopped_what_was_said_in_it_and_in_how
 
 #[tokio::test(start_paused = true)]
 async fn c10_a_wait_has_a_bound_and_changes_nothing_when_it_is_over() {
-    let slow =
-        |_: &_| Say::Slowly { pieces: vec!["slow".into()], apart: Duration::from_secs(300), whole: true };
+    let slow = |_: &_| Say::Slowly {
+        pieces: vec!["slow".into(), "ly".into()],
+        apart: Duration::from_secs(100),
+        whole: true,
+    };
     let model = Script::new(slow);
     let agent = Arc::new(agent(&model).build().unwrap());
     let store = store();
