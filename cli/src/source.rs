@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdover_core::agent::{Compaction, Durability, Limits, LoopDetection, StopCondition};
+use holdover_core::agent::{Compaction, Durability, Limits, LoopDetection, StopCondition, StopSignals};
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::{QueueLabel, ToolName};
@@ -34,6 +34,10 @@ pub(crate) struct Blueprint {
     pub(crate) compaction: Compaction,
     /// After which step a turn ends.
     pub(crate) stop_when: Vec<StopCondition>,
+    /// How many results must say that a turn should end.
+    pub(crate) stop_signals: StopSignals,
+    /// The schema of the value that each turn owes.
+    pub(crate) output_schema: Option<serde_json::Value>,
     /// Which tools only people may use.
     pub(crate) human_only: BTreeSet<ToolName>,
     /// When intents are made durable.
@@ -93,6 +97,8 @@ impl Blueprint {
             loops: spec.loops,
             compaction: spec.compaction,
             stop_when: spec.stop_when,
+            stop_signals: spec.stop_signals,
+            output_schema: spec.output.map(|output| output.schema),
             durability: spec.durability,
             human_only: spec.human_only,
             recipe,
@@ -114,9 +120,13 @@ impl Blueprint {
             .loops(self.loops.clone())
             .compaction(self.compaction.clone())
             .durability(self.durability)
+            .stop_signals(self.stop_signals)
             .source(source);
         if let Some(version) = version {
             agent = agent.version(version);
+        }
+        if let Some(schema) = &self.output_schema {
+            agent = agent.output_schema(schema.clone());
         }
         for name in &self.tools {
             let tool = tools.tool(name).ok_or_else(|| format!("tool {name}: is not built in"))?;

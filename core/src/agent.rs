@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::ToolName;
+use crate::output::OutputSpec;
+use crate::payload::is_default;
 use crate::tool::ToolSpec;
 
 /// An agent as core sees it: words, tools, limits. The model, the tools' code and the gate stay with the
@@ -38,6 +40,12 @@ pub struct AgentSpec {
     /// Tools that only people may use: the model is not told of them, and what it asks of them is refused.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub human_only: BTreeSet<ToolName>,
+    /// The value that each of its turns owes; none: its turns end with words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputSpec>,
+    /// How many results of a step must say that the turn should end.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub stop_signals: StopSignals,
 }
 
 impl AgentSpec {
@@ -54,7 +62,14 @@ impl AgentSpec {
             loops: LoopDetection::default(),
             compaction: Compaction::default(),
             human_only: BTreeSet::new(),
+            output: None,
+            stop_signals: StopSignals::default(),
         }
+    }
+
+    /// Whether a call of the tool with this name gives the value that a turn owes.
+    pub fn is_output(&self, tool: &str) -> bool {
+        self.output.as_ref().is_some_and(|output| output.tool.as_str() == tool)
     }
 
     /// Whether only people may use the tool with this name.
@@ -224,6 +239,17 @@ pub enum StopCondition {
     ToolDone(ToolName),
     /// The model's text contains this.
     TextContains(String),
+}
+
+/// How many results of a step must say that the turn should end, for it to end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopSignals {
+    /// One is enough.
+    #[default]
+    Any,
+    /// All of them: a result that does not say so, an error or a refusal too, lets the turn go on.
+    All,
 }
 
 /// When a run waits for its commits.

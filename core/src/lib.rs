@@ -16,6 +16,7 @@ pub mod ids;
 pub mod machine;
 pub mod message;
 pub mod model;
+pub mod output;
 pub mod payload;
 pub mod provision;
 pub mod step;

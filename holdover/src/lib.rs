@@ -3,7 +3,7 @@
 pub use holdover_core as core;
 
 pub use holdover_core::agent::{
-    AgentSpec, Compaction, Durability, Limits, LoopDetection, Prices, StopCondition,
+    AgentSpec, Compaction, Durability, Limits, LoopDetection, Prices, StopCondition, StopSignals,
 };
 pub use holdover_core::delta::Delta;
 pub use holdover_core::error::ErrorInfo;
@@ -24,6 +24,7 @@ pub use holdover_core::model::{
     AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
     ModelTool, StopReason, TokenUsage,
 };
+pub use holdover_core::output::{OutputPlace, OutputSpec};
 pub use holdover_core::payload::Digest;
 pub use holdover_core::provision::Provisioner;
 pub use holdover_core::step::RunOutcome;

@@ -10,6 +10,8 @@ use holdover_core::gate::{GATE_TIMEOUT, GateQuestion, Verdict};
 use holdover_core::ids::CallId;
 use holdover_core::step::Ruling;
 use holdover_core::tool::ResourceProfile;
+use jsonschema::Validator;
+use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
 use crate::agent::{Agent, EquippedTool};
@@ -40,6 +42,13 @@ pub(crate) async fn consult(agent: Arc<Agent>, questions: Vec<GateQuestion>) -> 
 }
 
 async fn rule(agent: Arc<Agent>, question: GateQuestion) -> Ruling {
+    if let Some(schema) = agent.output(&question.tool) {
+        // It acts on nothing: there is nothing to be asked about.
+        return match fits(schema, &question.arguments) {
+            Ok(_) => Ruling::Allow { profile: ResourceProfile::Keys(Vec::new()) },
+            Err(detail) => Ruling::Invalid { detail },
+        };
+    }
     let Some(tool) = agent.tool(&question.tool) else {
         return Ruling::Invalid { detail: format!("there is no tool {}", question.tool) };
     };
@@ -58,9 +67,14 @@ async fn rule(agent: Arc<Agent>, question: GateQuestion) -> Ruling {
 
 /// What a call with these arguments touches, or why they do not fit.
 fn check(tool: &EquippedTool, arguments: &str) -> Result<ResourceProfile, String> {
+    Ok(tool.tool.profile(&fits(&tool.schema, arguments)?))
+}
+
+/// The arguments, or why they do not fit.
+fn fits(schema: &Validator, arguments: &str) -> Result<Value, String> {
     let arguments = parse_arguments(arguments)?;
-    match tool.schema.validate(&arguments) {
-        Ok(()) => Ok(tool.tool.profile(&arguments)),
+    match schema.validate(&arguments) {
+        Ok(()) => Ok(arguments),
         Err(error) => {
             let place = error.instance_path().to_string();
             let place = if place.is_empty() { String::from("arguments") } else { place };

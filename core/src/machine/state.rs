@@ -7,6 +7,7 @@ use super::turn::Usage;
 use crate::error::ErrorInfo;
 use crate::ids::{MessageSeq, StepNumber};
 use crate::model::StopReason;
+use crate::output::{OutputCheck, OutputPlace};
 use crate::payload::is_default;
 use crate::store::{InterruptKind, SessionStatus};
 use crate::time::Timestamp;
@@ -235,6 +236,12 @@ pub enum SteeringFrom {
     Calls {
         /// Whether a result said that the turn should end.
         stop_signal: bool,
+        /// Whether every result did.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        all_say_stop: bool,
+        /// What became of the value that the turn owes, if the step was to give it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<OutputCheck>,
     },
     /// A turn is taken up again.
     Resumed,
@@ -315,22 +322,30 @@ pub struct Ending {
     /// The stop that was asked for, if that is why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<InterruptKind>,
+    /// Where the value stands that the turn gave, if that is why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputPlace>,
 }
 
 impl Ending {
     /// An ending that is neither an error nor a stop from outside.
     pub fn of(reason: DoneReason) -> Self {
-        Self { reason, error: None, stopped: None }
+        Self { reason, error: None, stopped: None, output: None }
     }
 
     /// An unrecoverable error.
     pub fn error(error: ErrorInfo) -> Self {
-        Self { reason: DoneReason::Error, error: Some(error), stopped: None }
+        Self { error: Some(error), ..Self::of(DoneReason::Error) }
     }
 
     /// A stop from outside.
     pub fn stopped(kind: InterruptKind) -> Self {
-        Self { reason: DoneReason::UserAbort, error: None, stopped: Some(kind) }
+        Self { stopped: Some(kind), ..Self::of(DoneReason::UserAbort) }
+    }
+
+    /// The value that the turn owed.
+    pub fn output(place: OutputPlace) -> Self {
+        Self { output: Some(place), ..Self::of(DoneReason::ToolStop) }
     }
 
     /// The status that the session is left with.

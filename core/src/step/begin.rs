@@ -73,6 +73,7 @@ impl StepIterator {
             added: Vec::new(),
             claimed_messages: mind.last_message,
             actions: VecDeque::new(),
+            out: BTreeSet::new(),
             last_id: 0,
             writing: None,
             wanted: None,

@@ -17,9 +17,14 @@ impl StepIterator {
         for id in calls {
             let Some(call) = self.call(id) else { continue };
             let startable = matches!(call.state, CallState::Approved | CallState::Preparing);
-            let Some(spec) = agent.tool(&call.tool).filter(|_| startable) else { continue };
-            let Ok(tool) = ToolName::new(&call.tool) else { continue };
+            if !startable {
+                continue;
+            }
             self.feed(Input::Call { call: id.clone(), input: CallInput::Sent });
+            let (Some(spec), Ok(tool)) = (agent.tool(&call.tool), ToolName::new(&call.tool)) else {
+                self.is_gone(&call);
+                continue;
+            };
             let arguments = self.arguments_of(id);
             out.push(CallOut {
                 id: id.clone(),
@@ -30,9 +35,17 @@ impl StepIterator {
             });
         }
         if !out.is_empty() {
+            self.out.extend(out.iter().map(|call| call.id.clone()));
             self.actions.push_back(Action::RunCalls { calls: out });
             self.keep_before();
         }
+    }
+
+    /// The agent had this tool when the call was let through, and has it no more.
+    fn is_gone(&mut self, call: &Call) {
+        let gone = ToolError::NotRun(format!("there is no tool {} any more", call.tool));
+        let input = self.input_of(call, Err(gone), false);
+        self.feed(Input::Call { call: call.id.clone(), input });
     }
 
     /// A read may be sent before the answer that asks for it is durable. If its run dies, the model is asked
@@ -48,6 +61,7 @@ impl StepIterator {
         result: Result<ToolReturn, ToolError>,
         duration_ms: u64,
     ) {
+        self.out.remove(id);
         let out = |state: &CallState| matches!(state, CallState::Executing | CallState::CleaningUp);
         let Some(call) = self.call(id).filter(|call| out(&call.state)) else { return };
         let stopping = call.state == CallState::CleaningUp;

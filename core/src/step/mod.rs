@@ -22,6 +22,7 @@ mod compacting;
 mod gating;
 mod looping;
 mod mind;
+mod nowhere;
 mod outcome;
 mod progress;
 mod reply;
@@ -32,7 +33,7 @@ mod thinking;
 mod transcript;
 mod writes;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 pub use action::{Action, ActionId, CallOut, ModelCall, Shown};
@@ -99,6 +100,8 @@ pub struct StepIterator {
     claimed_messages: MessageSeq,
 
     actions: VecDeque<Action>,
+    /// The calls that were sent or told to stop, and have not come back.
+    out: BTreeSet<CallId>,
     last_id: u64,
     writing: Option<Writing>,
     wanted: Option<Wanted>,
@@ -187,6 +190,10 @@ impl StepIterator {
         while self.exit.is_none() && !self.is_held() {
             match self.held_back.pop_front() {
                 Some(reply) => self.crank(Some(reply)),
+                None if self.is_going_nowhere() => {
+                    self.end_going_nowhere();
+                    self.crank(None);
+                }
                 None => return,
             }
         }
@@ -216,7 +223,7 @@ impl StepIterator {
             }
             self.take(reply);
         }
-        while self.exit.is_none() && !self.is_held() && self.progress() {}
+        self.progress_while_it_moves();
         if self.mind.draft.close.is_empty() && self.writing.as_ref().is_none_or(|writing| !writing.closes) {
             self.before = None;
         }
@@ -330,6 +337,7 @@ impl StepIterator {
             Effect::StopCalls(calls) => {
                 let grace = self.agent.as_ref().map_or(0, |agent| agent.limits.stop_grace_ms);
                 let until = self.now.after(std::time::Duration::from_millis(grace));
+                self.out.extend(calls.iter().cloned());
                 self.actions.push_back(Action::StopCalls { calls, until });
             }
             Effect::CloseStep(batch) => self.promote(&batch),

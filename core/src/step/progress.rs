@@ -8,7 +8,7 @@ use crate::ids::CallId;
 use crate::machine::{
     AgentState, CallInput, DoneReason, Input, StateKind, SteeringFrom, classify_suspension, retry, steering,
 };
-use crate::message::{Message, Notice};
+use crate::message::{Message, Notice, UserMessage};
 use crate::store::{InterruptKind, ItemKind, OutcomeKind, Release, SessionStatus, Staging, StoredItem};
 use crate::time::Timestamp;
 use crate::tool::EffectClass;
@@ -202,6 +202,10 @@ impl StepIterator {
         }
         let Some(batch) = self.mind.machine.state.batch() else { return false };
         let Some(suspension) = classify_suspension(batch, self.now) else { return false };
+        if self.is_owed_by_nobody(&suspension) {
+            self.end_going_nowhere();
+            return true;
+        }
         let short = suspension.kind == OutcomeKind::SuspendedUntil;
         if let Some(until) = suspension.until.filter(|until| short && self.is_short(*until)) {
             return self.sleep(until);
@@ -221,7 +225,7 @@ impl StepIterator {
         }
         let Some(agent) = self.agent.clone() else { return false };
         let messages_wait = self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Message { .. }));
-        let stop = steering::decide(&steering::View {
+        let view = steering::View {
             from,
             turn: &self.mind.machine.turn,
             usage: &self.mind.machine.usage,
@@ -230,10 +234,20 @@ impl StepIterator {
             messages_wait,
             tools_done: &self.mind.tools_done,
             text: &self.mind.said,
-        });
+        };
+        let stop = steering::decide(&view);
+        let no_output = stop.is_none() && steering::gives_no_output(&view);
         self.consume_rest();
         match &stop {
-            None => self.take_messages(),
+            None => {
+                self.take_messages();
+                // A value that does not fit was answered by its result.
+                if let Some(output) = agent.output.as_ref().filter(|_| no_output)
+                    && !matches!(from, SteeringFrom::Calls { .. })
+                {
+                    self.append(Message::User(UserMessage { text: output.reminder(), item: None }));
+                }
+            }
             Some(ending) if ending.reason == DoneReason::MaxTurns => {
                 let steps = self.mind.machine.turn.steps;
                 self.append(Message::Notice(Notice { text: format!("stopped after {steps} steps") }));
@@ -245,7 +259,7 @@ impl StepIterator {
         let results = self.mind.promoted.take().filter(|_| agent.compaction.clears_results());
         let cleared = self.clears(&agent.compaction, results);
         let tokens = std::mem::take(&mut self.mind.grown);
-        self.feed(Input::Steered { stop, tokens, results, cleared })
+        self.feed(Input::Steered { stop, no_output, tokens, results, cleared })
     }
 
     // Waiting

@@ -20,17 +20,18 @@ pub(crate) fn invariants(bench: &Bench) {
     calls_have_one_result(bench);
 }
 
+/// Every move of the machine.
+pub(crate) fn rows(events: &[Event]) -> Vec<HistoryRow> {
+    let rows = events.iter().filter_map(|event| match event {
+        Event::History { rows } => Some(rows.clone()),
+        _ => None,
+    });
+    rows.flatten().collect()
+}
+
 /// INV-10: the rows alone rebuild the stored machine.
 fn history_rebuilds(bench: &Bench, events: &[Event]) {
-    let rows: Vec<HistoryRow> = events
-        .iter()
-        .filter_map(|event| match event {
-            Event::History { rows } => Some(rows.clone()),
-            _ => None,
-        })
-        .flatten()
-        .collect();
-    assert_eq!(rebuild(&rows).expect("a whole history"), bench.machine(), "history and state agree");
+    assert_eq!(rebuild(&rows(events)).expect("a whole history"), bench.machine(), "history and state agree");
 }
 
 /// INV-12: one `init`, one `done` and one `agent_end` a turn, in this order.

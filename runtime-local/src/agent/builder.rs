@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use holdover_core::agent::{AgentSpec, Compaction, Durability, Limits, LoopDetection, StopCondition};
+use holdover_core::agent::{
+    AgentSpec, Compaction, Durability, Limits, LoopDetection, StopCondition, StopSignals,
+};
 use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::model::{Model, ModelTool};
@@ -13,7 +15,7 @@ use holdover_core::tool::{Tool, ToolSpec};
 use jsonschema::Validator;
 use serde_json::Value;
 
-use super::{Agent, AgentError, ClientTool, Definition, EquippedTool, ToldToModel};
+use super::{Agent, AgentError, ClientTool, Definition, EquippedTool, ToldToModel, output};
 
 /// Puts an [`Agent`] together.
 #[must_use]
@@ -25,6 +27,7 @@ pub struct AgentBuilder {
     gate: Option<Arc<dyn PolicyGate>>,
     provisioner: Option<Arc<dyn Provisioner>>,
     source: Option<Value>,
+    pub(super) output: Option<Value>,
 }
 
 impl AgentBuilder {
@@ -37,6 +40,7 @@ impl AgentBuilder {
             gate: None,
             provisioner: None,
             source: None,
+            output: None,
         }
     }
 
@@ -132,6 +136,12 @@ impl AgentBuilder {
         self
     }
 
+    /// How many results of a step must say that the turn should end. One, unless this is said.
+    pub fn stop_signals(mut self, stop_signals: StopSignals) -> Self {
+        self.spec.stop_signals = stop_signals;
+        self
+    }
+
     /// When its intents are made durable.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.spec.durability = durability;
@@ -168,12 +178,21 @@ impl AgentBuilder {
         if let Some(tool) = self.spec.human_only.iter().find(|tool| !tools.contains_key(*tool)) {
             return Err(AgentError::UnknownTool { agent: name, tool: tool.clone() });
         }
-        let spec = AgentSpec { tools: specs, provisions: self.provisioner.is_some(), ..self.spec };
+        let owed = self.output.map(|schema| output::prepare(&name, schema, &specs)).transpose()?;
+        let (owed, fits) = owed.unzip();
+        let provisions = self.provisioner.is_some();
+        let spec = AgentSpec { tools: specs, provisions, output: owed, ..self.spec };
         let definition = Payload::json(&Definition { spec: spec.clone(), source: self.source })
             .map_err(|source| AgentError::Definition { agent: name, source })?;
         let told = ToldToModel {
             system: Arc::from(spec.instructions.as_str()),
-            tools: spec.tools.iter().filter(|tool| !spec.human_only.contains(&tool.name)).map(told).collect(),
+            tools: spec
+                .tools
+                .iter()
+                .filter(|tool| !spec.human_only.contains(&tool.name))
+                .map(told)
+                .chain(spec.output.as_ref().map(output::told))
+                .collect(),
             max_output_tokens: spec.limits.max_output_tokens,
         };
         Ok(Agent {
@@ -185,6 +204,7 @@ impl AgentBuilder {
             queue,
             definition,
             told,
+            output: fits,
         })
     }
 }

@@ -3,6 +3,7 @@
 mod builder;
 mod client_tool;
 mod error;
+mod output;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,6 +33,7 @@ pub struct Agent {
     queue: QueueLabel,
     definition: Payload,
     told: ToldToModel,
+    output: Option<Arc<Validator>>,
 }
 
 /// A tool with its compiled schema.
@@ -93,6 +95,11 @@ impl Agent {
 
     pub(crate) fn tool(&self, name: &ToolName) -> Option<&EquippedTool> {
         self.tools.get(name)
+    }
+
+    /// What the arguments of this tool are checked with, if they are the value that a turn owes.
+    pub(crate) fn output(&self, tool: &ToolName) -> Option<&Validator> {
+        self.output.as_deref().filter(|_| self.spec.is_output(tool.as_str()))
     }
 
     pub(crate) fn gate(&self) -> &Arc<dyn PolicyGate> {

@@ -95,7 +95,7 @@ impl Call {
                 self.approved = Some(*digest);
             }
             // A call that never runs holds nobody back.
-            CallInput::Refused => self.profile = ResourceProfile::Keys(Vec::new()),
+            CallInput::Refused | CallInput::Output { .. } => self.profile = ResourceProfile::Keys(Vec::new()),
             CallInput::Asked
             | CallInput::Rejected
             | CallInput::Answered { .. }

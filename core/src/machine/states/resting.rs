@@ -12,6 +12,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.turn.steps = 0;
             machine.turn.calls = 0;
             machine.turn.withheld.clear();
+            machine.turn.no_output = 0;
             machine.turn.compacted = None;
             machine.turn.answered &= *request == TurnRequest::Resume;
             machine.turn.provisioned = *provisions;
