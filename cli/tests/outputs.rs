@@ -33,6 +33,8 @@ fn h08_the_value_of_a_turn_is_in_the_last_line_and_alone_where_quiet_was_asked_f
     fixture.run(&["run", "biller.toml", "how much?"]).ends(0).says("output: {\"cents\":1250}\n");
     let quiet = fixture.run(&["run", "biller.toml", "--quiet", "how much?"]).ends(0);
     assert_eq!(quiet.out, "{\"cents\":1250}\n");
+    let shown = fixture.run(&["sessions", "show", "s", "--json"]).ends(0);
+    assert_eq!(shown.last()["outcome"], outcome);
     // The agent that was stored with the session owes it still.
     let ran = fixture.run(&["send", "s", "--json", "and again?"]).ends(0);
     assert_eq!(ran.last()["outcome"], outcome);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use holdover_core::machine::{DoneReason, Ending};
+use holdover_core::machine::Ending;
 use holdover_core::step::RunOutcome;
 use holdover_core::store::{InterruptKind, InterruptOutcome, SessionStatus};
 use holdover_runtime_local::outcome_of;
@@ -79,5 +79,5 @@ pub(crate) async fn stop(common: &Common, args: &Stop, kind: InterruptKind) -> R
 }
 
 fn stopped(kind: InterruptKind) -> RunOutcome {
-    RunOutcome::Ended(Ending { reason: DoneReason::UserAbort, error: None, stopped: Some(kind) })
+    RunOutcome::Ended(Ending::stopped(kind))
 }

@@ -30,4 +30,5 @@ mod recovery;
 mod standing;
 mod tools;
 mod traps;
+mod turns;
 mod writes;

@@ -123,7 +123,7 @@ impl Runtime {
         parse_arguments(text).map(Some).map_err(refuse)
     }
 
-    async fn read_range(
+    pub(super) async fn read_range(
         &self,
         key: &SessionKey,
         from: MessageSeq,
