@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::batch::Batch;
+use super::call::CancelReason;
 use super::turn::Usage;
 use crate::error::ErrorInfo;
 use crate::ids::{MessageSeq, StepNumber};
@@ -311,6 +312,32 @@ impl DoneReason {
     }
 }
 
+/// What a stop from outside comes from. Ordered: the later takes more back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopCause {
+    /// Somebody asked for it.
+    #[default]
+    Asked,
+    /// A message that interrupts.
+    Message,
+    /// An earlier message was edited.
+    Edit,
+    /// A message that takes the turn back.
+    Rollback,
+}
+
+impl StopCause {
+    /// Why the open calls of the turn are cancelled.
+    pub fn cancels_as(self) -> CancelReason {
+        match self {
+            Self::Asked => CancelReason::UserCancelled,
+            Self::Message | Self::Rollback => CancelReason::UserInterrupted,
+            Self::Edit => CancelReason::SystemEdited,
+        }
+    }
+}
+
 /// How a turn ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
@@ -322,6 +349,9 @@ pub struct Ending {
     /// The stop that was asked for, if that is why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<InterruptKind>,
+    /// What that stop came from.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cause: StopCause,
     /// Where the value stands that the turn gave, if that is why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputPlace>,
@@ -330,7 +360,7 @@ pub struct Ending {
 impl Ending {
     /// An ending that is neither an error nor a stop from outside.
     pub fn of(reason: DoneReason) -> Self {
-        Self { reason, error: None, stopped: None, output: None }
+        Self { reason, error: None, stopped: None, cause: StopCause::Asked, output: None }
     }
 
     /// An unrecoverable error.
@@ -346,6 +376,19 @@ impl Ending {
     /// The value that the turn owed.
     pub fn output(place: OutputPlace) -> Self {
         Self { output: Some(place), ..Self::of(DoneReason::ToolStop) }
+    }
+
+    /// A soft stop that something said brought about.
+    pub fn stopped_by(kind: InterruptKind, cause: StopCause) -> Self {
+        Self { cause, ..Self::stopped(kind) }
+    }
+
+    /// Why the open calls of the turn are cancelled.
+    pub fn cancels_as(&self) -> CancelReason {
+        match self.stopped {
+            Some(_) => self.cause.cancels_as(),
+            None => CancelReason::SystemDisposed,
+        }
     }
 
     /// The status that the session is left with.

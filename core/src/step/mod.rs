@@ -21,6 +21,7 @@ mod calls;
 mod compacting;
 mod gating;
 mod looping;
+mod mailbox;
 mod mind;
 mod nowhere;
 mod outcome;
@@ -28,6 +29,7 @@ mod progress;
 mod reply;
 mod rest;
 pub(crate) mod results;
+mod stopping;
 mod surroundings;
 mod thinking;
 mod transcript;
@@ -121,6 +123,8 @@ pub struct StepIterator {
     summarising: Option<ActionId>,
     /// The newest messages of before the claim, for loop detection.
     before_claim: looping::Before,
+    /// What is to be taken back before a turn begins.
+    undone: mailbox::Undone,
     /// A word for the next model call alone.
     note: Option<String>,
     sleeping: Option<ActionId>,
@@ -232,7 +236,7 @@ impl StepIterator {
     fn take(&mut self, reply: Reply) {
         match reply {
             Reply::Read { id, result } => {
-                if !self.on_window(id, &result) {
+                if !self.on_window(id, &result) && !self.on_undone(id, &result) {
                     self.on_read(id, result);
                 }
             }

@@ -16,6 +16,7 @@ mod errors;
 mod files;
 mod following;
 mod forks;
+mod mailbox;
 mod many;
 mod outputs;
 mod ownership;
