@@ -7,7 +7,7 @@ mod tools;
 
 use std::path::{Path, PathBuf};
 
-use holdover_core::agent::{Compaction, Durability, LoopDetection, StopCondition, StopSignals};
+use holdover_core::agent::{Compaction, Durability, LoopDetection, Retries, StopCondition, StopSignals};
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::ToolName;
 use holdover_core::mailbox::{MessagePolicy, WhileAsking};
@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
 
-use entries::{LimitsEntry, ModelEntry};
+use entries::{FallbackEntry, LimitsEntry, ModelEntry};
 
 use crate::exit::Failure;
 use crate::gate::GateRef;
@@ -33,6 +33,8 @@ struct AgentFile {
     name: Option<String>,
     version: Option<String>,
     model: Option<ModelEntry>,
+    #[serde(default)]
+    fallback: Vec<FallbackEntry>,
     instructions: Option<String>,
     instructions_file: Option<Spanned<PathBuf>>,
     #[serde(default)]
@@ -57,6 +59,8 @@ struct AgentFile {
     on_message: Option<MessagePolicy>,
     #[serde(default)]
     on_message_while_asking: WhileAsking,
+    #[serde(default)]
+    retries: Retries,
     #[serde(default)]
     stop_when: Vec<StopCondition>,
     #[serde(default)]
@@ -148,6 +152,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         limits: file.limits.0,
         loops: file.loops,
         compaction: file.compaction,
+        retries: file.retries,
         on_message: file.on_message,
         on_message_while_asking: file.on_message_while_asking,
         stop_when: file.stop_when,
@@ -158,6 +163,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         recipe: Recipe {
             version: file.version,
             model: model(file.model, folder, instead)?,
+            fallback: file.fallback.into_iter().map(|entry| entry.beneath(folder)).collect(),
             root: match (&instead.root, &file.root) {
                 (Some(root), _) => existing(&current_folder()?.join(root))?,
                 (None, Some(root)) => {

@@ -17,7 +17,9 @@ mod run;
 mod world;
 
 mod answers;
+mod asking_again;
 mod compacting;
+mod cutting;
 mod denials;
 mod endings;
 mod interrupts;
@@ -29,6 +31,7 @@ mod output;
 mod precedence;
 mod random;
 mod recovery;
+mod retrying;
 mod standing;
 mod stopping;
 mod tools;
