@@ -88,9 +88,6 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         || (matches!(input, CallInput::Rang) && deferred_stop);
     batch.stop_signal |= says_stop;
     batch.stops += u32::from(says_stop);
-    if let CallInput::Output { fits } = input {
-        batch.output = Some(checked(&batch, id, *fits));
-    }
     if starting {
         machine.usage.tool_calls += 1;
     }
@@ -99,6 +96,7 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
             machine.turn.broken = machine.turn.broken.saturating_add(1);
         }
         CallInput::Returned { ok: true, .. } | CallInput::Deferred { .. } => machine.turn.broken = 0,
+        CallInput::Output { fits } => batch.output = Some(checked(&batch, id, *fits)),
         CallInput::Asked
         | CallInput::Allowed { .. }
         | CallInput::Refused
