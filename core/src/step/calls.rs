@@ -23,7 +23,8 @@ impl StepIterator {
             }
             self.feed(Input::Call { call: id.clone(), input: CallInput::Sent });
             let (Some(spec), Ok(tool)) = (agent.tool(&call.tool), ToolName::new(&call.tool)) else {
-                self.is_gone(&call);
+                let input = self.gone(&call);
+                self.feed(Input::Call { call: id.clone(), input });
                 continue;
             };
             let arguments = self.arguments_of(id);
@@ -40,13 +41,6 @@ impl StepIterator {
             self.actions.push_back(Action::RunCalls { calls: out });
             self.keep_before();
         }
-    }
-
-    /// The agent had this tool when the call was let through, and has it no more.
-    fn is_gone(&mut self, call: &Call) {
-        let gone = ToolError::NotRun(format!("there is no tool {} any more", call.tool));
-        let input = self.input_of(call, Err(gone), false);
-        self.feed(Input::Call { call: call.id.clone(), input });
     }
 
     /// A read may be sent before the answer that asks for it is durable. If its run dies, the model is asked

@@ -106,6 +106,8 @@ pub struct StepIterator {
     actions: VecDeque<Action>,
     /// The calls that were sent or told to stop, and have not come back.
     out: BTreeSet<CallId>,
+    /// The reads that have not been answered.
+    reads: BTreeSet<ActionId>,
     last_id: u64,
     writing: Option<Writing>,
     wanted: Option<Wanted>,
@@ -163,6 +165,9 @@ impl StepIterator {
         self.now = self.now.max(facts.now);
         if self.exit.is_some() {
             return;
+        }
+        if let Reply::Read { id, .. } = &reply {
+            self.reads.remove(id);
         }
         match reply {
             Reply::LeaseLost => self.exit = Some(RunOutcome::Lost),

@@ -1,7 +1,6 @@
 //! A run that goes nowhere: nothing has changed, and nothing will wake it. Such a turn ends on an error, where it
 //! would else hold its session for ever.
 
-use super::looping::Before;
 use super::{RunOutcome, StepIterator};
 use crate::error::ErrorInfo;
 use crate::ids::InboxSeq;
@@ -47,21 +46,14 @@ impl StepIterator {
 
     /// Whether this run waits for nothing: no action of it is out, no answer is owed, and no instant comes.
     pub(super) fn is_going_nowhere(&self) -> bool {
-        let asked = [
-            self.reading,
-            self.model_call,
-            self.summarising,
-            self.sleeping,
-            self.provisioning,
-            self.tearing_down,
-        ];
+        let asked = [self.model_call, self.summarising, self.sleeping, self.provisioning, self.tearing_down];
         asked.iter().all(Option::is_none)
             && self.exit.is_none()
             && self.leaving.is_none()
             && self.writing.is_none()
             && self.out.is_empty()
+            && self.reads.is_empty()
             && self.mind.consulting.is_empty()
-            && !matches!(self.before_claim, Before::Reading(_))
             && self.wakes_at().is_none()
     }
 

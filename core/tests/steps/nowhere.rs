@@ -51,7 +51,11 @@ fn doctored(bench: &Bench, change: impl FnOnce(&mut Machine, &mut Claim)) -> Cla
 }
 
 fn for_ever() -> Bench {
-    Bench::with(|agent| agent.limits.answer_timeout_ms = None)
+    Bench::with(|agent| {
+        agent.limits.answer_timeout_ms = None;
+        // The end of its time would wake the turn, too.
+        agent.limits.max_run_ms = None;
+    })
 }
 
 #[test]
