@@ -1,6 +1,6 @@
 //! Agents from what is stored with their sessions: any process that opens the store can go on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,10 +9,12 @@ use holdover_core::agent::{Compaction, Durability, Limits, LoopDetection, StopCo
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::{QueueLabel, ToolName};
+use holdover_core::mode::Mode;
 use holdover_core::payload::Payload;
+use holdover_core::skill::READ_SKILL;
 use holdover_models::{ModelRef, connect};
 use holdover_runtime_local::{Agent, AgentSource, Definition};
-use holdover_tools::{CommandTool, Root, ToolSet};
+use holdover_tools::{CommandTool, Root, Skills, ToolSet};
 use serde::{Deserialize, Serialize};
 
 use crate::gate::{self, GateRef};
@@ -22,8 +24,12 @@ use crate::gate::{self, GateRef};
 pub(crate) struct Blueprint {
     /// Its name.
     pub(crate) name: String,
-    /// The system prompt.
+    /// What it is told.
     pub(crate) instructions: String,
+    /// Who it is told it is.
+    pub(crate) identity: Option<String>,
+    /// The mode in which its sessions begin.
+    pub(crate) mode: Mode,
     /// Names of built-in tools.
     pub(crate) tools: Vec<String>,
     /// What bounds its turns.
@@ -57,6 +63,12 @@ pub(crate) struct Recipe {
     pub(crate) version: Option<String>,
     /// The model it thinks with.
     pub(crate) model: ModelRef,
+    /// The models it thinks with in single modes.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) models: BTreeMap<Mode, ModelRef>,
+    /// The folders of its skills.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) skills: Vec<PathBuf>,
     /// The folder that the file tools see.
     pub(crate) root: PathBuf,
     /// Its tools that are programs.
@@ -83,12 +95,16 @@ impl Blueprint {
             Definition::read(definition).map_err(|error| format!("definition: {error}"))?;
         let source = source.ok_or("definition: another program made this session: no source is stored")?;
         let recipe = Recipe::deserialize(source).map_err(|error| format!("definition: source: {error}"))?;
-        let built_in =
-            spec.tools.iter().filter(|tool| recipe.commands.iter().all(|own| own.name != tool.name));
+        // The tool that reads skills comes with them.
+        let of_skills = |name: &ToolName| !recipe.skills.is_empty() && name.as_str() == READ_SKILL;
+        let declared = |name: &ToolName| recipe.commands.iter().any(|own| own.name == *name);
+        let built_in = spec.tools.iter().filter(|tool| !declared(&tool.name) && !of_skills(&tool.name));
         Ok(Self {
             tools: built_in.map(|tool| tool.name.to_string()).collect(),
             name: spec.name,
             instructions: spec.instructions,
+            identity: spec.identity,
+            mode: spec.mode,
             limits: spec.limits,
             loops: spec.loops,
             compaction: spec.compaction,
@@ -101,13 +117,24 @@ impl Blueprint {
 
     /// The agent, or what it lacks in this process.
     pub(crate) fn build(&self) -> Result<Agent, String> {
-        let Recipe { version, model, root, commands, approval, permissions, gate, pass_environment } =
-            &self.recipe;
+        let Recipe {
+            version,
+            model,
+            models,
+            skills,
+            root,
+            commands,
+            approval,
+            permissions,
+            gate,
+            pass_environment,
+        } = &self.recipe;
         let root = Root::open(root).map_err(|error| error.to_string())?;
         let tools = ToolSet::new(root).pass_environment(pass_environment);
         let source = serde_json::to_value(&self.recipe).map_err(|error| error.to_string())?;
         let mut agent = Agent::builder(&self.name)
             .instructions(&self.instructions)
+            .mode(self.mode)
             .shared_model(connect(model).map_err(|error| error.detail)?)
             .shared_gate(gate::of(approval, *permissions, gate.as_ref())?)
             .limits(self.limits.clone())
@@ -115,6 +142,15 @@ impl Blueprint {
             .compaction(self.compaction.clone())
             .durability(self.durability)
             .source(source);
+        if let Some(identity) = &self.identity {
+            agent = agent.identity(identity);
+        }
+        for (mode, model) in models {
+            agent = agent.model_in(*mode, connect(model).map_err(|error| error.detail)?);
+        }
+        if !skills.is_empty() {
+            agent = agent.skills(Skills::open(skills).map_err(|error| error.to_string())?);
+        }
         if let Some(version) = version {
             agent = agent.version(version);
         }
@@ -150,9 +186,11 @@ impl StoredAgents {
         let mut blueprint = Blueprint::stored(definition)?;
         if let Some(model) = &self.model {
             blueprint.recipe.model = model.clone();
+            blueprint.recipe.models.clear();
         }
         if let Some(url) = &self.base_url {
             blueprint.recipe.model.base_url = Some(url.clone());
+            blueprint.recipe.models.clear();
         }
         blueprint.build()
     }

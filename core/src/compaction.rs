@@ -49,7 +49,7 @@ pub fn shown(seq: MessageSeq, message: &Arc<Message>, cleared: MessageSeq) -> Op
         Message::Decision(_) | Message::Notice(_) => None,
         Message::Summary(summary) => {
             let text = format!("{SUMMARY_MARKER}\n\n{}", summary.text);
-            Some(Arc::new(Message::User(UserMessage { text, item: None })))
+            Some(Arc::new(Message::User(UserMessage::new(text))))
         }
         Message::Tool(result) if seq <= cleared && result.content.len() > CLEARED.len() => {
             let result = ToolResult { content: CLEARED.to_owned(), ..result.clone() };
@@ -112,7 +112,7 @@ pub fn request(old: &[(MessageSeq, Arc<Message>)], rules: &Compaction, step: u64
     let text = render(old, rules);
     ModelRequest {
         system: Arc::from(system),
-        messages: vec![Arc::new(Message::User(UserMessage { text, item: None }))],
+        messages: vec![Arc::new(Message::User(UserMessage::new(text)))],
         tools: Arc::<[ModelTool]>::from([]),
         max_output_tokens: rules.summary_tokens,
         step,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::gate::{ArgumentPatterns, DenialRecord};
 use crate::ids::{CallId, InboxSeq, MessageSeq, PendingId, ToolName};
+use crate::mode::{Briefing, Mode};
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
@@ -55,6 +56,16 @@ pub struct UserMessage {
     /// The inbox item it came as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<InboxSeq>,
+    /// How the agent works from here on.
+    #[serde(default, skip_serializing_if = "Briefing::is_empty")]
+    pub briefing: Briefing,
+}
+
+impl UserMessage {
+    /// This text, and nothing else.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), item: None, briefing: Briefing::default() }
+    }
 }
 
 /// Said by the model.
@@ -216,6 +227,16 @@ pub struct ClientAnswer {
 pub struct Said {
     /// The text.
     pub text: String,
+    /// How the agent is to work from here on.
+    #[serde(default, skip_serializing_if = "Briefing::is_empty")]
+    pub briefing: Briefing,
+}
+
+impl Said {
+    /// This text, and nothing else.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), briefing: Briefing::default() }
+    }
 }
 
 /// The content of a delivered signal.
@@ -228,6 +249,11 @@ pub enum SignalBody {
     Resume,
     /// Summarise what is old. Taken while the session rests; a turn that runs drops it.
     Compact,
+    /// Work in this mode from the next step on, whether a turn runs or the session rests.
+    Mode {
+        /// Which.
+        mode: Mode,
+    },
 }
 
 /// A word of the engine to whoever reads along.

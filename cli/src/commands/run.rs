@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use holdover_core::ids::{SessionId, SessionKey};
-use holdover_core::message::SignalBody;
-use holdover_core::store::{Labels, Session};
+use holdover_core::message::{Said, SignalBody};
+use holdover_core::mode::Briefing;
+use holdover_core::store::{Labels, Session, Wake};
 use holdover_runtime_local::{Agent, Deliver, Delivered, Execute, RunHandle, RuntimeError};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::agent_file::{self, Instead};
-use crate::args::{Again, Common, Compact, Drive, Run, Send};
+use crate::args::{self, Again, Common, Compact, Drive, Run, Send};
 use crate::exit::{Exit, Failure};
 use crate::follow::{Following, follow};
 use crate::front::Front;
@@ -20,7 +21,7 @@ use crate::store::IfMissing;
 
 /// Starts a turn of an agent.
 pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
-    let Run { agent: file, message, session, key, root, detach, drive } = args;
+    let Run { agent: file, message, session, key, root, briefing, detach, drive } = args;
     let instead = instead_of(drive, root.clone());
     let blueprint = agent_file::read(file, &instead)?;
     let message = message_of(message.as_deref())?;
@@ -35,6 +36,7 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
         (None, Some(_)) => None,
         (None, None) => Some(new_id()?),
     };
+    request.briefing = briefing_of(briefing);
     request.session.clone_from(&session);
     request.idempotency_key.clone_from(key);
     let before = match &session {
@@ -77,7 +79,8 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
     let message = message_of(args.message.as_deref())?;
     let mut front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
     let session = front.session(&args.session).await?;
-    let mut deliver = Deliver::message(message);
+    let said = Said { briefing: briefing_of(&args.briefing), ..Said::new(message) };
+    let mut deliver = Deliver::said(said, Wake::Now);
     if let Some(key) = &args.key {
         deliver = deliver.once(key.clone());
     }
@@ -130,7 +133,8 @@ async fn take_up(mut front: Front, session: Session, signal: SignalBody) -> Resu
     let key = session.key.clone();
     front.can_run(&session, "nothing was done")?;
     let taken = match signal {
-        SignalBody::Resume => front.runtime.resume(&key).await,
+        // A mode alone sets nothing going.
+        SignalBody::Resume | SignalBody::Mode { .. } => front.runtime.resume(&key).await,
         SignalBody::Retry => front.runtime.retry(&key).await,
         SignalBody::Compact => front.runtime.compact(&key).await,
     };
@@ -146,6 +150,11 @@ async fn take_up(mut front: Front, session: Session, signal: SignalBody) -> Resu
     };
     front.close().await;
     exit
+}
+
+/// How the agent is to work from this message on.
+fn briefing_of(said: &args::Briefing) -> Briefing {
+    Briefing { mode: said.mode, system_prompt: said.system_prompt.clone() }
 }
 
 /// What the command line says instead of an agent file.

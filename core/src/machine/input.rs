@@ -7,6 +7,7 @@ use super::state::{Ending, TurnRequest};
 use super::turn::Usage;
 use crate::error::ErrorInfo;
 use crate::ids::{CallId, MessageSeq, StepNumber};
+use crate::mode::Mode;
 use crate::model::StopReason;
 use crate::payload::is_default;
 use crate::store::{InterruptKind, MessageRange};
@@ -24,6 +25,15 @@ pub enum Input {
         request: TurnRequest,
         /// Whether something must be provisioned for it.
         provisions: bool,
+    },
+    /// Somebody says how the agent is to work from here on.
+    Briefed {
+        /// In which mode; none: as before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<Mode>,
+        /// Where the system prompt stands that replaces the agent's; none: as before. 0: the agent's again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<MessageSeq>,
     },
     /// A run claimed the session in the middle of a turn.
     Claimed {
@@ -172,6 +182,8 @@ pub struct NewCall {
 pub enum InputKind {
     /// A turn begins.
     TurnRequested,
+    /// Somebody says how the agent is to work from here on.
+    Briefed,
     /// A run claimed the session in the middle of a turn.
     Claimed,
     /// What the turn needs is ready.
@@ -210,8 +222,9 @@ pub enum InputKind {
 
 impl InputKind {
     /// Every input.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::TurnRequested,
+        Self::Briefed,
         Self::Claimed,
         Self::Provisioned,
         Self::ModelCalled,
@@ -235,6 +248,7 @@ impl InputKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::TurnRequested => "turn_requested",
+            Self::Briefed => "briefed",
             Self::Claimed => "claimed",
             Self::Provisioned => "provisioned",
             Self::ModelCalled => "model_called",
@@ -261,6 +275,7 @@ impl Input {
     pub fn kind(&self) -> InputKind {
         match self {
             Self::TurnRequested { .. } => InputKind::TurnRequested,
+            Self::Briefed { .. } => InputKind::Briefed,
             Self::Claimed { .. } => InputKind::Claimed,
             Self::Provisioned => InputKind::Provisioned,
             Self::ModelCalled { .. } => InputKind::ModelCalled,

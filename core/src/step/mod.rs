@@ -318,6 +318,8 @@ impl StepIterator {
                     shown: self.shown(),
                     note: self.note.take(),
                     withheld: self.withheld(),
+                    mode: self.mode(),
+                    prompt: self.mind.machine.prompt,
                 };
                 self.actions.push_back(Action::CallModel { id, call });
             }

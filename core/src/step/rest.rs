@@ -2,8 +2,10 @@
 
 use super::{ATTEMPTS_MAX, RunOutcome, StepIterator};
 use crate::event::Event;
+use crate::ids::{InboxSeq, MessageSeq};
 use crate::machine::{AgentState, DoneReason, Ending, Input, TurnRequest};
 use crate::message::{Message, Said, SignalBody, UserMessage};
+use crate::mode::{Briefing, Mode};
 use crate::store::{InterruptKind, ItemKind, Release, SessionStatus, StoredItem, Wake};
 
 /// Beyond this many bytes, further messages wait for the next commit.
@@ -58,10 +60,13 @@ impl StepIterator {
 
     /// Somebody asked for a summary, and there is something to summarise.
     fn begin_compaction(&mut self) -> bool {
-        if !self.is_asked(&[SignalBody::Compact]) || !self.feed(Input::CompactionRequested) {
+        if !self.is_asked(&[SignalBody::Compact]) {
             return false;
         }
         self.consume_rest();
+        if !self.feed(Input::CompactionRequested) {
+            return false;
+        }
         self.mind.draft.decided = true;
         true
     }
@@ -146,21 +151,48 @@ impl StepIterator {
             .partition(|item| matches!(item.kind, ItemKind::Message { .. }) && fits(item));
         self.mind.inbox = rest;
         for item in messages {
+            self.take_modes_before(item.seq);
             self.mind.draft.consumed.push(item.seq);
-            let text = match item.payload.parse::<Said>() {
-                Ok(said) => said.text,
-                Err(_) => String::from_utf8_lossy(item.payload.bytes()).into_owned(),
-            };
-            self.append(Message::User(UserMessage { text, item: Some(item.seq) }));
+            let said = item.payload.parse::<Said>();
+            let said = said
+                .unwrap_or_else(|_| Said::new(String::from_utf8_lossy(item.payload.bytes()).into_owned()));
+            let Said { text, briefing } = said;
+            let Briefing { mode, system_prompt } = briefing.clone();
+            let at = self.append(Message::User(UserMessage { text, item: Some(item.seq), briefing }));
+            let prompt = system_prompt.map(|prompt| if prompt.is_empty() { MessageSeq(0) } else { at });
+            self.brief(mode, prompt);
+        }
+    }
+
+    /// Lets the machine know how the agent works from here on.
+    fn brief(&mut self, mode: Option<Mode>, prompt: Option<MessageSeq>) {
+        if (mode.is_some() || prompt.is_some()) && self.feed(Input::Briefed { mode, prompt }) {
+            self.emit(Event::Briefed { mode, prompt });
+            self.mind.draft.decided = true;
+        }
+    }
+
+    /// Takes the modes that were set before the item `before`, in order. A mode counts where it stands among the
+    /// messages.
+    fn take_modes_before(&mut self, before: InboxSeq) {
+        let set: Vec<(InboxSeq, Mode)> = self.mind.inbox.iter().filter_map(mode_set_by).collect();
+        for (seq, mode) in set.into_iter().filter(|(seq, _)| *seq < before) {
+            self.mind.inbox.retain(|item| item.seq != seq);
+            self.mind.draft.consumed.push(seq);
+            self.brief(Some(mode), None);
         }
     }
 
     /// Takes what no step needs: signals, and answers to calls that are pending no more.
     pub(super) fn consume_rest(&mut self) {
+        let is_message = |item: &&StoredItem| matches!(item.kind, ItemKind::Message { .. });
+        let message = self.mind.inbox.iter().find(is_message).map_or(InboxSeq(u64::MAX), |item| item.seq);
+        self.take_modes_before(message);
         let batch = self.mind.machine.state.batch();
         let wanted = |item: &StoredItem| match &item.kind {
             ItemKind::Message { .. } => true,
-            ItemKind::Signal { .. } => false,
+            // A mode that is set after a message which is still to be taken.
+            ItemKind::Signal { .. } => mode_set_by(item).is_some(),
             ItemKind::Answer { pending, .. } => batch
                 .is_some_and(|batch| batch.calls.iter().any(|call| call.state.pending() == Some(pending))),
         };
@@ -195,5 +227,16 @@ impl StepIterator {
         // A takeover that is given back stays due.
         let alarm = alarm.filter(|_| self.found != SessionStatus::Active);
         self.leave_for(RunOutcome::Released, Release::GiveBack { alarm });
+    }
+}
+
+/// The mode that an item sets, if it is such a signal.
+fn mode_set_by(item: &StoredItem) -> Option<(InboxSeq, Mode)> {
+    if !matches!(item.kind, ItemKind::Signal { .. }) {
+        return None;
+    }
+    match item.payload.parse() {
+        Ok(SignalBody::Mode { mode }) => Some((item.seq, mode)),
+        Ok(SignalBody::Retry | SignalBody::Resume | SignalBody::Compact) | Err(_) => None,
     }
 }

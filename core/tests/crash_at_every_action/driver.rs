@@ -159,9 +159,7 @@ impl<P: Place> Teller<P> {
 
     async fn deliver(&self, at: usize, deed: Deed) {
         let (kind, payload) = match deed {
-            Deed::Say(text) => {
-                (ItemKind::Message { wake: Wake::Now }, Payload::json(&Said { text: text.into() }))
-            }
+            Deed::Say(text) => (ItemKind::Message { wake: Wake::Now }, Payload::json(&Said::new(text))),
             Deed::Compact => (ItemKind::Signal { wake: Wake::Now }, Payload::json(&SignalBody::Compact)),
         };
         let item = InboxItem {
@@ -296,7 +294,7 @@ impl<P: Place> Teller<P> {
                 };
                 Reply::Read { id, result: Ok(found) }
             }
-            Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(()) },
+            Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(Vec::new()) },
             Action::TearDown { id, .. } => Reply::TornDown { id, result: Ok(()) },
             Action::Sleep { id, until } => {
                 self.clock.move_to(until);

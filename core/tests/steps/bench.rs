@@ -15,6 +15,7 @@ use holdover_core::machine::{DoneReason, Facts, Machine};
 use holdover_core::message::{
     ClientAnswer, Decision, Message, PendingBody, ResultStatus, Said, SignalBody, ToolResult,
 };
+use holdover_core::mode::{Briefing, Mode};
 use holdover_core::payload::Payload;
 use holdover_core::step::{CallOut, STATE_FORMAT, StepIterator};
 use holdover_core::store::{
@@ -158,7 +159,21 @@ impl Bench {
     // People
 
     pub(crate) fn say(&self, text: &str) {
-        let delivery = self.deliver(ItemKind::Message { wake: Wake::Now }, None, &Said { text: text.into() });
+        let delivery = self.deliver(ItemKind::Message { wake: Wake::Now }, None, &Said::new(text));
+        assert!(delivery.is_in(), "{delivery:?}");
+    }
+
+    /// Says something, with how the agent is to work from there on.
+    pub(crate) fn brief(&self, text: &str, briefing: Briefing) {
+        let said = Said { briefing, ..Said::new(text) };
+        let delivery = self.deliver(ItemKind::Message { wake: Wake::Now }, None, &said);
+        assert!(delivery.is_in(), "{delivery:?}");
+    }
+
+    /// Sets the mode, and wakes nobody.
+    pub(crate) fn set_mode(&self, mode: Mode) {
+        let signal = SignalBody::Mode { mode };
+        let delivery = self.deliver(ItemKind::Signal { wake: Wake::Quiet }, None, &signal);
         assert!(delivery.is_in(), "{delivery:?}");
     }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::CallId;
 use holdover_core::message::Message;
+use holdover_core::mode::{Briefing, Mode};
 use holdover_core::model::{ModelAnswer, ModelError, ModelErrorKind};
 use holdover_core::payload::{Digest, Payload};
 use holdover_core::step::{Action, Reply};
@@ -50,6 +51,8 @@ enum Return {
 #[derive(Debug, Clone)]
 enum Happens {
     Say,
+    SayIn(Mode),
+    SetMode(Mode),
     Decide {
         which: usize,
         approve: bool,
@@ -111,6 +114,8 @@ fn happens() -> impl Strategy<Value = Happens> {
     let stop = prop_oneof![6 => Just(InterruptKind::Soft), 1 => Just(InterruptKind::Abort)];
     prop_oneof![
         3 => Just(Happens::Say),
+        1 => prop::sample::select(Mode::ALL.to_vec()).prop_map(Happens::SayIn),
+        1 => prop::sample::select(Mode::ALL.to_vec()).prop_map(Happens::SetMode),
         6 => (0..4_usize, prop::bool::weighted(0.8), edit)
             .prop_map(|(which, approve, edit)| Happens::Decide { which, approve, edit }),
         1 => (0..4_usize).prop_map(|which| Happens::Garbage { which }),
@@ -146,6 +151,14 @@ impl<'b> World<'b> {
             Happens::Say if self.bench.status() != SessionStatus::Aborted => {
                 self.said += 1;
                 self.bench.say(&format!("word {}", self.said));
+            }
+            Happens::SayIn(mode) if self.bench.status() != SessionStatus::Aborted => {
+                self.said += 1;
+                let briefing = Briefing { mode: Some(*mode), system_prompt: Some("Be brief.".into()) };
+                self.bench.brief(&format!("word {}", self.said), briefing);
+            }
+            Happens::SetMode(mode) if self.bench.status() != SessionStatus::Aborted => {
+                self.bench.set_mode(*mode);
             }
             Happens::Decide { which, approve, edit } => self.decide(*which, *approve, *edit),
             Happens::Garbage { which } => {
@@ -188,7 +201,11 @@ impl<'b> World<'b> {
                     run.apply(Reply::TimePassed);
                 }
             }
-            Happens::Say | Happens::Retry | Happens::RetryByStatus => {}
+            Happens::Say
+            | Happens::SayIn(_)
+            | Happens::SetMode(_)
+            | Happens::Retry
+            | Happens::RetryByStatus => {}
         }
     }
 

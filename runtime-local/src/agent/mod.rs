@@ -14,6 +14,7 @@ pub use error::AgentError;
 use holdover_core::agent::AgentSpec;
 use holdover_core::gate::PolicyGate;
 use holdover_core::ids::{QueueLabel, ToolName};
+use holdover_core::mode::Mode;
 use holdover_core::model::{Model, ModelTool};
 use holdover_core::payload::Payload;
 use holdover_core::provision::Provisioner;
@@ -26,12 +27,13 @@ use serde_json::Value;
 pub struct Agent {
     spec: Arc<AgentSpec>,
     model: Arc<dyn Model>,
+    models: BTreeMap<Mode, Arc<dyn Model>>,
     tools: BTreeMap<ToolName, EquippedTool>,
     gate: Arc<dyn PolicyGate>,
-    provisioner: Option<Arc<dyn Provisioner>>,
+    provisioners: Vec<Arc<dyn Provisioner>>,
     queue: QueueLabel,
     definition: Payload,
-    told: ToldToModel,
+    told: [(Mode, ToldToModel); Mode::ALL.len()],
 }
 
 /// A tool with its compiled schema.
@@ -41,7 +43,7 @@ pub(crate) struct EquippedTool {
     pub(crate) schema: Arc<Validator>,
 }
 
-/// The parts of every model request that never change.
+/// The parts of every model request that never change within a mode.
 #[derive(Clone)]
 pub(crate) struct ToldToModel {
     pub(crate) system: Arc<str>,
@@ -99,12 +101,18 @@ impl Agent {
         &self.gate
     }
 
-    pub(crate) fn provisioner(&self) -> Option<&Arc<dyn Provisioner>> {
-        self.provisioner.as_ref()
+    /// The model that it thinks with in `mode`.
+    pub(crate) fn model_in(&self, mode: Mode) -> &Arc<dyn Model> {
+        self.models.get(&mode).unwrap_or(&self.model)
     }
 
-    pub(crate) fn told(&self) -> &ToldToModel {
-        &self.told
+    pub(crate) fn provisioners(&self) -> &[Arc<dyn Provisioner>] {
+        &self.provisioners
+    }
+
+    pub(crate) fn told(&self, mode: Mode) -> &ToldToModel {
+        let told = self.told.iter().find(|(told, _)| *told == mode);
+        told.map_or_else(|| unreachable!("every mode has its words"), |(_, told)| told)
     }
 }
 

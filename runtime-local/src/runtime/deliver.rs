@@ -3,6 +3,7 @@
 use holdover_core::gate::ArgumentPatterns;
 use holdover_core::ids::{Incarnation, InvalidId, ItemKey, PendingId, SessionKey};
 use holdover_core::message::{ClientAnswer, Decision, Said, SignalBody};
+use holdover_core::mode::Mode;
 use holdover_core::payload::{Digest, Payload};
 use holdover_core::store::{Delivery, InboxItem, ItemKind, PendingCall, PendingKind, Wake};
 use serde::Serialize;
@@ -37,7 +38,7 @@ pub struct Deliver {
 
 #[derive(Debug, Clone, PartialEq)]
 enum What {
-    Message { text: String, wake: Wake },
+    Message { said: Said, wake: Wake },
     Signal(SignalBody),
     Decision { pending: PendingId, decision: Decision },
     ClientAnswer { pending: PendingId, answer: ClientAnswer },
@@ -51,10 +52,16 @@ impl Deliver {
 
     /// Something said to the agent that counts as `wake` says.
     pub fn message_that(text: impl Into<String>, wake: Wake) -> Self {
-        Self { once: Once::Never, incarnation: None, what: What::Message { text: text.into(), wake } }
+        Self::said(Said::new(text), wake)
     }
 
-    /// A word to the engine.
+    /// Something said to the agent, with how it is to work from there on.
+    pub fn said(said: Said, wake: Wake) -> Self {
+        Self { once: Once::Never, incarnation: None, what: What::Message { said, wake } }
+    }
+
+    /// A word to the engine. A [mode](SignalBody::Mode) wakes nobody: it counts from the next step on, whenever
+    /// that comes.
     pub fn signal(signal: SignalBody) -> Self {
         Self { once: Once::Never, incarnation: None, what: What::Signal(signal) }
     }
@@ -84,11 +91,15 @@ impl Deliver {
         let unreadable = |error| RuntimeError::unreadable(key, "delivery", error);
         let once = &self.once;
         let (key, kind, payload) = match self.what {
-            What::Message { text, wake } => {
-                (keys::of_message(once)?, ItemKind::Message { wake }, Payload::json(&Said { text }))
+            What::Message { said, wake } => {
+                (keys::of_message(once)?, ItemKind::Message { wake }, Payload::json(&said))
             }
             What::Signal(signal) => {
-                (keys::of_signal(once)?, ItemKind::Signal { wake: Wake::Now }, Payload::json(&signal))
+                let wake = match signal {
+                    SignalBody::Retry | SignalBody::Resume | SignalBody::Compact => Wake::Now,
+                    SignalBody::Mode { .. } => Wake::Quiet,
+                };
+                (keys::of_signal(once)?, ItemKind::Signal { wake }, Payload::json(&signal))
             }
             What::Decision { pending, decision } => {
                 // A refusal alone ends the asking, however many approvals are needed.
@@ -161,6 +172,11 @@ impl Runtime {
                 }
             },
         }
+    }
+
+    /// Sets the mode of a session from its next step on, whether it rests, waits or runs. It wakes nobody.
+    pub async fn set_mode(&self, key: &SessionKey, mode: Mode) -> Result<Delivered, RuntimeError> {
+        self.deliver(key, Deliver::signal(SignalBody::Mode { mode })).await
     }
 
     /// Lets a call run that waits for a person.

@@ -63,6 +63,7 @@ pub(super) fn on(
         },
         Input::CompactionRequested => same(),
         Input::TurnRequested { .. }
+        | Input::Briefed { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }
         | Input::ModelAnswered { .. }

@@ -46,6 +46,7 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
             with(state, [vec![Effect::CloseStep(batch)], effects].concat())
         }
         Input::TurnRequested { .. }
+        | Input::Briefed { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }
         | Input::ModelAnswered { .. }

@@ -30,6 +30,7 @@ pub(super) fn on(
         Input::Forked => left_behind(machine),
         Input::Failed { error } => Ok(Some(end(machine, Ending::error(error.clone())))),
         Input::TurnRequested { .. }
+        | Input::Briefed { .. }
         | Input::Provisioned
         | Input::ModelAnswered { .. }
         | Input::ModelFailed { .. }
