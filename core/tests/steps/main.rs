@@ -13,6 +13,7 @@
 mod bench;
 mod briefing;
 mod check;
+mod providers;
 mod run;
 mod world;
 
@@ -28,4 +29,5 @@ mod recovery;
 mod standing;
 mod tools;
 mod traps;
+mod turns;
 mod writes;

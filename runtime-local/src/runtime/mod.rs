@@ -14,9 +14,11 @@ mod replay;
 mod resume;
 mod retention;
 mod sessions;
+mod snapshot;
 mod standing;
 mod stop;
 mod tail;
+mod upgrade;
 mod wait;
 
 use std::collections::HashMap;
@@ -42,7 +44,9 @@ pub use pending::PendingEntry;
 pub use read::MessageEntry;
 pub use replay::Replay;
 pub use retention::Retention;
+pub use snapshot::Snapshot;
 pub use standing::{Standing, machine_of, outcome_of};
+pub use upgrade::{Breaking, Breaks};
 
 pub(crate) use claim::Claimed;
 pub(crate) use repeat::{Backoff, GivenUp, until_answered};
