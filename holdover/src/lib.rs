@@ -58,6 +58,8 @@ pub use holdover_store_sqlite::{SqliteOptions, SqliteStore, Synchronous};
 
 #[cfg(feature = "gates")]
 pub use holdover_gates as gates;
+#[cfg(feature = "mcp")]
+pub use holdover_mcp as mcp;
 #[cfg(feature = "models")]
 pub use holdover_models as models;
 #[cfg(feature = "layers")]

@@ -1,6 +1,6 @@
 //! What a model is told before anything is said: mode, identity, skills, instructions, or a caller's prompt.
 //!
-//! Requirements: A36, A37, B15, C13, C14.
+//! Requirements: A36, A37, B15, C12, C13, C14.
 
 use std::sync::Arc;
 
