@@ -15,7 +15,7 @@ use crate::runtime::{GivenUp, until_answered};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Transcript {
     read: Arc<Mutex<Option<View>>>,
-    prompt: Arc<Mutex<Option<(MessageSeq, Arc<str>)>>>,
+    prompt: Arc<Mutex<Option<PlacedPrompt>>>,
 }
 
 #[derive(Debug, Clone)]
@@ -26,6 +26,9 @@ struct View {
 
 /// A message and its place.
 type Placed = (MessageSeq, Arc<Message>);
+
+/// A caller's system prompt and the place of its message.
+type PlacedPrompt = (MessageSeq, Arc<str>);
 
 /// Why the transcript could not be read.
 pub(super) enum Unread {
