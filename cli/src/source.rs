@@ -102,15 +102,14 @@ impl Blueprint {
             Definition::read(definition).map_err(|error| format!("definition: {error}"))?;
         let source = source.ok_or("definition: another program made this session: no source is stored")?;
         let recipe = Recipe::deserialize(source).map_err(|error| format!("definition: source: {error}"))?;
-        // The tool that reads skills comes with them.
-        let of_skills = |name: &ToolName| !recipe.skills.is_empty() && name.as_str() == READ_SKILL;
-        let declared = |name: &ToolName| recipe.commands.iter().any(|own| own.name == *name);
-        let built_in = spec.tools.iter().filter(|tool| !declared(&tool.name) && !of_skills(&tool.name));
         let (mcp_tools, own): (Vec<_>, Vec<_>) = spec
             .tools
             .into_iter()
             .partition(|tool| recipe.mcp.iter().any(|server| server.has(tool.name.as_str())));
-        let built_in = own.iter().filter(|tool| recipe.commands.iter().all(|own| own.name != tool.name));
+        // The tool that reads skills comes with them.
+        let of_skills = |name: &ToolName| !recipe.skills.is_empty() && name.as_str() == READ_SKILL;
+        let declared = |name: &ToolName| recipe.commands.iter().any(|own| own.name == *name);
+        let built_in = own.iter().filter(|tool| !declared(&tool.name) && !of_skills(&tool.name));
         Ok(Self {
             tools: built_in.map(|tool| tool.name.to_string()).collect(),
             mcp_tools,

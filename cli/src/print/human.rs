@@ -2,6 +2,7 @@
 
 use holdover_core::delta::Delta;
 use holdover_core::event::Event;
+use holdover_core::ids::MessageSeq;
 use holdover_core::machine::OwedKind;
 use holdover_core::message::{AssistantPart, Message, ResultStatus};
 use holdover_core::step::RunOutcome;
