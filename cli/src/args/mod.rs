@@ -15,7 +15,8 @@ pub(crate) use branch::{Fork, Purge};
 pub(crate) use conformance::{Conformance, Form};
 pub(crate) use drive::{Again, Briefing, Compact, Drive, Run, Send, Work};
 pub(crate) use look::{
-    Completions, Delete, Demo, Doctor, Events, List, Machine, ModeOf, One, Pending, Sessions,
+    Completions, Delete, Demo, Doctor, Events, List, Machine, ModeOf, One, Pending, Replace, Sessions,
+    Withdraw,
 };
 
 use crate::store::{DEFAULT_STORE, StoreUrl, VARIABLE};

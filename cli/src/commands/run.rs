@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use holdover_core::ids::{SessionId, SessionKey};
-use holdover_core::message::{Said, SignalBody};
+use holdover_core::message::SignalBody;
 use holdover_core::mode::Briefing;
-use holdover_core::store::{Labels, Session, Wake};
+use holdover_core::store::{Labels, Session};
 use holdover_runtime_local::{Agent, Deliver, Delivered, Execute, RunHandle, RuntimeError};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -21,7 +21,7 @@ use crate::store::IfMissing;
 
 /// Starts a turn of an agent.
 pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
-    let Run { agent: file, message, session, key, root, briefing, detach, drive } = args;
+    let Run { agent: file, message, session, key, policy, root, briefing, detach, drive } = args;
     let instead = instead_of(drive, root.clone());
     let mut blueprint = agent_file::read(file, &instead)?;
     let message = message_of(message.as_deref())?;
@@ -39,6 +39,7 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     };
     request.briefing = briefing_of(briefing);
     request.session.clone_from(&session);
+    request.policy = *policy;
     request.idempotency_key.clone_from(key);
     let before = match &session {
         Some(session) => front.runtime.session(&front.key(session)).await?,
@@ -80,8 +81,11 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
     let message = message_of(args.message.as_deref())?;
     let mut front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
     let session = front.session(&args.session).await?;
-    let said = Said { briefing: briefing_of(&args.briefing), ..Said::new(message) };
-    let mut deliver = Deliver::said(said, Wake::Now);
+    let mut deliver = match args.instead_of {
+        Some(earlier) => Deliver::instead_of(earlier, message),
+        None => Deliver::message(message).under(args.policy),
+    };
+    deliver = deliver.briefed(briefing_of(&args.briefing));
     if let Some(key) = &args.key {
         deliver = deliver.once(key.clone());
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::call::CallInput;
-use super::state::{Ending, TurnRequest};
+use super::state::{Ending, StopCause, TurnRequest};
 use super::turn::Usage;
 use crate::error::ErrorInfo;
 use crate::ids::{CallId, MessageSeq, StepNumber};
@@ -25,6 +25,19 @@ pub enum Input {
         request: TurnRequest,
         /// Whether something must be provisioned for it.
         provisions: bool,
+        /// The newest message before it.
+        #[serde(default, skip_serializing_if = "is_default")]
+        after: MessageSeq,
+    },
+    /// What stands after a message is taken back, while the session rests.
+    Rewound {
+        /// After which.
+        to: MessageSeq,
+        /// Where the notice stands that says so.
+        at: MessageSeq,
+        /// How many tokens the model is shown from now on.
+        #[serde(default, skip_serializing_if = "is_default")]
+        tokens: u64,
     },
     /// Somebody says how the agent is to work from here on.
     Briefed {
@@ -137,6 +150,9 @@ pub enum Input {
     Interrupted {
         /// How hard.
         kind: InterruptKind,
+        /// What it comes from.
+        #[serde(default, skip_serializing_if = "is_default")]
+        cause: StopCause,
     },
     /// Something failed that no retry mends.
     Failed {
@@ -184,6 +200,8 @@ pub enum InputKind {
     TurnRequested,
     /// Somebody says how the agent is to work from here on.
     Briefed,
+    /// What stands after a message is taken back.
+    Rewound,
     /// A run claimed the session in the middle of a turn.
     Claimed,
     /// What the turn needs is ready.
@@ -222,9 +240,10 @@ pub enum InputKind {
 
 impl InputKind {
     /// Every input.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::TurnRequested,
         Self::Briefed,
+        Self::Rewound,
         Self::Claimed,
         Self::Provisioned,
         Self::ModelCalled,
@@ -249,6 +268,7 @@ impl InputKind {
         match self {
             Self::TurnRequested => "turn_requested",
             Self::Briefed => "briefed",
+            Self::Rewound => "rewound",
             Self::Claimed => "claimed",
             Self::Provisioned => "provisioned",
             Self::ModelCalled => "model_called",
@@ -276,6 +296,7 @@ impl Input {
         match self {
             Self::TurnRequested { .. } => InputKind::TurnRequested,
             Self::Briefed { .. } => InputKind::Briefed,
+            Self::Rewound { .. } => InputKind::Rewound,
             Self::Claimed { .. } => InputKind::Claimed,
             Self::Provisioned => InputKind::Provisioned,
             Self::ModelCalled { .. } => InputKind::ModelCalled,

@@ -17,16 +17,19 @@
 mod action;
 mod answers;
 mod begin;
+mod briefing;
 mod calls;
 mod compacting;
 mod gating;
 mod looping;
+mod mailbox;
 mod mind;
 mod outcome;
 mod progress;
 mod reply;
 mod rest;
 pub(crate) mod results;
+mod stopping;
 mod surroundings;
 mod thinking;
 mod transcript;
@@ -118,6 +121,8 @@ pub struct StepIterator {
     summarising: Option<ActionId>,
     /// The newest messages of before the claim, for loop detection.
     before_claim: looping::Before,
+    /// What is to be taken back before a turn begins.
+    undone: mailbox::Undone,
     /// A word for the next model call alone.
     note: Option<String>,
     sleeping: Option<ActionId>,
@@ -225,7 +230,7 @@ impl StepIterator {
     fn take(&mut self, reply: Reply) {
         match reply {
             Reply::Read { id, result } => {
-                if !self.on_window(id, &result) {
+                if !self.on_window(id, &result) && !self.on_undone(id, &result) {
                     self.on_read(id, result);
                 }
             }

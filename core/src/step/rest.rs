@@ -2,14 +2,11 @@
 
 use super::{ATTEMPTS_MAX, RunOutcome, StepIterator};
 use crate::event::Event;
-use crate::ids::{InboxSeq, MessageSeq};
-use crate::machine::{AgentState, DoneReason, Ending, Input, TurnRequest};
-use crate::message::{Message, Said, SignalBody, UserMessage};
-use crate::mode::{Briefing, Mode};
+use crate::ids::InboxSeq;
+use crate::machine::{AgentState, DoneReason, Ending, Input, StopCause, TurnRequest};
+use crate::mailbox;
+use crate::message::SignalBody;
 use crate::store::{InterruptKind, ItemKind, Release, SessionStatus, StoredItem, Wake};
-
-/// Beyond this many bytes, further messages wait for the next commit.
-const TAKEN_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 impl StepIterator {
     pub(super) fn rest(&mut self) -> bool {
@@ -35,6 +32,12 @@ impl StepIterator {
     /// A session at rest in the hands of a run: a turn begins, or there is nothing to do.
     fn at_rest(&mut self) -> bool {
         let begins = self.what_begins();
+        let aborts =
+            self.mind.interrupt.as_ref().is_some_and(|interrupt| interrupt.kind == InterruptKind::Abort);
+        let by_message = begins == Some(TurnRequest::Message) && !aborts && self.agent.is_some();
+        if by_message && !self.rewind() {
+            return false;
+        }
         if let Some(interrupt) = self.mind.interrupt.clone().filter(|_| !self.mind.interrupt_told) {
             match (interrupt.kind, begins) {
                 // It was asked for when this turn was about to begin: that is the turn it stops.
@@ -43,7 +46,7 @@ impl StepIterator {
                 (InterruptKind::Abort, _) => {
                     self.mind.interrupt_told = true;
                     self.mind.draft.interrupt_confirmed = Some(interrupt.id);
-                    self.feed(Input::Interrupted { kind: interrupt.kind });
+                    self.feed(Input::Interrupted { kind: interrupt.kind, cause: StopCause::Asked });
                 }
             }
         } else if self.agent.is_none() {
@@ -128,8 +131,8 @@ impl StepIterator {
         let stopped = self.mind.interrupt.is_some();
         let provisions = !stopped && self.agent.as_ref().is_some_and(|agent| agent.provisions);
         self.usage_before = self.mind.machine.usage;
-        self.feed(Input::TurnRequested { request, provisions });
-        self.take_messages();
+        self.feed(Input::TurnRequested { request, provisions, after: self.mind.last_message });
+        self.take_first();
         self.consume_rest();
         self.mind.draft.decided = true;
         if self.attempts >= ATTEMPTS_MAX {
@@ -137,62 +140,15 @@ impl StepIterator {
         }
     }
 
-    /// Takes the waiting messages into the transcript, in order: all, or as many as one commit should carry.
-    /// The rest follow at the next steering.
-    pub(super) fn take_messages(&mut self) {
-        let mut bytes = 0;
-        let mut fits = |item: &StoredItem| {
-            let first = bytes == 0;
-            bytes += item.payload.len().max(1);
-            first || bytes <= TAKEN_BYTES_MAX
-        };
-        let (messages, rest): (Vec<StoredItem>, Vec<StoredItem>) = std::mem::take(&mut self.mind.inbox)
-            .into_iter()
-            .partition(|item| matches!(item.kind, ItemKind::Message { .. }) && fits(item));
-        self.mind.inbox = rest;
-        for item in messages {
-            self.take_modes_before(item.seq);
-            self.mind.draft.consumed.push(item.seq);
-            let said = item.payload.parse::<Said>();
-            let said = said
-                .unwrap_or_else(|_| Said::new(String::from_utf8_lossy(item.payload.bytes()).into_owned()));
-            let Said { text, briefing } = said;
-            let Briefing { mode, system_prompt } = briefing.clone();
-            let at = self.append(Message::User(UserMessage { text, item: Some(item.seq), briefing }));
-            let prompt = system_prompt.map(|prompt| if prompt.is_empty() { MessageSeq(0) } else { at });
-            self.brief(mode, prompt);
-        }
-    }
-
-    /// Lets the machine know how the agent works from here on.
-    fn brief(&mut self, mode: Option<Mode>, prompt: Option<MessageSeq>) {
-        if (mode.is_some() || prompt.is_some()) && self.feed(Input::Briefed { mode, prompt }) {
-            self.emit(Event::Briefed { mode, prompt });
-            self.mind.draft.decided = true;
-        }
-    }
-
-    /// Takes the modes that were set before the item `before`, in order. A mode counts where it stands among the
-    /// messages.
-    fn take_modes_before(&mut self, before: InboxSeq) {
-        let set: Vec<(InboxSeq, Mode)> = self.mind.inbox.iter().filter_map(mode_set_by).collect();
-        for (seq, mode) in set.into_iter().filter(|(seq, _)| *seq < before) {
-            self.mind.inbox.retain(|item| item.seq != seq);
-            self.mind.draft.consumed.push(seq);
-            self.brief(Some(mode), None);
-        }
-    }
-
     /// Takes what no step needs: signals, and answers to calls that are pending no more.
     pub(super) fn consume_rest(&mut self) {
-        let is_message = |item: &&StoredItem| matches!(item.kind, ItemKind::Message { .. });
-        let message = self.mind.inbox.iter().find(is_message).map_or(InboxSeq(u64::MAX), |item| item.seq);
-        self.take_modes_before(message);
+        self.take_modes_before(InboxSeq(u64::MAX));
         let batch = self.mind.machine.state.batch();
+        let messages = self.mind.inbox.iter().filter(|item| mailbox::is_message(item));
+        let waiting: Vec<InboxSeq> = messages.map(|item| item.seq).collect();
         let wanted = |item: &StoredItem| match &item.kind {
             ItemKind::Message { .. } => true,
-            // A mode that is set after a message which is still to be taken.
-            ItemKind::Signal { .. } => mode_set_by(item).is_some(),
+            ItemKind::Signal { .. } => mailbox::replaces(item).is_some_and(|of| waiting.contains(&of)),
             ItemKind::Answer { pending, .. } => batch
                 .is_some_and(|batch| batch.calls.iter().any(|call| call.state.pending() == Some(pending))),
         };
@@ -227,16 +183,5 @@ impl StepIterator {
         // A takeover that is given back stays due.
         let alarm = alarm.filter(|_| self.found != SessionStatus::Active);
         self.leave_for(RunOutcome::Released, Release::GiveBack { alarm });
-    }
-}
-
-/// The mode that an item sets, if it is such a signal.
-fn mode_set_by(item: &StoredItem) -> Option<(InboxSeq, Mode)> {
-    if !matches!(item.kind, ItemKind::Signal { .. }) {
-        return None;
-    }
-    match item.payload.parse() {
-        Ok(SignalBody::Mode { mode }) => Some((item.seq, mode)),
-        Ok(SignalBody::Retry | SignalBody::Resume | SignalBody::Compact) | Err(_) => None,
     }
 }

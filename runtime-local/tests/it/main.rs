@@ -17,6 +17,7 @@ mod errors;
 mod files;
 mod following;
 mod forks;
+mod mailbox;
 mod many;
 mod ownership;
 mod reading;

@@ -18,10 +18,11 @@ pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, fact
         }
         Input::Briefed { mode, prompt } => briefed(machine, *mode, *prompt),
         Input::Claimed { .. } => claimed(machine, facts),
-        Input::Interrupted { kind } => Ok(Some(end(machine, Ending::stopped(*kind)))),
+        Input::Interrupted { kind, cause } => Ok(Some(end(machine, Ending::stopped_by(*kind, *cause)))),
         Input::Forked => left_behind(machine),
         Input::Failed { error } => Ok(Some(end(machine, Ending::error(error.clone())))),
         Input::TurnRequested { .. }
+        | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }
         | Input::ModelAnswered { .. }
