@@ -8,7 +8,7 @@ mod tools;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use holdover_core::agent::{Compaction, Durability, LoopDetection, StopCondition};
+use holdover_core::agent::{Compaction, Durability, LoopDetection, Retries, StopCondition};
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::ToolName;
 use holdover_core::mailbox::{MessagePolicy, WhileAsking};
@@ -19,7 +19,7 @@ use holdover_tools::{CommandTool, Skills};
 use serde::Deserialize;
 use toml::Spanned;
 
-use entries::{LimitsEntry, ModelEntry};
+use entries::{FallbackEntry, LimitsEntry, ModelEntry};
 
 use crate::exit::Failure;
 use crate::gate::GateRef;
@@ -41,6 +41,8 @@ struct AgentFile {
     identity: Option<String>,
     #[serde(default)]
     skills: Vec<Spanned<PathBuf>>,
+    #[serde(default)]
+    fallback: Vec<FallbackEntry>,
     instructions: Option<String>,
     instructions_file: Option<Spanned<PathBuf>>,
     #[serde(default)]
@@ -65,6 +67,8 @@ struct AgentFile {
     on_message: Option<MessagePolicy>,
     #[serde(default)]
     on_message_while_asking: WhileAsking,
+    #[serde(default)]
+    retries: Retries,
     #[serde(default)]
     stop_when: Vec<StopCondition>,
     #[serde(default)]
@@ -153,6 +157,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         limits: file.limits.0,
         loops: file.loops,
         compaction: file.compaction,
+        retries: file.retries,
         on_message: file.on_message,
         on_message_while_asking: file.on_message_while_asking,
         stop_when: file.stop_when,
@@ -163,6 +168,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
             models: models(file.models, folder, instead),
             model: model(file.model, folder, instead)?,
             skills,
+            fallback: file.fallback.into_iter().map(|entry| entry.beneath(folder)).collect(),
             root: match (&instead.root, &file.root) {
                 (Some(root), _) => existing(&current_folder()?.join(root))?,
                 (None, Some(root)) => {

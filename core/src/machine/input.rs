@@ -95,6 +95,12 @@ pub enum Input {
         /// Whether what is old is summarised first.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         compact: bool,
+        /// Whether the agent's next model is asked instead.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        next: bool,
+        /// What an answer used that could not be taken.
+        #[serde(default, skip_serializing_if = "is_default")]
+        usage: Usage,
     },
     /// Something happened to a call.
     Call {
@@ -153,6 +159,14 @@ pub enum Input {
         /// What it comes from.
         #[serde(default, skip_serializing_if = "is_default")]
         cause: StopCause,
+    },
+    /// The turn ends from within, before its step is over: its time is up, or its circuit is open.
+    CutShort {
+        /// How.
+        ending: Ending,
+        /// Whether what is out may come back by itself first.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        drains: bool,
     },
     /// Something failed that no retry mends.
     Failed {
@@ -230,6 +244,8 @@ pub enum InputKind {
     Parked,
     /// Somebody stops the turn, or the session.
     Interrupted,
+    /// The turn ends from within, before its step is over.
+    CutShort,
     /// Something failed that no retry mends.
     Failed,
     /// What the turn held is freed.
@@ -258,6 +274,7 @@ impl InputKind {
         Self::TimerRang,
         Self::Parked,
         Self::Interrupted,
+        Self::CutShort,
         Self::Failed,
         Self::TornDown,
         Self::Forked,
@@ -283,6 +300,7 @@ impl InputKind {
             Self::TimerRang => "timer_rang",
             Self::Parked => "parked",
             Self::Interrupted => "interrupted",
+            Self::CutShort => "cut_short",
             Self::Failed => "failed",
             Self::TornDown => "torn_down",
             Self::Forked => "forked",
@@ -311,6 +329,7 @@ impl Input {
             Self::TimerRang => InputKind::TimerRang,
             Self::Parked => InputKind::Parked,
             Self::Interrupted { .. } => InputKind::Interrupted,
+            Self::CutShort { .. } => InputKind::CutShort,
             Self::Failed { .. } => InputKind::Failed,
             Self::TornDown => InputKind::TornDown,
             Self::Forked => InputKind::Forked,

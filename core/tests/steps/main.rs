@@ -18,7 +18,9 @@ mod run;
 mod world;
 
 mod answers;
+mod asking_again;
 mod compacting;
+mod cutting;
 mod denials;
 mod endings;
 mod interrupts;
@@ -27,6 +29,7 @@ mod mailbox;
 mod messages;
 mod random;
 mod recovery;
+mod retrying;
 mod standing;
 mod stopping;
 mod tools;

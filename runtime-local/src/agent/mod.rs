@@ -28,6 +28,7 @@ pub struct Agent {
     spec: Arc<AgentSpec>,
     model: Arc<dyn Model>,
     models: BTreeMap<Mode, Arc<dyn Model>>,
+    fallback: Vec<Arc<dyn Model>>,
     tools: BTreeMap<ToolName, EquippedTool>,
     gate: Arc<dyn PolicyGate>,
     provisioners: Vec<Arc<dyn Provisioner>>,
@@ -89,8 +90,10 @@ impl Agent {
         &self.definition
     }
 
-    pub(crate) fn model(&self) -> &Arc<dyn Model> {
-        &self.model
+    /// The model that core names: 0 is its own. What a definition had that this agent has not is its own, too.
+    pub(crate) fn model(&self, number: u32) -> &Arc<dyn Model> {
+        let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        at.and_then(|at| self.fallback.get(at)).unwrap_or(&self.model)
     }
 
     pub(crate) fn tool(&self, name: &ToolName) -> Option<&EquippedTool> {
@@ -101,9 +104,9 @@ impl Agent {
         &self.gate
     }
 
-    /// The model that it thinks with in `mode`.
-    pub(crate) fn model_in(&self, mode: Mode) -> &Arc<dyn Model> {
-        self.models.get(&mode).unwrap_or(&self.model)
+    /// The model that core names, in `mode`: number 0 is that of the mode.
+    pub(crate) fn model_in(&self, mode: Mode, number: u32) -> &Arc<dyn Model> {
+        self.models.get(&mode).filter(|_| number == 0).unwrap_or_else(|| self.model(number))
     }
 
     pub(crate) fn provisioners(&self) -> &[Arc<dyn Provisioner>] {

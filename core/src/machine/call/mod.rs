@@ -48,6 +48,9 @@ pub struct Call {
     /// doubt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sent_before: bool,
+    /// How often it could not be run, and was to be sent again.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tries: u32,
     /// Where it stands.
     pub state: CallState,
 }
@@ -94,6 +97,10 @@ impl Call {
                 self.arguments = *arguments;
                 self.approved = Some(*digest);
             }
+            CallInput::TryAgain { sent, .. } => {
+                self.tries += 1;
+                self.sent_before |= *sent;
+            }
             // A call that never runs holds nobody back.
             CallInput::Refused => self.profile = ResourceProfile::Keys(Vec::new()),
             CallInput::Asked
@@ -107,7 +114,7 @@ impl Call {
             | CallInput::Rang
             | CallInput::StopAsked
             | CallInput::Cancelled { .. }
-            | CallInput::Lost
+            | CallInput::Lost { .. }
             | CallInput::Again => {}
         }
     }

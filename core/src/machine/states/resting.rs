@@ -15,6 +15,8 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.turn.calls = 0;
             machine.turn.withheld.clear();
             machine.turn.compacted = None;
+            machine.turn.model = 0;
+            machine.turn.broken = 0;
             machine.turn.answered &= *request == TurnRequest::Resume;
             machine.turn.provisioned = *provisions;
             machine.turn.worked_ms = 0;
@@ -63,6 +65,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
         | Input::ModelFailed { .. }
         | Input::Call { .. }
         | Input::Steered { .. }
+        | Input::CutShort { .. }
         | Input::TimerRang
         | Input::Parked
         | Input::Failed { .. }
