@@ -256,7 +256,7 @@ pub enum InputKind {
 
 impl InputKind {
     /// Every input.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::TurnRequested,
         Self::Briefed,
         Self::Rewound,
