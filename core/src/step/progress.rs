@@ -243,7 +243,6 @@ impl StepIterator {
         };
         let stop = steering::decide(&view);
         let no_output = stop.is_none() && steering::gives_no_output(&view);
-        self.consume_rest();
         match &stop {
             None => {
                 self.take_steering();
@@ -251,7 +250,7 @@ impl StepIterator {
                 if let Some(output) = agent.output.as_ref().filter(|_| no_output)
                     && !matches!(from, SteeringFrom::Calls { .. })
                 {
-                    self.append(Message::User(UserMessage { text: output.reminder(), item: None }));
+                    self.append(Message::User(UserMessage::new(output.reminder())));
                 }
             }
             Some(ending) if ending.reason == DoneReason::MaxTurns => {
@@ -260,6 +259,7 @@ impl StepIterator {
             }
             Some(_) => {}
         }
+        self.consume_rest();
         self.mind.draft.decided = true;
         // Where none is ever cleared, none is remembered.
         let results = self.mind.promoted.take().filter(|_| agent.compaction.clears_results());

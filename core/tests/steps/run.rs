@@ -242,7 +242,7 @@ impl<'b> Run<'b> {
                 let rulings = questions.iter().map(|asked| (asked.call.clone(), world::ruling(asked)));
                 Reply::Consulted { id, rulings: rulings.collect() }
             }
-            Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(()) },
+            Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(Vec::new()) },
             Action::TearDown { id, .. } => Reply::TornDown { id, result: Ok(()) },
             Action::Sleep { id, until } => {
                 bench.clock.move_to(until);

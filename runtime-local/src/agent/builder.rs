@@ -10,9 +10,12 @@ use holdover_core::agent::{
 use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::mailbox::{MessagePolicy, WhileAsking};
+use holdover_core::mode::Mode;
 use holdover_core::model::{Model, ModelTool};
 use holdover_core::payload::Payload;
+use holdover_core::prompt::system_prompt;
 use holdover_core::provision::Provisioner;
+use holdover_core::skill::{SkillEntry, SkillSet};
 use holdover_core::tool::{Tool, ToolSpec};
 use jsonschema::Validator;
 use serde_json::Value;
@@ -28,7 +31,9 @@ pub struct AgentBuilder {
     fallback: Vec<Arc<dyn Model>>,
     tools: Vec<Arc<dyn Tool>>,
     gate: Option<Arc<dyn PolicyGate>>,
-    provisioner: Option<Arc<dyn Provisioner>>,
+    models: BTreeMap<Mode, Arc<dyn Model>>,
+    skills: Vec<SkillEntry>,
+    provisioners: Vec<Arc<dyn Provisioner>>,
     source: Option<Value>,
     pub(super) output: Option<Value>,
 }
@@ -42,7 +47,9 @@ impl AgentBuilder {
             fallback: Vec::new(),
             tools: Vec::new(),
             gate: None,
-            provisioner: None,
+            models: BTreeMap::new(),
+            skills: Vec::new(),
+            provisioners: Vec::new(),
             source: None,
             output: None,
         }
@@ -54,10 +61,36 @@ impl AgentBuilder {
         self
     }
 
-    /// The system prompt.
+    /// What it is told. Its system prompt says it last, after the paragraph of the mode, who it is, and its skills.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.spec.instructions = instructions.into();
         self
+    }
+
+    /// Who it is told it is, instead of the agent of its name. Empty: nothing is said of it.
+    pub fn identity(mut self, identity: impl Into<String>) -> Self {
+        self.spec.identity = Some(identity.into());
+        self
+    }
+
+    /// The mode in which its sessions begin, instead of [`Mode::Agent`].
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.spec.mode = mode;
+        self
+    }
+
+    /// The model it thinks with in `mode`, instead of the one for all modes, which makes its summaries. What it falls
+    /// back on is the same in all modes.
+    pub fn model_in(mut self, mode: Mode, model: Arc<dyn Model>) -> Self {
+        self.models.insert(mode, model);
+        self
+    }
+
+    /// Skills: its prompt lists them, and it reads them with the tool `read_skill`.
+    pub fn skills(mut self, skills: impl SkillSet) -> Self {
+        self.skills.extend(skills.index());
+        self.provisioners.push(skills.provisioner());
+        self.shared_tool(skills.tool())
     }
 
     /// The model it thinks with.
@@ -123,9 +156,10 @@ impl AgentBuilder {
         self
     }
 
-    /// What makes its turns' surroundings ready, and frees them.
+    /// What makes its turns' surroundings ready, and frees them. Several are asked one after another, and free in
+    /// the reverse order.
     pub fn provisioner(mut self, provisioner: Arc<dyn Provisioner>) -> Self {
-        self.provisioner = Some(provisioner);
+        self.provisioners.push(provisioner);
         self
     }
 
@@ -218,28 +252,30 @@ impl AgentBuilder {
         }
         let owed = self.output.map(|schema| output::prepare(&name, schema, &specs)).transpose()?;
         let (owed, fits) = owed.unzip();
-        let provisions = self.provisioner.is_some();
+        let provisions = !self.provisioners.is_empty();
         let spec = AgentSpec { tools: specs, provisions, output: owed, ..self.spec };
         let definition = Payload::json(&Definition { spec: spec.clone(), source: self.source })
             .map_err(|source| AgentError::Definition { agent: name, source })?;
-        let told = ToldToModel {
-            system: Arc::from(spec.instructions.as_str()),
+        let told = |mode| ToldToModel {
+            system: Arc::from(system_prompt(&spec, mode, &self.skills)),
             tools: spec
                 .tools
                 .iter()
-                .filter(|tool| !spec.human_only.contains(&tool.name))
+                .filter(|tool| spec.tells_of(tool, mode))
                 .map(told)
                 .chain(spec.output.as_ref().map(output::told))
                 .collect(),
             max_output_tokens: spec.limits.max_output_tokens,
         };
+        let told = Mode::ALL.map(|mode| (mode, told(mode)));
         Ok(Agent {
             spec: Arc::new(spec),
             model,
+            models: self.models,
             fallback: self.fallback,
             tools,
             gate: self.gate.unwrap_or_else(|| Arc::new(RuleGate::default())),
-            provisioner: self.provisioner,
+            provisioners: self.provisioners,
             queue,
             definition,
             told,

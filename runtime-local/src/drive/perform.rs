@@ -86,20 +86,14 @@ impl Driver {
     }
 
     fn provision(&mut self, id: ActionId, turn: TurnNumber) {
-        let provisioner = self.agent.as_ref().and_then(|agent| agent.provisioner()).cloned();
+        let provisioners = self.agent.as_ref().map_or_else(Vec::new, |agent| agent.provisioners().to_vec());
         let (key, runtime, lease) = (self.fence.key.clone(), self.runtime.clone(), self.lease.clone());
         self.send(async move {
             // Making something ready is an effect: another run may have the session, and its surroundings.
             if !lease.runs() {
                 return Done::LeaseLost;
             }
-            let result = match provisioner {
-                Some(provisioner) => {
-                    in_time(&runtime, "provision", async move { provisioner.provision(&key, turn).await })
-                        .await
-                }
-                None => Ok(()),
-            };
+            let result = make_ready(&runtime, provisioners, key, turn).await;
             Done::Reply(Reply::Provisioned { id, result })
         });
     }
@@ -122,7 +116,7 @@ impl Driver {
                 return Done::LeaseLost;
             }
             let result = match agent {
-                Ok(agent) => free(&runtime, agent.provisioner().cloned(), key, turn).await,
+                Ok(agent) => free(&runtime, agent.provisioners().to_vec(), key, turn).await,
                 Err(error) => Err(ErrorInfo::new("runtime.agent_unknown", error.to_string())),
             };
             Done::Reply(Reply::TornDown { id, result })
@@ -130,26 +124,48 @@ impl Driver {
     }
 }
 
+/// Asks one after another, up to the first that fails. What each says of itself is told.
+async fn make_ready(
+    runtime: &Runtime,
+    provisioners: Vec<Arc<dyn Provisioner>>,
+    key: SessionKey,
+    turn: TurnNumber,
+) -> Result<Vec<String>, ErrorInfo> {
+    let mut told = Vec::new();
+    for provisioner in provisioners {
+        let key = key.clone();
+        let made = in_time(runtime, "provision", async move {
+            provisioner.provision(&key, turn).await?;
+            Ok(provisioner.describe())
+        });
+        told.extend(made.await?);
+    }
+    Ok(told)
+}
+
+/// Lets each free what it holds, also when others cannot: of several errors the first is told.
 async fn free(
     runtime: &Runtime,
-    provisioner: Option<Arc<dyn Provisioner>>,
+    provisioners: Vec<Arc<dyn Provisioner>>,
     key: SessionKey,
     turn: TurnNumber,
 ) -> Result<(), ErrorInfo> {
-    match provisioner {
-        Some(provisioner) => {
-            in_time(runtime, "tear_down", async move { provisioner.tear_down(&key, turn).await }).await
-        }
-        None => Ok(()),
+    let mut result = Ok(());
+    for provisioner in provisioners.into_iter().rev() {
+        let key = key.clone();
+        let freed =
+            in_time(runtime, "tear_down", async move { provisioner.tear_down(&key, turn).await }).await;
+        result = result.and(freed);
     }
+    result
 }
 
 /// What a provisioner answers, unless it panics or takes too long.
-async fn in_time(
+async fn in_time<T: Send + 'static>(
     runtime: &Runtime,
     what: &str,
-    doing: impl Future<Output = Result<(), ErrorInfo>> + Send + 'static,
-) -> Result<(), ErrorInfo> {
+    doing: impl Future<Output = Result<T, ErrorInfo>> + Send + 'static,
+) -> Result<T, ErrorInfo> {
     let at_most = runtime.options().provision_timeout;
     match timeout(at_most, guarded(doing)).await {
         Ok(Ok(result)) => result,
