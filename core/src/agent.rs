@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::hook::HookPoint;
 use crate::ids::ToolName;
 use crate::tool::ToolSpec;
 
@@ -38,6 +39,9 @@ pub struct AgentSpec {
     /// Tools that only people may use: the model is not told of them, and what it asks of them is refused.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub human_only: BTreeSet<ToolName>,
+    /// At which points hooks of its program are asked.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub hooks: BTreeSet<HookPoint>,
 }
 
 impl AgentSpec {
@@ -54,12 +58,29 @@ impl AgentSpec {
             loops: LoopDetection::default(),
             compaction: Compaction::default(),
             human_only: BTreeSet::new(),
+            hooks: BTreeSet::new(),
         }
     }
 
     /// Whether only people may use the tool with this name.
     pub fn is_human_only(&self, tool: &str) -> bool {
         self.human_only.iter().any(|name| name.as_str() == tool)
+    }
+
+    /// Whether hooks are asked at this point.
+    pub fn is_hooked(&self, point: HookPoint) -> bool {
+        self.hooks.contains(&point)
+    }
+
+    /// Whether something is done when a turn begins and when it ends: its surroundings are made ready and freed, or hooks
+    /// are asked.
+    pub fn has_surroundings(&self) -> bool {
+        self.provisions || self.is_hooked(HookPoint::AgentStart) || self.is_hooked(HookPoint::AgentEnd)
+    }
+
+    /// Whether what its steps use is counted apart, for hooks that are told of it.
+    pub fn counts_steps(&self) -> bool {
+        self.is_hooked(HookPoint::AfterStep) || self.is_hooked(HookPoint::AgentEnd)
     }
 
     /// The tool with this name.

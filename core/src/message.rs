@@ -22,7 +22,8 @@ pub enum Message {
     Tool(ToolResult),
     /// A person's decision on a call. Kept for the record; no model sees it.
     Decision(DecisionRecord),
-    /// A word of the engine to whoever reads along (a step limit was reached). No model sees it.
+    /// A word of the engine to whoever reads along (a step limit was reached, a hook rewrote arguments). No model sees
+    /// it.
     Notice(Notice),
     /// What was said so far, in short. The model sees it in place of that.
     Summary(Summary),
@@ -235,6 +236,25 @@ pub enum SignalBody {
 pub struct Notice {
     /// The text.
     pub text: String,
+    /// The arguments that a hook put in place of those that stood.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewriting: Option<Rewriting>,
+}
+
+impl Notice {
+    /// These words.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), rewriting: None }
+    }
+}
+
+/// The arguments that a hook put in place of those that stood.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rewriting {
+    /// Of which call.
+    pub call: CallId,
+    /// The arguments, exactly, as they would run.
+    pub arguments: String,
 }
 
 /// What was said so far, in short.

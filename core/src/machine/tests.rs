@@ -71,6 +71,8 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
     vec![
         ("asked", CallInput::Asked),
         ("allowed", CallInput::Allowed { profile: profile.clone() }),
+        ("rewritten", CallInput::Rewritten { arguments: MessageSeq(2) }),
+        ("synthesised", CallInput::Synthesised { stop: false }),
         ("refused", CallInput::Refused),
         (
             "needs_user",
@@ -199,6 +201,7 @@ fn inputs() -> Vec<Input> {
         stop: StopReason::EndTurn,
         usage: Usage::default(),
         tokens: 7,
+        counted: false,
     };
     let failed = |retry_at, compact| Input::ModelFailed { error: error(), retry_at, compact };
     let steered = |stop| Input::Steered { stop, tokens: 3, results: None, cleared: None };

@@ -220,23 +220,30 @@ impl StepIterator {
             return false;
         }
         let Some(agent) = self.agent.clone() else { return false };
+        let Some(hooked) = self.hear_of_step(from) else { return false };
         let messages_wait = self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Message { .. }));
-        let stop = steering::decide(&steering::View {
-            from,
-            turn: &self.mind.machine.turn,
-            usage: &self.mind.machine.usage,
-            agent: &agent,
-            now: self.now,
-            messages_wait,
-            tools_done: &self.mind.tools_done,
-            text: &self.mind.said,
-        });
+        let decided = || {
+            steering::decide(&steering::View {
+                from,
+                turn: &self.mind.machine.turn,
+                usage: &self.mind.machine.usage,
+                agent: &agent,
+                now: self.now,
+                messages_wait,
+                tools_done: &self.mind.tools_done,
+                text: &self.mind.said,
+            })
+        };
+        let stop = hooked.as_ref().map(|hooked| hooked.ending.clone()).or_else(decided);
         self.consume_rest();
+        if let Some(hooked) = hooked {
+            self.append(Message::Notice(Notice::new(hooked.notice)));
+        }
         match &stop {
             None => self.take_messages(),
             Some(ending) if ending.reason == DoneReason::MaxTurns => {
                 let steps = self.mind.machine.turn.steps;
-                self.append(Message::Notice(Notice { text: format!("stopped after {steps} steps") }));
+                self.append(Message::Notice(Notice::new(format!("stopped after {steps} steps"))));
             }
             Some(_) => {}
         }

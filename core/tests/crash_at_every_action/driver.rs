@@ -296,6 +296,7 @@ impl<P: Place> Teller<P> {
                 };
                 Reply::Read { id, result: Ok(found) }
             }
+            Action::RunHooks { id, .. } => Reply::HooksRan { id, stop: None },
             Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(()) },
             Action::TearDown { id, .. } => Reply::TornDown { id, result: Ok(()) },
             Action::Sleep { id, until } => {
@@ -319,7 +320,7 @@ impl<P: Place> Teller<P> {
                     text: "it went well".into(),
                     before,
                     old_tokens: 100,
-                    usage: TokenUsage { input: 20, output: 5, cached: 0, reasoning: 0 },
+                    usage: TokenUsage { input: 20, output: 5, ..TokenUsage::default() },
                 });
                 assert!(summary.is_some(), "something is old: {shown:?}");
                 Reply::Summarised { id, result: Ok(summary) }

@@ -19,6 +19,7 @@ mod answers;
 mod compacting;
 mod denials;
 mod endings;
+mod hooking;
 mod interrupts;
 mod looping;
 mod messages;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use holdover_core::error::ErrorInfo;
+use holdover_core::hook::HookPoint;
 use holdover_core::ids::CallId;
 use holdover_core::message::Message;
 use holdover_core::model::{ModelAnswer, ModelError, ModelErrorKind};
@@ -86,7 +87,8 @@ enum Happens {
 fn thought() -> impl Strategy<Value = Thought> {
     let tools = ["look", "put", "pay", "bill", "peep", "note", "edit", "wipe", "ask", "serial", "fly"];
     let more = ["edit", "note:bad", "pay:forbidden"];
-    let all: Vec<&'static str> = tools.into_iter().chain(more).collect();
+    let hooked = ["put:rewrite", "edit:rewrite", "ask:rewrite", "pay:known", "note:fatal"];
+    let all: Vec<&'static str> = tools.into_iter().chain(more).chain(hooked).collect();
     prop_oneof![
         6 => prop::collection::vec(prop::sample::select(all), 1..5).prop_map(Thought::Calls),
         1 => Just(Thought::Text),
@@ -107,7 +109,12 @@ fn returns() -> impl Strategy<Value = Return> {
 }
 
 fn happens() -> impl Strategy<Value = Happens> {
-    let edit = prop::option::of(prop::sample::select(vec!["{\"place\": \"edited\"}", "bad", "forbidden"]));
+    let edit = prop::option::of(prop::sample::select(vec![
+        "{\"place\": \"edited\"}",
+        "bad",
+        "forbidden",
+        "rewrite",
+    ]));
     let stop = prop_oneof![6 => Just(InterruptKind::Soft), 1 => Just(InterruptKind::Abort)];
     prop_oneof![
         3 => Just(Happens::Say),
@@ -405,12 +412,16 @@ proptest! {
     #[test]
     fn whatever_happens_every_session_comes_to_rest_and_its_transcript_is_whole(
         provisions: bool,
+        hooked: bool,
         sync: bool,
         thoughts in prop::collection::vec(thought(), 0..8),
         story in prop::collection::vec(happens(), 0..120),
     ) {
         let bench = Bench::with(|agent| {
             agent.provisions = provisions;
+            if hooked {
+                agent.hooks = [HookPoint::AfterStep, HookPoint::AgentEnd, HookPoint::Transition].into();
+            }
             if sync {
                 agent.durability = holdover_core::agent::Durability::Sync;
             }

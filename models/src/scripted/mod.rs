@@ -146,7 +146,7 @@ mod tests {
             result.status = ResultStatus::Error;
             Message::Tool(result)
         };
-        let notice = Message::Notice(Notice { text: "read secret".to_owned() });
+        let notice = Message::Notice(Notice::new("read secret"));
         for (transcript, text) in [
             (vec![user("please tidy up")], "first"),
             (vec![user("go"), assistant("hm", &[]), user("tidy")], "first"),
@@ -271,7 +271,7 @@ mod tests {
                     call("bad", "{broken"),
                 ],
                 stop: StopReason::ToolUse,
-                usage: TokenUsage { input: 10, output: 4, cached: 0, reasoning: 0 },
+                usage: TokenUsage { input: 10, output: 4, ..TokenUsage::default() },
             }))
         );
         let text = |text: &str| Ok(ModelEvent::Text(text.to_owned()));

@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use holdover_core::agent::{AgentSpec, Compaction, Durability, Limits, LoopDetection, StopCondition};
 use holdover_core::gate::{PolicyGate, RuleGate};
+use holdover_core::hook::{Hook, StepEnded, StopIf};
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::model::{Model, ModelTool};
 use holdover_core::payload::Payload;
 use holdover_core::provision::Provisioner;
-use holdover_core::tool::{Tool, ToolSpec};
+use holdover_core::tool::{RunsOn, Tool, ToolSpec};
 use jsonschema::Validator;
 use serde_json::Value;
 
 use super::{Agent, AgentError, ClientTool, Definition, EquippedTool, ToldToModel};
+use crate::hooks::Hooks;
 
 /// Puts an [`Agent`] together.
 #[must_use]
@@ -23,6 +25,7 @@ pub struct AgentBuilder {
     model: Option<Arc<dyn Model>>,
     tools: Vec<Arc<dyn Tool>>,
     gate: Option<Arc<dyn PolicyGate>>,
+    hooks: Vec<Arc<dyn Hook>>,
     provisioner: Option<Arc<dyn Provisioner>>,
     source: Option<Value>,
 }
@@ -35,6 +38,7 @@ impl AgentBuilder {
             model: None,
             tools: Vec::new(),
             gate: None,
+            hooks: Vec::new(),
             provisioner: None,
             source: None,
         }
@@ -94,6 +98,26 @@ impl AgentBuilder {
     pub fn shared_gate(mut self, gate: Arc<dyn PolicyGate>) -> Self {
         self.gate = Some(gate);
         self
+    }
+
+    /// Code that is asked at points of its turns: see [`Hook`].
+    pub fn hook(self, hook: impl Hook) -> Self {
+        self.shared_hook(Arc::new(hook))
+    }
+
+    /// Code that is asked at points of its turns, shared with others.
+    pub fn shared_hook(mut self, hook: Arc<dyn Hook>) -> Self {
+        self.hooks.push(hook);
+        self
+    }
+
+    /// Ends a turn after a step of which `condition` says why: a hook called `name`.
+    pub fn stop_if(
+        self,
+        name: impl Into<String>,
+        condition: impl Fn(&StepEnded) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.hook(StopIf::new(name, condition))
     }
 
     /// What makes its turns' surroundings ready, and frees them.
@@ -168,7 +192,17 @@ impl AgentBuilder {
         if let Some(tool) = self.spec.human_only.iter().find(|tool| !tools.contains_key(*tool)) {
             return Err(AgentError::UnknownTool { agent: name, tool: tool.clone() });
         }
-        let spec = AgentSpec { tools: specs, provisions: self.provisioner.is_some(), ..self.spec };
+        let names: Vec<ToolName> = specs.iter().map(|spec| spec.name.clone()).collect();
+        let hooks = Hooks::new(&name, self.hooks, &names)?;
+        let clients = specs.iter().filter(|spec| spec.runs_on == RunsOn::Client);
+        if let Some((hook, tool)) =
+            clients.map(|spec| &spec.name).find_map(|tool| Some((hooks.withholds(tool)?, tool)))
+        {
+            let (hook, tool) = (hook.to_owned(), tool.clone());
+            return Err(AgentError::HookOfClientTool { agent: name, hook, tool });
+        }
+        let (provisions, points) = (self.provisioner.is_some(), hooks.points());
+        let spec = AgentSpec { tools: specs, provisions, hooks: points, ..self.spec };
         let definition = Payload::json(&Definition { spec: spec.clone(), source: self.source })
             .map_err(|source| AgentError::Definition { agent: name, source })?;
         let told = ToldToModel {
@@ -181,6 +215,7 @@ impl AgentBuilder {
             model,
             tools,
             gate: self.gate.unwrap_or_else(|| Arc::new(RuleGate::default())),
+            hooks,
             provisioner: self.provisioner,
             queue,
             definition,

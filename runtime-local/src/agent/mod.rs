@@ -22,12 +22,15 @@ use jsonschema::Validator;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::hooks::Hooks;
+
 /// An agent as the runtime runs it: what core decides by, and the code behind it.
 pub struct Agent {
     spec: Arc<AgentSpec>,
     model: Arc<dyn Model>,
     tools: BTreeMap<ToolName, EquippedTool>,
     gate: Arc<dyn PolicyGate>,
+    hooks: Hooks,
     provisioner: Option<Arc<dyn Provisioner>>,
     queue: QueueLabel,
     definition: Payload,
@@ -97,6 +100,10 @@ impl Agent {
 
     pub(crate) fn gate(&self) -> &Arc<dyn PolicyGate> {
         &self.gate
+    }
+
+    pub(crate) fn hooks(&self) -> &Hooks {
+        &self.hooks
     }
 
     pub(crate) fn provisioner(&self) -> Option<&Arc<dyn Provisioner>> {

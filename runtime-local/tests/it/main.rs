@@ -15,6 +15,7 @@ mod effects;
 mod files;
 mod following;
 mod forks;
+mod hooks;
 mod ownership;
 mod reading;
 mod renewing;

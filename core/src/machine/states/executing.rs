@@ -75,11 +75,13 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         Ok(false) => return same(),
         Ok(true) => {}
     }
-    let says_stop = matches!(input, CallInput::Returned { ok: true, stop: true })
-        || (matches!(input, CallInput::Rang) && deferred_stop);
+    let says_stop =
+        matches!(input, CallInput::Returned { ok: true, stop: true } | CallInput::Synthesised { stop: true })
+            || (matches!(input, CallInput::Rang) && deferred_stop);
     batch.stop_signal |= says_stop;
     if starting {
         machine.usage.tool_calls += 1;
+        machine.turn.spent.call_sent();
     }
     if let CallInput::Approved { always: true, only, .. } = input {
         machine.always.add(StandingApproval::of(&tool, only));
