@@ -19,6 +19,7 @@ mod hooks;
 mod ownership;
 mod reading;
 mod renewing;
+mod snapshots;
 mod starting;
 mod stopping;
 mod storms;
