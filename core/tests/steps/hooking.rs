@@ -1,6 +1,6 @@
 //! Hooks where the core decides when they are asked, and what of their word must be durable.
 //!
-//! Requirements: B22, B32, C36, C41, D05, H22.
+//! Requirements: A39, B22, B32, C36, C41, D05, H22.
 
 use holdover_core::hook::{HookPoint, StepEnded};
 use holdover_core::machine::{DoneReason, StateKind};

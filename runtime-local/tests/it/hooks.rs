@@ -373,6 +373,8 @@ async fn c36_a_failure_means_what_the_hook_says_it_means_and_tells_no_secret() {
                 if status == ResultStatus::Error {
                     assert!(told.starts_with("the result is withheld: the hook guard "), "{told}");
                     assert!(!told.contains("42") && !told.contains('7'), "{told}");
+                    let silent = told.ends_with("was silent for 5000 ms");
+                    assert_eq!(silent, matches!(fails, Fails::Hangs), "{told}");
                 }
             }
         }

@@ -43,6 +43,7 @@ async fn a_streamed_answer_comes_in_pieces_and_then_whole() {
             AnswerPart::Text("Good day\n\nto you".to_owned()),
         ],
         stop: StopReason::EndTurn,
+        // A39: what was written to the cache is counted apart.
         usage: TokenUsage { input: 2112, output: 25, cached: 2000, cache_written: 100, reasoning: 0 },
     };
     let thinks = |text: &str| Ok(ModelEvent::Reasoning(text.to_owned()));

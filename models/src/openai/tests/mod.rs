@@ -68,6 +68,7 @@ async fn a_streamed_answer_comes_in_pieces_and_then_whole() {
             AnswerPart::Text("Good day\n\nto you".to_owned()),
         ],
         stop: StopReason::EndTurn,
+        // A39: what was written to the cache is counted apart.
         usage: TokenUsage { input: 12, output: 5, cached: 8, cache_written: 3, reasoning: 2 },
     };
     assert_eq!(
