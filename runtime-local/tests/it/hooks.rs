@@ -442,9 +442,13 @@ async fn c36_a_hook_before_the_model_holds_denies_or_tells_it_something_else() {
     assert_eq!(model.asked(), []);
 
     let hour = Duration::from_secs(3600);
+    let began = tokio::time::Instant::now();
     let (model, held) = ask(BeforeModel::Hold { wait: hour, reason: "at night".into() });
     let (_, outcome) = finish(runtime(&store, &held).execute(say(&held, "go")).await.unwrap()).await;
-    let RunOutcome::BackingOff { error, .. } = outcome else { panic!("{outcome:?}") };
+    // Each wait is one of the few attempts; the last one ends the turn.
+    let RunOutcome::Ended(ending) = outcome else { panic!("{outcome:?}") };
+    assert!(began.elapsed() >= hour * 5, "{:?}", began.elapsed());
+    let error = ending.error.unwrap();
     assert_eq!((error.code.as_str(), error.detail.as_str()), ("model.held", "the hook a: at night"));
     assert_eq!(model.asked(), []);
 }
