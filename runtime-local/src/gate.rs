@@ -45,14 +45,11 @@ async fn hooked(agent: Arc<Agent>, question: GateQuestion) -> Ruling {
 /// Whether the arguments fit, as far as the schema goes.
 pub(crate) async fn fits(agent: &Arc<Agent>, question: &GateQuestion) -> Result<(), Ruling> {
     let (agent, question) = (Arc::clone(agent), question.clone());
-    match bounded(async move {
-        profile(&agent, &question).map_or_else(|no| no, |profile| Ruling::Allow { profile })
-    })
-    .await
-    {
-        Ruling::Allow { .. } => Ok(()),
-        ruling => Err(ruling),
-    }
+    let looked = async move {
+        profile(&agent, &question).map_or_else(|refused| refused, |profile| Ruling::Allow { profile })
+    };
+    let ruling = bounded(looked).await;
+    if matches!(ruling, Ruling::Allow { .. }) { Ok(()) } else { Err(ruling) }
 }
 
 /// A ruling by code that may hang or panic: its silence is a denial.
