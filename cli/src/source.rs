@@ -9,6 +9,7 @@ use holdover_core::agent::{Compaction, Durability, Limits, LoopDetection, StopCo
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::{QueueLabel, ToolName};
+use holdover_core::mailbox::{MessagePolicy, WhileAsking};
 use holdover_core::payload::Payload;
 use holdover_core::tool::ToolSpec;
 use holdover_mcp::{McpClient, McpServer};
@@ -36,6 +37,10 @@ pub(crate) struct Blueprint {
     pub(crate) loops: LoopDetection,
     /// What is done when a transcript grows too long.
     pub(crate) compaction: Compaction,
+    /// What becomes of a message that comes while a turn runs.
+    pub(crate) on_message: Option<MessagePolicy>,
+    /// What it means for approvals that are open.
+    pub(crate) on_message_while_asking: WhileAsking,
     /// After which step a turn ends.
     pub(crate) stop_when: Vec<StopCondition>,
     /// Which tools only people may use.
@@ -103,6 +108,8 @@ impl Blueprint {
             limits: spec.limits,
             loops: spec.loops,
             compaction: spec.compaction,
+            on_message: spec.on_message,
+            on_message_while_asking: spec.on_message_while_asking,
             stop_when: spec.stop_when,
             durability: spec.durability,
             human_only: spec.human_only,
@@ -175,6 +182,10 @@ impl Blueprint {
         for tool in &self.human_only {
             agent = agent.human_only(tool.clone());
         }
+        if let Some(policy) = self.on_message {
+            agent = agent.on_message(policy);
+        }
+        agent = agent.on_message_while_asking(self.on_message_while_asking);
         for condition in &self.stop_when {
             agent = agent.stop_when(condition.clone());
         }

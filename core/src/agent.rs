@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::hook::HookPoint;
 use crate::ids::ToolName;
+use crate::mailbox::{MessagePolicy, WhileAsking};
+use crate::payload::is_default;
 use crate::tool::ToolSpec;
 
 /// An agent as core sees it: words, tools, limits. The model, the tools' code and the gate stay with the
@@ -36,6 +38,13 @@ pub struct AgentSpec {
     /// What is done when the transcript grows beyond what the model can read.
     #[serde(default)]
     pub compaction: Compaction,
+    /// What becomes of a message that comes while a turn runs or is parked and does not say it itself. None: it
+    /// steers; only who would start a turn is refused while one runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_message: Option<MessagePolicy>,
+    /// What a steering message means for approvals that are open when it comes.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub on_message_while_asking: WhileAsking,
     /// Tools that only people may use: the model is not told of them, and what it asks of them is refused.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub human_only: BTreeSet<ToolName>,
@@ -57,6 +66,8 @@ impl AgentSpec {
             provisions: false,
             loops: LoopDetection::default(),
             compaction: Compaction::default(),
+            on_message: None,
+            on_message_while_asking: WhileAsking::default(),
             human_only: BTreeSet::new(),
             hooks: BTreeSet::new(),
         }

@@ -15,6 +15,7 @@ pub mod gate;
 pub mod hook;
 pub mod ids;
 pub mod machine;
+pub mod mailbox;
 pub mod message;
 pub mod model;
 pub mod payload;

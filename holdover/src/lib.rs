@@ -17,10 +17,11 @@ pub use holdover_core::hook::{
     Moved, OnFailure, StepEnded, StopIf, ToolEnded, TurnBegins, TurnEnds,
 };
 pub use holdover_core::ids::{
-    CallId, CheckpointId, InvalidId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel, SessionId,
-    SessionKey, TenantId, ToolName, WorkerId,
+    CallId, CheckpointId, InboxSeq, InvalidId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel,
+    SessionId, SessionKey, TenantId, ToolName, WorkerId,
 };
 pub use holdover_core::machine::{DoneReason, Ending, Owed, OwedKind, Suspension, Usage};
+pub use holdover_core::mailbox::{MessagePolicy, WhileAsking};
 pub use holdover_core::message::{
     ClientAnswer, Decision, Message, PendingBody, ResultStatus, SignalBody, ToolResult,
 };
@@ -45,9 +46,9 @@ pub use holdover_core::tool::{
 pub use holdover_runtime_local::{
     Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, Breaking, Breaks, CancellationToken,
     Changed, CheckpointEntry, ClientTool, Definition, Deliver, Delivered, DeltaEntry, Denial, EventEntry,
-    Execute, Follow, Fork, Forked, MessageEntry, PendingEntry, Provisional, Replay, Retention, RunHandle,
-    RunObserver, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown, Snapshot, Standing, Started,
-    Worker, WorkerOptions,
+    Execute, Follow, Fork, Forked, MessageEntry, PendingEntry, Provisional, QueuedMessage, Replay, Retention,
+    RunHandle, RunObserver, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown, Snapshot,
+    Standing, Started, Worker, WorkerOptions,
 };
 #[cfg(feature = "memory")]
 pub use holdover_store_memory::MemoryStore;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use holdover_core::agent::{Compaction, Durability, LoopDetection, StopCondition};
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::ToolName;
+use holdover_core::mailbox::{MessagePolicy, WhileAsking};
 use holdover_mcp::McpServer;
 use holdover_models::{ModelRef, Provider};
 use holdover_tools::CommandTool;
@@ -52,6 +53,9 @@ struct AgentFile {
     loops: LoopDetection,
     #[serde(default)]
     compaction: Compaction,
+    on_message: Option<MessagePolicy>,
+    #[serde(default)]
+    on_message_while_asking: WhileAsking,
     #[serde(default)]
     stop_when: Vec<StopCondition>,
     #[serde(default)]
@@ -137,6 +141,8 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         limits: file.limits.0,
         loops: file.loops,
         compaction: file.compaction,
+        on_message: file.on_message,
+        on_message_while_asking: file.on_message_while_asking,
         stop_when: file.stop_when,
         durability: file.durability,
         human_only: file.human_only.into_iter().map(Spanned::into_inner).collect(),

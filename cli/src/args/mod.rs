@@ -14,7 +14,9 @@ pub(crate) use answers::{Answer, Approve, Decide, Deny, Stop};
 pub(crate) use branch::{Fork, Purge};
 pub(crate) use conformance::{Conformance, Form};
 pub(crate) use drive::{Again, Compact, Drive, Run, Send, Work};
-pub(crate) use look::{Completions, Delete, Demo, Doctor, Events, List, Machine, One, Pending, Sessions};
+pub(crate) use look::{
+    Completions, Delete, Demo, Doctor, Events, List, Machine, One, Pending, Replace, Sessions, Withdraw,
+};
 
 use crate::store::{DEFAULT_STORE, StoreUrl, VARIABLE};
 

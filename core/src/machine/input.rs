@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::call::CallInput;
-use super::state::{Ending, TurnRequest};
+use super::state::{Ending, StopCause, TurnRequest};
 use super::turn::Usage;
 use crate::error::ErrorInfo;
 use crate::ids::{CallId, MessageSeq, StepNumber};
@@ -24,6 +24,19 @@ pub enum Input {
         request: TurnRequest,
         /// Whether something must be provisioned for it.
         provisions: bool,
+        /// The newest message before it.
+        #[serde(default, skip_serializing_if = "is_default")]
+        after: MessageSeq,
+    },
+    /// What stands after a message is taken back, while the session rests.
+    Rewound {
+        /// After which.
+        to: MessageSeq,
+        /// Where the notice stands that says so.
+        at: MessageSeq,
+        /// How many tokens the model is shown from now on.
+        #[serde(default, skip_serializing_if = "is_default")]
+        tokens: u64,
     },
     /// A run claimed the session in the middle of a turn.
     Claimed {
@@ -130,6 +143,9 @@ pub enum Input {
     Interrupted {
         /// How hard.
         kind: InterruptKind,
+        /// What it comes from.
+        #[serde(default, skip_serializing_if = "is_default")]
+        cause: StopCause,
     },
     /// Something failed that no retry mends.
     Failed {
@@ -175,6 +191,8 @@ pub struct NewCall {
 pub enum InputKind {
     /// A turn begins.
     TurnRequested,
+    /// What stands after a message is taken back.
+    Rewound,
     /// A run claimed the session in the middle of a turn.
     Claimed,
     /// What the turn needs is ready.
@@ -213,8 +231,9 @@ pub enum InputKind {
 
 impl InputKind {
     /// Every input.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::TurnRequested,
+        Self::Rewound,
         Self::Claimed,
         Self::Provisioned,
         Self::ModelCalled,
@@ -238,6 +257,7 @@ impl InputKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::TurnRequested => "turn_requested",
+            Self::Rewound => "rewound",
             Self::Claimed => "claimed",
             Self::Provisioned => "provisioned",
             Self::ModelCalled => "model_called",
@@ -264,6 +284,7 @@ impl Input {
     pub fn kind(&self) -> InputKind {
         match self {
             Self::TurnRequested { .. } => InputKind::TurnRequested,
+            Self::Rewound { .. } => InputKind::Rewound,
             Self::Claimed { .. } => InputKind::Claimed,
             Self::Provisioned => InputKind::Provisioned,
             Self::ModelCalled { .. } => InputKind::ModelCalled,

@@ -112,6 +112,7 @@ pub const ROWS: &[Row] = &[
     row(S::TearingDown, I::Forked, &[S::TearingDown]),
     row(S::TearingDown, I::Failed, &[S::TearingDown]),
     row(S::Done, I::TurnRequested, &[S::Provisioning]),
+    row(S::Done, I::Rewound, &[S::Done]),
     row(S::Done, I::CompactionRequested, &[S::Compacting]),
     row(S::Done, I::Interrupted, &[S::Done, S::TearingDown]),
     row(S::Done, I::Forked, &[S::Done]),

@@ -208,7 +208,7 @@ fn inputs() -> Vec<Input> {
     let failed = |retry_at, compact| Input::ModelFailed { error: error(), retry_at, compact };
     let steered = |stop| Input::Steered { stop, tokens: 3, results: None, cleared: None };
     let mut inputs = vec![
-        Input::TurnRequested { request: TurnRequest::Message, provisions: false },
+        Input::TurnRequested { request: TurnRequest::Message, provisions: false, after: MessageSeq(0) },
         Input::Claimed { takeover: false },
         Input::Claimed { takeover: true },
         Input::Provisioned,
@@ -225,10 +225,11 @@ fn inputs() -> Vec<Input> {
         Input::Compacted { summary: MessageSeq(9), from: MessageSeq(5), tokens: 11, usage: Usage::default() },
         Input::NotCompacted { error: None, usage: Usage::default() },
         Input::NotCompacted { error: Some(error()), usage: Usage::default() },
+        Input::Rewound { to: MessageSeq(2), at: MessageSeq(9), tokens: 4 },
         Input::TimerRang,
         Input::Parked,
-        Input::Interrupted { kind: InterruptKind::Soft },
-        Input::Interrupted { kind: InterruptKind::Abort },
+        Input::Interrupted { kind: InterruptKind::Soft, cause: StopCause::Asked },
+        Input::Interrupted { kind: InterruptKind::Abort, cause: StopCause::Asked },
         Input::Failed { error: error() },
         Input::TornDown,
         Input::Forked,

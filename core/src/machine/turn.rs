@@ -37,6 +37,12 @@ pub struct Turn {
     pub number: TurnNumber,
     /// Whether it runs.
     pub open: bool,
+    /// The newest message before it; 0 also in a turn that an older version began.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub began: MessageSeq,
+    /// What the model was shown before the first summary of this turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_before: Option<Box<View>>,
     /// Finished model calls.
     #[serde(default, skip_serializing_if = "is_default")]
     pub steps: u32,

@@ -97,6 +97,7 @@ impl StepIterator {
             model_call: None,
             summarising: None,
             before_claim: super::looping::Before::default(),
+            undone: super::mailbox::Undone::default(),
             note: None,
             sleeping: None,
             provisioning: None,

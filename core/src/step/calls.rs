@@ -1,10 +1,10 @@
 //! The calls of a step: they start, they come back, they are told of.
 
-use super::results::{cancelled, cancelled_waiting, result};
+use super::results::{cancelled, cancelled_waiting, result, stopped_alone};
 use super::{Action, CallOut, DEFERRED_OUTPUT_BYTES_MAX, StepIterator};
 use crate::event::Event;
 use crate::ids::{CallId, PendingId, ToolName};
-use crate::machine::{Batch, Call, CallInput, CallState, CancelReason, Input};
+use crate::machine::{Batch, Call, CallInput, CallState, CancelReason, Ending, Input};
 use crate::message::{Message, ResultStatus};
 use crate::payload::Digest;
 use crate::tool::{EffectClass, ToolError, ToolReturn};
@@ -126,8 +126,10 @@ impl StepIterator {
     }
 
     fn cancel(&mut self, call: &Call) -> CallInput {
-        let reason = CancelReason::UserCancelled;
-        self.keep_result(result(call, ResultStatus::Cancelled, cancelled(reason), self.edited(call)));
+        let stopping = self.mind.machine.state.batch().and_then(|batch| batch.stopping.as_ref());
+        let reason = stopping.map_or(CancelReason::UserCancelled, Ending::cancels_as);
+        let told = if stopping.is_some() { cancelled(reason) } else { stopped_alone() };
+        self.keep_result(result(call, ResultStatus::Cancelled, told, self.edited(call)));
         CallInput::Cancelled { reason }
     }
 

@@ -27,7 +27,7 @@ impl StepIterator {
     pub(super) fn rewrite(&mut self, call: &Call, arguments: String, by: &str, ruling: Ruling) {
         let text = format!("the hook {by} rewrote the arguments of {} ({})", call.id, call.tool);
         let rewriting = Some(Rewriting { call: call.id.clone(), arguments: arguments.clone() });
-        let seq = self.append(Message::Notice(Notice { text, rewriting }));
+        let seq = self.append(Message::Notice(Notice { rewriting, ..Notice::new(text) }));
         self.mind.edited.insert(call.id.clone(), arguments);
         self.mind.rewritten.insert(call.id.clone());
         self.feed(Input::Call { call: call.id.clone(), input: CallInput::Rewritten { arguments: seq } });

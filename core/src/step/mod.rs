@@ -22,12 +22,14 @@ mod compacting;
 mod gating;
 mod hooking;
 mod looping;
+mod mailbox;
 mod mind;
 mod outcome;
 mod progress;
 mod reply;
 mod rest;
 pub(crate) mod results;
+mod stopping;
 mod surroundings;
 mod thinking;
 mod transcript;
@@ -120,6 +122,8 @@ pub struct StepIterator {
     summarising: Option<ActionId>,
     /// The newest messages of before the claim, for loop detection.
     before_claim: looping::Before,
+    /// What is to be taken back before a turn begins.
+    undone: mailbox::Undone,
     /// A word for the next model call alone.
     note: Option<String>,
     sleeping: Option<ActionId>,
@@ -230,7 +234,7 @@ impl StepIterator {
     fn take(&mut self, reply: Reply) {
         match reply {
             Reply::Read { id, result } => {
-                if !self.on_window(id, &result) {
+                if !self.on_window(id, &result) && !self.on_undone(id, &result) {
                     self.on_read(id, result);
                 }
             }

@@ -64,6 +64,8 @@ pub(crate) fn result_of_end(call: &Call, edited: Option<String>) -> Option<ToolR
 pub(super) fn cancelled(reason: CancelReason) -> String {
     let why = match reason {
         CancelReason::UserCancelled => "the turn was stopped before it acted",
+        CancelReason::UserInterrupted => "something was said that stopped the turn before it acted",
+        CancelReason::SystemEdited => "an earlier message was edited before it acted",
         CancelReason::SystemDisposed => "the turn was given up before it acted",
         CancelReason::SystemSafety => {
             "it is dangerous and its run died before it started; it was not started again"
@@ -75,10 +77,18 @@ pub(super) fn cancelled(reason: CancelReason) -> String {
     format!("cancelled ({}): {why}", reason.as_str())
 }
 
+/// A call that was stopped while its siblings went on.
+pub(super) fn stopped_alone() -> String {
+    format!(
+        "cancelled ({}): somebody stopped this call before it acted",
+        CancelReason::UserCancelled.as_str()
+    )
+}
+
 /// A call that had come back, and whose result was to be given later.
 pub(crate) fn cancelled_waiting(reason: CancelReason, output: &str) -> String {
     format!(
-        "cancelled ({}): it had come back, and the turn ended before its result was due. It said: {output}",
+        "cancelled ({}): it had come back, and was stopped before its result was due. It said: {output}",
         reason.as_str()
     )
 }

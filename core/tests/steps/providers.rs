@@ -301,7 +301,7 @@ mod tests {
                 assert_eq!(rules(&view).is_err(), refused_by.contains(&service), "{what}: {service}");
             }
         }
-        let record = Message::Notice(holdover_core::message::Notice { text: "the limit".into() });
+        let record = Message::Notice(holdover_core::message::Notice::new("the limit"));
         assert!(SERVICES.iter().all(|(_, rules)| rules(&[user("go"), record.clone()]).is_err()));
     }
 }

@@ -7,6 +7,7 @@ use holdover_core::agent::{AgentSpec, Compaction, Durability, Limits, LoopDetect
 use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::hook::{Hook, StepEnded, StopIf};
 use holdover_core::ids::{QueueLabel, ToolName};
+use holdover_core::mailbox::{MessagePolicy, WhileAsking};
 use holdover_core::model::{Model, ModelTool};
 use holdover_core::payload::Payload;
 use holdover_core::provision::Provisioner;
@@ -135,6 +136,18 @@ impl AgentBuilder {
     /// A tool that only people may use: its model is not told of it, and what it asks of it is refused.
     pub fn human_only(mut self, tool: ToolName) -> Self {
         self.spec.human_only.insert(tool);
+        self
+    }
+
+    /// What becomes of a message that comes while a turn runs or is parked and does not say it itself.
+    pub fn on_message(mut self, policy: MessagePolicy) -> Self {
+        self.spec.on_message = Some(policy);
+        self
+    }
+
+    /// What a steering message means for approvals that are open when it comes.
+    pub fn on_message_while_asking(mut self, asking: WhileAsking) -> Self {
+        self.spec.on_message_while_asking = asking;
         self
     }
 

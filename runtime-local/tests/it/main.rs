@@ -17,6 +17,7 @@ mod files;
 mod following;
 mod forks;
 mod hooks;
+mod mailbox;
 mod many;
 mod ownership;
 mod reading;

@@ -2,7 +2,7 @@
 
 use futures::StreamExt;
 use holdover_core::event::Event;
-use holdover_core::machine::{CallInput, Input};
+use holdover_core::machine::{CallInput, Input, StopCause};
 use holdover_core::store::EventCursor;
 use holdover_runtime_local::Follow;
 
@@ -33,7 +33,7 @@ pub(super) async fn history(front: &Front, args: &One) -> Result<(), Failure> {
 /// What an input refers to, in a few words.
 fn references(input: &Input) -> String {
     match input {
-        Input::TurnRequested { request, provisions: _ } => match request {
+        Input::TurnRequested { request, provisions: _, after: _ } => match request {
             holdover_core::machine::TurnRequest::Message => "by a message".to_owned(),
             holdover_core::machine::TurnRequest::Resume => "to be taken up again".to_owned(),
         },
@@ -70,7 +70,17 @@ fn references(input: &Input) -> String {
         Input::Steered { stop: None, .. } => "goes on".to_owned(),
         Input::Steered { stop: Some(ending), .. } => format!("ends: {}", ending.reason.as_str()),
         Input::Forked => "goes on from here as a fork".to_owned(),
-        Input::Interrupted { kind } => kind.as_str().to_owned(),
+        Input::Interrupted { kind, cause: StopCause::Asked } => kind.as_str().to_owned(),
+        Input::Interrupted { kind, cause } => {
+            let by = match cause {
+                StopCause::Asked => "somebody",
+                StopCause::Message => "a message",
+                StopCause::Edit => "an edit",
+                StopCause::Rollback => "a message that takes the turn back",
+            };
+            format!("{} by {by}", kind.as_str())
+        }
+        Input::Rewound { to, at, .. } => format!("to message {to}, as message {at} says"),
         Input::Failed { error } => error.to_string(),
     }
 }

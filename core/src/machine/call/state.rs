@@ -68,6 +68,12 @@ pub enum CancelReason {
     /// The turn was stopped.
     #[serde(rename = "user:cancelled")]
     UserCancelled,
+    /// Something was said that stops the turn.
+    #[serde(rename = "user:interrupted")]
+    UserInterrupted,
+    /// What it was asked for by was edited.
+    #[serde(rename = "system:edited")]
+    SystemEdited,
     /// The engine gave the turn up.
     #[serde(rename = "system:disposed")]
     SystemDisposed,
@@ -84,6 +90,8 @@ impl CancelReason {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::UserCancelled => "user:cancelled",
+            Self::UserInterrupted => "user:interrupted",
+            Self::SystemEdited => "system:edited",
             Self::SystemDisposed => "system:disposed",
             Self::SystemSafety => "system:safety",
             Self::SystemForked => "system:forked",

@@ -26,7 +26,9 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
             settle(machine, batch, effects)
         }
         Input::Parked if confirming => parked(machine, facts),
-        Input::Interrupted { kind } => on_stop(machine, batch.clone(), *kind),
+        Input::Interrupted { kind, cause } => {
+            on_stop(machine, batch.clone(), Ending::stopped_by(*kind, *cause))
+        }
         Input::Failed { error } => {
             let mut batch = batch.clone();
             let out = ids_where(&batch, CallState::is_out);
@@ -46,6 +48,7 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
             with(state, [vec![Effect::CloseStep(batch)], effects].concat())
         }
         Input::TurnRequested { .. }
+        | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }
         | Input::ModelAnswered { .. }
@@ -88,29 +91,32 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     }
     let effects = if matches!(input, CallInput::Approved { .. }) {
         vec![Effect::Consult(vec![id.clone()])]
+    } else if matches!(input, CallInput::StopAsked) {
+        vec![Effect::StopCalls(vec![id.clone()])]
     } else {
         Vec::new()
     };
     settle(machine, batch, effects)
 }
 
-fn on_stop(machine: &mut Machine, mut batch: Batch, kind: InterruptKind) -> Lead {
+fn on_stop(machine: &mut Machine, mut batch: Batch, ending: Ending) -> Lead {
     let already = match &batch.stopping {
-        Some(Ending { stopped: Some(before), .. }) => *before >= kind,
+        Some(Ending { stopped: Some(before), .. }) => Some(*before) >= ending.stopped,
         Some(_) => true,
         None => false,
     };
     if already {
         return same();
     }
-    batch.stopping = Some(Ending::stopped(kind));
+    let reason = ending.cancels_as();
+    batch.stopping = Some(ending);
     let out = ids_where(&batch, |state| *state == CallState::Executing);
     for call in &mut batch.calls {
         match call.state {
             CallState::Executing => call.state = CallState::CleaningUp,
             // Its start mark may be written, but this run knows that it was never sent.
             CallState::Preparing => {
-                call.state = call.ended_unsent(CancelReason::UserCancelled);
+                call.state = call.ended_unsent(reason);
             }
             CallState::Queued
             | CallState::Gating
@@ -136,10 +142,7 @@ fn settle(machine: &Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead
         if batch.any_out() {
             return with(AgentState::Executing { batch }, effects);
         }
-        let reason = match ending.stopped {
-            Some(_) => CancelReason::UserCancelled,
-            None => CancelReason::SystemDisposed,
-        };
+        let reason = ending.cancels_as();
         for call in batch.calls.iter_mut().filter(|call| !call.state.is_end()) {
             call.state = call.ended_unsent(reason);
         }
@@ -169,10 +172,16 @@ fn recover(batch: &mut Batch) {
         if call.state.is_end() || parked {
             continue;
         }
+        let told = call.state == CallState::CleaningUp;
         call.sent_before |= out;
         call.state = match (out, call.dangerous, call.effect) {
             (true, true, _) | (true, false, EffectClass::AtMostOnce) => CallState::InDoubt,
             (true, false, EffectClass::ReadOnly | EffectClass::Idempotent) if stopping => CallState::InDoubt,
+            // It was stopped alone: it is not sent again.
+            (true, false, EffectClass::ReadOnly) if told => {
+                CallState::Cancelled { reason: CancelReason::UserCancelled }
+            }
+            (true, false, EffectClass::Idempotent) if told => CallState::InDoubt,
             (true, false, EffectClass::ReadOnly | EffectClass::Idempotent) => CallState::Approved,
             (false, true, _) => CallState::Cancelled { reason: CancelReason::SystemSafety },
             (false, false, _) if call.state == CallState::Gating => CallState::Queued,

@@ -49,10 +49,11 @@ pub(super) fn on(
             machine.turn.claimed_at = facts.now;
             to(AgentState::Thinking { step, attempt })
         }
-        Input::Interrupted { kind } => stop_listening(machine, Ending::stopped(*kind)),
+        Input::Interrupted { kind, cause } => stop_listening(machine, Ending::stopped_by(*kind, *cause)),
         Input::Forked => left_behind(machine),
         Input::Failed { error } => stop_listening(machine, Ending::error(error.clone())),
         Input::TurnRequested { .. }
+        | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }
         | Input::Call { .. }
