@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::hook::HookPoint;
 use crate::ids::ToolName;
+pub use crate::machine::retry::{OnTrip, Retries};
 use crate::mailbox::{MessagePolicy, WhileAsking};
 use crate::payload::is_default;
 use crate::tool::ToolSpec;
@@ -38,6 +39,13 @@ pub struct AgentSpec {
     /// What is done when the transcript grows beyond what the model can read.
     #[serde(default)]
     pub compaction: Compaction,
+    /// What is tried again when it failed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub retries: Retries,
+    /// The models that are asked in its model's place, in this order: the next one when one refuses for good, or has
+    /// failed as often as it is tried. Each step begins with its own model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<Fallback>,
     /// What becomes of a message that comes while a turn runs or is parked and does not say it itself. None: it
     /// steers; only who would start a turn is refused while one runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,6 +74,8 @@ impl AgentSpec {
             provisions: false,
             loops: LoopDetection::default(),
             compaction: Compaction::default(),
+            retries: Retries::default(),
+            fallback: Vec::new(),
             on_message: None,
             on_message_while_asking: WhileAsking::default(),
             human_only: BTreeSet::new(),
@@ -92,6 +102,16 @@ impl AgentSpec {
     /// Whether what its steps use is counted apart, for hooks that are told of it.
     pub fn counts_steps(&self) -> bool {
         self.is_hooked(HookPoint::AfterStep) || self.is_hooked(HookPoint::AgentEnd)
+    }
+
+    /// What tokens of its model number `model` cost: 0 is its own, then those that it falls back on.
+    pub fn prices(&self, model: u32) -> &Prices {
+        self.fallback_at(model).and_then(|fallback| fallback.prices.as_ref()).unwrap_or(&self.limits.prices)
+    }
+
+    /// The model number `model`, if it is one that it falls back on.
+    pub fn fallback_at(&self, model: u32) -> Option<&Fallback> {
+        usize::try_from(model.checked_sub(1)?).ok().and_then(|at| self.fallback.get(at))
     }
 
     /// The tool with this name.
@@ -142,6 +162,17 @@ impl Default for Limits {
             stop_grace_ms: 2_000,
         }
     }
+}
+
+/// A model that is asked when the ones before it have failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fallback {
+    /// Its name, for people and events.
+    pub model: String,
+    /// What its tokens cost. None: as much as those of the agent's own model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<Prices>,
 }
 
 /// What a million tokens cost, in millionths of a dollar.

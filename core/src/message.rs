@@ -139,6 +139,9 @@ pub struct ToolResult {
     /// Whether it says that the turn should end after this step.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stop: bool,
+    /// Whether it could not be run as often as it was tried: this is no word of the tool.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub broken: bool,
     /// Who refused it, and why, for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denial: Option<DenialRecord>,

@@ -71,6 +71,13 @@ pub struct ToolSpec {
     pub timeout_ms: Option<u64>,
 }
 
+impl ToolSpec {
+    /// Whether its schema asks for any argument.
+    pub fn needs_input(&self) -> bool {
+        self.parameters.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty())
+    }
+}
+
 /// How a call uses a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -225,6 +232,15 @@ pub enum ToolError {
     /// The tool did not act: nothing was sent, nothing was changed.
     #[error("not run: {0}")]
     NotRun(String),
+    /// The same, and it will pass: the call is sent again after `wait`, or as the agent says if there is none
+    /// (requirement C52).
+    #[error("not run yet: {detail}")]
+    Transient {
+        /// Why.
+        detail: String,
+        /// How long it is to be left alone; at most a day.
+        wait: Option<Duration>,
+    },
     /// It is not known whether it acted: connection lost, time-out, panic.
     #[error("lost sight of it: {0}")]
     Lost(String),

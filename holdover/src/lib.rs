@@ -3,7 +3,8 @@
 pub use holdover_core as core;
 
 pub use holdover_core::agent::{
-    AgentSpec, Compaction, Durability, Limits, LoopDetection, Prices, StopCondition,
+    AgentSpec, Compaction, Durability, Fallback, Limits, LoopDetection, OnTrip, Prices, Retries,
+    StopCondition,
 };
 pub use holdover_core::delta::Delta;
 pub use holdover_core::error::ErrorInfo;

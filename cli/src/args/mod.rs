@@ -70,7 +70,7 @@ pub(crate) enum Command {
     Send(Send),
     /// Take a session up again: a suspended, interrupted, failed or abandoned one
     Resume(Again),
-    /// Take up the turn of a failed or interrupted session again
+    /// Take up a failed or interrupted turn again, or try at once what waits to be tried again
     #[command(after_help = help::RETRY)]
     Retry(Again),
     /// Summarise what is old of a session at rest, so that its model can go on

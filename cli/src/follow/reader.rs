@@ -141,6 +141,9 @@ impl<'a> Reader<'a> {
             | Event::Message { .. }
             | Event::Call { .. }
             | Event::TeardownFailed { .. }
+            | Event::FellBack { .. }
+            | Event::CallRetried { .. }
+            | Event::CircuitOpened { .. }
             | Event::Done { .. }
             | Event::AgentEnd { .. } => {}
         }

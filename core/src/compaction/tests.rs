@@ -28,6 +28,7 @@ fn transcript(short: &str, result_chars: usize) -> Vec<(MessageSeq, Arc<Message>
                     edited_arguments: None,
                     duration_ms: None,
                     stop: false,
+                    broken: false,
                     denial: None,
                 }));
             }

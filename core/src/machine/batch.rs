@@ -143,6 +143,7 @@ mod tests {
             round: 0,
             approved: None,
             sent_before: false,
+            tries: 0,
             state,
         }
     }
@@ -152,7 +153,7 @@ mod tests {
     }
 
     fn parked() -> CallState {
-        CallState::Waiting { until: Timestamp::from_ms(5), output: String::new(), stop: false }
+        CallState::Waiting { until: Timestamp::from_ms(5), output: String::new(), stop: false, again: false }
     }
 
     /// `given`: calls as (id, profile, state); `expect`: ids that may start.

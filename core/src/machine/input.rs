@@ -88,6 +88,12 @@ pub enum Input {
         /// Whether what is old is summarised first.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         compact: bool,
+        /// Whether the agent's next model is asked instead.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        next: bool,
+        /// What an answer used that could not be taken.
+        #[serde(default, skip_serializing_if = "is_default")]
+        usage: Usage,
     },
     /// Something happened to a call.
     Call {
@@ -146,6 +152,14 @@ pub enum Input {
         /// What it comes from.
         #[serde(default, skip_serializing_if = "is_default")]
         cause: StopCause,
+    },
+    /// The turn ends from within, before its step is over: its time is up, or its circuit is open.
+    CutShort {
+        /// How.
+        ending: Ending,
+        /// Whether what is out may come back by itself first.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        drains: bool,
     },
     /// Something failed that no retry mends.
     Failed {
@@ -221,6 +235,8 @@ pub enum InputKind {
     Parked,
     /// Somebody stops the turn, or the session.
     Interrupted,
+    /// The turn ends from within, before its step is over.
+    CutShort,
     /// Something failed that no retry mends.
     Failed,
     /// What the turn held is freed.
@@ -231,7 +247,7 @@ pub enum InputKind {
 
 impl InputKind {
     /// Every input.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::TurnRequested,
         Self::Rewound,
         Self::Claimed,
@@ -248,6 +264,7 @@ impl InputKind {
         Self::TimerRang,
         Self::Parked,
         Self::Interrupted,
+        Self::CutShort,
         Self::Failed,
         Self::TornDown,
         Self::Forked,
@@ -272,6 +289,7 @@ impl InputKind {
             Self::TimerRang => "timer_rang",
             Self::Parked => "parked",
             Self::Interrupted => "interrupted",
+            Self::CutShort => "cut_short",
             Self::Failed => "failed",
             Self::TornDown => "torn_down",
             Self::Forked => "forked",
@@ -299,6 +317,7 @@ impl Input {
             Self::TimerRang => InputKind::TimerRang,
             Self::Parked => InputKind::Parked,
             Self::Interrupted { .. } => InputKind::Interrupted,
+            Self::CutShort { .. } => InputKind::CutShort,
             Self::Failed { .. } => InputKind::Failed,
             Self::TornDown => InputKind::TornDown,
             Self::Forked => InputKind::Forked,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::batch::Batch;
-use super::call::CancelReason;
+use super::call::{Call, CallState, CancelReason};
 use super::turn::Usage;
 use crate::error::ErrorInfo;
 use crate::ids::{MessageSeq, StepNumber};
@@ -194,6 +194,13 @@ impl AgentState {
             | Self::BackingOff { .. }
             | Self::TearingDown { .. } => SessionStatus::Idle,
         }
+    }
+
+    /// Whether a model or a call waits to be tried again.
+    pub fn waits_to_try_again(&self) -> bool {
+        let again = |call: &Call| matches!(call.state, CallState::Waiting { again: true, .. });
+        matches!(self, Self::BackingOff { .. })
+            || self.batch().is_some_and(|batch| batch.calls.iter().any(again))
     }
 
     /// The calls of the step that is being executed.

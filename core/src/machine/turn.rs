@@ -55,6 +55,12 @@ pub struct Turn {
     /// The step before which a summary was tried last. It is not tried twice for the same step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacted: Option<StepNumber>,
+    /// Which of the agent's models this step is asked of: 0 is its own, then those that it falls back on.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub model: u32,
+    /// How many calls in a row could not be run, with none among them that did what it was asked for.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub broken: u32,
     /// Whether something is provisioned for it, also if only half.
     #[serde(default, skip_serializing_if = "is_default")]
     pub provisioned: bool,

@@ -17,8 +17,10 @@
 mod action;
 mod answers;
 mod begin;
+mod broken;
 mod calls;
 mod compacting;
+mod cutting;
 mod gating;
 mod hooking;
 mod looping;
@@ -139,6 +141,8 @@ pub struct StepIterator {
     moves: Vec<Moved>,
     /// Set once the run has given up on an error, so that a second one ends it at once.
     given_up: bool,
+    /// Why the turn is to end at once, whatever it was about to do.
+    failing: Option<ErrorInfo>,
 }
 
 impl StepIterator {
@@ -325,6 +329,7 @@ impl StepIterator {
                 let call = ModelCall {
                     step,
                     attempt,
+                    model: self.mind.machine.turn.model,
                     stream: self.streams,
                     shown: self.shown(),
                     note: self.note.take(),
@@ -416,7 +421,8 @@ impl StepIterator {
             | AgentState::TearingDown { .. }
             | AgentState::Done { .. } => None,
         };
+        let turn_ends = self.turn_ends_at().filter(|_| self.cuttable());
         // What lies behind was decided on with the last reply; if it still waits, then for another one.
-        [calls, held_answer, backing_off].into_iter().flatten().filter(|at| *at > self.now).min()
+        [calls, held_answer, backing_off, turn_ends].into_iter().flatten().filter(|at| *at > self.now).min()
     }
 }

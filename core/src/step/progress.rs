@@ -6,8 +6,8 @@ use crate::error::ErrorInfo;
 use crate::event::Event;
 use crate::ids::CallId;
 use crate::machine::{
-    AgentState, CallInput, DoneReason, Input, StateKind, SteeringFrom, StopCause, classify_suspension, retry,
-    steering,
+    AgentState, CallInput, CallState, DoneReason, Input, StateKind, SteeringFrom, StopCause,
+    classify_suspension, retry, steering,
 };
 use crate::message::{Message, Notice};
 use crate::store::{InterruptKind, OutcomeKind, Release, SessionStatus, Staging, StoredItem};
@@ -35,7 +35,7 @@ impl StepIterator {
             self.pass_on();
             return true;
         }
-        if self.heed_messages() || self.send_marked() || self.stop_one() {
+        if self.heed_messages() || self.cut_short() || self.send_marked() || self.stop_one() {
             return true;
         }
         match &self.mind.machine.state {
@@ -115,6 +115,10 @@ impl StepIterator {
         }
         let Some(batch) = self.mind.machine.state.batch() else { return false };
         if batch.stopping.is_some() {
+            // What may come back by itself may take long: that it is waited for is durable.
+            if batch.calls.iter().any(|call| call.state == CallState::Executing) {
+                self.commit_if_due();
+            }
             return false;
         }
         let asking = batch.is_asking();
@@ -260,7 +264,8 @@ impl StepIterator {
     // Waiting
 
     fn back_off(&mut self, until: Timestamp, error: ErrorInfo) -> bool {
-        if until <= self.now {
+        if until <= self.now || self.is_hurried() {
+            self.consume_rest();
             self.mind.draft.decided = true;
             return self.feed(Input::TimerRang);
         }

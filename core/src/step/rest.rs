@@ -1,6 +1,6 @@
 //! A session at rest: what begins a turn, and how one is left.
 
-use super::{ATTEMPTS_MAX, RunOutcome, StepIterator};
+use super::{RunOutcome, StepIterator};
 use crate::event::Event;
 use crate::ids::InboxSeq;
 use crate::machine::{AgentState, DoneReason, Ending, Input, StopCause, TurnRequest};
@@ -91,6 +91,11 @@ impl StepIterator {
         self.leave_for(RunOutcome::Released, Release::To { status, deadline: None, wake_on: 0 });
     }
 
+    /// Whether somebody asks that what waits to be tried again is tried now (B40).
+    pub(super) fn is_hurried(&self) -> bool {
+        self.is_asked(&[SignalBody::Retry, SignalBody::Resume])
+    }
+
     /// Whether one of these signals waits.
     fn is_asked(&self, for_any_of: &[SignalBody]) -> bool {
         self.mind.inbox.iter().any(|item| {
@@ -132,9 +137,7 @@ impl StepIterator {
         self.take_first();
         self.consume_rest();
         self.mind.draft.decided = true;
-        if self.attempts >= ATTEMPTS_MAX {
-            self.poison();
-        }
+        self.fail_if_doomed();
     }
 
     /// Takes what no step needs: signals, and answers to calls that are pending no more.

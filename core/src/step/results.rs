@@ -19,6 +19,7 @@ pub(crate) fn result(
         edited_arguments: edited,
         duration_ms: None,
         stop: false,
+        broken: false,
         denial: None,
     }
 }
@@ -85,8 +86,15 @@ pub(super) fn stopped_alone() -> String {
     )
 }
 
-/// A call that had come back, and whose result was to be given later.
-pub(crate) fn cancelled_waiting(reason: CancelReason, output: &str) -> String {
+/// A call that waited: it had come back, and its result was to be given later, or it was to be sent `again`.
+pub(crate) fn cancelled_waiting(reason: CancelReason, output: &str, again: bool) -> String {
+    if again {
+        return format!(
+            "cancelled ({}): it could not be run, and the turn ended before it was tried again. It said: \
+             {output}",
+            reason.as_str()
+        );
+    }
     format!(
         "cancelled ({}): it had come back, and was stopped before its result was due. It said: {output}",
         reason.as_str()

@@ -17,7 +17,9 @@ mod run;
 mod world;
 
 mod answers;
+mod asking_again;
 mod compacting;
+mod cutting;
 mod denials;
 mod endings;
 mod hooking;
@@ -27,6 +29,7 @@ mod mailbox;
 mod messages;
 mod random;
 mod recovery;
+mod retrying;
 mod standing;
 mod stopping;
 mod tools;

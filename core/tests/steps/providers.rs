@@ -240,6 +240,7 @@ mod tests {
             edited_arguments: None,
             duration_ms: None,
             stop: false,
+            broken: false,
             denial: None,
         })
     }

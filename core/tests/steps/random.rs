@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use holdover_core::agent::Compaction;
+use holdover_core::agent::{Compaction, Fallback, OnTrip};
 use holdover_core::error::ErrorInfo;
 use holdover_core::hook::HookPoint;
 use holdover_core::ids::CallId;
@@ -47,6 +47,7 @@ enum Return {
     After(u64),
     Failed,
     NotRun,
+    Transient(u64),
     Lost,
 }
 
@@ -116,6 +117,7 @@ fn returns() -> impl Strategy<Value = Return> {
         2 => (0..3_000_u64).prop_map(Return::After),
         1 => Just(Return::Failed),
         1 => Just(Return::NotRun),
+        1 => (0..3_000_u64).prop_map(Return::Transient),
         1 => Just(Return::Lost),
     ]
 }
@@ -157,6 +159,8 @@ struct World<'b> {
     run: Option<Run<'b>>,
     /// Answers that are on their way.
     replies: Vec<Reply>,
+    /// How often each call came back and had not acted.
+    not_run: BTreeMap<CallId, usize>,
     said: Vec<Option<MessagePolicy>>,
     /// Words that may have been withdrawn in time.
     withdrawn: BTreeSet<usize>,
@@ -308,7 +312,11 @@ impl<'b> World<'b> {
                 if !calls.is_empty() {
                     run.out.push_back(Action::RunCalls { calls });
                 }
-                Reply::CallEnded { call: call.id, result: come_back(returns), duration_ms: 1 }
+                let result = come_back(returns);
+                if matches!(result, Err(ToolError::NotRun(_) | ToolError::Transient { .. })) {
+                    *self.not_run.entry(call.id.clone()).or_default() += 1;
+                }
+                Reply::CallEnded { call: call.id, result, duration_ms: 1 }
             }
             Action::StopCalls { .. } | Action::StopModel { .. } => return,
             Action::Summarise { id, .. } if matches!(returns, Return::Failed) => {
@@ -422,7 +430,8 @@ impl<'b> World<'b> {
                 keys.push(send.idempotency_key.clone());
                 assert_eq!(keys.first(), keys.last(), "one call, one key (INV-14)");
                 let once = effect == EffectClass::AtMostOnce;
-                assert!(!once || keys.len() == 1, "{} was sent twice (INV-15)", send.id);
+                let again = self.not_run.get(&send.id).copied().unwrap_or(0);
+                assert!(!once || keys.len() <= 1 + again, "{} was sent twice (INV-15)", send.id);
             }
             if ["edit", "wipe"].contains(&send.tool.as_str()) {
                 let approved = transcript.iter().any(|message| match message {
@@ -465,6 +474,9 @@ fn come_back(returns: &Return) -> Result<ToolReturn, ToolError> {
         }
         Return::Failed => Err(ToolError::Failed("closed on Sundays".into())),
         Return::NotRun => Err(ToolError::NotRun("no such host".into())),
+        Return::Transient(ms) => {
+            Err(ToolError::Transient { detail: "busy".into(), wait: Some(Duration::from_millis(*ms)) })
+        }
         Return::Lost => Err(ToolError::Lost("connection reset".into())),
     }
 }
@@ -486,6 +498,8 @@ proptest! {
         provisions: bool,
         hooked: bool,
         sync: bool,
+        falls_back: bool,
+        observes: bool,
         context in prop::option::of(60..300_u64),
         thoughts in prop::collection::vec(thought(), 0..8),
         denies: bool,
@@ -495,6 +509,12 @@ proptest! {
             agent.provisions = provisions;
             if hooked {
                 agent.hooks = [HookPoint::AfterStep, HookPoint::AgentEnd, HookPoint::Transition].into();
+            }
+            if falls_back {
+                agent.fallback = vec![Fallback { model: "other".into(), prices: None }];
+            }
+            if observes {
+                agent.retries.on_trip = OnTrip::Observe;
             }
             if denies {
                 agent.on_message_while_asking = WhileAsking::Deny;
@@ -518,6 +538,7 @@ proptest! {
             thoughts: thoughts.into_iter(),
             run: None,
             replies: Vec::new(),
+            not_run: BTreeMap::new(),
             said: Vec::new(),
             withdrawn: BTreeSet::new(),
             runs: 0,

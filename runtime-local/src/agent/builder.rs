@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use holdover_core::agent::{AgentSpec, Compaction, Durability, Limits, LoopDetection, StopCondition};
+use holdover_core::agent::{
+    AgentSpec, Compaction, Durability, Fallback, Limits, LoopDetection, Prices, Retries, StopCondition,
+};
 use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::hook::{Hook, StepEnded, StopIf};
 use holdover_core::ids::{QueueLabel, ToolName};
@@ -24,6 +26,7 @@ pub struct AgentBuilder {
     spec: AgentSpec,
     version: Option<String>,
     model: Option<Arc<dyn Model>>,
+    fallback: Vec<Arc<dyn Model>>,
     tools: Vec<Arc<dyn Tool>>,
     gate: Option<Arc<dyn PolicyGate>>,
     hooks: Vec<Arc<dyn Hook>>,
@@ -37,6 +40,7 @@ impl AgentBuilder {
             spec: AgentSpec::new(name),
             version: None,
             model: None,
+            fallback: Vec::new(),
             tools: Vec::new(),
             gate: None,
             hooks: Vec::new(),
@@ -65,6 +69,25 @@ impl AgentBuilder {
     /// The model it thinks with, shared with others.
     pub fn shared_model(mut self, model: Arc<dyn Model>) -> Self {
         self.model = Some(model);
+        self
+    }
+
+    /// A model that is asked in the same step when the ones before it refuse for good, or have failed as often as they
+    /// are tried. May be said several times. Its tokens cost as much as those of the agent's own model.
+    pub fn fallback(self, model: impl Model) -> Self {
+        self.shared_fallback(Arc::new(model), None)
+    }
+
+    /// The same, shared with others, with prices of its own if there are any.
+    pub fn shared_fallback(mut self, model: Arc<dyn Model>, prices: Option<Prices>) -> Self {
+        self.spec.fallback.push(Fallback { model: model.name().to_owned(), prices });
+        self.fallback.push(model);
+        self
+    }
+
+    /// What is tried again when it failed, and after which waits.
+    pub fn retries(mut self, retries: Retries) -> Self {
+        self.spec.retries = retries;
         self
     }
 
@@ -192,6 +215,9 @@ impl AgentBuilder {
             QueueLabel::new(label).map_err(|source| AgentError::Name { agent: name.clone(), source })?;
         let model = self.model.ok_or_else(|| AgentError::NoModel { agent: name.clone() })?;
         check_limits(&name, &self.spec)?;
+        if let Some(detail) = self.spec.retries.fault() {
+            return Err(AgentError::Retries { agent: name, detail });
+        }
         let mut tools = BTreeMap::new();
         let mut specs = Vec::with_capacity(self.tools.len());
         for tool in self.tools {
@@ -226,6 +252,7 @@ impl AgentBuilder {
         Ok(Agent {
             spec: Arc::new(spec),
             model,
+            fallback: self.fallback,
             tools,
             gate: self.gate.unwrap_or_else(|| Arc::new(RuleGate::default())),
             hooks,

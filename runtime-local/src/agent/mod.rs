@@ -28,6 +28,7 @@ use crate::hooks::Hooks;
 pub struct Agent {
     spec: Arc<AgentSpec>,
     model: Arc<dyn Model>,
+    fallback: Vec<Arc<dyn Model>>,
     tools: BTreeMap<ToolName, EquippedTool>,
     gate: Arc<dyn PolicyGate>,
     hooks: Hooks,
@@ -90,8 +91,10 @@ impl Agent {
         &self.definition
     }
 
-    pub(crate) fn model(&self) -> &Arc<dyn Model> {
-        &self.model
+    /// The model that core names: 0 is its own. What a definition had that this agent has not is its own, too.
+    pub(crate) fn model(&self, number: u32) -> &Arc<dyn Model> {
+        let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        at.and_then(|at| self.fallback.get(at)).unwrap_or(&self.model)
     }
 
     pub(crate) fn tool(&self, name: &ToolName) -> Option<&EquippedTool> {

@@ -39,7 +39,7 @@ impl Driver {
         let options = self.runtime.options();
         let bounds = Bounds {
             silence: agent
-                .model()
+                .model(call.model)
                 .stall_timeout()
                 .map_or(options.model_stall, |own| own.saturating_add(STALL_GRACE)),
             whole: options.model_timeout,
@@ -64,7 +64,7 @@ impl Driver {
                 Ok(request) => request,
                 Err(error) => return Done::ModelAnswered { id, result: Err(error) },
             };
-            let model = Arc::clone(agent.model());
+            let model = Arc::clone(agent.model(call.model));
             let mut teller = Teller { observer, of, deltas };
             let answered = guarded(async move { ask(&*model, request, bounds, &mut teller).await });
             let result = answered.await.unwrap_or_else(|panicked| {

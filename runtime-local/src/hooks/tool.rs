@@ -184,6 +184,7 @@ fn reworded(error: ToolError, text: &str) -> ToolError {
     match error {
         ToolError::Failed(_) => ToolError::Failed(text.to_owned()),
         ToolError::NotRun(_) => ToolError::NotRun(text.to_owned()),
+        ToolError::Transient { detail: _, wait } => ToolError::Transient { detail: text.to_owned(), wait },
         ToolError::Lost(_) => ToolError::Lost(text.to_owned()),
     }
 }

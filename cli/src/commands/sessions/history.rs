@@ -62,6 +62,7 @@ fn references(input: &Input) -> String {
             format!("in message {message}, {tokens} tokens{asks}")
         }
         Input::ModelFailed { error, compact: true, .. } => format!("{error}; again with a summary"),
+        Input::ModelFailed { error, next: true, .. } => format!("{error}; the next model is asked"),
         Input::ModelFailed { error, retry_at, .. } => match retry_at {
             Some(at) => format!("{error}; again at {}", instant(*at)),
             None => error.to_string(),
@@ -70,6 +71,7 @@ fn references(input: &Input) -> String {
         Input::Steered { stop: None, .. } => "goes on".to_owned(),
         Input::Steered { stop: Some(ending), .. } => format!("ends: {}", ending.reason.as_str()),
         Input::Forked => "goes on from here as a fork".to_owned(),
+        Input::CutShort { ending, .. } => format!("is cut short: {}", ending.reason.as_str()),
         Input::Interrupted { kind, cause: StopCause::Asked } => kind.as_str().to_owned(),
         Input::Interrupted { kind, cause } => {
             let by = match cause {
@@ -109,13 +111,17 @@ fn call_input(input: &CallInput) -> String {
         CallInput::Expired => "was not answered in time",
         CallInput::Marked => "is marked to start",
         CallInput::Sent => "is out",
+        CallInput::Returned { broken: true, .. } => "could not be run",
+        CallInput::TryAgain { until, .. } => {
+            return format!("could not be run; again at {}", instant(*until));
+        }
         CallInput::Returned { ok: true, .. } => "came back",
         CallInput::Returned { ok: false, .. } => "came back with an error",
         CallInput::Deferred { until, .. } => return format!("sleeps until {}", instant(*until)),
         CallInput::Rang => "wakes",
         CallInput::StopAsked => "is told to stop",
         CallInput::Cancelled { reason } => return format!("is cancelled: {}", reason.as_str()),
-        CallInput::Lost => "is in doubt",
+        CallInput::Lost { .. } => "is in doubt",
         CallInput::Again => "is sent again",
     };
     word.to_owned()

@@ -49,6 +49,9 @@ pub struct Call {
     /// doubt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sent_before: bool,
+    /// How often it could not be run, and was to be sent again.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tries: u32,
     /// Where it stands.
     pub state: CallState,
 }
@@ -96,6 +99,10 @@ impl Call {
                 self.approved = Some(*digest);
             }
             CallInput::Rewritten { arguments } => self.arguments = *arguments,
+            CallInput::TryAgain { sent, .. } => {
+                self.tries += 1;
+                self.sent_before |= *sent;
+            }
             // A call that never runs holds nobody back.
             CallInput::Refused | CallInput::Synthesised { .. } => {
                 self.profile = ResourceProfile::Keys(Vec::new())
@@ -111,7 +118,7 @@ impl Call {
             | CallInput::Rang
             | CallInput::StopAsked
             | CallInput::Cancelled { .. }
-            | CallInput::Lost
+            | CallInput::Lost { .. }
             | CallInput::Again => {}
         }
     }

@@ -38,6 +38,9 @@ pub enum CallState {
         /// Whether the turn ends after this step.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stop: bool,
+        /// Whether it could not be run, and is sent again then. What is told says why.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
     },
     /// Allowed, not started.
     Approved,

@@ -26,6 +26,7 @@ pub(super) fn on(
         | Input::ModelFailed { .. }
         | Input::Call { .. }
         | Input::Steered { .. }
+        | Input::CutShort { .. }
         | Input::TornDown
         | Input::LoopFound { .. }
         | Input::CompactionRequested

@@ -51,6 +51,16 @@ pub(super) fn on(
                 with(state, effects)
             }
         },
+        Input::CutShort { ending: cut, .. } => {
+            let (state, mut effects) = match why {
+                CompactionCause::Manual { ending } => (rest(machine, ending), Vec::new()),
+                CompactionCause::Threshold | CompactionCause::ContextLimit { .. } => {
+                    end(machine, cut.clone())
+                }
+            };
+            effects.insert(0, Effect::StopModel);
+            with(state, effects)
+        }
         Input::Forked => match why {
             CompactionCause::Manual { ending } => to(rest(machine, &in_fork(ending))),
             CompactionCause::Threshold | CompactionCause::ContextLimit { .. } => left_behind(machine),

@@ -29,6 +29,10 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
         Input::Interrupted { kind, cause } => {
             on_stop(machine, batch.clone(), Ending::stopped_by(*kind, *cause))
         }
+        Input::CutShort { ending, drains } => match &batch.stopping {
+            Some(_) => same(),
+            None => stop(machine, batch.clone(), ending.clone(), *drains),
+        },
         Input::Failed { error } => {
             let mut batch = batch.clone();
             let out = ids_where(&batch, CallState::is_out);
@@ -71,20 +75,49 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     let tool = call.tool.clone();
     // What the waiting call said before it waited counts when its timer rings.
     let deferred_stop = matches!(call.state, CallState::Waiting { stop: true, .. });
-    let starting =
-        matches!(input, CallInput::Sent) && matches!(call.state, CallState::Approved | CallState::Preparing);
+    let starting = matches!(input, CallInput::Sent)
+        && matches!(call.state, CallState::Approved | CallState::Preparing)
+        && call.tries == 0;
     match call.apply(input) {
         Err(refusal) => return Err(Denial(Some(refusal.to_string()))),
         Ok(false) => return same(),
         Ok(true) => {}
     }
-    let says_stop =
-        matches!(input, CallInput::Returned { ok: true, stop: true } | CallInput::Synthesised { stop: true })
-            || (matches!(input, CallInput::Rang) && deferred_stop);
+    let says_stop = matches!(
+        input,
+        CallInput::Returned { ok: true, stop: true, .. } | CallInput::Synthesised { stop: true }
+    ) || (matches!(input, CallInput::Rang) && deferred_stop);
     batch.stop_signal |= says_stop;
     if starting {
         machine.usage.tool_calls += 1;
         machine.turn.spent.call_sent();
+    }
+    match input {
+        CallInput::Returned { broken: true, .. } | CallInput::Lost { broken: true } => {
+            machine.turn.broken = machine.turn.broken.saturating_add(1);
+        }
+        CallInput::Returned { ok: true, .. } | CallInput::Deferred { .. } => machine.turn.broken = 0,
+        CallInput::Asked
+        | CallInput::Allowed { .. }
+        | CallInput::Rewritten { .. }
+        | CallInput::Synthesised { .. }
+        | CallInput::Refused
+        | CallInput::NeedsUser { .. }
+        | CallInput::Reopened { .. }
+        | CallInput::NeedsClient { .. }
+        | CallInput::Approved { .. }
+        | CallInput::Rejected
+        | CallInput::Answered { .. }
+        | CallInput::Expired
+        | CallInput::Marked
+        | CallInput::Sent
+        | CallInput::Returned { .. }
+        | CallInput::TryAgain { .. }
+        | CallInput::Rang
+        | CallInput::StopAsked
+        | CallInput::Cancelled { .. }
+        | CallInput::Lost { .. }
+        | CallInput::Again => {}
     }
     if let CallInput::Approved { always: true, only, .. } = input {
         machine.always.add(StandingApproval::of(&tool, only));
@@ -99,20 +132,22 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     settle(machine, batch, effects)
 }
 
-fn on_stop(machine: &mut Machine, mut batch: Batch, ending: Ending) -> Lead {
-    let already = match &batch.stopping {
-        Some(Ending { stopped: Some(before), .. }) => Some(*before) >= ending.stopped,
-        Some(_) => true,
-        None => false,
-    };
-    if already {
-        return same();
+fn on_stop(machine: &mut Machine, batch: Batch, ending: Ending) -> Lead {
+    match &batch.stopping {
+        Some(Ending { stopped: Some(before), .. }) if Some(*before) >= ending.stopped => same(),
+        // What ends from within and waits for what is out is stopped from outside all the same.
+        Some(_) | None => stop(machine, batch, ending, false),
     }
+}
+
+/// Nothing starts any more. What is out is told to stop, unless it may come back by itself first.
+fn stop(machine: &mut Machine, mut batch: Batch, ending: Ending, drains: bool) -> Lead {
     let reason = ending.cancels_as();
     batch.stopping = Some(ending);
-    let out = ids_where(&batch, |state| *state == CallState::Executing);
+    let out = ids_where(&batch, |state| *state == CallState::Executing && !drains);
     for call in &mut batch.calls {
         match call.state {
+            CallState::Executing if drains => {}
             CallState::Executing => call.state = CallState::CleaningUp,
             // Its start mark may be written, but this run knows that it was never sent.
             CallState::Preparing => {

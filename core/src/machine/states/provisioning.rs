@@ -27,6 +27,7 @@ pub(super) fn on(machine: &mut Machine, request: TurnRequest, input: &Input, fac
         | Input::ModelFailed { .. }
         | Input::Call { .. }
         | Input::Steered { .. }
+        | Input::CutShort { .. }
         | Input::TimerRang
         | Input::Parked
         | Input::TornDown

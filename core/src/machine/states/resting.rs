@@ -17,6 +17,8 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.turn.calls = 0;
             machine.turn.withheld.clear();
             machine.turn.compacted = None;
+            machine.turn.model = 0;
+            machine.turn.broken = 0;
             machine.turn.answered &= *request == TurnRequest::Resume;
             machine.turn.provisioned = *provisions;
             machine.turn.worked_ms = 0;
@@ -65,6 +67,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
         | Input::ModelFailed { .. }
         | Input::Call { .. }
         | Input::Steered { .. }
+        | Input::CutShort { .. }
         | Input::TimerRang
         | Input::Parked
         | Input::Failed { .. }

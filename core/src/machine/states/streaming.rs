@@ -39,7 +39,13 @@ pub(super) fn on(
             let why = CompactionCause::ContextLimit { error: error.clone() };
             to(AgentState::Compacting { why, step, attempt })
         }
-        Input::ModelFailed { error, retry_at: Some(until), .. } => {
+        Input::ModelFailed { next: true, usage, .. } => {
+            machine.usage.add(*usage);
+            machine.turn.model += 1;
+            to(AgentState::Thinking { step, attempt: 0 })
+        }
+        Input::ModelFailed { error, retry_at: Some(until), usage, .. } => {
+            machine.usage.add(*usage);
             to(AgentState::BackingOff { step, attempt: attempt + 1, until: *until, error: error.clone() })
         }
         Input::ModelFailed { error, retry_at: None, .. } => {
@@ -50,6 +56,7 @@ pub(super) fn on(
             to(AgentState::Thinking { step, attempt })
         }
         Input::Interrupted { kind, cause } => stop_listening(machine, Ending::stopped_by(*kind, *cause)),
+        Input::CutShort { ending, .. } => stop_listening(machine, ending.clone()),
         Input::Forked => left_behind(machine),
         Input::Failed { error } => stop_listening(machine, Ending::error(error.clone())),
         Input::TurnRequested { .. }
@@ -86,6 +93,7 @@ fn queued(new: &NewCall, message: MessageSeq) -> Call {
         round: 0,
         approved: None,
         sent_before: false,
+        tries: 0,
         state: CallState::Queued,
     }
 }

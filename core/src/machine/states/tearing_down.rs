@@ -39,6 +39,7 @@ pub(super) fn on(
         | Input::ModelFailed { .. }
         | Input::Call { .. }
         | Input::Steered { .. }
+        | Input::CutShort { .. }
         | Input::TimerRang
         | Input::Parked
         | Input::LoopFound { .. }

@@ -22,7 +22,10 @@ fn a02_what_must_be_done_is_a_value_beside_the_next_state() {
     let streaming = AgentState::Streaming { step, attempt: 3, entry };
     let executing = AgentState::Executing { batch: batch(&[CallState::Executing]) };
     let first = CallId::new("call-0").unwrap();
-    let returned = Input::Call { call: first.clone(), input: CallInput::Returned { ok: true, stop: false } };
+    let returned = Input::Call {
+        call: first.clone(),
+        input: CallInput::Returned { ok: true, stop: false, broken: false },
+    };
     let stop = Ending::stopped(InterruptKind::Soft);
     let answered = inputs()
         .into_iter()
