@@ -8,6 +8,7 @@ use crate::hook::HookPoint;
 use crate::ids::ToolName;
 pub use crate::machine::retry::{OnTrip, Retries};
 use crate::mailbox::{MessagePolicy, WhileAsking};
+use crate::mode::Mode;
 use crate::payload::is_default;
 use crate::tool::ToolSpec;
 
@@ -17,8 +18,14 @@ use crate::tool::ToolSpec;
 pub struct AgentSpec {
     /// Its name, for people.
     pub name: String,
-    /// The system prompt.
+    /// What it is told, after the other layers of its [system prompt](crate::prompt).
     pub instructions: String,
+    /// Who it is told it is. None: the agent of its name. Empty: nothing is said of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
+    /// The mode in which its sessions begin.
+    #[serde(default, skip_serializing_if = "crate::payload::is_default")]
+    pub mode: Mode,
     /// The tools it may ask for, in the order a model is told of them.
     pub tools: Vec<ToolSpec>,
     /// What bounds its turns.
@@ -67,6 +74,8 @@ impl AgentSpec {
         Self {
             name: name.into(),
             instructions: String::new(),
+            identity: None,
+            mode: Mode::default(),
             tools: Vec::new(),
             limits: Limits::default(),
             stop_when: Vec::new(),
@@ -102,6 +111,11 @@ impl AgentSpec {
     /// Whether what its steps use is counted apart, for hooks that are told of it.
     pub fn counts_steps(&self) -> bool {
         self.is_hooked(HookPoint::AfterStep) || self.is_hooked(HookPoint::AgentEnd)
+    }
+
+    /// Whether a model is told of this tool in `mode`.
+    pub fn tells_of(&self, tool: &ToolSpec, mode: Mode) -> bool {
+        mode.tells_of(tool) && !self.is_human_only(tool.name.as_str())
     }
 
     /// What tokens of its model number `model` cost: 0 is its own, then those that it falls back on.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::gate::{ArgumentPatterns, DenialRecord};
 use crate::ids::{CallId, InboxSeq, MessageSeq, PendingId, ToolName};
 use crate::mailbox::MessagePolicy;
+use crate::mode::{Briefing, Mode};
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
@@ -57,6 +58,16 @@ pub struct UserMessage {
     /// The inbox item it came as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<InboxSeq>,
+    /// How the agent works from here on.
+    #[serde(default, skip_serializing_if = "Briefing::is_empty")]
+    pub briefing: Briefing,
+}
+
+impl UserMessage {
+    /// This text, and nothing else.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), item: None, briefing: Briefing::default() }
+    }
 }
 
 /// Said by the model.
@@ -221,6 +232,9 @@ pub struct ClientAnswer {
 pub struct Said {
     /// The text.
     pub text: String,
+    /// How the agent is to work from here on.
+    #[serde(default, skip_serializing_if = "Briefing::is_empty")]
+    pub briefing: Briefing,
     /// What becomes of it while a turn runs or is parked; what its agent says if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<MessagePolicy>,
@@ -233,7 +247,7 @@ pub struct Said {
 impl Said {
     /// This text, under the policy of the agent.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), policy: None, edits: None }
+        Self { text: text.into(), briefing: Briefing::default(), policy: None, edits: None }
     }
 }
 
@@ -247,6 +261,11 @@ pub enum SignalBody {
     Resume,
     /// Summarise what is old. Taken while the session rests; a turn that runs drops it.
     Compact,
+    /// Work in this mode from the next step on, whether a turn runs or the session rests.
+    Mode {
+        /// Which.
+        mode: Mode,
+    },
 }
 
 /// The content of a signal that is about one call.

@@ -24,14 +24,16 @@ pub use holdover_core::ids::{
 pub use holdover_core::machine::{DoneReason, Ending, Owed, OwedKind, Suspension, Usage};
 pub use holdover_core::mailbox::{MessagePolicy, WhileAsking};
 pub use holdover_core::message::{
-    ClientAnswer, Decision, Message, PendingBody, ResultStatus, SignalBody, ToolResult,
+    ClientAnswer, Decision, Message, PendingBody, ResultStatus, Said, SignalBody, ToolResult,
 };
+pub use holdover_core::mode::{Briefing, Mode};
 pub use holdover_core::model::{
     AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
     ModelTool, StopReason, TokenUsage,
 };
 pub use holdover_core::payload::Digest;
 pub use holdover_core::provision::Provisioner;
+pub use holdover_core::skill::{SkillEntry, SkillSet};
 pub use holdover_core::step::RunOutcome;
 pub use holdover_core::store::{
     Capabilities, Checkpoint, DeleteMode, Deletion, EventCursor, InterruptOutcome, Labels, OutcomeKind, Page,

@@ -222,6 +222,7 @@ fn inputs() -> Vec<Input> {
     let steered = |stop| Input::Steered { stop, tokens: 3, results: None, cleared: None };
     let mut inputs = vec![
         Input::TurnRequested { request: TurnRequest::Message, provisions: false, after: MessageSeq(0) },
+        Input::Briefed { mode: Some(crate::mode::Mode::Plan), prompt: Some(MessageSeq(1)) },
         Input::Claimed { takeover: false },
         Input::Claimed { takeover: true },
         Input::Provisioned,

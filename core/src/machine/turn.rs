@@ -7,6 +7,7 @@ use super::standing::StandingApprovals;
 use super::state::AgentState;
 use super::view::View;
 use crate::ids::{MessageSeq, StepNumber, TurnNumber};
+use crate::mode::Mode;
 use crate::model::TokenUsage;
 use crate::payload::is_default;
 use crate::time::Timestamp;
@@ -25,6 +26,12 @@ pub struct Machine {
     /// The tools that a person approved for the rest of the session.
     #[serde(default, skip_serializing_if = "StandingApprovals::is_empty")]
     pub always: StandingApprovals,
+    /// The mode in which the agent works; none: the one in which its sessions begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// Where the system prompt stands that a caller gave; 0: the agent's own is used.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub prompt: MessageSeq,
     /// What the model sees of the transcript.
     #[serde(default, skip_serializing_if = "View::is_whole")]
     pub view: View,

@@ -8,6 +8,7 @@ use crate::hook::StepEnded;
 use crate::ids::{CallId, InboxSeq, MessageSeq, StepNumber, ToolName, TurnNumber};
 use crate::machine::Teardown;
 use crate::message::Message;
+use crate::mode::Mode;
 use crate::store::{Commit, MessageRange, Staging};
 use crate::time::Timestamp;
 
@@ -148,8 +149,12 @@ pub struct ModelCall {
     pub shown: Shown,
     /// A word for this one request, after everything else. It is stored nowhere.
     pub note: Option<String>,
-    /// Tools of its agent that it is not told of this time.
+    /// Tools of its agent that it is not told of this time, besides those that the mode leaves out.
     pub withheld: Vec<String>,
+    /// In which mode.
+    pub mode: Mode,
+    /// The message that holds the system prompt which replaces the agent's; 0: none does.
+    pub prompt: MessageSeq,
 }
 
 /// What a model is shown of a session.

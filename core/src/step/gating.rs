@@ -11,7 +11,7 @@ use crate::machine::{Call, CallInput, CallState, Input};
 use crate::message::ResultStatus;
 use crate::payload::Digest;
 use crate::time::Timestamp;
-use crate::tool::{ResourceProfile, RunsOn};
+use crate::tool::{ResourceProfile, RunsOn, ToolSpec};
 
 impl StepIterator {
     /// Asks the gate; a tool that does not exist, or is withheld from the model, needs no gate.
@@ -29,10 +29,12 @@ impl StepIterator {
                 continue;
             }
             let withheld = self.withheld();
-            let is_told =
-                |tool: &str| !agent.is_human_only(tool) && !withheld.iter().any(|withheld| withheld == tool);
-            let Some(spec) = agent.tool(&call.tool).filter(|spec| is_told(spec.name.as_str())) else {
-                let names = agent.tools.iter().map(|tool| tool.name.as_str()).filter(|name| is_told(name));
+            let mode = self.mode();
+            let is_told = |tool: &&ToolSpec| {
+                agent.tells_of(tool, mode) && !withheld.iter().any(|withheld| withheld == tool.name.as_str())
+            };
+            let Some(spec) = agent.tool(&call.tool).filter(is_told) else {
+                let names = agent.tools.iter().filter(is_told).map(|tool| tool.name.as_str());
                 let names: Vec<&str> = names.collect();
                 let text = format!("there is no tool {:?} now; there are: {}", call.tool, names.join(", "));
                 self.keep_result(result(&call, ResultStatus::Error, text, None));

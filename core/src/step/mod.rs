@@ -17,6 +17,7 @@
 mod action;
 mod answers;
 mod begin;
+mod briefing;
 mod broken;
 mod calls;
 mod compacting;
@@ -334,6 +335,8 @@ impl StepIterator {
                     shown: self.shown(),
                     note: self.note.take(),
                     withheld: self.withheld(),
+                    mode: self.mode(),
+                    prompt: self.mind.machine.prompt,
                 };
                 self.actions.push_back(Action::CallModel { id, call });
             }

@@ -241,7 +241,6 @@ impl StepIterator {
             })
         };
         let stop = hooked.as_ref().map(|hooked| hooked.ending.clone()).or_else(decided);
-        self.consume_rest();
         if let Some(hooked) = hooked {
             self.append(Message::Notice(Notice::new(hooked.notice)));
         }
@@ -253,6 +252,7 @@ impl StepIterator {
             }
             Some(_) => {}
         }
+        self.consume_rest();
         self.mind.draft.decided = true;
         // Where none is ever cleared, none is remembered.
         let results = self.mind.promoted.take().filter(|_| agent.compaction.clears_results());

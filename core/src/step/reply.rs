@@ -22,8 +22,8 @@ pub enum Reply {
     Provisioned {
         /// Of which action.
         id: ActionId,
-        /// Whether it worked.
-        result: Result<(), ErrorInfo>,
+        /// What was made ready, as people are told of it; or why not.
+        result: Result<Vec<String>, ErrorInfo>,
     },
     /// The answer to [`Action::CallModel`](super::Action::CallModel): the whole answer, or one error.
     ModelAnswered {

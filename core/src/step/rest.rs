@@ -63,10 +63,13 @@ impl StepIterator {
 
     /// Somebody asked for a summary, and there is something to summarise.
     fn begin_compaction(&mut self) -> bool {
-        if !self.is_asked(&[SignalBody::Compact]) || !self.feed(Input::CompactionRequested) {
+        if !self.is_asked(&[SignalBody::Compact]) {
             return false;
         }
         self.consume_rest();
+        if !self.feed(Input::CompactionRequested) {
+            return false;
+        }
         self.mind.draft.decided = true;
         true
     }
@@ -142,6 +145,7 @@ impl StepIterator {
 
     /// Takes what no step needs: signals, and answers to calls that are pending no more.
     pub(super) fn consume_rest(&mut self) {
+        self.take_modes_before(InboxSeq(u64::MAX));
         let batch = self.mind.machine.state.batch();
         let messages = self.mind.inbox.iter().filter(|item| mailbox::is_message(item));
         let waiting: Vec<InboxSeq> = messages.map(|item| item.seq).collect();

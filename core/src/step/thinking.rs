@@ -8,6 +8,7 @@ use crate::event::Event;
 use crate::ids::CallId;
 use crate::machine::{AgentState, Input, NewCall, Usage};
 use crate::message::{AssistantMessage, AssistantPart, CallRequest, Message};
+use crate::mode::Mode;
 use crate::model::{AnswerPart, ModelAnswer, ModelError, ModelErrorKind, StopReason};
 use crate::store::StreamId;
 use crate::time::Timestamp;
@@ -62,6 +63,12 @@ impl StepIterator {
     /// The tools that the model is not told of in this step.
     pub(super) fn withheld(&self) -> Vec<String> {
         self.mind.machine.turn.withheld.iter().map(|withheld| withheld.tool.clone()).collect()
+    }
+
+    /// The mode in which the agent works.
+    pub(super) fn mode(&self) -> Mode {
+        let own = self.agent.as_ref().map_or(Mode::default(), |agent| agent.mode);
+        self.mind.machine.mode.unwrap_or(own)
     }
 
     /// The stream of the newest model call.

@@ -295,7 +295,7 @@ impl<P: Place> Teller<P> {
                 Reply::Read { id, result: Ok(found) }
             }
             Action::RunHooks { id, .. } => Reply::HooksRan { id, stop: None },
-            Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(()) },
+            Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(Vec::new()) },
             Action::TearDown { id, .. } => Reply::TornDown { id, result: Ok(()) },
             Action::Sleep { id, until } => {
                 self.clock.move_to(until);

@@ -11,6 +11,7 @@
 )]
 
 mod bench;
+mod briefing;
 mod check;
 mod providers;
 mod run;

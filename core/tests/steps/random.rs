@@ -12,7 +12,8 @@ use holdover_core::error::ErrorInfo;
 use holdover_core::hook::HookPoint;
 use holdover_core::ids::CallId;
 use holdover_core::mailbox::{MessagePolicy, QueueChange, WhileAsking};
-use holdover_core::message::{CallSignal, Message, Said};
+use holdover_core::message::{CallSignal, Message, Said, SignalBody};
+use holdover_core::mode::{Briefing, Mode};
 use holdover_core::model::{ModelAnswer, ModelError, ModelErrorKind};
 use holdover_core::payload::{Digest, Payload};
 use holdover_core::step::{Action, Reply};
@@ -55,6 +56,8 @@ enum Return {
 #[derive(Debug, Clone)]
 enum Happens {
     Say(Option<MessagePolicy>),
+    SayIn(Mode),
+    SetMode(Mode),
     /// A message that waits is withdrawn, or says something else.
     Change {
         which: usize,
@@ -134,6 +137,8 @@ fn happens() -> impl Strategy<Value = Happens> {
         3 => prop::option::of(prop::sample::select(MessagePolicy::ALL.to_vec())).prop_map(Happens::Say),
         1 => (0..4_usize, any::<bool>()).prop_map(|(which, withdraw)| Happens::Change { which, withdraw }),
         1 => (0..4_usize).prop_map(|which| Happens::StopCall { which }),
+        1 => prop::sample::select(Mode::ALL.to_vec()).prop_map(Happens::SayIn),
+        1 => prop::sample::select(Mode::ALL.to_vec()).prop_map(Happens::SetMode),
         6 => (0..4_usize, prop::bool::weighted(0.8), edit)
             .prop_map(|(which, approve, edit)| Happens::Decide { which, approve, edit }),
         1 => (0..4_usize).prop_map(|which| Happens::Garbage { which }),
@@ -185,6 +190,15 @@ impl<'b> World<'b> {
                     self.bench.signal(&CallSignal::StopCall { call });
                 }
             }
+            Happens::SayIn(mode) if self.bench.status() != SessionStatus::Aborted => {
+                self.said.push(None);
+                let briefing = Briefing { mode: Some(*mode), system_prompt: Some("Be brief.".into()) };
+                self.bench.brief(&format!("word {}", self.said.len()), briefing);
+            }
+            Happens::SetMode(mode) if self.bench.status() != SessionStatus::Aborted => {
+                // Not quietly, so that it is taken before the session rests for good.
+                self.bench.signal(&SignalBody::Mode { mode: *mode });
+            }
             Happens::Decide { which, approve, edit } => self.decide(*which, *approve, *edit),
             Happens::Garbage { which } => {
                 let pending = self.bench.pending();
@@ -229,6 +243,8 @@ impl<'b> World<'b> {
             Happens::Say(_)
             | Happens::Change { .. }
             | Happens::StopCall { .. }
+            | Happens::SayIn(_)
+            | Happens::SetMode(_)
             | Happens::Retry
             | Happens::RetryByStatus => {}
         }

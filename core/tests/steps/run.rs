@@ -250,7 +250,7 @@ impl<'b> Run<'b> {
                 Reply::Consulted { id, rulings: rulings.collect() }
             }
             Action::RunHooks { id, step } => Reply::HooksRan { id, stop: world::after_step(&step) },
-            Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(()) },
+            Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(Vec::new()) },
             Action::TearDown { id, .. } => Reply::TornDown { id, result: Ok(()) },
             Action::Sleep { id, until } => {
                 bench.clock.move_to(until);

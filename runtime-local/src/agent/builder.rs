@@ -10,9 +10,12 @@ use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::hook::{Hook, StepEnded, StopIf};
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::mailbox::{MessagePolicy, WhileAsking};
+use holdover_core::mode::Mode;
 use holdover_core::model::{Model, ModelTool};
 use holdover_core::payload::Payload;
+use holdover_core::prompt::system_prompt;
 use holdover_core::provision::Provisioner;
+use holdover_core::skill::{SkillEntry, SkillSet};
 use holdover_core::tool::{RunsOn, Tool, ToolSpec};
 use jsonschema::Validator;
 use serde_json::Value;
@@ -30,7 +33,9 @@ pub struct AgentBuilder {
     tools: Vec<Arc<dyn Tool>>,
     gate: Option<Arc<dyn PolicyGate>>,
     hooks: Vec<Arc<dyn Hook>>,
-    provisioner: Option<Arc<dyn Provisioner>>,
+    models: BTreeMap<Mode, Arc<dyn Model>>,
+    skills: Vec<SkillEntry>,
+    provisioners: Vec<Arc<dyn Provisioner>>,
     source: Option<Value>,
 }
 
@@ -44,7 +49,9 @@ impl AgentBuilder {
             tools: Vec::new(),
             gate: None,
             hooks: Vec::new(),
-            provisioner: None,
+            models: BTreeMap::new(),
+            skills: Vec::new(),
+            provisioners: Vec::new(),
             source: None,
         }
     }
@@ -55,10 +62,36 @@ impl AgentBuilder {
         self
     }
 
-    /// The system prompt.
+    /// What it is told. Its system prompt says it last, after the paragraph of the mode, who it is, and its skills.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.spec.instructions = instructions.into();
         self
+    }
+
+    /// Who it is told it is, instead of the agent of its name. Empty: nothing is said of it.
+    pub fn identity(mut self, identity: impl Into<String>) -> Self {
+        self.spec.identity = Some(identity.into());
+        self
+    }
+
+    /// The mode in which its sessions begin, instead of [`Mode::Agent`].
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.spec.mode = mode;
+        self
+    }
+
+    /// The model it thinks with in `mode`, instead of the one for all modes, which makes its summaries. What it falls
+    /// back on is the same in all modes.
+    pub fn model_in(mut self, mode: Mode, model: Arc<dyn Model>) -> Self {
+        self.models.insert(mode, model);
+        self
+    }
+
+    /// Skills: its prompt lists them, and it reads them with the tool `read_skill`.
+    pub fn skills(mut self, skills: impl SkillSet) -> Self {
+        self.skills.extend(skills.index());
+        self.provisioners.push(skills.provisioner());
+        self.shared_tool(skills.tool())
     }
 
     /// The model it thinks with.
@@ -144,9 +177,10 @@ impl AgentBuilder {
         self.hook(StopIf::new(name, condition))
     }
 
-    /// What makes its turns' surroundings ready, and frees them.
+    /// What makes its turns' surroundings ready, and frees them. Several are asked one after another, and free in
+    /// the reverse order.
     pub fn provisioner(mut self, provisioner: Arc<dyn Provisioner>) -> Self {
-        self.provisioner = Some(provisioner);
+        self.provisioners.push(provisioner);
         self
     }
 
@@ -240,23 +274,25 @@ impl AgentBuilder {
             let (hook, tool) = (hook.to_owned(), tool.clone());
             return Err(AgentError::HookOfClientTool { agent: name, hook, tool });
         }
-        let (provisions, points) = (self.provisioner.is_some(), hooks.points());
+        let (provisions, points) = (!self.provisioners.is_empty(), hooks.points());
         let spec = AgentSpec { tools: specs, provisions, hooks: points, ..self.spec };
         let definition = Payload::json(&Definition { spec: spec.clone(), source: self.source })
             .map_err(|source| AgentError::Definition { agent: name, source })?;
-        let told = ToldToModel {
-            system: Arc::from(spec.instructions.as_str()),
-            tools: spec.tools.iter().filter(|tool| !spec.human_only.contains(&tool.name)).map(told).collect(),
+        let told = |mode| ToldToModel {
+            system: Arc::from(system_prompt(&spec, mode, &self.skills)),
+            tools: spec.tools.iter().filter(|tool| spec.tells_of(tool, mode)).map(told).collect(),
             max_output_tokens: spec.limits.max_output_tokens,
         };
+        let told = Mode::ALL.map(|mode| (mode, told(mode)));
         Ok(Agent {
             spec: Arc::new(spec),
             model,
+            models: self.models,
             fallback: self.fallback,
             tools,
             gate: self.gate.unwrap_or_else(|| Arc::new(RuleGate::default())),
             hooks,
-            provisioner: self.provisioner,
+            provisioners: self.provisioners,
             queue,
             definition,
             told,

@@ -97,9 +97,8 @@ impl Driver {
     }
 
     fn provision(&mut self, id: ActionId, turn: TurnNumber) {
-        let agent = self.agent.as_ref();
-        let provisioner = agent.and_then(|agent| agent.provisioner()).cloned();
-        let hooks = agent.map(|agent| agent.hooks().clone()).unwrap_or_default();
+        let provisioners = self.agent.as_ref().map_or_else(Vec::new, |agent| agent.provisioners().to_vec());
+        let hooks = self.agent.as_ref().map(|agent| agent.hooks().clone()).unwrap_or_default();
         let (key, runtime, lease) = (self.fence.key.clone(), self.runtime.clone(), self.lease.clone());
         self.send(async move {
             // Making something ready is an effect: another run may have the session, and its surroundings.
@@ -107,12 +106,9 @@ impl Driver {
                 return Done::LeaseLost;
             }
             let begins = TurnBegins { session: key.clone(), turn };
-            let result = match (hooks.agent_start(&begins).await, provisioner) {
-                (Ok(()), Some(provisioner)) => {
-                    in_time(&runtime, "provision", async move { provisioner.provision(&key, turn).await })
-                        .await
-                }
-                (told, _) => told,
+            let result = match hooks.agent_start(&begins).await {
+                Ok(()) => make_ready(&runtime, provisioners, key, turn).await,
+                Err(error) => Err(error),
             };
             Done::Reply(Reply::Provisioned { id, result })
         });
@@ -142,7 +138,7 @@ impl Driver {
                         Some(ends) => agent.hooks().agent_end(ends).await,
                         None => Ok(()),
                     };
-                    let freed = free(&runtime, agent.provisioner().cloned(), key, turn).await;
+                    let freed = free(&runtime, agent.provisioners().to_vec(), key, turn).await;
                     freed.and(told)
                 }
                 Err(error) => Err(ErrorInfo::new("runtime.agent_unknown", error.to_string())),
@@ -166,26 +162,48 @@ impl Driver {
     }
 }
 
+/// Asks one after another, up to the first that fails. What each says of itself is told.
+async fn make_ready(
+    runtime: &Runtime,
+    provisioners: Vec<Arc<dyn Provisioner>>,
+    key: SessionKey,
+    turn: TurnNumber,
+) -> Result<Vec<String>, ErrorInfo> {
+    let mut told = Vec::new();
+    for provisioner in provisioners {
+        let key = key.clone();
+        let made = in_time(runtime, "provision", async move {
+            provisioner.provision(&key, turn).await?;
+            Ok(provisioner.describe())
+        });
+        told.extend(made.await?);
+    }
+    Ok(told)
+}
+
+/// Lets each free what it holds, also when others cannot: of several errors the first is told.
 async fn free(
     runtime: &Runtime,
-    provisioner: Option<Arc<dyn Provisioner>>,
+    provisioners: Vec<Arc<dyn Provisioner>>,
     key: SessionKey,
     turn: TurnNumber,
 ) -> Result<(), ErrorInfo> {
-    match provisioner {
-        Some(provisioner) => {
-            in_time(runtime, "tear_down", async move { provisioner.tear_down(&key, turn).await }).await
-        }
-        None => Ok(()),
+    let mut result = Ok(());
+    for provisioner in provisioners.into_iter().rev() {
+        let key = key.clone();
+        let freed =
+            in_time(runtime, "tear_down", async move { provisioner.tear_down(&key, turn).await }).await;
+        result = result.and(freed);
     }
+    result
 }
 
 /// What a provisioner answers, unless it panics or takes too long.
-async fn in_time(
+async fn in_time<T: Send + 'static>(
     runtime: &Runtime,
     what: &str,
-    doing: impl Future<Output = Result<(), ErrorInfo>> + Send + 'static,
-) -> Result<(), ErrorInfo> {
+    doing: impl Future<Output = Result<T, ErrorInfo>> + Send + 'static,
+) -> Result<T, ErrorInfo> {
     let at_most = runtime.options().provision_timeout;
     match timeout(at_most, guarded(doing)).await {
         Ok(Ok(result)) => result,

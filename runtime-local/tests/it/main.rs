@@ -10,6 +10,7 @@ mod tools;
 
 mod answers;
 mod approvals;
+mod briefing;
 mod dice;
 mod effects;
 mod errors;

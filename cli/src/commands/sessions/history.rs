@@ -33,6 +33,11 @@ pub(super) async fn history(front: &Front, args: &One) -> Result<(), Failure> {
 /// What an input refers to, in a few words.
 fn references(input: &Input) -> String {
     match input {
+        Input::Briefed { mode, prompt } => {
+            let mode = mode.map(|mode| format!("mode {mode}"));
+            let prompt = prompt.map(|at| format!("system prompt of message {at}"));
+            mode.into_iter().chain(prompt).collect::<Vec<_>>().join(", ")
+        }
         Input::TurnRequested { request, provisions: _, after: _ } => match request {
             holdover_core::machine::TurnRequest::Message => "by a message".to_owned(),
             holdover_core::machine::TurnRequest::Resume => "to be taken up again".to_owned(),

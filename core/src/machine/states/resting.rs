@@ -3,7 +3,7 @@
 use super::super::{
     AgentState, CompactionCause, Ending, Facts, Input, Machine, Spent, StopCause, TurnRequest,
 };
-use super::{Lead, end, in_fork, provisioning_or, refuse, same, to};
+use super::{Lead, briefed, end, in_fork, provisioning_or, refuse, same, to};
 use crate::store::InterruptKind;
 
 pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
@@ -27,6 +27,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             let (state, effects) = provisioning_or(*request, *provisions);
             Ok(Some((state, effects)))
         }
+        Input::Briefed { mode, prompt } => briefed(machine, *mode, *prompt),
         // A session at rest has nothing to stop softly; an abort ends it for ever.
         Input::Interrupted { kind: InterruptKind::Soft, .. } => same(),
         Input::Interrupted { kind: InterruptKind::Abort, .. } => {

@@ -60,6 +60,7 @@ pub(super) fn on(
         Input::Forked => left_behind(machine),
         Input::Failed { error } => stop_listening(machine, Ending::error(error.clone())),
         Input::TurnRequested { .. }
+        | Input::Briefed { .. }
         | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }
