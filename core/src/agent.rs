@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::hook::HookPoint;
 use crate::ids::ToolName;
 pub use crate::machine::retry::{OnTrip, Retries};
 use crate::mailbox::{MessagePolicy, WhileAsking};
@@ -63,6 +64,9 @@ pub struct AgentSpec {
     /// Tools that only people may use: the model is not told of them, and what it asks of them is refused.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub human_only: BTreeSet<ToolName>,
+    /// At which points hooks of its program are asked.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub hooks: BTreeSet<HookPoint>,
     /// The value that each of its turns owes; none: its turns end with words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputSpec>,
@@ -91,6 +95,7 @@ impl AgentSpec {
             on_message: None,
             on_message_while_asking: WhileAsking::default(),
             human_only: BTreeSet::new(),
+            hooks: BTreeSet::new(),
             output: None,
             stop_signals: StopSignals::default(),
         }
@@ -104,6 +109,22 @@ impl AgentSpec {
     /// Whether only people may use the tool with this name.
     pub fn is_human_only(&self, tool: &str) -> bool {
         self.human_only.iter().any(|name| name.as_str() == tool)
+    }
+
+    /// Whether hooks are asked at this point.
+    pub fn is_hooked(&self, point: HookPoint) -> bool {
+        self.hooks.contains(&point)
+    }
+
+    /// Whether something is done when a turn begins and when it ends: its surroundings are made ready and freed, or hooks
+    /// are asked.
+    pub fn has_surroundings(&self) -> bool {
+        self.provisions || self.is_hooked(HookPoint::AgentStart) || self.is_hooked(HookPoint::AgentEnd)
+    }
+
+    /// Whether what its steps use is counted apart, for hooks that are told of it.
+    pub fn counts_steps(&self) -> bool {
+        self.is_hooked(HookPoint::AfterStep) || self.is_hooked(HookPoint::AgentEnd)
     }
 
     /// Whether a model is told of this tool in `mode`.

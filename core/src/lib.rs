@@ -12,6 +12,7 @@ pub mod error;
 pub mod event;
 pub mod fork;
 pub mod gate;
+pub mod hook;
 pub mod ids;
 pub mod machine;
 pub mod mailbox;

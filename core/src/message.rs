@@ -24,8 +24,8 @@ pub enum Message {
     Tool(ToolResult),
     /// A person's decision on a call. Kept for the record; no model sees it.
     Decision(DecisionRecord),
-    /// A word of the engine to whoever reads along (a step limit was reached). The model sees only what it must be
-    /// told of a turn that was taken back.
+    /// A word of the engine to whoever reads along (a step limit was reached, a hook rewrote arguments). The model sees
+    /// only what it must be told of a turn that was taken back.
     Notice(Notice),
     /// What was said so far, in short. The model sees it in place of that.
     Summary(Summary),
@@ -290,13 +290,25 @@ pub struct Notice {
     /// Whether the model is told, too: what is taken back has left something behind.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told: bool,
+    /// The arguments that a hook put in place of those that stood.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewriting: Option<Rewriting>,
 }
 
 impl Notice {
     /// A word that no model sees.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), rewound: None, told: false }
+        Self { text: text.into(), rewound: None, told: false, rewriting: None }
     }
+}
+
+/// The arguments that a hook put in place of those that stood.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rewriting {
+    /// Of which call.
+    pub call: CallId,
+    /// The arguments, exactly, as they would run.
+    pub arguments: String,
 }
 
 /// What was said so far, in short.

@@ -13,6 +13,10 @@ pub use holdover_core::gate::{
     ApprovalRule, ArgumentPatterns, DenialRecord, DeniedBy, GateError, GateQuestion, PermissionMode,
     PolicyGate, RuleAction, RuleGate, StrictestGate, Verdict,
 };
+pub use holdover_core::hook::{
+    AfterStep, AfterTool, BeforeModel, BeforeTool, HOOK_TIMEOUT, Hook, HookError, HookPoint, ModelAsked,
+    Moved, OnFailure, StepEnded, StopIf, ToolEnded, TurnBegins, TurnEnds,
+};
 pub use holdover_core::ids::{
     CallId, CheckpointId, InboxSeq, InvalidId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel,
     SessionId, SessionKey, TenantId, ToolName, WorkerId,

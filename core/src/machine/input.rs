@@ -84,6 +84,9 @@ pub enum Input {
         /// How many tokens the model has been shown and has said.
         #[serde(default, skip_serializing_if = "is_default")]
         tokens: u64,
+        /// Whether what the step uses is counted apart.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        counted: bool,
     },
     /// The model call failed.
     ModelFailed {

@@ -79,6 +79,8 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
     vec![
         ("asked", CallInput::Asked),
         ("allowed", CallInput::Allowed { profile: profile.clone() }),
+        ("rewritten", CallInput::Rewritten { arguments: MessageSeq(2) }),
+        ("synthesised", CallInput::Synthesised { stop: false }),
         ("refused", CallInput::Refused),
         ("output", CallInput::Output { fits: true }),
         (
@@ -209,6 +211,7 @@ fn inputs() -> Vec<Input> {
         stop: StopReason::EndTurn,
         usage: Usage::default(),
         tokens: 7,
+        counted: false,
     };
     let failed = |retry_at, compact, next| Input::ModelFailed {
         error: error(),

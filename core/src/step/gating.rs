@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::results::{denied, result};
 use super::{Action, ActionId, Ruling, StepIterator};
+use crate::error::ErrorInfo;
 use crate::gate::{DenialRecord, DeniedBy, GateQuestion};
 use crate::ids::{CallId, MessageSeq, PendingId, ToolName};
 use crate::machine::{Call, CallInput, CallState, Input};
@@ -85,7 +86,7 @@ impl StepIterator {
         }
     }
 
-    fn on_ruling(&mut self, call: &Call, ruling: Ruling) {
+    pub(super) fn on_ruling(&mut self, call: &Call, ruling: Ruling) {
         let digest = Digest::of(self.arguments_of(&call.id).as_bytes());
         let approved = call.approved == Some(digest);
         let standing = self.mind.machine.always.cover(&call.tool, &self.arguments_of(&call.id));
@@ -118,6 +119,14 @@ impl StepIterator {
             Ruling::Deny { reason, rule } => {
                 let denial = self.denial(call, DeniedBy::Permissions, &reason).by_rule(rule);
                 self.deny(call, &format!("denied: {reason}"), denial)
+            }
+            Ruling::Rewritten { arguments, by, ruling } => {
+                return self.rewrite(call, arguments, &by, *ruling);
+            }
+            Ruling::Answered { output } => Some(self.synthesise(call, output)),
+            Ruling::Failed { detail } => {
+                self.feed(Input::Failed { error: ErrorInfo::new("hook.before_tool", detail) });
+                return;
             }
             Ruling::Unavailable { detail } => {
                 let denial = self.denial(call, DeniedBy::GateUnavailable, &detail);
@@ -176,6 +185,7 @@ impl StepIterator {
 
     fn ask_again(&mut self, call: &Call, detail: &str) -> Option<CallInput> {
         self.mind.edited.remove(&call.id);
+        self.mind.rewritten.remove(&call.id);
         let prompt = Some(format!("the edited arguments do not fit: {detail}"));
         self.ask_person(call, self.mind.asked_in, prompt, call.profile.clone())
     }

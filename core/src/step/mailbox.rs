@@ -237,7 +237,7 @@ impl StepIterator {
         } else {
             format!("taken back: messages {} to {}", to.next(), self.mind.last_message)
         };
-        let at = self.append(Message::Notice(Notice { text, rewound: Some(to), told }));
+        let at = self.append(Message::Notice(Notice { rewound: Some(to), told, ..Notice::new(text) }));
         self.mind.grown = 0;
         self.mind.draft.decided = true;
         self.feed(Input::Rewound { to, at, tokens });

@@ -1,6 +1,7 @@
 //! A run that goes nowhere: nothing has changed, and nothing will wake it. Such a turn ends on an error, where it
 //! would else hold its session for ever.
 
+use super::hooking::StepHooks;
 use super::{RunOutcome, StepIterator};
 use crate::error::ErrorInfo;
 use crate::ids::InboxSeq;
@@ -53,6 +54,7 @@ impl StepIterator {
             && self.writing.is_none()
             && self.out.is_empty()
             && self.reads.is_empty()
+            && !matches!(self.mind.step_hooks, StepHooks::Asked(_))
             && self.mind.consulting.is_empty()
             && self.wakes_at().is_none()
     }

@@ -230,6 +230,7 @@ impl StepIterator {
             return false;
         }
         let Some(agent) = self.agent.clone() else { return false };
+        let Some(hooked) = self.hear_of_step(from) else { return false };
         let messages_wait = self.messages_steer();
         let view = steering::View {
             from,
@@ -241,8 +242,11 @@ impl StepIterator {
             tools_done: &self.mind.tools_done,
             text: &self.mind.said,
         };
-        let stop = steering::decide(&view);
+        let stop = hooked.as_ref().map(|hooked| hooked.ending.clone()).or_else(|| steering::decide(&view));
         let no_output = stop.is_none() && steering::gives_no_output(&view);
+        if let Some(hooked) = hooked {
+            self.append(Message::Notice(Notice::new(hooked.notice)));
+        }
         match &stop {
             None => {
                 self.take_steering();

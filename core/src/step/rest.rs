@@ -134,7 +134,7 @@ impl StepIterator {
 
     fn begin_turn(&mut self, request: TurnRequest) {
         let stopped = self.mind.interrupt.is_some();
-        let provisions = !stopped && self.agent.as_ref().is_some_and(|agent| agent.provisions);
+        let provisions = !stopped && self.agent.as_ref().is_some_and(|agent| agent.has_surroundings());
         self.usage_before = self.mind.machine.usage;
         self.feed(Input::TurnRequested { request, provisions, after: self.mind.last_message });
         self.take_first();

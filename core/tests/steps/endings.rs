@@ -201,7 +201,13 @@ fn a_server_that_counts_too_high_ends_the_budget_and_not_the_process() {
     let mut run = bench.run();
     for _ in 0..2 {
         let mut answer = calls(&["note"]);
-        answer.usage = TokenUsage { input: u64::MAX, output: 1, cached: u64::MAX, reasoning: u64::MAX };
+        answer.usage = TokenUsage {
+            input: u64::MAX,
+            output: 1,
+            cached: u64::MAX,
+            cache_written: u64::MAX,
+            reasoning: u64::MAX,
+        };
         run.model(answer);
         let call = run.calls_out().remove(0);
         run.returns(&call, "noted");

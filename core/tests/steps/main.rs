@@ -23,6 +23,7 @@ mod compacting;
 mod cutting;
 mod denials;
 mod endings;
+mod hooking;
 mod interrupts;
 mod looping;
 mod mailbox;

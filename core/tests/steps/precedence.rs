@@ -90,7 +90,7 @@ fn a23_a_step_is_counted_then_loops_are_looked_for_then_old_results_are_cleared_
     assert_eq!(seen.iter().filter(|message| kept(message)).count(), 1, "old results were cleared");
     run.model(text("a shelf"));
 
-    let rows = check::rows(&check::events(&bench));
+    let rows = check::history(&bench);
     let place = |holds: &dyn Fn(&Input) -> bool| rows.iter().rposition(|row| holds(&row.input)).unwrap();
     let counted = rows[..rows.len() - 3].iter().rposition(|row| row.from == StateKind::Streaming).unwrap();
     let cleared = place(&|input| matches!(input, Input::Steered { cleared: Some(_), .. }));

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use holdover_core::agent::{Compaction, Fallback, OnTrip};
 use holdover_core::error::ErrorInfo;
+use holdover_core::hook::HookPoint;
 use holdover_core::ids::CallId;
 use holdover_core::mailbox::{MessagePolicy, QueueChange, WhileAsking};
 use holdover_core::message::{CallSignal, Message, Said, SignalBody};
@@ -101,7 +102,8 @@ enum Happens {
 fn thought() -> impl Strategy<Value = Thought> {
     let tools = ["look", "put", "pay", "bill", "peep", "note", "edit", "wipe", "ask", "serial", "fly"];
     let more = ["edit", "note:bad", "pay:forbidden"];
-    let all: Vec<&'static str> = tools.into_iter().chain(more).collect();
+    let hooked = ["put:rewrite", "edit:rewrite", "ask:rewrite", "pay:known", "note:fatal"];
+    let all: Vec<&'static str> = tools.into_iter().chain(more).chain(hooked).collect();
     prop_oneof![
         6 => prop::collection::vec(prop::sample::select(all), 1..5).prop_map(Thought::Calls),
         1 => Just(Thought::Text),
@@ -124,7 +126,12 @@ fn returns() -> impl Strategy<Value = Return> {
 }
 
 fn happens() -> impl Strategy<Value = Happens> {
-    let edit = prop::option::of(prop::sample::select(vec!["{\"place\": \"edited\"}", "bad", "forbidden"]));
+    let edit = prop::option::of(prop::sample::select(vec![
+        "{\"place\": \"edited\"}",
+        "bad",
+        "forbidden",
+        "rewrite",
+    ]));
     let stop = prop_oneof![6 => Just(InterruptKind::Soft), 1 => Just(InterruptKind::Abort)];
     prop_oneof![
         3 => prop::option::of(prop::sample::select(MessagePolicy::ALL.to_vec())).prop_map(Happens::Say),
@@ -505,6 +512,7 @@ proptest! {
     #[test]
     fn whatever_happens_every_session_comes_to_rest_and_its_transcript_is_whole(
         provisions: bool,
+        hooked: bool,
         sync: bool,
         falls_back: bool,
         observes: bool,
@@ -515,6 +523,9 @@ proptest! {
     ) {
         let bench = Bench::with(|agent| {
             agent.provisions = provisions;
+            if hooked {
+                agent.hooks = [HookPoint::AfterStep, HookPoint::AgentEnd, HookPoint::Transition].into();
+            }
             if falls_back {
                 agent.fallback = vec![Fallback { model: "other".into(), prices: None }];
             }

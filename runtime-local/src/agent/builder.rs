@@ -8,6 +8,7 @@ use holdover_core::agent::{
     StopSignals,
 };
 use holdover_core::gate::{PolicyGate, RuleGate};
+use holdover_core::hook::{Hook, StepEnded, StopIf};
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::mailbox::{MessagePolicy, WhileAsking};
 use holdover_core::mode::Mode;
@@ -16,11 +17,12 @@ use holdover_core::payload::Payload;
 use holdover_core::prompt::system_prompt;
 use holdover_core::provision::Provisioner;
 use holdover_core::skill::{SkillEntry, SkillSet};
-use holdover_core::tool::{Tool, ToolSpec};
+use holdover_core::tool::{RunsOn, Tool, ToolSpec};
 use jsonschema::Validator;
 use serde_json::Value;
 
 use super::{Agent, AgentError, ClientTool, Definition, EquippedTool, ToldToModel, output};
+use crate::hooks::Hooks;
 
 /// Puts an [`Agent`] together.
 #[must_use]
@@ -31,6 +33,7 @@ pub struct AgentBuilder {
     fallback: Vec<Arc<dyn Model>>,
     tools: Vec<Arc<dyn Tool>>,
     gate: Option<Arc<dyn PolicyGate>>,
+    hooks: Vec<Arc<dyn Hook>>,
     models: BTreeMap<Mode, Arc<dyn Model>>,
     skills: Vec<SkillEntry>,
     provisioners: Vec<Arc<dyn Provisioner>>,
@@ -47,6 +50,7 @@ impl AgentBuilder {
             fallback: Vec::new(),
             tools: Vec::new(),
             gate: None,
+            hooks: Vec::new(),
             models: BTreeMap::new(),
             skills: Vec::new(),
             provisioners: Vec::new(),
@@ -156,6 +160,26 @@ impl AgentBuilder {
         self
     }
 
+    /// Code that is asked at points of its turns: see [`Hook`].
+    pub fn hook(self, hook: impl Hook) -> Self {
+        self.shared_hook(Arc::new(hook))
+    }
+
+    /// Code that is asked at points of its turns, shared with others.
+    pub fn shared_hook(mut self, hook: Arc<dyn Hook>) -> Self {
+        self.hooks.push(hook);
+        self
+    }
+
+    /// Ends a turn after a step of which `condition` says why: a hook called `name`.
+    pub fn stop_if(
+        self,
+        name: impl Into<String>,
+        condition: impl Fn(&StepEnded) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.hook(StopIf::new(name, condition))
+    }
+
     /// What makes its turns' surroundings ready, and frees them. Several are asked one after another, and free in
     /// the reverse order.
     pub fn provisioner(mut self, provisioner: Arc<dyn Provisioner>) -> Self {
@@ -252,8 +276,17 @@ impl AgentBuilder {
         }
         let owed = self.output.map(|schema| output::prepare(&name, schema, &specs)).transpose()?;
         let (owed, fits) = owed.unzip();
-        let provisions = !self.provisioners.is_empty();
-        let spec = AgentSpec { tools: specs, provisions, output: owed, ..self.spec };
+        let names: Vec<ToolName> = specs.iter().map(|spec| spec.name.clone()).collect();
+        let hooks = Hooks::new(&name, self.hooks, &names)?;
+        let clients = specs.iter().filter(|spec| spec.runs_on == RunsOn::Client);
+        if let Some((hook, tool)) =
+            clients.map(|spec| &spec.name).find_map(|tool| Some((hooks.withholds(tool)?, tool)))
+        {
+            let (hook, tool) = (hook.to_owned(), tool.clone());
+            return Err(AgentError::HookOfClientTool { agent: name, hook, tool });
+        }
+        let (provisions, points) = (!self.provisioners.is_empty(), hooks.points());
+        let spec = AgentSpec { tools: specs, provisions, hooks: points, output: owed, ..self.spec };
         let definition = Payload::json(&Definition { spec: spec.clone(), source: self.source })
             .map_err(|source| AgentError::Definition { agent: name, source })?;
         let told = |mode| ToldToModel {
@@ -275,6 +308,7 @@ impl AgentBuilder {
             fallback: self.fallback,
             tools,
             gate: self.gate.unwrap_or_else(|| Arc::new(RuleGate::default())),
+            hooks,
             provisioners: self.provisioners,
             queue,
             definition,

@@ -24,6 +24,8 @@ use jsonschema::Validator;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::hooks::Hooks;
+
 /// An agent as the runtime runs it: what core decides by, and the code behind it.
 pub struct Agent {
     spec: Arc<AgentSpec>,
@@ -32,6 +34,7 @@ pub struct Agent {
     fallback: Vec<Arc<dyn Model>>,
     tools: BTreeMap<ToolName, EquippedTool>,
     gate: Arc<dyn PolicyGate>,
+    hooks: Hooks,
     provisioners: Vec<Arc<dyn Provisioner>>,
     queue: QueueLabel,
     definition: Payload,
@@ -103,12 +106,16 @@ impl Agent {
     }
 
     /// What the arguments of this tool are checked with, if they are the value that a turn owes.
-    pub(crate) fn output(&self, tool: &ToolName) -> Option<&Validator> {
-        self.output.as_deref().filter(|_| self.spec.is_output(tool.as_str()))
+    pub(crate) fn output(&self, tool: &ToolName) -> Option<&Arc<Validator>> {
+        self.output.as_ref().filter(|_| self.spec.is_output(tool.as_str()))
     }
 
     pub(crate) fn gate(&self) -> &Arc<dyn PolicyGate> {
         &self.gate
+    }
+
+    pub(crate) fn hooks(&self) -> &Hooks {
+        &self.hooks
     }
 
     /// The model that core names, in `mode`: number 0 is that of the mode.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use holdover_core::compaction;
 use holdover_core::delta::Delta;
+use holdover_core::hook::ModelAsked;
 use holdover_core::ids::MessageSeq;
 use holdover_core::message::{Message, UserMessage};
 use holdover_core::model::{
@@ -65,14 +66,23 @@ impl Driver {
                     return Done::ModelAnswered { id, result: Err(error) };
                 }
             };
-            let of = Provisional { session: key, step: call.step, attempt: call.attempt, after };
+            let of = Provisional { session: key.clone(), step: call.step, attempt: call.attempt, after };
+            let asked = ModelAsked { session: key, step: call.step, attempt: call.attempt, summary: false };
             let request = request(&agent, &call, prompt, messages);
+            let request = match agent.hooks().before_model(&asked, request).await {
+                Ok(request) => request,
+                Err(error) => return Done::ModelAnswered { id, result: Err(error) },
+            };
             let model = Arc::clone(agent.model_in(call.mode, call.model));
             let mut teller = Teller { observer, of, deltas };
-            let asked = guarded(async move { ask(&*model, request, bounds, &mut teller).await });
-            let result = asked.await.unwrap_or_else(|panicked| {
+            let answered = guarded(async move { ask(&*model, request, bounds, &mut teller).await });
+            let result = answered.await.unwrap_or_else(|panicked| {
                 Err(ModelError::new(ModelErrorKind::Provider, format!("it panicked: {}", panicked.0)))
             });
+            let result = match result {
+                Ok(answer) => agent.hooks().after_model(&asked, &answer).await.map(|()| answer),
+                Err(error) => Err(error),
+            };
             Done::ModelAnswered { id, result }
         });
         self.model = Some((id, handle));

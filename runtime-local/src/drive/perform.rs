@@ -5,7 +5,9 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::GateQuestion;
+use holdover_core::hook::{StepEnded, TurnBegins, TurnEnds};
 use holdover_core::ids::{InboxSeq, SessionKey, TurnNumber};
+use holdover_core::machine::AgentState;
 use holdover_core::provision::Provisioner;
 use holdover_core::step::{Action, ActionId, Found, Reply, Ruling};
 use holdover_core::store::{InterruptCheck, MessageRange, StateStore, StateStoreExt};
@@ -34,6 +36,7 @@ impl Driver {
             }
             Action::StopModel { of } => self.stop_model(of),
             Action::Consult { id, questions } => self.consult(id, questions),
+            Action::RunHooks { id, step } => self.run_hooks(id, *step),
             Action::RunCalls { calls } => self.run_calls(calls),
             Action::StopCalls { calls, until } => self.stop_calls(&calls, until),
             Action::StageResult { id, staging } => self.stage(id, staging),
@@ -77,6 +80,14 @@ impl Driver {
         };
     }
 
+    fn run_hooks(&mut self, id: ActionId, step: StepEnded) {
+        let hooks = self.agent.as_ref().map(|agent| agent.hooks().clone()).unwrap_or_default();
+        self.send(async move {
+            let stop = hooks.after_step(&step).await;
+            Done::Reply(Reply::HooksRan { id, stop })
+        });
+    }
+
     fn sleep(&mut self, id: ActionId, until: Timestamp) {
         let until = self.clock.instant(until);
         self.send(async move {
@@ -87,19 +98,25 @@ impl Driver {
 
     fn provision(&mut self, id: ActionId, turn: TurnNumber) {
         let provisioners = self.agent.as_ref().map_or_else(Vec::new, |agent| agent.provisioners().to_vec());
+        let hooks = self.agent.as_ref().map(|agent| agent.hooks().clone()).unwrap_or_default();
         let (key, runtime, lease) = (self.fence.key.clone(), self.runtime.clone(), self.lease.clone());
         self.send(async move {
             // Making something ready is an effect: another run may have the session, and its surroundings.
             if !lease.runs() {
                 return Done::LeaseLost;
             }
-            let result = make_ready(&runtime, provisioners, key, turn).await;
+            let begins = TurnBegins { session: key.clone(), turn };
+            let result = match hooks.agent_start(&begins).await {
+                Ok(()) => make_ready(&runtime, provisioners, key, turn).await,
+                Err(error) => Err(error),
+            };
             Done::Reply(Reply::Provisioned { id, result })
         });
     }
 
     fn tear_down(&mut self, id: ActionId, provisioned: bool) {
-        let (key, turn) = (self.fence.key.clone(), self.steps.machine().turn.number);
+        let (key, ends) = (self.fence.key.clone(), self.turn_ends());
+        let turn = self.steps.machine().turn.number;
         let (agent, definition, runtime) =
             (self.agent.clone(), self.definition.clone(), self.runtime.clone());
         let lease = self.lease.clone();
@@ -116,11 +133,32 @@ impl Driver {
                 return Done::LeaseLost;
             }
             let result = match agent {
-                Ok(agent) => free(&runtime, agent.provisioners().to_vec(), key, turn).await,
+                Ok(agent) => {
+                    let told = match &ends {
+                        Some(ends) => agent.hooks().agent_end(ends).await,
+                        None => Ok(()),
+                    };
+                    let freed = free(&runtime, agent.provisioners().to_vec(), key, turn).await;
+                    freed.and(told)
+                }
                 Err(error) => Err(ErrorInfo::new("runtime.agent_unknown", error.to_string())),
             };
             Done::Reply(Reply::TornDown { id, result })
         });
+    }
+
+    /// What hooks are told of the turn that ends.
+    fn turn_ends(&self) -> Option<TurnEnds> {
+        let machine = self.steps.machine();
+        let AgentState::TearingDown { ending, .. } = &machine.state else { return None };
+        Some(TurnEnds {
+            session: self.fence.key.clone(),
+            turn: machine.turn.number,
+            ending: ending.clone(),
+            steps: machine.turn.steps,
+            usage: machine.turn.spent.turn,
+            session_usage: machine.usage,
+        })
     }
 }
 

@@ -17,6 +17,7 @@ mod errors;
 mod files;
 mod following;
 mod forks;
+mod hooks;
 mod mailbox;
 mod many;
 mod outputs;

@@ -59,7 +59,7 @@ fn references(input: &Input) -> String {
         }
         Input::NotCompacted { error: Some(error), .. } => error.to_string(),
         Input::NotCompacted { error: None, .. } => "nothing is old enough".to_owned(),
-        Input::ModelAnswered { message, calls, stop: _, usage, tokens: _ } => {
+        Input::ModelAnswered { message, calls, stop: _, usage, tokens: _, counted: _ } => {
             let tokens = usage.tokens.total();
             let asked: Vec<String> = calls.iter().map(|call| format!("{} {}", call.tool, call.id)).collect();
             let asks =
@@ -96,6 +96,10 @@ fn call_input(input: &CallInput) -> String {
     let word = match input {
         CallInput::Asked => "goes to the gate",
         CallInput::Allowed { .. } => "is allowed",
+        CallInput::Rewritten { arguments } => {
+            return format!("is rewritten by a hook, arguments in message {arguments}");
+        }
+        CallInput::Synthesised { .. } => "is answered by a hook",
         CallInput::Refused => "is refused",
         CallInput::Output { fits: true } => "gives the value that the turn owes",
         CallInput::Output { fits: false } => "gives a value that does not fit",

@@ -85,12 +85,15 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         Ok(false) => return same(),
         Ok(true) => {}
     }
-    let says_stop = matches!(input, CallInput::Returned { ok: true, stop: true, .. })
-        || (matches!(input, CallInput::Rang) && deferred_stop);
+    let says_stop = matches!(
+        input,
+        CallInput::Returned { ok: true, stop: true, .. } | CallInput::Synthesised { stop: true }
+    ) || (matches!(input, CallInput::Rang) && deferred_stop);
     batch.stop_signal |= says_stop;
     batch.stops += u32::from(says_stop);
     if starting {
         machine.usage.tool_calls += 1;
+        machine.turn.spent.call_sent();
     }
     match input {
         CallInput::Returned { broken: true, .. } | CallInput::Lost { broken: true } => {
@@ -100,6 +103,8 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         CallInput::Output { fits } => batch.output = Some(checked(&batch, id, *fits)),
         CallInput::Asked
         | CallInput::Allowed { .. }
+        | CallInput::Rewritten { .. }
+        | CallInput::Synthesised { .. }
         | CallInput::Refused
         | CallInput::NeedsUser { .. }
         | CallInput::Reopened { .. }
