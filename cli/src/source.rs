@@ -1,21 +1,25 @@
 //! Agents from what is stored with their sessions: any process that opens the store can go on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdover_core::agent::{Compaction, Durability, Limits, LoopDetection, Prices, Retries, StopCondition};
+use holdover_core::agent::{
+    Compaction, Durability, Limits, LoopDetection, Prices, Retries, StopCondition, StopSignals,
+};
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::mailbox::{MessagePolicy, WhileAsking};
+use holdover_core::mode::Mode;
 use holdover_core::payload::Payload;
+use holdover_core::skill::READ_SKILL;
 use holdover_core::tool::ToolSpec;
 use holdover_mcp::{McpClient, McpServer};
 use holdover_models::{ModelRef, connect};
 use holdover_runtime_local::{Agent, AgentSource, Definition};
-use holdover_tools::{CommandTool, Root, ToolSet};
+use holdover_tools::{CommandTool, Root, Skills, ToolSet};
 use serde::{Deserialize, Serialize};
 
 use crate::gate::{self, GateRef};
@@ -25,8 +29,12 @@ use crate::gate::{self, GateRef};
 pub(crate) struct Blueprint {
     /// Its name.
     pub(crate) name: String,
-    /// The system prompt.
+    /// What it is told.
     pub(crate) instructions: String,
+    /// Who it is told it is.
+    pub(crate) identity: Option<String>,
+    /// The mode in which its sessions begin.
+    pub(crate) mode: Mode,
     /// Names of built-in tools.
     pub(crate) tools: Vec<String>,
     /// What its MCP servers said that they have; nothing until they were [asked](Self::discover).
@@ -45,6 +53,10 @@ pub(crate) struct Blueprint {
     pub(crate) on_message_while_asking: WhileAsking,
     /// After which step a turn ends.
     pub(crate) stop_when: Vec<StopCondition>,
+    /// How many results must say that a turn should end.
+    pub(crate) stop_signals: StopSignals,
+    /// The schema of the value that each turn owes.
+    pub(crate) output_schema: Option<serde_json::Value>,
     /// Which tools only people may use.
     pub(crate) human_only: BTreeSet<ToolName>,
     /// When intents are made durable.
@@ -68,6 +80,12 @@ pub(crate) struct Recipe {
     pub(crate) version: Option<String>,
     /// The model it thinks with.
     pub(crate) model: ModelRef,
+    /// The models it thinks with in single modes.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) models: BTreeMap<Mode, ModelRef>,
+    /// The folders of its skills.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) skills: Vec<PathBuf>,
     /// The models it falls back on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) fallback: Vec<FallbackRef>,
@@ -115,12 +133,17 @@ impl Blueprint {
             .tools
             .into_iter()
             .partition(|tool| recipe.mcp.iter().any(|server| server.has(tool.name.as_str())));
-        let built_in = own.iter().filter(|tool| recipe.commands.iter().all(|own| own.name != tool.name));
+        // The tool that reads skills comes with them.
+        let of_skills = |name: &ToolName| !recipe.skills.is_empty() && name.as_str() == READ_SKILL;
+        let declared = |name: &ToolName| recipe.commands.iter().any(|own| own.name == *name);
+        let built_in = own.iter().filter(|tool| !declared(&tool.name) && !of_skills(&tool.name));
         Ok(Self {
             tools: built_in.map(|tool| tool.name.to_string()).collect(),
             mcp_tools,
             name: spec.name,
             instructions: spec.instructions,
+            identity: spec.identity,
+            mode: spec.mode,
             limits: spec.limits,
             loops: spec.loops,
             compaction: spec.compaction,
@@ -128,6 +151,8 @@ impl Blueprint {
             on_message: spec.on_message,
             on_message_while_asking: spec.on_message_while_asking,
             stop_when: spec.stop_when,
+            stop_signals: spec.stop_signals,
+            output_schema: spec.output.map(|output| output.schema),
             durability: spec.durability,
             human_only: spec.human_only,
             recipe,
@@ -170,6 +195,8 @@ impl Blueprint {
         let Recipe {
             version,
             model,
+            models,
+            skills,
             fallback,
             root,
             commands,
@@ -184,6 +211,7 @@ impl Blueprint {
         let source = serde_json::to_value(&self.recipe).map_err(|error| error.to_string())?;
         let mut agent = Agent::builder(&self.name)
             .instructions(&self.instructions)
+            .mode(self.mode)
             .shared_model(connect(model).map_err(|error| error.detail)?)
             .shared_gate(gate::of(approval, *permissions, gate.as_ref())?)
             .limits(self.limits.clone())
@@ -191,9 +219,22 @@ impl Blueprint {
             .compaction(self.compaction.clone())
             .retries(self.retries.clone())
             .durability(self.durability)
+            .stop_signals(self.stop_signals)
             .source(source);
+        if let Some(identity) = &self.identity {
+            agent = agent.identity(identity);
+        }
+        for (mode, model) in models {
+            agent = agent.model_in(*mode, connect(model).map_err(|error| error.detail)?);
+        }
+        if !skills.is_empty() {
+            agent = agent.skills(Skills::open(skills).map_err(|error| error.to_string())?);
+        }
         if let Some(version) = version {
             agent = agent.version(version);
+        }
+        if let Some(schema) = &self.output_schema {
+            agent = agent.output_schema(schema.clone());
         }
         for FallbackRef { model, prices } in fallback {
             agent = agent.shared_fallback(connect(model).map_err(|error| error.detail)?, *prices);
@@ -239,9 +280,11 @@ impl StoredAgents {
         let mut blueprint = Blueprint::stored(definition)?;
         if let Some(model) = &self.model {
             blueprint.recipe.model = model.clone();
+            blueprint.recipe.models.clear();
         }
         if let Some(url) = &self.base_url {
             blueprint.recipe.model.base_url = Some(url.clone());
+            blueprint.recipe.models.clear();
         }
         blueprint.build()
     }

@@ -5,16 +5,19 @@ mod entries;
 mod tests;
 mod tools;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use holdover_core::agent::{Compaction, Durability, LoopDetection, Retries, StopCondition};
+use holdover_core::agent::{Compaction, Durability, LoopDetection, Retries, StopCondition, StopSignals};
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::ToolName;
 use holdover_core::mailbox::{MessagePolicy, WhileAsking};
+use holdover_core::mode::Mode;
 use holdover_mcp::McpServer;
 use holdover_models::{ModelRef, Provider};
-use holdover_tools::CommandTool;
+use holdover_tools::{CommandTool, Skills};
 use serde::Deserialize;
+use serde_json::Value;
 use toml::Spanned;
 
 use entries::{FallbackEntry, LimitsEntry, ModelEntry};
@@ -32,6 +35,13 @@ struct AgentFile {
     name: Option<String>,
     version: Option<String>,
     model: Option<ModelEntry>,
+    #[serde(default)]
+    models: BTreeMap<Mode, ModelEntry>,
+    #[serde(default)]
+    mode: Mode,
+    identity: Option<String>,
+    #[serde(default)]
+    skills: Vec<Spanned<PathBuf>>,
     #[serde(default)]
     fallback: Vec<FallbackEntry>,
     instructions: Option<String>,
@@ -62,6 +72,10 @@ struct AgentFile {
     retries: Retries,
     #[serde(default)]
     stop_when: Vec<StopCondition>,
+    #[serde(default)]
+    stop_signals: StopSignals,
+    output_schema: Option<Spanned<Value>>,
+    output_schema_file: Option<Spanned<PathBuf>>,
     #[serde(default)]
     durability: Durability,
     root: Option<Spanned<PathBuf>>,
@@ -125,6 +139,9 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
             return Err(at(tool.span(), why));
         }
     }
+    let skills = skills(&file.skills, folder).map_err(|(span, why)| at(span, why))?;
+    let output_schema = output_schema(file.output_schema, file.output_schema_file, folder)
+        .map_err(|(span, why)| at(span, why))?;
     let instructions = match (file.instructions, &file.instructions_file) {
         (Some(_), Some(path)) => {
             return Err(at(path.span(), "give either instructions or instructions_file".to_owned()));
@@ -140,6 +157,8 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
     Ok(Blueprint {
         name: file.name.unwrap_or_else(|| stem.to_owned()),
         instructions,
+        identity: file.identity,
+        mode: file.mode,
         tools,
         mcp_tools: Vec::new(),
         limits: file.limits.0,
@@ -149,11 +168,15 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         on_message: file.on_message,
         on_message_while_asking: file.on_message_while_asking,
         stop_when: file.stop_when,
+        stop_signals: file.stop_signals,
+        output_schema,
         durability: file.durability,
         human_only: file.human_only.into_iter().map(Spanned::into_inner).collect(),
         recipe: Recipe {
             version: file.version,
+            models: models(file.models, folder, instead),
             model: model(file.model, folder, instead)?,
+            skills,
             fallback: file.fallback.into_iter().map(|entry| entry.beneath(folder)).collect(),
             root: match (&instead.root, &file.root) {
                 (Some(root), _) => existing(&current_folder()?.join(root))?,
@@ -172,6 +195,33 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
     })
 }
 
+/// The schema of the value that each turn owes: as a table, or as a file of JSON beside this one.
+fn output_schema(
+    table: Option<Spanned<Value>>,
+    file: Option<Spanned<PathBuf>>,
+    folder: &Path,
+) -> Result<Option<Value>, (std::ops::Range<usize>, String)> {
+    let (span, schema) = match (table, file) {
+        (Some(_), Some(path)) => {
+            return Err((path.span(), "give either output_schema or output_schema_file".to_owned()));
+        }
+        (Some(table), None) => (table.span(), table.into_inner()),
+        (None, Some(path)) => {
+            let place = folder.join(path.get_ref());
+            let refuse =
+                |why: String| (path.span(), format!("output_schema_file: {}: {why}", place.display()));
+            let text = small_file(&place).map_err(refuse)?;
+            let schema = serde_json::from_str(&text).map_err(|error| refuse(one_line(&error.to_string())))?;
+            (path.span(), schema)
+        }
+        (None, None) => return Ok(None),
+    };
+    if schema.get("type").and_then(Value::as_str) != Some("object") {
+        return Err((span, "output_schema: does not say type = \"object\"".to_owned()));
+    }
+    Ok(Some(schema))
+}
+
 /// The model: the command line's, else the file's. A script is looked for beside whatever names it.
 fn model(entry: Option<ModelEntry>, folder: &Path, instead: &Instead) -> Result<ModelRef, String> {
     let mut model = match (&instead.model, entry) {
@@ -183,6 +233,29 @@ fn model(entry: Option<ModelEntry>, folder: &Path, instead: &Instead) -> Result<
         model.base_url = Some(url.clone());
     }
     Ok(model)
+}
+
+/// The models of single modes. One that the command line names stands for all.
+fn models(entries: BTreeMap<Mode, ModelEntry>, folder: &Path, instead: &Instead) -> BTreeMap<Mode, ModelRef> {
+    if instead.model.is_some() || instead.base_url.is_some() {
+        return BTreeMap::new();
+    }
+    entries.into_iter().map(|(mode, ModelEntry(model))| (mode, absolute_script(model, folder))).collect()
+}
+
+/// The folders of `skills = […]`, which are looked for beside the file.
+fn skills(
+    listed: &[Spanned<PathBuf>],
+    folder: &Path,
+) -> Result<Vec<PathBuf>, (std::ops::Range<usize>, String)> {
+    let mut places = Vec::new();
+    for listed in listed {
+        let place = folder.join(listed.get_ref());
+        let wrong = |why: String| (listed.span(), format!("skills: {why}"));
+        places.push(place.canonicalize().map_err(|error| wrong(format!("{}: {error}", place.display())))?);
+        Skills::open(&places).map_err(|error| wrong(error.to_string()))?;
+    }
+    Ok(places)
 }
 
 /// `model` with its script's path, if it has one, beneath `folder`.

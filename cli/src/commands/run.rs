@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use holdover_core::ids::{SessionId, SessionKey};
 use holdover_core::message::SignalBody;
+use holdover_core::mode::Briefing;
 use holdover_core::store::{Labels, Session, SessionStatus};
 use holdover_runtime_local::{Agent, Deliver, Delivered, Execute, RunHandle, RuntimeError};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::agent_file::{self, Instead};
-use crate::args::{Again, Common, Compact, Drive, Run, Send};
+use crate::args::{self, Again, Common, Compact, Drive, Run, Send};
 use crate::exit::{Exit, Failure};
 use crate::follow::{Following, follow, report};
 use crate::front::Front;
@@ -21,7 +22,7 @@ use crate::store::IfMissing;
 
 /// Starts a turn of an agent.
 pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
-    let Run { agent: file, message, session, key, policy, root, detach, wait, drive } = args;
+    let Run { agent: file, message, session, key, policy, root, briefing, detach, wait, drive } = args;
     let instead = instead_of(drive, root.clone());
     let mut blueprint = agent_file::read(file, &instead)?;
     let message = message_of(message.as_deref())?;
@@ -37,6 +38,7 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
         (None, Some(_)) => None,
         (None, None) => Some(new_id()?),
     };
+    request.briefing = briefing_of(briefing);
     request.session.clone_from(&session);
     request.policy = *policy;
     request.idempotency_key.clone_from(key);
@@ -82,6 +84,7 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
         Some(earlier) => Deliver::instead_of(earlier, message),
         None => Deliver::message(message).under(args.policy),
     };
+    deliver = deliver.briefed(briefing_of(&args.briefing));
     if let Some(key) = &args.key {
         deliver = deliver.once(key.clone());
     }
@@ -130,7 +133,8 @@ async fn take_up(mut front: Front, session: Session, signal: SignalBody) -> Resu
     let key = session.key.clone();
     front.can_run(&session, "nothing was done")?;
     let taken = match signal {
-        SignalBody::Resume => front.runtime.resume(&key).await,
+        // A mode alone sets nothing going.
+        SignalBody::Resume | SignalBody::Mode { .. } => front.runtime.resume(&key).await,
         SignalBody::Retry => front.runtime.retry(&key).await,
         SignalBody::Compact => front.runtime.compact(&key).await,
     };
@@ -146,6 +150,11 @@ async fn take_up(mut front: Front, session: Session, signal: SignalBody) -> Resu
     };
     front.close().await;
     exit
+}
+
+/// How the agent is to work from this message on.
+fn briefing_of(said: &args::Briefing) -> Briefing {
+    Briefing { mode: said.mode, system_prompt: said.system_prompt.clone() }
 }
 
 /// What the command line says instead of an agent file.

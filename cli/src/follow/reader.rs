@@ -138,6 +138,8 @@ impl<'a> Reader<'a> {
             | Event::StepStarted { .. }
             | Event::StepEnded { .. }
             | Event::Error { .. }
+            | Event::Briefed { .. }
+            | Event::Provisioned { .. }
             | Event::CompactionStarted { .. }
             | Event::CompactionEnded { .. }
             | Event::Forked { .. }

@@ -2,6 +2,7 @@
 
 use holdover_core::delta::Delta;
 use holdover_core::event::Event;
+use holdover_core::ids::MessageSeq;
 use holdover_core::machine::OwedKind;
 use holdover_core::message::{AssistantPart, Message, ResultStatus};
 use holdover_core::step::RunOutcome;
@@ -138,6 +139,8 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
             Some(out.dim(&format!("• {}", compacted(*before, *after))))
         }
         Event::TeardownFailed { error } => Some(out.bold(&inline(&format!("! {error}")))),
+        Event::Briefed { .. } => Some(out.dim(&format!("• {}", self::event(event)))),
+        Event::Provisioned { what } => Some(out.dim(&inline(&format!("• {}", what.join("; "))))),
         // The last line says how it failed.
         Event::Error { .. }
         | Event::Init { .. }
@@ -161,6 +164,15 @@ pub(crate) fn event(event: &Event) -> String {
         Event::StepStarted { step } => format!("step {step} begins"),
         Event::StepEnded { step } => format!("step {step} is over"),
         Event::Error { error } => format!("fails: {error}"),
+        Event::Briefed { mode, prompt } => {
+            let mode = mode.map(|mode| format!("mode {mode}"));
+            let prompt = prompt.map(|at| match at {
+                MessageSeq(0) => "the agent's own system prompt".to_owned(),
+                at => format!("the system prompt of message {at}"),
+            });
+            mode.into_iter().chain(prompt).collect::<Vec<_>>().join(", ")
+        }
+        Event::Provisioned { what } => format!("ready: {}", what.join("; ")),
         Event::RunStarted { run, found } => format!("run {run} begins, found it {found}"),
         Event::Message { seq, role, .. } => format!("message {seq} by {role}"),
         Event::Call { call, tool, is, parameters, duration_ms } => {

@@ -19,9 +19,15 @@ impl StepIterator {
         for id in calls {
             let Some(call) = self.call(id) else { continue };
             let startable = matches!(call.state, CallState::Approved | CallState::Preparing);
-            let Some(spec) = agent.tool(&call.tool).filter(|_| startable) else { continue };
-            let Ok(tool) = ToolName::new(&call.tool) else { continue };
+            if !startable {
+                continue;
+            }
             self.feed(Input::Call { call: id.clone(), input: CallInput::Sent });
+            let (Some(spec), Ok(tool)) = (agent.tool(&call.tool), ToolName::new(&call.tool)) else {
+                let input = self.gone(&call);
+                self.feed(Input::Call { call: id.clone(), input });
+                continue;
+            };
             let arguments = self.arguments_of(id);
             out.push(CallOut {
                 id: id.clone(),
@@ -32,6 +38,7 @@ impl StepIterator {
             });
         }
         if !out.is_empty() {
+            self.out.extend(out.iter().map(|call| call.id.clone()));
             self.actions.push_back(Action::RunCalls { calls: out });
             self.keep_before();
         }
@@ -50,6 +57,7 @@ impl StepIterator {
         result: Result<ToolReturn, ToolError>,
         duration_ms: u64,
     ) {
+        self.out.remove(id);
         let out = |state: &CallState| matches!(state, CallState::Executing | CallState::CleaningUp);
         let Some(call) = self.call(id).filter(|call| out(&call.state)) else { return };
         let stopping = call.state == CallState::CleaningUp;
@@ -124,7 +132,7 @@ impl StepIterator {
         CallInput::Cancelled { reason }
     }
 
-    fn is_done(&self, call: &CallId) -> bool {
+    pub(super) fn is_done(&self, call: &CallId) -> bool {
         self.mind.ended.get(call).is_some_and(|ended| ended.result.status == ResultStatus::Done)
     }
 

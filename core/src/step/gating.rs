@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use super::results::{denied, result};
 use super::{Action, ActionId, Ruling, StepIterator};
+use crate::error::ErrorInfo;
 use crate::gate::{DenialRecord, DeniedBy, GateQuestion};
-use crate::ids::{CallId, MessageSeq, PendingId};
+use crate::ids::{CallId, MessageSeq, PendingId, ToolName};
 use crate::machine::{Call, CallInput, CallState, Input};
 use crate::message::ResultStatus;
+use crate::output::OutputCheck;
 use crate::payload::Digest;
 use crate::time::Timestamp;
-use crate::tool::{ResourceProfile, RunsOn};
+use crate::tool::{ResourceProfile, RunsOn, ToolSpec};
 
 impl StepIterator {
     /// Asks the gate; a tool that does not exist, or is withheld from the model, needs no gate.
@@ -19,6 +21,11 @@ impl StepIterator {
         let mut questions = Vec::new();
         for id in calls {
             let Some(call) = self.call(id) else { continue };
+            if let Some(output) = agent.output.as_ref().filter(|output| output.tool.as_str() == call.tool) {
+                questions.push(self.question(&call, output.tool.clone()));
+                self.feed(Input::Call { call: id.clone(), input: CallInput::Asked });
+                continue;
+            }
             if agent.is_human_only(&call.tool) {
                 let why = format!("{} is for people alone", call.tool);
                 let denial = self.denial(&call, DeniedBy::HumanOnly, &why);
@@ -28,28 +35,19 @@ impl StepIterator {
                 continue;
             }
             let withheld = self.withheld();
-            let is_told =
-                |tool: &str| !agent.is_human_only(tool) && !withheld.iter().any(|withheld| withheld == tool);
-            let Some(spec) = agent.tool(&call.tool).filter(|spec| is_told(spec.name.as_str())) else {
-                let names = agent.tools.iter().map(|tool| tool.name.as_str()).filter(|name| is_told(name));
+            let mode = self.mode();
+            let is_told = |tool: &&ToolSpec| {
+                agent.tells_of(tool, mode) && !withheld.iter().any(|withheld| withheld == tool.name.as_str())
+            };
+            let Some(spec) = agent.tool(&call.tool).filter(is_told) else {
+                let names = agent.tools.iter().filter(is_told).map(|tool| tool.name.as_str());
                 let names: Vec<&str> = names.collect();
                 let text = format!("there is no tool {:?} now; there are: {}", call.tool, names.join(", "));
                 self.keep_result(result(&call, ResultStatus::Error, text, None));
                 self.feed(Input::Call { call: id.clone(), input: CallInput::Refused });
                 continue;
             };
-            let arguments = self.arguments_of(id);
-            let digest = Digest::of(arguments.as_bytes());
-            questions.push(GateQuestion {
-                session: self.fence.key.clone(),
-                call: id.clone(),
-                tool: spec.name.clone(),
-                arguments,
-                digest,
-                effect: call.effect,
-                dangerous: call.dangerous,
-                approved: call.approved == Some(digest),
-            });
+            questions.push(self.question(&call, spec.name.clone()));
             self.feed(Input::Call { call: id.clone(), input: CallInput::Asked });
         }
         if !questions.is_empty() {
@@ -57,6 +55,21 @@ impl StepIterator {
             let asked = questions.iter().map(|question| question.call.clone()).collect();
             self.mind.consulting.insert(id, asked);
             self.actions.push_back(Action::Consult { id, questions });
+        }
+    }
+
+    fn question(&self, call: &Call, tool: ToolName) -> GateQuestion {
+        let arguments = self.arguments_of(&call.id);
+        let digest = Digest::of(arguments.as_bytes());
+        GateQuestion {
+            session: self.fence.key.clone(),
+            call: call.id.clone(),
+            tool,
+            arguments,
+            digest,
+            effect: call.effect,
+            dangerous: call.dangerous,
+            approved: call.approved == Some(digest),
         }
     }
 
@@ -73,11 +86,19 @@ impl StepIterator {
         }
     }
 
-    fn on_ruling(&mut self, call: &Call, ruling: Ruling) {
+    pub(super) fn on_ruling(&mut self, call: &Call, ruling: Ruling) {
         let digest = Digest::of(self.arguments_of(&call.id).as_bytes());
         let approved = call.approved == Some(digest);
         let standing = self.mind.machine.always.cover(&call.tool, &self.arguments_of(&call.id));
+        let is_output = self.agent.as_ref().is_some_and(|agent| agent.is_output(&call.tool));
         let input = match ruling {
+            // It acts on nothing, so nobody is asked about it.
+            Ruling::Allow { .. } | Ruling::NeedsApproval { .. } if is_output => self.take_output(call),
+            Ruling::Invalid { detail } if is_output => {
+                let told = format!("the value does not fit: {detail}");
+                self.keep_result(result(call, ResultStatus::Error, told, None));
+                Some(CallInput::Output { fits: false })
+            }
             Ruling::Allow { profile } if call.runs_on == RunsOn::Client => self.ask_client(call, profile),
             Ruling::Allow { profile } => Some(CallInput::Allowed { profile }),
             Ruling::NeedsApproval { .. } if call.runs_on == RunsOn::Client => {
@@ -99,6 +120,14 @@ impl StepIterator {
                 let denial = self.denial(call, DeniedBy::Permissions, &reason).by_rule(rule);
                 self.deny(call, &format!("denied: {reason}"), denial)
             }
+            Ruling::Rewritten { arguments, by, ruling } => {
+                return self.rewrite(call, arguments, &by, *ruling);
+            }
+            Ruling::Answered { output } => Some(self.synthesise(call, output)),
+            Ruling::Failed { detail } => {
+                self.feed(Input::Failed { error: ErrorInfo::new("hook.before_tool", detail) });
+                return;
+            }
             Ruling::Unavailable { detail } => {
                 let denial = self.denial(call, DeniedBy::GateUnavailable, &detail);
                 self.deny(call, &format!("denied: the gate is unavailable: {detail}"), denial)
@@ -107,6 +136,16 @@ impl StepIterator {
         if let Some(input) = input {
             self.feed(Input::Call { call: call.id.clone(), input });
         }
+    }
+
+    /// The value that the turn owes. A step gives one.
+    fn take_output(&mut self, call: &Call) -> Option<CallInput> {
+        let given = self.mind.machine.state.batch().and_then(|batch| batch.output);
+        if let Some(OutputCheck::Fits(_)) = given {
+            return self.refuse(call, ResultStatus::Error, "a value was given in this step already");
+        }
+        self.keep_result(result(call, ResultStatus::Done, "taken as the final answer", None));
+        Some(CallInput::Output { fits: true })
     }
 
     pub(super) fn refuse(&mut self, call: &Call, status: ResultStatus, text: &str) -> Option<CallInput> {
@@ -146,6 +185,7 @@ impl StepIterator {
 
     fn ask_again(&mut self, call: &Call, detail: &str) -> Option<CallInput> {
         self.mind.edited.remove(&call.id);
+        self.mind.rewritten.remove(&call.id);
         let prompt = Some(format!("the edited arguments do not fit: {detail}"));
         self.ask_person(call, self.mind.asked_in, prompt, call.profile.clone())
     }

@@ -17,14 +17,17 @@
 mod action;
 mod answers;
 mod begin;
+mod briefing;
 mod broken;
 mod calls;
 mod compacting;
 mod cutting;
 mod gating;
+mod hooking;
 mod looping;
 mod mailbox;
 mod mind;
+mod nowhere;
 mod outcome;
 mod progress;
 mod record;
@@ -38,13 +41,13 @@ mod thinking;
 mod transcript;
 mod writes;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 pub use action::{Action, ActionId, CallOut, ModelCall, Shown};
 pub use outcome::RunOutcome;
 pub use record::{RunDetail, RunKind};
-pub use reply::{Found, Reply, Ruling, Summarised};
+pub use reply::{Found, HookStop, Reply, Ruling, Summarised};
 
 use mind::Mind;
 use writes::{Wanted, Writing};
@@ -52,6 +55,7 @@ use writes::{Wanted, Writing};
 use crate::agent::{AgentSpec, Durability};
 use crate::error::ErrorInfo;
 use crate::event::Event;
+use crate::hook::Moved;
 use crate::ids::{CallId, Fence, MessageSeq, SessionKey, StateFormat, Version};
 use crate::machine::history::HistoryRow;
 use crate::machine::{AgentState, Effect, Facts, Input, Machine, Usage, transition};
@@ -108,6 +112,10 @@ pub struct StepIterator {
     claimed_messages: MessageSeq,
 
     actions: VecDeque<Action>,
+    /// The calls that were sent or told to stop, and have not come back.
+    out: BTreeSet<CallId>,
+    /// The reads that have not been answered.
+    reads: BTreeSet<ActionId>,
     last_id: u64,
     writing: Option<Writing>,
     wanted: Option<Wanted>,
@@ -140,6 +148,8 @@ pub struct StepIterator {
     /// How the run ends once its last commit is acknowledged.
     leaving: Option<RunOutcome>,
     exit: Option<RunOutcome>,
+    /// Transitions that hooks are to be told of.
+    moves: Vec<Moved>,
     /// Set once the run has given up on an error, so that a second one ends it at once.
     given_up: bool,
     /// Why the turn is to end at once, whatever it was about to do.
@@ -166,6 +176,9 @@ impl StepIterator {
         if self.exit.is_some() {
             return;
         }
+        if let Reply::Read { id, .. } = &reply {
+            self.reads.remove(id);
+        }
         match reply {
             Reply::LeaseLost => self.exit = Some(RunOutcome::Lost),
             Reply::Committed { id, outcome } => self.on_committed(id, outcome),
@@ -175,6 +188,7 @@ impl StepIterator {
             | Reply::ModelAnswered { .. }
             | Reply::Summarised { .. }
             | Reply::Consulted { .. }
+            | Reply::HooksRan { .. }
             | Reply::CallEnded { .. }
             | Reply::Slept { .. }
             | Reply::TornDown { .. }
@@ -200,6 +214,10 @@ impl StepIterator {
         while self.exit.is_none() && !self.is_held() {
             match self.held_back.pop_front() {
                 Some(reply) => self.crank(Some(reply)),
+                None if self.is_going_nowhere() => {
+                    self.end_going_nowhere();
+                    self.crank(None);
+                }
                 None => return,
             }
         }
@@ -229,7 +247,7 @@ impl StepIterator {
             }
             self.take(reply);
         }
-        while self.exit.is_none() && !self.is_held() && self.progress() {}
+        self.progress_while_it_moves();
         if self.mind.draft.close.is_empty() && self.writing.as_ref().is_none_or(|writing| !writing.closes) {
             self.before = None;
         }
@@ -246,6 +264,7 @@ impl StepIterator {
             Reply::ModelAnswered { id, result } => self.on_model(id, result),
             Reply::Summarised { id, result } => self.on_summarised(id, result),
             Reply::Consulted { id, rulings } => self.on_rulings(id, rulings),
+            Reply::HooksRan { id, stop } => self.on_hooks_ran(id, stop),
             Reply::CallEnded { call, result, duration_ms } => self.on_call_ended(&call, result, duration_ms),
             Reply::Slept { id } => {
                 if self.sleeping == Some(id) {
@@ -292,6 +311,7 @@ impl StepIterator {
         }
         let before = std::mem::replace(&mut self.mind.machine, moved.next);
         self.mind.moved = true;
+        self.note_move(from, &input);
         self.mind.draft.history.push(HistoryRow { from, input, at: self.now });
         let closed = moved.effects.iter().find_map(|effect| match effect {
             Effect::CloseStep(batch) => Some(batch.clone()),
@@ -333,6 +353,8 @@ impl StepIterator {
                     shown: self.shown(),
                     note: self.note.take(),
                     withheld: self.withheld(),
+                    mode: self.mode(),
+                    prompt: self.mind.machine.prompt,
                 };
                 self.actions.push_back(Action::CallModel { id, call });
             }
@@ -345,6 +367,7 @@ impl StepIterator {
             Effect::StopCalls(calls) => {
                 let grace = self.agent.as_ref().map_or(0, |agent| agent.limits.stop_grace_ms);
                 let until = self.now.after(std::time::Duration::from_millis(grace));
+                self.out.extend(calls.iter().cloned());
                 self.actions.push_back(Action::StopCalls { calls, until });
             }
             Effect::CloseStep(batch) => self.promote(&batch),

@@ -11,6 +11,7 @@
 )]
 
 mod bench;
+mod briefing;
 mod check;
 mod providers;
 mod run;
@@ -22,10 +23,14 @@ mod compacting;
 mod cutting;
 mod denials;
 mod endings;
+mod hooking;
 mod interrupts;
 mod looping;
 mod mailbox;
 mod messages;
+mod nowhere;
+mod output;
+mod precedence;
 mod random;
 mod recovery;
 mod retrying;

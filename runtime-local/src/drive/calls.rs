@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use holdover_core::hook::ToolEnded;
 use holdover_core::ids::{CallId, SessionKey};
 use holdover_core::step::{CallOut, Reply};
 use holdover_core::time::Timestamp;
@@ -16,6 +17,7 @@ use super::done::Done;
 use crate::arguments::parse_arguments;
 use crate::clock::{Lease, far};
 use crate::guard::guarded;
+use crate::hooks::Hooks;
 
 /// How long a tool may take to say whether a call that took too long has acted.
 const ASK_STOPPED: Duration = Duration::from_secs(2);
@@ -92,12 +94,13 @@ impl Driver {
             (None, _) => return self.failed(id, format!("not run: there is no tool {}", call.tool)),
             (_, Err(detail)) => return self.failed(id, format!("not run: {detail}")),
         };
+        let hooks = self.agent.as_ref().map(|agent| agent.hooks().clone()).unwrap_or_default();
         let (stop, stopping) = watch::channel(None);
         self.calls.out.insert(id.clone(), stop);
         if let Some(observer) = self.observer() {
             observer.on_call_sent(&self.fence.key, &id, &call.tool);
         }
-        let lease = self.lease.clone();
+        let (lease, session) = (self.lease.clone(), self.fence.key.clone());
         let until = far(sent, request.timeout);
         self.send(async move {
             let mut bound = until + ASK_STOPPED;
@@ -106,14 +109,15 @@ impl Driver {
             loop {
                 tokio::select! {
                     biased;
-                    answer = &mut task => return match answer {
-                        Ok(Some(result)) => Done::CallEnded { call: id, result, sent },
-                        Ok(None) => Done::CallHeld(call),
-                        Err(panicked) => {
-                            let lost = ToolError::Lost(format!("it panicked: {}", panicked.0));
-                            Done::CallEnded { call: id, result: Err(lost), sent }
-                        }
-                    },
+                    answer = &mut task => {
+                        let result = match answer {
+                            Ok(Some(result)) => result,
+                            Ok(None) => return Done::CallHeld(call),
+                            Err(panicked) => Err(ToolError::Lost(format!("it panicked: {}", panicked.0))),
+                        };
+                        let result = looked_at(&hooks, session, call, result, told).await;
+                        return Done::CallEnded { call: id, result, sent };
+                    }
                     () = sleep_until(bound) => {
                         let lost = ToolError::Lost(String::from("it did not stop when told to"));
                         return Done::CallEnded { call: id, result: Err(lost), sent };
@@ -191,6 +195,35 @@ async fn out(
     };
     // Its future is dropped by now.
     Some(Err(ask_stopped(&*tool, &id, &session, ask_until, why).await))
+}
+
+/// What hooks leave of a result. A turn that is being stopped waits for them no longer than for its calls.
+async fn looked_at(
+    hooks: &Hooks,
+    session: SessionKey,
+    call: CallOut,
+    result: Result<ToolReturn, ToolError>,
+    mut stop: watch::Receiver<Option<Instant>>,
+) -> Result<ToolReturn, ToolError> {
+    if !hooks.look_at_results_of(&call.tool) {
+        return result;
+    }
+    let CallOut { id, tool, arguments, .. } = call;
+    let told = result.clone().map(|returned| match returned {
+        ToolReturn::Output(output) | ToolReturn::After { output, .. } => output,
+    });
+    let ended = ToolEnded { session, call: id, tool: tool.clone(), arguments, result: told };
+    let stopped = async move {
+        match stop.wait_for(Option::is_some).await.map(|stopped| *stopped) {
+            Ok(Some(until)) => sleep_until(until).await,
+            Ok(None) | Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        result = hooks.after_tool(ended, result.clone()) => result,
+        () = stopped => hooks.unseen(&tool, result),
+    }
 }
 
 async fn ask_stopped(

@@ -225,6 +225,8 @@ fn what_became_of(within: StreamId, event: &Event) -> Option<Became> {
         | Event::StepStarted { .. }
         | Event::StepEnded { .. }
         | Event::Error { .. }
+        | Event::Briefed { .. }
+        | Event::Provisioned { .. }
         | Event::Call { .. }
         | Event::Suspended { .. }
         | Event::BackingOff { .. }

@@ -10,15 +10,18 @@ mod tools;
 
 mod answers;
 mod approvals;
+mod briefing;
 mod dice;
 mod effects;
 mod errors;
 mod files;
 mod following;
 mod forks;
+mod hooks;
 mod looking;
 mod mailbox;
 mod many;
+mod outputs;
 mod ownership;
 mod panicking;
 mod reading;

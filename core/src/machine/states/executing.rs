@@ -8,6 +8,7 @@ use super::super::{
 };
 use super::{Denial, Lead, end, parked, refuse, same, with};
 use crate::ids::CallId;
+use crate::output::{OutputCheck, OutputPlace};
 use crate::store::InterruptKind;
 use crate::tool::EffectClass;
 
@@ -52,6 +53,7 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
             with(state, [vec![Effect::CloseStep(batch)], effects].concat())
         }
         Input::TurnRequested { .. }
+        | Input::Briefed { .. }
         | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }
@@ -83,19 +85,26 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         Ok(false) => return same(),
         Ok(true) => {}
     }
-    let says_stop = matches!(input, CallInput::Returned { ok: true, stop: true, .. })
-        || (matches!(input, CallInput::Rang) && deferred_stop);
+    let says_stop = matches!(
+        input,
+        CallInput::Returned { ok: true, stop: true, .. } | CallInput::Synthesised { stop: true }
+    ) || (matches!(input, CallInput::Rang) && deferred_stop);
     batch.stop_signal |= says_stop;
+    batch.stops += u32::from(says_stop);
     if starting {
         machine.usage.tool_calls += 1;
+        machine.turn.spent.call_sent();
     }
     match input {
         CallInput::Returned { broken: true, .. } | CallInput::Lost { broken: true } => {
             machine.turn.broken = machine.turn.broken.saturating_add(1);
         }
         CallInput::Returned { ok: true, .. } | CallInput::Deferred { .. } => machine.turn.broken = 0,
+        CallInput::Output { fits } => batch.output = Some(checked(&batch, id, *fits)),
         CallInput::Asked
         | CallInput::Allowed { .. }
+        | CallInput::Rewritten { .. }
+        | CallInput::Synthesised { .. }
         | CallInput::Refused
         | CallInput::NeedsUser { .. }
         | CallInput::Reopened { .. }
@@ -125,6 +134,16 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         Vec::new()
     };
     settle(machine, batch, effects)
+}
+
+/// What the step has given of the value that its turn owes: the first that fits.
+fn checked(batch: &Batch, id: &CallId, fits: bool) -> OutputCheck {
+    let place = batch.calls.iter().position(|call| call.id == *id).and_then(|at| u32::try_from(at).ok());
+    match (batch.output, place) {
+        (Some(OutputCheck::Fits(first)), _) => OutputCheck::Fits(first),
+        (_, Some(call)) if fits => OutputCheck::Fits(OutputPlace { message: batch.message, call }),
+        (_, _) => OutputCheck::Misfit,
+    }
 }
 
 fn on_stop(machine: &mut Machine, batch: Batch, ending: Ending) -> Lead {
@@ -182,7 +201,8 @@ fn settle(machine: &Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead
         return with(state, effects);
     }
     let state = if batch.is_over() {
-        let from = SteeringFrom::Calls { stop_signal: batch.stop_signal };
+        let all_say_stop = batch.stop_signal && u32::try_from(batch.calls.len()) == Ok(batch.stops);
+        let from = SteeringFrom::Calls { stop_signal: batch.stop_signal, all_say_stop, output: batch.output };
         effects.push(Effect::CloseStep(batch));
         AgentState::Steering { from }
     } else if batch.is_parked() {

@@ -16,19 +16,22 @@ pub(super) fn on(
     facts: &Facts,
 ) -> Lead {
     match input {
-        Input::ModelAnswered { message, calls, stop, usage, tokens } => {
+        Input::ModelAnswered { message, calls, stop, usage, tokens, counted } => {
             machine.turn.steps += 1;
             machine.turn.calls =
                 machine.turn.calls.saturating_add(u32::try_from(calls.len()).unwrap_or(u32::MAX));
             machine.view.tokens = *tokens;
             machine.turn.answered = calls.is_empty() && stop.is_whole();
             machine.usage.add(*usage);
+            if *counted {
+                machine.turn.spent.answered(*message, *usage);
+            }
             if calls.is_empty() {
                 return to(AgentState::Steering { from: SteeringFrom::Answer { stop: *stop } });
             }
             let ids = calls.iter().map(|call| call.id.clone()).collect();
             let calls = calls.iter().map(|new| queued(new, *message)).collect();
-            let batch = Batch { step, message: *message, calls, stopping: None, stop_signal: false };
+            let batch = Batch::new(step, *message, calls);
             with(AgentState::Executing { batch }, [Effect::Consult(ids)])
         }
         Input::ModelFailed { error, compact: true, .. } => {
@@ -57,6 +60,7 @@ pub(super) fn on(
         Input::Forked => left_behind(machine),
         Input::Failed { error } => stop_listening(machine, Ending::error(error.clone())),
         Input::TurnRequested { .. }
+        | Input::Briefed { .. }
         | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }
