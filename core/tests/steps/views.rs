@@ -257,7 +257,7 @@ fn h23_what_was_used_is_counted_by_kind_for_each_run_and_for_the_session() {
     bench.say("go");
     let mut run = bench.run();
     let mut first = calls(&["pay", "edit"]);
-    first.usage = TokenUsage { input: 100, output: 20, cached: 60, reasoning: 7 };
+    first.usage = TokenUsage { input: 100, output: 20, cached: 60, cache_written: 0, reasoning: 7 };
     run.model(first);
     run.returns("c1-0", "paid");
     bench.clock.pass(Duration::from_secs(60));
@@ -265,12 +265,12 @@ fn h23_what_was_used_is_counted_by_kind_for_each_run_and_for_the_session() {
     let mut run = bench.run();
     run.returns("c1-1", "edited");
     let mut last = text("done");
-    last.usage = TokenUsage { input: 200, output: 5, cached: 150, reasoning: 1 };
+    last.usage = TokenUsage { input: 200, output: 5, cached: 150, cache_written: 0, reasoning: 1 };
     run.model(last);
     let used: Vec<_> = bench.runs().iter().map(|run| RunDetail::of(run).unwrap().usage).collect();
     let tokens = |at: usize| used[at].tokens;
-    assert_eq!(tokens(0), TokenUsage { input: 100, output: 20, cached: 60, reasoning: 7 });
-    assert_eq!(tokens(1), TokenUsage { input: 200, output: 5, cached: 150, reasoning: 1 });
+    assert_eq!(tokens(0), TokenUsage { input: 100, output: 20, cached: 60, cache_written: 0, reasoning: 7 });
+    assert_eq!(tokens(1), TokenUsage { input: 200, output: 5, cached: 150, cache_written: 0, reasoning: 1 });
     assert_eq!((used[0].model_calls, used[0].tool_calls), (1, 1));
     assert_eq!((used[1].model_calls, used[1].tool_calls), (1, 1));
     let mut sum = used[0];

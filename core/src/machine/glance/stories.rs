@@ -36,6 +36,7 @@ fn answered(calls: usize) -> Input {
         stop: if calls == 0 { StopReason::EndTurn } else { StopReason::ToolUse },
         usage: Usage::default(),
         tokens: 0,
+        counted: false,
     }
 }
 
@@ -53,7 +54,7 @@ fn returned() -> Vec<Input> {
 }
 
 fn steered(stop: Option<DoneReason>) -> Input {
-    Input::Steered { stop: stop.map(Ending::of), tokens: 0, results: None, cleared: None }
+    Input::Steered { stop: stop.map(Ending::of), no_output: false, tokens: 0, results: None, cleared: None }
 }
 
 fn stopped() -> Input {
