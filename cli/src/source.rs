@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdover_core::agent::{Compaction, Durability, Limits, LoopDetection, StopCondition};
+use holdover_core::agent::{Compaction, Durability, Limits, LoopDetection, OnDenial, StopCondition};
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::{QueueLabel, ToolName};
@@ -36,6 +36,8 @@ pub(crate) struct Blueprint {
     pub(crate) stop_when: Vec<StopCondition>,
     /// Which tools only people may use.
     pub(crate) human_only: BTreeSet<ToolName>,
+    /// What happens when a person refuses a call.
+    pub(crate) on_denial: OnDenial,
     /// When intents are made durable.
     pub(crate) durability: Durability,
     /// The rest.
@@ -68,6 +70,9 @@ pub(crate) struct Recipe {
     /// What happens with calls that no rule denies.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) permissions: PermissionMode,
+    /// What runs in mode auto whatever a rule asks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) always_allow: Vec<String>,
     /// A server that is asked besides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) gate: Option<GateRef>,
@@ -95,25 +100,26 @@ impl Blueprint {
             stop_when: spec.stop_when,
             durability: spec.durability,
             human_only: spec.human_only,
+            on_denial: spec.on_denial,
             recipe,
         })
     }
 
     /// The agent, or what it lacks in this process.
     pub(crate) fn build(&self) -> Result<Agent, String> {
-        let Recipe { version, model, root, commands, approval, permissions, gate, pass_environment } =
-            &self.recipe;
+        let Recipe { version, model, root, commands, pass_environment, .. } = &self.recipe;
         let root = Root::open(root).map_err(|error| error.to_string())?;
         let tools = ToolSet::new(root).pass_environment(pass_environment);
         let source = serde_json::to_value(&self.recipe).map_err(|error| error.to_string())?;
         let mut agent = Agent::builder(&self.name)
             .instructions(&self.instructions)
             .shared_model(connect(model).map_err(|error| error.detail)?)
-            .shared_gate(gate::of(approval, *permissions, gate.as_ref())?)
+            .shared_gate(gate::of(&self.recipe)?)
             .limits(self.limits.clone())
             .loops(self.loops.clone())
             .compaction(self.compaction.clone())
             .durability(self.durability)
+            .on_denial(self.on_denial)
             .source(source);
         if let Some(version) = version {
             agent = agent.version(version);

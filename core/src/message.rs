@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::gate::{ArgumentPatterns, DenialRecord};
 use crate::ids::{CallId, InboxSeq, MessageSeq, PendingId, ToolName};
+use crate::machine::Panel;
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
@@ -258,4 +259,8 @@ pub struct PendingBody {
     /// Why the answer is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+    /// Who must decide, where the policy says more than that somebody must; with the approvals that it had when it was
+    /// asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub panel: Option<Box<Panel>>,
 }

@@ -3,14 +3,14 @@
 pub use holdover_core as core;
 
 pub use holdover_core::agent::{
-    AgentSpec, Compaction, Durability, Limits, LoopDetection, Prices, StopCondition,
+    AgentSpec, Compaction, Durability, Limits, LoopDetection, OnDenial, Prices, StopCondition,
 };
 pub use holdover_core::delta::Delta;
 pub use holdover_core::error::ErrorInfo;
 pub use holdover_core::event::Event;
 pub use holdover_core::gate::{
-    ApprovalRule, ArgumentPatterns, DenialRecord, DeniedBy, GateError, GateQuestion, PermissionMode,
-    PolicyGate, RuleAction, RuleGate, StrictestGate, Verdict,
+    ApprovalRule, ApprovalTerms, Approvers, ArgumentPatterns, AtExpiry, DenialRecord, DeniedBy, Escalation,
+    GateError, GateQuestion, PermissionMode, PolicyGate, RuleAction, RuleGate, StrictestGate, Verdict,
 };
 pub use holdover_core::ids::{
     CallId, CheckpointId, InvalidId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel, SessionId,
@@ -35,14 +35,15 @@ pub use holdover_core::store::{
 };
 pub use holdover_core::time::{Clock, Timestamp};
 pub use holdover_core::tool::{
-    Access, EffectClass, ResourceProfile, RunsOn, Stopped, Tool, ToolCall, ToolError, ToolOutput, ToolReturn,
-    ToolSpec,
+    Access, Bound, EffectClass, ResourceProfile, RunsOn, Stopped, Tool, ToolCall, ToolError, ToolOutput,
+    ToolReturn, ToolSpec,
 };
 pub use holdover_runtime_local::{
     Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, CancellationToken, Changed,
-    CheckpointEntry, ClientTool, Definition, Deliver, Delivered, DeltaEntry, Denial, EventEntry, Execute,
-    Follow, Fork, Forked, MessageEntry, PendingEntry, Provisional, Replay, Retention, RunHandle, RunObserver,
-    Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown, Standing, Started, Worker, WorkerOptions,
+    CheckpointEntry, ClientTool, Deciders, Definition, Deliver, Delivered, DeltaEntry, Denial, EventEntry,
+    Execute, Follow, Fork, Forked, Later, MessageEntry, PendingEntry, Provisional, Replay, Retention,
+    RunHandle, RunObserver, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown, Standing,
+    Started, Worker, WorkerOptions,
 };
 #[cfg(feature = "memory")]
 pub use holdover_store_memory::MemoryStore;

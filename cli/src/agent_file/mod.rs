@@ -7,8 +7,8 @@ mod tools;
 
 use std::path::{Path, PathBuf};
 
-use holdover_core::agent::{Compaction, Durability, LoopDetection, StopCondition};
-use holdover_core::gate::{ApprovalRule, PermissionMode};
+use holdover_core::agent::{Compaction, Durability, LoopDetection, OnDenial, StopCondition};
+use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction};
 use holdover_core::ids::ToolName;
 use holdover_models::{ModelRef, Provider};
 use holdover_tools::CommandTool;
@@ -40,9 +40,13 @@ struct AgentFile {
     approval: Vec<Spanned<ApprovalRule>>,
     #[serde(default)]
     permissions: PermissionMode,
+    #[serde(default)]
+    always_allow: Vec<Spanned<String>>,
     gate: Option<Spanned<GateRef>>,
     #[serde(default)]
     human_only: Vec<Spanned<ToolName>>,
+    #[serde(default)]
+    on_denial: OnDenial,
     #[serde(default)]
     limits: LimitsEntry,
     #[serde(default)]
@@ -101,6 +105,14 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
             let pattern = &rule.get_ref().tool;
             return Err(at(rule.span(), format!("approval: tool {pattern:?} is none of the agent's tools")));
         }
+        rule.get_ref().check().map_err(|why| at(rule.span(), format!("approval: {why}")))?;
+    }
+    for pattern in &file.always_allow {
+        let rule = ApprovalRule::new(pattern.get_ref(), RuleAction::Allow);
+        if !names.iter().any(|name| rule.is_about(name)) {
+            let why = format!("always_allow: tool {:?} is none of the agent's tools", pattern.get_ref());
+            return Err(at(pattern.span(), why));
+        }
     }
     if let Some(gate) = &file.gate {
         gate.get_ref().check().map_err(|why| at(gate.span(), why))?;
@@ -133,6 +145,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         stop_when: file.stop_when,
         durability: file.durability,
         human_only: file.human_only.into_iter().map(Spanned::into_inner).collect(),
+        on_denial: file.on_denial,
         recipe: Recipe {
             version: file.version,
             model: model(file.model, folder, instead)?,
@@ -146,6 +159,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
             commands,
             approval: file.approval.into_iter().map(Spanned::into_inner).collect(),
             permissions: file.permissions,
+            always_allow: file.always_allow.into_iter().map(Spanned::into_inner).collect(),
             gate: file.gate.map(Spanned::into_inner),
             pass_environment: file.pass_environment,
         },

@@ -140,6 +140,8 @@ impl<'a> Reader<'a> {
             | Event::Forked { .. }
             | Event::Message { .. }
             | Event::Call { .. }
+            | Event::Asked { .. }
+            | Event::Escalated { .. }
             | Event::TeardownFailed { .. }
             | Event::Done { .. }
             | Event::AgentEnd { .. } => {}

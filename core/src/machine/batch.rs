@@ -122,7 +122,7 @@ impl Batch {
 
     /// The earliest instant at which time alone moves a parked call.
     pub fn wakes_at(&self) -> Option<Timestamp> {
-        self.calls.iter().filter_map(|call| call.state.wakes_at()).min()
+        self.calls.iter().filter_map(Call::wakes_at).min()
     }
 }
 
@@ -142,6 +142,7 @@ mod tests {
             profile,
             round: 0,
             approved: None,
+            panel: None,
             sent_before: false,
             state,
         }

@@ -16,9 +16,11 @@
 
 mod action;
 mod answers;
+mod asking;
 mod begin;
 mod calls;
 mod compacting;
+mod decisions;
 mod gating;
 mod looping;
 mod mind;

@@ -2,6 +2,7 @@
 
 use super::ActionId;
 use crate::error::ErrorInfo;
+use crate::gate::ApprovalTerms;
 use crate::ids::{CallId, MessageSeq};
 use crate::model::{ModelAnswer, ModelError, TokenUsage};
 use crate::store::{CommitOutcome, Interrupt, Receipt, StageOutcome, StoredItem, StoredMessage};
@@ -124,6 +125,8 @@ pub enum Ruling {
     NeedsApproval {
         /// What the person is told.
         prompt: Option<String>,
+        /// Whose approval it takes.
+        terms: ApprovalTerms,
         /// What it touches.
         profile: ResourceProfile,
     },

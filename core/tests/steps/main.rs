@@ -22,6 +22,7 @@ mod endings;
 mod interrupts;
 mod looping;
 mod messages;
+mod panels;
 mod random;
 mod recovery;
 mod standing;

@@ -85,7 +85,9 @@ enum Happens {
 
 fn thought() -> impl Strategy<Value = Thought> {
     let tools = ["look", "put", "pay", "bill", "peep", "note", "edit", "wipe", "ask", "serial", "fly"];
-    let more = ["edit", "note:bad", "pay:forbidden"];
+    let several = r#"edit:{"terms": {"approvers": {"needed": 2}, "at_expiry": "approve"}}"#;
+    let some = r#"edit:{"terms": {"approvers": {"names": ["bob"]}, "escalate": [{"after_ms": 1000, "to": ["ann"]}]}}"#;
+    let more = ["edit", "note:bad", "pay:forbidden", several, some];
     let all: Vec<&'static str> = tools.into_iter().chain(more).collect();
     prop_oneof![
         6 => prop::collection::vec(prop::sample::select(all), 1..5).prop_map(Thought::Calls),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use holdover_core::agent::AgentSpec;
-use holdover_core::gate::GateQuestion;
+use holdover_core::gate::{ApprovalTerms, GateQuestion};
 use holdover_core::ids::ToolName;
 use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, ModelErrorKind, StopReason, TokenUsage};
 use holdover_core::step::Ruling;
@@ -95,9 +95,19 @@ pub(crate) fn ruling(question: &GateQuestion) -> Ruling {
         };
     }
     match *like {
-        "edit" | "wipe" if !question.approved => Ruling::NeedsApproval { prompt: None, profile },
+        "edit" | "wipe" => Ruling::NeedsApproval { prompt: None, terms: terms(&question.arguments), profile },
+        // Client tools cannot ask; so says core, whatever the gate wants.
+        "ask" if question.arguments.contains("approve first") => {
+            Ruling::NeedsApproval { prompt: None, terms: ApprovalTerms::default(), profile }
+        }
         _ => Ruling::Allow { profile },
     }
+}
+
+/// The terms of an asking: those that stand in the arguments.
+fn terms(arguments: &str) -> ApprovalTerms {
+    let arguments: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
+    arguments.get("terms").map(|terms| serde_json::from_value(terms.clone()).unwrap()).unwrap_or_default()
 }
 
 /// The model asks for these tools; `tool:arguments` names arguments too.

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use holdover_core::agent::{AgentSpec, Compaction, Durability, Limits, LoopDetection, StopCondition};
+use holdover_core::agent::{
+    AgentSpec, Compaction, Durability, Limits, LoopDetection, OnDenial, StopCondition,
+};
 use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::model::{Model, ModelTool};
 use holdover_core::payload::Payload;
 use holdover_core::provision::Provisioner;
-use holdover_core::tool::{Tool, ToolSpec};
+use holdover_core::tool::{Bound, Tool, ToolSpec};
 use jsonschema::Validator;
 use serde_json::Value;
 
@@ -114,6 +116,12 @@ impl AgentBuilder {
         self
     }
 
+    /// What happens when a person refuses one of its calls and says nothing more.
+    pub fn on_denial(mut self, on_denial: OnDenial) -> Self {
+        self.spec.on_denial = on_denial;
+        self
+    }
+
     /// What is done when its model asks for the same again and again.
     pub fn loops(mut self, loops: LoopDetection) -> Self {
         self.spec.loops = loops;
@@ -198,7 +206,7 @@ fn told(spec: &ToolSpec) -> ModelTool {
 }
 
 fn compile(agent: &str, spec: &ToolSpec) -> Result<Validator, AgentError> {
-    if spec.timeout_ms == Some(0) {
+    if spec.timeout_ms == Some(Bound::At(0)) {
         let field = format!("tool {}: timeout_ms", spec.name);
         return Err(AgentError::ZeroLimit { agent: agent.to_owned(), field });
     }
@@ -217,6 +225,8 @@ fn check_limits(agent: &str, spec: &AgentSpec) -> Result<(), AgentError> {
         ("limits.tool_timeout_ms", limits.tool_timeout_ms == 0),
         ("limits.answer_timeout_ms", limits.answer_timeout_ms == Some(0)),
         ("limits.result_bytes_max", limits.result_bytes_max == 0),
+        ("limits.error_bytes_max", limits.error_bytes_max == 0),
+        ("limits.result_chars_shown", limits.result_chars_shown == 0),
         ("compaction.context_tokens", compaction.context_tokens == 0),
         ("compaction.kept_turns", compaction.kept_turns == 0),
         ("compaction.summary_tokens", compaction.summary_tokens == 0),

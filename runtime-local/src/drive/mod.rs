@@ -6,6 +6,7 @@ mod deltas;
 mod done;
 mod model;
 mod perform;
+mod phases;
 mod renewal;
 mod summary;
 mod transcript;

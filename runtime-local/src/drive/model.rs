@@ -82,7 +82,8 @@ fn request(agent: &Agent, call: &ModelCall, messages: Vec<(MessageSeq, Arc<Messa
     let told = agent.told();
     let cleared = call.shown.cleared;
     let note = call.note.clone().map(|text| Arc::new(Message::User(UserMessage { text, item: None })));
-    let shown = messages.iter().filter_map(|(seq, message)| compaction::shown(*seq, message, cleared));
+    let most = agent.spec().limits.result_chars_shown;
+    let shown = messages.iter().filter_map(|(seq, message)| compaction::shown(*seq, message, cleared, most));
     let tools = if call.withheld.is_empty() {
         Arc::clone(&told.tools)
     } else {

@@ -223,6 +223,8 @@ fn what_became_of(within: StreamId, event: &Event) -> Option<Became> {
         | Event::RunStarted { .. }
         | Event::Init { .. }
         | Event::Call { .. }
+        | Event::Asked { .. }
+        | Event::Escalated { .. }
         | Event::Suspended { .. }
         | Event::BackingOff { .. }
         | Event::CompactionStarted { .. }

@@ -16,6 +16,8 @@ mod files;
 mod following;
 mod forks;
 mod ownership;
+mod panels;
+mod phases;
 mod reading;
 mod renewing;
 mod starting;

@@ -74,6 +74,9 @@ pub enum CancelReason {
     /// It is dangerous and its run died before it started.
     #[serde(rename = "system:safety")]
     SystemSafety,
+    /// A person refused another call of its step, and the agent does not go on then.
+    #[serde(rename = "user:rejected")]
+    UserRejected,
     /// It stayed behind with the session that this one was forked from.
     #[serde(rename = "system:forked")]
     SystemForked,
@@ -86,6 +89,7 @@ impl CancelReason {
             Self::UserCancelled => "user:cancelled",
             Self::SystemDisposed => "system:disposed",
             Self::SystemSafety => "system:safety",
+            Self::UserRejected => "user:rejected",
             Self::SystemForked => "system:forked",
         }
     }

@@ -7,6 +7,7 @@ use super::super::{
     AgentState, Batch, Effect, Ending, Facts, Input, Machine, StandingApproval, SteeringFrom,
 };
 use super::{Denial, Lead, end, parked, refuse, same, with};
+use crate::agent::OnDenial;
 use crate::ids::CallId;
 use crate::store::InterruptKind;
 use crate::tool::EffectClass;
@@ -84,12 +85,28 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     if let CallInput::Approved { always: true, only, .. } = input {
         machine.always.add(StandingApproval::of(&tool, only));
     }
-    let effects = if matches!(input, CallInput::Approved { .. }) {
-        vec![Effect::Consult(vec![id.clone()])]
-    } else {
-        Vec::new()
-    };
+    if let CallInput::Rejected { then } = input {
+        leave_rest(&mut batch, *then);
+    }
+    // The gate is asked again about what was approved: the policy may have changed since.
+    let asks_again = matches!(
+        input,
+        CallInput::Approved { .. } | CallInput::Edited { .. } | CallInput::Expired { approved: Some(_), .. }
+    );
+    let effects = if asks_again { vec![Effect::Consult(vec![id.clone()])] } else { Vec::new() };
     settle(machine, batch, effects)
+}
+
+/// What a refusal means for the calls beside it: those that are out go on, all others may be left.
+fn leave_rest(batch: &mut Batch, then: OnDenial) {
+    match then {
+        OnDenial::GoOn => return,
+        OnDenial::CancelRest => {}
+        OnDenial::EndTurn => batch.stop_signal = true,
+    }
+    for call in batch.calls.iter_mut().filter(|call| !call.state.is_end() && !call.state.is_out()) {
+        call.state = call.ended_unsent(CancelReason::UserRejected);
+    }
 }
 
 fn on_stop(machine: &mut Machine, mut batch: Batch, kind: InterruptKind) -> Lead {
