@@ -42,8 +42,8 @@ pub use holdover_runtime_local::{
     Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, CancellationToken, Changed,
     CheckpointEntry, ClientTool, Deciders, Definition, Deliver, Delivered, DeltaEntry, Denial, EventEntry,
     Execute, Follow, Fork, Forked, Later, MessageEntry, PendingEntry, Provisional, Replay, Retention,
-    RunHandle, RunObserver, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown, Standing,
-    Started, Worker, WorkerOptions,
+    RunHandle, RunObserver, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown, Snapshot,
+    Standing, Started, Worker, WorkerOptions,
 };
 #[cfg(feature = "memory")]
 pub use holdover_store_memory::MemoryStore;

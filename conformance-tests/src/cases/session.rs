@@ -150,8 +150,16 @@ async fn create_same_op_id_is_idempotent(t: Bench) -> CaseResult {
     let again = t.store.create_session(claimed.clone()).await?;
     let again = want!(again, CreateOutcome::Created { version, claim: Some(claim) } => (version, claim));
     // Each answer names the clock of its own instant; all else is the claim as it stands.
+    let repeated_at = again.1.now;
     let again = (again.0, Box::new(Claim { now: first.1.now, ..*again.1 }));
     ensure_eq!(again, first, "the repeat of a claimed creation");
+    let later = t.commit(&again.1.fence, commit()).await?.now;
+    ensure!(
+        (first.1.now..=later).contains(&repeated_at),
+        "expected the repeat of a claimed creation to name the clock of its own instant",
+        found = "{repeated_at}, not within {}..={later}",
+        first.1.now
+    );
     t.advance(t.lease()).await;
     let late = t.store.create_session(claimed).await?;
     let expected = CreateOutcome::Created { version: Version(2), claim: None };

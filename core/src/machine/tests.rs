@@ -1,6 +1,6 @@
 //! The table says what `transition` does, pair by pair; the whole matrix is a committed snapshot.
 //!
-//! Requirements: A04, A17, B17, B27, C01, C02, C03, C15, C16, C37, C38, D01, D03, D04, D08, D15, D21.
+//! Requirements: A04, A17, B17, B27, C01, C02, C03, C15, C16, C37, C38, D01, D03, D04, D08, D15, D20, D21.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,6 +13,8 @@ use crate::ids::{CallId, MessageSeq, PendingId, StepNumber};
 use crate::model::StopReason;
 use crate::store::InterruptKind;
 use crate::tool::{EffectClass, ResourceProfile, RunsOn};
+
+mod moves;
 
 fn error() -> ErrorInfo {
     ErrorInfo::new("test", "it broke")

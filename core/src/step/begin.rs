@@ -9,7 +9,8 @@ use crate::agent::AgentSpec;
 use crate::error::ErrorInfo;
 use crate::event::Event;
 use crate::ids::{CallId, InboxSeq, MessageSeq};
-use crate::machine::{AgentState, Call, CallInput, CallState, Facts, Input, Machine, table};
+use crate::machine::table::{self, TableErrors};
+use crate::machine::{AgentState, Call, CallInput, CallState, Facts, Input, Machine};
 use crate::message::{Message, ResultStatus};
 use crate::store::{Claim, MessageRange, SessionStatus, StoredMessage};
 
@@ -27,7 +28,17 @@ impl StepIterator {
     }
 
     fn open(claim: Claim, agent: Option<Arc<AgentSpec>>, facts: Facts) -> Result<Self, StartError> {
-        table::validate().map_err(|broken| StartError {
+        Self::open_under(table::validate(), claim, agent, facts)
+    }
+
+    /// The same, with what the check of the machine's table said.
+    fn open_under(
+        checked: Result<(), TableErrors>,
+        claim: Claim,
+        agent: Option<Arc<AgentSpec>>,
+        facts: Facts,
+    ) -> Result<Self, StartError> {
+        checked.map_err(|broken| StartError {
             key: claim.fence.key.clone(),
             what: "machine",
             detail: broken.to_string(),
@@ -296,4 +307,76 @@ fn read_staged(claim: &Claim) -> Result<BTreeMap<CallId, Ended>, StartError> {
         }
     }
     Ok(ended)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{
+        Epoch, EventSeq, Fence, Incarnation, QueueLabel, RunId, SessionId, SessionKey, TenantId, Version,
+    };
+    use crate::machine::table::{BOUNDS, NATURES, ROWS, Row, Table};
+    use crate::machine::{InputKind, StateKind};
+    use crate::payload::Payload;
+    use crate::store::{Labels, Session, Staged};
+    use crate::time::Timestamp;
+
+    fn claim() -> Claim {
+        let key = SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap());
+        let incarnation = Incarnation(uuid::Uuid::from_u128(1));
+        let now = Timestamp::from_ms(7);
+        Claim {
+            fence: Fence { key: key.clone(), incarnation, epoch: Epoch(1) },
+            run: RunId::new("r").unwrap(),
+            found: SessionStatus::Idle,
+            session: Session {
+                key,
+                incarnation,
+                status: SessionStatus::Active,
+                version: Version(1),
+                epoch: Epoch(1),
+                queue: QueueLabel::new("q").unwrap(),
+                labels: Labels::default(),
+                definition: Payload::new("{}"),
+                format: STATE_FORMAT,
+                state: None,
+                last_message: MessageSeq(0),
+                last_event: EventSeq(0),
+                last_item: InboxSeq(0),
+                unread: 0,
+                inbox_seen: InboxSeq(0),
+                alarm: None,
+                lease: None,
+                interrupt: None,
+                attempts: 0,
+                staged: Staged::default(),
+                created_at: now,
+                updated_at: now,
+            },
+            pending: Vec::new(),
+            inbox: Vec::new(),
+            now,
+            lease_ends: now,
+        }
+    }
+
+    fn start_under(rows: &[Row]) -> Result<StepIterator, StartError> {
+        let checked = Table { rows, natures: NATURES, bounds: BOUNDS }.validate();
+        let agent = Some(Arc::new(AgentSpec::new("a")));
+        StepIterator::open_under(checked, claim(), agent, Facts { now: Timestamp::from_ms(7) })
+    }
+
+    #[test]
+    fn d20_under_a_table_that_fails_its_checks_no_run_starts() {
+        assert!(start_under(ROWS).is_ok());
+        for (without, on) in
+            [(StateKind::BackingOff, InputKind::TimerRang), (StateKind::Thinking, InputKind::Failed)]
+        {
+            let rows: Vec<Row> =
+                ROWS.iter().filter(|row| (row.from, row.on) != (without, on)).copied().collect();
+            let refused = start_under(&rows).expect_err("a dead end");
+            assert_eq!((refused.key.to_string(), refused.what), ("t/s".to_owned(), "machine"));
+            assert!(refused.detail.contains(without.as_str()), "{refused}");
+        }
+    }
 }

@@ -28,4 +28,5 @@ mod recovery;
 mod standing;
 mod tools;
 mod traps;
+mod turns;
 mod writes;

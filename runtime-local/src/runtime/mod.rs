@@ -15,6 +15,7 @@ mod replay;
 mod resume;
 mod retention;
 mod sessions;
+mod snapshot;
 mod standing;
 mod stop;
 mod tail;
@@ -44,6 +45,7 @@ pub use pending::PendingEntry;
 pub use read::MessageEntry;
 pub use replay::Replay;
 pub use retention::Retention;
+pub use snapshot::Snapshot;
 pub use standing::{Standing, machine_of, outcome_of};
 
 pub(crate) use claim::Claimed;

@@ -90,7 +90,7 @@ impl Runtime {
         Ok(None)
     }
 
-    async fn read_range(
+    pub(super) async fn read_range(
         &self,
         key: &SessionKey,
         from: MessageSeq,

@@ -20,6 +20,7 @@ mod panels;
 mod phases;
 mod reading;
 mod renewing;
+mod snapshots;
 mod starting;
 mod stopping;
 mod storms;

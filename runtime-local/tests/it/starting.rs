@@ -1,6 +1,6 @@
 //! Idempotency keys, agents that do not fit, effects that a store cannot protect.
 //!
-//! Requirements: C09.
+//! Requirements: C08, C09.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -134,4 +134,48 @@ fn an_agent_that_cannot_work_is_not_built() {
     spec.parameters = serde_json::json!({ "type": 7 });
     let schema = Agent::builder("a").model(model()).client_tool(spec).build();
     assert!(matches!(schema, Err(AgentError::Schema { .. })));
+}
+
+/// One turn a session (C08): whoever starts one where one runs joins it, by `start` or by `execute`.
+#[tokio::test(start_paused = true)]
+async fn c08_a_start_on_a_session_that_runs_joins_its_turn_and_no_word_is_lost() {
+    let model = Script::new(|request| {
+        let spoken = request.messages.len();
+        Say::Slowly { pieces: vec![format!("{spoken}")], apart: Duration::from_secs(2), whole: true }
+    });
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = store();
+    let (first, second) = (runtime(&store, &agent), runtime(&store, &agent));
+    let run = first.execute(say(&agent, "one")).await.unwrap();
+    let key = run.key().clone();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+
+    // Sixteen at once: each is accepted, none begins a turn of its own.
+    let starts =
+        (0..16).map(|at| second.start(say(&agent, &format!("more {at}")).in_session(key.id.clone())));
+    for started in futures::future::join_all(starts).await {
+        assert!(!started.unwrap().duplicate);
+    }
+    // Whoever wants to run it here learns who does.
+    let held = second.execute(say(&agent, "mine").in_session(key.id.clone())).await;
+    assert!(matches!(held, Err(RuntimeError::Held { .. })), "{held:?}");
+    assert_eq!(completes(run).await, key);
+
+    let machine =
+        holdover_runtime_local::machine_of(&first.session(&key).await.unwrap().unwrap()).unwrap().unwrap();
+    assert_eq!(machine.turn.number.0, 1, "one turn for all of it");
+    let mut said: Vec<String> = transcript(&first, &key)
+        .await
+        .into_iter()
+        .filter_map(|message| {
+            let holdover_core::message::Message::User(said) = message else { return None };
+            Some(said.text)
+        })
+        .collect();
+    assert_eq!(said.remove(0), "one");
+    said.sort();
+    let mut expected: Vec<String> = (0..16).map(|at| format!("more {at}")).collect();
+    expected.sort();
+    assert_eq!(said, expected);
+    assert_eq!(first.runs(&key, Default::default()).await.unwrap().items.len(), 1, "in one run");
 }

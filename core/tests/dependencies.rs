@@ -1,0 +1,108 @@
+//! What the core is built from: pure code alone. Whatever drives it (a server, a job, an evaluation) brings its own
+//! transport, clock and dice.
+//!
+//! Requirements: A21.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+/// All that the core may be built from, by whichever way it comes in.
+const ALLOWED: &[&str] = &[
+    // Traits with async methods, and what a stream is.
+    "async-trait",
+    "bytes",
+    "futures",
+    "futures-channel",
+    "futures-core",
+    "futures-executor",
+    "futures-io",
+    "futures-macro",
+    "futures-sink",
+    "futures-task",
+    "futures-util",
+    "memchr",
+    "pin-project-lite",
+    "slab",
+    // What is stored.
+    "itoa",
+    "ryu",
+    "serde",
+    "serde_core",
+    "serde_derive",
+    "serde_json",
+    "uuid",
+    "zmij",
+    // Digests of it.
+    "block-buffer",
+    "cfg-if",
+    "const-oid",
+    "cpufeatures",
+    "crypto-common",
+    "digest",
+    "generic-array",
+    "hybrid-array",
+    "libc",
+    "sha2",
+    "typenum",
+    "version_check",
+    // Errors, and code that writes code.
+    "autocfg",
+    "proc-macro2",
+    "quote",
+    "syn",
+    "thiserror",
+    "thiserror-impl",
+    "unicode-ident",
+];
+
+/// Some of what it must never be built from, so that a widened list is looked at twice.
+const NEVER: &[&str] = &[
+    "tokio",
+    "async-std",
+    "smol",
+    "mio",
+    "socket2",
+    "reqwest",
+    "hyper",
+    "axum",
+    "tower",
+    "http",
+    "tonic",
+    "rand",
+    "rand_core",
+    "getrandom",
+    "fastrand",
+    "chrono",
+    "time",
+    "rusqlite",
+    "sqlx",
+    "tokio-postgres",
+    "redis",
+    "tracing",
+];
+
+#[test]
+fn a21_the_core_has_no_transport_no_runtime_no_clock_and_no_dice() {
+    let built = built_from("holdover-core");
+    let strangers: Vec<_> = built.iter().filter(|name| !ALLOWED.contains(&name.as_str())).collect();
+    assert!(strangers.is_empty(), "the core is built from {strangers:?}, which no line here allows");
+    let both: Vec<_> = ALLOWED.iter().filter(|name| NEVER.contains(name)).collect();
+    assert!(both.is_empty(), "{both:?}");
+    assert!(built.contains("serde_json"), "{built:?}");
+    // The search finds such a thing where it is.
+    assert!(built_from("holdover-runtime-local").contains("tokio"));
+}
+
+/// The names of all packages that `package` is built from, those for its tests and those of other platforms left out.
+fn built_from(package: &str) -> BTreeSet<String> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let asked =
+        ["tree", "--offline", "--locked", "--edges", "normal", "--prefix", "none", "--package", package];
+    let tree = Command::new(cargo).args(asked).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+    let lines = String::from_utf8(tree.stdout).unwrap();
+    let names = lines.lines().filter_map(|line| line.split(' ').next()).filter(|name| *name != package);
+    names.map(str::to_owned).collect()
+}

@@ -1,0 +1,50 @@
+//! A session as it stands, and the place from which its events go on.
+
+use std::collections::BTreeSet;
+
+use holdover_core::ids::{MessageSeq, SessionKey};
+use holdover_core::store::EventCursor;
+use serde::Serialize;
+
+use super::standing::machine_of;
+use super::{MessageEntry, Runtime, Standing};
+use crate::error::RuntimeError;
+
+/// A session at one instant, and where its events go on from there. Whoever shows it and then
+/// [follows](Runtime::follow) after its cursor misses nothing and is told nothing twice.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Snapshot {
+    /// How it stands. Of the calls that owed an answer at that instant, those that still do: the events after the
+    /// cursor tell of the others.
+    #[serde(flatten)]
+    pub standing: Standing,
+    /// Its newest messages at that instant, oldest first.
+    pub messages: Vec<MessageEntry>,
+    /// Where its events go on.
+    pub cursor: EventCursor,
+}
+
+impl Runtime {
+    /// A session as it stands, with the newest `messages` of its transcript at most, and the place of its newest
+    /// event: state and place are read in one row. What a model is saying just now is no part of it, and is shown
+    /// from its first word to whoever follows after the cursor.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound).
+    pub async fn snapshot(&self, key: &SessionKey, messages: u32) -> Result<Snapshot, RuntimeError> {
+        let session = self.existing(key).await?;
+        let cursor = EventCursor::after(session.incarnation, session.last_event);
+        let outcome = self.outcome(&session)?;
+        let machine = machine_of(&session)?;
+        let batch = machine.as_ref().and_then(|machine| machine.state.batch());
+        let owed: BTreeSet<_> = batch
+            .into_iter()
+            .flat_map(|batch| &batch.calls)
+            .filter_map(|call| call.state.pending())
+            .collect();
+        let mut pending = if owed.is_empty() { Vec::new() } else { self.pending(key).await? };
+        pending.retain(|entry| owed.contains(entry.id()));
+        let first = MessageSeq(session.last_message.0.saturating_sub(messages.into()).saturating_add(1));
+        let messages = self.read_range(key, first, session.last_message).await?;
+        Ok(Snapshot { standing: Standing { session, outcome, pending }, messages, cursor })
+    }
+}
