@@ -1,8 +1,6 @@
 //! What an agent may do: rules on arguments, modes, tools for people alone, a gate that is asked over HTTP.
 //!
-//! Requirements: C30, C31, U05, U06.
-//!
-//! Requirements: A46, C20, C32.
+//! Requirements: A46, C20, C30, C31, C32, U05, U06.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 

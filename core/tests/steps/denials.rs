@@ -109,7 +109,10 @@ fn b29_feedback_is_an_error_for_the_model_and_without_it_the_refusal_says_what_t
         let result = result(&bench);
         assert_eq!(result.status, status);
         assert!(result.content.starts_with(told), "{}", result.content);
-        assert_eq!(feedback.is_none(), result.content.contains("allow edit for the rest of the session"));
+        assert_eq!(
+            status == ResultStatus::RejectedByUser,
+            result.content.contains("allow edit for the rest of the session")
+        );
         check::at_rest(&bench);
     }
 }

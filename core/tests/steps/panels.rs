@@ -217,7 +217,7 @@ fn refused(on_denial: OnDenial, reason: Option<&str>) -> Bench {
     let bench = Bench::with(|agent| agent.on_denial = on_denial);
     bench.say("edit it");
     let mut run = bench.run();
-    run.model(calls(&["edit", "edit_2", "look"]));
+    run.model(calls(&["edit", "wipe", "look"]));
     run.returns("c1-2", "seen");
     drop(run);
     let asked = bench.pending().into_iter().find(|pending| pending.call.as_str() == "c1-0").unwrap();
