@@ -10,6 +10,8 @@ use holdover_core::error::ErrorInfo;
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::payload::Payload;
+use holdover_core::tool::ToolSpec;
+use holdover_mcp::{McpClient, McpServer};
 use holdover_models::{ModelRef, connect};
 use holdover_runtime_local::{Agent, AgentSource, Definition};
 use holdover_tools::{CommandTool, Root, ToolSet};
@@ -26,6 +28,8 @@ pub(crate) struct Blueprint {
     pub(crate) instructions: String,
     /// Names of built-in tools.
     pub(crate) tools: Vec<String>,
+    /// What its MCP servers said that they have; nothing until they were [asked](Self::discover).
+    pub(crate) mcp_tools: Vec<ToolSpec>,
     /// What bounds its turns.
     pub(crate) limits: Limits,
     /// What is done when its model asks for the same again and again.
@@ -64,6 +68,9 @@ pub(crate) struct Recipe {
     /// Its tools that are programs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) commands: Vec<CommandTool>,
+    /// Servers whose tools it has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) mcp: Vec<McpServer>,
     /// The rules of its gate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) approval: Vec<ApprovalRule>,
@@ -88,10 +95,14 @@ impl Blueprint {
             Definition::read(definition).map_err(|error| format!("definition: {error}"))?;
         let source = source.ok_or("definition: another program made this session: no source is stored")?;
         let recipe = Recipe::deserialize(source).map_err(|error| format!("definition: source: {error}"))?;
-        let built_in =
-            spec.tools.iter().filter(|tool| recipe.commands.iter().all(|own| own.name != tool.name));
+        let (mcp_tools, own): (Vec<_>, Vec<_>) = spec
+            .tools
+            .into_iter()
+            .partition(|tool| recipe.mcp.iter().any(|server| server.has(tool.name.as_str())));
+        let built_in = own.iter().filter(|tool| recipe.commands.iter().all(|own| own.name != tool.name));
         Ok(Self {
             tools: built_in.map(|tool| tool.name.to_string()).collect(),
+            mcp_tools,
             name: spec.name,
             instructions: spec.instructions,
             limits: spec.limits,
@@ -105,9 +116,40 @@ impl Blueprint {
         })
     }
 
+    /// Asks its MCP servers what tools they have. Until then it has none of theirs.
+    pub(crate) async fn discover(&mut self) -> Result<(), String> {
+        self.mcp_tools.clear();
+        for server in &self.recipe.mcp {
+            let client = McpClient::new(server.clone()).map_err(|error| error.to_string())?;
+            let found = client.discover().await.map_err(|error| error.to_string())?;
+            let names = || found.iter().map(|tool| tool.name.as_str());
+            let prefix = server.prefix();
+            // As in the file: what is about no tool guards nothing.
+            let ours = |rule: &&ApprovalRule| rule.tool.to_string().starts_with(&prefix);
+            if let Some(rule) =
+                self.recipe.approval.iter().filter(ours).find(|rule| !names().any(|name| rule.is_about(name)))
+            {
+                let pattern = &rule.tool;
+                return Err(format!(
+                    "approval: tool {pattern:?}: mcp server {:?} has none such",
+                    server.name
+                ));
+            }
+            let unknown = self
+                .human_only
+                .iter()
+                .find(|tool| server.has(tool.as_str()) && !names().any(|name| name == tool.as_str()));
+            if let Some(tool) = unknown {
+                return Err(format!("human_only: mcp server {:?} has no tool {tool}", server.name));
+            }
+            self.mcp_tools.extend(found);
+        }
+        Ok(())
+    }
+
     /// The agent, or what it lacks in this process.
     pub(crate) fn build(&self) -> Result<Agent, String> {
-        let Recipe { version, model, root, commands, pass_environment, .. } = &self.recipe;
+        let Recipe { version, model, root, commands, mcp, pass_environment, .. } = &self.recipe;
         let root = Root::open(root).map_err(|error| error.to_string())?;
         let tools = ToolSet::new(root).pass_environment(pass_environment);
         let source = serde_json::to_value(&self.recipe).map_err(|error| error.to_string())?;
@@ -130,6 +172,11 @@ impl Blueprint {
         }
         for command in commands {
             agent = agent.shared_tool(tools.command(command).map_err(|error| error.to_string())?);
+        }
+        for server in mcp {
+            let client = Arc::new(McpClient::new(server.clone()).map_err(|error| error.to_string())?);
+            let its = self.mcp_tools.iter().filter(|tool| server.has(tool.name.as_str()));
+            agent = agent.tools(its.map(|tool| client.tool(tool.clone())));
         }
         for tool in &self.human_only {
             agent = agent.human_only(tool.clone());

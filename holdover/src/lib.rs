@@ -39,11 +39,11 @@ pub use holdover_core::tool::{
     ToolReturn, ToolSpec,
 };
 pub use holdover_runtime_local::{
-    Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, CancellationToken, Changed,
-    CheckpointEntry, ClientTool, Deciders, Definition, Deliver, Delivered, DeltaEntry, Denial, EventEntry,
-    Execute, Follow, Fork, Forked, Later, MessageEntry, PendingEntry, Provisional, Replay, Retention,
-    RunHandle, RunObserver, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown, Snapshot,
-    Standing, Started, Worker, WorkerOptions,
+    Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, Breaking, Breaks, CancellationToken,
+    Changed, CheckpointEntry, ClientTool, Deciders, Definition, Deliver, Delivered, DeltaEntry, Denial,
+    EventEntry, Execute, Follow, Fork, Forked, Later, MessageEntry, PendingEntry, Provisional, Replay,
+    Retention, RunHandle, RunObserver, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown,
+    Snapshot, Standing, Started, Worker, WorkerOptions,
 };
 #[cfg(feature = "memory")]
 pub use holdover_store_memory::MemoryStore;
@@ -56,6 +56,8 @@ pub use holdover_store_sqlite::{SqliteOptions, SqliteStore, Synchronous};
 
 #[cfg(feature = "gates")]
 pub use holdover_gates as gates;
+#[cfg(feature = "mcp")]
+pub use holdover_mcp as mcp;
 #[cfg(feature = "models")]
 pub use holdover_models as models;
 #[cfg(feature = "layers")]

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use holdover_core::agent::{Compaction, Durability, LoopDetection, OnDenial, StopCondition};
 use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction};
 use holdover_core::ids::ToolName;
+use holdover_mcp::McpServer;
 use holdover_models::{ModelRef, Provider};
 use holdover_tools::CommandTool;
 use serde::Deserialize;
@@ -36,6 +37,8 @@ struct AgentFile {
     tools: Vec<Spanned<String>>,
     #[serde(default)]
     tool: Vec<Spanned<CommandTool>>,
+    #[serde(default)]
+    mcp: Vec<Spanned<McpServer>>,
     #[serde(default)]
     approval: Vec<Spanned<ApprovalRule>>,
     #[serde(default)]
@@ -97,19 +100,22 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
     })?;
     let tools = tools::built_in(&file.tools).map_err(|(span, why)| at(span, why))?;
     let commands = tools::commands(file.tool, folder).map_err(|(span, why)| at(span, why))?;
+    let mcp = tools::servers(file.mcp, folder).map_err(|(span, why)| at(span, why))?;
+    // Which tools these have is known once they are asked.
+    let is_theirs = |name: &str| mcp.iter().any(|server| name.starts_with(&server.prefix()));
     let names: Vec<&str> =
         tools.iter().map(String::as_str).chain(commands.iter().map(|tool| tool.name.as_str())).collect();
     // One that is about no tool is a typing error that guards nothing.
     for rule in &file.approval {
-        if !names.iter().any(|name| rule.get_ref().is_about(name)) {
-            let pattern = &rule.get_ref().tool;
+        let pattern = &rule.get_ref().tool;
+        if !names.iter().any(|name| rule.get_ref().is_about(name)) && !is_theirs(&pattern.to_string()) {
             return Err(at(rule.span(), format!("approval: tool {pattern:?} is none of the agent's tools")));
         }
         rule.get_ref().check().map_err(|why| at(rule.span(), format!("approval: {why}")))?;
     }
     for pattern in &file.always_allow {
         let rule = ApprovalRule::new(pattern.get_ref(), RuleAction::Allow);
-        if !names.iter().any(|name| rule.is_about(name)) {
+        if !names.iter().any(|name| rule.is_about(name)) && !is_theirs(pattern.get_ref()) {
             let why = format!("always_allow: tool {:?} is none of the agent's tools", pattern.get_ref());
             return Err(at(pattern.span(), why));
         }
@@ -118,7 +124,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         gate.get_ref().check().map_err(|why| at(gate.span(), why))?;
     }
     for tool in &file.human_only {
-        if !names.contains(&tool.get_ref().as_str()) {
+        if !names.contains(&tool.get_ref().as_str()) && !is_theirs(tool.get_ref().as_str()) {
             let why = format!("human_only: tool {:?} is none of the agent's tools", tool.get_ref().as_str());
             return Err(at(tool.span(), why));
         }
@@ -139,6 +145,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         name: file.name.unwrap_or_else(|| stem.to_owned()),
         instructions,
         tools,
+        mcp_tools: Vec::new(),
         limits: file.limits.0,
         loops: file.loops,
         compaction: file.compaction,
@@ -157,6 +164,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
                 (None, None) => current_folder()?,
             },
             commands,
+            mcp,
             approval: file.approval.into_iter().map(Spanned::into_inner).collect(),
             permissions: file.permissions,
             always_allow: file.always_allow.into_iter().map(Spanned::into_inner).collect(),

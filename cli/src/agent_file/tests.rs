@@ -33,6 +33,12 @@ effect = "idempotent"
 timeout_seconds = 5
 parameters = { type = "object", properties = { cents = { type = "integer" } }, required = ["cents"] }
 
+[[mcp]]
+name = "files"
+url = "https://files.example/mcp"
+bearer_env = "FILES_TOKEN"
+trusted = true
+
 [[approval]]
 tool = "charge"
 action = "ask"
@@ -92,6 +98,11 @@ fn a_file_says_all_of_it() {
     let [charge] = agent.recipe.commands.as_slice() else { panic!("{:?}", agent.recipe.commands) };
     assert_eq!((charge.effect, charge.timeout_seconds), (EffectClass::Idempotent, Some(Bound::At(5))));
     assert_eq!(charge.parameters["required"], serde_json::json!(["cents"]));
+    let [files] = agent.recipe.mcp.as_slice() else { panic!("{:?}", agent.recipe.mcp) };
+    assert_eq!(
+        (files.name.as_str(), files.trusted, files.bearer_env.as_deref()),
+        ("files", true, Some("FILES_TOKEN"))
+    );
     assert!(agent.recipe.root.is_absolute());
 }
 
@@ -157,6 +168,22 @@ fn what_is_wrong_is_named_with_its_line() {
         (
             "model = 'openai:m'\n[[tool]]\nname = 'a'\ndescription = ''\ncommand = ['a']\neffect = 'x'\n",
             "line 6: unknown variant `x`, expected one of",
+        ),
+        (
+            "model = 'openai:m'\n[[mcp]]\nname = 'a'\n",
+            "line 2: mcp server \"a\": command: give either command or url",
+        ),
+        (
+            "model = 'openai:m'\n[[mcp]]\nname = 'a'\nurl = 'http://me:pw@h'\n",
+            "line 2: mcp server \"a\": url: it holds a password",
+        ),
+        (
+            "model = 'openai:m'\n[[mcp]]\nname = 'a'\ncommand = ['./no-such']\n",
+            "line 2: mcp server \"a\": /agents/./no-such: ",
+        ),
+        (
+            "model = 'openai:m'\n[[mcp]]\nname = 'a'\ncommand = ['x']\n[[mcp]]\nname = 'a'\ncommand = ['x']\n",
+            "line 5: mcp server \"a\": is declared twice",
         ),
         ("instructions = ''\n", "model: none is given"),
         ("model = 'openai:m'\nroot = '/no/such/folder'\n", "line 2: root: /no/such/folder: "),

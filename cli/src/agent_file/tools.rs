@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
+use holdover_mcp::McpServer;
 use holdover_tools::{BUILT_IN, CommandTool};
 use toml::Spanned;
 
@@ -36,6 +37,35 @@ pub(super) fn commands(tables: Vec<Spanned<CommandTool>>, folder: &Path) -> Resu
     Ok(commands)
 }
 
+/// The servers of the `[[mcp]]` tables. Programs with a `/` are looked for beside the file.
+pub(super) fn servers(tables: Vec<Spanned<McpServer>>, folder: &Path) -> Result<Vec<McpServer>, Wrong> {
+    let mut servers: Vec<McpServer> = Vec::new();
+    for table in tables {
+        let span = table.span();
+        let wrong = |why: String| (span.clone(), why);
+        let mut server = table.into_inner();
+        server.check().map_err(|error| wrong(error.to_string()))?;
+        if servers.iter().any(|other| other.name == server.name) {
+            return Err(wrong(format!("mcp server {:?}: is declared twice", server.name)));
+        }
+        if let Some(program) = server.command.first_mut() {
+            beside(program, folder).map_err(|why| wrong(format!("mcp server {:?}: {why}", server.name)))?;
+        }
+        servers.push(server);
+    }
+    Ok(servers)
+}
+
+/// Makes the path of a program absolute, if it is one.
+fn beside(program: &mut String, folder: &Path) -> Result<(), String> {
+    if program.contains('/') {
+        let place = folder.join(&program);
+        let place = place.canonicalize().map_err(|error| format!("{}: {error}", place.display()))?;
+        *program = place.to_string_lossy().into_owned();
+    }
+    Ok(())
+}
+
 /// The tool of a `[[tool]]` table, if it can be one beside `others`. Its program is looked for beside the file.
 fn declared(mut tool: CommandTool, others: &[CommandTool], folder: &Path) -> Result<CommandTool, String> {
     tool.check().map_err(|error| error.to_string())?;
@@ -46,11 +76,8 @@ fn declared(mut tool: CommandTool, others: &[CommandTool], folder: &Path) -> Res
     if others.iter().any(|other| other.name == tool.name) {
         return Err(format!("tool {name}: is declared twice"));
     }
-    if let Some(program) = tool.command.first_mut().filter(|program| program.contains('/')) {
-        let place = folder.join(&program);
-        let place =
-            place.canonicalize().map_err(|error| format!("tool {name}: {}: {error}", place.display()))?;
-        *program = place.to_string_lossy().into_owned();
+    if let Some(program) = tool.command.first_mut() {
+        beside(program, folder).map_err(|why| format!("tool {name}: {why}"))?;
     }
     Ok(tool)
 }

@@ -22,9 +22,10 @@ use crate::store::IfMissing;
 pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     let Run { agent: file, message, session, key, root, detach, drive } = args;
     let instead = instead_of(drive, root.clone());
-    let blueprint = agent_file::read(file, &instead)?;
+    let mut blueprint = agent_file::read(file, &instead)?;
     let message = message_of(message.as_deref())?;
     let refuse = |why: String| Failure::wrong_use(format!("{}: {why}", file.display()));
+    blueprint.discover().await.map_err(refuse)?;
     let agent = Arc::new(blueprint.build().map_err(refuse)?);
     let mut front = Front::open(common, Some(drive), IfMissing::Create).await?;
     let mut request = Execute::new(common.tenant.clone(), agent, message)

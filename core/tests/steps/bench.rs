@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use holdover_core::agent::AgentSpec;
+use holdover_core::compaction;
 use holdover_core::gate::ArgumentPatterns;
 use holdover_core::ids::{
     CallId, Incarnation, InterruptId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel, RunId,
@@ -328,6 +329,22 @@ impl Bench {
         let whole = MessageRange::new(MessageSeq(1), self.session().last_message);
         let stored = now(self.store.read_all_messages(&self.key, &[whole])).unwrap();
         stored.iter().map(|message| message.payload.parse().expect("a message")).collect()
+    }
+
+    /// What the model is shown of the transcript up to `last`, by the stored state.
+    pub(crate) fn view(&self, last: MessageSeq) -> Vec<Message> {
+        let view = self.machine().view;
+        let ranges = view.ranges(last).into_iter().filter(|range| range.from <= last);
+        let ranges: Vec<_> = ranges.map(|range| MessageRange::new(range.from, range.to.min(last))).collect();
+        let mut stored = Vec::new();
+        for range in ranges {
+            stored.extend(now(self.store.read_all_messages(&self.key, &[range])).unwrap());
+        }
+        let seen = stored.iter().filter_map(|stored| {
+            let message = Arc::new(stored.payload.parse().expect("a message"));
+            compaction::shown(stored.seq, &message, view.cleared, 20_000)
+        });
+        seen.map(|message| message.as_ref().clone()).collect()
     }
 
     pub(crate) fn results(&self) -> Vec<ToolResult> {

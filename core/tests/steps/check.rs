@@ -1,7 +1,7 @@
 //! What must hold after every commit, read from the store alone.
 
 use holdover_core::event::Event;
-use holdover_core::ids::CallId;
+use holdover_core::ids::{CallId, MessageSeq};
 use holdover_core::machine::history::{HistoryRow, rebuild};
 use holdover_core::machine::{CallState, DoneReason};
 use holdover_core::message::Message;
@@ -10,6 +10,7 @@ use holdover_core::store::{EventCursor, EventPage, StateStore};
 use holdover_core::tool::EffectClass;
 
 use crate::bench::{Bench, now};
+use crate::providers;
 use crate::world::{CUT_OFF, effect_of};
 
 /// What holds after every commit.
@@ -18,6 +19,16 @@ pub(crate) fn invariants(bench: &Bench) {
     history_rebuilds(bench, &events);
     turns_end_once(bench, &events);
     calls_have_one_result(bench);
+    services_accept(bench);
+}
+
+/// U04: what the model is shown of every closed step is a conversation that each service takes.
+fn services_accept(bench: &Bench) {
+    let machine = bench.machine();
+    let open = machine.state.batch().map(|batch| batch.message);
+    let last = bench.session().last_message;
+    let closed = open.map_or(last, |message| MessageSeq(message.0 - 1));
+    providers::accept(&bench.view(closed), false);
 }
 
 /// INV-10: the rows alone rebuild the stored machine.

@@ -12,6 +12,7 @@
 
 mod bench;
 mod check;
+mod providers;
 mod run;
 mod world;
 

@@ -2,11 +2,12 @@
 //!
 //! `HOLDOVER_CASES=20000 cargo test -p holdover-core --test steps random` looks for longer.
 //!
-//! Requirements: A42, B07, B28, C19, C34, C51, C56, C57, D19, D23.
+//! Requirements: A42, B07, B28, C19, C34, C51, C56, C57, D19, D23, U04.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use holdover_core::agent::Compaction;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::CallId;
 use holdover_core::message::Message;
@@ -33,6 +34,7 @@ enum Thought {
     Calls(Vec<&'static str>),
     Text,
     Busy(Option<u64>),
+    TooLong,
     Fatal,
 }
 
@@ -93,6 +95,7 @@ fn thought() -> impl Strategy<Value = Thought> {
         6 => prop::collection::vec(prop::sample::select(all), 1..5).prop_map(Thought::Calls),
         1 => Just(Thought::Text),
         1 => prop::option::of(0..3_000_u64).prop_map(Thought::Busy),
+        1 => Just(Thought::TooLong),
         1 => Just(Thought::Fatal),
     ]
 }
@@ -246,7 +249,11 @@ impl<'b> World<'b> {
         let action = run.out.remove(at).expect("it is out");
         let reply = match action {
             Action::CallModel { id, .. } => {
-                let result = think(self.thoughts.next());
+                let mut result = think(self.thoughts.next());
+                if let (Ok(answer), true) = (&mut result, self.bench.agent.compaction.clears_results()) {
+                    // A server that counts nothing: what is shown is counted here.
+                    answer.usage.input = 0;
+                }
                 Reply::ModelAnswered { id, result }
             }
             Action::RunCalls { mut calls } => {
@@ -257,6 +264,14 @@ impl<'b> World<'b> {
                 Reply::CallEnded { call: call.id, result: come_back(returns), duration_ms: 1 }
             }
             Action::StopCalls { .. } | Action::StopModel { .. } => return,
+            Action::Summarise { id, .. } if matches!(returns, Return::Failed) => {
+                let error = ModelError::new(ModelErrorKind::Provider, "no summary today");
+                Reply::Summarised { id, result: Err(error) }
+            }
+            Action::Summarise { id, asked, shown, .. } => {
+                let (_, made) = run.summary_of(&shown, asked, "what was");
+                Reply::Summarised { id, result: Ok(made) }
+            }
             Action::Sleep { id, until } => {
                 self.bench.clock.move_to(until);
                 Reply::Slept { id }
@@ -376,6 +391,7 @@ fn think(thought: Option<Thought>) -> Result<ModelAnswer, ModelError> {
         Some(Thought::Calls(tools)) => Ok(calls(&tools)),
         Some(Thought::Text) | None => Ok(text("done")),
         Some(Thought::Busy(after)) => Err(overloaded(after.map(Duration::from_millis))),
+        Some(Thought::TooLong) => Err(ModelError::new(ModelErrorKind::ContextLimit, "it is too long")),
         Some(Thought::Fatal) => Err(ModelError::new(ModelErrorKind::Auth, "the key is wrong")),
     }
 }
@@ -408,6 +424,7 @@ proptest! {
     fn whatever_happens_every_session_comes_to_rest_and_its_transcript_is_whole(
         provisions: bool,
         sync: bool,
+        context in prop::option::of(60..300_u64),
         thoughts in prop::collection::vec(thought(), 0..8),
         story in prop::collection::vec(happens(), 0..120),
     ) {
@@ -415,6 +432,16 @@ proptest! {
             agent.provisions = provisions;
             if sync {
                 agent.durability = holdover_core::agent::Durability::Sync;
+            }
+            // A model that reads little: what is old is summarised and cleared, again and again.
+            if let Some(context_tokens) = context {
+                agent.compaction = Compaction {
+                    context_tokens,
+                    kept_turns: 1,
+                    clear_results_over: 3,
+                    kept_results: 1,
+                    ..Compaction::default()
+                };
             }
         });
         let mut world = World {

@@ -22,7 +22,7 @@ use holdover_core::time::{Clock, Timestamp};
 use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};
 
 use crate::bench::{Bench, LEASE, Write, now};
-use crate::{check, world};
+use crate::{check, providers, world};
 
 /// How often in a row a run may ask to be woken at once without doing anything.
 const AWAKENINGS_MAX: usize = 3;
@@ -148,7 +148,9 @@ impl<'b> Run<'b> {
                 self.bench.sends.borrow_mut().extend(calls.iter().cloned());
             }
             Action::CallModel { call, .. } => {
-                check::transcript_is_whole(&self.seen_by_model(call));
+                let seen = self.seen_by_model(call);
+                check::transcript_is_whole(&seen);
+                providers::accept(&seen, true);
             }
             _ => {}
         }
@@ -186,7 +188,20 @@ impl<'b> Run<'b> {
     /// The summary that is asked for is made with these words; none if nothing is old enough.
     pub(crate) fn summarise(&mut self, text: &str) -> Option<Vec<Message>> {
         let Action::Summarise { id, asked, shown, .. } = self.take("summarise") else { unreachable!() };
-        let placed = self.placed(&shown);
+        let (old, made) = self.summary_of(&shown, asked, text);
+        let found = made.is_some();
+        self.apply(Reply::Summarised { id, result: Ok(made) });
+        found.then(|| old.into_iter().map(|(_, message)| message.as_ref().clone()).collect())
+    }
+
+    /// What is old of what is shown, and the summary of it in these words; none if nothing is.
+    pub(crate) fn summary_of(
+        &self,
+        shown: &Shown,
+        asked: bool,
+        text: &str,
+    ) -> (Vec<(MessageSeq, Arc<Message>)>, Option<Summarised>) {
+        let placed = self.placed(shown);
         let before = compaction::cut(&placed, &self.bench.agent.compaction, asked);
         let old: Vec<_> = placed.into_iter().take_while(|(seq, _)| Some(*seq) != before).collect();
         let made = before.map(|before| Summarised {
@@ -195,8 +210,7 @@ impl<'b> Run<'b> {
             old_tokens: old.iter().map(|(_, message)| compaction::tokens_of(message)).sum(),
             usage: TokenUsage { input: 10, output: 5, ..TokenUsage::default() },
         });
-        self.apply(Reply::Summarised { id, result: Ok(made) });
-        before.map(|_| old.into_iter().map(|(_, message)| message.as_ref().clone()).collect())
+        (old, made)
     }
 
     pub(crate) fn no_summary(&mut self, error: ModelError) {

@@ -3,11 +3,12 @@
 //!
 //! This binary is both processes: the second one is itself, told by an environment variable where to work.
 //!
-//! Requirements: C27.
+//! Requirements: C27, U02.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod agent;
+mod stores;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

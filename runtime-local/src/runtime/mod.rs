@@ -19,6 +19,7 @@ mod snapshot;
 mod standing;
 mod stop;
 mod tail;
+mod upgrade;
 mod wait;
 
 use std::collections::HashMap;
@@ -47,6 +48,7 @@ pub use replay::Replay;
 pub use retention::Retention;
 pub use snapshot::Snapshot;
 pub use standing::{Standing, machine_of, outcome_of};
+pub use upgrade::{Breaking, Breaks};
 
 pub(crate) use claim::Claimed;
 pub(crate) use repeat::{Backoff, GivenUp, until_answered};

@@ -1,4 +1,6 @@
 //! An agent that changes while its sessions wait.
+//!
+//! Requirements: U09.
 
 use std::sync::Arc;
 use std::time::Duration;

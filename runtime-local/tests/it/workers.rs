@@ -1,6 +1,6 @@
 //! Workers: bounded, patient, and no harm to what they do not know.
 //!
-//! Requirements: C06, C56.
+//! Requirements: C06, C56, U13.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use std::time::Duration;
 use holdover_core::ids::{OperationId, RunId, StateFormat, WorkerId};
 use holdover_core::payload::Payload;
 use holdover_core::store::{
-    ClaimOne, ClaimOutcome, Commit, CommitOutcome, InterruptOutcome, NewState, OutcomeKind, Queues, Release,
-    SessionStatus, StateStore,
+    Answer, ClaimOne, ClaimOutcome, Commit, CommitOutcome, InterruptOutcome, Layer, Layered, NewState,
+    OutcomeKind, Queues, Release, Request, SessionStatus, StateStore, StoreError,
 };
 use holdover_core::tool::ToolOutput;
 use holdover_runtime_local::{Worker, WorkerOptions};
@@ -196,4 +196,78 @@ async fn a_session_that_cannot_be_read_is_not_claimed_over_and_over_while_an_int
     let session = runtime.session(&key).await.unwrap().unwrap();
     assert!(session.interrupt.is_some(), "whoever can read it still ends it");
     assert!((2..=8).contains(&session.epoch.0), "tried now and then: {}", session.epoch);
+}
+
+/// Counts what a store is asked, by whatever name; to be told of changes is no question.
+#[derive(Default)]
+struct Counting(AtomicUsize);
+
+#[async_trait::async_trait]
+impl Layer for Counting {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        let asks = !matches!(request, Request::Wait(..));
+        self.0.fetch_add(usize::from(asks), Ordering::SeqCst);
+        request.perform(&store).await
+    }
+}
+
+/// U13: what costs nothing may be left running.
+#[tokio::test(start_paused = true)]
+async fn u13_an_idle_worker_asks_its_store_at_most_once_a_second_whatever_waits_in_it() {
+    let model = Script::calling(vec![("ask", "{}")]);
+    let waiting = agent(&model).tool(Fake::echo("ask")).gate(crate::bench::asking_for("ask"));
+    let agent = Arc::new(waiting.build().unwrap());
+    let store = store();
+    for _ in 0..20 {
+        crate::bench::finish(runtime(&store, &agent).execute(say(&agent, "go")).await.unwrap()).await;
+    }
+    let counted = Layered::new(store, Counting::default());
+    let _worker = worker(&runtime(&counted, &agent), WorkerOptions::default());
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let before = counted.layer().0.load(Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let asked = counted.layer().0.load(Ordering::SeqCst) - before;
+    assert!((590..=601).contains(&asked), "{asked} queries in 600 seconds");
+}
+
+/// U13: whatever a worker was at when it died, another has its session within the lease and a second, by the store's
+/// clock.
+#[tokio::test(start_paused = true)]
+async fn u13_a_session_whose_worker_died_is_taken_over_within_its_lease_and_a_second() {
+    let model = Script::new(|request| match crate::script::results(request).len() {
+        0..3 => Say::SlowlyCall {
+            pieces: vec!["let ".into(), "me".into()],
+            apart: Duration::from_millis(1_300),
+            tool: "work",
+        },
+        _ => Say::Text("done"),
+    });
+    let tool = Fake::new("work", |_| async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        Ok(ToolOutput::text("worked").into())
+    });
+    let agent = Arc::new(agent(&model).tool(tool).build().unwrap());
+    for moment in (100..15_000_u64).step_by(700) {
+        let store = store();
+        let front = agentless(&store);
+        let _other = worker(&agentless(&store), WorkerOptions::default());
+        let key = front.start(say(&agent, "go")).await.unwrap().key;
+        let mortal = Worker::new(runtime(&store, &agent), WorkerOptions::default());
+        let life = tokio::spawn(async move { mortal.run(CancellationToken::new()).await });
+        tokio::time::sleep(Duration::from_millis(moment)).await;
+        life.abort();
+        let _ = life.await;
+        let left = front.session(&key).await.unwrap().unwrap();
+        let Some(lease) = left.lease else { panic!("{moment}: {left:?}") };
+        let second = runtime(&store, &agent);
+        let _second = worker(&second, WorkerOptions::default());
+        assert_eq!(front.wait(&key).await.unwrap().kind(), OutcomeKind::Completed, "{moment}");
+        let runs = front.runs(&key, Default::default()).await.unwrap().items;
+        let took_over = runs.iter().find(|run| run.epoch > left.epoch).unwrap();
+        let late = lease.ends.until(took_over.started_at);
+        assert!(
+            took_over.started_at >= lease.ends && late <= Duration::from_secs(1),
+            "{moment}: {late:?} late"
+        );
+    }
 }

@@ -1,0 +1,139 @@
+//! The client of one server: connects when it must, and again when the connection was lost.
+
+use std::sync::Arc;
+
+use holdover_core::tool::{Bound, EffectClass, RunsOn, Tool, ToolCall, ToolError, ToolReturn, ToolSpec};
+use rmcp::model::{CallToolRequestParams, RequestMetaObject, Tool as ServerTool, ToolAnnotations};
+use rmcp::service::ServiceError;
+use serde_json::Value;
+use tokio::sync::Mutex;
+
+use crate::connection::{Connection, McpError, one_line};
+use crate::results;
+use crate::server::{InvalidServer, McpServer};
+use crate::tool::McpTool;
+
+/// Under which key of a request's `_meta` a server finds the call's idempotency key.
+pub const IDEMPOTENCY_KEY: &str = "holdover/idempotencyKey";
+
+/// A client of one server, for any number of tools and calls at once. Its connection, and the program behind it, live as
+/// long as it does, or until the server ends it.
+pub struct McpClient {
+    server: McpServer,
+    open: Mutex<Option<Arc<Connection>>>,
+}
+
+impl McpClient {
+    /// A client of `server`. Nothing is started or connected yet.
+    ///
+    /// # Errors
+    /// Those of [`McpServer::check`].
+    pub fn new(server: McpServer) -> Result<Self, InvalidServer> {
+        server.check()?;
+        Ok(Self { server, open: Mutex::new(None) })
+    }
+
+    /// The server.
+    pub fn server(&self) -> &McpServer {
+        &self.server
+    }
+
+    /// Asks the server for its tools, within 30 s.
+    ///
+    /// # Errors
+    /// It cannot be started or reached, or it has tools that an agent cannot have: more than 512, names that are too
+    /// long, or two that would be called alike.
+    pub async fn discover(&self) -> Result<Vec<ToolSpec>, McpError> {
+        let connection = self.connection().await?;
+        Ok(connection.tools().iter().map(|(name, tool)| self.spec(name.clone(), tool)).collect())
+    }
+
+    /// The tool of this spec, as [`discover`](Self::discover) gave it, now or in another process.
+    pub fn tool(self: &Arc<Self>, spec: ToolSpec) -> Arc<dyn Tool> {
+        Arc::new(McpTool::new(Arc::clone(self), spec))
+    }
+
+    async fn connection(&self) -> Result<Arc<Connection>, McpError> {
+        let mut open = self.open.lock().await;
+        if let Some(connection) = open.as_ref().filter(|connection| !connection.is_closed()) {
+            return Ok(Arc::clone(connection));
+        }
+        let connection = Arc::new(Connection::open(&self.server).await?);
+        *open = Some(Arc::clone(&connection));
+        Ok(connection)
+    }
+
+    fn spec(&self, name: holdover_core::ids::ToolName, tool: &ServerTool) -> ToolSpec {
+        let promised = tool.annotations.as_ref().filter(|_| self.server.trusted);
+        let (effect, dangerous) = promised.map_or((EffectClass::AtMostOnce, true), believed);
+        ToolSpec {
+            name,
+            description: tool.description.as_deref().unwrap_or_default().to_owned(),
+            parameters: Value::Object(tool.input_schema.as_ref().clone()),
+            effect,
+            dangerous,
+            runs_on: RunsOn::Server,
+            timeout_ms: self.server.timeout_seconds.map(|bound| match bound {
+                Bound::At(seconds) => Bound::At(seconds.saturating_mul(1_000)),
+                Bound::Never => Bound::Never,
+            }),
+        }
+    }
+
+    /// Performs `call` of the tool that a model knows by the name of `spec`.
+    pub(crate) async fn call(&self, spec: &ToolSpec, call: ToolCall) -> Result<ToolReturn, ToolError> {
+        let connection = self.connection().await.map_err(|error| ToolError::NotRun(error.to_string()))?;
+        let Some(tool) = connection.tools().get(&spec.name) else {
+            let why = McpError::new(&self.server, format!("it has no tool {} any more", spec.name));
+            return Err(ToolError::NotRun(why.to_string()));
+        };
+        let mut meta = RequestMetaObject::new();
+        meta.insert(IDEMPOTENCY_KEY.to_owned(), Value::String(call.idempotency_key));
+        let mut request = CallToolRequestParams::new(tool.name.clone());
+        request.meta = Some(meta);
+        request.arguments = call.arguments.as_object().cloned();
+        match connection.peer().call_tool_once(request).await {
+            Ok(response) => results::read(response),
+            // An answer, though not a result: an observation.
+            Err(ServiceError::McpError(error)) => Err(ToolError::Failed(one_line(&error.message))),
+            // Whatever else went wrong: the request may have arrived.
+            Err(error) => Err(ToolError::Lost(McpError::new(&self.server, error).to_string())),
+        }
+    }
+}
+
+impl std::fmt::Debug for McpClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("McpClient").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+/// What the hints of a trusted server come to: the class, and whether it is dangerous. The protocol's defaults are those
+/// of a tool that destroys.
+fn believed(hints: &ToolAnnotations) -> (EffectClass, bool) {
+    if hints.read_only_hint == Some(true) {
+        return (EffectClass::ReadOnly, false);
+    }
+    let effect = match hints.idempotent_hint {
+        Some(true) => EffectClass::Idempotent,
+        Some(false) | None => EffectClass::AtMostOnce,
+    };
+    (effect, hints.destructive_hint != Some(false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_give_a_class_and_silence_gives_the_strictest() {
+        let hints = |read_only, destructive, idempotent| {
+            believed(&ToolAnnotations::from_raw(None, read_only, destructive, idempotent, None))
+        };
+        assert_eq!(hints(Some(true), None, None), (EffectClass::ReadOnly, false));
+        assert_eq!(hints(None, Some(false), Some(true)), (EffectClass::Idempotent, false));
+        assert_eq!(hints(Some(false), None, Some(true)), (EffectClass::Idempotent, true));
+        assert_eq!(hints(None, Some(false), None), (EffectClass::AtMostOnce, false));
+        assert_eq!(hints(None, None, None), (EffectClass::AtMostOnce, true));
+    }
+}

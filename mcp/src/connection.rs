@@ -1,0 +1,177 @@
+//! One connection to a server: how it begins, and what it was told of the server's tools.
+
+use std::collections::BTreeMap;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use holdover_core::ids::ToolName;
+use process_wrap::tokio::{CommandWrap, KillOnDrop, ProcessGroup};
+use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, Tool as ServerTool};
+use rmcp::service::RunningService;
+use rmcp::transport::TokioChildProcess;
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
+};
+use rmcp::{RoleClient, ServiceExt};
+use tokio::io::AsyncReadExt;
+use tokio::process::{ChildStderr, Command};
+
+use crate::names::told;
+use crate::server::McpServer;
+
+/// How long a server may take to start and to list its tools.
+const CONNECT_LIMIT: Duration = Duration::from_secs(30);
+
+/// The most tools of one server.
+const TOOLS_MAX: usize = 512;
+
+/// How much of what a program said on its standard error is kept for an error message, in bytes.
+const STDERR_BYTES_MAX: usize = 2_048;
+
+/// What a program sees of the environment unless more is named.
+const ENVIRONMENT: [&str; 5] = ["PATH", "HOME", "LANG", "USER", "TMPDIR"];
+
+/// Why a server could not be asked. Nothing was asked of it but to say what tools it has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("mcp server {server:?}: {detail}")]
+pub struct McpError {
+    /// Which server.
+    pub server: String,
+    /// What went wrong, in one line.
+    pub detail: String,
+}
+
+impl McpError {
+    pub(crate) fn new(server: &McpServer, detail: impl std::fmt::Display) -> Self {
+        Self { server: server.name.clone(), detail: one_line(&detail.to_string()) }
+    }
+}
+
+/// `text` in one line.
+pub(crate) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A server that answers.
+pub(crate) struct Connection {
+    service: RunningService<RoleClient, ClientConfig>,
+    tools: BTreeMap<ToolName, ServerTool>,
+}
+
+impl Connection {
+    /// Starts or calls the server, and asks what tools it has.
+    pub(crate) async fn open(server: &McpServer) -> Result<Self, McpError> {
+        let said = Arc::new(Mutex::new(String::new()));
+        let opened = tokio::time::timeout(CONNECT_LIMIT, Self::opened(server, &said)).await;
+        let error = match opened {
+            Ok(Ok(connection)) => return Ok(connection),
+            Ok(Err(error)) => error,
+            Err(_) => McpError::new(server, format!("no answer within {} s", CONNECT_LIMIT.as_secs())),
+        };
+        let said = one_line(&said.lock().unwrap_or_else(PoisonError::into_inner));
+        Err(if said.is_empty() {
+            error
+        } else {
+            McpError::new(server, format!("{}; it said: {said}", error.detail))
+        })
+    }
+
+    async fn opened(server: &McpServer, said: &Arc<Mutex<String>>) -> Result<Self, McpError> {
+        let refuse = |error: &dyn std::fmt::Display| McpError::new(server, error);
+        let client = ClientConfig::new(
+            ClientCapabilities::default(),
+            Implementation::new("holdover", env!("CARGO_PKG_VERSION")),
+        );
+        let service = match &server.url {
+            Some(url) => client.serve(http(server, url)?).await.map_err(|error| refuse(&error))?,
+            None => {
+                let (process, stderr) = TokioChildProcess::builder(program(server))
+                    .stderr(Stdio::piped())
+                    .spawn()
+                    .map_err(|error| McpError::new(server, format!("could not be started: {error}")))?;
+                if let Some(stderr) = stderr {
+                    tokio::spawn(keep_end(stderr, Arc::clone(said)));
+                }
+                client.serve(process).await.map_err(|error| refuse(&error))?
+            }
+        };
+        let listed = service.peer().list_all_tools().await.map_err(|error| refuse(&error))?;
+        let tools = named(server, listed)?;
+        Ok(Self { service, tools })
+    }
+
+    /// Its tools, by the names that a model knows.
+    pub(crate) fn tools(&self) -> &BTreeMap<ToolName, ServerTool> {
+        &self.tools
+    }
+
+    /// What requests go through.
+    pub(crate) fn peer(&self) -> &rmcp::Peer<RoleClient> {
+        self.service.peer()
+    }
+
+    /// Whether nothing can be asked over it any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.service.is_closed() || self.service.peer().is_transport_closed()
+    }
+}
+
+/// The tools that the agent may have, by the names that a model knows.
+fn named(server: &McpServer, listed: Vec<ServerTool>) -> Result<BTreeMap<ToolName, ServerTool>, McpError> {
+    let refuse = |why: String| McpError::new(server, why);
+    if listed.len() > TOOLS_MAX {
+        return Err(refuse(format!("it has {} tools, more than {TOOLS_MAX}", listed.len())));
+    }
+    let mut wanted = server.tools.iter().flatten();
+    if let Some(missing) = wanted.find(|name| listed.iter().all(|tool| tool.name != name.as_str())) {
+        return Err(refuse(format!("tools: it has no tool {missing:?}")));
+    }
+    let is_wanted = |tool: &ServerTool| {
+        server.tools.as_ref().is_none_or(|wanted| wanted.iter().any(|name| tool.name == name.as_str()))
+    };
+    let mut tools = BTreeMap::new();
+    for tool in listed.into_iter().filter(is_wanted) {
+        let own = tool.name.clone();
+        let name = told(&server.name, &own).map_err(|why| refuse(format!("tool {own:?}: {why}")))?;
+        if let Some(other) = tools.insert(name.clone(), tool) {
+            return Err(refuse(format!("tools {:?} and {own:?} would both be called {name}", other.name)));
+        }
+    }
+    Ok(tools)
+}
+
+fn program(server: &McpServer) -> CommandWrap {
+    let mut words = server.command.iter();
+    let mut command = Command::new(words.next().map(String::as_str).unwrap_or_default());
+    let seen = ENVIRONMENT.into_iter().chain(server.pass_environment.iter().map(String::as_str));
+    command.args(words).env_clear().envs(seen.filter_map(|name| Some((name, std::env::var_os(name)?))));
+    let mut wrapped = CommandWrap::from(command);
+    wrapped.wrap(ProcessGroup::leader()).wrap(KillOnDrop);
+    wrapped
+}
+
+fn http(server: &McpServer, url: &str) -> Result<StreamableHttpClientTransport<reqwest::Client>, McpError> {
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url);
+    if let Some(variable) = &server.bearer_env {
+        let token = std::env::var(variable).map_err(|_| {
+            McpError::new(server, format!("bearer_env: the environment variable {variable} is not set"))
+        })?;
+        config = config.auth_header(token);
+    }
+    Ok(StreamableHttpClientTransport::from_config(config))
+}
+
+/// Reads what a program says on its standard error, so that it never blocks, and keeps the end of it.
+async fn keep_end(mut stderr: ChildStderr, said: Arc<Mutex<String>>) {
+    let mut bytes = [0; 1_024];
+    while let Ok(read @ 1..) = stderr.read(&mut bytes).await {
+        let text = String::from_utf8_lossy(&bytes[..read]);
+        log::debug!("mcp server says: {}", text.trim_end());
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.push_str(&text);
+        let surplus = said.len().saturating_sub(STDERR_BYTES_MAX);
+        let cut = (surplus..=said.len()).find(|at| said.is_char_boundary(*at)).unwrap_or_default();
+        said.drain(..cut);
+    }
+}

@@ -1,0 +1,96 @@
+//! What a server answered, as a model is told.
+
+use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};
+use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ResourceContents};
+
+/// The result, or the error that the tool told of.
+pub(crate) fn read(response: CallToolResponse) -> Result<ToolReturn, ToolError> {
+    let result = match response {
+        CallToolResponse::Complete(result) => result,
+        CallToolResponse::InputRequired(_) => {
+            return Err(ToolError::Failed(
+                "the server asks for more input, which nobody gives here".to_owned(),
+            ));
+        }
+        // It works on it, and nobody will ask it how that went.
+        CallToolResponse::Task(_) => {
+            return Err(ToolError::Lost("the server made a task of it, which is not followed".to_owned()));
+        }
+        other => return Err(ToolError::Lost(format!("the server answered what is not known: {other:?}"))),
+    };
+    let failed = result.is_error == Some(true);
+    let told = text(result);
+    if failed {
+        let why = if told.is_empty() { "the server says only that it failed".to_owned() } else { told };
+        return Err(ToolError::Failed(why));
+    }
+    Ok(ToolOutput::text(told).into())
+}
+
+/// Its parts, a paragraph each; its structured content where it has no parts.
+fn text(result: CallToolResult) -> String {
+    let parts: Vec<String> = result.content.iter().map(part).collect();
+    match result.structured_content {
+        Some(value) if parts.is_empty() => value.to_string(),
+        Some(_) | None => parts.join("\n\n"),
+    }
+}
+
+fn part(block: &ContentBlock) -> String {
+    match block {
+        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Image(image) => not_shown("image", &image.mime_type, &image.data),
+        ContentBlock::Audio(audio) => not_shown("sound", &audio.mime_type, &audio.data),
+        ContentBlock::Resource(embedded) => match &embedded.resource {
+            ResourceContents::TextResourceContents { text, .. } => text.clone(),
+            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+                not_shown(uri, mime_type.as_deref().unwrap_or("unknown type"), blob)
+            }
+            other => format!("[a resource that cannot be shown: {other:?}]"),
+        },
+        ContentBlock::ResourceLink(link) => format!("[{}: {}]", link.name, link.uri),
+        other => format!("[a part that cannot be shown: {other:?}]"),
+    }
+}
+
+/// Names what a model is not shown, with its size as it came, in base 64.
+fn not_shown(what: &str, kind: &str, data: &str) -> String {
+    format!("[{what}, {kind}, {} bytes in base 64: not shown]", data.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_json(json: &str) -> Result<ToolReturn, ToolError> {
+        read(CallToolResponse::Complete(serde_json::from_str(json).unwrap()))
+    }
+
+    #[test]
+    fn parts_are_paragraphs_and_what_cannot_be_shown_is_named() {
+        let result = read_json(
+            r#"{ "content": [
+                { "type": "text", "text": "one" },
+                { "type": "image", "data": "AAAA", "mimeType": "image/png" },
+                { "type": "resource", "resource": { "uri": "file:///a", "text": "two" } },
+                { "type": "resource_link", "uri": "file:///b", "name": "b" }
+            ] }"#,
+        );
+        let told = "one\n\n[image, image/png, 4 bytes in base 64: not shown]\n\ntwo\n\n[b: file:///b]";
+        assert_eq!(result, Ok(ToolOutput::text(told).into()));
+    }
+
+    #[test]
+    fn structured_content_stands_where_there_are_no_parts() {
+        let result = read_json(r#"{ "content": [], "structuredContent": { "sum": 3 } }"#);
+        assert_eq!(result, Ok(ToolOutput::text(r#"{"sum":3}"#).into()));
+    }
+
+    #[test]
+    fn an_error_of_the_tool_is_an_observation() {
+        let failed = read_json(r#"{ "content": [{ "type": "text", "text": "no" }], "isError": true }"#);
+        assert_eq!(failed, Err(ToolError::Failed("no".to_owned())));
+        let silent = read_json(r#"{ "content": [], "isError": true }"#);
+        assert!(matches!(silent, Err(ToolError::Failed(why)) if why.contains("only that it failed")));
+    }
+}

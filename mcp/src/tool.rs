@@ -1,0 +1,42 @@
+//! A tool of a server, as an agent has it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use holdover_core::tool::{
+    Access, EffectClass, ResourceProfile, Tool, ToolCall, ToolError, ToolReturn, ToolSpec,
+};
+use serde_json::Value;
+
+use crate::client::McpClient;
+
+/// An ordinary tool. Calls that only read run side by side; of one server, no other runs beside one that does more.
+pub(crate) struct McpTool {
+    client: Arc<McpClient>,
+    spec: ToolSpec,
+}
+
+impl McpTool {
+    pub(crate) fn new(client: Arc<McpClient>, spec: ToolSpec) -> Self {
+        Self { client, spec }
+    }
+}
+
+#[async_trait]
+impl Tool for McpTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn profile(&self, _arguments: &Value) -> ResourceProfile {
+        let access = match self.spec.effect {
+            EffectClass::ReadOnly => Access::Read,
+            EffectClass::Idempotent | EffectClass::AtMostOnce => Access::Write,
+        };
+        ResourceProfile::key(format!("mcp:{}", self.client.server().name), access)
+    }
+
+    async fn call(&self, call: ToolCall) -> Result<ToolReturn, ToolError> {
+        self.client.call(&self.spec, call).await
+    }
+}

@@ -1,0 +1,153 @@
+//! What a new version would break: asked before it serves anything.
+
+use std::fmt;
+
+use holdover_core::error::ErrorInfo;
+use holdover_core::ids::{CallId, QueueLabel, SessionKey, StateFormat};
+use holdover_core::step::STATE_FORMAT;
+use holdover_core::store::{PageRequest, Session, SessionQuery, SessionStatus};
+use holdover_core::tool::RunsOn;
+use serde::Serialize;
+
+use super::Runtime;
+use super::standing::machine_of;
+use crate::agent::Agent;
+use crate::error::RuntimeError;
+
+/// A session that would not go on as it should.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Breaking {
+    /// Which.
+    pub key: SessionKey,
+    /// Under which label it waits: the name and version of its agent.
+    pub queue: QueueLabel,
+    /// Its status. One at rest breaks once somebody speaks to it.
+    pub status: SessionStatus,
+    /// Everything that is wrong.
+    pub why: Vec<Breaks>,
+}
+
+/// What keeps a session from going on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "breaks", rename_all = "snake_case")]
+pub enum Breaks {
+    /// A newer version wrote its state.
+    NewerFormat {
+        /// The format it has.
+        found: StateFormat,
+        /// The newest that is read here.
+        newest: StateFormat,
+    },
+    /// Its state cannot be read.
+    Unreadable {
+        /// Why.
+        detail: String,
+    },
+    /// Its agent, in its version, is not here, or was changed and the source refuses that.
+    NoAgent {
+        /// Why.
+        why: ErrorInfo,
+    },
+    /// A call is open of a tool that its agent does not have here.
+    MissingTool {
+        /// Which call.
+        call: CallId,
+        /// Of which tool.
+        tool: String,
+    },
+    /// A call is open of a tool that is run by somebody else here.
+    ToolMoved {
+        /// Which call.
+        call: CallId,
+        /// Of which tool.
+        tool: String,
+        /// Who ran it.
+        was: RunsOn,
+        /// Who runs it here.
+        is: RunsOn,
+    },
+}
+
+impl fmt::Display for Breaks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NewerFormat { found, newest } => {
+                write!(f, "its state has format {found}, this version reads up to {newest}")
+            }
+            Self::Unreadable { detail } => write!(f, "it cannot be read: {detail}"),
+            Self::NoAgent { why } => write!(f, "its agent is not here: {why}"),
+            Self::MissingTool { call, tool } => write!(f, "call {call}: its agent has no tool {tool} here"),
+            Self::ToolMoved { call, tool, .. } => {
+                write!(f, "call {call}: tool {tool} is run by somebody else here")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Breaking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why: Vec<String> = self.why.iter().map(Breaks::to_string).collect();
+        write!(f, "session {} of agent {} ({}): {}", self.key, self.queue, self.status, why.join("; "))
+    }
+}
+
+impl Runtime {
+    /// Which of these sessions would not go on with the agents of this runtime and this version of the engine: asked
+    /// by a new version before it serves anything. Reads every one of them, claims none, changes nothing. What is
+    /// aborted is left out. Empty: go ahead.
+    ///
+    /// Errors: the store's. A session that cannot be read is no error, but one of the answers.
+    pub async fn would_break(&self, sessions: &SessionQuery) -> Result<Vec<Breaking>, RuntimeError> {
+        let mut query = sessions.clone();
+        let mut breaking = Vec::new();
+        loop {
+            let page = self.list(&query).await?;
+            for listed in page.items.iter().filter(|listed| listed.status != SessionStatus::Aborted) {
+                // Deleted since it was listed: nothing breaks.
+                let Some(session) = self.session(&listed.key).await? else { continue };
+                let why = self.breaks(&session).await;
+                if !why.is_empty() {
+                    let Session { key, queue, status, .. } = session;
+                    breaking.push(Breaking { key, queue, status, why });
+                }
+            }
+            match page.next {
+                Some(next) => query.page = PageRequest { after: Some(next), limit: query.page.limit },
+                None => return Ok(breaking),
+            }
+        }
+    }
+
+    async fn breaks(&self, session: &Session) -> Vec<Breaks> {
+        let agent = self.shared.source.agent(&session.queue, &session.definition).await;
+        let (agent, mut why) = match agent {
+            Ok(agent) => (Some(agent), Vec::new()),
+            Err(why) => (None, vec![Breaks::NoAgent { why }]),
+        };
+        if session.format > STATE_FORMAT {
+            why.push(Breaks::NewerFormat { found: session.format, newest: STATE_FORMAT });
+            return why;
+        }
+        match machine_of(session) {
+            Err(error) => why.push(Breaks::Unreadable { detail: error.to_string() }),
+            Ok(machine) => {
+                let batch = machine.as_ref().and_then(|machine| machine.state.batch());
+                let open =
+                    batch.into_iter().flat_map(|batch| &batch.calls).filter(|call| !call.state.is_end());
+                why.extend(open.filter_map(|call| breaks_call(agent.as_deref()?, call)));
+            }
+        }
+        why
+    }
+}
+
+fn breaks_call(agent: &Agent, call: &holdover_core::machine::Call) -> Option<Breaks> {
+    let (id, tool) = (call.id.clone(), call.tool.clone());
+    match agent.spec().tool(&call.tool) {
+        None => Some(Breaks::MissingTool { call: id, tool }),
+        Some(spec) if spec.runs_on != call.runs_on => {
+            Some(Breaks::ToolMoved { call: id, tool, was: call.runs_on, is: spec.runs_on })
+        }
+        Some(_) => None,
+    }
+}
