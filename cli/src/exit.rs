@@ -136,6 +136,20 @@ impl From<RuntimeError> for Failure {
                 "session {}: the cursor is of another session, or of one of this name that was deleted",
                 key.id
             )),
+            RuntimeError::Busy { key, status } => Self::failed(format!(
+                "session {}: it is {status} and busy, so the message is rejected; nothing was stored",
+                key.id
+            )),
+            RuntimeError::NotQueued { key, item } => Self::failed(format!(
+                "session {}: no message {item} waits: it was taken, withdrawn, or never there",
+                key.id
+            )),
+            RuntimeError::NotOpen { key, call } => {
+                Self::failed(format!("session {}: call {call} is not open", key.id))
+            }
+            RuntimeError::NotEditable { key, message, why } => {
+                Self::failed(format!("session {}: message {message}: {why}", key.id))
+            }
             RuntimeError::KeyConflict { .. }
             | RuntimeError::OtherAgent { .. }
             | RuntimeError::AgentUnknown { .. }

@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdover_core::agent::{Compaction, Durability, Limits, LoopDetection, OnDenial, StopCondition};
+use holdover_core::agent::{
+    Compaction, Durability, Limits, LoopDetection, OnDenial, Prices, Retries, StopCondition,
+};
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::{QueueLabel, ToolName};
+use holdover_core::mailbox::{MessagePolicy, WhileAsking};
 use holdover_core::payload::Payload;
 use holdover_core::tool::ToolSpec;
 use holdover_mcp::{McpClient, McpServer};
@@ -36,6 +39,12 @@ pub(crate) struct Blueprint {
     pub(crate) loops: LoopDetection,
     /// What is done when a transcript grows too long.
     pub(crate) compaction: Compaction,
+    /// What is tried again when it failed.
+    pub(crate) retries: Retries,
+    /// What becomes of a message that comes while a turn runs.
+    pub(crate) on_message: Option<MessagePolicy>,
+    /// What it means for approvals that are open.
+    pub(crate) on_message_while_asking: WhileAsking,
     /// After which step a turn ends.
     pub(crate) stop_when: Vec<StopCondition>,
     /// Which tools only people may use.
@@ -63,6 +72,9 @@ pub(crate) struct Recipe {
     pub(crate) version: Option<String>,
     /// The model it thinks with.
     pub(crate) model: ModelRef,
+    /// The models it falls back on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) fallback: Vec<FallbackRef>,
     /// The folder that the file tools see.
     pub(crate) root: PathBuf,
     /// Its tools that are programs.
@@ -88,6 +100,17 @@ pub(crate) struct Recipe {
     pub(crate) pass_environment: Vec<String>,
 }
 
+/// A model that an agent falls back on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FallbackRef {
+    /// The model.
+    pub(crate) model: ModelRef,
+    /// What its tokens cost, if not as much as those of the agent's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) prices: Option<Prices>,
+}
+
 impl Blueprint {
     /// Reads what was stored with a session.
     pub(crate) fn stored(definition: &Payload) -> Result<Self, String> {
@@ -108,6 +131,9 @@ impl Blueprint {
             limits: spec.limits,
             loops: spec.loops,
             compaction: spec.compaction,
+            retries: spec.retries,
+            on_message: spec.on_message,
+            on_message_while_asking: spec.on_message_while_asking,
             stop_when: spec.stop_when,
             durability: spec.durability,
             human_only: spec.human_only,
@@ -149,7 +175,7 @@ impl Blueprint {
 
     /// The agent, or what it lacks in this process.
     pub(crate) fn build(&self) -> Result<Agent, String> {
-        let Recipe { version, model, root, commands, mcp, pass_environment, .. } = &self.recipe;
+        let Recipe { version, model, fallback, root, commands, mcp, pass_environment, .. } = &self.recipe;
         let root = Root::open(root).map_err(|error| error.to_string())?;
         let tools = ToolSet::new(root).pass_environment(pass_environment);
         let source = serde_json::to_value(&self.recipe).map_err(|error| error.to_string())?;
@@ -160,11 +186,15 @@ impl Blueprint {
             .limits(self.limits.clone())
             .loops(self.loops.clone())
             .compaction(self.compaction.clone())
+            .retries(self.retries.clone())
             .durability(self.durability)
             .on_denial(self.on_denial)
             .source(source);
         if let Some(version) = version {
             agent = agent.version(version);
+        }
+        for FallbackRef { model, prices } in fallback {
+            agent = agent.shared_fallback(connect(model).map_err(|error| error.detail)?, *prices);
         }
         for name in &self.tools {
             let tool = tools.tool(name).ok_or_else(|| format!("tool {name}: is not built in"))?;
@@ -181,6 +211,10 @@ impl Blueprint {
         for tool in &self.human_only {
             agent = agent.human_only(tool.clone());
         }
+        if let Some(policy) = self.on_message {
+            agent = agent.on_message(policy);
+        }
+        agent = agent.on_message_while_asking(self.on_message_while_asking);
         for condition in &self.stop_when {
             agent = agent.stop_when(condition.clone());
         }

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::ToolName;
+pub use crate::machine::retry::{OnTrip, Retries};
+use crate::mailbox::{MessagePolicy, WhileAsking};
 use crate::payload::is_default;
 use crate::tool::ToolSpec;
 
@@ -36,6 +38,20 @@ pub struct AgentSpec {
     /// What is done when the transcript grows beyond what the model can read.
     #[serde(default)]
     pub compaction: Compaction,
+    /// What is tried again when it failed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub retries: Retries,
+    /// The models that are asked in its model's place, in this order: the next one when one refuses for good, or has
+    /// failed as often as it is tried. Each step begins with its own model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<Fallback>,
+    /// What becomes of a message that comes while a turn runs or is parked and does not say it itself. None: it
+    /// steers; only who would start a turn is refused while one runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_message: Option<MessagePolicy>,
+    /// What a steering message means for approvals that are open when it comes.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub on_message_while_asking: WhileAsking,
     /// Tools that only people may use: the model is not told of them, and what it asks of them is refused.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub human_only: BTreeSet<ToolName>,
@@ -57,6 +73,10 @@ impl AgentSpec {
             provisions: false,
             loops: LoopDetection::default(),
             compaction: Compaction::default(),
+            retries: Retries::default(),
+            fallback: Vec::new(),
+            on_message: None,
+            on_message_while_asking: WhileAsking::default(),
             human_only: BTreeSet::new(),
             on_denial: OnDenial::default(),
         }
@@ -65,6 +85,16 @@ impl AgentSpec {
     /// Whether only people may use the tool with this name.
     pub fn is_human_only(&self, tool: &str) -> bool {
         self.human_only.iter().any(|name| name.as_str() == tool)
+    }
+
+    /// What tokens of its model number `model` cost: 0 is its own, then those that it falls back on.
+    pub fn prices(&self, model: u32) -> &Prices {
+        self.fallback_at(model).and_then(|fallback| fallback.prices.as_ref()).unwrap_or(&self.limits.prices)
+    }
+
+    /// The model number `model`, if it is one that it falls back on.
+    pub fn fallback_at(&self, model: u32) -> Option<&Fallback> {
+        usize::try_from(model.checked_sub(1)?).ok().and_then(|at| self.fallback.get(at))
     }
 
     /// The tool with this name.
@@ -128,6 +158,17 @@ impl Limits {
     pub fn answer_bytes_max(&self, is_error: bool) -> usize {
         if is_error { self.error_bytes_max } else { self.result_bytes_max }
     }
+}
+
+/// A model that is asked when the ones before it have failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fallback {
+    /// Its name, for people and events.
+    pub model: String,
+    /// What its tokens cost. None: as much as those of the agent's own model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<Prices>,
 }
 
 /// What a million tokens cost, in millionths of a dollar.

@@ -35,10 +35,13 @@ pub fn estimate(bytes: usize) -> u64 {
 /// What a message is in tokens, roughly.
 pub fn tokens_of(message: &Message) -> u64 {
     match message {
-        Message::Decision(_) | Message::Notice(_) => 0,
-        Message::User(_) | Message::Assistant(_) | Message::Tool(_) | Message::Summary(_) => {
-            message.to_payload().map_or(0, |payload| estimate(payload.len()))
-        }
+        Message::Decision(_) => 0,
+        Message::Notice(notice) if !notice.told => 0,
+        Message::User(_)
+        | Message::Assistant(_)
+        | Message::Tool(_)
+        | Message::Notice(_)
+        | Message::Summary(_) => message.to_payload().map_or(0, |payload| estimate(payload.len())),
     }
 }
 
@@ -62,6 +65,9 @@ pub fn shown(
     most: usize,
 ) -> Option<Arc<Message>> {
     match &**message {
+        Message::Notice(notice) if notice.told => {
+            Some(Arc::new(Message::User(UserMessage { text: notice.text.clone(), item: None })))
+        }
         Message::Decision(_) | Message::Notice(_) => None,
         Message::Summary(summary) => {
             let text = format!("{SUMMARY_MARKER}\n\n{}", summary.text);
@@ -162,6 +168,7 @@ fn render(old: &[(MessageSeq, Arc<Message>)], rules: &Compaction) -> String {
                 let content = middle_out(&result.content, RESULT_CHARS_MAX);
                 writeln!(text, "RESULT OF {} ({}): {content}\n", result.tool, result.call)
             }
+            Message::Notice(notice) if notice.told => writeln!(text, "NOTE: {}\n", notice.text),
             Message::Decision(_) | Message::Notice(_) => Ok(()),
         };
     }

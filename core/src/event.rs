@@ -89,6 +89,33 @@ pub enum Event {
         /// Why.
         error: ErrorInfo,
     },
+    /// The step is asked of another model of the agent from now on.
+    FellBack {
+        /// Which.
+        model: String,
+        /// Why the one before it is not asked any more.
+        error: ErrorInfo,
+    },
+    /// A call could not be run, and is sent again later.
+    CallRetried {
+        /// Which.
+        call: CallId,
+        /// Of which tool.
+        tool: String,
+        /// When.
+        until: Timestamp,
+        /// The try that comes; the first was 0.
+        attempt: u32,
+        /// Why.
+        why: String,
+    },
+    /// So many calls in a row could not be run that the agent's circuit is open.
+    CircuitOpened {
+        /// How many.
+        calls: u32,
+        /// Why the last of them could not be run.
+        why: String,
+    },
     /// What is old is about to be summarised.
     CompactionStarted {
         /// How many tokens the model would be shown.

@@ -182,8 +182,10 @@ impl Draft {
 
 /// The result of a call that left none behind.
 fn closed(was: &Call, is: &Call, edited: Option<String>) -> Result<ToolResult, Why> {
-    if let (CallState::Waiting { output, .. }, CallState::Cancelled { reason }) = (&was.state, &is.state) {
-        return Ok(result(is, ResultStatus::Cancelled, cancelled_waiting(*reason, output), edited));
+    if let (CallState::Waiting { output, again, .. }, CallState::Cancelled { reason }) =
+        (&was.state, &is.state)
+    {
+        return Ok(result(is, ResultStatus::Cancelled, cancelled_waiting(*reason, output, *again), edited));
     }
     // Only of a call that did something nobody but its result knows what.
     match result_of_end(is, edited) {

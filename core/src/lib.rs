@@ -14,6 +14,7 @@ pub mod fork;
 pub mod gate;
 pub mod ids;
 pub mod machine;
+pub mod mailbox;
 pub mod message;
 pub mod model;
 pub mod payload;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::gate::{ArgumentPatterns, DenialRecord};
 use crate::ids::{CallId, InboxSeq, MessageSeq, PendingId, ToolName};
 use crate::machine::Panel;
+use crate::mailbox::MessagePolicy;
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
@@ -23,7 +24,8 @@ pub enum Message {
     Tool(ToolResult),
     /// A person's decision on a call. Kept for the record; no model sees it.
     Decision(DecisionRecord),
-    /// A word of the engine to whoever reads along (a step limit was reached). No model sees it.
+    /// A word of the engine to whoever reads along (a step limit was reached). The model sees only what it must be
+    /// told of a turn that was taken back.
     Notice(Notice),
     /// What was said so far, in short. The model sees it in place of that.
     Summary(Summary),
@@ -138,6 +140,9 @@ pub struct ToolResult {
     /// Whether it says that the turn should end after this step.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stop: bool,
+    /// Whether it could not be run as often as it was tried: this is no word of the tool.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub broken: bool,
     /// Who refused it, and why, for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denial: Option<DenialRecord>,
@@ -217,6 +222,20 @@ pub struct ClientAnswer {
 pub struct Said {
     /// The text.
     pub text: String,
+    /// What becomes of it while a turn runs or is parked; what its agent says if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<MessagePolicy>,
+    /// The earlier message that it stands for from now on: all that was said from there on is taken back, and a turn
+    /// that runs is stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edits: Option<MessageSeq>,
+}
+
+impl Said {
+    /// This text, under the policy of the agent.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), policy: None, edits: None }
+    }
 }
 
 /// The content of a delivered signal.
@@ -231,11 +250,35 @@ pub enum SignalBody {
     Compact,
 }
 
+/// The content of a signal that is about one call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "signal", rename_all = "snake_case")]
+pub enum CallSignal {
+    /// It is to be stopped, and it alone.
+    StopCall {
+        /// Which.
+        call: CallId,
+    },
+}
+
 /// A word of the engine to whoever reads along.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     /// The text.
     pub text: String,
+    /// From here on the model is shown nothing of what stands after this message and before this notice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewound: Option<MessageSeq>,
+    /// Whether the model is told, too: what is taken back has left something behind.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub told: bool,
+}
+
+impl Notice {
+    /// A word that no model sees.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), rewound: None, told: false }
+    }
 }
 
 /// What was said so far, in short.

@@ -176,7 +176,7 @@ impl TokenUsage {
 }
 
 /// What went wrong with a model call, to branch on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelErrorKind {
     /// The provider is overloaded or asks for patience (429, 529).
@@ -259,6 +259,12 @@ impl ModelError {
     /// An error of `kind`.
     pub fn new(kind: ModelErrorKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into(), retry_after: None }
+    }
+
+    /// An error that will pass: the same call is made again after `wait`, or as the agent says if there is none
+    /// (requirement C52).
+    pub fn transient(detail: impl Into<String>, wait: Option<Duration>) -> Self {
+        Self { retry_after: wait, ..Self::new(ModelErrorKind::Provider, detail) }
     }
 }
 

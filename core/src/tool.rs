@@ -74,6 +74,13 @@ pub struct ToolSpec {
     pub timeout_ms: Option<Bound>,
 }
 
+impl ToolSpec {
+    /// Whether its schema asks for any argument.
+    pub fn needs_input(&self) -> bool {
+        self.parameters.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty())
+    }
+}
+
 /// How a call uses a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -145,11 +152,12 @@ pub trait Tool: Send + Sync + 'static {
     fn profile(&self, arguments: &Value) -> ResourceProfile;
 
     /// Makes ready what one call needs; has no effect that outlives [`cleanup`](Self::cleanup). Called before each
-    /// send of the call, and part of the time that it may take. An error, a panic, a time-out or a stop here says
-    /// that the call did not act, and [`call`](Self::call) is not reached. Nothing by default.
+    /// send of the call, and part of the time that it may take. A panic, a time-out or a stop here says that the call
+    /// did not act, and [`call`](Self::call) is not reached. Nothing by default.
     ///
     /// # Errors
-    /// It cannot be made ready: the model is told why, and that nothing was done.
+    /// It cannot be made ready. [`ToolError::Failed`]: the model is told why, and that nothing was done. The others mean
+    /// what they mean of a call: [`ToolError::NotRun`] may be tried again.
     async fn prepare(&self, _call: &ToolCall) -> Result<(), ToolError> {
         Ok(())
     }
@@ -253,6 +261,15 @@ pub enum ToolError {
     /// The tool did not act: nothing was sent, nothing was changed.
     #[error("not run: {0}")]
     NotRun(String),
+    /// The same, and it will pass: the call is sent again after `wait`, or as the agent says if there is none
+    /// (requirement C52).
+    #[error("not run yet: {detail}")]
+    Transient {
+        /// Why.
+        detail: String,
+        /// How long it is to be left alone; at most a day.
+        wait: Option<Duration>,
+    },
     /// It is not known whether it acted: connection lost, time-out, panic.
     #[error("lost sight of it: {0}")]
     Lost(String),

@@ -3,7 +3,8 @@
 pub use holdover_core as core;
 
 pub use holdover_core::agent::{
-    AgentSpec, Compaction, Durability, Limits, LoopDetection, OnDenial, Prices, StopCondition,
+    AgentSpec, Compaction, Durability, Fallback, Limits, LoopDetection, OnDenial, OnTrip, Prices, Retries,
+    StopCondition,
 };
 pub use holdover_core::delta::Delta;
 pub use holdover_core::error::ErrorInfo;
@@ -13,10 +14,11 @@ pub use holdover_core::gate::{
     GateError, GateQuestion, PermissionMode, PolicyGate, RuleAction, RuleGate, StrictestGate, Verdict,
 };
 pub use holdover_core::ids::{
-    CallId, CheckpointId, InvalidId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel, SessionId,
-    SessionKey, TenantId, ToolName, WorkerId,
+    CallId, CheckpointId, InboxSeq, InvalidId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel,
+    SessionId, SessionKey, TenantId, ToolName, WorkerId,
 };
 pub use holdover_core::machine::{DoneReason, Ending, Owed, OwedKind, Suspension, Usage};
+pub use holdover_core::mailbox::{MessagePolicy, WhileAsking};
 pub use holdover_core::message::{
     ClientAnswer, Decision, Message, PendingBody, ResultStatus, SignalBody, ToolResult,
 };
@@ -41,9 +43,9 @@ pub use holdover_core::tool::{
 pub use holdover_runtime_local::{
     Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, Breaking, Breaks, CancellationToken,
     Changed, CheckpointEntry, ClientTool, Deciders, Definition, Deliver, Delivered, DeltaEntry, Denial,
-    EventEntry, Execute, Follow, Fork, Forked, Later, MessageEntry, PendingEntry, Provisional, Replay,
-    Retention, RunHandle, RunObserver, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown,
-    Snapshot, Standing, Started, Worker, WorkerOptions,
+    EventEntry, Execute, Follow, Fork, Forked, Later, MessageEntry, PendingEntry, Provisional, QueuedMessage,
+    Replay, Retention, RunHandle, RunObserver, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions,
+    Shown, Snapshot, Standing, Started, Worker, WorkerOptions,
 };
 #[cfg(feature = "memory")]
 pub use holdover_store_memory::MemoryStore;

@@ -3,7 +3,8 @@
 use holdover_core::error::ErrorInfo;
 use holdover_core::fork::ForkError;
 use holdover_core::ids::{
-    CallId, CheckpointId, Epoch, InvalidId, ItemKey, PendingId, QueueLabel, SessionKey, ToolName, WorkerId,
+    CallId, CheckpointId, Epoch, InboxSeq, InvalidId, ItemKey, MessageSeq, PendingId, QueueLabel, SessionKey,
+    ToolName, WorkerId,
 };
 use holdover_core::message::SignalBody;
 use holdover_core::step::StartError;
@@ -38,6 +39,41 @@ pub enum RuntimeError {
         epoch: Epoch,
         /// Until when.
         lease_ends: Timestamp,
+    },
+    /// The message is meant for a session at rest, and its turn runs, is parked, or is about to begin. Nothing was
+    /// stored.
+    #[error("session {key}: it is {status} and busy, so the message is rejected")]
+    Busy {
+        /// Which session.
+        key: SessionKey,
+        /// Its status.
+        status: SessionStatus,
+    },
+    /// No such message waits in the session: it was taken, withdrawn, or never there.
+    #[error("session {key}: no message {item} waits to be taken")]
+    NotQueued {
+        /// Which session.
+        key: SessionKey,
+        /// Which place in its inbox.
+        item: InboxSeq,
+    },
+    /// No such call of the session is open: it has ended, is not durable yet, or was never asked for.
+    #[error("session {key}: call {call}: is not open")]
+    NotOpen {
+        /// Which session.
+        key: SessionKey,
+        /// Which call.
+        call: CallId,
+    },
+    /// The message cannot be edited.
+    #[error("session {key}: message {message}: {why}")]
+    NotEditable {
+        /// Which session.
+        key: SessionKey,
+        /// Which message.
+        message: MessageSeq,
+        /// Why.
+        why: &'static str,
     },
     /// The idempotency key was used before for something else (INV-27).
     #[error("session {key}: item {item}: the key was used before for something else")]
@@ -275,12 +311,16 @@ impl RuntimeError {
     /// What kind of thing went wrong.
     pub fn kind(&self) -> RuntimeErrorKind {
         match self {
-            Self::NotFound { .. } | Self::NoCheckpoint { .. } | Self::NotAsked { .. } => {
-                RuntimeErrorKind::NotFound
-            }
+            Self::NotFound { .. }
+            | Self::NoCheckpoint { .. }
+            | Self::NotAsked { .. }
+            | Self::NotQueued { .. }
+            | Self::NotOpen { .. } => RuntimeErrorKind::NotFound,
             Self::Gone { .. } => RuntimeErrorKind::Gone,
             Self::Aborted { .. }
             | Self::Held { .. }
+            | Self::Busy { .. }
+            | Self::NotEditable { .. }
             | Self::KeyConflict { .. }
             | Self::OtherAgent { .. }
             | Self::NotResumable { .. }

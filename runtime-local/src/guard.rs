@@ -1,5 +1,6 @@
 //! Code of others runs in tasks of its own: what panics, blocks or is dropped there hurts nobody else.
 
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -47,11 +48,16 @@ impl<T> Drop for Guarded<T> {
 
 fn words(error: JoinError) -> String {
     match error.try_into_panic() {
-        Ok(panic) => match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
-            (Some(text), _) => (*text).to_owned(),
-            (None, Some(text)) => text.clone(),
-            (None, None) => String::from("panicked"),
-        },
+        Ok(panic) => panic_words(&*panic),
         Err(_) => String::from("its task was stopped"),
+    }
+}
+
+/// The words of a panic.
+pub(crate) fn panic_words(panic: &(dyn Any + Send)) -> String {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => (*text).to_owned(),
+        (None, Some(text)) => text.clone(),
+        (None, None) => String::from("panicked"),
     }
 }

@@ -30,8 +30,8 @@ pub use observer::{Provisional, RunObserver};
 pub use runtime::{
     Approval, Breaking, Breaks, CheckpointEntry, Deciders, Deliver, Delivered, DeltaEntry, Denial,
     EDIT_BYTES_MAX, EventEntry, Execute, Follow, Fork, Forked, GIVE_BACK_FOR, Later, MessageEntry,
-    PendingEntry, Replay, Retention, RunHandle, Runtime, RuntimeOptions, Shown, Snapshot, Standing, Started,
-    machine_of, outcome_of,
+    PendingEntry, QueuedMessage, Replay, Retention, RunHandle, Runtime, RuntimeOptions, Shown, Snapshot,
+    Standing, Started, machine_of, outcome_of,
 };
 pub use source::{AgentSource, Agents, Changed};
 pub use worker::{Worker, WorkerOptions};

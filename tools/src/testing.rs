@@ -54,7 +54,9 @@ impl Fixture {
             Ok(ToolReturn::Output(output)) => Ok(output.content),
             Ok(ToolReturn::After { .. }) => panic!("{name} answered later"),
             Err(ToolError::Failed(line)) => Err(line),
-            Err(error @ (ToolError::NotRun(_) | ToolError::Lost(_))) => panic!("{error}"),
+            Err(error @ (ToolError::NotRun(_) | ToolError::Transient { .. } | ToolError::Lost(_))) => {
+                panic!("{error}")
+            }
         }
     }
 

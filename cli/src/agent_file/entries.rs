@@ -1,9 +1,14 @@
 //! Values that a file writes in a shorter form than the types they become.
 
+use std::path::Path;
+
 use holdover_core::agent::{Limits, Prices};
 use holdover_models::ModelRef;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+
+use super::absolute_script;
+use crate::source::FallbackRef;
 
 /// `"openai:gpt-5"`, or a table with the fields of [`ModelRef`].
 #[derive(Debug)]
@@ -25,6 +30,36 @@ impl<'de> Deserialize<'de> for ModelEntry {
             }
         }
         deserializer.deserialize_any(Either)
+    }
+}
+
+/// A model to fall back on: as a model is written, or a table with `model` and the `prices` of its tokens.
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a model: \"PROVIDER:NAME\", a table with provider and name, or one with model and prices"
+)]
+pub(super) enum FallbackEntry {
+    Priced(Priced),
+    Model(ModelEntry),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Priced {
+    model: ModelEntry,
+    #[serde(default)]
+    prices: Option<Prices>,
+}
+
+impl FallbackEntry {
+    /// A script is looked for beneath `folder`.
+    pub(super) fn beneath(self, folder: &Path) -> FallbackRef {
+        let (ModelEntry(model), prices) = match self {
+            Self::Model(model) => (model, None),
+            Self::Priced(Priced { model, prices }) => (model, prices),
+        };
+        FallbackRef { model: absolute_script(model, folder), prices }
     }
 }
 

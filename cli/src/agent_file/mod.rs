@@ -7,16 +7,17 @@ mod tools;
 
 use std::path::{Path, PathBuf};
 
-use holdover_core::agent::{Compaction, Durability, LoopDetection, OnDenial, StopCondition};
+use holdover_core::agent::{Compaction, Durability, LoopDetection, OnDenial, Retries, StopCondition};
 use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction};
 use holdover_core::ids::ToolName;
+use holdover_core::mailbox::{MessagePolicy, WhileAsking};
 use holdover_mcp::McpServer;
 use holdover_models::{ModelRef, Provider};
 use holdover_tools::CommandTool;
 use serde::Deserialize;
 use toml::Spanned;
 
-use entries::{LimitsEntry, ModelEntry};
+use entries::{FallbackEntry, LimitsEntry, ModelEntry};
 
 use crate::exit::Failure;
 use crate::gate::GateRef;
@@ -31,6 +32,8 @@ struct AgentFile {
     name: Option<String>,
     version: Option<String>,
     model: Option<ModelEntry>,
+    #[serde(default)]
+    fallback: Vec<FallbackEntry>,
     instructions: Option<String>,
     instructions_file: Option<Spanned<PathBuf>>,
     #[serde(default)]
@@ -56,6 +59,11 @@ struct AgentFile {
     loops: LoopDetection,
     #[serde(default)]
     compaction: Compaction,
+    on_message: Option<MessagePolicy>,
+    #[serde(default)]
+    on_message_while_asking: WhileAsking,
+    #[serde(default)]
+    retries: Retries,
     #[serde(default)]
     stop_when: Vec<StopCondition>,
     #[serde(default)]
@@ -149,6 +157,9 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         limits: file.limits.0,
         loops: file.loops,
         compaction: file.compaction,
+        retries: file.retries,
+        on_message: file.on_message,
+        on_message_while_asking: file.on_message_while_asking,
         stop_when: file.stop_when,
         durability: file.durability,
         human_only: file.human_only.into_iter().map(Spanned::into_inner).collect(),
@@ -156,6 +167,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         recipe: Recipe {
             version: file.version,
             model: model(file.model, folder, instead)?,
+            fallback: file.fallback.into_iter().map(|entry| entry.beneath(folder)).collect(),
             root: match (&instead.root, &file.root) {
                 (Some(root), _) => existing(&current_folder()?.join(root))?,
                 (None, Some(root)) => {

@@ -1,7 +1,8 @@
 //! What a file says, and how it is refused.
 
-use holdover_core::agent::Limits;
+use holdover_core::agent::{Limits, OnTrip};
 use holdover_core::gate::RuleAction;
+use holdover_core::model::ModelErrorKind;
 use holdover_core::tool::{Bound, EffectClass};
 
 use super::*;
@@ -18,6 +19,7 @@ on_denial = "end_turn"
 stop_when = [{ tool_done = "write_file" }, { text_contains = "DONE" }]
 durability = "sync"
 pass_environment = ["CARGO_HOME"]
+fallback = ["anthropic:spare", { model = "scripted:play.toml", prices = { output_microusd = 2 } }, { provider = "openai", name = "q" }]
 
 [model]
 provider = "openai"
@@ -65,6 +67,13 @@ warn_at = 3
 
 [compaction]
 context_tokens = 20_000
+
+[retries]
+tool_waits_ms = []
+on_trip = "observe"
+
+[retries.model_waits_by_kind_ms]
+rate_limited = [60_000]
 "#;
 
 fn read(text: &str) -> Result<Blueprint, String> {
@@ -83,6 +92,19 @@ fn a_file_says_all_of_it() {
     assert_eq!((agent.loops.stop_at, agent.loops.warn_at, agent.loops.withheld_steps), (0, 3, 3));
     assert_eq!((agent.compaction.threshold(), agent.compaction.kept_turns), (Some(14_000), 6));
     assert_eq!(agent.durability, Durability::Sync);
+    let names: Vec<&str> =
+        agent.recipe.fallback.iter().map(|fallback| fallback.model.name.as_str()).collect();
+    assert_eq!(names, ["spare", "/agents/play.toml", "q"]);
+    let prices: Vec<Option<u64>> = agent
+        .recipe
+        .fallback
+        .iter()
+        .map(|fallback| fallback.prices.map(|prices| prices.output_microusd))
+        .collect();
+    assert_eq!(prices, [None, Some(2), None]);
+    assert_eq!((agent.retries.tool_waits_ms.len(), agent.retries.on_trip), (0, OnTrip::Observe));
+    assert_eq!(agent.retries.model_waits_ms, Retries::default().model_waits_ms);
+    assert_eq!(agent.retries.model_waits_by_kind_ms[&ModelErrorKind::RateLimited], [60_000]);
     assert_eq!(agent.stop_when.len(), 2);
     assert_eq!(agent.recipe.approval[0].action, RuleAction::Ask);
     assert_eq!(agent.recipe.approval[1].arguments.to_string(), "path=notes/*");
@@ -137,6 +159,8 @@ fn what_is_wrong_is_named_with_its_line() {
         ("model = 'openai:m'\n[gate]\nurl = 'gate'\n", "line 2: gate: url: "),
         ("model = 'openai:m'\npermissions = 'none'\n", "line 2: unknown variant `none`"),
         ("model = 'openai:m'\n[loops]\nstop = 1\n", "line 3: unknown field `stop`"),
+        ("model = 'openai:m'\n[retries]\nwaits = 1\n", "line 3: unknown field `waits`"),
+        ("model = 'openai:m'\nfallback = ['gpt-5']\n", "line 2: a model: "),
         ("model = 'openai:m'\n[compaction]\nkept = 1\n", "line 3: unknown field `kept`"),
         ("model = 'openai:m'\n[limits]\n\nmax_run_ms = -1\n", "line 4: invalid value: integer `-1`"),
         ("model = 'openai:m'\n[limits]\nprices = { in = 1 }\n", "line 3: unknown field `in`"),

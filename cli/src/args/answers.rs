@@ -1,7 +1,7 @@
 //! The commands that decide, answer and stop.
 
 use clap::Args;
-use holdover_core::ids::SessionId;
+use holdover_core::ids::{CallId, SessionId};
 
 use super::Drive;
 
@@ -110,6 +110,9 @@ impl Answer {
 pub(crate) struct Stop {
     /// Which session
     pub(crate) session: SessionId,
+    /// Stop this call alone; its siblings and the turn go on
+    #[arg(long, value_name = "CALL")]
+    pub(crate) call: Option<CallId>,
     /// Why
     #[arg(long, value_name = "TEXT", default_value = "asked for on the command line")]
     pub(crate) reason: String,

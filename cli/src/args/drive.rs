@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use holdover_core::ids::{ItemKey, SessionId};
+use holdover_core::ids::{ItemKey, MessageSeq, SessionId};
+use holdover_core::mailbox::MessagePolicy;
 use holdover_models::ModelRef;
 
 /// How a session is driven in this process.
@@ -42,6 +43,9 @@ pub(crate) struct Run {
     /// Idempotency key: the same key starts at most one turn
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<ItemKey>,
+    /// What becomes of it while a turn of the session runs: reject, enqueue, steer, interrupt or rollback; left out: what the agent says, else it is refused
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Option<MessagePolicy>,
     /// The folder that the file tools see; left out: what the agent file says, else the current folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) root: Option<PathBuf>,
@@ -56,7 +60,9 @@ pub(crate) struct Run {
 #[command(after_help = "\
 Examples:
   holdover send notes \"and the invoices too\"
-  date | holdover send notes - --detach")]
+  date | holdover send notes - --detach
+  holdover send notes --policy interrupt \"Stop that, and look at the invoices\"
+  holdover send notes --instead-of 3 \"No: the invoices of May\"")]
 pub(crate) struct Send {
     /// Which session
     pub(crate) session: SessionId,
@@ -65,6 +71,12 @@ pub(crate) struct Send {
     /// Idempotency key: the same key is accepted at most once
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<ItemKey>,
+    /// What becomes of it while a turn runs: reject, enqueue, steer, interrupt or rollback; left out: what the agent says, else steer
+    #[arg(long, value_name = "POLICY", conflicts_with = "instead_of")]
+    pub(crate) policy: Option<MessagePolicy>,
+    /// Say it in place of this earlier message: what followed is taken back
+    #[arg(long, value_name = "MESSAGE", value_parser = message_seq)]
+    pub(crate) instead_of: Option<MessageSeq>,
     /// Leave the work to a worker (holdover work)
     #[arg(long, alias = "no-wait")]
     pub(crate) detach: bool,
@@ -127,6 +139,12 @@ pub(crate) struct Work {
 
 fn model(text: &str) -> Result<ModelRef, holdover_models::InvalidModelRef> {
     text.parse()
+}
+
+fn message_seq(text: &str) -> Result<MessageSeq, String> {
+    text.parse()
+        .map(MessageSeq)
+        .map_err(|_| String::from("a message is a number (holdover sessions messages)"))
 }
 
 fn lease(text: &str) -> Result<Duration, String> {

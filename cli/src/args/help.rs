@@ -39,7 +39,8 @@ Examples:
 pub(super) const INTERRUPT: &str = "\
 Examples:
   holdover interrupt notes
-  holdover interrupt notes --reason \"wrong folder\" --detach";
+  holdover interrupt notes --reason \"wrong folder\" --detach
+  holdover interrupt notes --call c3-1     this call alone";
 
 pub(super) const ABORT: &str = "\
 Examples:

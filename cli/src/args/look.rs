@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use clap_complete::Shell;
-use holdover_core::ids::SessionId;
+use holdover_core::ids::{InboxSeq, SessionId};
 use holdover_core::store::{EventCursor, SessionStatus};
 
 use super::{Fork, Purge, help};
@@ -25,6 +25,12 @@ pub(crate) enum Sessions {
     Runs(One),
     /// List the calls that somebody owes an answer, soonest deadline first
     Pending(Pending),
+    /// List the messages that no turn has taken yet
+    Queue(One),
+    /// Take back a message that no turn has taken yet
+    Withdraw(Withdraw),
+    /// Let a message that no turn has taken yet say something else
+    Replace(Replace),
     /// Print every move of a session's machine: from where, on what, when
     #[command(after_help = help::HISTORY)]
     History(One),
@@ -73,6 +79,40 @@ Examples:
 pub(crate) struct Pending {
     /// Of this session alone
     pub(crate) session: Option<SessionId>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  holdover sessions queue notes
+  holdover sessions withdraw notes 7")]
+pub(crate) struct Withdraw {
+    /// Which session
+    pub(crate) session: SessionId,
+    /// Which message: its number in the queue
+    #[arg(value_parser = item)]
+    pub(crate) item: InboxSeq,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  holdover sessions queue notes
+  holdover sessions replace notes 7 \"The invoices of May\"")]
+pub(crate) struct Replace {
+    /// Which session
+    pub(crate) session: SessionId,
+    /// Which message: its number in the queue
+    #[arg(value_parser = item)]
+    pub(crate) item: InboxSeq,
+    /// What it says now
+    pub(crate) text: String,
+}
+
+fn item(text: &str) -> Result<InboxSeq, String> {
+    text.parse()
+        .map(InboxSeq)
+        .map_err(|_| String::from("a waiting message is a number (holdover sessions queue)"))
 }
 
 #[derive(Debug, Args)]

@@ -14,7 +14,9 @@ pub(crate) use answers::{Answer, Approve, Decide, Deny, Stop};
 pub(crate) use branch::{Fork, Purge};
 pub(crate) use conformance::{Conformance, Form};
 pub(crate) use drive::{Again, Compact, Drive, Run, Send, Work};
-pub(crate) use look::{Completions, Delete, Demo, Doctor, Events, List, Machine, One, Pending, Sessions};
+pub(crate) use look::{
+    Completions, Delete, Demo, Doctor, Events, List, Machine, One, Pending, Replace, Sessions, Withdraw,
+};
 
 use crate::store::{DEFAULT_STORE, StoreUrl, VARIABLE};
 
@@ -68,7 +70,7 @@ pub(crate) enum Command {
     Send(Send),
     /// Take a session up again: a suspended, interrupted, failed or abandoned one
     Resume(Again),
-    /// Take up the turn of a failed or interrupted session again
+    /// Take up a failed or interrupted turn again, or try at once what waits to be tried again
     #[command(after_help = help::RETRY)]
     Retry(Again),
     /// Summarise what is old of a session at rest, so that its model can go on

@@ -20,7 +20,7 @@ use crate::store::IfMissing;
 
 /// Starts a turn of an agent.
 pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
-    let Run { agent: file, message, session, key, root, detach, drive } = args;
+    let Run { agent: file, message, session, key, policy, root, detach, drive } = args;
     let instead = instead_of(drive, root.clone());
     let mut blueprint = agent_file::read(file, &instead)?;
     let message = message_of(message.as_deref())?;
@@ -37,6 +37,7 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
         (None, None) => Some(new_id()?),
     };
     request.session.clone_from(&session);
+    request.policy = *policy;
     request.idempotency_key.clone_from(key);
     let before = match &session {
         Some(session) => front.runtime.session(&front.key(session)).await?,
@@ -78,7 +79,10 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
     let message = message_of(args.message.as_deref())?;
     let mut front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
     let session = front.session(&args.session).await?;
-    let mut deliver = Deliver::message(message);
+    let mut deliver = match args.instead_of {
+        Some(earlier) => Deliver::instead_of(earlier, message),
+        None => Deliver::message(message).under(args.policy),
+    };
     if let Some(key) = &args.key {
         deliver = deliver.once(key.clone());
     }

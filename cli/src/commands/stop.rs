@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use holdover_core::machine::{DoneReason, Ending};
+use holdover_core::machine::Ending;
 use holdover_core::step::RunOutcome;
 use holdover_core::store::{InterruptKind, InterruptOutcome, SessionStatus};
 use holdover_runtime_local::outcome_of;
@@ -25,6 +25,17 @@ const SILENCE: Duration = Duration::from_secs(1);
 pub(crate) async fn stop(common: &Common, args: &Stop, kind: InterruptKind) -> Result<Exit, Failure> {
     let front = Front::open(common, None, IfMissing::Refuse).await?;
     let key = front.key(&args.session);
+    if let Some(call) = &args.call {
+        if kind == InterruptKind::Abort {
+            return Err(Failure::wrong_use("--call: one call is stopped with holdover interrupt"));
+        }
+        front.session(&args.session).await?;
+        front.runtime.stop_call(&key, call).await?;
+        front.out.line(format!("session {}: call {call} is asked to stop", args.session));
+        front.out.object(&json!({ "session": args.session, "call": call, "stopping": true }));
+        front.close().await;
+        return Ok(Exit::Completed);
+    }
     let began = Instant::now();
     let (mut asked, mut told) = (false, false);
     loop {
@@ -79,5 +90,5 @@ pub(crate) async fn stop(common: &Common, args: &Stop, kind: InterruptKind) -> R
 }
 
 fn stopped(kind: InterruptKind) -> RunOutcome {
-    RunOutcome::Ended(Ending { reason: DoneReason::UserAbort, error: None, stopped: Some(kind) })
+    RunOutcome::Ended(Ending::stopped(kind))
 }

@@ -143,6 +143,9 @@ impl<'a> Reader<'a> {
             | Event::Asked { .. }
             | Event::Escalated { .. }
             | Event::TeardownFailed { .. }
+            | Event::FellBack { .. }
+            | Event::CallRetried { .. }
+            | Event::CircuitOpened { .. }
             | Event::Done { .. }
             | Event::AgentEnd { .. } => {}
         }

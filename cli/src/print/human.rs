@@ -119,6 +119,16 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
             let at = instant(*until);
             Some(out.dim(&inline(&format!("• {error}; the model is asked again at {at}"))))
         }
+        Event::FellBack { model, error } => {
+            Some(out.dim(&inline(&format!("• {error}; {model} is asked instead"))))
+        }
+        Event::CallRetried { tool, until, why, .. } => {
+            let at = instant(*until);
+            Some(out.dim(&inline(&format!("• {tool} could not be run: {why}; it is tried again at {at}"))))
+        }
+        Event::CircuitOpened { calls, why } => {
+            Some(out.bold(&inline(&format!("! {calls} calls in a row could not be run; the last: {why}"))))
+        }
         Event::CompactionStarted { tokens, threshold } if tokens > threshold && *threshold > 0 => {
             Some(out.dim(&format!("• what is old is summarised: {tokens} tokens are too many")))
         }
@@ -167,6 +177,13 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::BackingOff { until, attempt, error } => {
             format!("backs off until {}, then attempt {attempt}: {error}", instant(*until))
+        }
+        Event::FellBack { model, error } => format!("falls back on {model}: {error}"),
+        Event::CallRetried { call, tool, until, attempt, why } => {
+            format!("call {call} of {tool} waits until {}, then attempt {attempt}: {why}", instant(*until))
+        }
+        Event::CircuitOpened { calls, why } => {
+            format!("the circuit is open: {calls} calls in a row could not be run; the last: {why}")
         }
         Event::CompactionStarted { tokens, threshold } => {
             format!("what is old is summarised: {tokens} tokens, the threshold is {threshold}")

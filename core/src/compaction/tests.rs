@@ -12,7 +12,7 @@ fn transcript(short: &str, result_chars: usize) -> Vec<(MessageSeq, Arc<Message>
         let text = format!("text {at}");
         match kind {
             'u' => messages.push(Message::User(UserMessage { text, item: None })),
-            'n' => messages.push(Message::Notice(Notice { text })),
+            'n' => messages.push(Message::Notice(Notice::new(text))),
             'S' => messages.push(Message::Summary(Summary { text, before: MessageSeq(1) })),
             's' => {
                 let id = CallId::new(format!("c{at}-0")).unwrap();
@@ -28,6 +28,7 @@ fn transcript(short: &str, result_chars: usize) -> Vec<(MessageSeq, Arc<Message>
                     edited_arguments: None,
                     duration_ms: None,
                     stop: false,
+                    broken: false,
                     denial: None,
                 }));
             }

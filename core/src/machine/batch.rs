@@ -144,6 +144,7 @@ mod tests {
             approved: None,
             panel: None,
             sent_before: false,
+            tries: 0,
             state,
         }
     }
@@ -153,7 +154,7 @@ mod tests {
     }
 
     fn parked() -> CallState {
-        CallState::Waiting { until: Timestamp::from_ms(5), output: String::new(), stop: false }
+        CallState::Waiting { until: Timestamp::from_ms(5), output: String::new(), stop: false, again: false }
     }
 
     /// `given`: calls as (id, profile, state); `expect`: ids that may start.

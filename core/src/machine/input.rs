@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::call::CallInput;
-use super::state::{Ending, TurnRequest};
+use super::state::{Ending, StopCause, TurnRequest};
 use super::turn::Usage;
 use crate::error::ErrorInfo;
 use crate::ids::{CallId, MessageSeq, StepNumber};
@@ -24,6 +24,19 @@ pub enum Input {
         request: TurnRequest,
         /// Whether something must be provisioned for it.
         provisions: bool,
+        /// The newest message before it.
+        #[serde(default, skip_serializing_if = "is_default")]
+        after: MessageSeq,
+    },
+    /// What stands after a message is taken back, while the session rests.
+    Rewound {
+        /// After which.
+        to: MessageSeq,
+        /// Where the notice stands that says so.
+        at: MessageSeq,
+        /// How many tokens the model is shown from now on.
+        #[serde(default, skip_serializing_if = "is_default")]
+        tokens: u64,
     },
     /// A run claimed the session in the middle of a turn.
     Claimed {
@@ -72,6 +85,12 @@ pub enum Input {
         /// Whether what is old is summarised first.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         compact: bool,
+        /// Whether the agent's next model is asked instead.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        next: bool,
+        /// What an answer used that could not be taken.
+        #[serde(default, skip_serializing_if = "is_default")]
+        usage: Usage,
     },
     /// Something happened to a call.
     Call {
@@ -127,6 +146,17 @@ pub enum Input {
     Interrupted {
         /// How hard.
         kind: InterruptKind,
+        /// What it comes from.
+        #[serde(default, skip_serializing_if = "is_default")]
+        cause: StopCause,
+    },
+    /// The turn ends from within, before its step is over: its time is up, or its circuit is open.
+    CutShort {
+        /// How.
+        ending: Ending,
+        /// Whether what is out may come back by itself first.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        drains: bool,
     },
     /// Something failed that no retry mends.
     Failed {
@@ -172,6 +202,8 @@ pub struct NewCall {
 pub enum InputKind {
     /// A turn begins.
     TurnRequested,
+    /// What stands after a message is taken back.
+    Rewound,
     /// A run claimed the session in the middle of a turn.
     Claimed,
     /// What the turn needs is ready.
@@ -200,6 +232,8 @@ pub enum InputKind {
     Parked,
     /// Somebody stops the turn, or the session.
     Interrupted,
+    /// The turn ends from within, before its step is over.
+    CutShort,
     /// Something failed that no retry mends.
     Failed,
     /// What the turn held is freed.
@@ -210,8 +244,9 @@ pub enum InputKind {
 
 impl InputKind {
     /// Every input.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::TurnRequested,
+        Self::Rewound,
         Self::Claimed,
         Self::Provisioned,
         Self::ModelCalled,
@@ -226,6 +261,7 @@ impl InputKind {
         Self::TimerRang,
         Self::Parked,
         Self::Interrupted,
+        Self::CutShort,
         Self::Failed,
         Self::TornDown,
         Self::Forked,
@@ -235,6 +271,7 @@ impl InputKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::TurnRequested => "turn_requested",
+            Self::Rewound => "rewound",
             Self::Claimed => "claimed",
             Self::Provisioned => "provisioned",
             Self::ModelCalled => "model_called",
@@ -249,6 +286,7 @@ impl InputKind {
             Self::TimerRang => "timer_rang",
             Self::Parked => "parked",
             Self::Interrupted => "interrupted",
+            Self::CutShort => "cut_short",
             Self::Failed => "failed",
             Self::TornDown => "torn_down",
             Self::Forked => "forked",
@@ -261,6 +299,7 @@ impl Input {
     pub fn kind(&self) -> InputKind {
         match self {
             Self::TurnRequested { .. } => InputKind::TurnRequested,
+            Self::Rewound { .. } => InputKind::Rewound,
             Self::Claimed { .. } => InputKind::Claimed,
             Self::Provisioned => InputKind::Provisioned,
             Self::ModelCalled { .. } => InputKind::ModelCalled,
@@ -275,6 +314,7 @@ impl Input {
             Self::TimerRang => InputKind::TimerRang,
             Self::Parked => InputKind::Parked,
             Self::Interrupted { .. } => InputKind::Interrupted,
+            Self::CutShort { .. } => InputKind::CutShort,
             Self::Failed { .. } => InputKind::Failed,
             Self::TornDown => InputKind::TornDown,
             Self::Forked => InputKind::Forked,

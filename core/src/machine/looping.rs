@@ -155,6 +155,7 @@ mod tests {
             edited_arguments: None,
             duration_ms: None,
             stop: false,
+            broken: false,
             denial: None,
         };
         [Message::Assistant(asked), Message::Tool(result)]

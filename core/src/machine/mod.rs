@@ -26,7 +26,8 @@ pub use call::{Call, CallInput, CallState, CancelReason, Panel, Vote};
 pub use input::{Input, InputKind, NewCall, Withheld};
 pub use standing::{STANDING_APPROVALS_MAX, StandingApproval, StandingApprovals};
 pub use state::{
-    AgentState, CompactionCause, DoneReason, Ending, StateKind, SteeringFrom, Teardown, TurnRequest,
+    AgentState, CompactionCause, DoneReason, Ending, StateKind, SteeringFrom, StopCause, Teardown,
+    TurnRequest,
 };
 pub use suspension::{Owed, OwedKind, Suspension, classify_suspension};
 pub use turn::{Machine, Turn, Usage};

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::batch::Batch;
+use super::call::{Call, CallState, CancelReason};
 use super::turn::Usage;
 use crate::error::ErrorInfo;
 use crate::ids::{MessageSeq, StepNumber};
@@ -195,6 +196,13 @@ impl AgentState {
         }
     }
 
+    /// Whether a model or a call waits to be tried again.
+    pub fn waits_to_try_again(&self) -> bool {
+        let again = |call: &Call| matches!(call.state, CallState::Waiting { again: true, .. });
+        matches!(self, Self::BackingOff { .. })
+            || self.batch().is_some_and(|batch| batch.calls.iter().any(again))
+    }
+
     /// The calls of the step that is being executed.
     pub fn batch(&self) -> Option<&Batch> {
         match self {
@@ -304,6 +312,32 @@ impl DoneReason {
     }
 }
 
+/// What a stop from outside comes from. Ordered: the later takes more back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopCause {
+    /// Somebody asked for it.
+    #[default]
+    Asked,
+    /// A message that interrupts.
+    Message,
+    /// An earlier message was edited.
+    Edit,
+    /// A message that takes the turn back.
+    Rollback,
+}
+
+impl StopCause {
+    /// Why the open calls of the turn are cancelled.
+    pub fn cancels_as(self) -> CancelReason {
+        match self {
+            Self::Asked => CancelReason::UserCancelled,
+            Self::Message | Self::Rollback => CancelReason::UserInterrupted,
+            Self::Edit => CancelReason::SystemEdited,
+        }
+    }
+}
+
 /// How a turn ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
@@ -315,22 +349,38 @@ pub struct Ending {
     /// The stop that was asked for, if that is why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<InterruptKind>,
+    /// What that stop came from.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cause: StopCause,
 }
 
 impl Ending {
     /// An ending that is neither an error nor a stop from outside.
     pub fn of(reason: DoneReason) -> Self {
-        Self { reason, error: None, stopped: None }
+        Self { reason, error: None, stopped: None, cause: StopCause::Asked }
     }
 
     /// An unrecoverable error.
     pub fn error(error: ErrorInfo) -> Self {
-        Self { reason: DoneReason::Error, error: Some(error), stopped: None }
+        Self { error: Some(error), ..Self::of(DoneReason::Error) }
     }
 
     /// A stop from outside.
     pub fn stopped(kind: InterruptKind) -> Self {
-        Self { reason: DoneReason::UserAbort, error: None, stopped: Some(kind) }
+        Self { stopped: Some(kind), ..Self::of(DoneReason::UserAbort) }
+    }
+
+    /// A soft stop that something said brought about.
+    pub fn stopped_by(kind: InterruptKind, cause: StopCause) -> Self {
+        Self { cause, ..Self::stopped(kind) }
+    }
+
+    /// Why the open calls of the turn are cancelled.
+    pub fn cancels_as(&self) -> CancelReason {
+        match self.stopped {
+            Some(_) => self.cause.cancels_as(),
+            None => CancelReason::SystemDisposed,
+        }
     }
 
     /// The status that the session is left with.

@@ -2,7 +2,7 @@
 
 use super::state::{DoneReason, Ending, SteeringFrom};
 use super::turn::{Turn, Usage};
-use crate::agent::{AgentSpec, Limits, StopCondition};
+use crate::agent::{AgentSpec, Limits, Prices, StopCondition};
 use crate::error::ErrorInfo;
 use crate::model::StopReason;
 use crate::time::Timestamp;
@@ -89,9 +89,9 @@ fn over_budget(view: &View<'_>, limits: &Limits) -> bool {
 }
 
 /// What the model call cost, in millionths of a dollar.
-pub fn cost_microusd(tokens: &crate::model::TokenUsage, limits: &Limits) -> u64 {
+pub fn cost_microusd(tokens: &crate::model::TokenUsage, prices: &Prices) -> u64 {
     let part = |count: u64, price: u64| u128::from(count) * u128::from(price) / 1_000_000;
-    let input = part(tokens.input, limits.prices.input_microusd);
-    let cost = input.saturating_add(part(tokens.output, limits.prices.output_microusd));
+    let input = part(tokens.input, prices.input_microusd);
+    let cost = input.saturating_add(part(tokens.output, prices.output_microusd));
     u64::try_from(cost).unwrap_or(u64::MAX)
 }

@@ -68,17 +68,20 @@ pub const ROWS: &[Row] = &[
     row(S::Thinking, I::LoopFound, &[S::TearingDown]),
     row(S::Thinking, I::Claimed, &[S::Thinking]),
     row(S::Thinking, I::Interrupted, &[S::TearingDown]),
+    row(S::Thinking, I::CutShort, &[S::TearingDown]),
     row(S::Thinking, I::Forked, &[S::TearingDown]),
     row(S::Thinking, I::Failed, &[S::TearingDown]),
     row(S::Streaming, I::ModelAnswered, &[S::Executing, S::Steering]),
-    row(S::Streaming, I::ModelFailed, &[S::BackingOff, S::Compacting, S::TearingDown]),
+    row(S::Streaming, I::ModelFailed, &[S::Thinking, S::BackingOff, S::Compacting, S::TearingDown]),
     row(S::Streaming, I::Claimed, &[S::Thinking]),
     row(S::Streaming, I::Interrupted, &[S::TearingDown]),
+    row(S::Streaming, I::CutShort, &[S::TearingDown]),
     row(S::Streaming, I::Forked, &[S::TearingDown]),
     row(S::Streaming, I::Failed, &[S::TearingDown]),
     row(S::Executing, I::Call, AFTER_CALL),
     row(S::Executing, I::Claimed, AFTER_CALL),
     row(S::Executing, I::Interrupted, &[S::Executing, S::TearingDown]),
+    row(S::Executing, I::CutShort, &[S::Executing, S::TearingDown]),
     row(S::Executing, I::Forked, &[S::TearingDown]),
     row(S::Executing, I::Failed, &[S::TearingDown]),
     row(S::Confirming, I::Call, &[S::Executing, S::Confirming, S::Steering]),
@@ -86,11 +89,13 @@ pub const ROWS: &[Row] = &[
     row(S::Confirming, I::Claimed, &[S::Executing, S::Confirming]),
     row(S::Confirming, I::Parked, &[S::Confirming]),
     row(S::Confirming, I::Interrupted, &[S::TearingDown]),
+    row(S::Confirming, I::CutShort, &[S::TearingDown]),
     row(S::Confirming, I::Forked, &[S::TearingDown]),
     row(S::Confirming, I::Failed, &[S::TearingDown]),
     row(S::Steering, I::Steered, &[S::Thinking, S::TearingDown]),
     row(S::Steering, I::Claimed, &[S::Steering]),
     row(S::Steering, I::Interrupted, &[S::TearingDown]),
+    row(S::Steering, I::CutShort, &[S::TearingDown]),
     row(S::Steering, I::Forked, &[S::TearingDown]),
     row(S::Steering, I::Failed, &[S::TearingDown]),
     row(S::Compacting, I::Compacted, &[S::Thinking, S::Done]),
@@ -98,6 +103,7 @@ pub const ROWS: &[Row] = &[
     row(S::Compacting, I::CompactionRequested, &[S::Compacting]),
     row(S::Compacting, I::Claimed, &[S::Compacting]),
     row(S::Compacting, I::Interrupted, &[S::TearingDown, S::Done]),
+    row(S::Compacting, I::CutShort, &[S::TearingDown, S::Done]),
     row(S::Compacting, I::Forked, &[S::TearingDown, S::Done]),
     row(S::Compacting, I::Failed, &[S::TearingDown, S::Done]),
     row(S::BackingOff, I::TimerRang, &[S::Thinking]),
@@ -112,6 +118,7 @@ pub const ROWS: &[Row] = &[
     row(S::TearingDown, I::Forked, &[S::TearingDown]),
     row(S::TearingDown, I::Failed, &[S::TearingDown]),
     row(S::Done, I::TurnRequested, &[S::Provisioning]),
+    row(S::Done, I::Rewound, &[S::Done]),
     row(S::Done, I::CompactionRequested, &[S::Compacting]),
     row(S::Done, I::Interrupted, &[S::Done, S::TearingDown]),
     row(S::Done, I::Forked, &[S::Done]),
@@ -137,13 +144,16 @@ pub const NATURES: &[(StateKind, Nature)] = &[
 /// through rest.
 pub const BOUNDS: &[Bound] = &[
     Bound { state: S::Steering, by: "limits.max_steps" },
-    Bound { state: S::BackingOff, by: "retry::RETRIES_MAX" },
+    Bound { state: S::BackingOff, by: "the waits of the agent's retries, at most retry::RETRIES_MAX" },
     Bound { state: S::Compacting, by: "turn.compacted: once a step" },
     Bound {
         state: S::Confirming,
-        by: "the deadline of each pending call; each call parks a bounded number of times",
+        by: "the deadline of each pending call, the waits of the agent's retries: each call parks a bounded number of times",
     },
-    Bound { state: S::Streaming, by: "Claim.attempts: the fifth takeover in a row ends the turn" },
+    Bound {
+        state: S::Streaming,
+        by: "the agent's models, each once a step; Claim.attempts: the fifth takeover in a row ends the turn",
+    },
 ];
 
 /// A table that could strand a session.
@@ -258,7 +268,9 @@ impl Table<'_> {
     }
 
     fn reaches_rest(&self, from: StateKind) -> bool {
-        let good = |row: &&Row| !matches!(row.on, I::Failed | I::ModelFailed | I::Interrupted | I::Forked);
+        let good = |row: &&Row| {
+            !matches!(row.on, I::Failed | I::ModelFailed | I::Interrupted | I::CutShort | I::Forked)
+        };
         let mut reached = BTreeSet::from([from]);
         loop {
             if reached.iter().any(|state| self.nature(*state) == Some(&Nature::Rest)) {

@@ -33,6 +33,7 @@ fn call(id: &str, state: CallState) -> Call {
         approved: None,
         panel: None,
         sent_before: false,
+        tries: 0,
         state,
     }
 }
@@ -46,7 +47,11 @@ fn blocked() -> CallState {
 }
 
 fn waiting() -> CallState {
-    CallState::Waiting { until: Timestamp::from_ms(9), output: "later".into(), stop: false }
+    CallState::Waiting { until: Timestamp::from_ms(9), output: "later".into(), stop: false, again: false }
+}
+
+fn to_be_tried_again() -> CallState {
+    CallState::Waiting { until: Timestamp::from_ms(9), output: "no".into(), stop: false, again: true }
 }
 
 /// Every state that a call may be in.
@@ -57,6 +62,7 @@ fn call_states() -> Vec<CallState> {
         blocked(),
         CallState::BlockedOnClient { pending: pending(), deadline: None },
         waiting(),
+        to_be_tried_again(),
         CallState::Approved,
         CallState::Preparing,
         CallState::Executing,
@@ -121,7 +127,8 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
         ),
         ("marked", CallInput::Marked),
         ("sent", CallInput::Sent),
-        ("returned", CallInput::Returned { ok: true, stop: false }),
+        ("returned", CallInput::Returned { ok: true, stop: false, broken: false }),
+        ("try_again", CallInput::TryAgain { until: Timestamp::from_ms(9), why: "no".into(), sent: true }),
         (
             "deferred",
             CallInput::Deferred { until: Timestamp::from_ms(9), output: String::new(), stop: false },
@@ -129,7 +136,7 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
         ("rang", CallInput::Rang),
         ("stop_asked", CallInput::StopAsked),
         ("cancelled", CallInput::Cancelled { reason: CancelReason::UserCancelled }),
-        ("lost", CallInput::Lost),
+        ("lost", CallInput::Lost { broken: true }),
         ("again", CallInput::Again),
     ]
 }
@@ -224,10 +231,16 @@ fn inputs() -> Vec<Input> {
         usage: Usage::default(),
         tokens: 7,
     };
-    let failed = |retry_at, compact| Input::ModelFailed { error: error(), retry_at, compact };
+    let failed = |retry_at, compact, next| Input::ModelFailed {
+        error: error(),
+        retry_at,
+        compact,
+        next,
+        usage: Usage::default(),
+    };
     let steered = |stop| Input::Steered { stop, tokens: 3, results: None, cleared: None };
     let mut inputs = vec![
-        Input::TurnRequested { request: TurnRequest::Message, provisions: false },
+        Input::TurnRequested { request: TurnRequest::Message, provisions: false, after: MessageSeq(0) },
         Input::Claimed { takeover: false },
         Input::Claimed { takeover: true },
         Input::Provisioned,
@@ -235,19 +248,23 @@ fn inputs() -> Vec<Input> {
         Input::LoopFound { tool: "t".into(), count: 8 },
         answered(vec![new]),
         answered(Vec::new()),
-        failed(None, false),
-        failed(None, true),
-        failed(Some(Timestamp::from_ms(5)), false),
+        failed(None, false, false),
+        failed(None, true, false),
+        failed(None, false, true),
+        failed(Some(Timestamp::from_ms(5)), false, false),
         steered(None),
         steered(Some(Ending::of(DoneReason::MaxTurns))),
         Input::CompactionRequested,
         Input::Compacted { summary: MessageSeq(9), from: MessageSeq(5), tokens: 11, usage: Usage::default() },
         Input::NotCompacted { error: None, usage: Usage::default() },
         Input::NotCompacted { error: Some(error()), usage: Usage::default() },
+        Input::Rewound { to: MessageSeq(2), at: MessageSeq(9), tokens: 4 },
         Input::TimerRang,
         Input::Parked,
-        Input::Interrupted { kind: InterruptKind::Soft },
-        Input::Interrupted { kind: InterruptKind::Abort },
+        Input::Interrupted { kind: InterruptKind::Soft, cause: StopCause::Asked },
+        Input::Interrupted { kind: InterruptKind::Abort, cause: StopCause::Asked },
+        Input::CutShort { ending: Ending::of(DoneReason::BudgetExceeded), drains: false },
+        Input::CutShort { ending: Ending::error(error()), drains: true },
         Input::Failed { error: error() },
         Input::TornDown,
         Input::Forked,
@@ -306,6 +323,10 @@ fn the_whole_matrix() {
     insta::assert_snapshot!("machine_matrix", text);
 }
 
+fn shown(state: &CallState) -> &'static str {
+    if matches!(state, CallState::Waiting { again: true, .. }) { "waiting (again)" } else { state.name() }
+}
+
 #[test]
 fn the_whole_matrix_of_a_call() {
     let mut text = String::new();
@@ -316,7 +337,7 @@ fn the_whole_matrix_of_a_call() {
                 call::Step::AlreadyThere => "already there".to_owned(),
                 call::Step::NotAllowed => "not allowed".to_owned(),
             };
-            writeln!(text, "{:<17} {name:<12} {became}", state.name()).unwrap();
+            writeln!(text, "{:<17} {name:<12} {became}", shown(&state)).unwrap();
         }
     }
     insta::assert_snapshot!("call_matrix", text);
@@ -455,7 +476,7 @@ mod suspending {
     #[test]
     fn every_mix_of_states_is_classified_by_the_table() {
         let client = CallState::BlockedOnClient { pending: pending(), deadline: None };
-        let due = CallState::Waiting { until: FACTS.now, output: String::new(), stop: false };
+        let due = CallState::Waiting { until: FACTS.now, output: String::new(), stop: false, again: false };
         let kinds =
             [blocked(), client, waiting(), due, CallState::Done, CallState::Executing, CallState::Approved];
         let mut mixes: Vec<Vec<CallState>> = vec![Vec::new()];

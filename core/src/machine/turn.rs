@@ -6,7 +6,7 @@ use super::input::Withheld;
 use super::standing::StandingApprovals;
 use super::state::AgentState;
 use super::view::View;
-use crate::ids::{StepNumber, TurnNumber};
+use crate::ids::{MessageSeq, StepNumber, TurnNumber};
 use crate::model::TokenUsage;
 use crate::payload::is_default;
 use crate::time::Timestamp;
@@ -37,6 +37,12 @@ pub struct Turn {
     pub number: TurnNumber,
     /// Whether it runs.
     pub open: bool,
+    /// The newest message before it; 0 also in a turn that an older version began.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub began: MessageSeq,
+    /// What the model was shown before the first summary of this turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_before: Option<Box<View>>,
     /// Finished model calls.
     #[serde(default, skip_serializing_if = "is_default")]
     pub steps: u32,
@@ -49,6 +55,12 @@ pub struct Turn {
     /// The step before which a summary was tried last. It is not tried twice for the same step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacted: Option<StepNumber>,
+    /// Which of the agent's models this step is asked of: 0 is its own, then those that it falls back on.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub model: u32,
+    /// How many calls in a row could not be run, with none among them that did what it was asked for.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub broken: u32,
     /// Whether something is provisioned for it, also if only half.
     #[serde(default, skip_serializing_if = "is_default")]
     pub provisioned: bool,

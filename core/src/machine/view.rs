@@ -63,6 +63,25 @@ impl View {
         self.results.retain(|result| *result >= from);
     }
 
+    /// Whether the model is shown the message at `seq`, if there is one.
+    pub fn shows(&self, seq: MessageSeq) -> bool {
+        seq > self.after || self.summary == Some(seq) || self.kept.iter().any(|range| range.contains(seq))
+    }
+
+    /// From now on nothing is shown of what stands after `to` and before `at`, the newest message.
+    pub(super) fn rewind(&mut self, to: MessageSeq, at: MessageSeq, tokens: u64) {
+        let before = MessageSeq(at.0.saturating_sub(1));
+        let shown = Self { summary: None, ..self.clone() }.ranges(before);
+        self.kept = shown
+            .into_iter()
+            .map(|range| MessageRange::new(range.from, range.to.min(to)))
+            .filter(|range| range.from <= range.to)
+            .collect();
+        self.after = before;
+        self.tokens = tokens;
+        self.results.retain(|result| *result <= to);
+    }
+
     /// Takes in the results of a step; those up to `cleared` are shown as cleared from now on.
     pub(super) fn add_results(&mut self, of_step: Option<MessageRange>, cleared: Option<MessageSeq>) {
         if let Some(range) = of_step {
@@ -111,6 +130,23 @@ mod tests {
         view.compact(MessageSeq(20), MessageSeq(8), 30);
         let shown = [range(20, 20), range(8, 9), range(11, 19), range(21, 21)];
         assert_eq!(view.ranges(MessageSeq(21)), shown);
+    }
+
+    #[test]
+    fn b10_what_is_taken_back_is_shown_no_more_and_a_summary_of_before_stays() {
+        let mut view = View::default();
+        view.rewind(MessageSeq(3), MessageSeq(8), 5);
+        assert_eq!(view.ranges(MessageSeq(9)), [range(1, 3), range(8, 9)]);
+        assert!(view.shows(MessageSeq(3)) && !view.shows(MessageSeq(4)) && view.shows(MessageSeq(8)));
+        view.rewind(MessageSeq(2), MessageSeq(10), 5);
+        assert_eq!(view.ranges(MessageSeq(10)), [range(1, 2), range(10, 10)], "twice");
+        let mut view = View::default();
+        view.compact(MessageSeq(10), MessageSeq(7), 40);
+        view.rewind(MessageSeq(8), MessageSeq(12), 20);
+        assert_eq!(view.ranges(MessageSeq(12)), [range(10, 10), range(7, 8), range(12, 12)]);
+        let mut view = View::default();
+        view.rewind(MessageSeq(0), MessageSeq(5), 0);
+        assert_eq!(view.ranges(MessageSeq(5)), [range(5, 5)], "all of it");
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub enum Action {
         id: ActionId,
         /// The step that comes.
         step: StepNumber,
+        /// Which of the agent's models makes it, as in [`ModelCall::model`].
+        model: u32,
         /// Whether somebody asked for it: then it is done also if what is old is not long.
         asked: bool,
         /// What the model is shown now.
@@ -131,6 +133,8 @@ pub struct ModelCall {
     pub step: StepNumber,
     /// Which attempt at it, from 0.
     pub attempt: u32,
+    /// Which of the agent's models is asked: 0 is its own, then those that it falls back on.
+    pub model: u32,
     /// The number of this model call in the run, from 1: that of its stream of deltas.
     pub stream: u32,
     /// What it is shown.

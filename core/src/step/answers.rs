@@ -51,13 +51,17 @@ impl StepIterator {
         let Some(batch) = self.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
             return false;
         };
-        let due = |call: &&Call| call.wakes_at().is_some_and(|at| at <= self.now);
+        let hurried = self.is_hurried();
+        let hurries = |call: &Call| hurried && matches!(call.state, CallState::Waiting { again: true, .. });
+        let due = |call: &&Call| hurries(call) || call.wakes_at().is_some_and(|at| at <= self.now);
         let Some(call) = batch.calls.iter().find(due).cloned() else { return false };
-        if call.state.wakes_at().is_none_or(|at| at > self.now) {
+        let blocked = matches!(call.state, CallState::BlockedOnUser { .. });
+        if blocked && call.state.wakes_at().is_none_or(|at| at > self.now) {
             return self.escalate(&call);
         }
         let input = match &call.state {
-            CallState::Waiting { output, stop, .. } => {
+            CallState::Waiting { again: true, .. } => CallInput::Rang,
+            CallState::Waiting { output, stop, again: false, .. } => {
                 let mut done = result(&call, ResultStatus::Done, output.clone(), self.edited(&call));
                 done.stop = *stop;
                 self.keep_result(done);
@@ -82,6 +86,11 @@ impl StepIterator {
             | CallState::InDoubt => return false,
         };
         self.feed(Input::Call { call: call.id, input });
+        let batch = self.mind.machine.state.batch();
+        if hurried && !batch.is_some_and(|batch| batch.calls.iter().any(hurries)) {
+            // The word was for what waited when it came.
+            self.consume_rest();
+        }
         self.mind.draft.decided = true;
         true
     }

@@ -19,16 +19,32 @@ impl StepIterator {
     ///
     /// Errors: the state was written by a newer version, or is not what this version writes.
     pub fn start(claim: Claim, agent: Arc<AgentSpec>, facts: Facts) -> Result<Self, StartError> {
-        Self::open(claim, Some(agent), facts)
+        Self::open(claim, Some(agent), facts, None)
+    }
+
+    /// Ends the turn of a session whose run could not go on with `error`: as after the death of that run, and nothing
+    /// else is done.
+    pub fn fail(
+        claim: Claim,
+        agent: Arc<AgentSpec>,
+        error: ErrorInfo,
+        facts: Facts,
+    ) -> Result<Self, StartError> {
+        Self::open(claim, Some(agent), facts, Some(error))
     }
 
     /// Ends a session that an interrupt waits for, without its agent. Gives the claim back if none waits.
     pub fn end(claim: Claim, facts: Facts) -> Result<Self, StartError> {
-        Self::open(claim, None, facts)
+        Self::open(claim, None, facts, None)
     }
 
-    fn open(claim: Claim, agent: Option<Arc<AgentSpec>>, facts: Facts) -> Result<Self, StartError> {
-        Self::open_under(table::validate(), claim, agent, facts)
+    fn open(
+        claim: Claim,
+        agent: Option<Arc<AgentSpec>>,
+        facts: Facts,
+        failing: Option<ErrorInfo>,
+    ) -> Result<Self, StartError> {
+        Self::open_under(table::validate(), claim, agent, facts, failing)
     }
 
     /// The same, with what the check of the machine's table said.
@@ -37,6 +53,7 @@ impl StepIterator {
         claim: Claim,
         agent: Option<Arc<AgentSpec>>,
         facts: Facts,
+        failing: Option<ErrorInfo>,
     ) -> Result<Self, StartError> {
         checked.map_err(|broken| StartError {
             key: claim.fence.key.clone(),
@@ -94,6 +111,7 @@ impl StepIterator {
             model_call: None,
             summarising: None,
             before_claim: super::looping::Before::default(),
+            undone: super::mailbox::Undone::default(),
             note: None,
             sleeping: None,
             provisioning: None,
@@ -106,6 +124,7 @@ impl StepIterator {
             leaving: None,
             exit: None,
             given_up: false,
+            failing,
             mind,
         };
         let messages = run.needed_messages();
@@ -221,14 +240,16 @@ impl StepIterator {
         // other commit counts towards the fifth.
         let takeover = self.found == SessionStatus::Active;
         self.feed(Input::Claimed { takeover });
-        if self.attempts >= ATTEMPTS_MAX {
-            self.poison();
-        }
+        self.fail_if_doomed();
     }
 
-    pub(super) fn poison(&mut self) {
-        let detail = format!("its run died {} times in a row without any progress", self.attempts);
-        let error = ErrorInfo::new("engine.poisoned", detail);
+    /// Ends the turn if nothing else can be done with it: its runs die, or the one before could not go on.
+    pub(super) fn fail_if_doomed(&mut self) {
+        let poisoned = (self.attempts >= ATTEMPTS_MAX).then(|| {
+            let detail = format!("its run died {} times in a row without any progress", self.attempts);
+            ErrorInfo::new("engine.poisoned", detail)
+        });
+        let Some(error) = self.failing.take().or(poisoned) else { return };
         if let AgentState::TearingDown { .. } = self.mind.machine.state {
             // The outcome stands; what kills its run while it is freed is not tried again.
             self.mind.teardown_due = false;
@@ -253,26 +274,27 @@ impl StepIterator {
     /// Results that were staged after the state was written end their calls.
     pub(super) fn take_staged(&mut self) {
         let Some(batch) = self.mind.machine.state.batch() else { return };
-        let returned: Vec<(CallId, ResultStatus, bool)> = batch
+        let returned: Vec<(CallId, ResultStatus, bool, bool)> = batch
             .calls
             .iter()
             .filter(|call| !call.state.is_end() && !call.state.is_parked())
             .filter_map(|call| {
                 let ended = self.mind.ended.get(&call.id).filter(|ended| ended.staged)?;
-                Some((call.id.clone(), ended.result.status, ended.result.stop))
+                let Ended { result, .. } = ended;
+                Some((call.id.clone(), result.status, result.stop, result.broken))
             })
             .collect();
-        for (call, status, stop) in returned {
+        for (call, status, stop, broken) in returned {
             if self.call_is(&call, &CallState::Approved) {
                 self.feed(Input::Call { call: call.clone(), input: CallInput::Marked });
             }
             let input = match status {
-                ResultStatus::InDoubt => CallInput::Lost,
-                ResultStatus::Done => CallInput::Returned { ok: true, stop },
+                ResultStatus::InDoubt => CallInput::Lost { broken },
+                ResultStatus::Done => CallInput::Returned { ok: true, stop, broken: false },
                 ResultStatus::Error
                 | ResultStatus::Denied
                 | ResultStatus::RejectedByUser
-                | ResultStatus::Cancelled => CallInput::Returned { ok: false, stop: false },
+                | ResultStatus::Cancelled => CallInput::Returned { ok: false, stop: false, broken },
             };
             self.feed(Input::Call { call, input });
         }
@@ -363,7 +385,7 @@ mod tests {
     fn start_under(rows: &[Row]) -> Result<StepIterator, StartError> {
         let checked = Table { rows, natures: NATURES, bounds: BOUNDS }.validate();
         let agent = Some(Arc::new(AgentSpec::new("a")));
-        StepIterator::open_under(checked, claim(), agent, Facts { now: Timestamp::from_ms(7) })
+        StepIterator::open_under(checked, claim(), agent, Facts { now: Timestamp::from_ms(7) }, None)
     }
 
     #[test]

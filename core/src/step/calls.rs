@@ -1,13 +1,14 @@
 //! The calls of a step: they start, they come back, they are told of.
 
-use super::results::{cancelled, cancelled_waiting, result, says_error};
+use super::broken::NotRun;
+use super::results::{cancelled, cancelled_waiting, result, says_error, stopped_alone};
 use super::{Action, CallOut, DEFERRED_OUTPUT_BYTES_MAX, StepIterator};
 use crate::event::Event;
 use crate::ids::{CallId, PendingId, ToolName};
-use crate::machine::{Batch, Call, CallInput, CallState, CancelReason, Input};
+use crate::machine::{Batch, Call, CallInput, CallState, CancelReason, Ending, Input};
 use crate::message::{Message, ResultStatus};
 use crate::payload::Digest;
-use crate::tool::{Bound, EffectClass, ToolError, ToolReturn};
+use crate::tool::{Bound, ToolError, ToolReturn};
 
 impl StepIterator {
     /// Sends calls whose intents, marks and `allow`s are durable, as far as their class asks for it.
@@ -51,6 +52,9 @@ impl StepIterator {
         let out = |state: &CallState| matches!(state, CallState::Executing | CallState::CleaningUp);
         let Some(call) = self.call(id).filter(|call| out(&call.state)) else { return };
         let stopping = call.state == CallState::CleaningUp;
+        let why = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        let ends = self.mind.machine.state.batch().is_some_and(|batch| batch.stopping.is_some());
+        let broken = self.mind.machine.turn.broken;
         let input = self.input_of(&call, result, stopping);
         if let Some(ended) = self.mind.ended.get_mut(id) {
             ended.result.duration_ms = Some(duration_ms);
@@ -59,6 +63,9 @@ impl StepIterator {
             }
         }
         self.feed(Input::Call { call: id.clone(), input });
+        if !ends {
+            self.note_broken(broken, &why);
+        }
     }
 
     fn input_of(&mut self, call: &Call, result_: Result<ToolReturn, ToolError>, stopping: bool) -> CallInput {
@@ -67,7 +74,7 @@ impl StepIterator {
                 if says_error(&output.content) =>
             {
                 self.keep_bounded(call, ResultStatus::Error, output.content);
-                CallInput::Returned { ok: false, stop: false }
+                CallInput::Returned { ok: false, stop: false, broken: false }
             }
             Ok(ToolReturn::Output(output)) => {
                 self.keep_bounded(call, ResultStatus::Done, output.content);
@@ -75,7 +82,7 @@ impl StepIterator {
                     ended.result.stop = output.stop && ended.result.status == ResultStatus::Done;
                 }
                 let ok = self.is_done(&call.id);
-                CallInput::Returned { ok, stop: output.stop }
+                CallInput::Returned { ok, stop: output.stop, broken: false }
             }
             Ok(ToolReturn::After { output, .. }) if output.content.len() > self.deferred_bytes_max() => {
                 let text = format!(
@@ -84,7 +91,7 @@ impl StepIterator {
                     self.deferred_bytes_max()
                 );
                 self.keep_result(result(call, ResultStatus::Error, text, self.edited(call)));
-                CallInput::Returned { ok: false, stop: false }
+                CallInput::Returned { ok: false, stop: false, broken: false }
             }
             Ok(ToolReturn::After { delay, output }) => {
                 self.mind.draft.decided = true;
@@ -96,33 +103,16 @@ impl StepIterator {
             }
             Err(ToolError::Failed(text)) => {
                 self.keep_bounded(call, ResultStatus::Error, text);
-                CallInput::Returned { ok: false, stop: false }
+                CallInput::Returned { ok: false, stop: false, broken: false }
             }
-            // It was sent before, by a run that died: that this send did not act does not say enough.
-            Err(ToolError::NotRun(text)) if call.sent_before => self.doubt(call, &text),
-            Err(ToolError::NotRun(_)) if stopping => self.cancel(call),
-            Err(ToolError::NotRun(text)) => {
-                self.keep_bounded(call, ResultStatus::Error, format!("not run: {text}"));
-                CallInput::Returned { ok: false, stop: false }
+            Err(ToolError::NotRun(why)) => {
+                self.not_run(call, NotRun { why, sent: false, wait: None }, stopping)
             }
-            Err(ToolError::Lost(text)) => match call.effect {
-                EffectClass::ReadOnly if stopping => self.cancel(call),
-                EffectClass::ReadOnly => {
-                    self.keep_bounded(call, ResultStatus::Error, format!("gave no result: {text}"));
-                    CallInput::Returned { ok: false, stop: false }
-                }
-                EffectClass::Idempotent | EffectClass::AtMostOnce => self.doubt(call, &text),
-            },
+            Err(ToolError::Transient { detail: why, wait }) => {
+                self.not_run(call, NotRun { why, sent: false, wait }, stopping)
+            }
+            Err(ToolError::Lost(why)) => self.not_run(call, NotRun { why, sent: true, wait: None }, stopping),
         }
-    }
-
-    fn doubt(&mut self, call: &Call, text: &str) -> CallInput {
-        let told = format!(
-            "in doubt: {text}. It may or may not have acted, and it is not sent again. Find out before you \
-             repeat it."
-        );
-        self.keep_result(result(call, ResultStatus::InDoubt, told, self.edited(call)));
-        CallInput::Lost
     }
 
     /// The largest output that a call may leave to be given later: it is kept in the state.
@@ -131,9 +121,11 @@ impl StepIterator {
         limit.min(DEFERRED_OUTPUT_BYTES_MAX)
     }
 
-    fn cancel(&mut self, call: &Call) -> CallInput {
-        let reason = CancelReason::UserCancelled;
-        self.keep_result(result(call, ResultStatus::Cancelled, cancelled(reason), self.edited(call)));
+    pub(super) fn cancel(&mut self, call: &Call) -> CallInput {
+        let stopping = self.mind.machine.state.batch().and_then(|batch| batch.stopping.as_ref());
+        let reason = stopping.map_or(CancelReason::UserCancelled, Ending::cancels_as);
+        let told = if stopping.is_some() { cancelled(reason) } else { stopped_alone() };
+        self.keep_result(result(call, ResultStatus::Cancelled, told, self.edited(call)));
         CallInput::Cancelled { reason }
     }
 
@@ -160,10 +152,10 @@ impl StepIterator {
             if let Some(pending) = was.state.pending().filter(|open| is.state.pending() != Some(*open)) {
                 self.close(pending.clone());
             }
-            if let (CallState::Waiting { output, .. }, CallState::Cancelled { reason }) =
+            if let (CallState::Waiting { output, again, .. }, CallState::Cancelled { reason }) =
                 (&was.state, &is.state)
             {
-                let content = cancelled_waiting(*reason, output);
+                let content = cancelled_waiting(*reason, output, *again);
                 self.keep_result(result(is, ResultStatus::Cancelled, content, self.edited(is)));
             }
             if is.state != was.state && is_shown(&is.state) {

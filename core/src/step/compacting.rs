@@ -54,10 +54,11 @@ impl StepIterator {
         let threshold = agent.compaction.threshold().unwrap_or(0);
         let AgentState::Compacting { why, step, .. } = &self.mind.machine.state else { return false };
         let (asked, step) = (matches!(why, CompactionCause::Manual { .. }), *step);
+        let model = self.mind.machine.turn.model;
         self.emit(Event::CompactionStarted { tokens: self.tokens(), threshold });
         let id = self.next_id();
         self.summarising = Some(id);
-        self.actions.push_back(Action::Summarise { id, step, asked, shown: self.shown() });
+        self.actions.push_back(Action::Summarise { id, step, model, asked, shown: self.shown() });
         false
     }
 
@@ -105,8 +106,8 @@ impl StepIterator {
 
     /// What a model call used, with what it cost.
     pub(super) fn usage_of(&self, tokens: TokenUsage) -> Usage {
-        let cost_microusd =
-            self.agent.as_ref().map_or(0, |agent| steering::cost_microusd(&tokens, &agent.limits));
+        let prices = self.agent.as_ref().map(|agent| agent.prices(self.mind.machine.turn.model));
+        let cost_microusd = prices.map_or(0, |prices| steering::cost_microusd(&tokens, prices));
         Usage { tokens, cost_microusd, model_calls: 1, tool_calls: 0 }
     }
 

@@ -105,7 +105,7 @@ impl StepIterator {
         let text = format!(
             "stopped: {tool} was called {count} times in nearly the same way; say something to keep going"
         );
-        self.append(Message::Notice(Notice { text }));
+        self.append(Message::Notice(Notice::new(text)));
         self.mind.draft.decided = true;
         self.feed(Input::LoopFound { tool, count })
     }

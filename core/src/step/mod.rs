@@ -18,17 +18,21 @@ mod action;
 mod answers;
 mod asking;
 mod begin;
+mod broken;
 mod calls;
 mod compacting;
+mod cutting;
 mod decisions;
 mod gating;
 mod looping;
+mod mailbox;
 mod mind;
 mod outcome;
 mod progress;
 mod reply;
 mod rest;
 pub(crate) mod results;
+mod stopping;
 mod surroundings;
 mod thinking;
 mod transcript;
@@ -120,6 +124,8 @@ pub struct StepIterator {
     summarising: Option<ActionId>,
     /// The newest messages of before the claim, for loop detection.
     before_claim: looping::Before,
+    /// What is to be taken back before a turn begins.
+    undone: mailbox::Undone,
     /// A word for the next model call alone.
     note: Option<String>,
     sleeping: Option<ActionId>,
@@ -133,6 +139,8 @@ pub struct StepIterator {
     exit: Option<RunOutcome>,
     /// Set once the run has given up on an error, so that a second one ends it at once.
     given_up: bool,
+    /// Why the turn is to end at once, whatever it was about to do.
+    failing: Option<ErrorInfo>,
 }
 
 impl StepIterator {
@@ -227,7 +235,7 @@ impl StepIterator {
     fn take(&mut self, reply: Reply) {
         match reply {
             Reply::Read { id, result } => {
-                if !self.on_window(id, &result) {
+                if !self.on_window(id, &result) && !self.on_undone(id, &result) {
                     self.on_read(id, result);
                 }
             }
@@ -316,6 +324,7 @@ impl StepIterator {
                 let call = ModelCall {
                     step,
                     attempt,
+                    model: self.mind.machine.turn.model,
                     stream: self.streams,
                     shown: self.shown(),
                     note: self.note.take(),
@@ -407,7 +416,8 @@ impl StepIterator {
             | AgentState::TearingDown { .. }
             | AgentState::Done { .. } => None,
         };
+        let turn_ends = self.turn_ends_at().filter(|_| self.cuttable());
         // What lies behind was decided on with the last reply; if it still waits, then for another one.
-        [calls, held_answer, backing_off].into_iter().flatten().filter(|at| *at > self.now).min()
+        [calls, held_answer, backing_off, turn_ends].into_iter().flatten().filter(|at| *at > self.now).min()
     }
 }

@@ -6,10 +6,11 @@ use crate::error::ErrorInfo;
 use crate::event::Event;
 use crate::ids::CallId;
 use crate::machine::{
-    AgentState, CallInput, DoneReason, Input, StateKind, SteeringFrom, classify_suspension, retry, steering,
+    AgentState, CallInput, CallState, DoneReason, Input, StateKind, SteeringFrom, StopCause,
+    classify_suspension, retry, steering,
 };
 use crate::message::{Message, Notice};
-use crate::store::{InterruptKind, ItemKind, OutcomeKind, Release, SessionStatus, Staging, StoredItem};
+use crate::store::{InterruptKind, OutcomeKind, Release, SessionStatus, Staging, StoredItem};
 use crate::time::Timestamp;
 use crate::tool::EffectClass;
 
@@ -19,6 +20,7 @@ impl StepIterator {
             return false;
         }
         self.read_news();
+        self.settle_inbox();
         let kind = self.mind.machine.state.kind();
         if matches!(kind, StateKind::Idle | StateKind::Done) {
             return self.rest();
@@ -33,7 +35,7 @@ impl StepIterator {
             self.pass_on();
             return true;
         }
-        if self.send_marked() {
+        if self.heed_messages() || self.cut_short() || self.send_marked() || self.stop_one() {
             return true;
         }
         match &self.mind.machine.state {
@@ -94,7 +96,7 @@ impl StepIterator {
             return false;
         };
         self.mind.interrupt_told = true;
-        let moved = self.feed(Input::Interrupted { kind: interrupt.kind });
+        let moved = self.feed(Input::Interrupted { kind: interrupt.kind, cause: StopCause::Asked });
         // An abort that comes when the outcome is fixed goes on waiting: the next claim carries it out.
         if moved || interrupt.kind == InterruptKind::Soft {
             self.mind.draft.interrupt_confirmed = Some(interrupt.id);
@@ -108,11 +110,15 @@ impl StepIterator {
     // Calls
 
     fn execute(&mut self) -> bool {
-        if self.take_answer() || self.take_expiry() {
+        if self.take_answer() || self.deny_by_message() || self.take_expiry() {
             return true;
         }
         let Some(batch) = self.mind.machine.state.batch() else { return false };
         if batch.stopping.is_some() {
+            // What may come back by itself may take long: that it is waited for is durable.
+            if batch.calls.iter().any(|call| call.state == CallState::Executing) {
+                self.commit_if_due();
+            }
             return false;
         }
         let asking = batch.is_asking();
@@ -194,7 +200,7 @@ impl StepIterator {
     }
 
     fn confirm(&mut self) -> bool {
-        if self.take_answer() || self.take_expiry() {
+        if self.take_answer() || self.deny_by_message() || self.take_expiry() {
             return true;
         }
         if !self.is_up_to_date() {
@@ -220,7 +226,7 @@ impl StepIterator {
             return false;
         }
         let Some(agent) = self.agent.clone() else { return false };
-        let messages_wait = self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Message { .. }));
+        let messages_wait = self.messages_steer();
         let stop = steering::decide(&steering::View {
             from,
             turn: &self.mind.machine.turn,
@@ -233,10 +239,10 @@ impl StepIterator {
         });
         self.consume_rest();
         match &stop {
-            None => self.take_messages(),
+            None => self.take_steering(),
             Some(ending) if ending.reason == DoneReason::MaxTurns => {
                 let steps = self.mind.machine.turn.steps;
-                self.append(Message::Notice(Notice { text: format!("stopped after {steps} steps") }));
+                self.append(Message::Notice(Notice::new(format!("stopped after {steps} steps"))));
             }
             Some(_) => {}
         }
@@ -251,7 +257,8 @@ impl StepIterator {
     // Waiting
 
     fn back_off(&mut self, until: Timestamp, error: ErrorInfo) -> bool {
-        if until <= self.now {
+        if until <= self.now || self.is_hurried() {
+            self.consume_rest();
             self.mind.draft.decided = true;
             return self.feed(Input::TimerRang);
         }

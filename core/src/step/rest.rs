@@ -1,13 +1,12 @@
 //! A session at rest: what begins a turn, and how one is left.
 
-use super::{ATTEMPTS_MAX, RunOutcome, StepIterator};
+use super::{RunOutcome, StepIterator};
 use crate::event::Event;
-use crate::machine::{AgentState, DoneReason, Ending, Input, TurnRequest};
-use crate::message::{Message, Said, SignalBody, UserMessage};
+use crate::ids::InboxSeq;
+use crate::machine::{AgentState, DoneReason, Ending, Input, StopCause, TurnRequest};
+use crate::mailbox;
+use crate::message::SignalBody;
 use crate::store::{InterruptKind, ItemKind, Release, SessionStatus, StoredItem, Wake};
-
-/// Beyond this many bytes, further messages wait for the next commit.
-const TAKEN_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 impl StepIterator {
     pub(super) fn rest(&mut self) -> bool {
@@ -33,6 +32,12 @@ impl StepIterator {
     /// A session at rest in the hands of a run: a turn begins, or there is nothing to do.
     fn at_rest(&mut self) -> bool {
         let begins = self.what_begins();
+        let aborts =
+            self.mind.interrupt.as_ref().is_some_and(|interrupt| interrupt.kind == InterruptKind::Abort);
+        let by_message = begins == Some(TurnRequest::Message) && !aborts && self.agent.is_some();
+        if by_message && !self.rewind() {
+            return false;
+        }
         if let Some(interrupt) = self.mind.interrupt.clone().filter(|_| !self.mind.interrupt_told) {
             match (interrupt.kind, begins) {
                 // It was asked for when this turn was about to begin: that is the turn it stops.
@@ -41,7 +46,7 @@ impl StepIterator {
                 (InterruptKind::Abort, _) => {
                     self.mind.interrupt_told = true;
                     self.mind.draft.interrupt_confirmed = Some(interrupt.id);
-                    self.feed(Input::Interrupted { kind: interrupt.kind });
+                    self.feed(Input::Interrupted { kind: interrupt.kind, cause: StopCause::Asked });
                 }
             }
         } else if self.agent.is_none() {
@@ -86,6 +91,11 @@ impl StepIterator {
         self.leave_for(RunOutcome::Released, Release::To { status, deadline: None, wake_on: 0 });
     }
 
+    /// Whether somebody asks that what waits to be tried again is tried now (B40).
+    pub(super) fn is_hurried(&self) -> bool {
+        self.is_asked(&[SignalBody::Retry, SignalBody::Resume])
+    }
+
     /// Whether one of these signals waits.
     fn is_asked(&self, for_any_of: &[SignalBody]) -> bool {
         self.mind.inbox.iter().any(|item| {
@@ -123,44 +133,21 @@ impl StepIterator {
         let stopped = self.mind.interrupt.is_some();
         let provisions = !stopped && self.agent.as_ref().is_some_and(|agent| agent.provisions);
         self.usage_before = self.mind.machine.usage;
-        self.feed(Input::TurnRequested { request, provisions });
-        self.take_messages();
+        self.feed(Input::TurnRequested { request, provisions, after: self.mind.last_message });
+        self.take_first();
         self.consume_rest();
         self.mind.draft.decided = true;
-        if self.attempts >= ATTEMPTS_MAX {
-            self.poison();
-        }
-    }
-
-    /// Takes the waiting messages into the transcript, in order: all, or as many as one commit should carry.
-    /// The rest follow at the next steering.
-    pub(super) fn take_messages(&mut self) {
-        let mut bytes = 0;
-        let mut fits = |item: &StoredItem| {
-            let first = bytes == 0;
-            bytes += item.payload.len().max(1);
-            first || bytes <= TAKEN_BYTES_MAX
-        };
-        let (messages, rest): (Vec<StoredItem>, Vec<StoredItem>) = std::mem::take(&mut self.mind.inbox)
-            .into_iter()
-            .partition(|item| matches!(item.kind, ItemKind::Message { .. }) && fits(item));
-        self.mind.inbox = rest;
-        for item in messages {
-            self.mind.draft.consumed.push(item.seq);
-            let text = match item.payload.parse::<Said>() {
-                Ok(said) => said.text,
-                Err(_) => String::from_utf8_lossy(item.payload.bytes()).into_owned(),
-            };
-            self.append(Message::User(UserMessage { text, item: Some(item.seq) }));
-        }
+        self.fail_if_doomed();
     }
 
     /// Takes what no step needs: signals, and answers to calls that are pending no more.
     pub(super) fn consume_rest(&mut self) {
         let batch = self.mind.machine.state.batch();
+        let messages = self.mind.inbox.iter().filter(|item| mailbox::is_message(item));
+        let waiting: Vec<InboxSeq> = messages.map(|item| item.seq).collect();
         let wanted = |item: &StoredItem| match &item.kind {
             ItemKind::Message { .. } => true,
-            ItemKind::Signal { .. } => false,
+            ItemKind::Signal { .. } => mailbox::replaces(item).is_some_and(|of| waiting.contains(&of)),
             ItemKind::Answer { pending, .. } => batch
                 .is_some_and(|batch| batch.calls.iter().any(|call| call.state.pending() == Some(pending))),
         };

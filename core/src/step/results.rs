@@ -19,6 +19,7 @@ pub(crate) fn result(
         edited_arguments: edited,
         duration_ms: None,
         stop: false,
+        broken: false,
         denial: None,
     }
 }
@@ -75,6 +76,8 @@ pub(super) fn says_error(content: &str) -> bool {
 pub(super) fn cancelled(reason: CancelReason) -> String {
     let why = match reason {
         CancelReason::UserCancelled => "the turn was stopped before it acted",
+        CancelReason::UserInterrupted => "something was said that stopped the turn before it acted",
+        CancelReason::SystemEdited => "an earlier message was edited before it acted",
         CancelReason::SystemDisposed => "the turn was given up before it acted",
         CancelReason::SystemSafety => {
             "it is dangerous and its run died before it started; it was not started again"
@@ -89,10 +92,25 @@ pub(super) fn cancelled(reason: CancelReason) -> String {
     format!("cancelled ({}): {why}", reason.as_str())
 }
 
-/// A call that had come back, and whose result was to be given later.
-pub(crate) fn cancelled_waiting(reason: CancelReason, output: &str) -> String {
+/// A call that was stopped while its siblings went on.
+pub(super) fn stopped_alone() -> String {
     format!(
-        "cancelled ({}): it had come back, and the turn ended before its result was due. It said: {output}",
+        "cancelled ({}): somebody stopped this call before it acted",
+        CancelReason::UserCancelled.as_str()
+    )
+}
+
+/// A call that waited: it had come back, and its result was to be given later, or it was to be sent `again`.
+pub(crate) fn cancelled_waiting(reason: CancelReason, output: &str, again: bool) -> String {
+    if again {
+        return format!(
+            "cancelled ({}): it could not be run, and the turn ended before it was tried again. It said: \
+             {output}",
+            reason.as_str()
+        );
+    }
+    format!(
+        "cancelled ({}): it had come back, and was stopped before its result was due. It said: {output}",
         reason.as_str()
     )
 }

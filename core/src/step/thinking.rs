@@ -5,10 +5,11 @@ use super::{ActionId, StepIterator};
 use crate::error::ErrorInfo;
 use crate::event::Event;
 use crate::ids::CallId;
-use crate::machine::{AgentState, Input, NewCall, retry};
+use crate::machine::{AgentState, Input, NewCall, Usage};
 use crate::message::{AssistantMessage, AssistantPart, CallRequest, Message};
-use crate::model::{AnswerPart, ModelAnswer, ModelError, StopReason};
+use crate::model::{AnswerPart, ModelAnswer, ModelError, ModelErrorKind, StopReason};
 use crate::store::StreamId;
+use crate::time::Timestamp;
 use crate::tool::{EffectClass, RunsOn};
 
 /// What of an answer counts. Of one that was refused no call does. Of one that was cut off the last call does
@@ -22,6 +23,13 @@ fn said_in_full(mut parts: Vec<AnswerPart>, stop: StopReason) -> Vec<AnswerPart>
         StopReason::Refusal => parts.retain(|part| !is_call(part, |_| true)),
     }
     parts
+}
+
+/// Whether a call came without input.
+fn is_empty(arguments: &str) -> bool {
+    let written = arguments.trim();
+    let inside = written.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    written.is_empty() || inside.is_some_and(|inside| inside.trim().is_empty())
 }
 
 fn is_call(part: &AnswerPart, holds: impl Fn(&str) -> bool) -> bool {
@@ -66,24 +74,65 @@ impl StepIterator {
         }
         self.model_call = None;
         match result {
-            Ok(answer) => self.on_answer(answer),
-            Err(error) => {
-                let AgentState::Streaming { attempt, .. } = self.mind.machine.state else { return };
-                if self.may_mend(&error) {
-                    let error = ErrorInfo::from(&error);
-                    self.mind.draft.decided = true;
-                    self.feed(Input::ModelFailed { error, retry_at: None, compact: true });
-                    return;
+            Ok(answer) => match self.lacks_input(&answer) {
+                Some(error) => {
+                    let usage = self.usage_of(answer.usage);
+                    self.on_failure(&error, usage);
                 }
-                let retry_at = retry::delay_after(&error, attempt).map(|wait| self.now.after(wait));
-                let error = ErrorInfo::from(&error);
-                if let Some(until) = retry_at {
-                    self.emit(Event::BackingOff { until, attempt: attempt + 1, error: error.clone() });
-                }
-                self.feed(Input::ModelFailed { error, retry_at, compact: false });
-                self.mind.draft.decided = true;
-            }
+                None => self.on_answer(answer),
+            },
+            Err(error) => self.on_failure(&error, Usage::default()),
         }
+    }
+
+    /// A failed attempt: what is old is summarised, or the same model is asked again later, or the next one at once,
+    /// or the turn ends.
+    fn on_failure(&mut self, error: &ModelError, usage: Usage) {
+        let AgentState::Streaming { attempt, .. } = self.mind.machine.state else { return };
+        let compact = self.may_mend(error);
+        let retry_at = if compact { None } else { self.wait_after(error, attempt) };
+        let next = if compact || retry_at.is_some() { None } else { self.next_model(error) };
+        let error = ErrorInfo::from(error);
+        if let Some(until) = retry_at {
+            self.emit(Event::BackingOff { until, attempt: attempt + 1, error: error.clone() });
+        }
+        let falls_back = next.is_some();
+        if let Some(model) = next {
+            self.emit(Event::FellBack { model, error: error.clone() });
+        }
+        self.mind.draft.decided = true;
+        self.feed(Input::ModelFailed { error, retry_at, compact, next: falls_back, usage });
+    }
+
+    fn wait_after(&self, error: &ModelError, attempt: u32) -> Option<Timestamp> {
+        let wait = self.agent.as_ref()?.retries.after_model(error, attempt)?;
+        Some(self.now.after(wait))
+    }
+
+    /// The model that is asked instead of one that failed for good (C53).
+    fn next_model(&self, error: &ModelError) -> Option<String> {
+        if error.kind == ModelErrorKind::Transcript {
+            // No model can be told what cannot be read.
+            return None;
+        }
+        let next = self.mind.machine.turn.model.checked_add(1)?;
+        self.agent.as_ref()?.fallback_at(next).map(|fallback| fallback.model.clone())
+    }
+
+    /// A whole answer with a call that has no input, where its tool must have some, was cut on its way (B20). Once no
+    /// retry is left it is taken as it is: the model is told what its call lacks.
+    fn lacks_input(&self, answer: &ModelAnswer) -> Option<ModelError> {
+        let AgentState::Streaming { attempt, .. } = self.mind.machine.state else { return None };
+        let agent = self.agent.as_ref().filter(|_| answer.stop.is_whole())?;
+        let tool = answer.parts.iter().find_map(|part| match part {
+            AnswerPart::Call { tool, arguments } if is_empty(arguments) => {
+                agent.tool(tool).filter(|spec| spec.needs_input()).map(|_| tool)
+            }
+            AnswerPart::Call { .. } | AnswerPart::Text(_) | AnswerPart::Reasoning { .. } => None,
+        })?;
+        let error =
+            ModelError::new(ModelErrorKind::Incomplete, format!("a call of {tool} came without its input"));
+        self.wait_after(&error, attempt).map(|_| error)
     }
 
     fn on_answer(&mut self, answer: ModelAnswer) {

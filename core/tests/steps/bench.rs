@@ -9,10 +9,11 @@ use holdover_core::agent::AgentSpec;
 use holdover_core::compaction;
 use holdover_core::gate::ArgumentPatterns;
 use holdover_core::ids::{
-    CallId, Incarnation, InterruptId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel, RunId,
-    SessionId, SessionKey, TenantId, WorkerId,
+    CallId, InboxSeq, Incarnation, InterruptId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel,
+    RunId, SessionId, SessionKey, TenantId, WorkerId,
 };
 use holdover_core::machine::{DoneReason, Facts, Machine};
+use holdover_core::mailbox::{self, MessagePolicy};
 use holdover_core::message::{
     ClientAnswer, Decision, Message, PendingBody, ResultStatus, Said, SignalBody, ToolResult,
 };
@@ -159,7 +160,33 @@ impl Bench {
     // People
 
     pub(crate) fn say(&self, text: &str) {
-        let delivery = self.deliver(ItemKind::Message { wake: Wake::Now }, None, &Said { text: text.into() });
+        self.say_as(Said::new(text));
+    }
+
+    /// Says something that says itself what becomes of it.
+    pub(crate) fn say_under(&self, policy: MessagePolicy, text: &str) {
+        self.say_as(Said { policy: Some(policy), ..Said::new(text) });
+    }
+
+    /// Says `text` in place of the message at `edits`.
+    pub(crate) fn say_instead(&self, edits: u64, text: &str) {
+        self.say_as(Said { edits: Some(MessageSeq(edits)), ..Said::new(text) });
+    }
+
+    pub(crate) fn say_as(&self, said: Said) {
+        let delivery = self.deliver(ItemKind::Message { wake: Wake::Now }, None, &said);
+        assert!(delivery.is_in(), "{delivery:?}");
+    }
+
+    /// The messages that were not taken yet, as they stand.
+    pub(crate) fn queued(&self) -> Vec<(InboxSeq, String)> {
+        let page = now(self.store.read_inbox(&self.key, InboxSeq(0), 1_000)).unwrap();
+        mailbox::queued(page.items).into_iter().map(|(item, said)| (item.seq, said.text)).collect()
+    }
+
+    /// A word to the engine.
+    pub(crate) fn signal(&self, signal: &impl serde::Serialize) {
+        let delivery = self.deliver(ItemKind::Signal { wake: Wake::Now }, None, signal);
         assert!(delivery.is_in(), "{delivery:?}");
     }
 

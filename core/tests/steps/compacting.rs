@@ -1,6 +1,6 @@
 //! A transcript that grows beyond what the model can read.
 //!
-//! Requirements: A68, A70, C63.
+//! Requirements: A10, A68, A70, C63.
 
 use holdover_core::agent::Compaction;
 use holdover_core::compaction::{CLEARED, SUMMARY_MARKER};
@@ -138,6 +138,22 @@ fn a_summary_that_was_lost_on_its_way_is_made_again() {
     run.summarise("so far").expect("old");
     run.model(text("done"));
     assert_eq!(bench.roles().iter().filter(|role| **role == "summary").count(), 1);
+    check::at_rest(&bench);
+}
+
+#[test]
+fn a10_a_threshold_that_is_passed_where_nothing_is_old_enough_holds_nobody_up() {
+    let bench = bench();
+    bench.say(&"x".repeat(4_000));
+    let mut run = bench.run();
+    assert_eq!(run.summarise("nothing"), None, "one message alone is not old");
+    assert!(run.is_out("call_model"), "compacting leads to thinking");
+    let ended = |event: &Event| matches!(event, Event::CompactionEnded { error: None, before, after, .. } if before == after);
+    assert!(matches!(run.steps.machine().state, AgentState::Streaming { .. }));
+    assert_eq!(run.steps.machine().view.failures, 0, "that is no failure");
+    run.model(text("done"));
+    assert!(events(&bench).iter().any(ended));
+    assert_eq!(bench.dones(), [DoneReason::ModelStop]);
     check::at_rest(&bench);
 }
 

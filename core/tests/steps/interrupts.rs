@@ -1,6 +1,6 @@
 //! Somebody stops the turn, or the session for ever: at every moment, exactly one end.
 //!
-//! Requirements: A16, B43, C18, C25, H05, H06.
+//! Requirements: A16, B42, B43, C18, C25, H05, H06.
 
 use std::time::Duration;
 
@@ -365,4 +365,36 @@ fn a_front_without_an_agent_that_finds_no_interrupt_changes_nothing() {
     bench.run().model(text("in doubt, then"));
     assert_eq!(bench.statuses(), [ResultStatus::InDoubt]);
     check::at_rest(&bench);
+}
+
+#[test]
+fn b42_a_stop_ends_the_model_call_first_then_the_calls_with_the_reason_and_says_so_last() {
+    let bench = Bench::new();
+    bench.say("go");
+    let mut run = bench.run();
+    run.hold("commit");
+    bench.interrupt(InterruptKind::Soft);
+    run.news();
+    let out: Vec<&str> = run.out.iter().map(crate::run::kind_of).collect();
+    let place = |kind: &str| out.iter().position(|out| *out == kind);
+    assert!(place("stop_model").is_some() && place("stop_model") < place("commit"), "{out:?}");
+    assert_eq!(run.steps.machine().state.status_at_rest(), SessionStatus::Interrupted, "decided at once");
+    run.let_go("commit");
+    assert!(run.is_over());
+
+    let bench = Bench::new();
+    bench.say("go");
+    bench.run().model(calls(&["edit", "ask"]));
+    bench.interrupt(InterruptKind::Soft);
+    assert!(bench.end().is_over());
+    assert!(bench.results().iter().all(|result| result.content.contains("user:cancelled")));
+    let told: Vec<&str> = check::events(&bench)
+        .iter()
+        .filter_map(|event| match event {
+            holdover_core::event::Event::Call { is, .. } if is == "cancelled" => Some("cancelled"),
+            holdover_core::event::Event::Done { .. } => Some("done"),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, ["cancelled", "cancelled", "done"]);
 }

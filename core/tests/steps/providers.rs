@@ -240,6 +240,7 @@ mod tests {
             edited_arguments: None,
             duration_ms: None,
             stop: false,
+            broken: false,
             denial: None,
         })
     }
@@ -301,7 +302,7 @@ mod tests {
                 assert_eq!(rules(&view).is_err(), refused_by.contains(&service), "{what}: {service}");
             }
         }
-        let record = Message::Notice(holdover_core::message::Notice { text: "the limit".into() });
+        let record = Message::Notice(holdover_core::message::Notice::new("the limit"));
         assert!(SERVICES.iter().all(|(_, rules)| rules(&[user("go"), record.clone()]).is_err()));
     }
 }

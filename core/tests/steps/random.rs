@@ -2,15 +2,16 @@
 //!
 //! `HOLDOVER_CASES=20000 cargo test -p holdover-core --test steps random` looks for longer.
 //!
-//! Requirements: A42, B07, B28, C19, C34, C51, C56, C57, D19, D23, U04.
+//! Requirements: A42, B07, B28, B49, C19, C34, C51, C56, C57, D19, D23, U04, U08.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use holdover_core::agent::Compaction;
+use holdover_core::agent::{Compaction, Fallback, OnTrip};
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::CallId;
-use holdover_core::message::Message;
+use holdover_core::mailbox::{MessagePolicy, QueueChange, WhileAsking};
+use holdover_core::message::{CallSignal, Message, Said};
 use holdover_core::model::{ModelAnswer, ModelError, ModelErrorKind};
 use holdover_core::payload::{Digest, Payload};
 use holdover_core::step::{Action, Reply};
@@ -45,13 +46,22 @@ enum Return {
     After(u64),
     Failed,
     NotRun,
+    Transient(u64),
     Lost,
 }
 
 /// What happens next.
 #[derive(Debug, Clone)]
 enum Happens {
-    Say,
+    Say(Option<MessagePolicy>),
+    /// A message that waits is withdrawn, or says something else.
+    Change {
+        which: usize,
+        withdraw: bool,
+    },
+    StopCall {
+        which: usize,
+    },
     Decide {
         which: usize,
         approve: bool,
@@ -107,6 +117,7 @@ fn returns() -> impl Strategy<Value = Return> {
         2 => (0..3_000_u64).prop_map(Return::After),
         1 => Just(Return::Failed),
         1 => Just(Return::NotRun),
+        1 => (0..3_000_u64).prop_map(Return::Transient),
         1 => Just(Return::Lost),
     ]
 }
@@ -115,7 +126,9 @@ fn happens() -> impl Strategy<Value = Happens> {
     let edit = prop::option::of(prop::sample::select(vec!["{\"place\": \"edited\"}", "bad", "forbidden"]));
     let stop = prop_oneof![6 => Just(InterruptKind::Soft), 1 => Just(InterruptKind::Abort)];
     prop_oneof![
-        3 => Just(Happens::Say),
+        3 => prop::option::of(prop::sample::select(MessagePolicy::ALL.to_vec())).prop_map(Happens::Say),
+        1 => (0..4_usize, any::<bool>()).prop_map(|(which, withdraw)| Happens::Change { which, withdraw }),
+        1 => (0..4_usize).prop_map(|which| Happens::StopCall { which }),
         6 => (0..4_usize, prop::bool::weighted(0.8), edit)
             .prop_map(|(which, approve, edit)| Happens::Decide { which, approve, edit }),
         1 => (0..4_usize).prop_map(|which| Happens::Garbage { which }),
@@ -141,16 +154,31 @@ struct World<'b> {
     run: Option<Run<'b>>,
     /// Answers that are on their way.
     replies: Vec<Reply>,
-    said: u64,
+    /// How often each call came back and had not acted.
+    not_run: BTreeMap<CallId, usize>,
+    said: Vec<Option<MessagePolicy>>,
+    /// Words that may have been withdrawn in time.
+    withdrawn: BTreeSet<usize>,
     runs: usize,
 }
 
 impl<'b> World<'b> {
     fn happen(&mut self, what: &Happens) {
         match what {
-            Happens::Say if self.bench.status() != SessionStatus::Aborted => {
-                self.said += 1;
-                self.bench.say(&format!("word {}", self.said));
+            Happens::Say(policy) if self.bench.status() != SessionStatus::Aborted => {
+                self.said.push(*policy);
+                let said = Said::new(format!("word {}", self.said.len()));
+                self.bench.say_as(Said { policy: *policy, ..said });
+            }
+            Happens::Change { which, withdraw } if self.bench.status() != SessionStatus::Aborted => {
+                self.change(*which, *withdraw);
+            }
+            Happens::StopCall { which } if self.bench.status() != SessionStatus::Aborted => {
+                let machine = self.bench.machine();
+                if let Some(batch) = machine.state.batch() {
+                    let call = batch.calls[which % batch.calls.len()].id.clone();
+                    self.bench.signal(&CallSignal::StopCall { call });
+                }
             }
             Happens::Decide { which, approve, edit } => self.decide(*which, *approve, *edit),
             Happens::Garbage { which } => {
@@ -193,7 +221,11 @@ impl<'b> World<'b> {
                     run.apply(Reply::TimePassed);
                 }
             }
-            Happens::Say | Happens::Retry | Happens::RetryByStatus => {}
+            Happens::Say(_)
+            | Happens::Change { .. }
+            | Happens::StopCall { .. }
+            | Happens::Retry
+            | Happens::RetryByStatus => {}
         }
     }
 
@@ -223,6 +255,20 @@ impl<'b> World<'b> {
                 run.perform("tear_down");
             }
             assert!(run.is_over(), "{:?}", run.steps.machine());
+        }
+    }
+
+    fn change(&mut self, which: usize, withdraw: bool) {
+        let queued = self.bench.queued();
+        if queued.is_empty() {
+            return;
+        }
+        let (of, text) = queued[which % queued.len()].clone();
+        if withdraw {
+            self.withdrawn.insert(number_of(&text));
+            self.bench.signal(&QueueChange::Withdrawn { of });
+        } else {
+            self.bench.signal(&QueueChange::Replaced { of, text: format!("{text}, I mean") });
         }
     }
 
@@ -261,7 +307,11 @@ impl<'b> World<'b> {
                 if !calls.is_empty() {
                     run.out.push_back(Action::RunCalls { calls });
                 }
-                Reply::CallEnded { call: call.id, result: come_back(returns), duration_ms: 1 }
+                let result = come_back(returns);
+                if matches!(result, Err(ToolError::NotRun(_) | ToolError::Transient { .. })) {
+                    *self.not_run.entry(call.id.clone()).or_default() += 1;
+                }
+                Reply::CallEnded { call: call.id, result, duration_ms: 1 }
             }
             Action::StopCalls { .. } | Action::StopModel { .. } => return,
             Action::Summarise { id, .. } if matches!(returns, Return::Failed) => {
@@ -337,20 +387,28 @@ impl<'b> World<'b> {
         assert!(session.status.at_rest() || session.status == SessionStatus::Aborted, "{session:?}");
         check::at_rest(self.bench);
         let transcript = self.bench.transcript();
-        let words: Vec<String> = transcript
+        let words: Vec<usize> = transcript
             .iter()
             .filter_map(|message| match message {
-                Message::User(said) => Some(said.text.clone()),
+                Message::User(said) => Some(number_of(&said.text)),
                 _ => None,
             })
             .collect();
-        let mut expected: Vec<String> = (1..=self.said).map(|at| format!("word {at}")).collect();
-        if session.status == SessionStatus::Aborted {
-            expected.truncate(words.len());
-        } else {
+        let once: BTreeSet<usize> = words.iter().copied().collect();
+        assert_eq!(once.len(), words.len(), "each message is taken once (U08): {words:?}");
+        if session.status != SessionStatus::Aborted {
             assert_eq!(session.unread, 0, "what was accepted was consumed (INV-26)");
+            let all = 1..=self.said.len();
+            let missing: Vec<usize> =
+                all.filter(|word| !once.contains(word) && !self.withdrawn.contains(word)).collect();
+            assert!(missing.is_empty(), "accepted and never taken (U08): {missing:?} of {words:?}");
         }
-        assert_eq!(words, expected, "each message is taken once, in order");
+        for waits in [true, false] {
+            let policy = |word: &usize| self.said[*word - 1].unwrap_or(MessagePolicy::Steer);
+            let of_class: Vec<usize> =
+                words.iter().copied().filter(|word| policy(word).waits() == waits).collect();
+            assert!(of_class.is_sorted(), "first come, first taken (B49): {words:?}");
+        }
         self.check_sends(&transcript);
     }
 
@@ -367,7 +425,8 @@ impl<'b> World<'b> {
                 keys.push(send.idempotency_key.clone());
                 assert_eq!(keys.first(), keys.last(), "one call, one key (INV-14)");
                 let once = effect == EffectClass::AtMostOnce;
-                assert!(!once || keys.len() == 1, "{} was sent twice (INV-15)", send.id);
+                let again = self.not_run.get(&send.id).copied().unwrap_or(0);
+                assert!(!once || keys.len() <= 1 + again, "{} was sent twice (INV-15)", send.id);
             }
             if ["edit", "wipe"].contains(&send.tool.as_str()) {
                 let approved = transcript.iter().any(|message| match message {
@@ -384,6 +443,12 @@ impl<'b> World<'b> {
             }
         }
     }
+}
+
+/// Which word a text is, also after it was changed.
+fn number_of(text: &str) -> usize {
+    let number = text.strip_prefix("word ").and_then(|rest| rest.split(',').next());
+    number.and_then(|number| number.parse().ok()).expect("one of ours")
 }
 
 fn think(thought: Option<Thought>) -> Result<ModelAnswer, ModelError> {
@@ -404,6 +469,9 @@ fn come_back(returns: &Return) -> Result<ToolReturn, ToolError> {
         }
         Return::Failed => Err(ToolError::Failed("closed on Sundays".into())),
         Return::NotRun => Err(ToolError::NotRun("no such host".into())),
+        Return::Transient(ms) => {
+            Err(ToolError::Transient { detail: "busy".into(), wait: Some(Duration::from_millis(*ms)) })
+        }
         Return::Lost => Err(ToolError::Lost("connection reset".into())),
     }
 }
@@ -424,12 +492,24 @@ proptest! {
     fn whatever_happens_every_session_comes_to_rest_and_its_transcript_is_whole(
         provisions: bool,
         sync: bool,
+        falls_back: bool,
+        observes: bool,
         context in prop::option::of(60..300_u64),
         thoughts in prop::collection::vec(thought(), 0..8),
+        denies: bool,
         story in prop::collection::vec(happens(), 0..120),
     ) {
         let bench = Bench::with(|agent| {
             agent.provisions = provisions;
+            if falls_back {
+                agent.fallback = vec![Fallback { model: "other".into(), prices: None }];
+            }
+            if observes {
+                agent.retries.on_trip = OnTrip::Observe;
+            }
+            if denies {
+                agent.on_message_while_asking = WhileAsking::Deny;
+            }
             if sync {
                 agent.durability = holdover_core::agent::Durability::Sync;
             }
@@ -449,10 +529,12 @@ proptest! {
             thoughts: thoughts.into_iter(),
             run: None,
             replies: Vec::new(),
-            said: 0,
+            not_run: BTreeMap::new(),
+            said: Vec::new(),
+            withdrawn: BTreeSet::new(),
             runs: 0,
         };
-        world.happen(&Happens::Say);
+        world.happen(&Happens::Say(None));
         for what in &story {
             world.happen(what);
         }

@@ -89,7 +89,7 @@ fn reads_that_take_longer_than_a_second_are_two_commits() {
 
 #[test]
 fn a_gate_that_thinks_for_long_is_waited_for_without_a_busy_loop() {
-    let bench = Bench::new();
+    let bench = Bench::with(|agent| agent.limits.max_run_ms = None);
     let (mut run, from) = asked(&bench);
     run.hold("consult");
     run.model(calls(&["look"]));

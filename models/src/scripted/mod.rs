@@ -146,7 +146,7 @@ mod tests {
             result.status = ResultStatus::Error;
             Message::Tool(result)
         };
-        let notice = Message::Notice(Notice { text: "read secret".to_owned() });
+        let notice = Message::Notice(Notice::new("read secret"));
         for (transcript, text) in [
             (vec![user("please tidy up")], "first"),
             (vec![user("go"), assistant("hm", &[]), user("tidy")], "first"),

@@ -1,6 +1,7 @@
 //! What the tests of this crate share.
 
 pub(crate) mod faults;
+pub(crate) mod refusals;
 pub(crate) mod server;
 pub(crate) mod transcript;
 
@@ -57,6 +58,7 @@ pub(crate) fn result(call: &str, tool: &str, content: &str) -> Message {
         edited_arguments: None,
         duration_ms: None,
         stop: false,
+        broken: false,
         denial: None,
     })
 }

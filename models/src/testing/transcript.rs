@@ -66,7 +66,7 @@ pub(crate) fn transcript(all: &[Said]) -> Vec<Message> {
     for (at, said) in all.iter().enumerate() {
         match said {
             Said::User(text) => messages.push(user(text)),
-            Said::Notice => messages.push(Message::Notice(Notice { text: "a word".to_owned() })),
+            Said::Notice => messages.push(Message::Notice(Notice::new("a word"))),
             Said::Assistant { text, signature, calls } => {
                 let ids: Vec<_> = (0..calls.len()).map(|call| format!("c{at}.{call}")).collect();
                 let arguments = |call: usize| ARGUMENTS[call % ARGUMENTS.len()];

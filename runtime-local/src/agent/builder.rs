@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holdover_core::agent::{
-    AgentSpec, Compaction, Durability, Limits, LoopDetection, OnDenial, StopCondition,
+    AgentSpec, Compaction, Durability, Fallback, Limits, LoopDetection, OnDenial, Prices, Retries,
+    StopCondition,
 };
 use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::ids::{QueueLabel, ToolName};
+use holdover_core::mailbox::{MessagePolicy, WhileAsking};
 use holdover_core::model::{Model, ModelTool};
 use holdover_core::payload::Payload;
 use holdover_core::provision::Provisioner;
@@ -23,6 +25,7 @@ pub struct AgentBuilder {
     spec: AgentSpec,
     version: Option<String>,
     model: Option<Arc<dyn Model>>,
+    fallback: Vec<Arc<dyn Model>>,
     tools: Vec<Arc<dyn Tool>>,
     gate: Option<Arc<dyn PolicyGate>>,
     provisioner: Option<Arc<dyn Provisioner>>,
@@ -35,6 +38,7 @@ impl AgentBuilder {
             spec: AgentSpec::new(name),
             version: None,
             model: None,
+            fallback: Vec::new(),
             tools: Vec::new(),
             gate: None,
             provisioner: None,
@@ -62,6 +66,25 @@ impl AgentBuilder {
     /// The model it thinks with, shared with others.
     pub fn shared_model(mut self, model: Arc<dyn Model>) -> Self {
         self.model = Some(model);
+        self
+    }
+
+    /// A model that is asked in the same step when the ones before it refuse for good, or have failed as often as they
+    /// are tried. May be said several times. Its tokens cost as much as those of the agent's own model.
+    pub fn fallback(self, model: impl Model) -> Self {
+        self.shared_fallback(Arc::new(model), None)
+    }
+
+    /// The same, shared with others, with prices of its own if there are any.
+    pub fn shared_fallback(mut self, model: Arc<dyn Model>, prices: Option<Prices>) -> Self {
+        self.spec.fallback.push(Fallback { model: model.name().to_owned(), prices });
+        self.fallback.push(model);
+        self
+    }
+
+    /// What is tried again when it failed, and after which waits.
+    pub fn retries(mut self, retries: Retries) -> Self {
+        self.spec.retries = retries;
         self
     }
 
@@ -122,6 +145,18 @@ impl AgentBuilder {
         self
     }
 
+    /// What becomes of a message that comes while a turn runs or is parked and does not say it itself.
+    pub fn on_message(mut self, policy: MessagePolicy) -> Self {
+        self.spec.on_message = Some(policy);
+        self
+    }
+
+    /// What a steering message means for approvals that are open when it comes.
+    pub fn on_message_while_asking(mut self, asking: WhileAsking) -> Self {
+        self.spec.on_message_while_asking = asking;
+        self
+    }
+
     /// What is done when its model asks for the same again and again.
     pub fn loops(mut self, loops: LoopDetection) -> Self {
         self.spec.loops = loops;
@@ -163,6 +198,9 @@ impl AgentBuilder {
             QueueLabel::new(label).map_err(|source| AgentError::Name { agent: name.clone(), source })?;
         let model = self.model.ok_or_else(|| AgentError::NoModel { agent: name.clone() })?;
         check_limits(&name, &self.spec)?;
+        if let Some(detail) = self.spec.retries.fault() {
+            return Err(AgentError::Retries { agent: name, detail });
+        }
         let mut tools = BTreeMap::new();
         let mut specs = Vec::with_capacity(self.tools.len());
         for tool in self.tools {
@@ -187,6 +225,7 @@ impl AgentBuilder {
         Ok(Agent {
             spec: Arc::new(spec),
             model,
+            fallback: self.fallback,
             tools,
             gate: self.gate.unwrap_or_else(|| Arc::new(RuleGate::default())),
             provisioner: self.provisioner,

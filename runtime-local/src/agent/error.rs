@@ -53,6 +53,14 @@ pub enum AgentError {
         /// Which limit.
         field: String,
     },
+    /// What is tried again would be tried too often, or too late.
+    #[error("agent {agent:?}: retries.{detail}")]
+    Retries {
+        /// Which agent.
+        agent: String,
+        /// Which list, and why.
+        detail: String,
+    },
     /// The definition cannot be written as JSON.
     #[error("agent {agent:?}: definition: {source}")]
     Definition {

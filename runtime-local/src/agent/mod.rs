@@ -26,6 +26,7 @@ use serde_json::Value;
 pub struct Agent {
     spec: Arc<AgentSpec>,
     model: Arc<dyn Model>,
+    fallback: Vec<Arc<dyn Model>>,
     tools: BTreeMap<ToolName, EquippedTool>,
     gate: Arc<dyn PolicyGate>,
     provisioner: Option<Arc<dyn Provisioner>>,
@@ -87,8 +88,10 @@ impl Agent {
         &self.definition
     }
 
-    pub(crate) fn model(&self) -> &Arc<dyn Model> {
-        &self.model
+    /// The model that core names: 0 is its own. What a definition had that this agent has not is its own, too.
+    pub(crate) fn model(&self, number: u32) -> &Arc<dyn Model> {
+        let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        at.and_then(|at| self.fallback.get(at)).unwrap_or(&self.model)
     }
 
     pub(crate) fn tool(&self, name: &ToolName) -> Option<&EquippedTool> {

@@ -83,8 +83,9 @@ impl Driver {
         let equipped = self.agent.as_ref().and_then(|agent| agent.tool(&call.tool)).cloned();
         let (tool, request) = match (equipped, self.request(&call)) {
             (Some(equipped), Ok(request)) => (equipped.tool, request),
-            (None, _) => return self.not_run(id, format!("there is no tool {}", call.tool)),
-            (_, Err(detail)) => return self.not_run(id, detail),
+            // It would be no better a second time.
+            (None, _) => return self.failed(id, format!("not run: there is no tool {}", call.tool)),
+            (_, Err(detail)) => return self.failed(id, format!("not run: {detail}")),
         };
         let (stop, stopping) = watch::channel(None);
         self.calls.out.insert(id.clone(), stop);
@@ -111,7 +112,15 @@ impl Driver {
     }
 
     fn not_run(&mut self, call: CallId, detail: String) {
-        let result = Err(ToolError::NotRun(detail));
+        self.answered(call, ToolError::NotRun(detail));
+    }
+
+    fn failed(&mut self, call: CallId, detail: String) {
+        self.answered(call, ToolError::Failed(detail));
+    }
+
+    fn answered(&mut self, call: CallId, error: ToolError) {
+        let result = Err(error);
         self.send(async move { Done::Reply(Reply::CallEnded { call, result, duration_ms: 0 }) });
     }
 

@@ -93,6 +93,12 @@ impl Driver {
                 if self.calls.over(&call) {
                     self.tell_over(&call);
                     let duration_ms = u64::try_from(sent.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    let result = result.map_err(|error| match error {
+                        ToolError::Transient { detail, wait } => {
+                            ToolError::Transient { detail, wait: wait.map(|wait| self.clock.at_least(wait)) }
+                        }
+                        other @ (ToolError::Failed(_) | ToolError::NotRun(_) | ToolError::Lost(_)) => other,
+                    });
                     self.apply(Reply::CallEnded { call, result, duration_ms });
                 }
             }

@@ -5,6 +5,7 @@ mod calls;
 mod deltas;
 mod done;
 mod model;
+mod panicked;
 mod perform;
 mod phases;
 mod renewal;
@@ -30,6 +31,7 @@ use tokio::time::{Instant, sleep_until};
 use calls::Calls;
 use deltas::Heard;
 use done::Done;
+use panicked::{AfterPanic, unless_panicked};
 use renewal::Renewal;
 use transcript::Transcript;
 
@@ -43,18 +45,33 @@ use crate::runtime::{Claimed, GIVE_BACK_FOR, Runtime};
 pub(crate) enum Plan {
     /// To run the session with its agent.
     Run(Arc<Agent>),
+    /// To end the turn of a session whose run panicked.
+    Fail(Arc<Agent>, ErrorInfo),
     /// To end a session that an interrupt waits for, without its agent.
     End,
 }
 
-/// Drives a claimed session until its run exits.
+/// Drives a claimed session until its run exits. A run that panics is followed, under the same claim, by one that ends
+/// the turn with the error.
 pub(crate) async fn run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Result<RunOutcome, RuntimeError> {
+    let after_panic = AfterPanic::of(&runtime, &claimed, &plan);
+    match unless_panicked(one_run(runtime, claimed, plan)).await {
+        Ok(outcome) => outcome,
+        Err(words) => after_panic.end(words).await,
+    }
+}
+
+async fn one_run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Result<RunOutcome, RuntimeError> {
     let clock = StoreClock::heard(claimed.asked, claimed.claim.now);
     let claim = claimed.claim.clone();
     let (agent, started) = match plan {
         Plan::Run(agent) => {
             let spec = Arc::clone(agent.spec());
             (Some(agent), StepIterator::start(claim, spec, clock.facts()))
+        }
+        Plan::Fail(agent, error) => {
+            let spec = Arc::clone(agent.spec());
+            (Some(agent), StepIterator::fail(claim, spec, error, clock.facts()))
         }
         Plan::End => (None, StepIterator::end(claim, clock.facts())),
     };

@@ -38,7 +38,7 @@ impl Driver {
         let options = self.runtime.options();
         let bounds = Bounds {
             silence: agent
-                .model()
+                .model(call.model)
                 .stall_timeout()
                 .map_or(options.model_stall, |own| own.saturating_add(STALL_GRACE)),
             whole: options.model_timeout,
@@ -59,7 +59,7 @@ impl Driver {
             };
             let of = Provisional { session: key, step: call.step, attempt: call.attempt, after };
             let request = request(&agent, &call, messages);
-            let model = Arc::clone(agent.model());
+            let model = Arc::clone(agent.model(call.model));
             let mut teller = Teller { observer, of, deltas };
             let asked = guarded(async move { ask(&*model, request, bounds, &mut teller).await });
             let result = asked.await.unwrap_or_else(|panicked| {

@@ -14,6 +14,7 @@ use tokio::time::{sleep_until, timeout};
 
 use super::Driver;
 use super::done::Done;
+use super::summary::Asking;
 use super::transcript::Unread;
 use crate::clock::Lease;
 use crate::gate;
@@ -28,7 +29,9 @@ impl Driver {
             }
             Action::Provision { id, turn } => self.provision(id, turn),
             Action::CallModel { id, call } => self.call_model(id, call),
-            Action::Summarise { id, step, asked, shown } => self.summarise(id, step, asked, shown),
+            Action::Summarise { id, step, model, asked, shown } => {
+                self.summarise(id, Asking { step, model, asked }, shown);
+            }
             Action::StopModel { of } => self.stop_model(of),
             Action::Consult { id, questions } => self.consult(id, questions),
             Action::RunCalls { calls } => self.run_calls(calls),

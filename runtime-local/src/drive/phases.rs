@@ -97,10 +97,12 @@ impl Sending {
             reached.begin(Phase::PREPARING);
             match tool.prepare(&call).await {
                 Ok(()) => {}
-                Err(ToolError::Failed(why) | ToolError::NotRun(why)) => {
-                    return Some(Err(ToolError::NotRun(why)));
+                Err(ToolError::Failed(why)) => {
+                    return Some(Err(ToolError::Failed(format!("not run: {why}"))));
                 }
-                Err(lost @ ToolError::Lost(_)) => return Some(Err(lost)),
+                Err(why @ (ToolError::NotRun(_) | ToolError::Transient { .. } | ToolError::Lost(_))) => {
+                    return Some(Err(why));
+                }
             }
             // The last look at our own clock before the effect.
             if !lease.runs() {
@@ -123,7 +125,7 @@ impl Sending {
         // Its future is dropped by now.
         Some(Err(match phase.lost(why) {
             ToolError::Lost(why) => self.ask_stopped(ask_until, why).await,
-            known @ (ToolError::Failed(_) | ToolError::NotRun(_)) => known,
+            known @ (ToolError::Failed(_) | ToolError::NotRun(_) | ToolError::Transient { .. }) => known,
         }))
     }
 

@@ -17,8 +17,18 @@ use super::done::Done;
 use super::transcript::Unread;
 use crate::guard::guarded;
 
+/// What a summary is asked for with.
+pub(super) struct Asking {
+    pub(super) step: StepNumber,
+    /// Which of the agent's models makes it.
+    pub(super) model: u32,
+    /// Whether somebody asked for it.
+    pub(super) asked: bool,
+}
+
 impl Driver {
-    pub(super) fn summarise(&mut self, id: ActionId, step: StepNumber, asked: bool, shown: Shown) {
+    pub(super) fn summarise(&mut self, id: ActionId, asking: Asking, shown: Shown) {
+        let Asking { step, model, asked } = asking;
         let reply = move |result| Done::Reply(Reply::Summarised { id, result });
         let Some(agent) = self.agent.clone() else {
             let error = ModelError::new(ModelErrorKind::Configuration, "the session runs without its agent");
@@ -41,7 +51,7 @@ impl Driver {
             let old = &messages[..at];
             let old_tokens = old.iter().map(|(_, message)| compaction::tokens_of(message)).sum();
             let request = compaction::request(old, rules, step.0);
-            let model = Arc::clone(agent.model());
+            let model = Arc::clone(agent.model(model));
             let bound = Duration::from_millis(rules.timeout_ms);
             let made = guarded(async move { answer(&*model, request, bound).await }).await;
             let made = made.unwrap_or_else(|panicked| {

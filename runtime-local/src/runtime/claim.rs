@@ -50,7 +50,7 @@ pub(super) enum Try {
 }
 
 impl Runtime {
-    pub(super) fn claim_one(&self, items: Vec<InboxItem>, expected_version: Option<Version>) -> ClaimOne {
+    pub(crate) fn claim_one(&self, items: Vec<InboxItem>, expected_version: Option<Version>) -> ClaimOne {
         ClaimOne {
             run: draw_run(),
             worker: self.shared.worker.clone(),

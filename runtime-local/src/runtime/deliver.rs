@@ -1,8 +1,9 @@
 //! Deliveries from outside: messages, signals, decisions, answers of clients.
 
 use holdover_core::gate::ArgumentPatterns;
-use holdover_core::ids::{Incarnation, InvalidId, ItemKey, PendingId, SessionKey};
-use holdover_core::message::{ClientAnswer, Decision, Said, SignalBody};
+use holdover_core::ids::{CallId, Incarnation, InvalidId, ItemKey, MessageSeq, PendingId, SessionKey};
+use holdover_core::mailbox::{MessagePolicy, QueueChange};
+use holdover_core::message::{CallSignal, ClientAnswer, Decision, Said, SignalBody};
 use holdover_core::payload::{Digest, Payload};
 use holdover_core::store::{Delivery, InboxItem, ItemKind, PendingCall, PendingKind, Wake};
 use serde::Serialize;
@@ -38,8 +39,10 @@ pub struct Deliver {
 
 #[derive(Debug, Clone, PartialEq)]
 enum What {
-    Message { text: String, wake: Wake },
+    Message { said: Said, wake: Wake },
     Signal(SignalBody),
+    QueueChange(QueueChange),
+    StopCall(CallId),
     Decision { pending: PendingId, decision: Decision },
     ClientAnswer { pending: PendingId, answer: ClientAnswer },
 }
@@ -52,12 +55,39 @@ impl Deliver {
 
     /// Something said to the agent that counts as `wake` says.
     pub fn message_that(text: impl Into<String>, wake: Wake) -> Self {
-        Self { once: Once::Never, incarnation: None, what: What::Message { text: text.into(), wake } }
+        Self { once: Once::Never, incarnation: None, what: What::Message { said: Said::new(text), wake } }
+    }
+
+    /// Something said in place of an earlier message: all that was said from there on is taken back, as far as the
+    /// model is shown it, and a turn that runs is stopped. Nothing stored is removed.
+    pub fn instead_of(message: MessageSeq, text: impl Into<String>) -> Self {
+        let said = Said { edits: Some(message), ..Said::new(text) };
+        Self { once: Once::Never, incarnation: None, what: What::Message { said, wake: Wake::Now } }
+    }
+
+    /// What becomes of a message while a turn runs or is parked; what its agent says if none. Means nothing for
+    /// other deliveries, nor for a message in place of an earlier one.
+    #[must_use]
+    pub fn under(mut self, policy: impl Into<Option<MessagePolicy>>) -> Self {
+        if let What::Message { said, .. } = &mut self.what {
+            said.policy = policy.into();
+        }
+        self
     }
 
     /// A word to the engine.
     pub fn signal(signal: SignalBody) -> Self {
         Self { once: Once::Never, incarnation: None, what: What::Signal(signal) }
+    }
+
+    /// A word about a message that waits.
+    pub(super) fn queue_change(change: QueueChange) -> Self {
+        Self { once: Once::Never, incarnation: None, what: What::QueueChange(change) }
+    }
+
+    /// A word that stops one call.
+    pub(super) fn stop_call(call: CallId, life: Incarnation) -> Self {
+        Self { once: Once::Never, incarnation: Some(life), what: What::StopCall(call) }
     }
 
     /// A decision on a call that waits for one.
@@ -85,10 +115,17 @@ impl Deliver {
         let unreadable = |error| RuntimeError::unreadable(key, "delivery", error);
         let once = &self.once;
         let (key, kind, payload) = match self.what {
-            What::Message { text, wake } => {
-                (keys::of_message(once)?, ItemKind::Message { wake }, Payload::json(&Said { text }))
+            What::Message { said, wake } => {
+                (keys::of_message(once)?, ItemKind::Message { wake }, Payload::json(&said))
             }
             What::Signal(signal) => {
+                (keys::of_signal(once)?, ItemKind::Signal { wake: Wake::Now }, Payload::json(&signal))
+            }
+            What::QueueChange(change) => {
+                (keys::of_signal(once)?, ItemKind::Signal { wake: Wake::Now }, Payload::json(&change))
+            }
+            What::StopCall(call) => {
+                let signal = CallSignal::StopCall { call };
                 (keys::of_signal(once)?, ItemKind::Signal { wake: Wake::Now }, Payload::json(&signal))
             }
             What::Decision { pending, decision } => {
@@ -136,13 +173,34 @@ impl Runtime {
     /// An answer that the engine would have to refuse for its length alone is not delivered
     /// ([`RuntimeError::TooLong`]): delivered, it would use up the one answer of its call.
     ///
-    /// Errors: the key was used before for [something else](RuntimeError::KeyConflict), the session is
+    /// A message under the policy [`Reject`](MessagePolicy::Reject) is accepted only while the session rests.
+    ///
+    /// Errors: the session is [busy](RuntimeError::Busy), the earlier message cannot be
+    /// [edited](RuntimeError::NotEditable), the key was used before for [something else](RuntimeError::KeyConflict), the session is
     /// [aborted](RuntimeError::Aborted) or [not there](RuntimeError::NotFound); of an answer, others were
     /// [faster](RuntimeError::AlreadyAnswered), or it is [not waited for](RuntimeError::NotPending).
     pub async fn deliver(&self, key: &SessionKey, deliver: Deliver) -> Result<Delivered, RuntimeError> {
         self.refuse_too_long(key, &deliver.what).await?;
         let named = deliver.once.named();
+        let rests_only = match &deliver.what {
+            What::Message { said: Said { edits: Some(message), .. }, .. } => {
+                self.refuse_uneditable(key, *message).await?;
+                false
+            }
+            What::Message { said, .. } => {
+                let session = self.existing(key).await?;
+                Self::policy_in(&session, said.policy) == Some(MessagePolicy::Reject)
+            }
+            What::Signal(_)
+            | What::QueueChange(_)
+            | What::StopCall(_)
+            | What::Decision { .. }
+            | What::ClientAnswer { .. } => false,
+        };
         let item = deliver.into_item(key)?;
+        if rests_only {
+            return self.deliver_at_rest(key, &item, named).await;
+        }
         match repeated(|| self.shared.store.deliver(key, item.clone())).await? {
             Delivery::Accepted { .. } => Ok(Delivered::Accepted),
             Delivery::Duplicate { .. } => Ok(Delivered::Duplicate),
@@ -220,7 +278,9 @@ impl Runtime {
 
     async fn refuse_too_long(&self, key: &SessionKey, what: &What) -> Result<(), RuntimeError> {
         let (pending, part, bytes, bytes_max) = match what {
-            What::Message { .. } | What::Signal(_) => return Ok(()),
+            What::Message { .. } | What::Signal(_) | What::QueueChange(_) | What::StopCall(_) => {
+                return Ok(());
+            }
             What::Decision { pending, decision } => {
                 let bytes = decision.arguments.as_ref().map_or(0, String::len);
                 (pending, "arguments", bytes, EDIT_BYTES_MAX)

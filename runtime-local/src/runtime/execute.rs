@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use holdover_core::ids::{Incarnation, InvalidId, ItemKey, SessionId, SessionKey, TenantId};
+use holdover_core::mailbox::MessagePolicy;
 use holdover_core::message::Said;
 use holdover_core::payload::{Digest, Payload};
 use holdover_core::step::STATE_FORMAT;
@@ -15,7 +16,7 @@ use uuid::Uuid;
 use super::claim::Try;
 use super::keys::{self, Once};
 use super::repeat::repeated;
-use super::{Claimed, RunHandle, Runtime, draw_id};
+use super::{Claimed, Delivered, RunHandle, Runtime, draw_id};
 use crate::agent::Agent;
 use crate::drive::Plan;
 use crate::error::RuntimeError;
@@ -39,6 +40,10 @@ pub struct Execute {
     pub idempotency_key: Option<ItemKey>,
     /// Whether it is the first message of its session; then it needs no key.
     pub first: bool,
+    /// What becomes of the message while a turn of the session runs or is parked. None: what its agent says; and if
+    /// that says nothing, a session that somebody runs is [refused](RuntimeError::Held), and a parked one is
+    /// taken up with the message.
+    pub policy: Option<MessagePolicy>,
     /// By what a new session is listed.
     pub labels: Labels,
 }
@@ -53,6 +58,7 @@ impl Execute {
             message: message.into(),
             idempotency_key: None,
             first: false,
+            policy: None,
             labels: Labels::default(),
         }
     }
@@ -76,6 +82,12 @@ impl Execute {
         Self { first: true, ..self }
     }
 
+    /// Under this policy, should a turn of the session run or be parked.
+    #[must_use]
+    pub fn under(self, policy: impl Into<Option<MessagePolicy>>) -> Self {
+        Self { policy: policy.into(), ..self }
+    }
+
     /// A new session is listed by these.
     #[must_use]
     pub fn labelled(self, labels: Labels) -> Self {
@@ -89,7 +101,7 @@ impl Execute {
             (None, None) => (SessionId::new(Uuid::now_v7().to_string())?, false),
         };
         let (id, derived) = id;
-        let payload = Payload::json(&Said { text: self.message });
+        let payload = Payload::json(&Said { policy: self.policy, ..Said::new(self.message) });
         let key = SessionKey::new(self.tenant, id);
         let once = match self.idempotency_key {
             _ if self.first => Once::First,
@@ -102,7 +114,7 @@ impl Execute {
             incarnation: None,
             payload: payload.map_err(|error| RuntimeError::unreadable(&key, "message", error))?,
         };
-        Ok(Prepared { key, derived, agent: self.agent, once, item, labels: self.labels })
+        Ok(Prepared { key, derived, agent: self.agent, once, item, policy: self.policy, labels: self.labels })
     }
 }
 
@@ -120,6 +132,7 @@ struct Prepared {
     agent: Arc<Agent>,
     once: Once,
     item: InboxItem,
+    policy: Option<MessagePolicy>,
     labels: Labels,
 }
 
@@ -150,7 +163,8 @@ pub struct Started {
 
 impl Runtime {
     /// Starts a turn and runs it here. A new session is created claimed; an existing one is claimed with
-    /// the message, or [`RuntimeError::Held`] says who holds it and nothing is delivered.
+    /// the message, or [`RuntimeError::Held`] says who holds it and nothing is delivered, unless the message or its
+    /// agent has a policy: then it is delivered to whoever runs it, or refused as [busy](RuntimeError::Busy).
     pub async fn execute(&self, request: Execute) -> Result<RunHandle, RuntimeError> {
         self.check_effects(&request.agent)?;
         self.remember_own(&request.agent);
@@ -193,6 +207,12 @@ impl Runtime {
             }
             if let Some(session) = self.shared.store.load_session(&prepared.key).await? {
                 check_agent(&prepared, &session)?;
+                if Self::policy_in(&session, prepared.policy) == Some(MessagePolicy::Reject) {
+                    let named = prepared.once.named();
+                    let delivered = self.deliver_at_rest(&prepared.key, &prepared.item, named).await?;
+                    let duplicate = delivered == Delivered::Duplicate;
+                    return Ok(Started { key: prepared.key, duplicate });
+                }
             }
             match repeated(|| self.shared.store.deliver(&prepared.key, prepared.item.clone())).await? {
                 Delivery::Accepted { .. } => return Ok(Started { key: prepared.key, duplicate: false }),
@@ -252,7 +272,17 @@ impl Runtime {
         } else {
             self.agent_to_run(&session.key, &session.queue, &session.definition).await?
         };
-        let claimed = match self.try_claim(&prepared.key, vec![prepared.item.clone()], None).await {
+        let policy = Self::policy_in(&session, prepared.policy);
+        let rests_only = policy == Some(MessagePolicy::Reject);
+        if rests_only {
+            self.refuse_if_busy(&session)?;
+        }
+        let version = rests_only.then_some(session.version);
+        let claimed = match self.try_claim(&prepared.key, vec![prepared.item.clone()], version).await {
+            // Whoever runs it takes the message as its policy says.
+            Err(RuntimeError::Held { .. }) if policy.is_some() && !rests_only => {
+                return self.join(prepared).await;
+            }
             // Deleted since it was read.
             Err(RuntimeError::NotFound { .. }) => return Ok(None),
             Err(RuntimeError::KeyConflict { .. }) => return Err(conflict(prepared)),

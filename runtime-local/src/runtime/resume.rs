@@ -6,6 +6,8 @@ use holdover_core::payload::Payload;
 use holdover_core::store::{CasOutcome, InboxItem, ItemKind, Session, SessionStatus, StatusCas, Wake};
 
 use super::claim::Try;
+use super::deliver::Deliver;
+use super::standing::machine_of;
 use super::{RunHandle, Runtime, draw_id};
 use crate::drive::Plan;
 use crate::error::RuntimeError;
@@ -14,12 +16,14 @@ const TRIES_MAX: u32 = 8;
 
 impl Runtime {
     /// Takes a session up and runs it here: a suspended one goes on where something has arrived or is due,
-    /// an interrupted or failed one begins a new turn on the transcript as it stands.
+    /// an interrupted or failed one begins a new turn on the transcript as it stands. One that waits to try something
+    /// again tries it now.
     pub async fn resume(&self, key: &SessionKey) -> Result<RunHandle, RuntimeError> {
         self.again(key, SignalBody::Resume).await
     }
 
-    /// Takes up the turn of a failed or interrupted session again, and runs it here.
+    /// Takes up the turn of a failed or interrupted session again, and runs it here. One that waits to try something
+    /// again, a model or a call, tries it now.
     pub async fn retry(&self, key: &SessionKey) -> Result<RunHandle, RuntimeError> {
         self.again(key, SignalBody::Retry).await
     }
@@ -36,6 +40,11 @@ impl Runtime {
             let items = match (session.status, signal) {
                 (SessionStatus::Failed | SessionStatus::Interrupted, _)
                 | (SessionStatus::Idle, SignalBody::Compact) => vec![signal_item(key, signal)?],
+                (SessionStatus::Suspended, SignalBody::Resume | SignalBody::Retry)
+                    if waits_to_try(&session)? =>
+                {
+                    vec![signal_item(key, signal)?]
+                }
                 (SessionStatus::Suspended | SessionStatus::Active, SignalBody::Resume) => Vec::new(),
                 (SessionStatus::Idle, SignalBody::Resume) if is_due(self, &session) => Vec::new(),
                 (SessionStatus::Aborted, _) => return Err(RuntimeError::Aborted { key: key.clone() }),
@@ -59,9 +68,13 @@ impl Runtime {
     }
 
     /// Hands a failed or interrupted session to the workers, to be taken up again: for a front that has no
-    /// agent to run. False: it moved meanwhile.
+    /// agent to run. One that waits to try something again is to try it now. False: it moved meanwhile.
     pub async fn requeue(&self, key: &SessionKey) -> Result<bool, RuntimeError> {
         let session = self.existing(key).await?;
+        if session.status == SessionStatus::Suspended && waits_to_try(&session)? {
+            self.deliver(key, Deliver::signal(SignalBody::Retry)).await?;
+            return Ok(true);
+        }
         let cas = StatusCas {
             incarnation: Some(session.incarnation),
             expected_version: session.version,
@@ -77,6 +90,11 @@ impl Runtime {
             CasOutcome::NotFound => Err(RuntimeError::NotFound { key: key.clone() }),
         }
     }
+}
+
+/// Whether the session waits to try a model or a call again.
+fn waits_to_try(session: &Session) -> Result<bool, RuntimeError> {
+    Ok(machine_of(session)?.is_some_and(|machine| machine.state.waits_to_try_again()))
 }
 
 fn is_due(runtime: &Runtime, session: &Session) -> bool {

@@ -1,12 +1,13 @@
 //! Stopping a session, from any process.
 
 use holdover_core::error::ErrorInfo;
-use holdover_core::ids::{InterruptId, SessionKey};
+use holdover_core::ids::{CallId, InterruptId, SessionKey};
 use holdover_core::store::{Interrupt, InterruptKind, InterruptOutcome};
 
 use super::claim::{Try, is_stopped};
 use super::repeat::repeated;
-use super::{Runtime, draw_id};
+use super::standing::machine_of;
+use super::{Deliver, Runtime, draw_id};
 use crate::drive::Plan;
 use crate::error::RuntimeError;
 
@@ -30,6 +31,21 @@ impl Runtime {
         reason: impl Into<String>,
     ) -> Result<InterruptOutcome, RuntimeError> {
         self.stop(key, InterruptKind::Abort, reason.into()).await
+    }
+
+    /// Stops one call of a session, and it alone: its tool is told, its siblings and the turn go on. It ends
+    /// cancelled (`user:cancelled`) if it had not acted, in doubt if nobody can say, or as it came back if it was
+    /// faster. The word is durable: where nobody runs the session, whoever takes it up next carries it out.
+    ///
+    /// Errors: no such call is [open](RuntimeError::NotOpen).
+    pub async fn stop_call(&self, key: &SessionKey, call: &CallId) -> Result<(), RuntimeError> {
+        let session = self.existing(key).await?;
+        let machine = machine_of(&session)?;
+        let batch = machine.as_ref().and_then(|machine| machine.state.batch());
+        if batch.and_then(|batch| batch.call(call)).is_none_or(|call| call.state.is_end()) {
+            return Err(RuntimeError::NotOpen { key: key.clone(), call: call.clone() });
+        }
+        self.deliver(key, Deliver::stop_call(call.clone(), session.incarnation)).await.map(drop)
     }
 
     async fn stop(

@@ -227,6 +227,9 @@ fn what_became_of(within: StreamId, event: &Event) -> Option<Became> {
         | Event::Escalated { .. }
         | Event::Suspended { .. }
         | Event::BackingOff { .. }
+        | Event::FellBack { .. }
+        | Event::CallRetried { .. }
+        | Event::CircuitOpened { .. }
         | Event::CompactionStarted { .. }
         | Event::CompactionEnded { .. }
         | Event::Forked { .. }

@@ -1,6 +1,6 @@
 //! Leases, takeovers, lost answers.
 //!
-//! Requirements: B07, C43.
+//! Requirements: B07, C43, H01.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

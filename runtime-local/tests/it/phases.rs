@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::agent::Limits;
+use holdover_core::agent::{Limits, Retries};
 use holdover_core::ids::CallId;
 use holdover_core::message::ResultStatus;
 use holdover_core::store::OutcomeKind;
@@ -96,7 +96,9 @@ impl Tool for Phased {
 /// How the only call ends.
 async fn ends(tool: &Phased) -> (ResultStatus, String) {
     let model = Script::calling(vec![("work", "{}")]);
-    let agent = Arc::new(agent(&model).tool(tool.clone()).build().unwrap());
+    // Each phase is seen once.
+    let retries = Retries { tool_waits_ms: Vec::new(), ..Retries::default() };
+    let agent = Arc::new(agent(&model).tool(tool.clone()).retries(retries).build().unwrap());
     let store = store();
     let runtime = runtime(&store, &agent);
     let (key, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;

@@ -1,12 +1,13 @@
 //! Timers and back-offs that are followed through.
 //!
-//! Requirements: B19.
+//! Requirements: B19, B20.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
+use holdover_core::agent::Limits;
 use holdover_core::model::{ModelError, ModelErrorKind};
 use holdover_core::store::{EventCursor, OutcomeKind, SessionStatus};
 use holdover_core::tool::{ToolOutput, ToolReturn};
@@ -19,6 +20,11 @@ use crate::stub_store::stumbling;
 use crate::tools::Fake;
 
 const HOUR: Duration = Duration::from_secs(3600);
+
+/// A turn may work for as long as it likes.
+fn unhurried() -> Limits {
+    Limits { max_run_ms: None, ..Limits::default() }
+}
 
 fn sleeper() -> Fake {
     Fake::new("sleep", |_| async { Ok(ToolReturn::After { delay: HOUR, output: ToolOutput::text("slept") }) })
@@ -137,7 +143,7 @@ async fn the_bound_that_a_model_brings_holds_in_place_of_the_runtimes() {
         let model =
             Script::new(|request| if request.attempt == 0 { Say::Nothing } else { Say::Text("back") })
                 .silent_for(Duration::from_secs(own));
-        let agent = Arc::new(agent(&model).build().unwrap());
+        let agent = Arc::new(agent(&model).limits(unhurried()).build().unwrap());
         let store = store();
         let began = Instant::now();
         completes(runtime(&store, &agent).execute(say(&agent, "go")).await.unwrap()).await;
@@ -151,7 +157,7 @@ async fn a_model_that_writes_for_ever_is_given_up_and_asked_again() {
         0 => Say::Writes { apart: Duration::from_secs(1), signs: None, tool: "note" },
         _ => Say::Text("back"),
     });
-    let agent = Arc::new(agent(&model).build().unwrap());
+    let agent = Arc::new(agent(&model).limits(unhurried()).build().unwrap());
     let store = store();
     let runtime = runtime(&store, &agent);
     let began = Instant::now();

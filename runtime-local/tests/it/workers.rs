@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{OperationId, RunId, StateFormat, WorkerId};
 use holdover_core::payload::Payload;
 use holdover_core::store::{
     Answer, ClaimOne, ClaimOutcome, Commit, CommitOutcome, InterruptOutcome, Layer, Layered, NewState,
-    OutcomeKind, Queues, Release, Request, SessionStatus, StateStore, StoreError,
+    OutcomeKind, PageRequest, Queues, Release, Request, SessionStatus, StateStore, StoreError,
 };
 use holdover_core::tool::ToolOutput;
 use holdover_runtime_local::{Worker, WorkerOptions};
@@ -55,7 +56,7 @@ async fn no_more_sessions_run_than_the_worker_has_places() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_of_an_unknown_agent_is_given_back_and_can_still_be_stopped() {
+async fn h15_a_session_of_an_unknown_agent_is_given_back_with_the_reason_and_can_still_be_stopped() {
     let model = Script::new(|_| Say::Text("ok"));
     let agent = Arc::new(agent(&model).build().unwrap());
     let store = store();
@@ -69,6 +70,10 @@ async fn a_session_of_an_unknown_agent_is_given_back_and_can_still_be_stopped() 
     assert_eq!(session.epoch.0, 1, "given back for a while, not over and over");
     let later = session.updated_at.after(Duration::from_secs(25));
     assert!(session.alarm.is_some_and(|alarm| alarm > later));
+    let run = front.runs(&key, PageRequest::default()).await.unwrap().items.remove(0);
+    let end = run.end.expect("it is over");
+    let why: ErrorInfo = end.detail.expect("it says why").parse().unwrap();
+    assert_eq!((end.outcome, why.code.as_str()), (OutcomeKind::Released, "runtime.agent_unknown"));
 
     // Whoever knows the agent finds it when its time has come.
     drop(lost);
@@ -78,6 +83,29 @@ async fn a_session_of_an_unknown_agent_is_given_back_and_can_still_be_stopped() 
     let other = front.start(say(&agent, "go")).await.unwrap().key;
     front.abort(&other, "never mind").await.unwrap();
     assert_eq!(front.session(&other).await.unwrap().unwrap().status, SessionStatus::Aborted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn h15_a_session_whose_worker_dies_before_its_run_has_begun_is_taken_over_when_the_lease_ends() {
+    let model = Script::new(|_| Say::Text("ok"));
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let key = runtime.start(say(&agent, "go")).await.unwrap().key;
+    let one = ClaimOne {
+        run: RunId::new("dies").unwrap(),
+        worker: WorkerId::new("dies").unwrap(),
+        lease: Duration::from_secs(30),
+        expected_version: None,
+        items: Vec::new(),
+    };
+    assert!(matches!(store.claim_session(&key, one).await.unwrap(), ClaimOutcome::Claimed(_)));
+    assert_eq!(runtime.session(&key).await.unwrap().unwrap().status, SessionStatus::Active);
+    let _worker = worker(&runtime, WorkerOptions::default());
+    assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+    let runs = runtime.runs(&key, PageRequest::default()).await.unwrap().items;
+    let ends: Vec<_> = runs.iter().map(|run| run.end.as_ref().unwrap().outcome).collect();
+    assert_eq!(ends, [OutcomeKind::Lost, OutcomeKind::Completed], "that it came to nothing is recorded");
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 use futures::StreamExt;
 use holdover_core::agent::OnDenial;
 use holdover_core::event::Event;
-use holdover_core::machine::{CallInput, Input};
+use holdover_core::machine::{CallInput, Input, StopCause};
 use holdover_core::store::EventCursor;
 use holdover_runtime_local::Follow;
 
@@ -34,7 +34,7 @@ pub(super) async fn history(front: &Front, args: &One) -> Result<(), Failure> {
 /// What an input refers to, in a few words.
 fn references(input: &Input) -> String {
     match input {
-        Input::TurnRequested { request, provisions: _ } => match request {
+        Input::TurnRequested { request, provisions: _, after: _ } => match request {
             holdover_core::machine::TurnRequest::Message => "by a message".to_owned(),
             holdover_core::machine::TurnRequest::Resume => "to be taken up again".to_owned(),
         },
@@ -63,6 +63,7 @@ fn references(input: &Input) -> String {
             format!("in message {message}, {tokens} tokens{asks}")
         }
         Input::ModelFailed { error, compact: true, .. } => format!("{error}; again with a summary"),
+        Input::ModelFailed { error, next: true, .. } => format!("{error}; the next model is asked"),
         Input::ModelFailed { error, retry_at, .. } => match retry_at {
             Some(at) => format!("{error}; again at {}", instant(*at)),
             None => error.to_string(),
@@ -71,7 +72,18 @@ fn references(input: &Input) -> String {
         Input::Steered { stop: None, .. } => "goes on".to_owned(),
         Input::Steered { stop: Some(ending), .. } => format!("ends: {}", ending.reason.as_str()),
         Input::Forked => "goes on from here as a fork".to_owned(),
-        Input::Interrupted { kind } => kind.as_str().to_owned(),
+        Input::CutShort { ending, .. } => format!("is cut short: {}", ending.reason.as_str()),
+        Input::Interrupted { kind, cause: StopCause::Asked } => kind.as_str().to_owned(),
+        Input::Interrupted { kind, cause } => {
+            let by = match cause {
+                StopCause::Asked => "somebody",
+                StopCause::Message => "a message",
+                StopCause::Edit => "an edit",
+                StopCause::Rollback => "a message that takes the turn back",
+            };
+            format!("{} by {by}", kind.as_str())
+        }
+        Input::Rewound { to, at, .. } => format!("to message {to}, as message {at} says"),
         Input::Failed { error } => error.to_string(),
     }
 }
@@ -104,13 +116,17 @@ fn call_input(input: &CallInput) -> String {
         CallInput::Expired { .. } => "was not answered in time",
         CallInput::Marked => "is marked to start",
         CallInput::Sent => "is out",
+        CallInput::Returned { broken: true, .. } => "could not be run",
+        CallInput::TryAgain { until, .. } => {
+            return format!("could not be run; again at {}", instant(*until));
+        }
         CallInput::Returned { ok: true, .. } => "came back",
         CallInput::Returned { ok: false, .. } => "came back with an error",
         CallInput::Deferred { until, .. } => return format!("sleeps until {}", instant(*until)),
         CallInput::Rang => "wakes",
         CallInput::StopAsked => "is told to stop",
         CallInput::Cancelled { reason } => return format!("is cancelled: {}", reason.as_str()),
-        CallInput::Lost => "is in doubt",
+        CallInput::Lost { .. } => "is in doubt",
         CallInput::Again => "is sent again",
     };
     word.to_owned()

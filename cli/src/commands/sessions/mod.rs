@@ -4,6 +4,7 @@ mod branch;
 mod history;
 mod list;
 mod pending;
+mod queue;
 mod replay;
 mod runs;
 mod show;
@@ -26,10 +27,15 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
         | Sessions::Messages(_)
         | Sessions::Runs(_)
         | Sessions::Pending(_)
+        | Sessions::Queue(_)
         | Sessions::History(_)
         | Sessions::Replay(_)
         | Sessions::Checkpoints(_) => IfMissing::AsItIs,
-        Sessions::Fork(_) | Sessions::Purge(_) | Sessions::Delete(_) => IfMissing::Refuse,
+        Sessions::Fork(_)
+        | Sessions::Purge(_)
+        | Sessions::Delete(_)
+        | Sessions::Withdraw(_)
+        | Sessions::Replace(_) => IfMissing::Refuse,
     };
     let front = Front::open(common, None, if_missing).await?;
     match what {
@@ -38,6 +44,9 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
         Sessions::Messages(args) => messages(&front, args).await?,
         Sessions::Runs(args) => runs::runs(&front, args).await?,
         Sessions::Pending(args) => pending::pending(&front, args).await?,
+        Sessions::Queue(args) => queue::list(&front, args).await?,
+        Sessions::Withdraw(args) => queue::withdraw(&front, args).await?,
+        Sessions::Replace(args) => queue::replace(&front, args).await?,
         Sessions::History(args) => history::history(&front, args).await?,
         Sessions::Replay(args) => {
             let exit = replay::replay(&front, args).await?;

@@ -111,6 +111,19 @@ pub enum CallInput {
         /// Whether the turn ends after this step.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stop: bool,
+        /// Whether it could not be run, and is not tried again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        broken: bool,
+    },
+    /// It could not be run, and is sent again later.
+    TryAgain {
+        /// When.
+        until: Timestamp,
+        /// Why.
+        why: String,
+        /// Whether it may have acted all the same.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        sent: bool,
     },
     /// It came back and its result is due later.
     Deferred {
@@ -132,7 +145,11 @@ pub enum CallInput {
         reason: CancelReason,
     },
     /// It was lost sight of.
-    Lost,
+    Lost {
+        /// Whether that was no fault of its run: it took too long, its connection broke, its code panicked.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        broken: bool,
+    },
     /// The run that had it out died, and it may be sent again.
     Again,
 }

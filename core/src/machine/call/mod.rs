@@ -54,6 +54,9 @@ pub struct Call {
     /// doubt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sent_before: bool,
+    /// How often it could not be run, and was to be sent again.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tries: u32,
     /// Where it stands.
     pub state: CallState,
 }
@@ -135,6 +138,10 @@ impl Call {
                     panel.waived = approved.is_some();
                 }
             }
+            CallInput::TryAgain { sent, .. } => {
+                self.tries += 1;
+                self.sent_before |= *sent;
+            }
             // A call that never runs holds nobody back.
             CallInput::Refused => self.profile = ResourceProfile::Keys(Vec::new()),
             CallInput::Asked
@@ -147,7 +154,7 @@ impl Call {
             | CallInput::Rang
             | CallInput::StopAsked
             | CallInput::Cancelled { .. }
-            | CallInput::Lost
+            | CallInput::Lost { .. }
             | CallInput::Again => {}
         }
     }

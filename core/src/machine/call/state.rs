@@ -38,6 +38,9 @@ pub enum CallState {
         /// Whether the turn ends after this step.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stop: bool,
+        /// Whether it could not be run, and is sent again then. What is told says why.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
     },
     /// Allowed, not started.
     Approved,
@@ -68,6 +71,12 @@ pub enum CancelReason {
     /// The turn was stopped.
     #[serde(rename = "user:cancelled")]
     UserCancelled,
+    /// Something was said that stops the turn.
+    #[serde(rename = "user:interrupted")]
+    UserInterrupted,
+    /// What it was asked for by was edited.
+    #[serde(rename = "system:edited")]
+    SystemEdited,
     /// The engine gave the turn up.
     #[serde(rename = "system:disposed")]
     SystemDisposed,
@@ -87,6 +96,8 @@ impl CancelReason {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::UserCancelled => "user:cancelled",
+            Self::UserInterrupted => "user:interrupted",
+            Self::SystemEdited => "system:edited",
             Self::SystemDisposed => "system:disposed",
             Self::SystemSafety => "system:safety",
             Self::UserRejected => "user:rejected",

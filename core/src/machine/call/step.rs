@@ -43,7 +43,7 @@ impl CallState {
             (S::BlockedOnUser { .. }, I::Rejected { .. }) => to(S::RejectedByUser),
             (S::BlockedOnClient { .. }, I::Answered { ok }) => to(ended(*ok)),
             (S::BlockedOnUser { .. }, I::Expired { approved: Some(_), .. }) => to(S::Queued),
-            (S::BlockedOnUser { .. } | S::BlockedOnClient { .. }, I::Expired { done, .. }) => {
+            (S::BlockedOnUser { .. } | S::BlockedOnClient { .. }, I::Expired { done, approved: None }) => {
                 to(ended(*done))
             }
 
@@ -54,9 +54,13 @@ impl CallState {
 
             (S::Preparing | S::Executing | S::CleaningUp, I::Returned { ok, .. }) => to(ended(*ok)),
             (S::Executing | S::CleaningUp, I::Deferred { until, output, stop }) => {
-                to(S::Waiting { until: *until, output: output.clone(), stop: *stop })
+                to(S::Waiting { until: *until, output: output.clone(), stop: *stop, again: false })
             }
-            (S::Waiting { .. }, I::Rang) => to(S::Done),
+            (S::Executing, I::TryAgain { until, why, sent: _ }) => {
+                to(S::Waiting { until: *until, output: why.clone(), stop: false, again: true })
+            }
+            (S::Waiting { again: true, .. }, I::Rang) => to(S::Approved),
+            (S::Waiting { again: false, .. }, I::Rang) => to(S::Done),
 
             (S::Executing, I::StopAsked) => to(S::CleaningUp),
             (S::CleaningUp, I::StopAsked) => Step::AlreadyThere,
@@ -72,7 +76,7 @@ impl CallState {
                 | S::CleaningUp,
                 I::Cancelled { reason },
             ) => to(S::Cancelled { reason: *reason }),
-            (S::Preparing | S::Executing | S::CleaningUp, I::Lost) => to(S::InDoubt),
+            (S::Preparing | S::Executing | S::CleaningUp, I::Lost { .. }) => to(S::InDoubt),
 
             (S::Preparing | S::Executing | S::CleaningUp, I::Again) => to(S::Approved),
             (S::Gating, I::Again) => to(S::Queued),
@@ -85,7 +89,7 @@ impl CallState {
                 | I::Expired { .. }
                 | I::Rang
                 | I::Cancelled { .. }
-                | I::Lost
+                | I::Lost { .. }
                 | I::StopAsked
                 | I::Refused
                 | I::Rejected { .. },

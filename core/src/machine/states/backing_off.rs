@@ -15,16 +15,18 @@ pub(super) fn on(
         Input::TimerRang => to(AgentState::Thinking { step, attempt }),
         Input::Claimed { .. } => claimed(machine, facts),
         Input::Parked => parked(machine, facts),
-        Input::Interrupted { kind } => Ok(Some(end(machine, Ending::stopped(*kind)))),
+        Input::Interrupted { kind, cause } => Ok(Some(end(machine, Ending::stopped_by(*kind, *cause)))),
         Input::Forked => left_behind(machine),
         Input::Failed { error } => Ok(Some(end(machine, Ending::error(error.clone())))),
         Input::TurnRequested { .. }
+        | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }
         | Input::ModelAnswered { .. }
         | Input::ModelFailed { .. }
         | Input::Call { .. }
         | Input::Steered { .. }
+        | Input::CutShort { .. }
         | Input::TornDown
         | Input::LoopFound { .. }
         | Input::CompactionRequested

@@ -17,6 +17,9 @@ pub(super) fn on(
     match input {
         Input::Compacted { summary, from, tokens, usage } => {
             machine.usage.add(*usage);
+            if machine.turn.open && machine.turn.seen_before.is_none() {
+                machine.turn.seen_before = Some(Box::new(machine.view.clone()));
+            }
             machine.view.compact(*summary, *from, *tokens);
             to(match why {
                 CompactionCause::Threshold => AgentState::Thinking { step, attempt },
@@ -38,16 +41,26 @@ pub(super) fn on(
             }
         }
         Input::Claimed { .. } => claimed(machine, facts),
-        Input::Interrupted { kind } => match (why, kind) {
+        Input::Interrupted { kind, cause } => match (why, kind) {
             (CompactionCause::Manual { ending }, InterruptKind::Soft) => {
                 with(rest(machine, ending), [Effect::StopModel])
             }
             (_, kind) => {
-                let (state, mut effects) = end(machine, Ending::stopped(*kind));
+                let (state, mut effects) = end(machine, Ending::stopped_by(*kind, *cause));
                 effects.insert(0, Effect::StopModel);
                 with(state, effects)
             }
         },
+        Input::CutShort { ending: cut, .. } => {
+            let (state, mut effects) = match why {
+                CompactionCause::Manual { ending } => (rest(machine, ending), Vec::new()),
+                CompactionCause::Threshold | CompactionCause::ContextLimit { .. } => {
+                    end(machine, cut.clone())
+                }
+            };
+            effects.insert(0, Effect::StopModel);
+            with(state, effects)
+        }
         Input::Forked => match why {
             CompactionCause::Manual { ending } => to(rest(machine, &in_fork(ending))),
             CompactionCause::Threshold | CompactionCause::ContextLimit { .. } => left_behind(machine),
@@ -63,6 +76,7 @@ pub(super) fn on(
         },
         Input::CompactionRequested => same(),
         Input::TurnRequested { .. }
+        | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }
         | Input::ModelAnswered { .. }

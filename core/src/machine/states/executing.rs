@@ -27,7 +27,13 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
             settle(machine, batch, effects)
         }
         Input::Parked if confirming => parked(machine, facts),
-        Input::Interrupted { kind } => on_stop(machine, batch.clone(), *kind),
+        Input::Interrupted { kind, cause } => {
+            on_stop(machine, batch.clone(), Ending::stopped_by(*kind, *cause))
+        }
+        Input::CutShort { ending, drains } => match &batch.stopping {
+            Some(_) => same(),
+            None => stop(machine, batch.clone(), ending.clone(), *drains),
+        },
         Input::Failed { error } => {
             let mut batch = batch.clone();
             let out = ids_where(&batch, CallState::is_out);
@@ -47,6 +53,7 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
             with(state, [vec![Effect::CloseStep(batch)], effects].concat())
         }
         Input::TurnRequested { .. }
+        | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }
         | Input::ModelAnswered { .. }
@@ -69,18 +76,47 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     let tool = call.tool.clone();
     // What the waiting call said before it waited counts when its timer rings.
     let deferred_stop = matches!(call.state, CallState::Waiting { stop: true, .. });
-    let starting =
-        matches!(input, CallInput::Sent) && matches!(call.state, CallState::Approved | CallState::Preparing);
+    let starting = matches!(input, CallInput::Sent)
+        && matches!(call.state, CallState::Approved | CallState::Preparing)
+        && call.tries == 0;
     match call.apply(input) {
         Err(refusal) => return Err(Denial(Some(refusal.to_string()))),
         Ok(false) => return same(),
         Ok(true) => {}
     }
-    let says_stop = matches!(input, CallInput::Returned { ok: true, stop: true })
+    let says_stop = matches!(input, CallInput::Returned { ok: true, stop: true, .. })
         || (matches!(input, CallInput::Rang) && deferred_stop);
     batch.stop_signal |= says_stop;
     if starting {
         machine.usage.tool_calls += 1;
+    }
+    match input {
+        CallInput::Returned { broken: true, .. } | CallInput::Lost { broken: true } => {
+            machine.turn.broken = machine.turn.broken.saturating_add(1);
+        }
+        CallInput::Returned { ok: true, .. } | CallInput::Deferred { .. } => machine.turn.broken = 0,
+        CallInput::Asked
+        | CallInput::Allowed { .. }
+        | CallInput::Refused
+        | CallInput::NeedsUser { .. }
+        | CallInput::Reopened { .. }
+        | CallInput::NeedsClient { .. }
+        | CallInput::Approved { .. }
+        | CallInput::Voted { .. }
+        | CallInput::Edited { .. }
+        | CallInput::Escalated
+        | CallInput::Rejected { .. }
+        | CallInput::Answered { .. }
+        | CallInput::Expired { .. }
+        | CallInput::Marked
+        | CallInput::Sent
+        | CallInput::Returned { .. }
+        | CallInput::TryAgain { .. }
+        | CallInput::Rang
+        | CallInput::StopAsked
+        | CallInput::Cancelled { .. }
+        | CallInput::Lost { .. }
+        | CallInput::Again => {}
     }
     if let CallInput::Approved { always: true, only, .. } = input {
         machine.always.add(StandingApproval::of(&tool, only));
@@ -93,7 +129,13 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         input,
         CallInput::Approved { .. } | CallInput::Edited { .. } | CallInput::Expired { approved: Some(_), .. }
     );
-    let effects = if asks_again { vec![Effect::Consult(vec![id.clone()])] } else { Vec::new() };
+    let effects = if asks_again {
+        vec![Effect::Consult(vec![id.clone()])]
+    } else if matches!(input, CallInput::StopAsked) {
+        vec![Effect::StopCalls(vec![id.clone()])]
+    } else {
+        Vec::new()
+    };
     settle(machine, batch, effects)
 }
 
@@ -109,23 +151,26 @@ fn leave_rest(batch: &mut Batch, then: OnDenial) {
     }
 }
 
-fn on_stop(machine: &mut Machine, mut batch: Batch, kind: InterruptKind) -> Lead {
-    let already = match &batch.stopping {
-        Some(Ending { stopped: Some(before), .. }) => *before >= kind,
-        Some(_) => true,
-        None => false,
-    };
-    if already {
-        return same();
+fn on_stop(machine: &mut Machine, batch: Batch, ending: Ending) -> Lead {
+    match &batch.stopping {
+        Some(Ending { stopped: Some(before), .. }) if Some(*before) >= ending.stopped => same(),
+        // What ends from within and waits for what is out is stopped from outside all the same.
+        Some(_) | None => stop(machine, batch, ending, false),
     }
-    batch.stopping = Some(Ending::stopped(kind));
-    let out = ids_where(&batch, |state| *state == CallState::Executing);
+}
+
+/// Nothing starts any more. What is out is told to stop, unless it may come back by itself first.
+fn stop(machine: &mut Machine, mut batch: Batch, ending: Ending, drains: bool) -> Lead {
+    let reason = ending.cancels_as();
+    batch.stopping = Some(ending);
+    let out = ids_where(&batch, |state| *state == CallState::Executing && !drains);
     for call in &mut batch.calls {
         match call.state {
+            CallState::Executing if drains => {}
             CallState::Executing => call.state = CallState::CleaningUp,
             // Its start mark may be written, but this run knows that it was never sent.
             CallState::Preparing => {
-                call.state = call.ended_unsent(CancelReason::UserCancelled);
+                call.state = call.ended_unsent(reason);
             }
             CallState::Queued
             | CallState::Gating
@@ -151,10 +196,7 @@ fn settle(machine: &Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead
         if batch.any_out() {
             return with(AgentState::Executing { batch }, effects);
         }
-        let reason = match ending.stopped {
-            Some(_) => CancelReason::UserCancelled,
-            None => CancelReason::SystemDisposed,
-        };
+        let reason = ending.cancels_as();
         for call in batch.calls.iter_mut().filter(|call| !call.state.is_end()) {
             call.state = call.ended_unsent(reason);
         }
@@ -184,10 +226,16 @@ fn recover(batch: &mut Batch) {
         if call.state.is_end() || parked {
             continue;
         }
+        let told = call.state == CallState::CleaningUp;
         call.sent_before |= out;
         call.state = match (out, call.dangerous, call.effect) {
             (true, true, _) | (true, false, EffectClass::AtMostOnce) => CallState::InDoubt,
             (true, false, EffectClass::ReadOnly | EffectClass::Idempotent) if stopping => CallState::InDoubt,
+            // It was stopped alone: it is not sent again.
+            (true, false, EffectClass::ReadOnly) if told => {
+                CallState::Cancelled { reason: CancelReason::UserCancelled }
+            }
+            (true, false, EffectClass::Idempotent) if told => CallState::InDoubt,
             (true, false, EffectClass::ReadOnly | EffectClass::Idempotent) => CallState::Approved,
             (false, true, _) => CallState::Cancelled { reason: CancelReason::SystemSafety },
             (false, false, _) if call.state == CallState::Gating => CallState::Queued,

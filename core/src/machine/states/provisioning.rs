@@ -17,15 +17,17 @@ pub(super) fn on(machine: &mut Machine, request: TurnRequest, input: &Input, fac
             let again = if machine.turn.provisioned { vec![Effect::Provision] } else { Vec::new() };
             with(machine.state.clone(), again)
         }
-        Input::Interrupted { kind } => Ok(Some(end(machine, Ending::stopped(*kind)))),
+        Input::Interrupted { kind, cause } => Ok(Some(end(machine, Ending::stopped_by(*kind, *cause)))),
         Input::Forked => left_behind(machine),
         Input::Failed { error } => Ok(Some(end(machine, Ending::error(error.clone())))),
         Input::TurnRequested { .. }
+        | Input::Rewound { .. }
         | Input::ModelCalled { .. }
         | Input::ModelAnswered { .. }
         | Input::ModelFailed { .. }
         | Input::Call { .. }
         | Input::Steered { .. }
+        | Input::CutShort { .. }
         | Input::TimerRang
         | Input::Parked
         | Input::TornDown

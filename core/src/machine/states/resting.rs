@@ -1,18 +1,22 @@
 //! Idle and Done: at rest, until a turn is requested.
 
-use super::super::{AgentState, CompactionCause, Ending, Facts, Input, Machine, TurnRequest};
+use super::super::{AgentState, CompactionCause, Ending, Facts, Input, Machine, StopCause, TurnRequest};
 use super::{Lead, end, in_fork, provisioning_or, refuse, same, to};
 use crate::store::InterruptKind;
 
 pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
     match input {
-        Input::TurnRequested { request, provisions } => {
+        Input::TurnRequested { request, provisions, after } => {
             machine.turn.number = machine.turn.number.next();
             machine.turn.open = true;
+            machine.turn.began = *after;
+            machine.turn.seen_before = None;
             machine.turn.steps = 0;
             machine.turn.calls = 0;
             machine.turn.withheld.clear();
             machine.turn.compacted = None;
+            machine.turn.model = 0;
+            machine.turn.broken = 0;
             machine.turn.answered &= *request == TurnRequest::Resume;
             machine.turn.provisioned = *provisions;
             machine.turn.worked_ms = 0;
@@ -21,13 +25,26 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             Ok(Some((state, effects)))
         }
         // A session at rest has nothing to stop softly; an abort ends it for ever.
-        Input::Interrupted { kind: InterruptKind::Soft } => same(),
-        Input::Interrupted { kind: InterruptKind::Abort } => {
+        Input::Interrupted { kind: InterruptKind::Soft, .. } => same(),
+        Input::Interrupted { kind: InterruptKind::Abort, .. } => {
             Ok(Some(end(machine, Ending::stopped(InterruptKind::Abort))))
         }
         Input::Forked => {
             if let AgentState::Done { ending, .. } = &mut machine.state {
                 *ending = in_fork(ending);
+            }
+            to(machine.state.clone())
+        }
+        Input::Rewound { to: place, at, tokens } if matches!(machine.state, AgentState::Done { .. }) => {
+            if let Some(before) = machine.turn.seen_before.take()
+                && !machine.view.shows(place.next())
+            {
+                machine.view = *before;
+            }
+            machine.view.rewind(*place, *at, *tokens);
+            if let AgentState::Done { ending, .. } = &mut machine.state {
+                // It is not taken back twice.
+                ending.cause = StopCause::Asked;
             }
             to(machine.state.clone())
         }
@@ -39,6 +56,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
         }
         Input::TornDown if matches!(machine.state, AgentState::Done { .. }) => same(),
         Input::TornDown
+        | Input::Rewound { .. }
         | Input::Claimed { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }
@@ -46,6 +64,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
         | Input::ModelFailed { .. }
         | Input::Call { .. }
         | Input::Steered { .. }
+        | Input::CutShort { .. }
         | Input::TimerRang
         | Input::Parked
         | Input::Failed { .. }

@@ -13,14 +13,17 @@ pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, fact
                 return Ok(Some(end(machine, ending.clone())));
             }
             machine.step = machine.step.next();
+            machine.turn.model = 0;
             machine.turn.answered = false;
             to(AgentState::Thinking { step: machine.step, attempt: 0 })
         }
         Input::Claimed { .. } => claimed(machine, facts),
-        Input::Interrupted { kind } => Ok(Some(end(machine, Ending::stopped(*kind)))),
+        Input::Interrupted { kind, cause } => Ok(Some(end(machine, Ending::stopped_by(*kind, *cause)))),
+        Input::CutShort { ending, .. } => Ok(Some(end(machine, ending.clone()))),
         Input::Forked => left_behind(machine),
         Input::Failed { error } => Ok(Some(end(machine, Ending::error(error.clone())))),
         Input::TurnRequested { .. }
+        | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }
         | Input::ModelAnswered { .. }

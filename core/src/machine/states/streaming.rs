@@ -36,7 +36,13 @@ pub(super) fn on(
             let why = CompactionCause::ContextLimit { error: error.clone() };
             to(AgentState::Compacting { why, step, attempt })
         }
-        Input::ModelFailed { error, retry_at: Some(until), .. } => {
+        Input::ModelFailed { next: true, usage, .. } => {
+            machine.usage.add(*usage);
+            machine.turn.model += 1;
+            to(AgentState::Thinking { step, attempt: 0 })
+        }
+        Input::ModelFailed { error, retry_at: Some(until), usage, .. } => {
+            machine.usage.add(*usage);
             to(AgentState::BackingOff { step, attempt: attempt + 1, until: *until, error: error.clone() })
         }
         Input::ModelFailed { error, retry_at: None, .. } => {
@@ -46,10 +52,12 @@ pub(super) fn on(
             machine.turn.claimed_at = facts.now;
             to(AgentState::Thinking { step, attempt })
         }
-        Input::Interrupted { kind } => stop_listening(machine, Ending::stopped(*kind)),
+        Input::Interrupted { kind, cause } => stop_listening(machine, Ending::stopped_by(*kind, *cause)),
+        Input::CutShort { ending, .. } => stop_listening(machine, ending.clone()),
         Input::Forked => left_behind(machine),
         Input::Failed { error } => stop_listening(machine, Ending::error(error.clone())),
         Input::TurnRequested { .. }
+        | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }
         | Input::Call { .. }
@@ -83,6 +91,7 @@ fn queued(new: &NewCall, message: MessageSeq) -> Call {
         approved: None,
         panel: None,
         sent_before: false,
+        tries: 0,
         state: CallState::Queued,
     }
 }

@@ -26,10 +26,12 @@ pub(super) fn on(
         }
         Input::LoopFound { .. } => Ok(Some(end(machine, Ending::of(DoneReason::LoopDetected)))),
         Input::Claimed { .. } => claimed(machine, facts),
-        Input::Interrupted { kind } => Ok(Some(end(machine, Ending::stopped(*kind)))),
+        Input::Interrupted { kind, cause } => Ok(Some(end(machine, Ending::stopped_by(*kind, *cause)))),
+        Input::CutShort { ending, .. } => Ok(Some(end(machine, ending.clone()))),
         Input::Forked => left_behind(machine),
         Input::Failed { error } => Ok(Some(end(machine, Ending::error(error.clone())))),
         Input::TurnRequested { .. }
+        | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelAnswered { .. }
         | Input::ModelFailed { .. }

@@ -12,7 +12,7 @@ fn move_of(state: AgentState, input: &Input) -> Transition {
 }
 
 fn turn_requested() -> Input {
-    Input::TurnRequested { request: TurnRequest::Message, provisions: true }
+    Input::TurnRequested { request: TurnRequest::Message, provisions: true, after: MessageSeq(0) }
 }
 
 #[test]
@@ -22,7 +22,10 @@ fn a02_what_must_be_done_is_a_value_beside_the_next_state() {
     let streaming = AgentState::Streaming { step, attempt: 3, entry };
     let executing = AgentState::Executing { batch: batch(&[CallState::Executing]) };
     let first = CallId::new("call-0").unwrap();
-    let returned = Input::Call { call: first.clone(), input: CallInput::Returned { ok: true, stop: false } };
+    let returned = Input::Call {
+        call: first.clone(),
+        input: CallInput::Returned { ok: true, stop: false, broken: false },
+    };
     let stop = Ending::stopped(InterruptKind::Soft);
     let answered = inputs()
         .into_iter()
@@ -38,10 +41,14 @@ fn a02_what_must_be_done_is_a_value_beside_the_next_state() {
             vec![Effect::CallModel { step, attempt: 3, entry }],
         ),
         (streaming.clone(), answered.unwrap(), vec![Effect::Consult(vec![first.clone()])]),
-        (streaming, Input::Interrupted { kind: InterruptKind::Soft }, vec![Effect::StopModel]),
+        (
+            streaming,
+            Input::Interrupted { kind: InterruptKind::Soft, cause: StopCause::Asked },
+            vec![Effect::StopModel],
+        ),
         (
             executing.clone(),
-            Input::Interrupted { kind: InterruptKind::Soft },
+            Input::Interrupted { kind: InterruptKind::Soft, cause: StopCause::Asked },
             vec![Effect::StopCalls(vec![first])],
         ),
         (executing, returned, vec![Effect::CloseStep(batch(&[CallState::Done]))]),
@@ -172,7 +179,8 @@ fn b09_a_message_begins_a_turn_without_steering_at_the_first_attempt_and_at_its_
     let ready = transition(&begun, &Input::Provisioned, &FACTS).unwrap().next;
     assert_eq!(ready.state, AgentState::Thinking { step: StepNumber(2), attempt: 0 });
     // A turn that is taken up again is steered first: it may be over already.
-    let again = Input::TurnRequested { request: TurnRequest::Resume, provisions: false };
+    let again =
+        Input::TurnRequested { request: TurnRequest::Resume, provisions: false, after: MessageSeq(0) };
     let begun = transition(&machine, &again, &FACTS).unwrap().next;
     let ready = transition(&begun, &Input::Provisioned, &FACTS).unwrap().next;
     assert_eq!(ready.state, AgentState::Steering { from: SteeringFrom::Resumed });

@@ -14,7 +14,7 @@ use super::{
     writes,
 };
 use crate::testing::server::{Reply, Seen, Then, serve};
-use crate::testing::{self, ask, faults, request, settings, user};
+use crate::testing::{self, ask, faults, refusals, request, settings, user};
 use crate::wire::ApiKey;
 
 #[tokio::test]
@@ -33,6 +33,16 @@ async fn a_faulty_server_is_known_by_its_fault() {
         piece: stream(&[writes(1, "x")]),
     };
     faults::check(open, &wire).await;
+}
+
+#[tokio::test]
+async fn b37_what_may_pass_is_tried_again_and_what_will_not_is_not() {
+    let begun = [message_start(), text_block(0), says(0, "Gü")];
+    let begun: String = begun
+        .iter()
+        .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()))
+        .collect();
+    refusals::check(open, &begun).await;
 }
 
 /// After this beginning, nothing but pings.

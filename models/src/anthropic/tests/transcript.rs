@@ -34,7 +34,7 @@ async fn the_transcript_is_sent_as_the_service_wants_it() {
             vec![thought("new", Some("bmV3")), thought("", Some("redacted:EmwK")), thought("bare", None)],
             assistant("\n", &[("1.0", "read", "{\"b\": 1, \"a\": 2}"), (&long, "my.list", "{broken")]),
         ),
-        Message::Notice(Notice { text: "not for models".to_owned() }),
+        Message::Notice(Notice::new("not for models")),
         ended(ResultStatus::InDoubt, result(&long, "my.list", "")),
         result("1.0", "read", "content"),
         user("three"),

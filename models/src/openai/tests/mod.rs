@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::OpenAi;
 use crate::testing::server::{Reply, Seen, Then, serve};
-use crate::testing::{self, ask, faults, request, settings, user};
+use crate::testing::{self, ask, faults, refusals, request, settings, user};
 use crate::wire::{ApiKey, ServerSettings};
 
 fn open(settings: ServerSettings) -> Arc<dyn Model> {
@@ -237,6 +237,11 @@ async fn a_faulty_server_is_known_by_its_fault() {
         ),
     };
     faults::check(open, &wire).await;
+}
+
+#[tokio::test]
+async fn b37_what_may_pass_is_tried_again_and_what_will_not_is_not() {
+    refusals::check(open, &format!("data: {}\n\n", delta(json!({ "content": "Gü" })))).await;
 }
 
 #[tokio::test]

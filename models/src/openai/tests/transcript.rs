@@ -27,7 +27,7 @@ async fn the_transcript_is_sent_as_servers_want_it() {
         with_thought("only", assistant("", &[])),
         user("two"),
         with_thought("new", assistant("", &[("1.0", "functions.read", exact), (&long, "list", "{broken")])),
-        Message::Notice(Notice { text: "not for models".to_owned() }),
+        Message::Notice(Notice::new("not for models")),
         result(&long, "list", ""),
         result("1.0", "read", "content"),
         user("three"),

@@ -1,0 +1,41 @@
+//! `sessions queue`, `withdraw` and `replace`: the messages that no turn has taken yet.
+
+use serde_json::json;
+
+use crate::args::{One, Replace, Withdraw};
+use crate::exit::Failure;
+use crate::front::Front;
+use crate::print::{inline, instant};
+
+/// Lists the messages that wait, in the order in which they came.
+pub(super) async fn list(front: &Front, args: &One) -> Result<(), Failure> {
+    front.session(&args.session).await?;
+    let queued = front.runtime.queued(&front.key(&args.session)).await?;
+    if queued.is_empty() {
+        front.out.line(front.out.dim("nothing waits"));
+    }
+    for message in queued {
+        let policy = message.policy.map_or_else(String::new, |policy| format!(" ({})", policy.as_str()));
+        front.out.line(format!("{} {}{policy} {}", message.item, instant(message.at), inline(&message.text)));
+        front.out.object(&json!(message));
+    }
+    Ok(())
+}
+
+/// Takes a message back that waits.
+pub(super) async fn withdraw(front: &Front, args: &Withdraw) -> Result<(), Failure> {
+    front.session(&args.session).await?;
+    front.runtime.withdraw(&front.key(&args.session), args.item).await?;
+    front.out.line(format!("session {}: message {} is withdrawn", args.session, args.item));
+    front.out.object(&json!({ "session": args.session, "item": args.item, "withdrawn": true }));
+    Ok(())
+}
+
+/// Lets a message that waits say something else.
+pub(super) async fn replace(front: &Front, args: &Replace) -> Result<(), Failure> {
+    front.session(&args.session).await?;
+    front.runtime.replace(&front.key(&args.session), args.item, &*args.text).await?;
+    front.out.line(format!("session {}: message {} is replaced", args.session, args.item));
+    front.out.object(&json!({ "session": args.session, "item": args.item, "replaced": true }));
+    Ok(())
+}

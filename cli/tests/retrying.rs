@@ -1,0 +1,81 @@
+//! What failed is tried again: at once if somebody says so, and by another model if the agent has one.
+//!
+//! Requirements: B40, C53, D10.
+
+mod support;
+
+use support::Fixture;
+
+const AGENT: &str = r#"
+name = "patient"
+model = "scripted:own.toml"
+
+[retries.model_waits_by_kind_ms]
+rate_limited = [3_600_000]
+"#;
+
+/// Asks for patience first.
+const OWN: &str = r#"
+[[turns]]
+say = "At last."
+fail = [{ attempt = 0, kind = "rate_limited", detail = "slow down" }]
+"#;
+
+fn backing_off() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("patient.toml", AGENT);
+    fixture.write("own.toml", OWN);
+    fixture.run(&["run", "patient.toml", "--session", "s", "--detach", "hello"]).ends(0);
+    fixture.run(&["work", "--until-idle"]).ends(0);
+    fixture.run(&["events", "s"]).ends(0).says("backs off until").says("slow down");
+    fixture.run(&["sessions", "show", "s"]).ends(0).says("suspended");
+    fixture
+}
+
+#[test]
+fn b40_retry_and_resume_cut_a_back_off_short() {
+    for command in ["retry", "resume"] {
+        backing_off().run(&[command, "s"]).ends(0).says("At last.");
+    }
+}
+
+#[test]
+fn b40_a_back_off_is_cut_short_for_the_workers_too() {
+    let fixture = backing_off();
+    fixture.run(&["retry", "s", "--detach"]).ends(0).says("left to a worker");
+    fixture.run(&["work", "--until-idle"]).ends(0);
+    fixture.run(&["sessions", "messages", "s"]).ends(0).says("At last.");
+}
+
+#[test]
+fn b40_a_back_off_is_called_off() {
+    let fixture = backing_off();
+    fixture.run(&["interrupt", "s"]).ends(20).says("interrupted");
+    fixture.run(&["work", "--until-idle"]).ends(0);
+    let messages = fixture.run(&["sessions", "messages", "s"]).ends(0);
+    assert!(!messages.out.contains("At last."), "{messages:#?}");
+}
+
+#[test]
+fn c53_an_agent_file_names_the_models_to_fall_back_on() {
+    let fixture = Fixture::new();
+    fixture.write(
+        "chain.toml",
+        r#"
+model = "scripted:refuses.toml"
+fallback = ["scripted:refuses.toml", { model = "scripted:spare.toml", prices = { output_microusd = 5_000_000 } }]
+"#,
+    );
+    fixture.write(
+        "refuses.toml",
+        "[[turns]]\nsay = 'No.'\nfail = [{ attempt = 0, kind = 'quota', detail = 'pay first' }]\n",
+    );
+    fixture.write("spare.toml", "[[turns]]\nsay = 'The spare one.'\n");
+    let ran = fixture.run(&["run", "chain.toml", "--session", "s", "hello"]).ends(0).says("The spare one.");
+    assert!(ran.err.contains("is asked instead") || ran.out.contains("is asked instead"), "{ran:#?}");
+    let told = fixture.run(&["events", "s"]).ends(0);
+    assert_eq!(told.out.matches("falls back on").count(), 2, "{told:#?}");
+    // Another process builds the same chain from what is stored.
+    fixture.run(&["send", "s", "hello again"]).ends(0).says("The spare one.");
+    fixture.run(&["sessions", "replay", "s"]).ends(0);
+}

@@ -1,0 +1,89 @@
+//! Calls that could not be run: tried again as far as their class allows, and counted once they are given up
+//! (requirements C49, C52).
+
+use std::time::Duration;
+
+use super::StepIterator;
+use super::results::result;
+use crate::event::Event;
+use crate::machine::{Call, CallInput};
+use crate::message::ResultStatus;
+use crate::tool::EffectClass;
+
+/// Why a call gave nothing of its own.
+#[derive(Debug, Clone)]
+pub(super) struct NotRun {
+    /// In words.
+    pub(super) why: String,
+    /// Whether it may have acted all the same.
+    pub(super) sent: bool,
+    /// The wait that its tool asks for.
+    pub(super) wait: Option<Duration>,
+}
+
+impl StepIterator {
+    /// What follows from a call that could not be run. `stopping`: it was told to stop, so that nothing is wrong with
+    /// it.
+    pub(super) fn not_run(&mut self, call: &Call, broken: NotRun, stopping: bool) -> CallInput {
+        // It was sent before, or this time: that one send of it did not act does not say enough.
+        let may_have_acted = call.effect != EffectClass::ReadOnly && (broken.sent || call.sent_before);
+        if stopping {
+            return if may_have_acted { self.doubt(call, &broken, false) } else { self.cancel(call) };
+        }
+        if let Some(again) = self.try_again(call, &broken) {
+            return again;
+        }
+        if may_have_acted {
+            return self.doubt(call, &broken, true);
+        }
+        let word = if broken.sent { "gave no result" } else { "not run" };
+        let tries = if call.tries > 0 { format!(" (tried {} times)", call.tries + 1) } else { String::new() };
+        let told = format!("{word}: {}{tries}", broken.why);
+        self.keep_bounded(call, ResultStatus::Error, told);
+        self.keep_as_broken(call);
+        CallInput::Returned { ok: false, stop: false, broken: true }
+    }
+
+    /// What may have acted is sent again only if a second time does no harm, and what is dangerous never is.
+    fn try_again(&mut self, call: &Call, broken: &NotRun) -> Option<CallInput> {
+        let harmless = match call.effect {
+            EffectClass::ReadOnly | EffectClass::Idempotent => true,
+            EffectClass::AtMostOnce => !broken.sent && !call.sent_before,
+        };
+        let goes_on = self.mind.machine.state.batch().is_some_and(|batch| batch.stopping.is_none());
+        if !harmless || call.dangerous || !goes_on {
+            return None;
+        }
+        let retries = self.agent.as_ref().map(|agent| agent.retries.clone())?;
+        let until = self.now.after(retries.after_call(call.tries, broken.wait)?);
+        let attempt = call.tries + 1;
+        let why: String = broken.why.chars().take(WHY_CHARS_MAX).collect();
+        let (id, tool) = (call.id.clone(), call.tool.clone());
+        self.emit(Event::CallRetried { call: id, tool, until, attempt, why: why.clone() });
+        self.mind.draft.decided = true;
+        Some(CallInput::TryAgain { until, why, sent: broken.sent })
+    }
+
+    fn doubt(&mut self, call: &Call, lost: &NotRun, broken: bool) -> CallInput {
+        let told = format!(
+            "in doubt: {}. It may or may not have acted, and it is not sent again. Find out before you \
+             repeat it.",
+            lost.why
+        );
+        self.keep_result(result(call, ResultStatus::InDoubt, told, self.edited(call)));
+        if broken {
+            self.keep_as_broken(call);
+        }
+        CallInput::Lost { broken }
+    }
+
+    /// Marks the result that was just kept. Its bytes are put together when the call ends.
+    fn keep_as_broken(&mut self, call: &Call) {
+        if let Some(ended) = self.mind.ended.get_mut(&call.id) {
+            ended.result.broken = true;
+        }
+    }
+}
+
+/// Of the words of a failure so much is kept while a call waits: they are part of the state.
+const WHY_CHARS_MAX: usize = 1_000;

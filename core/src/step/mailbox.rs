@@ -1,0 +1,311 @@
+//! Messages in a run: which are taken when, which stop the turn, and what is taken back for them.
+
+use std::sync::Arc;
+
+use super::results::{denied, rejected};
+use super::{ActionId, Found, StepIterator};
+use crate::agent::OnDenial;
+use crate::compaction;
+use crate::error::ErrorInfo;
+use crate::gate::{ArgumentPatterns, DenialRecord, DeniedBy};
+use crate::ids::{InboxSeq, MessageSeq};
+use crate::machine::{AgentState, CallInput, CallState, Input, StopCause};
+use crate::mailbox::{self, MessagePolicy, WhileAsking};
+use crate::message::{Decision, DecisionRecord, Message, Notice, ResultStatus, UserMessage};
+use crate::payload::Digest;
+use crate::store::{InterruptKind, ItemKind, MessageRange, StoredItem};
+use crate::tool::EffectClass;
+
+/// Beyond this many bytes, further messages wait for the next commit.
+const TAKEN_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// So many calls that took effect are named when a turn is taken back, with so much of their arguments.
+const NAMED_MAX: usize = 20;
+const NAMED_CHARS_MAX: usize = 200;
+
+/// What is to be taken back, as far as it has been read.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Undone {
+    #[default]
+    Unread,
+    Reading(ActionId, MessageSeq),
+    /// From this message on; nothing if it cannot be read.
+    Read(MessageSeq, Vec<(MessageSeq, Arc<Message>)>),
+}
+
+impl StepIterator {
+    fn policy_of(&self, item: &StoredItem) -> MessagePolicy {
+        let said = mailbox::said(item);
+        if said.edits.is_some() {
+            return MessagePolicy::Interrupt;
+        }
+        let of_agent = self.agent.as_ref().and_then(|agent| agent.on_message);
+        said.policy.or(of_agent).unwrap_or(MessagePolicy::Steer)
+    }
+
+    /// The messages that go before those that wait for the end of the turn (C40).
+    fn steering(&self) -> impl Iterator<Item = &StoredItem> {
+        let messages = self.mind.inbox.iter().filter(|item| mailbox::is_message(item));
+        messages.filter(|item| !self.policy_of(item).waits())
+    }
+
+    /// Whether messages wait that the model should see before the turn ends.
+    pub(super) fn messages_steer(&self) -> bool {
+        self.steering().next().is_some()
+    }
+
+    /// Drops messages that were withdrawn before they were taken (U08).
+    pub(super) fn settle_inbox(&mut self) {
+        if self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Signal { .. })) {
+            let settled = mailbox::settle(std::mem::take(&mut self.mind.inbox));
+            self.mind.inbox = settled.items;
+            self.mind.draft.consumed.extend(settled.consumed);
+        }
+    }
+
+    /// Stops the turn if a message asks for that. In steering nothing is open that could be stopped: there it is
+    /// taken, unless the turn is to be taken back.
+    pub(super) fn heed_messages(&mut self) -> bool {
+        let machine = &self.mind.machine;
+        let stopping = machine.state.batch().is_some_and(|batch| batch.stopping.is_some());
+        if !machine.turn.open || stopping || matches!(machine.state, AgentState::TearingDown { .. }) {
+            return false;
+        }
+        let cause = self.steering().filter_map(|item| match self.policy_of(item) {
+            _ if mailbox::said(item).edits.is_some() => Some(StopCause::Edit),
+            MessagePolicy::Rollback if self.knows_beginning() => Some(StopCause::Rollback),
+            MessagePolicy::Interrupt | MessagePolicy::Rollback => Some(StopCause::Message),
+            MessagePolicy::Steer | MessagePolicy::Enqueue | MessagePolicy::Reject => None,
+        });
+        let Some(cause) = cause.max() else { return false };
+        if cause == StopCause::Message && matches!(machine.state, AgentState::Steering { .. }) {
+            return false;
+        }
+        let moved = self.feed(Input::Interrupted { kind: InterruptKind::Soft, cause });
+        self.mind.draft.decided |= moved;
+        moved
+    }
+
+    /// A turn that an older version began does not say where.
+    fn knows_beginning(&self) -> bool {
+        let turn = &self.mind.machine.turn;
+        turn.number.0 <= 1 || turn.began > MessageSeq(0)
+    }
+
+    /// Refuses a call that waits for a person's decision because something was said instead (U07).
+    pub(super) fn deny_by_message(&mut self) -> bool {
+        let denies =
+            self.agent.as_ref().is_some_and(|agent| agent.on_message_while_asking == WhileAsking::Deny);
+        let Some(batch) = self.mind.machine.state.batch().filter(|batch| denies && batch.stopping.is_none())
+        else {
+            return false;
+        };
+        let asked = batch.calls.iter().find_map(|call| match &call.state {
+            CallState::BlockedOnUser { pending, .. } => Some((call.clone(), pending.clone())),
+            CallState::Queued
+            | CallState::Gating
+            | CallState::BlockedOnClient { .. }
+            | CallState::Waiting { .. }
+            | CallState::Approved
+            | CallState::Preparing
+            | CallState::Executing
+            | CallState::CleaningUp
+            | CallState::Done
+            | CallState::Error
+            | CallState::RejectedByUser
+            | CallState::Cancelled { .. }
+            | CallState::InDoubt => None,
+        });
+        let Some((call, pending)) = asked else { return false };
+        let inbox = &self.mind.inbox;
+        let said = self.steering().next().map(|item| (mailbox::said_in(inbox, item).text, item.at));
+        let Some((text, at)) = said else { return false };
+        let shown = self.arguments_of(&call.id);
+        let content = rejected(&call.tool, Some(&text));
+        let decision = Decision {
+            approve: false,
+            saw: Digest::of(shown.as_bytes()),
+            arguments: None,
+            always: false,
+            only: ArgumentPatterns::default(),
+            reason: Some(text),
+            by: None,
+        };
+        let note = Some("nobody decided: something was said instead".to_owned());
+        self.append(Message::Decision(DecisionRecord { call: call.id.clone(), pending, decision, at, note }));
+        let denial = DenialRecord::new(DeniedBy::User, &call.tool, content.clone(), &shown);
+        let edited = self.edited(&call);
+        self.keep_result(denied(&call, ResultStatus::RejectedByUser, content, edited, denial));
+        self.feed(Input::Call { call: call.id, input: CallInput::Rejected { then: OnDenial::GoOn } });
+        self.mind.draft.decided = true;
+        true
+    }
+
+    /// Takes the messages that steer into the transcript, in order: all, or as many as one commit should carry. The
+    /// rest follow at the next steering.
+    pub(super) fn take_steering(&mut self) {
+        let taken = self.steering().map(|item| item.seq).collect::<Vec<_>>();
+        self.take_messages(&taken);
+    }
+
+    /// Takes what begins a turn: the messages that steer, else the first that waited (B49).
+    pub(super) fn take_first(&mut self) {
+        let steering = self.steering().map(|item| item.seq).collect::<Vec<_>>();
+        let waiting = self.mind.inbox.iter().find(|item| mailbox::is_message(item)).map(|item| item.seq);
+        let taken = if steering.is_empty() { waiting.into_iter().collect() } else { steering };
+        self.take_messages(&taken);
+    }
+
+    fn take_messages(&mut self, wanted: &[InboxSeq]) {
+        let mut bytes = 0;
+        let mut fits = |item: &StoredItem| {
+            let first = bytes == 0;
+            bytes += item.payload.len().max(1);
+            first || bytes <= TAKEN_BYTES_MAX
+        };
+        let inbox = std::mem::take(&mut self.mind.inbox);
+        let taken: Vec<&StoredItem> =
+            inbox.iter().filter(|item| wanted.contains(&item.seq) && fits(item)).collect();
+        let is_taken = |seq: InboxSeq| taken.iter().any(|item| item.seq == seq);
+        let rest = |item: &&StoredItem| !is_taken(item.seq) && !mailbox::replaces(item).is_some_and(is_taken);
+        self.mind.inbox = inbox.iter().filter(rest).cloned().collect();
+        let gone = inbox.iter().filter(|item| !rest(item)).map(|item| item.seq);
+        self.mind.draft.consumed.extend(gone);
+        for item in taken {
+            let text = mailbox::said_in(&inbox, item).text;
+            self.append(Message::User(UserMessage { text, item: Some(item.seq) }));
+        }
+    }
+
+    // What is taken back
+
+    /// Up to where the transcript is taken back before a turn begins: a message asked for it when it stopped the turn
+    /// before, or edits an earlier one. None: nothing is.
+    fn rewinds_to(&self) -> Option<MessageSeq> {
+        let machine = &self.mind.machine;
+        let edited = self.steering().filter_map(|item| mailbox::said(item).edits);
+        let edited = edited.map(|message| MessageSeq(message.0.saturating_sub(1)));
+        let rolled_back = match &machine.state {
+            AgentState::Done { ending, .. } if ending.cause == StopCause::Rollback => {
+                Some(machine.turn.began)
+            }
+            AgentState::Done { .. }
+            | AgentState::Idle
+            | AgentState::Provisioning { .. }
+            | AgentState::Thinking { .. }
+            | AgentState::Streaming { .. }
+            | AgentState::Executing { .. }
+            | AgentState::Confirming { .. }
+            | AgentState::Steering { .. }
+            | AgentState::Compacting { .. }
+            | AgentState::BackingOff { .. }
+            | AgentState::TearingDown { .. } => None,
+        };
+        edited.chain(rolled_back).min().filter(|to| *to < self.mind.last_message)
+    }
+
+    /// Takes back what is to be taken back before a turn begins. False: it must be read first.
+    pub(super) fn rewind(&mut self) -> bool {
+        let Some(to) = self.rewinds_to() else { return true };
+        let undone = match std::mem::take(&mut self.undone) {
+            Undone::Read(from, messages) if from == to.next() => messages,
+            Undone::Reading(id, from) => {
+                self.undone = Undone::Reading(id, from);
+                return false;
+            }
+            // Unread, or read for something that begins later.
+            Undone::Unread | Undone::Read(..) => {
+                let range = MessageRange::new(to.next(), self.mind.last_message);
+                let id = self.read(vec![range], self.mind.inbox_seen, false);
+                self.undone = Undone::Reading(id, to.next());
+                return false;
+            }
+        };
+        let hidden = undone.iter().filter(|(seq, _)| self.mind.machine.view.shows(*seq));
+        let hidden: u64 = hidden.map(|(_, message)| compaction::tokens_of(message)).sum();
+        let tokens = self.tokens().saturating_sub(hidden);
+        let acted = self.acted(&undone);
+        let told = !acted.is_empty();
+        let text = if told {
+            format!(
+                "[What was said and done here was taken back and is not shown any more. These calls took effect \
+                 all the same: {}]",
+                acted.join("; ")
+            )
+        } else {
+            format!("taken back: messages {} to {}", to.next(), self.mind.last_message)
+        };
+        let at = self.append(Message::Notice(Notice { text, rewound: Some(to), told }));
+        self.mind.grown = 0;
+        self.mind.draft.decided = true;
+        self.feed(Input::Rewound { to, at, tokens });
+        true
+    }
+
+    /// The calls among these messages that took effect, or may have, in words.
+    fn acted(&self, undone: &[(MessageSeq, Arc<Message>)]) -> Vec<String> {
+        let arguments = |result: &crate::message::ToolResult| {
+            let proposed = undone.iter().find_map(|(_, message)| match &**message {
+                Message::Assistant(said) => {
+                    said.calls().find(|call| call.id == result.call).map(|call| call.arguments.clone())
+                }
+                Message::User(_)
+                | Message::Tool(_)
+                | Message::Decision(_)
+                | Message::Notice(_)
+                | Message::Summary(_) => None,
+            });
+            result.edited_arguments.clone().or(proposed).unwrap_or_default()
+        };
+        let reads = |tool: &str| {
+            let spec = self.agent.as_ref().and_then(|agent| agent.tool(tool));
+            spec.is_some_and(|spec| spec.effect == EffectClass::ReadOnly)
+        };
+        let mut named: Vec<String> = Vec::new();
+        let mut more = 0_usize;
+        for (_, message) in undone {
+            let Message::Tool(result) = &**message else { continue };
+            let how = match result.status {
+                ResultStatus::Done => "done",
+                ResultStatus::InDoubt => "in doubt",
+                ResultStatus::Error
+                | ResultStatus::Denied
+                | ResultStatus::RejectedByUser
+                | ResultStatus::Cancelled => continue,
+            };
+            if reads(&result.tool) {
+                continue;
+            }
+            if named.len() == NAMED_MAX {
+                more += 1;
+                continue;
+            }
+            let arguments: String = arguments(result).chars().take(NAMED_CHARS_MAX).collect();
+            named.push(format!("{} {arguments} ({how})", result.tool));
+        }
+        if more > 0 {
+            named.push(format!("and {more} more"));
+        }
+        named
+    }
+
+    /// Takes what was read to be taken back. False: it was read for something else.
+    pub(super) fn on_undone(&mut self, id: ActionId, result: &Result<Found, ErrorInfo>) -> bool {
+        let Undone::Reading(of, from) = self.undone else { return false };
+        if of != id {
+            return false;
+        }
+        let parsed = result.as_ref().map_err(Clone::clone).and_then(|found| {
+            let parsed = found.messages.iter().map(|stored| {
+                let message = stored.payload.parse().map(Arc::new);
+                message.map(|message| (stored.seq, message)).map_err(|error: serde_json::Error| {
+                    ErrorInfo::new("engine.transcript", format!("message {}: {error}", stored.seq))
+                })
+            });
+            parsed.collect::<Result<Vec<_>, _>>()
+        });
+        // What cannot be read is taken back all the same; what took effect cannot be said then.
+        self.undone = Undone::Read(from, parsed.unwrap_or_default());
+        true
+    }
+}

@@ -1,0 +1,62 @@
+//! One call is stopped alone: it is told so, and its siblings go on (requirement B33).
+
+use super::StepIterator;
+use super::results::{result, stopped_alone};
+use crate::ids::CallId;
+use crate::machine::{Call, CallInput, CallState, CancelReason, Input};
+use crate::message::{CallSignal, ResultStatus};
+use crate::store::ItemKind;
+use crate::tool::EffectClass;
+
+impl StepIterator {
+    /// Stops one call that somebody asked to have stopped. False: there is none, or it cannot be told yet.
+    pub(super) fn stop_one(&mut self) -> bool {
+        let Some((call, input)) = self.stoppable() else { return false };
+        // An answer that was accepted stands.
+        if self.take_answer() {
+            return true;
+        }
+        let returned = matches!(call.state, CallState::Executing | CallState::Waiting { .. });
+        if !returned {
+            let kept = result(&call, ResultStatus::Cancelled, stopped_alone(), self.edited(&call));
+            self.keep_result(kept);
+        }
+        self.feed(Input::Call { call: call.id, input });
+        self.mind.draft.decided = true;
+        true
+    }
+
+    /// A call that is to be stopped, and what that means where it stands.
+    fn stoppable(&self) -> Option<(Call, CallInput)> {
+        let batch = self.mind.machine.state.batch().filter(|batch| batch.stopping.is_none())?;
+        let signals = self.mind.inbox.iter().filter(|item| matches!(item.kind, ItemKind::Signal { .. }));
+        let named = signals.filter_map(|item| item.payload.parse::<CallSignal>().ok());
+        let mut named = named.map(|CallSignal::StopCall { call }| call);
+        named.find_map(|id: CallId| {
+            let call = batch.call(&id)?;
+            let cancelled = CallInput::Cancelled { reason: CancelReason::UserCancelled };
+            let input = match &call.state {
+                CallState::Executing => CallInput::StopAsked,
+                // It may have acted when it was sent before: only the tool can say.
+                CallState::Approved if call.sent_before && call.effect != EffectClass::ReadOnly => {
+                    return None;
+                }
+                CallState::Queued
+                | CallState::Gating
+                | CallState::BlockedOnUser { .. }
+                | CallState::BlockedOnClient { .. }
+                | CallState::Waiting { .. }
+                | CallState::Approved => cancelled,
+                // Its mark is on its way: it is told as soon as it is out.
+                CallState::Preparing
+                | CallState::CleaningUp
+                | CallState::Done
+                | CallState::Error
+                | CallState::RejectedByUser
+                | CallState::Cancelled { .. }
+                | CallState::InDoubt => return None,
+            };
+            Some((call.clone(), input))
+        })
+    }
+}

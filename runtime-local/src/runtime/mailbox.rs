@@ -1,0 +1,165 @@
+//! The mailbox of a session: what waits in it, what becomes of a message while a turn runs, and what is said in
+//! place of something earlier.
+
+use holdover_core::error::ErrorInfo;
+use holdover_core::ids::{InboxSeq, ItemKey, MessageSeq, SessionKey};
+use holdover_core::mailbox::{self, MessagePolicy, QueueChange};
+use holdover_core::message::Message;
+use holdover_core::store::{INBOX_PAGE, InboxItem, Session, SessionStatus};
+use holdover_core::time::Timestamp;
+use serde::Serialize;
+
+use super::claim::Try;
+use super::standing::machine_of;
+use super::{Deliver, Delivered, Runtime};
+use crate::agent::Definition;
+use crate::error::RuntimeError;
+
+/// How often a session that moves meanwhile is tried.
+const TRIES_MAX: u32 = 8;
+
+/// A message that no turn has taken yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct QueuedMessage {
+    /// Its place in the inbox, by which it is withdrawn or replaced.
+    pub item: InboxSeq,
+    /// Its key.
+    pub key: ItemKey,
+    /// When it came.
+    pub at: Timestamp,
+    /// What it says.
+    pub text: String,
+    /// What becomes of it while a turn runs or is parked; what its agent says if none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<MessagePolicy>,
+}
+
+impl Runtime {
+    /// The messages of a session that no turn has taken yet, in the order in which they came, as they were
+    /// changed since.
+    pub async fn queued(&self, key: &SessionKey) -> Result<Vec<QueuedMessage>, RuntimeError> {
+        self.existing(key).await?;
+        let mut items = Vec::new();
+        let mut after = Some(InboxSeq(0));
+        while let Some(place) = after {
+            let page = self.shared.store.read_inbox(key, place, INBOX_PAGE).await?;
+            items.extend(page.items);
+            after = page.next;
+        }
+        let queued = mailbox::queued(items).into_iter().map(|(item, said)| QueuedMessage {
+            item: item.seq,
+            key: item.key,
+            at: item.at,
+            text: said.text,
+            policy: said.policy,
+        });
+        Ok(queued.collect())
+    }
+
+    /// Takes back a message that no turn has taken yet. A run that takes it at this very moment wins: then it stands
+    /// in the transcript, and nothing else is changed.
+    ///
+    /// Errors: no such message [waits](RuntimeError::NotQueued).
+    pub async fn withdraw(&self, key: &SessionKey, item: InboxSeq) -> Result<(), RuntimeError> {
+        self.change(key, item, QueueChange::Withdrawn { of: item }).await
+    }
+
+    /// Lets a message that no turn has taken yet say something else; as [`withdraw`](Self::withdraw).
+    pub async fn replace(
+        &self,
+        key: &SessionKey,
+        item: InboxSeq,
+        text: impl Into<String>,
+    ) -> Result<(), RuntimeError> {
+        self.change(key, item, QueueChange::Replaced { of: item, text: text.into() }).await
+    }
+
+    async fn change(
+        &self,
+        key: &SessionKey,
+        item: InboxSeq,
+        change: QueueChange,
+    ) -> Result<(), RuntimeError> {
+        if !self.queued(key).await?.iter().any(|queued| queued.item == item) {
+            return Err(RuntimeError::NotQueued { key: key.clone(), item });
+        }
+        self.deliver(key, Deliver::queue_change(change)).await.map(drop)
+    }
+
+    /// What becomes of a message that names this policy, or none, in this session.
+    pub(super) fn policy_in(session: &Session, named: Option<MessagePolicy>) -> Option<MessagePolicy> {
+        named.or_else(|| Definition::read(&session.definition).ok()?.spec.on_message)
+    }
+
+    /// Refuses a message for a session whose turn runs, is parked, or is about to begin.
+    pub(super) fn refuse_if_busy(&self, session: &Session) -> Result<(), RuntimeError> {
+        let key = || session.key.clone();
+        let due = session.alarm.is_some_and(|alarm| alarm <= self.now());
+        match session.status {
+            SessionStatus::Aborted => Err(RuntimeError::Aborted { key: key() }),
+            SessionStatus::Idle | SessionStatus::Interrupted | SessionStatus::Failed if !due => Ok(()),
+            status @ (SessionStatus::Idle
+            | SessionStatus::Interrupted
+            | SessionStatus::Failed
+            | SessionStatus::Active
+            | SessionStatus::Suspended) => Err(RuntimeError::Busy { key: key(), status }),
+        }
+    }
+
+    /// Delivers a message if the session rests, else not at all: one decision of the store, by way of a claim that is
+    /// given back at once, to be taken up by a worker.
+    pub(super) async fn deliver_at_rest(
+        &self,
+        key: &SessionKey,
+        item: &InboxItem,
+        named: Option<ItemKey>,
+    ) -> Result<Delivered, RuntimeError> {
+        for _ in 0..TRIES_MAX {
+            let session = self.existing(key).await?;
+            self.refuse_if_busy(&session)?;
+            match self.try_claim(key, vec![item.clone()], Some(session.version)).await {
+                Ok(Try::Ours(claimed)) => {
+                    let why = ErrorInfo::new("runtime.delivered", "claimed to deliver a message at rest");
+                    self.give_back(&claimed, claimed.claim.now, &why).await;
+                    return Ok(Delivered::Accepted);
+                }
+                Ok(Try::Duplicate) => return Ok(Delivered::Duplicate),
+                Ok(Try::Changed) => {}
+                Err(RuntimeError::Held { .. }) => {
+                    return Err(RuntimeError::Busy { key: key.clone(), status: SessionStatus::Active });
+                }
+                Err(RuntimeError::KeyConflict { key, item }) => {
+                    return Err(RuntimeError::KeyConflict { key, item: named.unwrap_or(item) });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(RuntimeError::Contended { key: key.clone(), tries: TRIES_MAX })
+    }
+
+    /// Refuses an edit of what is no user message, or of one that the model is shown no more.
+    pub(super) async fn refuse_uneditable(
+        &self,
+        key: &SessionKey,
+        message: MessageSeq,
+    ) -> Result<(), RuntimeError> {
+        let refuse = |why| Err(RuntimeError::NotEditable { key: key.clone(), message, why });
+        let session = self.existing(key).await?;
+        let before = MessageSeq(message.0.saturating_sub(1));
+        let found = self.messages_after(key, before, 1).await?;
+        let is_said = found
+            .first()
+            .is_some_and(|entry| entry.seq == message && matches!(entry.message, Message::User(_)));
+        if !is_said {
+            return refuse("only what was said to the agent can be edited");
+        }
+        let shown = machine_of(&session)?.is_none_or(|machine| {
+            let earlier = machine.turn.seen_before.is_some_and(|view| view.shows(message));
+            earlier || machine.view.shows(message)
+        });
+        if !shown {
+            return refuse("the model is shown it no more; fork the session from a checkpoint before it");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,165 @@
+//! Messages that come while a session is busy, by their policies.
+//!
+//! Requirements: B10, B33, H01, U07, U08.
+
+use std::sync::Arc;
+
+use holdover_core::ids::{CallId, MessageSeq, SessionKey};
+use holdover_core::mailbox::MessagePolicy;
+use holdover_core::message::{Message, ResultStatus};
+use holdover_core::store::OutcomeKind;
+use holdover_runtime_local::{
+    Agent, Deliver, Delivered, Execute, Runtime, RuntimeError, RuntimeErrorKind, WorkerOptions,
+};
+
+use crate::bench::{
+    agent, asking_for, completes, finish, runtime, say, settle, store, tool_results, transcript, worker,
+};
+use crate::script::{Say, Script};
+use crate::tools::Fake;
+
+/// Never answers "stuck", and answers everything else at once.
+fn model() -> Script {
+    let stuck = |message: &Message| matches!(message, Message::User(said) if said.text == "stuck");
+    Script::new(move |request| match request.messages.last().is_some_and(|message| stuck(message)) {
+        true => Say::Nothing,
+        false => Say::Text("done"),
+    })
+}
+
+async fn said(runtime: &Runtime, key: &SessionKey) -> Vec<String> {
+    let said = transcript(runtime, key).await.into_iter().filter_map(|message| match message {
+        Message::User(said) => Some(said.text),
+        Message::Assistant(_)
+        | Message::Tool(_)
+        | Message::Decision(_)
+        | Message::Notice(_)
+        | Message::Summary(_) => None,
+    });
+    said.collect()
+}
+
+fn again(agent: &Arc<Agent>, key: &SessionKey, text: &str) -> Execute {
+    say(agent, text).in_session(key.id.clone())
+}
+
+#[tokio::test(start_paused = true)]
+async fn h01_a_second_execute_on_a_running_session_is_refused_unless_its_policy_takes_it() {
+    let model = model();
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let run = runtime.execute(say(&agent, "stuck")).await.unwrap();
+    let key = run.key().clone();
+    while model.asked().is_empty() {
+        settle().await;
+    }
+    let refused = runtime.execute(again(&agent, &key, "no")).await.unwrap_err();
+    assert!(matches!(refused, RuntimeError::Held { .. }), "{refused}");
+    for reject in [
+        runtime.execute(again(&agent, &key, "no").under(MessagePolicy::Reject)).await.map(drop),
+        runtime.start(again(&agent, &key, "no").under(MessagePolicy::Reject)).await.map(drop),
+        runtime.deliver(&key, Deliver::message("no").under(MessagePolicy::Reject)).await.map(drop),
+    ] {
+        let refused = reject.unwrap_err();
+        assert!(matches!(refused, RuntimeError::Busy { .. }), "{refused}");
+        assert_eq!(refused.kind(), RuntimeErrorKind::Conflict);
+    }
+    assert_eq!(runtime.queued(&key).await.unwrap(), [], "nothing was stored");
+    let later = runtime.execute(again(&agent, &key, "later").under(MessagePolicy::Enqueue)).await.unwrap();
+    let now = runtime.execute(again(&agent, &key, "now").under(MessagePolicy::Interrupt)).await.unwrap();
+    assert_eq!((later.epoch(), now.epoch()), (None, None), "whoever runs it takes them");
+    assert_eq!(finish(run).await.1.kind(), OutcomeKind::Interrupted);
+    assert_eq!(finish(now).await.1.kind(), OutcomeKind::Completed);
+    completes(later).await;
+    assert_eq!(said(&runtime, &key).await, ["stuck", "now", "later"]);
+    completes(runtime.execute(again(&agent, &key, "at rest").under(MessagePolicy::Reject)).await.unwrap())
+        .await;
+    assert_eq!(said(&runtime, &key).await.len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn u08_a_rejecting_message_is_accepted_at_rest_by_one_decision() {
+    let model = model();
+    let agent = Arc::new(agent(&model).on_message(MessagePolicy::Reject).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let key = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    assert_eq!(runtime.deliver(&key, Deliver::message("one")).await.unwrap(), Delivered::Accepted);
+    let refused = runtime.deliver(&key, Deliver::message("two")).await.unwrap_err();
+    assert!(matches!(refused, RuntimeError::Busy { .. }), "its turn is about to begin: {refused}");
+    let _worker = worker(&runtime, WorkerOptions::default());
+    assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+    assert_eq!(runtime.deliver(&key, Deliver::message("three")).await.unwrap(), Delivered::Accepted);
+    assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+    assert_eq!(said(&runtime, &key).await, ["go", "one", "three"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn u08_messages_that_wait_are_listed_replaced_and_withdrawn() {
+    let model = Script::calling(vec![("pay", "{}")]);
+    let agent =
+        agent(&model).tool(Fake::echo("pay")).gate(asking_for("pay")).on_message(MessagePolicy::Enqueue);
+    let agent = Arc::new(agent.build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    for text in ["one", "two", "three"] {
+        runtime.deliver(&key, Deliver::message(text)).await.unwrap();
+    }
+    let queued = runtime.queued(&key).await.unwrap();
+    let texts: Vec<&str> = queued.iter().map(|message| message.text.as_str()).collect();
+    assert_eq!(texts, ["one", "two", "three"]);
+    runtime.replace(&key, queued[0].item, "one and a half").await.unwrap();
+    runtime.withdraw(&key, queued[1].item).await.unwrap();
+    let gone = runtime.withdraw(&key, queued[1].item).await.unwrap_err();
+    assert!(matches!(gone, RuntimeError::NotQueued { .. }), "{gone}");
+    runtime.interrupt(&key, "enough").await.unwrap();
+    let _worker = worker(&runtime, WorkerOptions::default());
+    while !runtime.queued(&key).await.unwrap().is_empty() {
+        settle().await;
+    }
+    runtime.wait(&key).await.unwrap();
+    assert_eq!(said(&runtime, &key).await, ["go", "one and a half", "three"]);
+    let gone = runtime.replace(&key, queued[0].item, "too late").await.unwrap_err();
+    assert_eq!(gone.kind(), RuntimeErrorKind::NotFound, "{gone}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn b10_what_was_said_earlier_is_edited_and_what_followed_is_shown_no_more() {
+    let model = model();
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let key = completes(runtime.execute(say(&agent, "red")).await.unwrap()).await;
+    completes(runtime.execute(again(&agent, &key, "and green")).await.unwrap()).await;
+    let refused = runtime.deliver(&key, Deliver::instead_of(MessageSeq(2), "no")).await.unwrap_err();
+    assert!(matches!(refused, RuntimeError::NotEditable { .. }), "the model said it: {refused}");
+    runtime.deliver(&key, Deliver::instead_of(MessageSeq(1), "blue")).await.unwrap();
+    runtime.wait(&key).await.unwrap();
+    let asked = model.asked();
+    assert_eq!(asked.last().unwrap().messages.len(), 1, "{:?}", asked.last().unwrap().messages);
+    assert_eq!(said(&runtime, &key).await, ["red", "and green", "blue"], "nothing stored is removed");
+    let refused = runtime.deliver(&key, Deliver::instead_of(MessageSeq(3), "no")).await.unwrap_err();
+    assert!(refused.to_string().contains("shown it no more"), "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn b33_one_call_is_stopped_and_its_sibling_comes_back() {
+    let (stuck, other) = (Fake::stuck("stuck").says_it_did_not_act(), Fake::echo("other"));
+    let model = Script::calling(vec![("stuck", "{}"), ("other", "{}")]);
+    let agent = Arc::new(agent(&model).tool(stuck.clone()).tool(other).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let run = runtime.execute(say(&agent, "go")).await.unwrap();
+    let key = run.key().clone();
+    while stuck.calls().is_empty() {
+        settle().await;
+    }
+    runtime.stop_call(&key, &CallId::new("c1-0").unwrap()).await.unwrap();
+    completes(run).await;
+    let statuses: Vec<_> = tool_results(&runtime, &key).await.iter().map(|result| result.status).collect();
+    assert_eq!(statuses, [ResultStatus::Cancelled, ResultStatus::Done]);
+    let gone = runtime.stop_call(&key, &CallId::new("c1-0").unwrap()).await.unwrap_err();
+    assert!(matches!(gone, RuntimeError::NotOpen { .. }), "{gone}");
+}
