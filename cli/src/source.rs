@@ -1,6 +1,6 @@
 //! Agents from what is stored with their sessions: any process that opens the store can go on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,12 +12,14 @@ use holdover_core::error::ErrorInfo;
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::mailbox::{MessagePolicy, WhileAsking};
+use holdover_core::mode::Mode;
 use holdover_core::payload::Payload;
+use holdover_core::skill::READ_SKILL;
 use holdover_core::tool::ToolSpec;
 use holdover_mcp::{McpClient, McpServer};
 use holdover_models::{ModelRef, connect};
 use holdover_runtime_local::{Agent, AgentSource, Definition};
-use holdover_tools::{CommandTool, Root, ToolSet};
+use holdover_tools::{CommandTool, Root, Skills, ToolSet};
 use serde::{Deserialize, Serialize};
 
 use crate::gate::{self, GateRef};
@@ -27,8 +29,12 @@ use crate::gate::{self, GateRef};
 pub(crate) struct Blueprint {
     /// Its name.
     pub(crate) name: String,
-    /// The system prompt.
+    /// What it is told.
     pub(crate) instructions: String,
+    /// Who it is told it is.
+    pub(crate) identity: Option<String>,
+    /// The mode in which its sessions begin.
+    pub(crate) mode: Mode,
     /// Names of built-in tools.
     pub(crate) tools: Vec<String>,
     /// What its MCP servers said that they have; nothing until they were [asked](Self::discover).
@@ -72,6 +78,12 @@ pub(crate) struct Recipe {
     pub(crate) version: Option<String>,
     /// The model it thinks with.
     pub(crate) model: ModelRef,
+    /// The models it thinks with in single modes.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) models: BTreeMap<Mode, ModelRef>,
+    /// The folders of its skills.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) skills: Vec<PathBuf>,
     /// The models it falls back on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) fallback: Vec<FallbackRef>,
@@ -122,12 +134,17 @@ impl Blueprint {
             .tools
             .into_iter()
             .partition(|tool| recipe.mcp.iter().any(|server| server.has(tool.name.as_str())));
-        let built_in = own.iter().filter(|tool| recipe.commands.iter().all(|own| own.name != tool.name));
+        // The tool that reads skills comes with them.
+        let of_skills = |name: &ToolName| !recipe.skills.is_empty() && name.as_str() == READ_SKILL;
+        let declared = |name: &ToolName| recipe.commands.iter().any(|own| own.name == *name);
+        let built_in = own.iter().filter(|tool| !declared(&tool.name) && !of_skills(&tool.name));
         Ok(Self {
             tools: built_in.map(|tool| tool.name.to_string()).collect(),
             mcp_tools,
             name: spec.name,
             instructions: spec.instructions,
+            identity: spec.identity,
+            mode: spec.mode,
             limits: spec.limits,
             loops: spec.loops,
             compaction: spec.compaction,
@@ -175,12 +192,15 @@ impl Blueprint {
 
     /// The agent, or what it lacks in this process.
     pub(crate) fn build(&self) -> Result<Agent, String> {
-        let Recipe { version, model, fallback, root, commands, mcp, pass_environment, .. } = &self.recipe;
+        let Recipe {
+            version, model, models, skills, fallback, root, commands, mcp, pass_environment, ..
+        } = &self.recipe;
         let root = Root::open(root).map_err(|error| error.to_string())?;
         let tools = ToolSet::new(root).pass_environment(pass_environment);
         let source = serde_json::to_value(&self.recipe).map_err(|error| error.to_string())?;
         let mut agent = Agent::builder(&self.name)
             .instructions(&self.instructions)
+            .mode(self.mode)
             .shared_model(connect(model).map_err(|error| error.detail)?)
             .shared_gate(gate::of(&self.recipe)?)
             .limits(self.limits.clone())
@@ -190,6 +210,15 @@ impl Blueprint {
             .durability(self.durability)
             .on_denial(self.on_denial)
             .source(source);
+        if let Some(identity) = &self.identity {
+            agent = agent.identity(identity);
+        }
+        for (mode, model) in models {
+            agent = agent.model_in(*mode, connect(model).map_err(|error| error.detail)?);
+        }
+        if !skills.is_empty() {
+            agent = agent.skills(Skills::open(skills).map_err(|error| error.to_string())?);
+        }
         if let Some(version) = version {
             agent = agent.version(version);
         }
@@ -237,9 +266,11 @@ impl StoredAgents {
         let mut blueprint = Blueprint::stored(definition)?;
         if let Some(model) = &self.model {
             blueprint.recipe.model = model.clone();
+            blueprint.recipe.models.clear();
         }
         if let Some(url) = &self.base_url {
             blueprint.recipe.model.base_url = Some(url.clone());
+            blueprint.recipe.models.clear();
         }
         blueprint.build()
     }

@@ -66,12 +66,12 @@ pub fn shown(
 ) -> Option<Arc<Message>> {
     match &**message {
         Message::Notice(notice) if notice.told => {
-            Some(Arc::new(Message::User(UserMessage { text: notice.text.clone(), item: None })))
+            Some(Arc::new(Message::User(UserMessage::new(notice.text.clone()))))
         }
         Message::Decision(_) | Message::Notice(_) => None,
         Message::Summary(summary) => {
             let text = format!("{SUMMARY_MARKER}\n\n{}", summary.text);
-            Some(Arc::new(Message::User(UserMessage { text, item: None })))
+            Some(Arc::new(Message::User(UserMessage::new(text))))
         }
         Message::Tool(result) if seq <= cleared && result.content.len() > CLEARED.len() => {
             let result = ToolResult { content: CLEARED.to_owned(), ..result.clone() };
@@ -138,7 +138,7 @@ pub fn request(old: &[(MessageSeq, Arc<Message>)], rules: &Compaction, step: u64
     let text = render(old, rules);
     ModelRequest {
         system: Arc::from(system),
-        messages: vec![Arc::new(Message::User(UserMessage { text, item: None }))],
+        messages: vec![Arc::new(Message::User(UserMessage::new(text)))],
         tools: Arc::<[ModelTool]>::from([]),
         max_output_tokens: rules.summary_tokens,
         step,

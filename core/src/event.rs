@@ -8,6 +8,7 @@ use crate::error::ErrorInfo;
 use crate::ids::{CallId, CheckpointId, Epoch, MessageSeq, PendingId, SessionKey, TurnNumber};
 use crate::machine::history::{self, HistoryRow};
 use crate::machine::{Ending, Owed, Usage};
+use crate::mode::Mode;
 use crate::store::{OutcomeKind, PendingKind, SessionStatus, StreamId};
 use crate::time::Timestamp;
 
@@ -19,6 +20,20 @@ pub enum Event {
     Init {
         /// Which turn.
         turn: TurnNumber,
+    },
+    /// Somebody said how the agent works from here on.
+    Briefed {
+        /// In which mode; none: as before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<Mode>,
+        /// Where the system prompt stands that replaces the agent's; none: as before. 0: the agent's again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<MessageSeq>,
+    },
+    /// What the turn needs is ready.
+    Provisioned {
+        /// What that is, as people are told of it.
+        what: Vec<String>,
     },
     /// A run took the session up. Written with the first commit of the run.
     RunStarted {

@@ -9,6 +9,7 @@ use crate::gate::{ArgumentPatterns, DenialRecord};
 use crate::ids::{CallId, InboxSeq, MessageSeq, PendingId, ToolName};
 use crate::machine::Panel;
 use crate::mailbox::MessagePolicy;
+use crate::mode::{Briefing, Mode};
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
@@ -24,8 +25,8 @@ pub enum Message {
     Tool(ToolResult),
     /// A person's decision on a call. Kept for the record; no model sees it.
     Decision(DecisionRecord),
-    /// A word of the engine to whoever reads along (a step limit was reached). The model sees only what it must be
-    /// told of a turn that was taken back.
+    /// A word of the engine to whoever reads along (a step limit was reached, a hook rewrote arguments). The model sees
+    /// only what it must be told of a turn that was taken back.
     Notice(Notice),
     /// What was said so far, in short. The model sees it in place of that.
     Summary(Summary),
@@ -58,6 +59,16 @@ pub struct UserMessage {
     /// The inbox item it came as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<InboxSeq>,
+    /// How the agent works from here on.
+    #[serde(default, skip_serializing_if = "Briefing::is_empty")]
+    pub briefing: Briefing,
+}
+
+impl UserMessage {
+    /// This text, and nothing else.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), item: None, briefing: Briefing::default() }
+    }
 }
 
 /// Said by the model.
@@ -222,6 +233,9 @@ pub struct ClientAnswer {
 pub struct Said {
     /// The text.
     pub text: String,
+    /// How the agent is to work from here on.
+    #[serde(default, skip_serializing_if = "Briefing::is_empty")]
+    pub briefing: Briefing,
     /// What becomes of it while a turn runs or is parked; what its agent says if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<MessagePolicy>,
@@ -234,7 +248,7 @@ pub struct Said {
 impl Said {
     /// This text, under the policy of the agent.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), policy: None, edits: None }
+        Self { text: text.into(), briefing: Briefing::default(), policy: None, edits: None }
     }
 }
 
@@ -248,6 +262,11 @@ pub enum SignalBody {
     Resume,
     /// Summarise what is old. Taken while the session rests; a turn that runs drops it.
     Compact,
+    /// Work in this mode from the next step on, whether a turn runs or the session rests.
+    Mode {
+        /// Which.
+        mode: Mode,
+    },
 }
 
 /// The content of a signal that is about one call.
@@ -272,13 +291,25 @@ pub struct Notice {
     /// Whether the model is told, too: what is taken back has left something behind.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told: bool,
+    /// The arguments that a hook put in place of those that stood.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewriting: Option<Rewriting>,
 }
 
 impl Notice {
     /// A word that no model sees.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), rewound: None, told: false }
+        Self { text: text.into(), rewound: None, told: false, rewriting: None }
     }
+}
+
+/// The arguments that a hook put in place of those that stood.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rewriting {
+    /// Of which call.
+    pub call: CallId,
+    /// The arguments, exactly, as they would run.
+    pub arguments: String,
 }
 
 /// What was said so far, in short.

@@ -154,6 +154,9 @@ pub struct TokenUsage {
     /// Of those read: from the provider's cache.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cached: u64,
+    /// Of those read: written to the provider's cache, for the next call.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cache_written: u64,
     /// Of those written: reasoning.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reasoning: u64,
@@ -166,6 +169,7 @@ impl TokenUsage {
         add(&mut self.input, other.input);
         add(&mut self.output, other.output);
         add(&mut self.cached, other.cached);
+        add(&mut self.cache_written, other.cache_written);
         add(&mut self.reasoning, other.reasoning);
     }
 
@@ -203,6 +207,10 @@ pub enum ModelErrorKind {
     Configuration,
     /// What is to be said to the model cannot be read from the store.
     Transcript,
+    /// A hook puts the request off.
+    Held,
+    /// A hook forbids the request, or the answer.
+    Denied,
 }
 
 impl ModelErrorKind {
@@ -214,13 +222,15 @@ impl ModelErrorKind {
             | Self::Network
             | Self::Incomplete
             | Self::Malformed
-            | Self::Stalled => true,
+            | Self::Stalled
+            | Self::Held => true,
             Self::Auth
             | Self::Quota
             | Self::ContextLimit
             | Self::Refused
             | Self::Configuration
-            | Self::Transcript => false,
+            | Self::Transcript
+            | Self::Denied => false,
         }
     }
 
@@ -239,6 +249,8 @@ impl ModelErrorKind {
             Self::Refused => "refused",
             Self::Configuration => "configuration",
             Self::Transcript => "transcript",
+            Self::Held => "held",
+            Self::Denied => "denied",
         }
     }
 }

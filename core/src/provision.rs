@@ -14,6 +14,12 @@ pub trait Provisioner: Send + Sync + 'static {
     /// Makes ready what turn `turn` needs. An error ends the turn.
     async fn provision(&self, session: &SessionKey, turn: TurnNumber) -> Result<(), ErrorInfo>;
 
+    /// What is made ready, as a person would be told: kept with the session's events once it is. Asked after
+    /// [`provision`](Self::provision). None: nothing is said.
+    fn describe(&self) -> Option<String> {
+        None
+    }
+
     /// Frees it. An error is kept with the session's events and changes nothing else.
     async fn tear_down(&self, session: &SessionKey, turn: TurnNumber) -> Result<(), ErrorInfo>;
 }

@@ -13,6 +13,10 @@ pub use holdover_core::gate::{
     ApprovalRule, ApprovalTerms, Approvers, ArgumentPatterns, AtExpiry, DenialRecord, DeniedBy, Escalation,
     GateError, GateQuestion, PermissionMode, PolicyGate, RuleAction, RuleGate, StrictestGate, Verdict,
 };
+pub use holdover_core::hook::{
+    AfterStep, AfterTool, BeforeModel, BeforeTool, HOOK_TIMEOUT, Hook, HookError, HookPoint, ModelAsked,
+    Moved, OnFailure, StepEnded, StopIf, ToolEnded, TurnBegins, TurnEnds,
+};
 pub use holdover_core::ids::{
     CallId, CheckpointId, InboxSeq, InvalidId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel,
     SessionId, SessionKey, TenantId, ToolName, WorkerId,
@@ -20,14 +24,16 @@ pub use holdover_core::ids::{
 pub use holdover_core::machine::{DoneReason, Ending, Owed, OwedKind, Suspension, Usage};
 pub use holdover_core::mailbox::{MessagePolicy, WhileAsking};
 pub use holdover_core::message::{
-    ClientAnswer, Decision, Message, PendingBody, ResultStatus, SignalBody, ToolResult,
+    ClientAnswer, Decision, Message, PendingBody, ResultStatus, Said, SignalBody, ToolResult,
 };
+pub use holdover_core::mode::{Briefing, Mode};
 pub use holdover_core::model::{
     AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
     ModelTool, StopReason, TokenUsage,
 };
 pub use holdover_core::payload::Digest;
 pub use holdover_core::provision::Provisioner;
+pub use holdover_core::skill::{SkillEntry, SkillSet};
 pub use holdover_core::step::RunOutcome;
 pub use holdover_core::store::{
     Capabilities, Checkpoint, DeleteMode, Deletion, EventCursor, InterruptOutcome, Labels, OutcomeKind, Page,

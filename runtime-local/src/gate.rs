@@ -1,6 +1,6 @@
 //! The one chokepoint: whether a call may run. Every call from every path passes it before it runs.
 //!
-//! The arguments must be JSON of bounded depth, fit the tool's schema, and pass the policy. A policy that
+//! The arguments must be JSON of bounded depth, fit the tool's schema, and pass the hooks and the policy. A policy that
 //! is silent for five seconds, fails or panics is a denial (INV-20).
 
 use std::sync::Arc;
@@ -20,32 +20,56 @@ use crate::guard::guarded;
 pub(crate) async fn consult(agent: Arc<Agent>, questions: Vec<GateQuestion>) -> Vec<(CallId, Ruling)> {
     join_all(questions.into_iter().map(|question| {
         let agent = Arc::clone(&agent);
-        async move {
-            let call = question.call.clone();
-            let asked = guarded(rule(agent, question));
-            let began = Instant::now();
-            let ruling = match timeout(GATE_TIMEOUT, asked).await {
-                // A gate that held its thread is heard late, and its word counts no more.
-                Ok(_) if began.elapsed() > GATE_TIMEOUT => {
-                    unavailable(format!("it answered after more than {} s", GATE_TIMEOUT.as_secs()))
-                }
-                Ok(Ok(ruling)) => ruling,
-                Ok(Err(panicked)) => unavailable(format!("it panicked: {}", panicked.0)),
-                Err(_) => unavailable(format!("it was silent for {} s", GATE_TIMEOUT.as_secs())),
-            };
-            (call, ruling)
-        }
+        async move { (question.call.clone(), hooked(agent, question).await) }
     }))
     .await
 }
 
-async fn rule(agent: Arc<Agent>, question: GateQuestion) -> Ruling {
-    let Some(tool) = agent.tool(&question.tool) else {
-        return Ruling::Invalid { detail: format!("there is no tool {}", question.tool) };
+/// The hooks of the agent see a call before its gate does, and the gate sees it as they leave it.
+async fn hooked(agent: Arc<Agent>, question: GateQuestion) -> Ruling {
+    if !agent.hooks().concern_calls_of(&question.tool) {
+        return bounded(rule(agent, question)).await;
+    }
+    if let Err(ruling) = fits(&agent, &question).await {
+        return ruling;
+    }
+    match agent.hooks().before_tool(&agent, question).await {
+        Ok(passed) => {
+            let ruling = bounded(rule(Arc::clone(&agent), passed.question.clone())).await;
+            passed.ruled(ruling)
+        }
+        Err(ruling) => ruling,
+    }
+}
+
+/// Whether the arguments fit, as far as the schema goes.
+pub(crate) async fn fits(agent: &Arc<Agent>, question: &GateQuestion) -> Result<(), Ruling> {
+    let (agent, question) = (Arc::clone(agent), question.clone());
+    let looked = async move {
+        profile(&agent, &question).map_or_else(|refused| refused, |profile| Ruling::Allow { profile })
     };
-    let profile = match check(tool, &question.arguments) {
+    let ruling = bounded(looked).await;
+    if matches!(ruling, Ruling::Allow { .. }) { Ok(()) } else { Err(ruling) }
+}
+
+/// A ruling by code that may hang or panic: its silence is a denial.
+async fn bounded(asked: impl Future<Output = Ruling> + Send + 'static) -> Ruling {
+    let began = Instant::now();
+    match timeout(GATE_TIMEOUT, guarded(asked)).await {
+        // A gate that held its thread is heard late, and its word counts no more.
+        Ok(_) if began.elapsed() > GATE_TIMEOUT => {
+            unavailable(format!("it answered after more than {} s", GATE_TIMEOUT.as_secs()))
+        }
+        Ok(Ok(ruling)) => ruling,
+        Ok(Err(panicked)) => unavailable(format!("it panicked: {}", panicked.0)),
+        Err(_) => unavailable(format!("it was silent for {} s", GATE_TIMEOUT.as_secs())),
+    }
+}
+
+async fn rule(agent: Arc<Agent>, question: GateQuestion) -> Ruling {
+    let profile = match profile(&agent, &question) {
         Ok(profile) => profile,
-        Err(detail) => return Ruling::Invalid { detail },
+        Err(ruling) => return ruling,
     };
     match agent.gate().consult(&question).await {
         Ok(Verdict::Allow) => Ruling::Allow { profile },
@@ -53,6 +77,13 @@ async fn rule(agent: Arc<Agent>, question: GateQuestion) -> Ruling {
         Ok(Verdict::NeedsApproval { prompt, terms }) => Ruling::NeedsApproval { prompt, terms, profile },
         Err(error) => unavailable(error.0),
     }
+}
+
+fn profile(agent: &Agent, question: &GateQuestion) -> Result<ResourceProfile, Ruling> {
+    let Some(tool) = agent.tool(&question.tool) else {
+        return Err(Ruling::Invalid { detail: format!("there is no tool {}", question.tool) });
+    };
+    check(tool, &question.arguments).map_err(|detail| Ruling::Invalid { detail })
 }
 
 /// What a call with these arguments touches, or why they do not fit.

@@ -18,6 +18,7 @@ mod error;
 mod gate;
 mod guard;
 mod hint;
+mod hooks;
 mod observer;
 mod runtime;
 mod source;

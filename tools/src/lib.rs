@@ -16,6 +16,8 @@
 //! | `ask_user` | asks whoever follows the session | read_only, on the client |
 //! | `sleep` | waits durably: nothing runs meanwhile | idempotent |
 //!
+//! [`Skills`] are folders of instructions: their index stands in the prompt, and `read_skill` reads them.
+//!
 //! A tool of your own is a [`FunctionTool`]: arguments as a type, and an async function of them. One that is a
 //! program is a [`CommandTool`]: data, so that an agent file can bring it.
 //!
@@ -27,6 +29,7 @@ mod command;
 mod files;
 mod function;
 mod set;
+mod skills;
 mod sleep;
 #[cfg(test)]
 mod testing;
@@ -35,3 +38,4 @@ pub use command::{CommandTool, InvalidCommandTool};
 pub use files::{Root, RootError};
 pub use function::FunctionTool;
 pub use set::{BUILT_IN, ToolSet, built_in};
+pub use skills::{SkillError, Skills};

@@ -5,15 +5,17 @@ mod entries;
 mod tests;
 mod tools;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use holdover_core::agent::{Compaction, Durability, LoopDetection, OnDenial, Retries, StopCondition};
 use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction};
 use holdover_core::ids::ToolName;
 use holdover_core::mailbox::{MessagePolicy, WhileAsking};
+use holdover_core::mode::Mode;
 use holdover_mcp::McpServer;
 use holdover_models::{ModelRef, Provider};
-use holdover_tools::CommandTool;
+use holdover_tools::{CommandTool, Skills};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -32,6 +34,13 @@ struct AgentFile {
     name: Option<String>,
     version: Option<String>,
     model: Option<ModelEntry>,
+    #[serde(default)]
+    models: BTreeMap<Mode, ModelEntry>,
+    #[serde(default)]
+    mode: Mode,
+    identity: Option<String>,
+    #[serde(default)]
+    skills: Vec<Spanned<PathBuf>>,
     #[serde(default)]
     fallback: Vec<FallbackEntry>,
     instructions: Option<String>,
@@ -137,6 +146,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
             return Err(at(tool.span(), why));
         }
     }
+    let skills = skills(&file.skills, folder).map_err(|(span, why)| at(span, why))?;
     let instructions = match (file.instructions, &file.instructions_file) {
         (Some(_), Some(path)) => {
             return Err(at(path.span(), "give either instructions or instructions_file".to_owned()));
@@ -152,6 +162,8 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
     Ok(Blueprint {
         name: file.name.unwrap_or_else(|| stem.to_owned()),
         instructions,
+        identity: file.identity,
+        mode: file.mode,
         tools,
         mcp_tools: Vec::new(),
         limits: file.limits.0,
@@ -166,7 +178,9 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         on_denial: file.on_denial,
         recipe: Recipe {
             version: file.version,
+            models: models(file.models, folder, instead),
             model: model(file.model, folder, instead)?,
+            skills,
             fallback: file.fallback.into_iter().map(|entry| entry.beneath(folder)).collect(),
             root: match (&instead.root, &file.root) {
                 (Some(root), _) => existing(&current_folder()?.join(root))?,
@@ -197,6 +211,29 @@ fn model(entry: Option<ModelEntry>, folder: &Path, instead: &Instead) -> Result<
         model.base_url = Some(url.clone());
     }
     Ok(model)
+}
+
+/// The models of single modes. One that the command line names stands for all.
+fn models(entries: BTreeMap<Mode, ModelEntry>, folder: &Path, instead: &Instead) -> BTreeMap<Mode, ModelRef> {
+    if instead.model.is_some() || instead.base_url.is_some() {
+        return BTreeMap::new();
+    }
+    entries.into_iter().map(|(mode, ModelEntry(model))| (mode, absolute_script(model, folder))).collect()
+}
+
+/// The folders of `skills = […]`, which are looked for beside the file.
+fn skills(
+    listed: &[Spanned<PathBuf>],
+    folder: &Path,
+) -> Result<Vec<PathBuf>, (std::ops::Range<usize>, String)> {
+    let mut places = Vec::new();
+    for listed in listed {
+        let place = folder.join(listed.get_ref());
+        let wrong = |why: String| (listed.span(), format!("skills: {why}"));
+        places.push(place.canonicalize().map_err(|error| wrong(format!("{}: {error}", place.display())))?);
+        Skills::open(&places).map_err(|error| wrong(error.to_string()))?;
+    }
+    Ok(places)
 }
 
 /// `model` with its script's path, if it has one, beneath `folder`.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use holdover_core::ids::{ItemKey, MessageSeq, SessionId};
 use holdover_core::mailbox::MessagePolicy;
+use holdover_core::mode::Mode;
 use holdover_models::ModelRef;
 
 /// How a session is driven in this process.
@@ -21,6 +22,17 @@ pub(crate) struct Drive {
     /// Where the model's server is instead: http://127.0.0.1:8080/v1
     #[arg(long, value_name = "URL", display_order = 802)]
     pub(crate) base_url: Option<String>,
+}
+
+/// How the agent is to work from a message on.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Briefing {
+    /// From this message on in this mode: plan, ask (both change nothing) or agent
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<Mode>,
+    /// From this message on with this system prompt instead of the agent's; empty: with the agent's again
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) system_prompt: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -49,6 +61,8 @@ pub(crate) struct Run {
     /// The folder that the file tools see; left out: what the agent file says, else the current folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) root: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) briefing: Briefing,
     /// Leave the work to a worker (holdover work)
     #[arg(long, alias = "no-wait")]
     pub(crate) detach: bool,
@@ -71,6 +85,8 @@ pub(crate) struct Send {
     /// Idempotency key: the same key is accepted at most once
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<ItemKey>,
+    #[command(flatten)]
+    pub(crate) briefing: Briefing,
     /// What becomes of it while a turn runs: reject, enqueue, steer, interrupt or rollback; left out: what the agent says, else steer
     #[arg(long, value_name = "POLICY", conflicts_with = "instead_of")]
     pub(crate) policy: Option<MessagePolicy>,

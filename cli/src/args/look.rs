@@ -6,6 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use clap_complete::Shell;
 use holdover_core::ids::{InboxSeq, SessionId};
+use holdover_core::mode::Mode;
 use holdover_core::store::{EventCursor, SessionStatus};
 
 use super::{Fork, Purge, help};
@@ -40,6 +41,8 @@ pub(crate) enum Sessions {
     /// List the places from which a fork can begin, newest first
     #[command(after_help = help::CHECKPOINTS)]
     Checkpoints(One),
+    /// Set the mode of a session from its next step on: plan, ask or agent
+    Mode(ModeOf),
     /// Begin a session as another one was at a checkpoint
     Fork(Fork),
     /// Delete a session with all that belongs to it
@@ -63,6 +66,20 @@ pub(crate) struct List {
     /// At most this many
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) limit: usize,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+In plan and ask the model is told of tools that are read_only and of no others: it looks, and changes nothing. Nobody is woken; the mode counts from the next step on, also of a turn that runs.
+
+Examples:
+  holdover sessions mode notes plan
+  holdover send notes \"Do it\" --mode agent     with a message")]
+pub(crate) struct ModeOf {
+    /// Which session
+    pub(crate) session: SessionId,
+    /// Which mode
+    pub(crate) mode: Mode,
 }
 
 #[derive(Debug, Args)]

@@ -13,9 +13,10 @@ use holdover_core::ids::TenantId;
 pub(crate) use answers::{Answer, Approve, Decide, Deny, Stop};
 pub(crate) use branch::{Fork, Purge};
 pub(crate) use conformance::{Conformance, Form};
-pub(crate) use drive::{Again, Compact, Drive, Run, Send, Work};
+pub(crate) use drive::{Again, Briefing, Compact, Drive, Run, Send, Work};
 pub(crate) use look::{
-    Completions, Delete, Demo, Doctor, Events, List, Machine, One, Pending, Replace, Sessions, Withdraw,
+    Completions, Delete, Demo, Doctor, Events, List, Machine, ModeOf, One, Pending, Replace, Sessions,
+    Withdraw,
 };
 
 use crate::store::{DEFAULT_STORE, StoreUrl, VARIABLE};

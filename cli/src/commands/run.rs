@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use holdover_core::ids::{SessionId, SessionKey};
 use holdover_core::message::SignalBody;
+use holdover_core::mode::Briefing;
 use holdover_core::store::{Labels, Session};
 use holdover_runtime_local::{Agent, Deliver, Delivered, Execute, RunHandle, RuntimeError};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::agent_file::{self, Instead};
-use crate::args::{Again, Common, Compact, Drive, Run, Send};
+use crate::args::{self, Again, Common, Compact, Drive, Run, Send};
 use crate::exit::{Exit, Failure};
 use crate::follow::{Following, follow};
 use crate::front::Front;
@@ -20,7 +21,7 @@ use crate::store::IfMissing;
 
 /// Starts a turn of an agent.
 pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
-    let Run { agent: file, message, session, key, policy, root, detach, drive } = args;
+    let Run { agent: file, message, session, key, policy, root, briefing, detach, drive } = args;
     let instead = instead_of(drive, root.clone());
     let mut blueprint = agent_file::read(file, &instead)?;
     let message = message_of(message.as_deref())?;
@@ -36,6 +37,7 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
         (None, Some(_)) => None,
         (None, None) => Some(new_id()?),
     };
+    request.briefing = briefing_of(briefing);
     request.session.clone_from(&session);
     request.policy = *policy;
     request.idempotency_key.clone_from(key);
@@ -83,6 +85,7 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
         Some(earlier) => Deliver::instead_of(earlier, message),
         None => Deliver::message(message).under(args.policy),
     };
+    deliver = deliver.briefed(briefing_of(&args.briefing));
     if let Some(key) = &args.key {
         deliver = deliver.once(key.clone());
     }
@@ -135,7 +138,8 @@ async fn take_up(mut front: Front, session: Session, signal: SignalBody) -> Resu
     let key = session.key.clone();
     front.can_run(&session, "nothing was done")?;
     let taken = match signal {
-        SignalBody::Resume => front.runtime.resume(&key).await,
+        // A mode alone sets nothing going.
+        SignalBody::Resume | SignalBody::Mode { .. } => front.runtime.resume(&key).await,
         SignalBody::Retry => front.runtime.retry(&key).await,
         SignalBody::Compact => front.runtime.compact(&key).await,
     };
@@ -151,6 +155,11 @@ async fn take_up(mut front: Front, session: Session, signal: SignalBody) -> Resu
     };
     front.close().await;
     exit
+}
+
+/// How the agent is to work from this message on.
+fn briefing_of(said: &args::Briefing) -> Briefing {
+    Briefing { mode: said.mode, system_prompt: said.system_prompt.clone() }
 }
 
 /// What the command line says instead of an agent file.

@@ -135,6 +135,8 @@ impl<'a> Reader<'a> {
             Event::RunStarted { .. } => self.view.does(Doing::Working, self.began.elapsed()),
             Event::Suspended { .. } => self.view.does(Doing::Waiting, self.began.elapsed()),
             Event::Init { .. }
+            | Event::Briefed { .. }
+            | Event::Provisioned { .. }
             | Event::CompactionStarted { .. }
             | Event::CompactionEnded { .. }
             | Event::Forked { .. }

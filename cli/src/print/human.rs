@@ -3,6 +3,7 @@
 use holdover_core::delta::Delta;
 use holdover_core::event::Event;
 use holdover_core::gate::AtExpiry;
+use holdover_core::ids::MessageSeq;
 use holdover_core::machine::OwedKind;
 use holdover_core::message::{AssistantPart, Message, ResultStatus};
 use holdover_core::step::RunOutcome;
@@ -143,6 +144,8 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
         Event::Escalated { call, to, .. } => {
             Some(out.dim(&inline(&format!("• call {call} waits: {} may decide, too", to.join(", ")))))
         }
+        Event::Briefed { .. } => Some(out.dim(&format!("• {}", self::event(event)))),
+        Event::Provisioned { what } => Some(out.dim(&inline(&format!("• {}", what.join("; "))))),
         Event::Init { .. }
         | Event::RunStarted { .. }
         | Event::Message { .. }
@@ -160,6 +163,15 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
 pub(crate) fn event(event: &Event) -> String {
     let line = match event {
         Event::Init { turn } => format!("turn {turn} begins"),
+        Event::Briefed { mode, prompt } => {
+            let mode = mode.map(|mode| format!("mode {mode}"));
+            let prompt = prompt.map(|at| match at {
+                MessageSeq(0) => "the agent's own system prompt".to_owned(),
+                at => format!("the system prompt of message {at}"),
+            });
+            mode.into_iter().chain(prompt).collect::<Vec<_>>().join(", ")
+        }
+        Event::Provisioned { what } => format!("ready: {}", what.join("; ")),
         Event::RunStarted { run, found } => format!("run {run} begins, found it {found}"),
         Event::Message { seq, role, .. } => format!("message {seq} by {role}"),
         Event::Call { call, tool, is } => format!("call {call} of {tool} is {is}"),

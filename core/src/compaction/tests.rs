@@ -11,7 +11,7 @@ fn transcript(short: &str, result_chars: usize) -> Vec<(MessageSeq, Arc<Message>
     for (at, kind) in short.chars().enumerate() {
         let text = format!("text {at}");
         match kind {
-            'u' => messages.push(Message::User(UserMessage { text, item: None })),
+            'u' => messages.push(Message::User(UserMessage::new(text))),
             'n' => messages.push(Message::Notice(Notice::new(text))),
             'S' => messages.push(Message::Summary(Summary { text, before: MessageSeq(1) })),
             's' => {
@@ -131,7 +131,7 @@ fn a_summary_is_shown_as_said_by_a_user_and_old_results_as_cleared() {
     };
     let seen = see(3);
     assert_eq!(seen.len(), 5, "no notice");
-    let expected = UserMessage { text: format!("{SUMMARY_MARKER}\n\ntext 0"), item: None };
+    let expected = UserMessage::new(format!("{SUMMARY_MARKER}\n\ntext 0"));
     assert_eq!(*seen[0], Message::User(expected));
     let contents: Vec<&str> = seen
         .iter()

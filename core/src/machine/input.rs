@@ -7,6 +7,7 @@ use super::state::{Ending, StopCause, TurnRequest};
 use super::turn::Usage;
 use crate::error::ErrorInfo;
 use crate::ids::{CallId, MessageSeq, StepNumber};
+use crate::mode::Mode;
 use crate::model::StopReason;
 use crate::payload::is_default;
 use crate::store::{InterruptKind, MessageRange};
@@ -37,6 +38,15 @@ pub enum Input {
         /// How many tokens the model is shown from now on.
         #[serde(default, skip_serializing_if = "is_default")]
         tokens: u64,
+    },
+    /// Somebody says how the agent is to work from here on.
+    Briefed {
+        /// In which mode; none: as before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<Mode>,
+        /// Where the system prompt stands that replaces the agent's; none: as before. 0: the agent's again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<MessageSeq>,
     },
     /// A run claimed the session in the middle of a turn.
     Claimed {
@@ -74,6 +84,9 @@ pub enum Input {
         /// How many tokens the model has been shown and has said.
         #[serde(default, skip_serializing_if = "is_default")]
         tokens: u64,
+        /// Whether what the step uses is counted apart.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        counted: bool,
     },
     /// The model call failed.
     ModelFailed {
@@ -202,6 +215,8 @@ pub struct NewCall {
 pub enum InputKind {
     /// A turn begins.
     TurnRequested,
+    /// Somebody says how the agent is to work from here on.
+    Briefed,
     /// What stands after a message is taken back.
     Rewound,
     /// A run claimed the session in the middle of a turn.
@@ -244,8 +259,9 @@ pub enum InputKind {
 
 impl InputKind {
     /// Every input.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::TurnRequested,
+        Self::Briefed,
         Self::Rewound,
         Self::Claimed,
         Self::Provisioned,
@@ -271,6 +287,7 @@ impl InputKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::TurnRequested => "turn_requested",
+            Self::Briefed => "briefed",
             Self::Rewound => "rewound",
             Self::Claimed => "claimed",
             Self::Provisioned => "provisioned",
@@ -299,6 +316,7 @@ impl Input {
     pub fn kind(&self) -> InputKind {
         match self {
             Self::TurnRequested { .. } => InputKind::TurnRequested,
+            Self::Briefed { .. } => InputKind::Briefed,
             Self::Rewound { .. } => InputKind::Rewound,
             Self::Claimed { .. } => InputKind::Claimed,
             Self::Provisioned => InputKind::Provisioned,

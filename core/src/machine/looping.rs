@@ -138,7 +138,7 @@ mod tests {
     use crate::message::{AssistantMessage, AssistantPart, CallRequest, ResultStatus, UserMessage};
 
     fn user() -> Message {
-        Message::User(UserMessage { text: "go on".to_owned(), item: None })
+        Message::User(UserMessage::new("go on"))
     }
 
     /// A step of one call and its result.

@@ -30,7 +30,7 @@ pub use state::{
     TurnRequest,
 };
 pub use suspension::{Owed, OwedKind, Suspension, classify_suspension};
-pub use turn::{Machine, Turn, Usage};
+pub use turn::{Machine, Spent, Turn, Usage};
 pub use view::View;
 
 use crate::ids::{CallId, MessageSeq, StepNumber};

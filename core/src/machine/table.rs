@@ -55,10 +55,12 @@ const AFTER_CALL: &[StateKind] = &[S::Executing, S::Confirming, S::Steering, S::
 /// Every move there is. A pair that is not here is refused.
 pub const ROWS: &[Row] = &[
     row(S::Idle, I::TurnRequested, &[S::Provisioning]),
+    row(S::Idle, I::Briefed, &[S::Idle]),
     row(S::Idle, I::Interrupted, &[S::Idle, S::TearingDown]),
     row(S::Idle, I::CompactionRequested, &[S::Idle]),
     row(S::Idle, I::Forked, &[S::Idle]),
     row(S::Provisioning, I::Provisioned, &[S::Thinking, S::Steering]),
+    row(S::Provisioning, I::Briefed, &[S::Provisioning]),
     row(S::Provisioning, I::Claimed, &[S::Provisioning]),
     row(S::Provisioning, I::Interrupted, &[S::TearingDown]),
     row(S::Provisioning, I::Forked, &[S::TearingDown]),
@@ -93,6 +95,7 @@ pub const ROWS: &[Row] = &[
     row(S::Confirming, I::Forked, &[S::TearingDown]),
     row(S::Confirming, I::Failed, &[S::TearingDown]),
     row(S::Steering, I::Steered, &[S::Thinking, S::TearingDown]),
+    row(S::Steering, I::Briefed, &[S::Steering]),
     row(S::Steering, I::Claimed, &[S::Steering]),
     row(S::Steering, I::Interrupted, &[S::TearingDown]),
     row(S::Steering, I::CutShort, &[S::TearingDown]),
@@ -118,6 +121,7 @@ pub const ROWS: &[Row] = &[
     row(S::TearingDown, I::Forked, &[S::TearingDown]),
     row(S::TearingDown, I::Failed, &[S::TearingDown]),
     row(S::Done, I::TurnRequested, &[S::Provisioning]),
+    row(S::Done, I::Briefed, &[S::Done]),
     row(S::Done, I::Rewound, &[S::Done]),
     row(S::Done, I::CompactionRequested, &[S::Compacting]),
     row(S::Done, I::Interrupted, &[S::Done, S::TearingDown]),

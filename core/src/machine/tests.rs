@@ -81,6 +81,8 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
     vec![
         ("asked", CallInput::Asked),
         ("allowed", CallInput::Allowed { profile: profile.clone() }),
+        ("rewritten", CallInput::Rewritten { arguments: MessageSeq(2) }),
+        ("synthesised", CallInput::Synthesised { stop: false }),
         ("refused", CallInput::Refused),
         (
             "needs_user",
@@ -230,6 +232,7 @@ fn inputs() -> Vec<Input> {
         stop: StopReason::EndTurn,
         usage: Usage::default(),
         tokens: 7,
+        counted: false,
     };
     let failed = |retry_at, compact, next| Input::ModelFailed {
         error: error(),
@@ -241,6 +244,7 @@ fn inputs() -> Vec<Input> {
     let steered = |stop| Input::Steered { stop, tokens: 3, results: None, cleared: None };
     let mut inputs = vec![
         Input::TurnRequested { request: TurnRequest::Message, provisions: false, after: MessageSeq(0) },
+        Input::Briefed { mode: Some(crate::mode::Mode::Plan), prompt: Some(MessageSeq(1)) },
         Input::Claimed { takeover: false },
         Input::Claimed { takeover: true },
         Input::Provisioned,

@@ -7,6 +7,7 @@ use super::standing::StandingApprovals;
 use super::state::AgentState;
 use super::view::View;
 use crate::ids::{MessageSeq, StepNumber, TurnNumber};
+use crate::mode::Mode;
 use crate::model::TokenUsage;
 use crate::payload::is_default;
 use crate::time::Timestamp;
@@ -25,6 +26,12 @@ pub struct Machine {
     /// The tools that a person approved for the rest of the session.
     #[serde(default, skip_serializing_if = "StandingApprovals::is_empty")]
     pub always: StandingApprovals,
+    /// The mode in which the agent works; none: the one in which its sessions begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// Where the system prompt stands that a caller gave; 0: the agent's own is used.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub prompt: MessageSeq,
     /// What the model sees of the transcript.
     #[serde(default, skip_serializing_if = "View::is_whole")]
     pub view: View,
@@ -67,6 +74,9 @@ pub struct Turn {
     /// Whether the model has said all it wanted and nobody has spoken since: there is nothing to ask it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub answered: bool,
+    /// What it has used, where hooks are told of it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub spent: Spent,
     /// How long runs have worked on it, before the one that does now.
     #[serde(default, skip_serializing_if = "is_default")]
     pub worked_ms: u64,
@@ -79,6 +89,34 @@ impl Turn {
     pub fn worked_until(&self, now: Timestamp) -> u64 {
         let running = self.claimed_at.until(now).as_millis();
         self.worked_ms.saturating_add(u64::try_from(running).unwrap_or(u64::MAX))
+    }
+}
+
+/// What a turn has used, counted only where hooks are told of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Its newest step.
+    pub step: Usage,
+    /// All of its steps.
+    pub turn: Usage,
+    /// Where the model's answer of that step stands.
+    pub answer: MessageSeq,
+}
+
+impl Spent {
+    /// The model answered: a step begins to count.
+    pub(super) fn answered(&mut self, answer: MessageSeq, usage: Usage) {
+        self.step = usage;
+        self.turn.add(usage);
+        self.answer = answer;
+    }
+
+    /// A call of the step that counts is sent.
+    pub(super) fn call_sent(&mut self) {
+        if self.answer != MessageSeq::default() {
+            self.step.tool_calls += 1;
+            self.turn.tool_calls += 1;
+        }
     }
 }
 
@@ -116,6 +154,7 @@ impl Usage {
             input: self.tokens.input.saturating_sub(before.tokens.input),
             output: self.tokens.output.saturating_sub(before.tokens.output),
             cached: self.tokens.cached.saturating_sub(before.tokens.cached),
+            cache_written: self.tokens.cache_written.saturating_sub(before.tokens.cache_written),
             reasoning: self.tokens.reasoning.saturating_sub(before.tokens.reasoning),
         };
         Self {

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use super::RunOutcome;
 use crate::gate::GateQuestion;
+use crate::hook::StepEnded;
 use crate::ids::{CallId, InboxSeq, MessageSeq, StepNumber, ToolName, TurnNumber};
 use crate::machine::Teardown;
 use crate::message::Message;
+use crate::mode::Mode;
 use crate::store::{Commit, MessageRange, Staging};
 use crate::time::Timestamp;
 
@@ -29,7 +31,7 @@ pub enum Action {
         /// ([`check_interrupt_flag`](crate::store::StateStore::check_interrupt_flag)).
         interrupt: bool,
     },
-    /// Make ready what the turn needs; also what is half ready already. A turn that is stopped meanwhile
+    /// Make ready what the turn needs, and tell hooks that it begins; also what is half ready already. A turn that is stopped meanwhile
     /// waits for the answer before it frees anything, so it must come within a bound. Answer:
     /// [`Reply::Provisioned`](super::Reply::Provisioned).
     Provision {
@@ -64,13 +66,20 @@ pub enum Action {
         /// Which [`Action::CallModel`] or [`Action::Summarise`].
         of: ActionId,
     },
-    /// Ask the gate: schema, then policy; five seconds, silence and errors deny. Answer:
+    /// Ask the gate: schema, then hooks, then policy; five seconds, silence and errors deny. Answer:
     /// [`Reply::Consulted`](super::Reply::Consulted), with a ruling for every question.
     Consult {
         /// To be named in the answer.
         id: ActionId,
         /// The calls in question.
         questions: Vec<GateQuestion>,
+    },
+    /// Ask the hooks about a step that is over; each is bounded. Answer: [`Reply::HooksRan`](super::Reply::HooksRan).
+    RunHooks {
+        /// To be named in the answer.
+        id: ActionId,
+        /// The step.
+        step: Box<StepEnded>,
     },
     /// Send these calls, side by side, if the lease still runs. Answer for each:
     /// [`Reply::CallEnded`](super::Reply::CallEnded).
@@ -110,7 +119,7 @@ pub enum Action {
         /// Until when.
         until: Timestamp,
     },
-    /// Free what the turn holds. Answer: [`Reply::TornDown`](super::Reply::TornDown).
+    /// Free what the turn holds, and tell hooks that it ends. Answer: [`Reply::TornDown`](super::Reply::TornDown).
     TearDown {
         /// To be named in the answer.
         id: ActionId,
@@ -141,8 +150,12 @@ pub struct ModelCall {
     pub shown: Shown,
     /// A word for this one request, after everything else. It is stored nowhere.
     pub note: Option<String>,
-    /// Tools of its agent that it is not told of this time.
+    /// Tools of its agent that it is not told of this time, besides those that the mode leaves out.
     pub withheld: Vec<String>,
+    /// In which mode.
+    pub mode: Mode,
+    /// The message that holds the system prompt which replaces the agent's; 0: none does.
+    pub prompt: MessageSeq,
 }
 
 /// What a model is shown of a session.

@@ -101,9 +101,10 @@ impl StepIterator {
         arguments.cloned().unwrap_or_default()
     }
 
-    /// The arguments that ran, if a person edited them.
+    /// The arguments that ran, if a person edited them. Of what a hook put in their place the model is not told.
     pub(super) fn edited(&self, call: &Call) -> Option<String> {
-        self.mind.edited.get(&call.id).filter(|_| self.mind.asked_in != call.arguments).cloned()
+        let by_a_person = self.mind.asked_in != call.arguments && !self.mind.rewritten.contains(&call.id);
+        self.mind.edited.get(&call.id).filter(|_| by_a_person).cloned()
     }
 
     /// Keeps the one result of a call until its step ends.

@@ -57,6 +57,7 @@ impl StepIterator {
     /// Asks once more with the arguments of the model: the edited ones do not fit.
     pub(super) fn ask_again(&mut self, call: &Call, detail: &str) -> Option<CallInput> {
         self.mind.edited.remove(&call.id);
+        self.mind.rewritten.remove(&call.id);
         let prompt = Some(format!("the edited arguments do not fit: {detail}"));
         let terms = call.panel.as_deref().map(|panel| panel.terms.clone()).unwrap_or_default();
         self.ask_people(call, self.mind.asked_in, prompt, terms, call.profile.clone())

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use super::hooking::StepHooks;
 use super::mind::{Draft, Ended, Mind};
 use super::{ATTEMPTS_MAX, Action, ActionId, Reply, STATE_FORMAT, StartError, StepIterator};
 use crate::agent::AgentSpec;
@@ -75,12 +76,14 @@ impl StepIterator {
             asked_in: machine.state.batch().map_or(MessageSeq(0), |batch| batch.message),
             proposed: BTreeMap::new(),
             edited: BTreeMap::new(),
+            rewritten: BTreeSet::new(),
             ended,
             said: String::new(),
             tools_done: Vec::new(),
             grown: 0,
             promoted: None,
             consulting: BTreeMap::new(),
+            step_hooks: StepHooks::default(),
             answered_at: None,
             provision_due: false,
             teardown_due: false,
@@ -123,6 +126,7 @@ impl StepIterator {
             claimed_marks: claim.session.staged.starts,
             leaving: None,
             exit: None,
+            moves: Vec::new(),
             given_up: false,
             failing,
             mind,
@@ -140,10 +144,10 @@ impl StepIterator {
         Ok(run)
     }
 
-    /// The messages that hold the arguments of the open calls. To end a session, only those that were edited
+    /// The messages that hold the arguments of the open calls, or what hooks are told of a step. To end a session, only those that were edited
     /// matter: their results say so.
     fn needed_messages(&self) -> Vec<MessageRange> {
-        let Some(batch) = self.mind.machine.state.batch() else { return Vec::new() };
+        let Some(batch) = self.mind.machine.state.batch() else { return self.messages_of_step() };
         let edited = batch.calls.iter().any(|call| call.arguments != batch.message);
         if self.agent.is_none() && !edited {
             return Vec::new();
@@ -171,7 +175,8 @@ impl StepIterator {
         self.reading = None;
         let kept = result.and_then(|found| {
             self.keep_items(found.items);
-            self.keep_arguments(&found.messages)
+            self.keep_arguments(&found.messages)?;
+            self.recall_step(&found.messages)
         });
         self.begin();
         if let Err(error) = kept
@@ -209,13 +214,11 @@ impl StepIterator {
             }
             let edited = match read.get(&call.arguments) {
                 Some(Message::Decision(record)) => record.decision.arguments.clone(),
-                Some(
-                    Message::User(_)
-                    | Message::Assistant(_)
-                    | Message::Tool(_)
-                    | Message::Notice(_)
-                    | Message::Summary(_),
-                )
+                Some(Message::Notice(notice)) => {
+                    self.mind.rewritten.insert(call.id.clone());
+                    notice.rewriting.as_ref().map(|rewriting| rewriting.arguments.clone())
+                }
+                Some(Message::User(_) | Message::Assistant(_) | Message::Tool(_) | Message::Summary(_))
                 | None => None,
             };
             let edited = edited.ok_or_else(|| missing(call, call.arguments))?;

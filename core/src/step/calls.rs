@@ -129,7 +129,7 @@ impl StepIterator {
         CallInput::Cancelled { reason }
     }
 
-    fn is_done(&self, call: &CallId) -> bool {
+    pub(super) fn is_done(&self, call: &CallId) -> bool {
         self.mind.ended.get(call).is_some_and(|ended| ended.result.status == ResultStatus::Done)
     }
 

@@ -58,6 +58,7 @@ impl StepIterator {
         let arguments = match decision.arguments {
             Some(edited) => {
                 self.mind.edited.insert(call.id.clone(), edited);
+                self.mind.rewritten.remove(&call.id);
                 seq
             }
             None => call.arguments,

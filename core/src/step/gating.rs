@@ -2,12 +2,13 @@
 
 use super::results::{denied, result};
 use super::{Action, ActionId, Ruling, StepIterator};
+use crate::error::ErrorInfo;
 use crate::gate::{ApprovalTerms, DenialRecord, DeniedBy, GateQuestion};
 use crate::ids::CallId;
 use crate::machine::{Call, CallInput, CallState, Input};
 use crate::message::ResultStatus;
 use crate::payload::Digest;
-use crate::tool::RunsOn;
+use crate::tool::{RunsOn, ToolSpec};
 
 impl StepIterator {
     /// Asks the gate; a tool that does not exist, or is withheld from the model, needs no gate.
@@ -25,10 +26,12 @@ impl StepIterator {
                 continue;
             }
             let withheld = self.withheld();
-            let is_told =
-                |tool: &str| !agent.is_human_only(tool) && !withheld.iter().any(|withheld| withheld == tool);
-            let Some(spec) = agent.tool(&call.tool).filter(|spec| is_told(spec.name.as_str())) else {
-                let names = agent.tools.iter().map(|tool| tool.name.as_str()).filter(|name| is_told(name));
+            let mode = self.mode();
+            let is_told = |tool: &&ToolSpec| {
+                agent.tells_of(tool, mode) && !withheld.iter().any(|withheld| withheld == tool.name.as_str())
+            };
+            let Some(spec) = agent.tool(&call.tool).filter(is_told) else {
+                let names = agent.tools.iter().filter(is_told).map(|tool| tool.name.as_str());
                 let names: Vec<&str> = names.collect();
                 let what = match call.tool.as_str() {
                     "" => "the call names no tool; name one".to_owned(),
@@ -74,7 +77,7 @@ impl StepIterator {
         }
     }
 
-    fn on_ruling(&mut self, call: &Call, ruling: Ruling) {
+    pub(super) fn on_ruling(&mut self, call: &Call, ruling: Ruling) {
         let digest = Digest::of(self.arguments_of(&call.id).as_bytes());
         let input = match ruling {
             Ruling::Allow { profile } if call.runs_on == RunsOn::Client => self.ask_client(call, profile),
@@ -101,6 +104,14 @@ impl StepIterator {
             Ruling::Deny { reason, rule } => {
                 let denial = self.denial(call, DeniedBy::Permissions, &reason).by_rule(rule);
                 self.deny(call, &format!("denied: {reason}"), denial)
+            }
+            Ruling::Rewritten { arguments, by, ruling } => {
+                return self.rewrite(call, arguments, &by, *ruling);
+            }
+            Ruling::Answered { output } => Some(self.synthesise(call, output)),
+            Ruling::Failed { detail } => {
+                self.feed(Input::Failed { error: ErrorInfo::new("hook.before_tool", detail) });
+                return;
             }
             Ruling::Unavailable { detail } => self.unavailable(call, &detail),
         };

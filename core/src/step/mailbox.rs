@@ -11,7 +11,7 @@ use crate::gate::{ArgumentPatterns, DenialRecord, DeniedBy};
 use crate::ids::{InboxSeq, MessageSeq};
 use crate::machine::{AgentState, CallInput, CallState, Input, StopCause};
 use crate::mailbox::{self, MessagePolicy, WhileAsking};
-use crate::message::{Decision, DecisionRecord, Message, Notice, ResultStatus, UserMessage};
+use crate::message::{Decision, DecisionRecord, Message, Notice, ResultStatus, Said, UserMessage};
 use crate::payload::Digest;
 use crate::store::{InterruptKind, ItemKind, MessageRange, StoredItem};
 use crate::tool::EffectClass;
@@ -172,8 +172,11 @@ impl StepIterator {
         let gone = inbox.iter().filter(|item| !rest(item)).map(|item| item.seq);
         self.mind.draft.consumed.extend(gone);
         for item in taken {
-            let text = mailbox::said_in(&inbox, item).text;
-            self.append(Message::User(UserMessage { text, item: Some(item.seq) }));
+            self.take_modes_before(item.seq);
+            let Said { text, briefing, .. } = mailbox::said_in(&inbox, item);
+            let said = UserMessage { text, item: Some(item.seq), briefing: briefing.clone() };
+            let at = self.append(Message::User(said));
+            self.take_briefing(briefing, at);
         }
     }
 
@@ -235,7 +238,7 @@ impl StepIterator {
         } else {
             format!("taken back: messages {} to {}", to.next(), self.mind.last_message)
         };
-        let at = self.append(Message::Notice(Notice { text, rewound: Some(to), told }));
+        let at = self.append(Message::Notice(Notice { rewound: Some(to), told, ..Notice::new(text) }));
         self.mind.grown = 0;
         self.mind.draft.decided = true;
         self.feed(Input::Rewound { to, at, tokens });

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ActionId;
+use super::hooking::StepHooks;
 use crate::event::Event;
 use crate::ids::{CallId, InboxSeq, InterruptId, MessageSeq, PendingId};
 use crate::machine::Machine;
@@ -37,6 +38,8 @@ pub(super) struct Mind {
     pub(super) proposed: BTreeMap<CallId, String>,
     /// Those that a person edited, as they would run.
     pub(super) edited: BTreeMap<CallId, String>,
+    /// Of these the arguments that a hook put in their place.
+    pub(super) rewritten: BTreeSet<CallId>,
     /// The results of the calls of the step that have ended.
     pub(super) ended: BTreeMap<CallId, Ended>,
     /// What the model said in this step.
@@ -49,6 +52,8 @@ pub(super) struct Mind {
     pub(super) promoted: Option<MessageRange>,
     /// The calls that the gate is being asked about.
     pub(super) consulting: BTreeMap<ActionId, Vec<CallId>>,
+    /// What hooks say of the step that is over.
+    pub(super) step_hooks: StepHooks,
     /// When the model's answer came, while it is not durable.
     pub(super) answered_at: Option<Timestamp>,
     /// What must be provisioned once the commit that says so is acknowledged.

@@ -18,12 +18,14 @@ mod action;
 mod answers;
 mod asking;
 mod begin;
+mod briefing;
 mod broken;
 mod calls;
 mod compacting;
 mod cutting;
 mod decisions;
 mod gating;
+mod hooking;
 mod looping;
 mod mailbox;
 mod mind;
@@ -43,7 +45,7 @@ use std::sync::Arc;
 
 pub use action::{Action, ActionId, CallOut, ModelCall, Shown};
 pub use outcome::RunOutcome;
-pub use reply::{Found, Reply, Ruling, Summarised};
+pub use reply::{Found, HookStop, Reply, Ruling, Summarised};
 
 use mind::Mind;
 use writes::{Wanted, Writing};
@@ -51,6 +53,7 @@ use writes::{Wanted, Writing};
 use crate::agent::{AgentSpec, Durability};
 use crate::error::ErrorInfo;
 use crate::event::Event;
+use crate::hook::Moved;
 use crate::ids::{CallId, Fence, MessageSeq, SessionKey, StateFormat, Version};
 use crate::machine::history::HistoryRow;
 use crate::machine::{AgentState, Effect, Facts, Input, Machine, Usage, transition};
@@ -137,6 +140,8 @@ pub struct StepIterator {
     /// How the run ends once its last commit is acknowledged.
     leaving: Option<RunOutcome>,
     exit: Option<RunOutcome>,
+    /// Transitions that hooks are to be told of.
+    moves: Vec<Moved>,
     /// Set once the run has given up on an error, so that a second one ends it at once.
     given_up: bool,
     /// Why the turn is to end at once, whatever it was about to do.
@@ -172,6 +177,7 @@ impl StepIterator {
             | Reply::ModelAnswered { .. }
             | Reply::Summarised { .. }
             | Reply::Consulted { .. }
+            | Reply::HooksRan { .. }
             | Reply::CallEnded { .. }
             | Reply::Slept { .. }
             | Reply::TornDown { .. }
@@ -243,6 +249,7 @@ impl StepIterator {
             Reply::ModelAnswered { id, result } => self.on_model(id, result),
             Reply::Summarised { id, result } => self.on_summarised(id, result),
             Reply::Consulted { id, rulings } => self.on_rulings(id, rulings),
+            Reply::HooksRan { id, stop } => self.on_hooks_ran(id, stop),
             Reply::CallEnded { call, result, duration_ms } => self.on_call_ended(&call, result, duration_ms),
             Reply::Slept { id } => {
                 if self.sleeping == Some(id) {
@@ -289,6 +296,7 @@ impl StepIterator {
         }
         let before = std::mem::replace(&mut self.mind.machine, moved.next);
         self.mind.moved = true;
+        self.note_move(from, &input);
         self.mind.draft.history.push(HistoryRow { from, input, at: self.now });
         let closed = moved.effects.iter().find_map(|effect| match effect {
             Effect::CloseStep(batch) => Some(batch.clone()),
@@ -329,6 +337,8 @@ impl StepIterator {
                     shown: self.shown(),
                     note: self.note.take(),
                     withheld: self.withheld(),
+                    mode: self.mode(),
+                    prompt: self.mind.machine.prompt,
                 };
                 self.actions.push_back(Action::CallModel { id, call });
             }

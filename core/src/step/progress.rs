@@ -226,18 +226,24 @@ impl StepIterator {
             return false;
         }
         let Some(agent) = self.agent.clone() else { return false };
+        let Some(hooked) = self.hear_of_step(from) else { return false };
         let messages_wait = self.messages_steer();
-        let stop = steering::decide(&steering::View {
-            from,
-            turn: &self.mind.machine.turn,
-            usage: &self.mind.machine.usage,
-            agent: &agent,
-            now: self.now,
-            messages_wait,
-            tools_done: &self.mind.tools_done,
-            text: &self.mind.said,
-        });
-        self.consume_rest();
+        let decided = || {
+            steering::decide(&steering::View {
+                from,
+                turn: &self.mind.machine.turn,
+                usage: &self.mind.machine.usage,
+                agent: &agent,
+                now: self.now,
+                messages_wait,
+                tools_done: &self.mind.tools_done,
+                text: &self.mind.said,
+            })
+        };
+        let stop = hooked.as_ref().map(|hooked| hooked.ending.clone()).or_else(decided);
+        if let Some(hooked) = hooked {
+            self.append(Message::Notice(Notice::new(hooked.notice)));
+        }
         match &stop {
             None => self.take_steering(),
             Some(ending) if ending.reason == DoneReason::MaxTurns => {
@@ -246,6 +252,7 @@ impl StepIterator {
             }
             Some(_) => {}
         }
+        self.consume_rest();
         self.mind.draft.decided = true;
         // Where none is ever cleared, none is remembered.
         let results = self.mind.promoted.take().filter(|_| agent.compaction.clears_results());

@@ -4,9 +4,10 @@ use super::ActionId;
 use crate::error::ErrorInfo;
 use crate::gate::ApprovalTerms;
 use crate::ids::{CallId, MessageSeq};
+use crate::machine::Ending;
 use crate::model::{ModelAnswer, ModelError, TokenUsage};
 use crate::store::{CommitOutcome, Interrupt, Receipt, StageOutcome, StoredItem, StoredMessage};
-use crate::tool::{ResourceProfile, ToolError, ToolReturn};
+use crate::tool::{ResourceProfile, ToolError, ToolOutput, ToolReturn};
 
 /// What became of an action, or what happened meanwhile.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,8 +23,8 @@ pub enum Reply {
     Provisioned {
         /// Of which action.
         id: ActionId,
-        /// Whether it worked.
-        result: Result<(), ErrorInfo>,
+        /// What was made ready, as people are told of it; or why not.
+        result: Result<Vec<String>, ErrorInfo>,
     },
     /// The answer to [`Action::CallModel`](super::Action::CallModel): the whole answer, or one error.
     ModelAnswered {
@@ -45,6 +46,13 @@ pub enum Reply {
         id: ActionId,
         /// One for each question.
         rulings: Vec<(CallId, Ruling)>,
+    },
+    /// The answer to [`Action::RunHooks`](super::Action::RunHooks).
+    HooksRan {
+        /// Of which action.
+        id: ActionId,
+        /// How the turn ends here, if one of them says so.
+        stop: Option<HookStop>,
     },
     /// A call came back.
     CallEnded {
@@ -87,6 +95,15 @@ pub enum Reply {
     LeaseLost,
     /// The instant of an [`Action::Await`](super::Action::Await) has passed.
     TimePassed,
+}
+
+/// A hook ends a turn after a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookStop {
+    /// How.
+    pub ending: Ending,
+    /// A word for whoever reads along.
+    pub notice: String,
 }
 
 /// What an [`Action::Read`](super::Action::Read) found.
@@ -141,6 +158,25 @@ pub enum Ruling {
         reason: String,
         /// By which rule.
         rule: Option<String>,
+    },
+    /// A hook puts these arguments, which fit the schema, in place of those that were asked about.
+    Rewritten {
+        /// The arguments, exactly.
+        arguments: String,
+        /// The name of the hook; the last of several.
+        by: String,
+        /// What is said of a call with them.
+        ruling: Box<Ruling>,
+    },
+    /// A hook gives its result; it does not run.
+    Answered {
+        /// What the model is told.
+        output: ToolOutput,
+    },
+    /// A hook ends the turn on an error.
+    Failed {
+        /// Why.
+        detail: String,
     },
     /// The gate did not answer in time, or failed. A denial.
     Unavailable {

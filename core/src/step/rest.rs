@@ -63,10 +63,13 @@ impl StepIterator {
 
     /// Somebody asked for a summary, and there is something to summarise.
     fn begin_compaction(&mut self) -> bool {
-        if !self.is_asked(&[SignalBody::Compact]) || !self.feed(Input::CompactionRequested) {
+        if !self.is_asked(&[SignalBody::Compact]) {
             return false;
         }
         self.consume_rest();
+        if !self.feed(Input::CompactionRequested) {
+            return false;
+        }
         self.mind.draft.decided = true;
         true
     }
@@ -131,7 +134,7 @@ impl StepIterator {
 
     fn begin_turn(&mut self, request: TurnRequest) {
         let stopped = self.mind.interrupt.is_some();
-        let provisions = !stopped && self.agent.as_ref().is_some_and(|agent| agent.provisions);
+        let provisions = !stopped && self.agent.as_ref().is_some_and(|agent| agent.has_surroundings());
         self.usage_before = self.mind.machine.usage;
         self.feed(Input::TurnRequested { request, provisions, after: self.mind.last_message });
         self.take_first();
@@ -142,6 +145,7 @@ impl StepIterator {
 
     /// Takes what no step needs: signals, and answers to calls that are pending no more.
     pub(super) fn consume_rest(&mut self) {
+        self.take_modes_before(InboxSeq(u64::MAX));
         let batch = self.mind.machine.state.batch();
         let messages = self.mind.inbox.iter().filter(|item| mailbox::is_message(item));
         let waiting: Vec<InboxSeq> = messages.map(|item| item.seq).collect();

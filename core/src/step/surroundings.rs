@@ -28,7 +28,7 @@ impl StepIterator {
         false
     }
 
-    pub(super) fn on_provisioned(&mut self, id: ActionId, result: Result<(), ErrorInfo>) {
+    pub(super) fn on_provisioned(&mut self, id: ActionId, result: Result<Vec<String>, ErrorInfo>) {
         if self.provisioning != Some(id) {
             return;
         }
@@ -37,7 +37,12 @@ impl StepIterator {
             return;
         }
         match result {
-            Ok(()) => self.feed(Input::Provisioned),
+            Ok(what) => {
+                if !what.is_empty() {
+                    self.emit(Event::Provisioned { what });
+                }
+                self.feed(Input::Provisioned)
+            }
             Err(error) => self.feed(Input::Failed { error }),
         };
         self.mind.draft.decided = true;

@@ -1,5 +1,6 @@
 //! The model: when it is asked, and what its answer means.
 
+use super::hooking::StepHooks;
 use super::looping::Looked;
 use super::{ActionId, StepIterator};
 use crate::error::ErrorInfo;
@@ -7,6 +8,7 @@ use crate::event::Event;
 use crate::ids::CallId;
 use crate::machine::{AgentState, Input, NewCall, Usage};
 use crate::message::{AssistantMessage, AssistantPart, CallRequest, Message};
+use crate::mode::Mode;
 use crate::model::{AnswerPart, ModelAnswer, ModelError, ModelErrorKind, StopReason};
 use crate::store::StreamId;
 use crate::time::Timestamp;
@@ -63,6 +65,12 @@ impl StepIterator {
         self.mind.machine.turn.withheld.iter().map(|withheld| withheld.tool.clone()).collect()
     }
 
+    /// The mode in which the agent works.
+    pub(super) fn mode(&self) -> Mode {
+        let own = self.agent.as_ref().map_or(Mode::default(), |agent| agent.mode);
+        self.mind.machine.mode.unwrap_or(own)
+    }
+
     /// The stream of the newest model call.
     pub(super) fn stream_id(&self) -> StreamId {
         StreamId { run: self.fence.epoch, number: self.streams }
@@ -111,8 +119,8 @@ impl StepIterator {
 
     /// The model that is asked instead of one that failed for good (C53).
     fn next_model(&self, error: &ModelError) -> Option<String> {
-        if error.kind == ModelErrorKind::Transcript {
-            // No model can be told what cannot be read.
+        // No model can be told what cannot be read, and what a hook says is no failure of the model.
+        if [ModelErrorKind::Transcript, ModelErrorKind::Held, ModelErrorKind::Denied].contains(&error.kind) {
             return None;
         }
         let next = self.mind.machine.turn.model.checked_add(1)?;
@@ -141,6 +149,8 @@ impl StepIterator {
         let mut calls = Vec::new();
         self.mind.proposed.clear();
         self.mind.edited.clear();
+        self.mind.rewritten.clear();
+        self.mind.step_hooks = StepHooks::Unasked;
         for part in said_in_full(answer.parts, answer.stop) {
             parts.push(match part {
                 AnswerPart::Text(text) => AssistantPart::Text { text },
@@ -176,6 +186,7 @@ impl StepIterator {
         self.mind.grown = 0;
         self.mind.answered_at = (!calls.is_empty()).then_some(self.now);
         self.mind.draft.decided = true;
-        self.feed(Input::ModelAnswered { message, calls, stop: answer.stop, usage, tokens });
+        let counted = self.agent.as_ref().is_some_and(|agent| agent.counts_steps());
+        self.feed(Input::ModelAnswered { message, calls, stop: answer.stop, usage, tokens, counted });
     }
 }

@@ -77,6 +77,7 @@ impl StepIterator {
         }
         self.mind.proposed.clear();
         self.mind.edited.clear();
+        self.mind.rewritten.clear();
         self.mind.answered_at = None;
         self.mind.draft.step_closed = true;
         self.mind.draft.decided = true;

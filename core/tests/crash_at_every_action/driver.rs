@@ -294,7 +294,8 @@ impl<P: Place> Teller<P> {
                 };
                 Reply::Read { id, result: Ok(found) }
             }
-            Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(()) },
+            Action::RunHooks { id, .. } => Reply::HooksRan { id, stop: None },
+            Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(Vec::new()) },
             Action::TearDown { id, .. } => Reply::TornDown { id, result: Ok(()) },
             Action::Sleep { id, until } => {
                 self.clock.move_to(until);
@@ -317,7 +318,7 @@ impl<P: Place> Teller<P> {
                     text: "it went well".into(),
                     before,
                     old_tokens: 100,
-                    usage: TokenUsage { input: 20, output: 5, cached: 0, reasoning: 0 },
+                    usage: TokenUsage { input: 20, output: 5, ..TokenUsage::default() },
                 });
                 assert!(summary.is_some(), "something is old: {shown:?}");
                 Reply::Summarised { id, result: Ok(summary) }
@@ -616,6 +617,7 @@ fn kind_of(action: &Action) -> &'static str {
         Action::Summarise { .. } => "summarise",
         Action::StopModel { .. } => "stop_model",
         Action::Consult { .. } => "consult",
+        Action::RunHooks { .. } => "run_hooks",
         Action::RunCalls { .. } => "run_call",
         Action::StopCalls { .. } => "stop_calls",
         Action::StageResult { .. } => "stage_result",

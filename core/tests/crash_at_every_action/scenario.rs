@@ -147,7 +147,7 @@ fn calls(tools: &[&str]) -> Thought {
 }
 
 fn answer(parts: Vec<AnswerPart>, stop: StopReason) -> ModelAnswer {
-    ModelAnswer { parts, stop, usage: TokenUsage { input: 10, output: 5, cached: 0, reasoning: 0 } }
+    ModelAnswer { parts, stop, usage: TokenUsage { input: 10, output: 5, ..TokenUsage::default() } }
 }
 
 /// The one tool that a person approves for the rest of the session, with its first call.

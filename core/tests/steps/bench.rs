@@ -17,6 +17,7 @@ use holdover_core::mailbox::{self, MessagePolicy};
 use holdover_core::message::{
     ClientAnswer, Decision, Message, PendingBody, ResultStatus, Said, SignalBody, ToolResult,
 };
+use holdover_core::mode::{Briefing, Mode};
 use holdover_core::payload::Payload;
 use holdover_core::step::{CallOut, STATE_FORMAT, StepIterator};
 use holdover_core::store::{
@@ -163,6 +164,11 @@ impl Bench {
         self.say_as(Said::new(text));
     }
 
+    /// Says something, with how the agent is to work from there on.
+    pub(crate) fn brief(&self, text: &str, briefing: Briefing) {
+        self.say_as(Said { briefing, ..Said::new(text) });
+    }
+
     /// Says something that says itself what becomes of it.
     pub(crate) fn say_under(&self, policy: MessagePolicy, text: &str) {
         self.say_as(Said { policy: Some(policy), ..Said::new(text) });
@@ -175,6 +181,13 @@ impl Bench {
 
     pub(crate) fn say_as(&self, said: Said) {
         let delivery = self.deliver(ItemKind::Message { wake: Wake::Now }, None, &said);
+        assert!(delivery.is_in(), "{delivery:?}");
+    }
+
+    /// Sets the mode, and wakes nobody.
+    pub(crate) fn set_mode(&self, mode: Mode) {
+        let signal = SignalBody::Mode { mode };
+        let delivery = self.deliver(ItemKind::Signal { wake: Wake::Quiet }, None, &signal);
         assert!(delivery.is_in(), "{delivery:?}");
     }
 

@@ -201,7 +201,13 @@ fn a_server_that_counts_too_high_ends_the_budget_and_not_the_process() {
     let mut run = bench.run();
     for _ in 0..2 {
         let mut answer = calls(&["note"]);
-        answer.usage = TokenUsage { input: u64::MAX, output: 1, cached: u64::MAX, reasoning: u64::MAX };
+        answer.usage = TokenUsage {
+            input: u64::MAX,
+            output: 1,
+            cached: u64::MAX,
+            cache_written: u64::MAX,
+            reasoning: u64::MAX,
+        };
         run.model(answer);
         let call = run.calls_out().remove(0);
         run.returns(&call, "noted");
@@ -270,10 +276,10 @@ fn what_was_provisioned_is_freed_on_every_way_out() {
         bench.say("hi");
         let mut run = bench.run();
         assert!(bench.machine().turn.provisioned, "known to the store before anything is made");
-        let error = || Err(ErrorInfo::new("provision.full", "no room"));
+        let error = || ErrorInfo::new("provision.full", "no room");
         if way == "provisioning fails" {
             let Action::Provision { id, .. } = run.take("provision") else { unreachable!() };
-            run.apply(Reply::Provisioned { id, result: error() });
+            run.apply(Reply::Provisioned { id, result: Err(error()) });
         } else {
             run.perform("provision");
         }
@@ -288,7 +294,7 @@ fn what_was_provisioned_is_freed_on_every_way_out() {
         }
         let Action::TearDown { id, .. } = run.take("tear_down") else { unreachable!() };
         assert_eq!(bench.machine().state.kind().as_str(), "tearing_down", "the outcome is fixed first");
-        let result = if way == "tear down fails" { error() } else { Ok(()) };
+        let result = if way == "tear down fails" { Err(error()) } else { Ok(()) };
         run.apply(Reply::TornDown { id, result });
         let expected = match way {
             "answer" | "tear down fails" => DoneReason::ModelStop,

@@ -321,7 +321,7 @@ fn what_is_being_provisioned_is_freed_only_once_it_is_there() {
     run.news();
     assert!(!run.is_out("tear_down"), "it would free what is being made");
     let Action::Provision { id, .. } = run.take("provision") else { unreachable!() };
-    run.apply(Reply::Provisioned { id, result: Ok(()) });
+    run.apply(Reply::Provisioned { id, result: Ok(Vec::new()) });
     run.perform("tear_down");
     assert_eq!(bench.dones(), [DoneReason::UserAbort]);
     check::at_rest(&bench);

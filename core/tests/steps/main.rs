@@ -11,6 +11,7 @@
 )]
 
 mod bench;
+mod briefing;
 mod check;
 mod providers;
 mod run;
@@ -22,6 +23,7 @@ mod compacting;
 mod cutting;
 mod denials;
 mod endings;
+mod hooking;
 mod interrupts;
 mod looping;
 mod mailbox;

@@ -48,7 +48,7 @@ fn as_sent(view: &[Message], asked: bool) -> Vec<Message> {
         }
     }
     if asked && matches!(sent.last(), Some(Message::Assistant(said)) if cut_off(said)) {
-        sent.push(Message::User(UserMessage { text: "[go on]".into(), item: None }));
+        sent.push(Message::User(UserMessage::new("[go on]")));
     }
     sent
 }
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     fn user(text: &str) -> Message {
-        Message::User(UserMessage { text: text.into(), item: None })
+        Message::User(UserMessage::new(text))
     }
 
     fn model(text: &str, calls: &[&str]) -> Message {

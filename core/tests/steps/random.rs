@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use holdover_core::agent::{Compaction, Fallback, OnTrip};
 use holdover_core::error::ErrorInfo;
+use holdover_core::hook::HookPoint;
 use holdover_core::ids::CallId;
 use holdover_core::mailbox::{MessagePolicy, QueueChange, WhileAsking};
-use holdover_core::message::{CallSignal, Message, Said};
+use holdover_core::message::{CallSignal, Message, Said, SignalBody};
+use holdover_core::mode::{Briefing, Mode};
 use holdover_core::model::{ModelAnswer, ModelError, ModelErrorKind};
 use holdover_core::payload::{Digest, Payload};
 use holdover_core::step::{Action, Reply};
@@ -54,6 +56,8 @@ enum Return {
 #[derive(Debug, Clone)]
 enum Happens {
     Say(Option<MessagePolicy>),
+    SayIn(Mode),
+    SetMode(Mode),
     /// A message that waits is withdrawn, or says something else.
     Change {
         which: usize,
@@ -100,7 +104,8 @@ fn thought() -> impl Strategy<Value = Thought> {
     let several = r#"edit:{"terms": {"approvers": {"needed": 2}, "at_expiry": "approve"}}"#;
     let some = r#"edit:{"terms": {"approvers": {"names": ["bob"]}, "escalate": [{"after_ms": 1000, "to": ["ann"]}]}}"#;
     let more = ["edit", "note:bad", "pay:forbidden", several, some];
-    let all: Vec<&'static str> = tools.into_iter().chain(more).collect();
+    let hooked = ["put:rewrite", "edit:rewrite", "ask:rewrite", "pay:known", "note:fatal"];
+    let all: Vec<&'static str> = tools.into_iter().chain(more).chain(hooked).collect();
     prop_oneof![
         6 => prop::collection::vec(prop::sample::select(all), 1..5).prop_map(Thought::Calls),
         1 => Just(Thought::Text),
@@ -123,12 +128,19 @@ fn returns() -> impl Strategy<Value = Return> {
 }
 
 fn happens() -> impl Strategy<Value = Happens> {
-    let edit = prop::option::of(prop::sample::select(vec!["{\"place\": \"edited\"}", "bad", "forbidden"]));
+    let edit = prop::option::of(prop::sample::select(vec![
+        "{\"place\": \"edited\"}",
+        "bad",
+        "forbidden",
+        "rewrite",
+    ]));
     let stop = prop_oneof![6 => Just(InterruptKind::Soft), 1 => Just(InterruptKind::Abort)];
     prop_oneof![
         3 => prop::option::of(prop::sample::select(MessagePolicy::ALL.to_vec())).prop_map(Happens::Say),
         1 => (0..4_usize, any::<bool>()).prop_map(|(which, withdraw)| Happens::Change { which, withdraw }),
         1 => (0..4_usize).prop_map(|which| Happens::StopCall { which }),
+        1 => prop::sample::select(Mode::ALL.to_vec()).prop_map(Happens::SayIn),
+        1 => prop::sample::select(Mode::ALL.to_vec()).prop_map(Happens::SetMode),
         6 => (0..4_usize, prop::bool::weighted(0.8), edit)
             .prop_map(|(which, approve, edit)| Happens::Decide { which, approve, edit }),
         1 => (0..4_usize).prop_map(|which| Happens::Garbage { which }),
@@ -180,6 +192,15 @@ impl<'b> World<'b> {
                     self.bench.signal(&CallSignal::StopCall { call });
                 }
             }
+            Happens::SayIn(mode) if self.bench.status() != SessionStatus::Aborted => {
+                self.said.push(None);
+                let briefing = Briefing { mode: Some(*mode), system_prompt: Some("Be brief.".into()) };
+                self.bench.brief(&format!("word {}", self.said.len()), briefing);
+            }
+            Happens::SetMode(mode) if self.bench.status() != SessionStatus::Aborted => {
+                // Not quietly, so that it is taken before the session rests for good.
+                self.bench.signal(&SignalBody::Mode { mode: *mode });
+            }
             Happens::Decide { which, approve, edit } => self.decide(*which, *approve, *edit),
             Happens::Garbage { which } => {
                 let pending = self.bench.pending();
@@ -224,6 +245,8 @@ impl<'b> World<'b> {
             Happens::Say(_)
             | Happens::Change { .. }
             | Happens::StopCall { .. }
+            | Happens::SayIn(_)
+            | Happens::SetMode(_)
             | Happens::Retry
             | Happens::RetryByStatus => {}
         }
@@ -491,6 +514,7 @@ proptest! {
     #[test]
     fn whatever_happens_every_session_comes_to_rest_and_its_transcript_is_whole(
         provisions: bool,
+        hooked: bool,
         sync: bool,
         falls_back: bool,
         observes: bool,
@@ -501,6 +525,9 @@ proptest! {
     ) {
         let bench = Bench::with(|agent| {
             agent.provisions = provisions;
+            if hooked {
+                agent.hooks = [HookPoint::AfterStep, HookPoint::AgentEnd, HookPoint::Transition].into();
+            }
             if falls_back {
                 agent.fallback = vec![Fallback { model: "other".into(), prices: None }];
             }

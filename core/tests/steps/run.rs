@@ -250,7 +250,8 @@ impl<'b> Run<'b> {
                 let rulings = questions.iter().map(|asked| (asked.call.clone(), world::ruling(asked)));
                 Reply::Consulted { id, rulings: rulings.collect() }
             }
-            Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(()) },
+            Action::RunHooks { id, step } => Reply::HooksRan { id, stop: world::after_step(&step) },
+            Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(Vec::new()) },
             Action::TearDown { id, .. } => Reply::TornDown { id, result: Ok(()) },
             Action::Sleep { id, until } => {
                 bench.clock.move_to(until);
@@ -381,6 +382,7 @@ pub(crate) fn kind_of(action: &Action) -> &'static str {
         Action::Summarise { .. } => "summarise",
         Action::StopModel { .. } => "stop_model",
         Action::Consult { .. } => "consult",
+        Action::RunHooks { .. } => "run_hooks",
         Action::RunCalls { .. } => "run_calls",
         Action::StopCalls { .. } => "stop_calls",
         Action::StageResult { .. } => "stage",

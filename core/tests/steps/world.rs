@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use holdover_core::agent::AgentSpec;
 use holdover_core::gate::{ApprovalTerms, GateQuestion};
+use holdover_core::hook::StepEnded;
 use holdover_core::ids::ToolName;
+use holdover_core::machine::{DoneReason, Ending};
 use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, ModelErrorKind, StopReason, TokenUsage};
-use holdover_core::step::Ruling;
+use holdover_core::step::{HookStop, Ruling};
 use holdover_core::time::{Clock, Timestamp};
-use holdover_core::tool::{Access, EffectClass, ResourceProfile, RunsOn, ToolSpec};
+use holdover_core::tool::{Access, EffectClass, ResourceProfile, RunsOn, ToolOutput, ToolSpec};
 
 /// A clock that stands still until it is moved.
 #[derive(Debug, Clone)]
@@ -88,6 +90,18 @@ pub(crate) fn ruling(question: &GateQuestion) -> Ruling {
     if question.arguments.contains("bad") {
         return Ruling::Invalid { detail: "it is bad".into() };
     }
+    if question.arguments.contains("rewrite") {
+        let arguments = question.arguments.replace("rewrite", "written");
+        let written = GateQuestion { arguments: arguments.clone(), approved: false, ..question.clone() };
+        let ruling = Box::new(self::ruling(&written));
+        return Ruling::Rewritten { arguments, by: "scribe".into(), ruling };
+    }
+    if question.arguments.contains("known") {
+        return Ruling::Answered { output: ToolOutput::text("it is known") };
+    }
+    if question.arguments.contains("fatal") {
+        return Ruling::Failed { detail: "this must not be".into() };
+    }
     if question.arguments.contains("forbidden") {
         return Ruling::Deny {
             reason: "it is forbidden".into(),
@@ -110,6 +124,13 @@ fn terms(arguments: &str) -> ApprovalTerms {
     arguments.get("terms").map(|terms| serde_json::from_value(terms.clone()).unwrap()).unwrap_or_default()
 }
 
+/// What the hooks of the stories say after a step: a bill ends the turn.
+pub(crate) fn after_step(step: &StepEnded) -> Option<HookStop> {
+    let billed = step.tools_done.iter().any(|tool| tool == "bill");
+    let ending = Ending::of(DoneReason::BudgetExceeded);
+    billed.then(|| HookStop { ending, notice: "stopped by the hook purse: one bill is enough".into() })
+}
+
 /// The model asks for these tools; `tool:arguments` names arguments too.
 pub(crate) fn calls(tools: &[&str]) -> ModelAnswer {
     let parts = tools.iter().enumerate().map(|(at, tool)| {
@@ -128,7 +149,7 @@ pub(crate) fn text(text: &str) -> ModelAnswer {
 }
 
 pub(crate) fn answer(parts: Vec<AnswerPart>, stop: StopReason) -> ModelAnswer {
-    ModelAnswer { parts, stop, usage: TokenUsage { input: 10, output: 5, cached: 0, reasoning: 0 } }
+    ModelAnswer { parts, stop, usage: TokenUsage { input: 10, output: 5, ..TokenUsage::default() } }
 }
 
 /// How an answer ends, in the stories, that was not the model's last word.

@@ -1,4 +1,4 @@
-//! A gate in code, beside rules.
+//! A gate in code, beside rules, and a hook beside the gate.
 #![allow(clippy::print_stdout, reason = "a program that shows what came of it")]
 
 mod policy;
@@ -12,7 +12,7 @@ use holdover::models::{Script, ScriptedModel};
 use holdover::*;
 use serde_json::{Value, json};
 
-use crate::policy::Budget;
+use crate::policy::{Budget, NoAccounts};
 
 /// Stands for a model: it pays two bills, and would like to close the account.
 const SCRIPT: &str = r#"
@@ -27,6 +27,9 @@ calls = [
 [[turns]]
 say = "The bills are seen to."
 "#;
+
+/// What the bank calls the account.
+const ACCOUNT: &str = "DE02 1203";
 
 /// A tool by hand: its arguments are a JSON Schema.
 struct Bank {
@@ -59,7 +62,7 @@ impl Tool for Bank {
     }
 
     async fn call(&self, call: ToolCall) -> Result<ToolReturn, ToolError> {
-        Ok(ToolOutput::text(format!("{} is done", call.arguments)).into())
+        Ok(ToolOutput::text(format!("{} is done from {ACCOUNT}", call.arguments)).into())
     }
 }
 
@@ -78,7 +81,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .model(ScriptedModel::new("treasurer", Script::from_toml(SCRIPT)?))
         .tool(Bank::tool("pay", bill)?)
         .tool(Bank::tool("close_account", json!({ "type": "object" }))?)
-        .gate(StrictestGate::new().and(RuleGate::new(rules)).and(Budget { cents_unasked: 5_000 }));
+        .gate(StrictestGate::new().and(RuleGate::new(rules)).and(Budget { cents_unasked: 5_000 }))
+        .hook(NoAccounts { account: ACCOUNT });
     let agent = Arc::new(agent.build()?);
     let store = SqliteStore::open(SqliteOptions::new(folder.join("bank.db"))).await?;
     let runtime = Runtime::new(store, Agents::new().with(Arc::clone(&agent)), RuntimeOptions::default());

@@ -1,7 +1,10 @@
 //! The policy.
 
 use async_trait::async_trait;
-use holdover::{GateError, GateQuestion, PolicyGate, Verdict};
+use holdover::{
+    AfterTool, GateError, GateQuestion, Hook, HookError, HookPoint, OnFailure, PolicyGate, ToolEnded,
+    ToolOutput, Verdict,
+};
 use serde_json::Value;
 
 /// Bills up to a bound are paid unasked; about others a person decides.
@@ -22,6 +25,38 @@ impl PolicyGate for Budget {
         Ok(match cents <= self.cents_unasked {
             true => Verdict::Allow,
             false => Verdict::ask(format!("it is more than {} cents", self.cents_unasked)),
+        })
+    }
+}
+
+/// What an account is called at the bank is nobody's business: neither the store nor the model sees it.
+pub(crate) struct NoAccounts {
+    pub(crate) account: &'static str,
+}
+
+#[async_trait]
+impl Hook for NoAccounts {
+    fn name(&self) -> &str {
+        "no_accounts"
+    }
+
+    fn points(&self) -> &[HookPoint] {
+        &[HookPoint::AfterTool]
+    }
+
+    /// What it could not look at is withheld.
+    fn on_failure(&self, _: HookPoint) -> OnFailure {
+        OnFailure::Closed
+    }
+
+    async fn after_tool(&self, call: &ToolEnded) -> Result<AfterTool, HookError> {
+        let (told, stop) = match &call.result {
+            Ok(output) => (output.content.clone(), output.stop),
+            Err(error) => (error.to_string(), false),
+        };
+        Ok(match told.contains(self.account) {
+            true => AfterTool::Rewrite(ToolOutput { content: told.replace(self.account, "****"), stop }),
+            false => AfterTool::Keep,
         })
     }
 }

@@ -13,8 +13,8 @@ fn small_bills_are_paid_large_ones_asked_about_and_the_account_stays() {
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     let expected = [
         r#"asks: pay {"bill":"roof","cents":900000} (it is more than 5000 cents)"#,
-        r#"pay: {"bill":"water","cents":1200} is done"#,
-        r#"pay: {"bill":"roof","cents":900000} is done"#,
+        r#"pay: {"bill":"water","cents":1200} is done from ****"#,
+        r#"pay: {"bill":"roof","cents":900000} is done from ****"#,
         "close_account: denied: accounts are closed at the counter [rule 1: close_*]",
         "The bills are seen to.",
     ];

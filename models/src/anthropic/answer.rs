@@ -234,6 +234,7 @@ impl Counts {
             input: self.input.get() + self.written_to_cache.get() + self.read_from_cache.get(),
             output: self.output.get(),
             cached: self.read_from_cache.get(),
+            cache_written: self.written_to_cache.get(),
             reasoning: self.thinking.get(),
         }
     }

@@ -25,6 +25,7 @@ struct Counts {
     input: Tokens,
     output: Tokens,
     cached: Tokens,
+    cache_written: Tokens,
     reasoning: Tokens,
 }
 
@@ -115,7 +116,10 @@ impl Counts {
     fn take(&mut self, report: UsageReport) {
         self.input.raise(report.prompt_tokens);
         self.output.raise(report.completion_tokens);
-        self.cached.raise(report.prompt_tokens_details.map(|of| of.cached_tokens).unwrap_or_default());
+        let read = report.prompt_tokens_details.unwrap_or_default();
+        self.cached.raise(read.cached_tokens);
+        self.cache_written.raise(read.cache_write_tokens);
+        self.cache_written.raise(report.cache_creation_input_tokens);
         self.reasoning
             .raise(report.completion_tokens_details.map(|of| of.reasoning_tokens).unwrap_or_default());
     }
@@ -125,6 +129,7 @@ impl Counts {
             input: self.input.get(),
             output: self.output.get(),
             cached: self.cached.get(),
+            cache_written: self.cache_written.get(),
             reasoning: self.reasoning.get(),
         }
     }

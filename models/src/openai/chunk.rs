@@ -49,14 +49,20 @@ pub(super) struct UsageReport {
     pub(super) prompt_tokens: Tokens,
     #[serde(default)]
     pub(super) completion_tokens: Tokens,
+    /// Some servers count here what the others count in `prompt_tokens_details`.
+    #[serde(default)]
+    pub(super) cache_creation_input_tokens: Tokens,
     pub(super) prompt_tokens_details: Option<PromptDetails>,
     pub(super) completion_tokens_details: Option<CompletionDetails>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(super) struct PromptDetails {
     #[serde(default)]
     pub(super) cached_tokens: Tokens,
+    /// No server of OpenAI's own says this: there, writing to the cache costs nothing.
+    #[serde(default, alias = "cache_creation_tokens")]
+    pub(super) cache_write_tokens: Tokens,
 }
 
 #[derive(Debug, Deserialize)]

@@ -271,7 +271,7 @@ mod tests {
                     call("bad", "{broken"),
                 ],
                 stop: StopReason::ToolUse,
-                usage: TokenUsage { input: 10, output: 4, cached: 0, reasoning: 0 },
+                usage: TokenUsage { input: 10, output: 4, ..TokenUsage::default() },
             }))
         );
         let text = |text: &str| Ok(ModelEvent::Text(text.to_owned()));

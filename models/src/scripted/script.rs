@@ -86,6 +86,7 @@ pub(super) struct Usage {
     input: u64,
     output: u64,
     cached: u64,
+    cache_written: u64,
     reasoning: u64,
 }
 
@@ -186,8 +187,8 @@ impl Default for Streaming {
 
 impl From<Usage> for TokenUsage {
     fn from(usage: Usage) -> Self {
-        let Usage { input, output, cached, reasoning } = usage;
-        Self { input, output, cached, reasoning }
+        let Usage { input, output, cached, cache_written, reasoning } = usage;
+        Self { input, output, cached, cache_written, reasoning }
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn request(messages: Vec<Message>) -> ModelRequest {
 }
 
 pub(crate) fn user(text: &str) -> Message {
-    Message::User(UserMessage { text: text.to_owned(), item: None })
+    Message::User(UserMessage::new(text))
 }
 
 /// Text, then calls: id, tool, arguments.

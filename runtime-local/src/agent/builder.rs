@@ -8,16 +8,21 @@ use holdover_core::agent::{
     StopCondition,
 };
 use holdover_core::gate::{PolicyGate, RuleGate};
+use holdover_core::hook::{Hook, StepEnded, StopIf};
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::mailbox::{MessagePolicy, WhileAsking};
+use holdover_core::mode::Mode;
 use holdover_core::model::{Model, ModelTool};
 use holdover_core::payload::Payload;
+use holdover_core::prompt::system_prompt;
 use holdover_core::provision::Provisioner;
-use holdover_core::tool::{Bound, Tool, ToolSpec};
+use holdover_core::skill::{SkillEntry, SkillSet};
+use holdover_core::tool::{Bound, RunsOn, Tool, ToolSpec};
 use jsonschema::Validator;
 use serde_json::Value;
 
 use super::{Agent, AgentError, ClientTool, Definition, EquippedTool, ToldToModel};
+use crate::hooks::Hooks;
 
 /// Puts an [`Agent`] together.
 #[must_use]
@@ -28,7 +33,10 @@ pub struct AgentBuilder {
     fallback: Vec<Arc<dyn Model>>,
     tools: Vec<Arc<dyn Tool>>,
     gate: Option<Arc<dyn PolicyGate>>,
-    provisioner: Option<Arc<dyn Provisioner>>,
+    hooks: Vec<Arc<dyn Hook>>,
+    models: BTreeMap<Mode, Arc<dyn Model>>,
+    skills: Vec<SkillEntry>,
+    provisioners: Vec<Arc<dyn Provisioner>>,
     source: Option<Value>,
 }
 
@@ -41,7 +49,10 @@ impl AgentBuilder {
             fallback: Vec::new(),
             tools: Vec::new(),
             gate: None,
-            provisioner: None,
+            hooks: Vec::new(),
+            models: BTreeMap::new(),
+            skills: Vec::new(),
+            provisioners: Vec::new(),
             source: None,
         }
     }
@@ -52,10 +63,36 @@ impl AgentBuilder {
         self
     }
 
-    /// The system prompt.
+    /// What it is told. Its system prompt says it last, after the paragraph of the mode, who it is, and its skills.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.spec.instructions = instructions.into();
         self
+    }
+
+    /// Who it is told it is, instead of the agent of its name. Empty: nothing is said of it.
+    pub fn identity(mut self, identity: impl Into<String>) -> Self {
+        self.spec.identity = Some(identity.into());
+        self
+    }
+
+    /// The mode in which its sessions begin, instead of [`Mode::Agent`].
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.spec.mode = mode;
+        self
+    }
+
+    /// The model it thinks with in `mode`, instead of the one for all modes, which makes its summaries. What it falls
+    /// back on is the same in all modes.
+    pub fn model_in(mut self, mode: Mode, model: Arc<dyn Model>) -> Self {
+        self.models.insert(mode, model);
+        self
+    }
+
+    /// Skills: its prompt lists them, and it reads them with the tool `read_skill`.
+    pub fn skills(mut self, skills: impl SkillSet) -> Self {
+        self.skills.extend(skills.index());
+        self.provisioners.push(skills.provisioner());
+        self.shared_tool(skills.tool())
     }
 
     /// The model it thinks with.
@@ -121,9 +158,30 @@ impl AgentBuilder {
         self
     }
 
-    /// What makes its turns' surroundings ready, and frees them.
+    /// Code that is asked at points of its turns: see [`Hook`].
+    pub fn hook(self, hook: impl Hook) -> Self {
+        self.shared_hook(Arc::new(hook))
+    }
+
+    /// Code that is asked at points of its turns, shared with others.
+    pub fn shared_hook(mut self, hook: Arc<dyn Hook>) -> Self {
+        self.hooks.push(hook);
+        self
+    }
+
+    /// Ends a turn after a step of which `condition` says why: a hook called `name`.
+    pub fn stop_if(
+        self,
+        name: impl Into<String>,
+        condition: impl Fn(&StepEnded) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.hook(StopIf::new(name, condition))
+    }
+
+    /// What makes its turns' surroundings ready, and frees them. Several are asked one after another, and free in
+    /// the reverse order.
     pub fn provisioner(mut self, provisioner: Arc<dyn Provisioner>) -> Self {
-        self.provisioner = Some(provisioner);
+        self.provisioners.push(provisioner);
         self
     }
 
@@ -214,21 +272,34 @@ impl AgentBuilder {
         if let Some(tool) = self.spec.human_only.iter().find(|tool| !tools.contains_key(*tool)) {
             return Err(AgentError::UnknownTool { agent: name, tool: tool.clone() });
         }
-        let spec = AgentSpec { tools: specs, provisions: self.provisioner.is_some(), ..self.spec };
+        let names: Vec<ToolName> = specs.iter().map(|spec| spec.name.clone()).collect();
+        let hooks = Hooks::new(&name, self.hooks, &names)?;
+        let clients = specs.iter().filter(|spec| spec.runs_on == RunsOn::Client);
+        if let Some((hook, tool)) =
+            clients.map(|spec| &spec.name).find_map(|tool| Some((hooks.withholds(tool)?, tool)))
+        {
+            let (hook, tool) = (hook.to_owned(), tool.clone());
+            return Err(AgentError::HookOfClientTool { agent: name, hook, tool });
+        }
+        let (provisions, points) = (!self.provisioners.is_empty(), hooks.points());
+        let spec = AgentSpec { tools: specs, provisions, hooks: points, ..self.spec };
         let definition = Payload::json(&Definition { spec: spec.clone(), source: self.source })
             .map_err(|source| AgentError::Definition { agent: name, source })?;
-        let told = ToldToModel {
-            system: Arc::from(spec.instructions.as_str()),
-            tools: spec.tools.iter().filter(|tool| !spec.human_only.contains(&tool.name)).map(told).collect(),
+        let told = |mode| ToldToModel {
+            system: Arc::from(system_prompt(&spec, mode, &self.skills)),
+            tools: spec.tools.iter().filter(|tool| spec.tells_of(tool, mode)).map(told).collect(),
             max_output_tokens: spec.limits.max_output_tokens,
         };
+        let told = Mode::ALL.map(|mode| (mode, told(mode)));
         Ok(Agent {
             spec: Arc::new(spec),
             model,
+            models: self.models,
             fallback: self.fallback,
             tools,
             gate: self.gate.unwrap_or_else(|| Arc::new(RuleGate::default())),
-            provisioner: self.provisioner,
+            hooks,
+            provisioners: self.provisioners,
             queue,
             definition,
             told,

@@ -35,6 +35,26 @@ pub enum AgentError {
         /// Which name.
         tool: ToolName,
     },
+    /// Hooks are told apart by their names.
+    #[error("agent {agent:?}: hook {hook}: two hooks have this name")]
+    DuplicateHook {
+        /// Which agent.
+        agent: String,
+        /// Which name.
+        hook: String,
+    },
+    /// What a client answers passes no hook; so a hook that would withhold it cannot keep its word.
+    #[error(
+        "agent {agent:?}: hook {hook}: it may withhold results of {tool}, which a client runs; it must not concern it"
+    )]
+    HookOfClientTool {
+        /// Which agent.
+        agent: String,
+        /// Which hook.
+        hook: String,
+        /// Which tool.
+        tool: ToolName,
+    },
     /// The schema of a tool's arguments is no JSON Schema.
     #[error("agent {agent:?}: tool {tool}: parameters: {detail}")]
     Schema {

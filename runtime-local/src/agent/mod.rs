@@ -14,6 +14,7 @@ pub use error::AgentError;
 use holdover_core::agent::AgentSpec;
 use holdover_core::gate::PolicyGate;
 use holdover_core::ids::{QueueLabel, ToolName};
+use holdover_core::mode::Mode;
 use holdover_core::model::{Model, ModelTool};
 use holdover_core::payload::Payload;
 use holdover_core::provision::Provisioner;
@@ -22,17 +23,21 @@ use jsonschema::Validator;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::hooks::Hooks;
+
 /// An agent as the runtime runs it: what core decides by, and the code behind it.
 pub struct Agent {
     spec: Arc<AgentSpec>,
     model: Arc<dyn Model>,
+    models: BTreeMap<Mode, Arc<dyn Model>>,
     fallback: Vec<Arc<dyn Model>>,
     tools: BTreeMap<ToolName, EquippedTool>,
     gate: Arc<dyn PolicyGate>,
-    provisioner: Option<Arc<dyn Provisioner>>,
+    hooks: Hooks,
+    provisioners: Vec<Arc<dyn Provisioner>>,
     queue: QueueLabel,
     definition: Payload,
-    told: ToldToModel,
+    told: [(Mode, ToldToModel); Mode::ALL.len()],
 }
 
 /// A tool with its compiled schema.
@@ -42,7 +47,7 @@ pub(crate) struct EquippedTool {
     pub(crate) schema: Arc<Validator>,
 }
 
-/// The parts of every model request that never change.
+/// The parts of every model request that never change within a mode.
 #[derive(Clone)]
 pub(crate) struct ToldToModel {
     pub(crate) system: Arc<str>,
@@ -102,12 +107,22 @@ impl Agent {
         &self.gate
     }
 
-    pub(crate) fn provisioner(&self) -> Option<&Arc<dyn Provisioner>> {
-        self.provisioner.as_ref()
+    pub(crate) fn hooks(&self) -> &Hooks {
+        &self.hooks
     }
 
-    pub(crate) fn told(&self) -> &ToldToModel {
-        &self.told
+    /// The model that core names, in `mode`: number 0 is that of the mode.
+    pub(crate) fn model_in(&self, mode: Mode, number: u32) -> &Arc<dyn Model> {
+        self.models.get(&mode).filter(|_| number == 0).unwrap_or_else(|| self.model(number))
+    }
+
+    pub(crate) fn provisioners(&self) -> &[Arc<dyn Provisioner>] {
+        &self.provisioners
+    }
+
+    pub(crate) fn told(&self, mode: Mode) -> &ToldToModel {
+        let told = self.told.iter().find(|(told, _)| *told == mode);
+        told.map_or_else(|| unreachable!("every mode has its words"), |(_, told)| told)
     }
 }
 

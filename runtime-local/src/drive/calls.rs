@@ -3,17 +3,19 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use holdover_core::ids::CallId;
+use holdover_core::hook::ToolEnded;
+use holdover_core::ids::{CallId, SessionKey};
 use holdover_core::step::{CallOut, Reply};
 use holdover_core::time::Timestamp;
-use holdover_core::tool::{ToolCall, ToolError};
+use holdover_core::tool::{ToolCall, ToolError, ToolReturn};
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use super::Driver;
 use super::done::Done;
 use super::phases::Sending;
 use crate::arguments::parse_arguments;
+use crate::hooks::Hooks;
 
 const STOPPED_UNSENT: &str = "it was stopped before it was sent";
 
@@ -87,15 +89,21 @@ impl Driver {
             (None, _) => return self.failed(id, format!("not run: there is no tool {}", call.tool)),
             (_, Err(detail)) => return self.failed(id, format!("not run: {detail}")),
         };
+        let hooks = self.agent.as_ref().map(|agent| agent.hooks().clone()).unwrap_or_default();
         let (stop, stopping) = watch::channel(None);
         self.calls.out.insert(id.clone(), stop);
         if let Some(observer) = self.observer() {
             observer.on_call_sent(&self.fence.key, &id, &call.tool);
         }
-        let sending = Sending { tool, call: request, lease: self.lease.clone(), sent, stop: stopping };
+        let sending =
+            Sending { tool, call: request, lease: self.lease.clone(), sent, stop: stopping.clone() };
+        let session = self.fence.key.clone();
         self.send(async move {
             match sending.through().await {
-                Some(result) => Done::CallEnded { call: id, result, sent },
+                Some(result) => {
+                    let result = looked_at(&hooks, session, call, result, stopping).await;
+                    Done::CallEnded { call: id, result, sent }
+                }
                 None => Done::CallHeld(call),
             }
         });
@@ -135,6 +143,35 @@ impl Driver {
                 stop.send_replace(Some(until));
             }
         }
+    }
+}
+
+/// What hooks leave of a result. A turn that is being stopped waits for them no longer than for its calls.
+async fn looked_at(
+    hooks: &Hooks,
+    session: SessionKey,
+    call: CallOut,
+    result: Result<ToolReturn, ToolError>,
+    mut stop: watch::Receiver<Option<Instant>>,
+) -> Result<ToolReturn, ToolError> {
+    if !hooks.look_at_results_of(&call.tool) {
+        return result;
+    }
+    let CallOut { id, tool, arguments, .. } = call;
+    let told = result.clone().map(|returned| match returned {
+        ToolReturn::Output(output) | ToolReturn::After { output, .. } => output,
+    });
+    let ended = ToolEnded { session, call: id, tool: tool.clone(), arguments, result: told };
+    let stopped = async move {
+        match stop.wait_for(Option::is_some).await.map(|stopped| *stopped) {
+            Ok(Some(until)) => sleep_until(until).await,
+            Ok(None) | Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        result = hooks.after_tool(ended, result.clone()) => result,
+        () = stopped => hooks.unseen(&tool, result),
     }
 }
 

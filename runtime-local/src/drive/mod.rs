@@ -38,6 +38,7 @@ use transcript::Transcript;
 use crate::agent::Agent;
 use crate::clock::{Lease, StoreClock};
 use crate::error::RuntimeError;
+use crate::hooks::Watcher;
 use crate::observer::RunObserver;
 use crate::runtime::{Claimed, GIVE_BACK_FOR, Runtime};
 
@@ -90,6 +91,7 @@ async fn one_run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Result<RunOu
     let Claimed { claim, lease, asked: _ } = claimed;
     tracing::debug!(run = %claim.fence, found = %claim.found, "run begins");
     let (hears, heard) = mpsc::unbounded_channel();
+    let watcher = agent.as_ref().and_then(|agent| Watcher::of(agent.hooks()));
     let driver = Driver {
         store: Arc::clone(runtime.store()),
         renewal: Renewal::new(runtime.options().lease),
@@ -104,6 +106,7 @@ async fn one_run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Result<RunOu
         out: FuturesUnordered::new(),
         model: None,
         calls: Calls::default(),
+        watcher,
         writes_out: 0,
         releasing: 0,
         heard,
@@ -136,6 +139,8 @@ struct Driver {
     /// The model call that is out.
     model: Option<(ActionId, AbortHandle)>,
     calls: Calls,
+    /// Tells hooks of transitions.
+    watcher: Option<Watcher>,
     /// Commits and stagings on their way.
     writes_out: usize,
     /// Commits on their way that release the session: its lease ends with them.
@@ -154,8 +159,12 @@ impl Driver {
 
     async fn drive(mut self) -> RunOutcome {
         loop {
+            self.tell_moves();
             let action = self.steps.next_action();
             if let Action::Exit(outcome) = action {
+                if let Some(watcher) = self.watcher.take() {
+                    watcher.finish().await;
+                }
                 return outcome;
             }
             if let Action::Await { until } = action {
@@ -189,6 +198,12 @@ impl Driver {
 
     fn apply(&mut self, reply: Reply) {
         self.steps.apply(reply, self.clock.facts());
+    }
+
+    fn tell_moves(&mut self) {
+        if let Some(watcher) = &self.watcher {
+            self.steps.take_moves().into_iter().for_each(|moved| watcher.tell(moved));
+        }
     }
 
     /// Lets a future run until it is done or the run is over.

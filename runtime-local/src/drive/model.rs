@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use holdover_core::compaction;
 use holdover_core::delta::Delta;
+use holdover_core::hook::ModelAsked;
 use holdover_core::ids::MessageSeq;
 use holdover_core::message::{Message, UserMessage};
 use holdover_core::model::{
@@ -38,7 +39,7 @@ impl Driver {
         let options = self.runtime.options();
         let bounds = Bounds {
             silence: agent
-                .model(call.model)
+                .model_in(call.mode, call.model)
                 .stall_timeout()
                 .map_or(options.model_stall, |own| own.saturating_add(STALL_GRACE)),
             whole: options.model_timeout,
@@ -57,14 +58,31 @@ impl Driver {
                     return Done::ModelAnswered { id, result: Err(error) };
                 }
             };
-            let of = Provisional { session: key, step: call.step, attempt: call.attempt, after };
-            let request = request(&agent, &call, messages);
-            let model = Arc::clone(agent.model(call.model));
+            let prompt = match transcript.prompt(call.prompt, &call.shown, &store, &key, &lease).await {
+                Ok(prompt) => prompt,
+                Err(Unread::LeaseEnded) => return Done::LeaseLost,
+                Err(Unread::Broken(error)) => {
+                    let error = ModelError::new(ModelErrorKind::Transcript, error.to_string());
+                    return Done::ModelAnswered { id, result: Err(error) };
+                }
+            };
+            let of = Provisional { session: key.clone(), step: call.step, attempt: call.attempt, after };
+            let asked = ModelAsked { session: key, step: call.step, attempt: call.attempt, summary: false };
+            let request = request(&agent, &call, prompt, messages);
+            let request = match agent.hooks().before_model(&asked, request).await {
+                Ok(request) => request,
+                Err(error) => return Done::ModelAnswered { id, result: Err(error) },
+            };
+            let model = Arc::clone(agent.model_in(call.mode, call.model));
             let mut teller = Teller { observer, of, deltas };
-            let asked = guarded(async move { ask(&*model, request, bounds, &mut teller).await });
-            let result = asked.await.unwrap_or_else(|panicked| {
+            let answered = guarded(async move { ask(&*model, request, bounds, &mut teller).await });
+            let result = answered.await.unwrap_or_else(|panicked| {
                 Err(ModelError::new(ModelErrorKind::Provider, format!("it panicked: {}", panicked.0)))
             });
+            let result = match result {
+                Ok(answer) => agent.hooks().after_model(&asked, &answer).await.map(|()| answer),
+                Err(error) => Err(error),
+            };
             Done::ModelAnswered { id, result }
         });
         self.model = Some((id, handle));
@@ -78,10 +96,16 @@ impl Driver {
     }
 }
 
-fn request(agent: &Agent, call: &ModelCall, messages: Vec<(MessageSeq, Arc<Message>)>) -> ModelRequest {
-    let told = agent.told();
+/// The caller's system prompt, if there is one, replaces the whole of the agent's; the tools stay.
+fn request(
+    agent: &Agent,
+    call: &ModelCall,
+    prompt: Option<Arc<str>>,
+    messages: Vec<(MessageSeq, Arc<Message>)>,
+) -> ModelRequest {
+    let told = agent.told(call.mode);
     let cleared = call.shown.cleared;
-    let note = call.note.clone().map(|text| Arc::new(Message::User(UserMessage { text, item: None })));
+    let note = call.note.clone().map(|text| Arc::new(Message::User(UserMessage::new(text))));
     let most = agent.spec().limits.result_chars_shown;
     let shown = messages.iter().filter_map(|(seq, message)| compaction::shown(*seq, message, cleared, most));
     let tools = if call.withheld.is_empty() {
@@ -90,7 +114,7 @@ fn request(agent: &Agent, call: &ModelCall, messages: Vec<(MessageSeq, Arc<Messa
         told.tools.iter().filter(|tool| !call.withheld.contains(&tool.name)).cloned().collect()
     };
     ModelRequest {
-        system: Arc::clone(&told.system),
+        system: prompt.unwrap_or_else(|| Arc::clone(&told.system)),
         messages: shown.chain(note).collect(),
         tools,
         max_output_tokens: told.max_output_tokens,

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::GateQuestion;
+use holdover_core::hook::{StepEnded, TurnBegins, TurnEnds};
 use holdover_core::ids::{InboxSeq, SessionKey, TurnNumber};
+use holdover_core::machine::AgentState;
 use holdover_core::provision::Provisioner;
 use holdover_core::step::{Action, ActionId, Found, Reply, Ruling};
 use holdover_core::store::{InterruptCheck, MessageRange, StateStore, StateStoreExt};
@@ -34,6 +36,7 @@ impl Driver {
             }
             Action::StopModel { of } => self.stop_model(of),
             Action::Consult { id, questions } => self.consult(id, questions),
+            Action::RunHooks { id, step } => self.run_hooks(id, *step),
             Action::RunCalls { calls } => self.run_calls(calls),
             Action::StopCalls { calls, until } => self.stop_calls(&calls, until),
             Action::StageResult { id, staging } => self.stage(id, staging),
@@ -77,6 +80,14 @@ impl Driver {
         };
     }
 
+    fn run_hooks(&mut self, id: ActionId, step: StepEnded) {
+        let hooks = self.agent.as_ref().map(|agent| agent.hooks().clone()).unwrap_or_default();
+        self.send(async move {
+            let stop = hooks.after_step(&step).await;
+            Done::Reply(Reply::HooksRan { id, stop })
+        });
+    }
+
     fn sleep(&mut self, id: ActionId, until: Timestamp) {
         let until = self.clock.instant(until);
         self.send(async move {
@@ -86,26 +97,26 @@ impl Driver {
     }
 
     fn provision(&mut self, id: ActionId, turn: TurnNumber) {
-        let provisioner = self.agent.as_ref().and_then(|agent| agent.provisioner()).cloned();
+        let provisioners = self.agent.as_ref().map_or_else(Vec::new, |agent| agent.provisioners().to_vec());
+        let hooks = self.agent.as_ref().map(|agent| agent.hooks().clone()).unwrap_or_default();
         let (key, runtime, lease) = (self.fence.key.clone(), self.runtime.clone(), self.lease.clone());
         self.send(async move {
             // Making something ready is an effect: another run may have the session, and its surroundings.
             if !lease.runs() {
                 return Done::LeaseLost;
             }
-            let result = match provisioner {
-                Some(provisioner) => {
-                    in_time(&runtime, "provision", async move { provisioner.provision(&key, turn).await })
-                        .await
-                }
-                None => Ok(()),
+            let begins = TurnBegins { session: key.clone(), turn };
+            let result = match hooks.agent_start(&begins).await {
+                Ok(()) => make_ready(&runtime, provisioners, key, turn).await,
+                Err(error) => Err(error),
             };
             Done::Reply(Reply::Provisioned { id, result })
         });
     }
 
     fn tear_down(&mut self, id: ActionId, provisioned: bool) {
-        let (key, turn) = (self.fence.key.clone(), self.steps.machine().turn.number);
+        let (key, ends) = (self.fence.key.clone(), self.turn_ends());
+        let turn = self.steps.machine().turn.number;
         let (agent, definition, runtime) =
             (self.agent.clone(), self.definition.clone(), self.runtime.clone());
         let lease = self.lease.clone();
@@ -122,34 +133,77 @@ impl Driver {
                 return Done::LeaseLost;
             }
             let result = match agent {
-                Ok(agent) => free(&runtime, agent.provisioner().cloned(), key, turn).await,
+                Ok(agent) => {
+                    let told = match &ends {
+                        Some(ends) => agent.hooks().agent_end(ends).await,
+                        None => Ok(()),
+                    };
+                    let freed = free(&runtime, agent.provisioners().to_vec(), key, turn).await;
+                    freed.and(told)
+                }
                 Err(error) => Err(ErrorInfo::new("runtime.agent_unknown", error.to_string())),
             };
             Done::Reply(Reply::TornDown { id, result })
         });
     }
-}
 
-async fn free(
-    runtime: &Runtime,
-    provisioner: Option<Arc<dyn Provisioner>>,
-    key: SessionKey,
-    turn: TurnNumber,
-) -> Result<(), ErrorInfo> {
-    match provisioner {
-        Some(provisioner) => {
-            in_time(runtime, "tear_down", async move { provisioner.tear_down(&key, turn).await }).await
-        }
-        None => Ok(()),
+    /// What hooks are told of the turn that ends.
+    fn turn_ends(&self) -> Option<TurnEnds> {
+        let machine = self.steps.machine();
+        let AgentState::TearingDown { ending, .. } = &machine.state else { return None };
+        Some(TurnEnds {
+            session: self.fence.key.clone(),
+            turn: machine.turn.number,
+            ending: ending.clone(),
+            steps: machine.turn.steps,
+            usage: machine.turn.spent.turn,
+            session_usage: machine.usage,
+        })
     }
 }
 
+/// Asks one after another, up to the first that fails. What each says of itself is told.
+async fn make_ready(
+    runtime: &Runtime,
+    provisioners: Vec<Arc<dyn Provisioner>>,
+    key: SessionKey,
+    turn: TurnNumber,
+) -> Result<Vec<String>, ErrorInfo> {
+    let mut told = Vec::new();
+    for provisioner in provisioners {
+        let key = key.clone();
+        let made = in_time(runtime, "provision", async move {
+            provisioner.provision(&key, turn).await?;
+            Ok(provisioner.describe())
+        });
+        told.extend(made.await?);
+    }
+    Ok(told)
+}
+
+/// Lets each free what it holds, also when others cannot: of several errors the first is told.
+async fn free(
+    runtime: &Runtime,
+    provisioners: Vec<Arc<dyn Provisioner>>,
+    key: SessionKey,
+    turn: TurnNumber,
+) -> Result<(), ErrorInfo> {
+    let mut result = Ok(());
+    for provisioner in provisioners.into_iter().rev() {
+        let key = key.clone();
+        let freed =
+            in_time(runtime, "tear_down", async move { provisioner.tear_down(&key, turn).await }).await;
+        result = result.and(freed);
+    }
+    result
+}
+
 /// What a provisioner answers, unless it panics or takes too long.
-async fn in_time(
+async fn in_time<T: Send + 'static>(
     runtime: &Runtime,
     what: &str,
-    doing: impl Future<Output = Result<(), ErrorInfo>> + Send + 'static,
-) -> Result<(), ErrorInfo> {
+    doing: impl Future<Output = Result<T, ErrorInfo>> + Send + 'static,
+) -> Result<T, ErrorInfo> {
     let at_most = runtime.options().provision_timeout;
     match timeout(at_most, guarded(doing)).await {
         Ok(Ok(result)) => result,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use holdover_core::compaction;
+use holdover_core::hook::ModelAsked;
 use holdover_core::ids::StepNumber;
 use holdover_core::model::{
     AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest,
@@ -50,13 +51,23 @@ impl Driver {
             let at = messages.iter().position(|(seq, _)| *seq == before).unwrap_or(0);
             let old = &messages[..at];
             let old_tokens = old.iter().map(|(_, message)| compaction::tokens_of(message)).sum();
+            let asked = ModelAsked { session: key, step, attempt: 0, summary: true };
             let request = compaction::request(old, rules, step.0);
+            // What a hook keeps from the model must not reach it in a request for a summary.
+            let request = match agent.hooks().before_model(&asked, request).await {
+                Ok(request) => request,
+                Err(error) => return reply(Err(error)),
+            };
             let model = Arc::clone(agent.model(model));
             let bound = Duration::from_millis(rules.timeout_ms);
             let made = guarded(async move { answer(&*model, request, bound).await }).await;
             let made = made.unwrap_or_else(|panicked| {
                 Err(ModelError::new(ModelErrorKind::Provider, format!("it panicked: {}", panicked.0)))
             });
+            let made = match made {
+                Ok(answer) => agent.hooks().after_model(&asked, &answer).await.map(|()| answer),
+                Err(error) => Err(error),
+            };
             reply(made.map(|answer| {
                 let (text, usage) = (text_of(&answer), answer.usage);
                 Some(Summarised { text, before, old_tokens, usage })

@@ -15,6 +15,7 @@ use crate::runtime::{GivenUp, until_answered};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Transcript {
     read: Arc<Mutex<Option<View>>>,
+    prompt: Arc<Mutex<Option<PlacedPrompt>>>,
 }
 
 #[derive(Debug, Clone)]
@@ -25,6 +26,9 @@ struct View {
 
 /// A message and its place.
 type Placed = (MessageSeq, Arc<Message>);
+
+/// A caller's system prompt and the place of its message.
+type PlacedPrompt = (MessageSeq, Arc<str>);
 
 /// Why the transcript could not be read.
 pub(super) enum Unread {
@@ -54,6 +58,48 @@ impl Transcript {
             }
         };
         Ok(shown.messages(&read).cloned().collect())
+    }
+
+    /// The system prompt that stands at `at`. None: there is none.
+    pub(super) async fn prompt(
+        &self,
+        at: MessageSeq,
+        shown: &Shown,
+        store: &Arc<dyn StateStore>,
+        key: &SessionKey,
+        lease: &Lease,
+    ) -> Result<Option<Arc<str>>, Unread> {
+        if at == MessageSeq(0) {
+            return Ok(None);
+        }
+        let known = self.prompt.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((_, prompt)) = known.filter(|(known, _)| *known == at) {
+            return Ok(Some(prompt));
+        }
+        let message = match shown.added.iter().find(|(seq, _)| *seq == at) {
+            Some((_, message)) => Some(Arc::clone(message)),
+            None => {
+                let read = read(&[MessageRange::new(at, at)], store, key, lease).await?;
+                read.first().map(|(_, message)| Arc::clone(message))
+            }
+        };
+        let prompt: Option<Arc<str>> = match message.as_deref() {
+            Some(Message::User(said)) => said.briefing.system_prompt.as_deref().map(Arc::from),
+            Some(
+                Message::Assistant(_)
+                | Message::Tool(_)
+                | Message::Decision(_)
+                | Message::Notice(_)
+                | Message::Summary(_),
+            )
+            | None => None,
+        };
+        let Some(prompt) = prompt else {
+            let broken = RuntimeError::unreadable(key, format!("message {at}"), "it holds no system prompt");
+            return Err(Unread::Broken(Box::new(broken)));
+        };
+        *self.prompt.lock().unwrap_or_else(PoisonError::into_inner) = Some((at, Arc::clone(&prompt)));
+        Ok(Some(prompt))
     }
 
     fn known(&self, ranges: &[MessageRange]) -> Option<Arc<[Placed]>> {

@@ -4,6 +4,7 @@ use holdover_core::gate::ArgumentPatterns;
 use holdover_core::ids::{CallId, Incarnation, InvalidId, ItemKey, MessageSeq, PendingId, SessionKey};
 use holdover_core::mailbox::{MessagePolicy, QueueChange};
 use holdover_core::message::{CallSignal, ClientAnswer, Decision, Said, SignalBody};
+use holdover_core::mode::{Briefing, Mode};
 use holdover_core::payload::{Digest, Payload};
 use holdover_core::store::{Delivery, InboxItem, ItemKind, PendingCall, PendingKind, Wake};
 use serde::Serialize;
@@ -75,7 +76,17 @@ impl Deliver {
         self
     }
 
-    /// A word to the engine.
+    /// With how the agent is to work from this message on. Means nothing for other deliveries.
+    #[must_use]
+    pub fn briefed(mut self, briefing: Briefing) -> Self {
+        if let What::Message { said, .. } = &mut self.what {
+            said.briefing = briefing;
+        }
+        self
+    }
+
+    /// A word to the engine. A [mode](SignalBody::Mode) wakes nobody: it counts from the next step on, whenever
+    /// that comes.
     pub fn signal(signal: SignalBody) -> Self {
         Self { once: Once::Never, incarnation: None, what: What::Signal(signal) }
     }
@@ -119,7 +130,11 @@ impl Deliver {
                 (keys::of_message(once)?, ItemKind::Message { wake }, Payload::json(&said))
             }
             What::Signal(signal) => {
-                (keys::of_signal(once)?, ItemKind::Signal { wake: Wake::Now }, Payload::json(&signal))
+                let wake = match signal {
+                    SignalBody::Retry | SignalBody::Resume | SignalBody::Compact => Wake::Now,
+                    SignalBody::Mode { .. } => Wake::Quiet,
+                };
+                (keys::of_signal(once)?, ItemKind::Signal { wake }, Payload::json(&signal))
             }
             What::QueueChange(change) => {
                 (keys::of_signal(once)?, ItemKind::Signal { wake: Wake::Now }, Payload::json(&change))
@@ -221,6 +236,11 @@ impl Runtime {
                 }
             },
         }
+    }
+
+    /// Sets the mode of a session from its next step on, whether it rests, waits or runs. It wakes nobody.
+    pub async fn set_mode(&self, key: &SessionKey, mode: Mode) -> Result<Delivered, RuntimeError> {
+        self.deliver(key, Deliver::signal(SignalBody::Mode { mode })).await
     }
 
     /// Lets a call run that waits for a person, or for the approvals of several: then this is one of them, and it is

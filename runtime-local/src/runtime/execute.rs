@@ -5,6 +5,7 @@ use std::sync::Arc;
 use holdover_core::ids::{Incarnation, InvalidId, ItemKey, SessionId, SessionKey, TenantId};
 use holdover_core::mailbox::MessagePolicy;
 use holdover_core::message::Said;
+use holdover_core::mode::{Briefing, Mode};
 use holdover_core::payload::{Digest, Payload};
 use holdover_core::step::STATE_FORMAT;
 use holdover_core::store::{
@@ -46,6 +47,8 @@ pub struct Execute {
     pub policy: Option<MessagePolicy>,
     /// By what a new session is listed.
     pub labels: Labels,
+    /// How the agent works from this message on.
+    pub briefing: Briefing,
 }
 
 impl Execute {
@@ -60,6 +63,7 @@ impl Execute {
             first: false,
             policy: None,
             labels: Labels::default(),
+            briefing: Briefing::default(),
         }
     }
 
@@ -94,6 +98,21 @@ impl Execute {
         Self { labels, ..self }
     }
 
+    /// From this message on in this mode.
+    #[must_use]
+    pub fn in_mode(mut self, mode: Mode) -> Self {
+        self.briefing.mode = Some(mode);
+        self
+    }
+
+    /// From this message on with this system prompt, which replaces the whole of the agent's: mode paragraph,
+    /// identity, index of skills and instructions. Tools and skills stay. Empty: with the agent's own again.
+    #[must_use]
+    pub fn system_prompt(mut self, prompt: impl Into<String>) -> Self {
+        self.briefing.system_prompt = Some(prompt.into());
+        self
+    }
+
     fn prepare(self) -> Result<Prepared, RuntimeError> {
         let id = match (self.session, &self.idempotency_key) {
             (Some(id), _) => (id, false),
@@ -101,7 +120,8 @@ impl Execute {
             (None, None) => (SessionId::new(Uuid::now_v7().to_string())?, false),
         };
         let (id, derived) = id;
-        let payload = Payload::json(&Said { policy: self.policy, ..Said::new(self.message) });
+        let said = Said { policy: self.policy, briefing: self.briefing, ..Said::new(self.message) };
+        let payload = Payload::json(&said);
         let key = SessionKey::new(self.tenant, id);
         let once = match self.idempotency_key {
             _ if self.first => Once::First,

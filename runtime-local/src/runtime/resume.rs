@@ -47,6 +47,11 @@ impl Runtime {
                 }
                 (SessionStatus::Suspended | SessionStatus::Active, SignalBody::Resume) => Vec::new(),
                 (SessionStatus::Idle, SignalBody::Resume) if is_due(self, &session) => Vec::new(),
+                // A mode is delivered, and nothing is run for it.
+                (
+                    SessionStatus::Idle | SessionStatus::Suspended | SessionStatus::Active,
+                    SignalBody::Mode { .. },
+                ) => vec![signal_item(key, signal)?],
                 (SessionStatus::Aborted, _) => return Err(RuntimeError::Aborted { key: key.clone() }),
                 (
                     SessionStatus::Suspended | SessionStatus::Active,

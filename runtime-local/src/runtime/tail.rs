@@ -222,6 +222,8 @@ fn what_became_of(within: StreamId, event: &Event) -> Option<Became> {
         Event::Message { .. }
         | Event::RunStarted { .. }
         | Event::Init { .. }
+        | Event::Briefed { .. }
+        | Event::Provisioned { .. }
         | Event::Call { .. }
         | Event::Asked { .. }
         | Event::Escalated { .. }

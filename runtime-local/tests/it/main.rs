@@ -10,12 +10,14 @@ mod tools;
 
 mod answers;
 mod approvals;
+mod briefing;
 mod dice;
 mod effects;
 mod errors;
 mod files;
 mod following;
 mod forks;
+mod hooks;
 mod mailbox;
 mod many;
 mod ownership;

@@ -43,6 +43,11 @@ pub(crate) fn read_file(name: ToolName, root: Root) -> FunctionTool<ReadFile> {
     .resources(move |asked| touched.file(&asked.path, Access::Read))
 }
 
+/// The file at `path`, cut like a call of the tool cuts it.
+pub(crate) fn read_whole(root: &Root, path: &str, dropped: &Dropped) -> Result<ToolOutput, ToolError> {
+    read(root, &ReadFile { path: path.to_owned(), from_line: None, to_line: None }, dropped)
+}
+
 fn read(root: &Root, asked: &ReadFile, dropped: &Dropped) -> Result<ToolOutput, ToolError> {
     let path = RelativePath::parse_file(&asked.path)?;
     let from = asked.from_line.unwrap_or(1);

@@ -34,6 +34,11 @@ pub(super) async fn history(front: &Front, args: &One) -> Result<(), Failure> {
 /// What an input refers to, in a few words.
 fn references(input: &Input) -> String {
     match input {
+        Input::Briefed { mode, prompt } => {
+            let mode = mode.map(|mode| format!("mode {mode}"));
+            let prompt = prompt.map(|at| format!("system prompt of message {at}"));
+            mode.into_iter().chain(prompt).collect::<Vec<_>>().join(", ")
+        }
         Input::TurnRequested { request, provisions: _, after: _ } => match request {
             holdover_core::machine::TurnRequest::Message => "by a message".to_owned(),
             holdover_core::machine::TurnRequest::Resume => "to be taken up again".to_owned(),
@@ -55,7 +60,7 @@ fn references(input: &Input) -> String {
         }
         Input::NotCompacted { error: Some(error), .. } => error.to_string(),
         Input::NotCompacted { error: None, .. } => "nothing is old enough".to_owned(),
-        Input::ModelAnswered { message, calls, stop: _, usage, tokens: _ } => {
+        Input::ModelAnswered { message, calls, stop: _, usage, tokens: _, counted: _ } => {
             let tokens = usage.tokens.total();
             let asked: Vec<String> = calls.iter().map(|call| format!("{} {}", call.tool, call.id)).collect();
             let asks =
@@ -92,6 +97,10 @@ fn call_input(input: &CallInput) -> String {
     let word = match input {
         CallInput::Asked => "goes to the gate",
         CallInput::Allowed { .. } => "is allowed",
+        CallInput::Rewritten { arguments } => {
+            return format!("is rewritten by a hook, arguments in message {arguments}");
+        }
+        CallInput::Synthesised { .. } => "is answered by a hook",
         CallInput::Refused => "is refused",
         CallInput::NeedsUser { pending, .. } => return format!("needs a person: {pending}"),
         CallInput::NeedsClient { pending, .. } => return format!("needs its client: {pending}"),

@@ -12,7 +12,7 @@ mod show;
 use holdover_core::store::{DeleteOutcome, Deletion};
 use serde_json::json;
 
-use crate::args::{Common, Delete, One, Sessions};
+use crate::args::{Common, Delete, ModeOf, One, Sessions};
 use crate::exit::{Exit, Failure};
 use crate::front::Front;
 use crate::print;
@@ -31,7 +31,8 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
         | Sessions::History(_)
         | Sessions::Replay(_)
         | Sessions::Checkpoints(_) => IfMissing::AsItIs,
-        Sessions::Fork(_)
+        Sessions::Mode(_)
+        | Sessions::Fork(_)
         | Sessions::Purge(_)
         | Sessions::Delete(_)
         | Sessions::Withdraw(_)
@@ -54,6 +55,7 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
             return Ok(exit);
         }
         Sessions::Checkpoints(args) => branch::checkpoints(&front, args).await?,
+        Sessions::Mode(args) => mode(&front, args).await?,
         Sessions::Fork(args) => branch::fork(&front, args).await?,
         Sessions::Purge(args) => branch::purge(&front, args).await?,
         Sessions::Delete(args) => delete(&front, args).await?,
@@ -68,6 +70,14 @@ async fn messages(front: &Front, args: &One) -> Result<(), Failure> {
         front.out.object(&print::json::message(&entry));
         human::message(&front.out, &entry.message, Detail::Whole, false);
     }
+    Ok(())
+}
+
+async fn mode(front: &Front, args: &ModeOf) -> Result<(), Failure> {
+    let (id, mode) = (&args.session, args.mode);
+    front.runtime.set_mode(&front.key(id), mode).await?;
+    front.out.line(format!("session {id}: mode {mode} from its next step on"));
+    front.out.object(&json!({ "session": id, "mode": mode }));
     Ok(())
 }
 

@@ -59,6 +59,9 @@ pub(super) async fn show(front: &Front, args: &One) -> Result<(), Failure> {
     if let Some(machine) = machine_of(&session)? {
         let usage = machine.usage;
         row("turns", &machine.turn.number.to_string());
+        if let Some(mode) = machine.mode {
+            row("mode", mode.as_str());
+        }
         row(
             "usage",
             &format!(

@@ -21,6 +21,17 @@ pub enum CallInput {
         /// What it touches.
         profile: ResourceProfile,
     },
+    /// A hook put other arguments in place of those that stood.
+    Rewritten {
+        /// The message that holds them.
+        arguments: MessageSeq,
+    },
+    /// It ends without running: a hook gave its result.
+    Synthesised {
+        /// Whether the turn ends after this step.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        stop: bool,
+    },
     /// It ends without running: denied, invalid, unknown tool.
     Refused,
     /// The gate wants a person's decision.

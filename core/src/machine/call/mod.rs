@@ -36,7 +36,8 @@ pub struct Call {
     /// Who runs it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub runs_on: RunsOn,
-    /// The message that holds the arguments: the model's, or the decision that edited them.
+    /// The message that holds the arguments: the model's, the decision that edited them, or the notice of the hook that
+    /// rewrote them.
     pub arguments: MessageSeq,
     /// What it touches; serial until the gate has looked at it.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -138,12 +139,15 @@ impl Call {
                     panel.waived = approved.is_some();
                 }
             }
+            CallInput::Rewritten { arguments } => self.arguments = *arguments,
             CallInput::TryAgain { sent, .. } => {
                 self.tries += 1;
                 self.sent_before |= *sent;
             }
             // A call that never runs holds nobody back.
-            CallInput::Refused => self.profile = ResourceProfile::Keys(Vec::new()),
+            CallInput::Refused | CallInput::Synthesised { .. } => {
+                self.profile = ResourceProfile::Keys(Vec::new())
+            }
             CallInput::Asked
             | CallInput::Rejected { .. }
             | CallInput::Answered { .. }

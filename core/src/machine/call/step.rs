@@ -23,7 +23,9 @@ impl CallState {
             (S::Queued, I::Asked) => to(S::Gating),
             (S::Gating, I::Asked) => Step::AlreadyThere,
 
+            (S::Gating, I::Rewritten { .. }) => to(S::Gating),
             (S::Gating, I::Allowed { .. }) => to(S::Approved),
+            (S::Gating, I::Synthesised { .. }) => to(S::Done),
             (S::Gating, I::NeedsUser { pending, deadline, .. }) => {
                 to(S::BlockedOnUser { pending: pending.clone(), deadline: *deadline })
             }

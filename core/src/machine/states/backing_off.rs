@@ -19,6 +19,7 @@ pub(super) fn on(
         Input::Forked => left_behind(machine),
         Input::Failed { error } => Ok(Some(end(machine, Ending::error(error.clone())))),
         Input::TurnRequested { .. }
+        | Input::Briefed { .. }
         | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }

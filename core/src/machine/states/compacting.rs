@@ -76,6 +76,7 @@ pub(super) fn on(
         },
         Input::CompactionRequested => same(),
         Input::TurnRequested { .. }
+        | Input::Briefed { .. }
         | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }

@@ -53,6 +53,7 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
             with(state, [vec![Effect::CloseStep(batch)], effects].concat())
         }
         Input::TurnRequested { .. }
+        | Input::Briefed { .. }
         | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }
@@ -84,11 +85,14 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         Ok(false) => return same(),
         Ok(true) => {}
     }
-    let says_stop = matches!(input, CallInput::Returned { ok: true, stop: true, .. })
-        || (matches!(input, CallInput::Rang) && deferred_stop);
+    let says_stop = matches!(
+        input,
+        CallInput::Returned { ok: true, stop: true, .. } | CallInput::Synthesised { stop: true }
+    ) || (matches!(input, CallInput::Rang) && deferred_stop);
     batch.stop_signal |= says_stop;
     if starting {
         machine.usage.tool_calls += 1;
+        machine.turn.spent.call_sent();
     }
     match input {
         CallInput::Returned { broken: true, .. } | CallInput::Lost { broken: true } => {
@@ -97,6 +101,8 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         CallInput::Returned { ok: true, .. } | CallInput::Deferred { .. } => machine.turn.broken = 0,
         CallInput::Asked
         | CallInput::Allowed { .. }
+        | CallInput::Rewritten { .. }
+        | CallInput::Synthesised { .. }
         | CallInput::Refused
         | CallInput::NeedsUser { .. }
         | CallInput::Reopened { .. }

@@ -17,6 +17,8 @@ use super::{
     AgentState, Effect, Ending, Facts, Input, Machine, Refused, StandingApprovals, Teardown, Transition,
     TurnRequest,
 };
+use crate::ids::MessageSeq;
+use crate::mode::Mode;
 use crate::store::{InterruptKind, SessionStatus};
 
 /// Where an input leads: the next state and what must be done. None: already there.
@@ -99,6 +101,14 @@ fn in_fork(ending: &Ending) -> Ending {
         | SessionStatus::Interrupted
         | SessionStatus::Failed => ending.clone(),
     }
+}
+
+/// What a briefing means in a state that it does not change.
+fn briefed(machine: &mut Machine, mode: Option<Mode>, prompt: Option<MessageSeq>) -> Lead {
+    let before = (machine.mode, machine.prompt);
+    machine.mode = mode.or(machine.mode);
+    machine.prompt = prompt.unwrap_or(machine.prompt);
+    if (machine.mode, machine.prompt) == before { same() } else { to(machine.state.clone()) }
 }
 
 /// What a claim means in a state that it does not change: the turn's time goes on from now.

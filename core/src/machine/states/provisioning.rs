@@ -1,7 +1,7 @@
 //! Provisioning: what the turn needs is made ready.
 
 use super::super::{AgentState, Effect, Ending, Facts, Input, Machine, SteeringFrom, TurnRequest};
-use super::{Lead, end, left_behind, refuse, to, with};
+use super::{Lead, briefed, end, left_behind, refuse, to, with};
 
 pub(super) fn on(machine: &mut Machine, request: TurnRequest, input: &Input, facts: &Facts) -> Lead {
     match input {
@@ -12,6 +12,7 @@ pub(super) fn on(machine: &mut Machine, request: TurnRequest, input: &Input, fac
             }
             TurnRequest::Resume => to(AgentState::Steering { from: SteeringFrom::Resumed }),
         },
+        Input::Briefed { mode, prompt } => briefed(machine, *mode, *prompt),
         Input::Claimed { .. } => {
             machine.turn.claimed_at = facts.now;
             let again = if machine.turn.provisioned { vec![Effect::Provision] } else { Vec::new() };

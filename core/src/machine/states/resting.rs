@@ -1,7 +1,9 @@
 //! Idle and Done: at rest, until a turn is requested.
 
-use super::super::{AgentState, CompactionCause, Ending, Facts, Input, Machine, StopCause, TurnRequest};
-use super::{Lead, end, in_fork, provisioning_or, refuse, same, to};
+use super::super::{
+    AgentState, CompactionCause, Ending, Facts, Input, Machine, Spent, StopCause, TurnRequest,
+};
+use super::{Lead, briefed, end, in_fork, provisioning_or, refuse, same, to};
 use crate::store::InterruptKind;
 
 pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
@@ -20,10 +22,12 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.turn.answered &= *request == TurnRequest::Resume;
             machine.turn.provisioned = *provisions;
             machine.turn.worked_ms = 0;
+            machine.turn.spent = Spent::default();
             machine.turn.claimed_at = facts.now;
             let (state, effects) = provisioning_or(*request, *provisions);
             Ok(Some((state, effects)))
         }
+        Input::Briefed { mode, prompt } => briefed(machine, *mode, *prompt),
         // A session at rest has nothing to stop softly; an abort ends it for ever.
         Input::Interrupted { kind: InterruptKind::Soft, .. } => same(),
         Input::Interrupted { kind: InterruptKind::Abort, .. } => {

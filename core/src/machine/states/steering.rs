@@ -2,7 +2,7 @@
 //! [`steering`](super::super::steering).
 
 use super::super::{AgentState, Ending, Facts, Input, Machine, SteeringFrom};
-use super::{Lead, claimed, end, left_behind, refuse, to};
+use super::{Lead, briefed, claimed, end, left_behind, refuse, to};
 
 pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, facts: &Facts) -> Lead {
     match input {
@@ -17,6 +17,7 @@ pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, fact
             machine.turn.answered = false;
             to(AgentState::Thinking { step: machine.step, attempt: 0 })
         }
+        Input::Briefed { mode, prompt } => briefed(machine, *mode, *prompt),
         Input::Claimed { .. } => claimed(machine, facts),
         Input::Interrupted { kind, cause } => Ok(Some(end(machine, Ending::stopped_by(*kind, *cause)))),
         Input::CutShort { ending, .. } => Ok(Some(end(machine, ending.clone()))),

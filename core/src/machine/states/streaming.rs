@@ -16,13 +16,16 @@ pub(super) fn on(
     facts: &Facts,
 ) -> Lead {
     match input {
-        Input::ModelAnswered { message, calls, stop, usage, tokens } => {
+        Input::ModelAnswered { message, calls, stop, usage, tokens, counted } => {
             machine.turn.steps += 1;
             machine.turn.calls =
                 machine.turn.calls.saturating_add(u32::try_from(calls.len()).unwrap_or(u32::MAX));
             machine.view.tokens = *tokens;
             machine.turn.answered = calls.is_empty() && stop.is_whole();
             machine.usage.add(*usage);
+            if *counted {
+                machine.turn.spent.answered(*message, *usage);
+            }
             if calls.is_empty() {
                 return to(AgentState::Steering { from: SteeringFrom::Answer { stop: *stop } });
             }
@@ -57,6 +60,7 @@ pub(super) fn on(
         Input::Forked => left_behind(machine),
         Input::Failed { error } => stop_listening(machine, Ending::error(error.clone())),
         Input::TurnRequested { .. }
+        | Input::Briefed { .. }
         | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }

@@ -32,6 +32,7 @@ pub(super) fn on(
         }
         Input::Interrupted { .. } | Input::Failed { .. } => same(),
         Input::TurnRequested { .. }
+        | Input::Briefed { .. }
         | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }

@@ -31,6 +31,7 @@ pub(super) fn on(
         Input::Forked => left_behind(machine),
         Input::Failed { error } => Ok(Some(end(machine, Ending::error(error.clone())))),
         Input::TurnRequested { .. }
+        | Input::Briefed { .. }
         | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelAnswered { .. }

@@ -56,7 +56,7 @@ async fn a_streamed_answer_comes_in_pieces_and_then_whole() {
         finish("stop"),
         json!({ "choices": [], "usage": {
             "prompt_tokens": 12, "completion_tokens": 5, "total_tokens": 17,
-            "prompt_tokens_details": { "cached_tokens": 8 },
+            "prompt_tokens_details": { "cached_tokens": 8, "cache_write_tokens": 3 },
             "completion_tokens_details": { "reasoning_tokens": 2 },
         } }),
     ])
@@ -68,7 +68,8 @@ async fn a_streamed_answer_comes_in_pieces_and_then_whole() {
             AnswerPart::Text("Good day\n\nto you".to_owned()),
         ],
         stop: StopReason::EndTurn,
-        usage: TokenUsage { input: 12, output: 5, cached: 8, reasoning: 2 },
+        // A39: what was written to the cache is counted apart.
+        usage: TokenUsage { input: 12, output: 5, cached: 8, cache_written: 3, reasoning: 2 },
     };
     assert_eq!(
         events,

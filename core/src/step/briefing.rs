@@ -1,0 +1,47 @@
+//! How the agent is to work from here on, as messages and signals say it.
+
+use super::StepIterator;
+use crate::event::Event;
+use crate::ids::{InboxSeq, MessageSeq};
+use crate::machine::Input;
+use crate::message::SignalBody;
+use crate::mode::{Briefing, Mode};
+use crate::store::{ItemKind, StoredItem};
+
+impl StepIterator {
+    /// Takes what the message at `at` says of it.
+    pub(super) fn take_briefing(&mut self, briefing: Briefing, at: MessageSeq) {
+        let Briefing { mode, system_prompt } = briefing;
+        let prompt = system_prompt.map(|prompt| if prompt.is_empty() { MessageSeq(0) } else { at });
+        self.brief(mode, prompt);
+    }
+
+    /// Takes the modes that were set before the item `before`, in order: one that is set later than a message counts
+    /// more than what the message says.
+    pub(super) fn take_modes_before(&mut self, before: InboxSeq) {
+        let set: Vec<(InboxSeq, Mode)> = self.mind.inbox.iter().filter_map(mode_set_by).collect();
+        for (seq, mode) in set.into_iter().filter(|(seq, _)| *seq < before) {
+            self.mind.inbox.retain(|item| item.seq != seq);
+            self.mind.draft.consumed.push(seq);
+            self.brief(Some(mode), None);
+        }
+    }
+
+    fn brief(&mut self, mode: Option<Mode>, prompt: Option<MessageSeq>) {
+        if (mode.is_some() || prompt.is_some()) && self.feed(Input::Briefed { mode, prompt }) {
+            self.emit(Event::Briefed { mode, prompt });
+            self.mind.draft.decided = true;
+        }
+    }
+}
+
+/// The mode that an item sets, if it is such a signal.
+fn mode_set_by(item: &StoredItem) -> Option<(InboxSeq, Mode)> {
+    if !matches!(item.kind, ItemKind::Signal { .. }) {
+        return None;
+    }
+    match item.payload.parse() {
+        Ok(SignalBody::Mode { mode }) => Some((item.seq, mode)),
+        Ok(SignalBody::Retry | SignalBody::Resume | SignalBody::Compact) | Err(_) => None,
+    }
+}

@@ -1,0 +1,147 @@
+//! The hooks of an agent: in order, each bounded, each with its word on what its failure means.
+//!
+//! What the program says of a hook is asked once, when the agent is built; from then on its code runs in tasks of its
+//! own alone.
+
+mod model;
+mod moves;
+mod tool;
+mod turn;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdover_core::hook::{Hook, HookError, HookPoint, OnFailure};
+use holdover_core::ids::ToolName;
+use tokio::time::{Instant, timeout};
+
+pub(crate) use moves::Watcher;
+
+use crate::agent::AgentError;
+use crate::guard::guarded;
+
+/// The hooks of an agent, in the order in which they are asked.
+#[derive(Clone, Default)]
+pub(crate) struct Hooks(Arc<[Hooked]>);
+
+/// A hook, and what it says of itself.
+#[derive(Clone)]
+struct Hooked {
+    hook: Arc<dyn Hook>,
+    name: String,
+    priority: i32,
+    timeout: Duration,
+    points: BTreeSet<HookPoint>,
+    closed: BTreeSet<HookPoint>,
+    tools: BTreeSet<ToolName>,
+}
+
+/// A hook failed where nothing goes on then.
+#[derive(Debug, Clone)]
+struct Failed {
+    /// Which, and how: in words of the engine.
+    what: String,
+    /// What the hook itself says of it.
+    detail: Option<String>,
+}
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.detail {
+            Some(detail) => write!(f, "{}: {detail}", self.what),
+            None => f.write_str(&self.what),
+        }
+    }
+}
+
+impl Hooks {
+    /// Puts the hooks of `agent`, which has these tools, in order.
+    pub(crate) fn new(
+        agent: &str,
+        hooks: Vec<Arc<dyn Hook>>,
+        tools: &[ToolName],
+    ) -> Result<Self, AgentError> {
+        let mut hooked: Vec<Hooked> = hooks.into_iter().map(|hook| Hooked::of(hook, tools)).collect();
+        hooked.sort_by(|one, other| (one.priority, &one.name).cmp(&(other.priority, &other.name)));
+        let mut names = BTreeSet::new();
+        for hook in &hooked {
+            if !names.insert(&hook.name) {
+                let (agent, hook) = (agent.to_owned(), hook.name.clone());
+                return Err(AgentError::DuplicateHook { agent, hook });
+            }
+            if hook.timeout.is_zero() {
+                let field = format!("hook {}: timeout", hook.name);
+                return Err(AgentError::ZeroLimit { agent: agent.to_owned(), field });
+            }
+        }
+        Ok(Self(hooked.into()))
+    }
+
+    /// At which points any of them is asked.
+    pub(crate) fn points(&self) -> BTreeSet<HookPoint> {
+        self.0.iter().flat_map(|hook| hook.points.iter().copied()).collect()
+    }
+
+    /// A hook that would withhold results of this tool.
+    pub(crate) fn withholds<'a>(&'a self, tool: &'a ToolName) -> Option<&'a str> {
+        self.of_tool(HookPoint::AfterTool, tool)
+            .find(|hook| hook.is_closed(HookPoint::AfterTool))
+            .map(|hook| hook.name.as_str())
+    }
+
+    fn at(&self, point: HookPoint) -> impl Iterator<Item = &Hooked> {
+        self.0.iter().filter(move |hook| hook.points.contains(&point))
+    }
+
+    fn of_tool<'a>(&'a self, point: HookPoint, tool: &'a ToolName) -> impl Iterator<Item = &'a Hooked> {
+        self.at(point).filter(|hook| hook.tools.contains(tool))
+    }
+}
+
+impl Hooked {
+    fn of(hook: Arc<dyn Hook>, tools: &[ToolName]) -> Self {
+        let points: BTreeSet<HookPoint> = hook.points().iter().copied().collect();
+        let is_closed = |point: &HookPoint| hook.on_failure(*point) == OnFailure::Closed;
+        Self {
+            name: hook.name().to_owned(),
+            priority: hook.priority(),
+            timeout: hook.timeout(),
+            closed: points.iter().copied().filter(is_closed).collect(),
+            tools: tools.iter().filter(|tool| hook.concerns(tool)).cloned().collect(),
+            points,
+            hook,
+        }
+    }
+
+    fn is_closed(&self, point: HookPoint) -> bool {
+        self.closed.contains(&point)
+    }
+
+    /// Asks it, in a task of its own and within its bound. None: it failed, and that is let pass.
+    async fn ask<T: Send + 'static>(
+        &self,
+        point: HookPoint,
+        asked: impl Future<Output = Result<T, HookError>> + Send + 'static,
+    ) -> Result<Option<T>, Failed> {
+        let began = Instant::now();
+        let failed = |how: String, detail| Failed { what: format!("the hook {} {how}", self.name), detail };
+        let silent = || failed(format!("was silent for {} ms", self.timeout.as_millis()), None);
+        let failed = match timeout(self.timeout, guarded(asked)).await {
+            // One that held its thread is heard late, and its word counts no more.
+            Ok(_) if began.elapsed() > self.timeout => silent(),
+            Ok(Ok(Ok(said))) => return Ok(Some(said)),
+            Ok(Ok(Err(error))) => failed(String::from("failed"), Some(error.0)),
+            Ok(Err(panicked)) => failed(String::from("panicked"), Some(panicked.0)),
+            Err(_) => silent(),
+        };
+        self.let_pass(point, failed).map(|()| None)
+    }
+
+    /// What a failure means at this point.
+    fn let_pass(&self, point: HookPoint, failed: Failed) -> Result<(), Failed> {
+        let closed = self.is_closed(point);
+        tracing::warn!(point = point.as_str(), closed, %failed, "a hook failed");
+        if closed { Err(failed) } else { Ok(()) }
+    }
+}

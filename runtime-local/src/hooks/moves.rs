@@ -1,0 +1,58 @@
+//! Telling hooks of transitions: in order, beside the run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdover_core::hook::{HookPoint, Moved};
+use tokio::sync::mpsc::{self, Sender};
+use tokio::time::timeout;
+
+use super::Hooks;
+use crate::guard::{Guarded, guarded};
+
+/// So many transitions wait for hooks that are slow; what comes beyond them they are not told of.
+const WAITING_MAX: usize = 1024;
+
+/// How long a run that is over waits for hooks that have not heard all of it.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// Whoever tells the hooks of a run's transitions.
+pub(crate) struct Watcher {
+    moves: Sender<Moved>,
+    telling: Guarded<()>,
+}
+
+impl Watcher {
+    /// None: no hook wants to know.
+    pub(crate) fn of(hooks: &Hooks) -> Option<Self> {
+        hooks.at(HookPoint::Transition).next()?;
+        let (moves, mut told) = mpsc::channel::<Moved>(WAITING_MAX);
+        let hooks = hooks.clone();
+        let telling = guarded(async move {
+            while let Some(moved) = told.recv().await {
+                for hooked in hooks.at(HookPoint::Transition) {
+                    let (hook, moved) = (Arc::clone(&hooked.hook), moved.clone());
+                    // A failure is logged; what is told has happened.
+                    let _ =
+                        hooked.ask(HookPoint::Transition, async move { hook.transition(&moved).await }).await;
+                }
+            }
+        });
+        Some(Self { moves, telling })
+    }
+
+    pub(crate) fn tell(&self, moved: Moved) {
+        if let Err(error) = self.moves.try_send(moved) {
+            tracing::warn!(%error, "hooks are too slow for the transitions of a run");
+        }
+    }
+
+    /// The run is over: what was told is heard, within a bound.
+    pub(crate) async fn finish(self) {
+        let Self { moves, telling } = self;
+        drop(moves);
+        if timeout(LAST_WORDS, telling).await.is_err() {
+            tracing::warn!("hooks have not heard of all transitions of a run");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Hooks around a tool call.
+
+use std::sync::Arc;
+
+use holdover_core::gate::GateQuestion;
+use holdover_core::hook::{AfterTool, BeforeTool, HookPoint, ToolEnded};
+use holdover_core::ids::ToolName;
+use holdover_core::payload::Digest;
+use holdover_core::step::Ruling;
+use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};
+
+use super::{Failed, Hooked, Hooks};
+use crate::agent::Agent;
+use crate::gate;
+
+/// What hooks made of a call that the gate is yet to rule on.
+pub(crate) struct Passed {
+    /// The call, as it would run.
+    pub(crate) question: GateQuestion,
+    /// The last hook that rewrote it.
+    rewritten_by: Option<String>,
+    /// What a person is told whom a hook asks for.
+    held: Option<Option<String>>,
+    /// What a hook answers in its place.
+    answer: Option<ToolOutput>,
+}
+
+impl Hooks {
+    pub(crate) fn concern_calls_of(&self, tool: &ToolName) -> bool {
+        self.of_tool(HookPoint::BeforeTool, tool).next().is_some()
+    }
+
+    /// Puts a call before the hooks; its arguments fit the schema. An error: it goes no further.
+    pub(crate) async fn before_tool(
+        &self,
+        agent: &Arc<Agent>,
+        question: GateQuestion,
+    ) -> Result<Passed, Ruling> {
+        let tool = question.tool.clone();
+        let mut passed = Passed { question, rewritten_by: None, held: None, answer: None };
+        let mut denied = None;
+        for hooked in self.of_tool(HookPoint::BeforeTool, &tool) {
+            let (hook, asked) = (Arc::clone(&hooked.hook), passed.question.clone());
+            let word = hooked
+                .ask(HookPoint::BeforeTool, async move { hook.before_tool(&asked).await })
+                .await
+                .map_err(|failed| Ruling::Unavailable { detail: failed.to_string() })?;
+            match word.unwrap_or(BeforeTool::Allow) {
+                BeforeTool::Allow => {}
+                BeforeTool::Deny { reason } => denied = denied.or(Some(deny(hooked, reason))),
+                BeforeTool::Hold { prompt } => passed.held = passed.held.or(Some(prompt)),
+                BeforeTool::Rewrite { arguments } => {
+                    passed.rewrite(agent, hooked, arguments).await.map_err(unavailable)?;
+                }
+                BeforeTool::Answer(output) => passed.answer = passed.answer.or(Some(output)),
+                BeforeTool::Fail { reason } => {
+                    return Err(Ruling::Failed { detail: format!("the hook {}: {reason}", hooked.name) });
+                }
+            }
+        }
+        denied.map_or(Ok(passed), Err)
+    }
+
+    /// What is left of a result, once the hooks have seen it.
+    pub(crate) async fn after_tool(
+        &self,
+        call: ToolEnded,
+        result: Result<ToolReturn, ToolError>,
+    ) -> Result<ToolReturn, ToolError> {
+        let delay = match &result {
+            Ok(ToolReturn::After { delay, .. }) => Some(*delay),
+            Ok(ToolReturn::Output(_)) | Err(_) => None,
+        };
+        let mut call = call;
+        for hooked in self.of_tool(HookPoint::AfterTool, &call.tool.clone()) {
+            let (hook, told) = (Arc::clone(&hooked.hook), call.clone());
+            let word = hooked.ask(HookPoint::AfterTool, async move { hook.after_tool(&told).await }).await;
+            match word {
+                Ok(None | Some(AfterTool::Keep)) => {}
+                Ok(Some(AfterTool::Rewrite(output))) => {
+                    call.result = call
+                        .result
+                        .map_or_else(|was| Err(reworded(was, &output.content)), |_| Ok(output.clone()));
+                }
+                Ok(Some(AfterTool::Reject { reason })) => call.result = Err(rejected(call.result, &reason)),
+                // What it failed on, and what it says of it, may hold what it was to withhold.
+                Err(Failed { what, .. }) => return Err(rejected(call.result, &withheld(&what))),
+            }
+        }
+        call.result.map(|output| match delay {
+            Some(delay) => ToolReturn::After { delay, output },
+            None => ToolReturn::Output(output),
+        })
+    }
+
+    /// What is left of a result that the hooks have no time to see.
+    pub(crate) fn unseen(
+        &self,
+        tool: &ToolName,
+        result: Result<ToolReturn, ToolError>,
+    ) -> Result<ToolReturn, ToolError> {
+        match self.withholds(tool) {
+            Some(hook) => {
+                let why = withheld(&format!("the hook {hook} was not heard, as the turn is being stopped"));
+                Err(rejected(result, &why))
+            }
+            None => result,
+        }
+    }
+
+    pub(crate) fn look_at_results_of(&self, tool: &ToolName) -> bool {
+        self.of_tool(HookPoint::AfterTool, tool).next().is_some()
+    }
+}
+
+impl Passed {
+    /// The rewritten bytes are checked at once: the hooks that follow are asked about arguments that fit.
+    async fn rewrite(
+        &mut self,
+        agent: &Arc<Agent>,
+        hooked: &Hooked,
+        arguments: String,
+    ) -> Result<(), Failed> {
+        if arguments == self.question.arguments {
+            return Ok(());
+        }
+        let digest = Digest::of(arguments.as_bytes());
+        // What a person approved were other bytes.
+        let rewritten = GateQuestion { arguments, digest, approved: false, ..self.question.clone() };
+        match gate::fits(agent, &rewritten).await {
+            Ok(()) => {
+                self.question = rewritten;
+                self.rewritten_by = Some(hooked.name.clone());
+                Ok(())
+            }
+            Err(ruling) => {
+                let what = format!("the hook {} rewrote the arguments to what does not fit", hooked.name);
+                let detail = match ruling {
+                    Ruling::Invalid { detail } | Ruling::Unavailable { detail } => Some(detail),
+                    Ruling::Allow { .. }
+                    | Ruling::NeedsApproval { .. }
+                    | Ruling::Deny { .. }
+                    | Ruling::Rewritten { .. }
+                    | Ruling::Answered { .. }
+                    | Ruling::Failed { .. } => None,
+                };
+                hooked.let_pass(HookPoint::BeforeTool, Failed { what, detail })
+            }
+        }
+    }
+
+    /// What the gate's word on it comes to.
+    pub(crate) fn ruled(self, ruling: Ruling) -> Ruling {
+        let held = self.held.filter(|_| !self.question.approved);
+        let ruling = match (ruling, held, self.answer) {
+            (Ruling::Allow { profile }, Some(prompt), _) => Ruling::NeedsApproval { prompt, profile },
+            (Ruling::Allow { .. }, None, Some(output)) => Ruling::Answered { output },
+            (other, _, _) => other,
+        };
+        match (self.rewritten_by, &ruling) {
+            (Some(by), Ruling::Allow { .. } | Ruling::NeedsApproval { .. } | Ruling::Answered { .. }) => {
+                let arguments = self.question.arguments;
+                Ruling::Rewritten { arguments, by, ruling: Box::new(ruling) }
+            }
+            (_, _) => ruling,
+        }
+    }
+}
+
+fn deny(hooked: &Hooked, reason: String) -> Ruling {
+    Ruling::Deny { reason, rule: Some(format!("hook {}", hooked.name)) }
+}
+
+fn unavailable(failed: Failed) -> Ruling {
+    Ruling::Unavailable { detail: failed.to_string() }
+}
+
+fn withheld(why: &str) -> String {
+    format!("the result is withheld: {why}")
+}
+
+/// A call that failed says so in other words; whether it acted is not the hook's to say.
+fn reworded(error: ToolError, text: &str) -> ToolError {
+    match error {
+        ToolError::Failed(_) => ToolError::Failed(text.to_owned()),
+        ToolError::NotRun(_) => ToolError::NotRun(text.to_owned()),
+        ToolError::Transient { detail: _, wait } => ToolError::Transient { detail: text.to_owned(), wait },
+        ToolError::Lost(_) => ToolError::Lost(text.to_owned()),
+    }
+}
+
+fn rejected<T>(result: Result<T, ToolError>, text: &str) -> ToolError {
+    match result {
+        Ok(_) => ToolError::Failed(text.to_owned()),
+        Err(error) => reworded(error, text),
+    }
+}
