@@ -74,6 +74,9 @@ async fn rule(agent: Arc<Agent>, question: GateQuestion) -> Ruling {
     match agent.gate().consult(&question).await {
         Ok(Verdict::Allow) => Ruling::Allow { profile },
         Ok(Verdict::Deny { reason, rule }) => Ruling::Deny { reason, rule },
+        Ok(Verdict::NeedsApproval { terms, .. }) if question.is_approved_on(&terms) => {
+            Ruling::Allow { profile }
+        }
         Ok(Verdict::NeedsApproval { prompt, terms }) => Ruling::NeedsApproval { prompt, terms, profile },
         Err(error) => unavailable(error.0),
     }

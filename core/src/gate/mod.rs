@@ -53,6 +53,15 @@ pub struct GateQuestion {
     pub dangerous: bool,
     /// Whether a person has approved these bytes already.
     pub approved: bool,
+    /// On which terms they were asked; none: on the usual ones, or not yet.
+    pub approved_on: Option<Box<ApprovalTerms>>,
+}
+
+impl GateQuestion {
+    /// Whether what people have said is all that these terms ask for.
+    pub fn is_approved_on(&self, terms: &ApprovalTerms) -> bool {
+        self.approved && (terms.is_anyone() || self.approved_on.as_deref() == Some(terms))
+    }
 }
 
 /// The gate's word.

@@ -91,6 +91,7 @@ mod tests {
             effect: EffectClass::ReadOnly,
             dangerous: false,
             approved: false,
+            approved_on: None,
         };
         let gate = words.iter().fold(StrictestGate::new(), |gate, word| gate.and(Says(word.clone())));
         gate.consult(&question).now_or_never().unwrap()

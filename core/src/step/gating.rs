@@ -53,6 +53,7 @@ impl StepIterator {
                 effect: call.effect,
                 dangerous: call.dangerous,
                 approved: call.approved == Some(digest),
+                approved_on: call.panel.as_deref().map(|panel| Box::new(panel.terms.clone())),
             });
             self.feed(Input::Call { call: id.clone(), input: CallInput::Asked });
         }
