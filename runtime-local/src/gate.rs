@@ -77,7 +77,9 @@ async fn rule(agent: Arc<Agent>, question: GateQuestion) -> Ruling {
         Ok(Verdict::NeedsApproval { terms, .. }) if question.is_approved_on(&terms) => {
             Ruling::Allow { profile }
         }
-        Ok(Verdict::NeedsApproval { prompt, terms }) => Ruling::NeedsApproval { prompt, terms, profile },
+        Ok(Verdict::NeedsApproval { prompt, terms }) => {
+            Ruling::NeedsApproval { prompt, terms: Box::new(terms), profile }
+        }
         Err(error) => unavailable(error.0),
     }
 }

@@ -91,7 +91,7 @@ impl StepIterator {
                 Some(CallInput::Allowed { profile })
             }
             Ruling::NeedsApproval { prompt, terms, profile } => match terms.check() {
-                Ok(()) => self.ask_people(call, call.arguments, prompt, terms, profile),
+                Ok(()) => self.ask_people(call, call.arguments, prompt, *terms, profile),
                 Err(why) => {
                     let detail = format!("it asks for what nobody can give: {why}");
                     self.unavailable(call, &detail)

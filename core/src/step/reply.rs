@@ -143,7 +143,7 @@ pub enum Ruling {
         /// What the person is told.
         prompt: Option<String>,
         /// Whose approval it takes.
-        terms: ApprovalTerms,
+        terms: Box<ApprovalTerms>,
         /// What it touches.
         profile: ResourceProfile,
     },

@@ -109,10 +109,12 @@ pub(crate) fn ruling(question: &GateQuestion) -> Ruling {
         };
     }
     match *like {
-        "edit" | "wipe" => Ruling::NeedsApproval { prompt: None, terms: terms(&question.arguments), profile },
+        "edit" | "wipe" => {
+            Ruling::NeedsApproval { prompt: None, terms: Box::new(terms(&question.arguments)), profile }
+        }
         // Client tools cannot ask; so says core, whatever the gate wants.
         "ask" if question.arguments.contains("approve first") => {
-            Ruling::NeedsApproval { prompt: None, terms: ApprovalTerms::default(), profile }
+            Ruling::NeedsApproval { prompt: None, terms: Box::default(), profile }
         }
         _ => Ruling::Allow { profile },
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdover_core::gate::{ApprovalTerms, GateQuestion};
+use holdover_core::gate::GateQuestion;
 use holdover_core::hook::{AfterTool, BeforeTool, HookPoint, ToolEnded};
 use holdover_core::ids::ToolName;
 use holdover_core::payload::Digest;
@@ -154,7 +154,7 @@ impl Passed {
         let held = self.held.filter(|_| !self.question.approved);
         let ruling = match (ruling, held, self.answer) {
             (Ruling::Allow { profile }, Some(prompt), _) => {
-                Ruling::NeedsApproval { prompt, terms: ApprovalTerms::default(), profile }
+                Ruling::NeedsApproval { prompt, terms: Box::default(), profile }
             }
             (Ruling::Allow { .. }, None, Some(output)) => Ruling::Answered { output },
             (other, _, _) => other,
