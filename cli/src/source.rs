@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdover_core::agent::{
-    Compaction, Durability, Limits, LoopDetection, OnDenial, Prices, Retries, StopCondition,
+    Compaction, Durability, Limits, LoopDetection, OnDenial, Prices, Retries, StopCondition, StopSignals,
 };
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::{ApprovalRule, PermissionMode};
@@ -53,6 +53,10 @@ pub(crate) struct Blueprint {
     pub(crate) on_message_while_asking: WhileAsking,
     /// After which step a turn ends.
     pub(crate) stop_when: Vec<StopCondition>,
+    /// How many results must say that a turn should end.
+    pub(crate) stop_signals: StopSignals,
+    /// The schema of the value that each turn owes.
+    pub(crate) output_schema: Option<serde_json::Value>,
     /// Which tools only people may use.
     pub(crate) human_only: BTreeSet<ToolName>,
     /// What happens when a person refuses a call.
@@ -152,6 +156,8 @@ impl Blueprint {
             on_message: spec.on_message,
             on_message_while_asking: spec.on_message_while_asking,
             stop_when: spec.stop_when,
+            stop_signals: spec.stop_signals,
+            output_schema: spec.output.map(|output| output.schema),
             durability: spec.durability,
             human_only: spec.human_only,
             on_denial: spec.on_denial,
@@ -209,6 +215,7 @@ impl Blueprint {
             .retries(self.retries.clone())
             .durability(self.durability)
             .on_denial(self.on_denial)
+            .stop_signals(self.stop_signals)
             .source(source);
         if let Some(identity) = &self.identity {
             agent = agent.identity(identity);
@@ -221,6 +228,9 @@ impl Blueprint {
         }
         if let Some(version) = version {
             agent = agent.version(version);
+        }
+        if let Some(schema) = &self.output_schema {
+            agent = agent.output_schema(schema.clone());
         }
         for FallbackRef { model, prices } in fallback {
             agent = agent.shared_fallback(connect(model).map_err(|error| error.detail)?, *prices);

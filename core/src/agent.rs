@@ -9,6 +9,7 @@ use crate::ids::ToolName;
 pub use crate::machine::retry::{OnTrip, Retries};
 use crate::mailbox::{MessagePolicy, WhileAsking};
 use crate::mode::Mode;
+use crate::output::OutputSpec;
 use crate::payload::is_default;
 use crate::tool::ToolSpec;
 
@@ -69,6 +70,12 @@ pub struct AgentSpec {
     /// At which points hooks of its program are asked.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub hooks: BTreeSet<HookPoint>,
+    /// The value that each of its turns owes; none: its turns end with words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputSpec>,
+    /// How many results of a step must say that the turn should end.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub stop_signals: StopSignals,
 }
 
 impl AgentSpec {
@@ -93,7 +100,14 @@ impl AgentSpec {
             human_only: BTreeSet::new(),
             on_denial: OnDenial::default(),
             hooks: BTreeSet::new(),
+            output: None,
+            stop_signals: StopSignals::default(),
         }
+    }
+
+    /// Whether a call of the tool with this name gives the value that a turn owes.
+    pub fn is_output(&self, tool: &str) -> bool {
+        self.output.as_ref().is_some_and(|output| output.tool.as_str() == tool)
     }
 
     /// Whether only people may use the tool with this name.
@@ -333,6 +347,17 @@ pub enum StopCondition {
     ToolDone(ToolName),
     /// The model's text contains this.
     TextContains(String),
+}
+
+/// How many results of a step must say that the turn should end, for it to end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopSignals {
+    /// One is enough.
+    #[default]
+    Any,
+    /// All of them: a result that does not say so, an error or a refusal too, lets the turn go on.
+    All,
 }
 
 /// When a run waits for its commits.

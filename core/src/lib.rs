@@ -19,6 +19,7 @@ pub mod mailbox;
 pub mod message;
 pub mod mode;
 pub mod model;
+pub mod output;
 pub mod payload;
 pub mod prompt;
 pub mod provision;

@@ -56,7 +56,7 @@ impl Message {
 pub struct UserMessage {
     /// The text.
     pub text: String,
-    /// The inbox item it came as.
+    /// The inbox item it came as; none: the engine's own word to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<InboxSeq>,
     /// How the agent works from here on.

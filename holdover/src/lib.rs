@@ -4,7 +4,7 @@ pub use holdover_core as core;
 
 pub use holdover_core::agent::{
     AgentSpec, Compaction, Durability, Fallback, Limits, LoopDetection, OnDenial, OnTrip, Prices, Retries,
-    StopCondition,
+    StopCondition, StopSignals,
 };
 pub use holdover_core::delta::Delta;
 pub use holdover_core::error::ErrorInfo;
@@ -31,6 +31,7 @@ pub use holdover_core::model::{
     AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
     ModelTool, StopReason, TokenUsage,
 };
+pub use holdover_core::output::{OutputPlace, OutputSpec};
 pub use holdover_core::payload::Digest;
 pub use holdover_core::provision::Provisioner;
 pub use holdover_core::skill::{SkillEntry, SkillSet};

@@ -10,6 +10,8 @@ use holdover_core::gate::{GATE_TIMEOUT, GateQuestion, Verdict};
 use holdover_core::ids::CallId;
 use holdover_core::step::Ruling;
 use holdover_core::tool::ResourceProfile;
+use jsonschema::Validator;
+use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
 use crate::agent::{Agent, EquippedTool};
@@ -27,6 +29,16 @@ pub(crate) async fn consult(agent: Arc<Agent>, questions: Vec<GateQuestion>) -> 
 
 /// The hooks of the agent see a call before its gate does, and the gate sees it as they leave it.
 async fn hooked(agent: Arc<Agent>, question: GateQuestion) -> Ruling {
+    // What gives the value of a turn acts on nothing: no hook and no gate is asked.
+    if let Some(schema) = agent.output(&question.tool).cloned() {
+        return bounded(async move {
+            match read_fitting(&schema, &question.arguments) {
+                Ok(_) => Ruling::Allow { profile: ResourceProfile::Keys(Vec::new()) },
+                Err(detail) => Ruling::Invalid { detail },
+            }
+        })
+        .await;
+    }
     if !agent.hooks().concern_calls_of(&question.tool) {
         return bounded(rule(agent, question)).await;
     }
@@ -93,9 +105,14 @@ fn profile(agent: &Agent, question: &GateQuestion) -> Result<ResourceProfile, Ru
 
 /// What a call with these arguments touches, or why they do not fit.
 fn check(tool: &EquippedTool, arguments: &str) -> Result<ResourceProfile, String> {
+    Ok(tool.tool.profile(&read_fitting(&tool.schema, arguments)?))
+}
+
+/// The arguments, or why they do not fit.
+fn read_fitting(schema: &Validator, arguments: &str) -> Result<Value, String> {
     let arguments = parse_arguments(arguments)?;
-    match tool.schema.validate(&arguments) {
-        Ok(()) => Ok(tool.tool.profile(&arguments)),
+    match schema.validate(&arguments) {
+        Ok(()) => Ok(arguments),
         Err(error) => {
             let place = error.instance_path().to_string();
             let place = if place.is_empty() { String::from("arguments") } else { place };

@@ -8,7 +8,9 @@ mod tools;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use holdover_core::agent::{Compaction, Durability, LoopDetection, OnDenial, Retries, StopCondition};
+use holdover_core::agent::{
+    Compaction, Durability, LoopDetection, OnDenial, Retries, StopCondition, StopSignals,
+};
 use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction};
 use holdover_core::ids::ToolName;
 use holdover_core::mailbox::{MessagePolicy, WhileAsking};
@@ -17,6 +19,7 @@ use holdover_mcp::McpServer;
 use holdover_models::{ModelRef, Provider};
 use holdover_tools::{CommandTool, Skills};
 use serde::Deserialize;
+use serde_json::Value;
 use toml::Spanned;
 
 use entries::{FallbackEntry, LimitsEntry, ModelEntry};
@@ -75,6 +78,10 @@ struct AgentFile {
     retries: Retries,
     #[serde(default)]
     stop_when: Vec<StopCondition>,
+    #[serde(default)]
+    stop_signals: StopSignals,
+    output_schema: Option<Spanned<Value>>,
+    output_schema_file: Option<Spanned<PathBuf>>,
     #[serde(default)]
     durability: Durability,
     root: Option<Spanned<PathBuf>>,
@@ -147,6 +154,8 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         }
     }
     let skills = skills(&file.skills, folder).map_err(|(span, why)| at(span, why))?;
+    let output_schema = output_schema(file.output_schema, file.output_schema_file, folder)
+        .map_err(|(span, why)| at(span, why))?;
     let instructions = match (file.instructions, &file.instructions_file) {
         (Some(_), Some(path)) => {
             return Err(at(path.span(), "give either instructions or instructions_file".to_owned()));
@@ -173,6 +182,8 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         on_message: file.on_message,
         on_message_while_asking: file.on_message_while_asking,
         stop_when: file.stop_when,
+        stop_signals: file.stop_signals,
+        output_schema,
         durability: file.durability,
         human_only: file.human_only.into_iter().map(Spanned::into_inner).collect(),
         on_denial: file.on_denial,
@@ -198,6 +209,33 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
             pass_environment: file.pass_environment,
         },
     })
+}
+
+/// The schema of the value that each turn owes: as a table, or as a file of JSON beside this one.
+fn output_schema(
+    table: Option<Spanned<Value>>,
+    file: Option<Spanned<PathBuf>>,
+    folder: &Path,
+) -> Result<Option<Value>, (std::ops::Range<usize>, String)> {
+    let (span, schema) = match (table, file) {
+        (Some(_), Some(path)) => {
+            return Err((path.span(), "give either output_schema or output_schema_file".to_owned()));
+        }
+        (Some(table), None) => (table.span(), table.into_inner()),
+        (None, Some(path)) => {
+            let place = folder.join(path.get_ref());
+            let refuse =
+                |why: String| (path.span(), format!("output_schema_file: {}: {why}", place.display()));
+            let text = small_file(&place).map_err(refuse)?;
+            let schema = serde_json::from_str(&text).map_err(|error| refuse(one_line(&error.to_string())))?;
+            (path.span(), schema)
+        }
+        (None, None) => return Ok(None),
+    };
+    if schema.get("type").and_then(Value::as_str) != Some("object") {
+        return Err((span, "output_schema: does not say type = \"object\"".to_owned()));
+    }
+    Ok(Some(schema))
 }
 
 /// The model: the command line's, else the file's. A script is looked for beside whatever names it.

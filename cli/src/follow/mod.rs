@@ -121,7 +121,7 @@ async fn read_along(
 }
 
 /// Prints how a session stands and what it waits for, and says what that means for the process. Who asked for
-/// quiet is told the `answer` alone, once the turn is completed and there is one.
+/// quiet is told the value that the turn owed, or the `answer`, alone, once the turn is completed and there is one.
 pub(crate) async fn report(
     front: &Front,
     following: Following<'_>,
@@ -130,7 +130,9 @@ pub(crate) async fn report(
 ) -> Result<Exit, Failure> {
     let key = following.key;
     let exit = Exit::of(outcome.kind());
-    if let Some(answer) = answer
+    let output = front.runtime.output_of(key, outcome).await?;
+    let output_text = output.as_ref().map(Value::to_string);
+    if let Some(answer) = output_text.as_deref().or(answer)
         && front.out.quiet()
         && outcome.kind() == OutcomeKind::Completed
     {
@@ -145,8 +147,15 @@ pub(crate) async fn report(
     };
     let line = format!("session {}: {}", key.id, human::outcome(outcome));
     front.out.line(front.out.bold(&line));
+    if let Some(output) = &output_text {
+        front.out.line(format!("output: {}", clean(output)));
+    }
     human::debts(&front.out, &debts, front.runtime.now());
-    front.out.object(&json::last(&key.id, json::outcome(outcome, &debts), following.duplicate));
+    front.out.object(&json::last(
+        &key.id,
+        json::outcome(outcome, output.as_ref(), &debts),
+        following.duplicate,
+    ));
     Ok(exit)
 }
 

@@ -54,8 +54,8 @@ pub(crate) fn last(session: &SessionId, outcome: Value, duplicate: bool) -> Valu
     Value::Object(object)
 }
 
-/// How a session stands.
-pub(crate) fn outcome(outcome: &RunOutcome, debts: &[Debt]) -> Value {
+/// How a session stands; with the `output` that its turn gave, if it owed one.
+pub(crate) fn outcome(outcome: &RunOutcome, output: Option<&Value>, debts: &[Debt]) -> Value {
     let mut object = Map::new();
     object.insert("kind".into(), json!(outcome.kind().as_str()));
     match outcome {
@@ -63,6 +63,9 @@ pub(crate) fn outcome(outcome: &RunOutcome, debts: &[Debt]) -> Value {
             object.insert("reason".into(), json!(ending.reason.as_str()));
             if let Some(error) = &ending.error {
                 object.insert("error".into(), value(error));
+            }
+            if let Some(output) = output {
+                object.insert("output".into(), output.clone());
             }
         }
         RunOutcome::Suspended(suspension) => {

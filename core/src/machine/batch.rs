@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::Ending;
 use super::call::{Call, CallState};
 use crate::ids::{CallId, MessageSeq, StepNumber};
+use crate::output::OutputCheck;
+use crate::payload::is_default;
 use crate::time::Timestamp;
 
 /// The calls of one step, in call order.
@@ -28,6 +30,12 @@ pub struct Batch {
     /// Whether a result said that the turn should end after this step.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stop_signal: bool,
+    /// What became of the value that the turn owes, if this step was to give it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputCheck>,
+    /// How many results said that the turn should end after this step.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub stops: u32,
 }
 
 impl Batch {
@@ -39,6 +47,11 @@ impl Batch {
     /// The call with this id, to be changed.
     pub fn call_mut(&mut self, id: &CallId) -> Option<&mut Call> {
         self.calls.iter_mut().find(|call| call.id == *id)
+    }
+
+    /// A step whose calls have not begun.
+    pub fn new(step: StepNumber, message: MessageSeq, calls: Vec<Call>) -> Self {
+        Self { step, message, calls, stopping: None, stop_signal: false, stops: 0, output: None }
     }
 
     /// Whether every call has ended.
@@ -160,8 +173,7 @@ mod tests {
     /// `given`: calls as (id, profile, state); `expect`: ids that may start.
     fn check(given: Vec<(&str, ResourceProfile, CallState)>, expect: &[&str]) {
         let calls = given.into_iter().map(|(id, profile, state)| call(id, profile, state)).collect();
-        let batch =
-            Batch { step: StepNumber(1), message: MessageSeq(1), calls, stopping: None, stop_signal: false };
+        let batch = Batch::new(StepNumber(1), MessageSeq(1), calls);
         let startable: Vec<String> = batch.startable().iter().map(ToString::to_string).collect();
         assert_eq!(startable, expect);
     }

@@ -118,6 +118,9 @@ pub enum Input {
         /// None: the next step. Else how the turn ends.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stop: Option<Ending>,
+        /// Whether the step gave no value, or none that fits, though the turn owes one.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        no_output: bool,
         /// How many tokens came since the model's answer.
         #[serde(default, skip_serializing_if = "is_default")]
         tokens: u64,

@@ -8,6 +8,7 @@ use super::turn::Usage;
 use crate::error::ErrorInfo;
 use crate::ids::{MessageSeq, StepNumber};
 use crate::model::StopReason;
+use crate::output::{OutputCheck, OutputPlace};
 use crate::payload::is_default;
 use crate::store::{InterruptKind, SessionStatus};
 use crate::time::Timestamp;
@@ -243,6 +244,12 @@ pub enum SteeringFrom {
     Calls {
         /// Whether a result said that the turn should end.
         stop_signal: bool,
+        /// Whether every result did.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        all_say_stop: bool,
+        /// What became of the value that the turn owes, if the step was to give it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<OutputCheck>,
     },
     /// A turn is taken up again.
     Resumed,
@@ -352,12 +359,15 @@ pub struct Ending {
     /// What that stop came from.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cause: StopCause,
+    /// Where the value stands that the turn gave, if that is why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputPlace>,
 }
 
 impl Ending {
     /// An ending that is neither an error nor a stop from outside.
     pub fn of(reason: DoneReason) -> Self {
-        Self { reason, error: None, stopped: None, cause: StopCause::Asked }
+        Self { reason, error: None, stopped: None, cause: StopCause::Asked, output: None }
     }
 
     /// An unrecoverable error.
@@ -368,6 +378,11 @@ impl Ending {
     /// A stop from outside.
     pub fn stopped(kind: InterruptKind) -> Self {
         Self { stopped: Some(kind), ..Self::of(DoneReason::UserAbort) }
+    }
+
+    /// The value that the turn owed.
+    pub fn output(place: OutputPlace) -> Self {
+        Self { output: Some(place), ..Self::of(DoneReason::ToolStop) }
     }
 
     /// A soft stop that something said brought about.

@@ -2,9 +2,10 @@
 
 use super::state::{DoneReason, Ending, SteeringFrom};
 use super::turn::{Turn, Usage};
-use crate::agent::{AgentSpec, Limits, Prices, StopCondition};
+use crate::agent::{AgentSpec, Limits, Prices, StopCondition, StopSignals};
 use crate::error::ErrorInfo;
 use crate::model::StopReason;
+use crate::output::{OutputCheck, OutputSpec};
 use crate::time::Timestamp;
 
 /// What steering looks at.
@@ -30,20 +31,29 @@ pub struct View<'a> {
 
 /// How the turn ends, or none: the next step.
 ///
-/// In this order: a stop signal of a tool or a stop condition; a refusal, which is an error; then, only if the
+/// In this order: the value that the turn owes; a stop signal of a tool or a stop condition; a refusal, which is an error; then, only if the
 /// turn would go on, the step limit and the budgets; then the model's own stop, unless messages wait. An answer
 /// that was cut off is no stop of the model's own: it is an error, unless messages wait. A stop from outside is
 /// looked at before.
 pub fn decide(view: &View<'_>) -> Option<Ending> {
+    if let SteeringFrom::Calls { output: Some(OutputCheck::Fits(place)), .. } = view.from {
+        return Some(Ending::output(place));
+    }
     if stop_signal(view) {
         return Some(Ending::of(DoneReason::ToolStop));
     }
+    let no_output = gives_no_output(view);
+    if let Some(output) = view.agent.output.as_ref().filter(|_| no_output)
+        && view.turn.no_output >= output.retries
+    {
+        return Some(Ending::error(unfinished(output)));
+    }
     let goes_on = match view.from {
         SteeringFrom::Answer { stop: StopReason::Refusal } => return Some(Ending::error(refused())),
-        SteeringFrom::Answer { .. } => view.messages_wait,
+        SteeringFrom::Answer { .. } => view.messages_wait || no_output,
         SteeringFrom::Calls { .. } => true,
         // The turn was stopped or failed after the model's last word: it is not asked to speak twice.
-        SteeringFrom::Resumed => !view.turn.answered || view.messages_wait,
+        SteeringFrom::Resumed => !view.turn.answered || view.messages_wait || no_output,
     };
     if !goes_on {
         return Some(match view.from {
@@ -61,6 +71,23 @@ pub fn decide(view: &View<'_>) -> Option<Ending> {
     over_budget(view, &view.agent.limits).then(|| Ending::of(DoneReason::BudgetExceeded))
 }
 
+/// Whether the turn owes a value, and what led here gave none, or none that fits. A word that arrived meanwhile is
+/// answered first; an answer that was cut off or refused is an error of its own.
+pub fn gives_no_output(view: &View<'_>) -> bool {
+    view.agent.output.is_some()
+        && match view.from {
+            SteeringFrom::Answer { stop } => stop.is_whole() && !view.messages_wait,
+            SteeringFrom::Calls { output, .. } => output == Some(OutputCheck::Misfit),
+            SteeringFrom::Resumed => view.turn.answered && !view.messages_wait,
+        }
+}
+
+fn unfinished(output: &OutputSpec) -> ErrorInfo {
+    let why =
+        format!("the model gave no value that fits by {}, told so {} times", output.tool, output.retries);
+    ErrorInfo::new("model.no_output", why)
+}
+
 fn refused() -> ErrorInfo {
     ErrorInfo::new("model.refusal", "the model refused to answer, or its answer was filtered")
 }
@@ -73,7 +100,11 @@ fn cut_off(limits: &Limits) -> ErrorInfo {
 }
 
 fn stop_signal(view: &View<'_>) -> bool {
-    let by_tool = matches!(view.from, SteeringFrom::Calls { stop_signal: true });
+    let by_tool = match (view.from, view.agent.stop_signals) {
+        (SteeringFrom::Calls { stop_signal, .. }, StopSignals::Any) => stop_signal,
+        (SteeringFrom::Calls { all_say_stop, .. }, StopSignals::All) => all_say_stop,
+        (SteeringFrom::Answer { .. } | SteeringFrom::Resumed, _) => false,
+    };
     by_tool
         || view.agent.stop_when.iter().any(|condition| match condition {
             StopCondition::ToolDone(name) => view.tools_done.iter().any(|done| done == name.as_str()),

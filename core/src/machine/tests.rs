@@ -1,6 +1,6 @@
 //! The table says what `transition` does, pair by pair; the whole matrix is a committed snapshot.
 //!
-//! Requirements: A04, A17, B17, B27, C01, C02, C03, C15, C16, C37, C38, D01, D03, D04, D08, D15, D20, D21.
+//! Requirements: A04, A17, A19, B17, B27, C01, C02, C03, C15, C16, C37, C38, D01, D03, D04, D08, D15, D20, D21.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -84,6 +84,7 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
         ("rewritten", CallInput::Rewritten { arguments: MessageSeq(2) }),
         ("synthesised", CallInput::Synthesised { stop: false }),
         ("refused", CallInput::Refused),
+        ("output", CallInput::Output { fits: true }),
         (
             "needs_user",
             CallInput::NeedsUser {
@@ -146,7 +147,7 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
 fn batch(states: &[CallState]) -> Batch {
     let calls =
         states.iter().enumerate().map(|(at, state)| call(&format!("call-{at}"), state.clone())).collect();
-    Batch { step: StepNumber(1), message: MessageSeq(1), calls, stopping: None, stop_signal: false }
+    Batch::new(StepNumber(1), MessageSeq(1), calls)
 }
 
 /// Samples of every state: enough of them that every move of the table happens.
@@ -241,7 +242,7 @@ fn inputs() -> Vec<Input> {
         next,
         usage: Usage::default(),
     };
-    let steered = |stop| Input::Steered { stop, tokens: 3, results: None, cleared: None };
+    let steered = |stop| Input::Steered { stop, no_output: false, tokens: 3, results: None, cleared: None };
     let mut inputs = vec![
         Input::TurnRequested { request: TurnRequest::Message, provisions: false, after: MessageSeq(0) },
         Input::Briefed { mode: Some(crate::mode::Mode::Plan), prompt: Some(MessageSeq(1)) },
@@ -544,7 +545,7 @@ mod steering_decides {
         text: &'static str,
     }
 
-    const CALLS: SteeringFrom = SteeringFrom::Calls { stop_signal: false };
+    const CALLS: SteeringFrom = SteeringFrom::Calls { stop_signal: false, all_say_stop: false, output: None };
     const ANSWER: SteeringFrom = SteeringFrom::Answer { stop: StopReason::EndTurn };
 
     fn given(from: SteeringFrom) -> Given {
@@ -629,7 +630,7 @@ mod steering_decides {
 
     #[test]
     fn a_stop_signal_wins() {
-        let signal = SteeringFrom::Calls { stop_signal: true };
+        let signal = SteeringFrom::Calls { stop_signal: true, all_say_stop: false, output: None };
         check(Given { steps: 3, tokens: 100, ..given(signal) }, Some(DoneReason::ToolStop));
         check(Given { tools_done: vec!["finish".into()], ..given(CALLS) }, Some(DoneReason::ToolStop));
         check(Given { text: "and so: THE END.", ..given(CALLS) }, Some(DoneReason::ToolStop));

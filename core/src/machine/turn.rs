@@ -59,6 +59,9 @@ pub struct Turn {
     /// The tools that are withheld from the model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<Withheld>,
+    /// Steps that gave no value, or none that fits, though the turn owes one.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub no_output: u32,
     /// The step before which a summary was tried last. It is not tried twice for the same step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacted: Option<StepNumber>,

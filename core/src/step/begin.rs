@@ -104,6 +104,8 @@ impl StepIterator {
             added: Vec::new(),
             claimed_messages: mind.last_message,
             actions: VecDeque::new(),
+            out: BTreeSet::new(),
+            reads: BTreeSet::new(),
             last_id: 0,
             writing: None,
             wanted: None,
@@ -159,6 +161,7 @@ impl StepIterator {
 
     pub(super) fn read(&mut self, messages: Vec<MessageRange>, after: InboxSeq, interrupt: bool) -> ActionId {
         let id = self.next_id();
+        self.reads.insert(id);
         self.actions.push_back(Action::Read { id, messages, inbox_after: after, interrupt });
         id
     }

@@ -44,6 +44,16 @@ impl StepIterator {
         CallInput::Returned { ok: false, stop: false, broken: true }
     }
 
+    /// The agent had its tool when the call was let through, and has it no more: nothing of it is sent.
+    pub(super) fn gone(&mut self, call: &Call) -> CallInput {
+        let why = format!("there is no tool {} any more", call.tool);
+        if call.sent_before && call.effect != EffectClass::ReadOnly {
+            return self.doubt(call, &NotRun { why, sent: false, wait: None }, false);
+        }
+        self.keep_bounded(call, ResultStatus::Error, format!("not run: {why}"));
+        CallInput::Returned { ok: false, stop: false, broken: false }
+    }
+
     /// What may have acted is sent again only if a second time does no harm, and what is dangerous never is.
     fn try_again(&mut self, call: &Call, broken: &NotRun) -> Option<CallInput> {
         let harmless = match call.effect {

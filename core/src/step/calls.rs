@@ -18,9 +18,15 @@ impl StepIterator {
         for id in calls {
             let Some(call) = self.call(id) else { continue };
             let startable = matches!(call.state, CallState::Approved | CallState::Preparing);
-            let Some(spec) = agent.tool(&call.tool).filter(|_| startable) else { continue };
-            let Ok(tool) = ToolName::new(&call.tool) else { continue };
+            if !startable {
+                continue;
+            }
             self.feed(Input::Call { call: id.clone(), input: CallInput::Sent });
+            let (Some(spec), Ok(tool)) = (agent.tool(&call.tool), ToolName::new(&call.tool)) else {
+                let input = self.gone(&call);
+                self.feed(Input::Call { call: id.clone(), input });
+                continue;
+            };
             let arguments = self.arguments_of(id);
             out.push(CallOut {
                 id: id.clone(),
@@ -31,6 +37,7 @@ impl StepIterator {
             });
         }
         if !out.is_empty() {
+            self.out.extend(out.iter().map(|call| call.id.clone()));
             self.actions.push_back(Action::RunCalls { calls: out });
             self.keep_before();
         }
@@ -49,6 +56,7 @@ impl StepIterator {
         result: Result<ToolReturn, ToolError>,
         duration_ms: u64,
     ) {
+        self.out.remove(id);
         let out = |state: &CallState| matches!(state, CallState::Executing | CallState::CleaningUp);
         let Some(call) = self.call(id).filter(|call| out(&call.state)) else { return };
         let stopping = call.state == CallState::CleaningUp;

@@ -4,9 +4,10 @@ use super::results::{denied, result};
 use super::{Action, ActionId, Ruling, StepIterator};
 use crate::error::ErrorInfo;
 use crate::gate::{ApprovalTerms, DenialRecord, DeniedBy, GateQuestion};
-use crate::ids::CallId;
+use crate::ids::{CallId, ToolName};
 use crate::machine::{Call, CallInput, CallState, Input};
 use crate::message::ResultStatus;
+use crate::output::OutputCheck;
 use crate::payload::Digest;
 use crate::tool::{RunsOn, ToolSpec};
 
@@ -17,6 +18,11 @@ impl StepIterator {
         let mut questions = Vec::new();
         for id in calls {
             let Some(call) = self.call(id) else { continue };
+            if let Some(output) = agent.output.as_ref().filter(|output| output.tool.as_str() == call.tool) {
+                questions.push(self.question(&call, output.tool.clone()));
+                self.feed(Input::Call { call: id.clone(), input: CallInput::Asked });
+                continue;
+            }
             if agent.is_human_only(&call.tool) {
                 let why = format!("{} is for people alone", call.tool);
                 let denial = self.denial(&call, DeniedBy::HumanOnly, &why);
@@ -42,19 +48,7 @@ impl StepIterator {
                 self.feed(Input::Call { call: id.clone(), input: CallInput::Refused });
                 continue;
             };
-            let arguments = self.arguments_of(id);
-            let digest = Digest::of(arguments.as_bytes());
-            questions.push(GateQuestion {
-                session: self.fence.key.clone(),
-                call: id.clone(),
-                tool: spec.name.clone(),
-                arguments,
-                digest,
-                effect: call.effect,
-                dangerous: call.dangerous,
-                approved: call.approved == Some(digest),
-                approved_on: call.panel.as_deref().map(|panel| Box::new(panel.terms.clone())),
-            });
+            questions.push(self.question(&call, spec.name.clone()));
             self.feed(Input::Call { call: id.clone(), input: CallInput::Asked });
         }
         if !questions.is_empty() {
@@ -62,6 +56,22 @@ impl StepIterator {
             let asked = questions.iter().map(|question| question.call.clone()).collect();
             self.mind.consulting.insert(id, asked);
             self.actions.push_back(Action::Consult { id, questions });
+        }
+    }
+
+    fn question(&self, call: &Call, tool: ToolName) -> GateQuestion {
+        let arguments = self.arguments_of(&call.id);
+        let digest = Digest::of(arguments.as_bytes());
+        GateQuestion {
+            session: self.fence.key.clone(),
+            call: call.id.clone(),
+            tool,
+            arguments,
+            digest,
+            effect: call.effect,
+            dangerous: call.dangerous,
+            approved: call.approved == Some(digest),
+            approved_on: call.panel.as_deref().map(|panel| Box::new(panel.terms.clone())),
         }
     }
 
@@ -80,7 +90,15 @@ impl StepIterator {
 
     pub(super) fn on_ruling(&mut self, call: &Call, ruling: Ruling) {
         let digest = Digest::of(self.arguments_of(&call.id).as_bytes());
+        let is_output = self.agent.as_ref().is_some_and(|agent| agent.is_output(&call.tool));
         let input = match ruling {
+            // It acts on nothing, so nobody is asked about it.
+            Ruling::Allow { .. } | Ruling::NeedsApproval { .. } if is_output => self.take_output(call),
+            Ruling::Invalid { detail } if is_output => {
+                let told = format!("the value does not fit: {detail}");
+                self.keep_result(result(call, ResultStatus::Error, told, None));
+                Some(CallInput::Output { fits: false })
+            }
             Ruling::Allow { profile } if call.runs_on == RunsOn::Client => self.ask_client(call, profile),
             Ruling::Allow { profile } => Some(CallInput::Allowed { profile }),
             Ruling::NeedsApproval { .. } if call.runs_on == RunsOn::Client => {
@@ -136,7 +154,17 @@ impl StepIterator {
         self.deny(call, &format!("denied: the gate is unavailable: {detail}"), denial)
     }
 
-    fn refuse(&mut self, call: &Call, status: ResultStatus, text: &str) -> Option<CallInput> {
+    /// The value that the turn owes. A step gives one.
+    fn take_output(&mut self, call: &Call) -> Option<CallInput> {
+        let given = self.mind.machine.state.batch().and_then(|batch| batch.output);
+        if let Some(OutputCheck::Fits(_)) = given {
+            return self.refuse(call, ResultStatus::Error, "a value was given in this step already");
+        }
+        self.keep_result(result(call, ResultStatus::Done, "taken as the final answer", None));
+        Some(CallInput::Output { fits: true })
+    }
+
+    pub(super) fn refuse(&mut self, call: &Call, status: ResultStatus, text: &str) -> Option<CallInput> {
         self.keep_result(result(call, status, text, self.edited(call)));
         Some(CallInput::Refused)
     }

@@ -29,6 +29,7 @@ mod hooking;
 mod looping;
 mod mailbox;
 mod mind;
+mod nowhere;
 mod outcome;
 mod progress;
 mod reply;
@@ -40,7 +41,7 @@ mod thinking;
 mod transcript;
 mod writes;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 pub use action::{Action, ActionId, CallOut, ModelCall, Shown};
@@ -108,6 +109,10 @@ pub struct StepIterator {
     claimed_messages: MessageSeq,
 
     actions: VecDeque<Action>,
+    /// The calls that were sent or told to stop, and have not come back.
+    out: BTreeSet<CallId>,
+    /// The reads that have not been answered.
+    reads: BTreeSet<ActionId>,
     last_id: u64,
     writing: Option<Writing>,
     wanted: Option<Wanted>,
@@ -168,6 +173,9 @@ impl StepIterator {
         if self.exit.is_some() {
             return;
         }
+        if let Reply::Read { id, .. } = &reply {
+            self.reads.remove(id);
+        }
         match reply {
             Reply::LeaseLost => self.exit = Some(RunOutcome::Lost),
             Reply::Committed { id, outcome } => self.on_committed(id, outcome),
@@ -203,6 +211,10 @@ impl StepIterator {
         while self.exit.is_none() && !self.is_held() {
             match self.held_back.pop_front() {
                 Some(reply) => self.crank(Some(reply)),
+                None if self.is_going_nowhere() => {
+                    self.end_going_nowhere();
+                    self.crank(None);
+                }
                 None => return,
             }
         }
@@ -232,7 +244,7 @@ impl StepIterator {
             }
             self.take(reply);
         }
-        while self.exit.is_none() && !self.is_held() && self.progress() {}
+        self.progress_while_it_moves();
         if self.mind.draft.close.is_empty() && self.writing.as_ref().is_none_or(|writing| !writing.closes) {
             self.before = None;
         }
@@ -351,6 +363,7 @@ impl StepIterator {
             Effect::StopCalls(calls) => {
                 let grace = self.agent.as_ref().map_or(0, |agent| agent.limits.stop_grace_ms);
                 let until = self.now.after(std::time::Duration::from_millis(grace));
+                self.out.extend(calls.iter().cloned());
                 self.actions.push_back(Action::StopCalls { calls, until });
             }
             Effect::CloseStep(batch) => self.promote(&batch),

@@ -9,7 +9,7 @@ use crate::machine::{
     AgentState, CallInput, CallState, DoneReason, Input, StateKind, SteeringFrom, StopCause,
     classify_suspension, retry, steering,
 };
-use crate::message::{Message, Notice};
+use crate::message::{Message, Notice, UserMessage};
 use crate::store::{InterruptKind, OutcomeKind, Release, SessionStatus, Staging, StoredItem};
 use crate::time::Timestamp;
 use crate::tool::EffectClass;
@@ -208,6 +208,10 @@ impl StepIterator {
         }
         let Some(batch) = self.mind.machine.state.batch() else { return false };
         let Some(suspension) = classify_suspension(batch, self.now) else { return false };
+        if self.is_owed_by_nobody(&suspension) {
+            self.end_going_nowhere();
+            return true;
+        }
         let short = suspension.kind == OutcomeKind::SuspendedUntil;
         if let Some(until) = suspension.until.filter(|until| short && self.is_short(*until)) {
             return self.sleep(until);
@@ -228,24 +232,31 @@ impl StepIterator {
         let Some(agent) = self.agent.clone() else { return false };
         let Some(hooked) = self.hear_of_step(from) else { return false };
         let messages_wait = self.messages_steer();
-        let decided = || {
-            steering::decide(&steering::View {
-                from,
-                turn: &self.mind.machine.turn,
-                usage: &self.mind.machine.usage,
-                agent: &agent,
-                now: self.now,
-                messages_wait,
-                tools_done: &self.mind.tools_done,
-                text: &self.mind.said,
-            })
+        let view = steering::View {
+            from,
+            turn: &self.mind.machine.turn,
+            usage: &self.mind.machine.usage,
+            agent: &agent,
+            now: self.now,
+            messages_wait,
+            tools_done: &self.mind.tools_done,
+            text: &self.mind.said,
         };
-        let stop = hooked.as_ref().map(|hooked| hooked.ending.clone()).or_else(decided);
+        let stop = hooked.as_ref().map(|hooked| hooked.ending.clone()).or_else(|| steering::decide(&view));
+        let no_output = stop.is_none() && steering::gives_no_output(&view);
         if let Some(hooked) = hooked {
             self.append(Message::Notice(Notice::new(hooked.notice)));
         }
         match &stop {
-            None => self.take_steering(),
+            None => {
+                self.take_steering();
+                // A value that does not fit was answered by its result.
+                if let Some(output) = agent.output.as_ref().filter(|_| no_output)
+                    && !matches!(from, SteeringFrom::Calls { .. })
+                {
+                    self.append(Message::User(UserMessage::new(output.reminder())));
+                }
+            }
             Some(ending) if ending.reason == DoneReason::MaxTurns => {
                 let steps = self.mind.machine.turn.steps;
                 self.append(Message::Notice(Notice::new(format!("stopped after {steps} steps"))));
@@ -258,7 +269,7 @@ impl StepIterator {
         let results = self.mind.promoted.take().filter(|_| agent.compaction.clears_results());
         let cleared = self.clears(&agent.compaction, results);
         let tokens = std::mem::take(&mut self.mind.grown);
-        self.feed(Input::Steered { stop, tokens, results, cleared })
+        self.feed(Input::Steered { stop, no_output, tokens, results, cleared })
     }
 
     // Waiting

@@ -34,6 +34,11 @@ pub(super) struct Writing {
 }
 
 impl Writing {
+    /// Whether it opens this one.
+    pub(super) fn opens_this(&self, pending: &PendingId) -> bool {
+        self.opened.contains(pending)
+    }
+
     /// Whether it opens pending calls.
     pub(super) fn opens(&self) -> bool {
         !self.opened.is_empty()

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use holdover_core::compaction;
 use holdover_core::error::ErrorInfo;
-use holdover_core::ids::{CallId, MessageSeq};
+use holdover_core::ids::{CallId, Fence, MessageSeq};
 use holdover_core::machine::Facts;
 use holdover_core::message::Message;
 use holdover_core::model::{ModelAnswer, ModelError, TokenUsage};
@@ -221,14 +221,7 @@ impl<'b> Run<'b> {
     pub(crate) fn reply_to(&self, action: Action) -> Reply {
         let (bench, fence) = (self.bench, self.steps.fence());
         match action {
-            Action::Read { id, messages, inbox_after, interrupt } => {
-                let found = Found {
-                    messages: now(bench.store.read_all_messages(&bench.key, &messages)).unwrap(),
-                    items: now(bench.store.read_whole_inbox(&bench.key, inbox_after)).unwrap(),
-                    interrupt: interrupt.then(|| self.interrupt()).flatten(),
-                };
-                Reply::Read { id, result: Ok(found) }
-            }
+            read @ Action::Read { .. } => Self::reads(bench, fence, read),
             Action::Commit { id, commit } => {
                 let copy = commit.clone();
                 let outcome = now(bench.store.save_state_and_promote_staging(fence, *commit)).unwrap();
@@ -261,11 +254,19 @@ impl<'b> Run<'b> {
         }
     }
 
-    fn interrupt(&self) -> Option<holdover_core::store::Interrupt> {
-        match now(self.bench.store.check_interrupt_flag(self.steps.fence())).unwrap() {
+    /// What the store has.
+    pub(crate) fn reads(bench: &Bench, fence: &Fence, read: Action) -> Reply {
+        let Action::Read { id, messages, inbox_after, interrupt } = read else { panic!("{read:?}") };
+        let waits = || match now(bench.store.check_interrupt_flag(fence)).unwrap() {
             InterruptCheck::Waiting(interrupt) => Some(interrupt),
             InterruptCheck::Clear | InterruptCheck::StaleFence => None,
-        }
+        };
+        let found = Found {
+            messages: now(bench.store.read_all_messages(&bench.key, &messages)).unwrap(),
+            items: now(bench.store.read_whole_inbox(&bench.key, inbox_after)).unwrap(),
+            interrupt: interrupt.then(waits).flatten(),
+        };
+        Reply::Read { id, result: Ok(found) }
     }
 
     // The model

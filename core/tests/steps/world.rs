@@ -84,6 +84,12 @@ pub(crate) fn agent() -> AgentSpec {
 /// What the chokepoint says: by the tool's name, and by what the arguments contain.
 pub(crate) fn ruling(question: &GateQuestion) -> Ruling {
     let name = question.tool.as_str();
+    if name == "finish" {
+        return match question.arguments.contains("bad") {
+            true => Ruling::Invalid { detail: "it is bad".into() },
+            false => Ruling::Allow { profile: ResourceProfile::Serial },
+        };
+    }
     let (like, effect, key) = find(name).expect("a tool of the stories");
     let access = if *effect == EffectClass::ReadOnly { Access::Read } else { Access::Write };
     let profile = if key.is_empty() { ResourceProfile::Serial } else { ResourceProfile::key(*key, access) };

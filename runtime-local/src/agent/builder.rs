@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use holdover_core::agent::{
     AgentSpec, Compaction, Durability, Fallback, Limits, LoopDetection, OnDenial, Prices, Retries,
-    StopCondition,
+    StopCondition, StopSignals,
 };
 use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::hook::{Hook, StepEnded, StopIf};
@@ -21,7 +21,7 @@ use holdover_core::tool::{Bound, RunsOn, Tool, ToolSpec};
 use jsonschema::Validator;
 use serde_json::Value;
 
-use super::{Agent, AgentError, ClientTool, Definition, EquippedTool, ToldToModel};
+use super::{Agent, AgentError, ClientTool, Definition, EquippedTool, ToldToModel, output};
 use crate::hooks::Hooks;
 
 /// Puts an [`Agent`] together.
@@ -38,6 +38,7 @@ pub struct AgentBuilder {
     skills: Vec<SkillEntry>,
     provisioners: Vec<Arc<dyn Provisioner>>,
     source: Option<Value>,
+    pub(super) output: Option<Value>,
 }
 
 impl AgentBuilder {
@@ -54,6 +55,7 @@ impl AgentBuilder {
             skills: Vec::new(),
             provisioners: Vec::new(),
             source: None,
+            output: None,
         }
     }
 
@@ -233,6 +235,12 @@ impl AgentBuilder {
         self
     }
 
+    /// How many results of a step must say that the turn should end. One, unless this is said.
+    pub fn stop_signals(mut self, stop_signals: StopSignals) -> Self {
+        self.spec.stop_signals = stop_signals;
+        self
+    }
+
     /// When its intents are made durable.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.spec.durability = durability;
@@ -272,6 +280,8 @@ impl AgentBuilder {
         if let Some(tool) = self.spec.human_only.iter().find(|tool| !tools.contains_key(*tool)) {
             return Err(AgentError::UnknownTool { agent: name, tool: tool.clone() });
         }
+        let owed = self.output.map(|schema| output::prepare(&name, schema, &specs)).transpose()?;
+        let (owed, fits) = owed.unzip();
         let names: Vec<ToolName> = specs.iter().map(|spec| spec.name.clone()).collect();
         let hooks = Hooks::new(&name, self.hooks, &names)?;
         let clients = specs.iter().filter(|spec| spec.runs_on == RunsOn::Client);
@@ -282,12 +292,18 @@ impl AgentBuilder {
             return Err(AgentError::HookOfClientTool { agent: name, hook, tool });
         }
         let (provisions, points) = (!self.provisioners.is_empty(), hooks.points());
-        let spec = AgentSpec { tools: specs, provisions, hooks: points, ..self.spec };
+        let spec = AgentSpec { tools: specs, provisions, hooks: points, output: owed, ..self.spec };
         let definition = Payload::json(&Definition { spec: spec.clone(), source: self.source })
             .map_err(|source| AgentError::Definition { agent: name, source })?;
         let told = |mode| ToldToModel {
             system: Arc::from(system_prompt(&spec, mode, &self.skills)),
-            tools: spec.tools.iter().filter(|tool| spec.tells_of(tool, mode)).map(told).collect(),
+            tools: spec
+                .tools
+                .iter()
+                .filter(|tool| spec.tells_of(tool, mode))
+                .map(told)
+                .chain(spec.output.as_ref().map(output::told))
+                .collect(),
             max_output_tokens: spec.limits.max_output_tokens,
         };
         let told = Mode::ALL.map(|mode| (mode, told(mode)));
@@ -303,6 +319,7 @@ impl AgentBuilder {
             queue,
             definition,
             told,
+            output: fits,
         })
     }
 }

@@ -65,6 +65,14 @@ pub enum AgentError {
         /// Why.
         detail: String,
     },
+    /// The schema of the value that its turns owe is none, or not one of an object.
+    #[error("agent {agent:?}: output: {detail}")]
+    Output {
+        /// Which agent.
+        agent: String,
+        /// Why.
+        detail: String,
+    },
     /// A limit of zero would let nothing happen.
     #[error("agent {agent:?}: {field}: is zero")]
     ZeroLimit {

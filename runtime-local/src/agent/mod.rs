@@ -3,6 +3,7 @@
 mod builder;
 mod client_tool;
 mod error;
+mod output;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub struct Agent {
     queue: QueueLabel,
     definition: Payload,
     told: [(Mode, ToldToModel); Mode::ALL.len()],
+    output: Option<Arc<Validator>>,
 }
 
 /// A tool with its compiled schema.
@@ -101,6 +103,11 @@ impl Agent {
 
     pub(crate) fn tool(&self, name: &ToolName) -> Option<&EquippedTool> {
         self.tools.get(name)
+    }
+
+    /// What the arguments of this tool are checked with, if they are the value that a turn owes.
+    pub(crate) fn output(&self, tool: &ToolName) -> Option<&Arc<Validator>> {
+        self.output.as_ref().filter(|_| self.spec.is_output(tool.as_str()))
     }
 
     pub(crate) fn gate(&self) -> &Arc<dyn PolicyGate> {

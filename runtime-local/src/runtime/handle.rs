@@ -3,6 +3,7 @@
 use holdover_core::ids::{Epoch, SessionKey};
 use holdover_core::step::RunOutcome;
 use holdover_core::store::OutcomeKind;
+use serde::de::DeserializeOwned;
 
 use super::{Claimed, Runtime};
 use crate::drive::{self, Plan};
@@ -69,6 +70,19 @@ impl RunHandle {
             return Err(RuntimeError::Unanswered { key, outcome });
         }
         Ok(runtime.last_text(&key).await?.unwrap_or_default())
+    }
+
+    /// The value that the turn gave, once it has ended with one: of an agent whose turns owe one
+    /// ([`AgentBuilder::output`](crate::AgentBuilder::output)).
+    ///
+    /// Errors: [`Unanswered`](RuntimeError::Unanswered) if it ended otherwise, or waits for somebody;
+    /// [`Unreadable`](RuntimeError::Unreadable) if the value is no `T`: its schema let more through than the type.
+    pub async fn output<T: DeserializeOwned>(self) -> Result<T, RuntimeError> {
+        let (runtime, key) = (self.runtime.clone(), self.key.clone());
+        let outcome = self.outcome().await?;
+        let unanswered = || RuntimeError::Unanswered { key: key.clone(), outcome: outcome.kind() };
+        let value = runtime.output_of(&key, &outcome).await?.ok_or_else(unanswered)?;
+        serde_json::from_value(value).map_err(|error| RuntimeError::unreadable(&key, "output", error))
     }
 
     /// How this one run ended, whatever comes after it. None if it was not started here, or was asked for

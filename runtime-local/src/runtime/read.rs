@@ -6,9 +6,11 @@ use holdover_core::step::RunOutcome;
 use holdover_core::store::{MessageRange, Session, SessionStatus, StateStoreExt};
 use holdover_core::time::Timestamp;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::Runtime;
 use super::standing::outcome_of;
+use crate::arguments::parse_arguments;
 use crate::error::RuntimeError;
 
 /// How many messages are read at once, newest first, to find one.
@@ -88,6 +90,37 @@ impl Runtime {
             to = MessageSeq(from.0 - 1);
         }
         Ok(None)
+    }
+
+    /// The value that the last turn of a session gave: that of an agent whose turns owe one, once such a turn has
+    /// ended with it. None before, and after a turn that ended otherwise. Any process that opens the store reads it.
+    pub async fn last_output(&self, key: &SessionKey) -> Result<Option<Value>, RuntimeError> {
+        let session = self.existing(key).await?;
+        match self.outcome(&session)? {
+            Some(outcome) => self.output_of(key, &outcome).await,
+            None => Ok(None),
+        }
+    }
+
+    /// The value that a turn of this session gave which ended so.
+    pub async fn output_of(
+        &self,
+        key: &SessionKey,
+        outcome: &RunOutcome,
+    ) -> Result<Option<Value>, RuntimeError> {
+        let place = match outcome {
+            RunOutcome::Ended(ending) => ending.output,
+            RunOutcome::Suspended(_)
+            | RunOutcome::BackingOff { .. }
+            | RunOutcome::Released
+            | RunOutcome::Lost => None,
+        };
+        let Some(place) = place else { return Ok(None) };
+        let read = self.read_range(key, place.message, place.message).await?;
+        let text = read.first().and_then(|entry| place.find(&entry.message));
+        let refuse = |detail| RuntimeError::unreadable(key, format!("message {}", place.message), detail);
+        let text = text.ok_or_else(|| refuse(String::from("it holds no output")))?;
+        parse_arguments(text).map(Some).map_err(refuse)
     }
 
     pub(super) async fn read_range(

@@ -144,6 +144,8 @@ impl Runtime {
 fn breaks_call(agent: &Agent, call: &holdover_core::machine::Call) -> Option<Breaks> {
     let (id, tool) = (call.id.clone(), call.tool.clone());
     match agent.spec().tool(&call.tool) {
+        // The value of a turn is no tool of its agent.
+        None if agent.spec().is_output(&call.tool) => None,
         None => Some(Breaks::MissingTool { call: id, tool }),
         Some(spec) if spec.runs_on != call.runs_on => {
             Some(Breaks::ToolMoved { call: id, tool, was: call.runs_on, is: spec.runs_on })

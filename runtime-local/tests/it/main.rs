@@ -20,6 +20,7 @@ mod forks;
 mod hooks;
 mod mailbox;
 mod many;
+mod outputs;
 mod ownership;
 mod panels;
 mod panicking;

@@ -102,6 +102,8 @@ fn call_input(input: &CallInput) -> String {
         }
         CallInput::Synthesised { .. } => "is answered by a hook",
         CallInput::Refused => "is refused",
+        CallInput::Output { fits: true } => "gives the value that the turn owes",
+        CallInput::Output { fits: false } => "gives a value that does not fit",
         CallInput::NeedsUser { pending, .. } => return format!("needs a person: {pending}"),
         CallInput::NeedsClient { pending, .. } => return format!("needs its client: {pending}"),
         CallInput::Reopened { pending } => return format!("is asked about again: {pending}"),

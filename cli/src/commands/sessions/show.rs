@@ -25,9 +25,13 @@ pub(super) async fn show(front: &Front, args: &One) -> Result<(), Failure> {
         Some(RunOutcome::Suspended(suspension)) => owed::debts(front, &session.key, suspension).await?,
         Some(_) | None => Vec::new(),
     };
+    let output = match &outcome {
+        Some(outcome) => front.runtime.output_of(&session.key, outcome).await?,
+        None => None,
+    };
     let runs = all_runs(front, &session.key).await?;
     if front.common.json {
-        front.out.object(&as_json(&session, outcome.as_ref(), &debts, &runs)?);
+        front.out.object(&as_json(&session, outcome.as_ref(), output.as_ref(), &debts, &runs)?);
         return Ok(());
     }
     let row = |name: &str, value: &str| front.out.line(format!("{name:<9} {}", inline(value)));
@@ -35,6 +39,9 @@ pub(super) async fn show(front: &Front, args: &One) -> Result<(), Failure> {
     row("status", session.status.as_str());
     if let Some(outcome) = &outcome {
         row("outcome", &human::outcome(outcome));
+    }
+    if let Some(output) = &output {
+        row("output", &output.to_string());
     }
     row("agent", session.queue.as_str());
     match Blueprint::stored(&session.definition) {
@@ -98,6 +105,7 @@ pub(super) async fn show(front: &Front, args: &One) -> Result<(), Failure> {
 fn as_json(
     session: &Session,
     outcome: Option<&RunOutcome>,
+    output: Option<&Value>,
     debts: &[Debt],
     runs: &[RunRecord],
 ) -> Result<Value, Failure> {
@@ -107,7 +115,7 @@ fn as_json(
     Ok(json!({
         "session": session.key.id,
         "status": session.status,
-        "outcome": outcome.map(|outcome| print::outcome(outcome, debts)),
+        "outcome": outcome.map(|outcome| print::outcome(outcome, output, debts)),
         "agent": session.queue,
         "model": recipe.as_ref().map(|recipe| recipe.model.to_string()),
         "root": recipe.as_ref().map(|recipe| &recipe.root),

@@ -34,6 +34,11 @@ pub enum CallInput {
     },
     /// It ends without running: denied, invalid, unknown tool.
     Refused,
+    /// Its arguments are the value that the turn owes, or should be: it ends without running.
+    Output {
+        /// Whether they fit the schema.
+        fits: bool,
+    },
     /// The gate wants a person's decision.
     NeedsUser {
         /// The asking.

@@ -145,7 +145,7 @@ impl Call {
                 self.sent_before |= *sent;
             }
             // A call that never runs holds nobody back.
-            CallInput::Refused | CallInput::Synthesised { .. } => {
+            CallInput::Refused | CallInput::Output { .. } | CallInput::Synthesised { .. } => {
                 self.profile = ResourceProfile::Keys(Vec::new())
             }
             CallInput::Asked

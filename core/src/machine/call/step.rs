@@ -33,6 +33,7 @@ impl CallState {
                 to(S::BlockedOnClient { pending: pending.clone(), deadline: *deadline })
             }
             (S::Queued | S::Gating, I::Refused) => to(S::Error),
+            (S::Gating, I::Output { fits }) => to(ended(*fits)),
 
             (S::BlockedOnUser { deadline, .. }, I::Reopened { pending }) => {
                 to(S::BlockedOnUser { pending: pending.clone(), deadline: *deadline })

@@ -9,6 +9,7 @@ use super::super::{
 use super::{Denial, Lead, end, parked, refuse, same, with};
 use crate::agent::OnDenial;
 use crate::ids::CallId;
+use crate::output::{OutputCheck, OutputPlace};
 use crate::store::InterruptKind;
 use crate::tool::EffectClass;
 
@@ -90,6 +91,7 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         CallInput::Returned { ok: true, stop: true, .. } | CallInput::Synthesised { stop: true }
     ) || (matches!(input, CallInput::Rang) && deferred_stop);
     batch.stop_signal |= says_stop;
+    batch.stops += u32::from(says_stop);
     if starting {
         machine.usage.tool_calls += 1;
         machine.turn.spent.call_sent();
@@ -99,6 +101,7 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
             machine.turn.broken = machine.turn.broken.saturating_add(1);
         }
         CallInput::Returned { ok: true, .. } | CallInput::Deferred { .. } => machine.turn.broken = 0,
+        CallInput::Output { fits } => batch.output = Some(checked(&batch, id, *fits)),
         CallInput::Asked
         | CallInput::Allowed { .. }
         | CallInput::Rewritten { .. }
@@ -150,10 +153,24 @@ fn leave_rest(batch: &mut Batch, then: OnDenial) {
     match then {
         OnDenial::GoOn => return,
         OnDenial::CancelRest => {}
-        OnDenial::EndTurn => batch.stop_signal = true,
+        OnDenial::EndTurn => {
+            batch.stop_signal = true;
+            // Whatever the others say: it counts for all of them.
+            batch.stops = u32::try_from(batch.calls.len()).unwrap_or(u32::MAX);
+        }
     }
     for call in batch.calls.iter_mut().filter(|call| !call.state.is_end() && !call.state.is_out()) {
         call.state = call.ended_unsent(CancelReason::UserRejected);
+    }
+}
+
+/// What the step has given of the value that its turn owes: the first that fits.
+fn checked(batch: &Batch, id: &CallId, fits: bool) -> OutputCheck {
+    let place = batch.calls.iter().position(|call| call.id == *id).and_then(|at| u32::try_from(at).ok());
+    match (batch.output, place) {
+        (Some(OutputCheck::Fits(first)), _) => OutputCheck::Fits(first),
+        (_, Some(call)) if fits => OutputCheck::Fits(OutputPlace { message: batch.message, call }),
+        (_, _) => OutputCheck::Misfit,
     }
 }
 
@@ -212,7 +229,9 @@ fn settle(machine: &Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead
         return with(state, effects);
     }
     let state = if batch.is_over() {
-        let from = SteeringFrom::Calls { stop_signal: batch.stop_signal };
+        let all_say_stop =
+            batch.stop_signal && u32::try_from(batch.calls.len()).is_ok_and(|calls| batch.stops >= calls);
+        let from = SteeringFrom::Calls { stop_signal: batch.stop_signal, all_say_stop, output: batch.output };
         effects.push(Effect::CloseStep(batch));
         AgentState::Steering { from }
     } else if batch.is_parked() {

@@ -31,7 +31,7 @@ pub(super) fn on(
             }
             let ids = calls.iter().map(|call| call.id.clone()).collect();
             let calls = calls.iter().map(|new| queued(new, *message)).collect();
-            let batch = Batch { step, message: *message, calls, stopping: None, stop_signal: false };
+            let batch = Batch::new(step, *message, calls);
             with(AgentState::Executing { batch }, [Effect::Consult(ids)])
         }
         Input::ModelFailed { error, compact: true, .. } => {
