@@ -232,8 +232,10 @@ mod tests {
     #[tokio::test]
     async fn its_time_is_bounded() {
         let fixture = Fixture::new(&[]);
-        let tool =
-            CommandTool { timeout_seconds: Some(1), ..declared(&["sh", "-c", "echo begun; sleep 60"]) };
+        let tool = CommandTool {
+            timeout_seconds: Some(Bound::At(1)),
+            ..declared(&["sh", "-c", "echo begun; sleep 60"])
+        };
         let end = run(&fixture, &tool, json!({})).await.unwrap_err();
         assert!(end.to_string().starts_with("stopped after 1 s: its time was over"), "{end}");
     }
@@ -275,7 +277,10 @@ mod tests {
                 CommandTool { parameters: Map::new(), ..good.clone() },
                 "tool mine: parameters: type is not \"object\"",
             ),
-            (CommandTool { timeout_seconds: Some(0), ..good.clone() }, "tool mine: timeout_seconds: is zero"),
+            (
+                CommandTool { timeout_seconds: Some(Bound::At(0)), ..good.clone() },
+                "tool mine: timeout_seconds: is zero",
+            ),
         ] {
             let error = ToolSet::new(fixture.root.clone()).command(&bad).err().unwrap();
             assert_eq!(error.to_string(), line);
