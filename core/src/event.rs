@@ -23,12 +23,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::ErrorInfo;
-use crate::ids::{CallId, CheckpointId, Epoch, MessageSeq, SessionId, SessionKey, StepNumber, TurnNumber};
+use crate::ids::{
+    CallId, CheckpointId, Epoch, MessageSeq, PendingId, SessionId, SessionKey, StepNumber, TurnNumber,
+};
 use crate::machine::history::{self, HistoryRow};
 use crate::machine::{DoneReason, Ending, Owed, Usage};
 use crate::mode::Mode;
 use crate::parameters::Parameters;
-use crate::store::{OutcomeKind, SessionStatus, StreamId};
+use crate::store::{OutcomeKind, PendingKind, SessionStatus, StreamId};
 use crate::time::Timestamp;
 
 /// One event. JSON with a `type`.
@@ -98,6 +100,31 @@ pub enum Event {
         /// How long it was out, in milliseconds, once it came back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
+    },
+    /// Somebody outside is asked about a call: a person for approval, or its client for its result.
+    Asked {
+        /// About which call.
+        call: CallId,
+        /// Of which tool.
+        tool: String,
+        /// Who is asked.
+        kind: PendingKind,
+        /// What it is answered under.
+        pending: PendingId,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// A call waits for long, and more people may decide on it.
+    Escalated {
+        /// On which call.
+        call: CallId,
+        /// Of which tool.
+        tool: String,
+        /// What it is answered under.
+        pending: PendingId,
+        /// These people.
+        to: Vec<String>,
     },
     /// The run exits because it must wait.
     Suspended {

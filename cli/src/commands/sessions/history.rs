@@ -1,5 +1,6 @@
 //! `sessions history`.
 
+use holdover_core::agent::OnDenial;
 use holdover_core::machine::{CallInput, Input, StopCause};
 use serde_json::json;
 
@@ -114,10 +115,18 @@ fn call_input(input: &CallInput) -> String {
         CallInput::Approved { arguments, always: true, .. } => {
             return format!("is approved for the rest of the session, arguments in message {arguments}");
         }
-        CallInput::Rejected => "is denied by a person",
+        CallInput::Voted { vote } => return format!("is approved by {}, one of several", vote.by),
+        CallInput::Edited { arguments, .. } => {
+            return format!("is edited, arguments in message {arguments}; approvals before are void");
+        }
+        CallInput::Escalated => "may be decided on by more people",
+        CallInput::Rejected { then: OnDenial::GoOn } => "is denied by a person",
+        CallInput::Rejected { then: OnDenial::CancelRest } => "is denied by a person, and the rest with it",
+        CallInput::Rejected { then: OnDenial::EndTurn } => "is denied by a person, and its turn ends",
         CallInput::Answered { ok: true } => "is answered",
         CallInput::Answered { ok: false } => "is answered: it could not be done",
-        CallInput::Expired => "was not answered in time",
+        CallInput::Expired { approved: Some(_), .. } => "was not answered in time, and runs",
+        CallInput::Expired { .. } => "was not answered in time",
         CallInput::Marked => "is marked to start",
         CallInput::Sent => "is out",
         CallInput::Returned { broken: true, .. } => "could not be run",
