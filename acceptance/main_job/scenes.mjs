@@ -90,7 +90,7 @@ async function denial(scene) {
   const denied = await answers(scene, owed.deny, "--reason", "not on a Friday");
   scene.check("another process denies, and it completes", [EXIT.completed, "completed"], [denied.code, denied.kind]);
   scene.check("nothing was edited", "water the plants\n", scene.read("plan.txt"));
-  scene.check("the call was rejected", ["c1-0 edit_file: rejected_by_user"], await scene.results());
+  scene.check("the call ended with what was said", ["c1-0 edit_file: error"], await scene.results());
   scene.check("the model was told why", true, (await scene.told())[0]?.includes("not on a Friday"));
   scene.check("it answered that", "Then I leave it.", (await scene.said()).at(-1));
   scene.check("each model call was sent once", ["0 results: 200", "1 results: 200"], await scene.calls());

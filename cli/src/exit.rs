@@ -150,6 +150,17 @@ impl From<RuntimeError> for Failure {
             RuntimeError::NotEditable { key, message, why } => {
                 Self::failed(format!("session {}: message {message}: {why}", key.id))
             }
+            RuntimeError::NotApprover { key, pending, by, may } => Self::failed(format!(
+                "session {}: call {}: {} may not decide on it{}",
+                key.id,
+                pending.parts().map_or_else(|| pending.to_string(), |(_, call)| call.to_string()),
+                by.as_deref().unwrap_or("somebody without a name"),
+                if may.is_empty() {
+                    ": say who you are with --as".to_owned()
+                } else {
+                    format!(", only {}", may.join(", "))
+                },
+            )),
             RuntimeError::KeyConflict { .. }
             | RuntimeError::OtherAgent { .. }
             | RuntimeError::AgentUnknown { .. }

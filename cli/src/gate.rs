@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use holdover_core::gate::{ApprovalRule, PermissionMode, PolicyGate, RuleGate, StrictestGate};
+use holdover_core::gate::{PolicyGate, RuleGate, StrictestGate};
 use holdover_gates::HttpGate;
 use serde::{Deserialize, Serialize};
+
+use crate::source::Recipe;
 
 /// A server that is asked about each call that the rules do not deny.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,14 +39,11 @@ impl GateRef {
     }
 }
 
-/// The gate of these rules, and of the server, if there is one: the strictest of both decides.
-pub(crate) fn of(
-    rules: &[ApprovalRule],
-    mode: PermissionMode,
-    server: Option<&GateRef>,
-) -> Result<Arc<dyn PolicyGate>, String> {
-    let rules = RuleGate::new(rules.to_vec()).mode(mode);
-    Ok(match server {
+/// The gate of the rules of an agent, and of its server, if there is one: the strictest of both decides.
+pub(crate) fn of(recipe: &Recipe) -> Result<Arc<dyn PolicyGate>, String> {
+    let rules =
+        RuleGate::new(recipe.approval.clone()).mode(recipe.permissions).always_allow(&recipe.always_allow);
+    Ok(match &recipe.gate {
         Some(server) => Arc::new(StrictestGate::new().and(rules).and(server.connect()?)),
         None => Arc::new(rules),
     })

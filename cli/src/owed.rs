@@ -7,6 +7,7 @@ use holdover_core::machine::{OwedKind, Suspension};
 use holdover_core::message::PendingBody;
 use holdover_core::store::{PageRequest, PendingCall, PendingKind, PendingQuery};
 use holdover_core::time::Timestamp;
+use holdover_runtime_local::Deciders;
 
 use crate::exit::Failure;
 use crate::front::Front;
@@ -30,6 +31,8 @@ pub(crate) struct Debt {
     pub(crate) arguments: Option<String>,
     /// Why the answer is asked for.
     pub(crate) prompt: Option<String>,
+    /// Who decides, where it is laid down.
+    pub(crate) deciders: Option<Deciders>,
     /// The commands that answer it, as they are typed here, each by its name.
     pub(crate) commands: Vec<(&'static str, Vec<String>)>,
 }
@@ -70,8 +73,13 @@ pub(crate) async fn all_pending(
 }
 
 /// What is owed to a pending call.
-pub(crate) fn debt_of(front: &Front, pending: &PendingCall) -> Result<Debt, Failure> {
+pub(crate) async fn debt_of(front: &Front, pending: &PendingCall) -> Result<Debt, Failure> {
     let body = body_of(pending)?;
+    let asked = match body.panel {
+        Some(_) => front.runtime.pending_call(&pending.key, &pending.id).await?,
+        None => None,
+    };
+    let deciders = asked.and_then(|entry| entry.deciders);
     let kind = match pending.kind {
         PendingKind::Approval => OwedKind::Approval,
         PendingKind::ClientTool => OwedKind::ClientTool,
@@ -83,6 +91,7 @@ pub(crate) fn debt_of(front: &Front, pending: &PendingCall) -> Result<Debt, Fail
         until: pending.deadline,
         arguments: Some(body.arguments),
         prompt: body.prompt,
+        deciders,
         commands: commands(front, kind, &pending.id),
     })
 }
@@ -98,12 +107,13 @@ pub(crate) async fn debts(
     key: &SessionKey,
     suspension: &Suspension,
 ) -> Result<Vec<Debt>, Failure> {
-    let mut bodies: BTreeMap<PendingId, PendingBody> = BTreeMap::new();
+    let mut bodies: BTreeMap<PendingId, (PendingBody, Option<Deciders>)> = BTreeMap::new();
     for entry in front.runtime.pending(key).await? {
-        bodies.insert(entry.call.id, entry.body);
+        bodies.insert(entry.call.id, (entry.body, entry.deciders));
     }
     let debts = suspension.owed.iter().map(|owed| {
-        let body = owed.pending.as_ref().and_then(|pending| bodies.get(pending));
+        let open = owed.pending.as_ref().and_then(|pending| bodies.get(pending));
+        let body = open.map(|(body, _)| body);
         Debt {
             call: owed.call.clone(),
             tool: owed.tool.clone(),
@@ -111,6 +121,7 @@ pub(crate) async fn debts(
             until: owed.until,
             arguments: body.map(|body| body.arguments.clone()),
             prompt: body.and_then(|body| body.prompt.clone()),
+            deciders: open.and_then(|(_, deciders)| deciders.clone()),
             commands: owed.pending.iter().flat_map(|pending| commands(front, owed.kind, pending)).collect(),
         }
     });

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdover_core::agent::{
-    Compaction, Durability, Limits, LoopDetection, Prices, Retries, StopCondition, StopSignals,
+    Compaction, Durability, Limits, LoopDetection, OnDenial, Prices, Retries, StopCondition, StopSignals,
 };
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::{ApprovalRule, PermissionMode};
@@ -59,6 +59,8 @@ pub(crate) struct Blueprint {
     pub(crate) output_schema: Option<serde_json::Value>,
     /// Which tools only people may use.
     pub(crate) human_only: BTreeSet<ToolName>,
+    /// What happens when a person refuses a call.
+    pub(crate) on_denial: OnDenial,
     /// When intents are made durable.
     pub(crate) durability: Durability,
     /// The rest.
@@ -103,6 +105,9 @@ pub(crate) struct Recipe {
     /// What happens with calls that no rule denies.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) permissions: PermissionMode,
+    /// What runs in mode auto whatever a rule asks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) always_allow: Vec<String>,
     /// A server that is asked besides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) gate: Option<GateRef>,
@@ -155,6 +160,7 @@ impl Blueprint {
             output_schema: spec.output.map(|output| output.schema),
             durability: spec.durability,
             human_only: spec.human_only,
+            on_denial: spec.on_denial,
             recipe,
         })
     }
@@ -193,18 +199,7 @@ impl Blueprint {
     /// The agent, or what it lacks in this process.
     pub(crate) fn build(&self) -> Result<Agent, String> {
         let Recipe {
-            version,
-            model,
-            models,
-            skills,
-            fallback,
-            root,
-            commands,
-            mcp,
-            approval,
-            permissions,
-            gate,
-            pass_environment,
+            version, model, models, skills, fallback, root, commands, mcp, pass_environment, ..
         } = &self.recipe;
         let root = Root::open(root).map_err(|error| error.to_string())?;
         let tools = ToolSet::new(root).pass_environment(pass_environment);
@@ -213,12 +208,13 @@ impl Blueprint {
             .instructions(&self.instructions)
             .mode(self.mode)
             .shared_model(connect(model).map_err(|error| error.detail)?)
-            .shared_gate(gate::of(approval, *permissions, gate.as_ref())?)
+            .shared_gate(gate::of(&self.recipe)?)
             .limits(self.limits.clone())
             .loops(self.loops.clone())
             .compaction(self.compaction.clone())
             .retries(self.retries.clone())
             .durability(self.durability)
+            .on_denial(self.on_denial)
             .stop_signals(self.stop_signals)
             .source(source);
         if let Some(identity) = &self.identity {

@@ -1,6 +1,6 @@
 //! What an agent may do: rules on arguments, modes, tools for people alone, a gate that is asked over HTTP.
 //!
-//! Requirements: A46, C20, C32.
+//! Requirements: A46, C20, C30, C31, C32, U05, U06.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -120,4 +120,19 @@ fn c22_a_gate_that_is_away_denies() {
     assert!(!fixture.has("files/note.txt"));
     let denied = fixture.run(&["sessions", "messages", "s", "--json"]).ends(0);
     assert!(denied.out.contains(r#""denied_by":"gate_unavailable""#), "{denied:#?}");
+}
+
+#[test]
+fn u05_two_people_approve_and_the_list_shows_who_has() {
+    let rule = "[[approval]]\ntool = 'write_file'\naction = 'ask'\n\
+                terms = { approvers = { names = ['ann', 'bob'], needed = 2 } }\n";
+    let fixture = agent("", rule);
+    fixture.run(&WRITES).ends(10);
+    fixture.run(&["approve", "s"]).fails(1, &["may not decide on it, only ann, bob"]);
+    fixture.run(&["approve", "s", "--as", "ann"]).ends(10);
+    let listed = fixture.run(&["sessions", "pending", "s"]).ends(0);
+    assert!(listed.out.contains("1 of 2 approvals, from ann, bob"), "{listed:#?}");
+    assert!(listed.out.contains("approved by ann"), "{listed:#?}");
+    fixture.run(&["approve", "s", "--as", "bob"]).ends(0).says("Written.");
+    assert!(fixture.has("files/note.txt"));
 }

@@ -64,6 +64,9 @@ pub struct AgentSpec {
     /// Tools that only people may use: the model is not told of them, and what it asks of them is refused.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub human_only: BTreeSet<ToolName>,
+    /// What happens when a person refuses a call and says nothing more.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub on_denial: OnDenial,
     /// At which points hooks of its program are asked.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub hooks: BTreeSet<HookPoint>,
@@ -95,6 +98,7 @@ impl AgentSpec {
             on_message: None,
             on_message_while_asking: WhileAsking::default(),
             human_only: BTreeSet::new(),
+            on_denial: OnDenial::default(),
             hooks: BTreeSet::new(),
             output: None,
             stop_signals: StopSignals::default(),
@@ -171,6 +175,10 @@ pub struct Limits {
     pub answer_timeout_ms: Option<u64>,
     /// The largest tool result that is kept, in bytes; a larger one is an error result.
     pub result_bytes_max: usize,
+    /// The longest error that a client may answer with, in bytes.
+    pub error_bytes_max: usize,
+    /// A result of more characters is shown to the model as its beginning and its end; it is stored whole.
+    pub result_chars_shown: usize,
     /// How long a call that was told to stop may take to come back, in milliseconds.
     pub stop_grace_ms: u64,
 }
@@ -187,8 +195,17 @@ impl Default for Limits {
             tool_timeout_ms: 30_000,
             answer_timeout_ms: Some(30 * 60 * 1000),
             result_bytes_max: 1024 * 1024,
+            error_bytes_max: 8 * 1024,
+            result_chars_shown: 20_000,
             stop_grace_ms: 2_000,
         }
+    }
+}
+
+impl Limits {
+    /// The longest answer that is taken from a client, in bytes: a result, or an error.
+    pub fn answer_bytes_max(&self, is_error: bool) -> usize {
+        if is_error { self.error_bytes_max } else { self.result_bytes_max }
     }
 }
 
@@ -305,6 +322,21 @@ impl Default for Compaction {
     fn default() -> Self {
         Self::USUAL
     }
+}
+
+/// What happens when a person refuses a call and says nothing more. A refusal that carries a word for the model always
+/// goes on: it is said so that the model hears it. Every call of the step still gets its one result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDenial {
+    /// The other calls run, and the model is told.
+    #[default]
+    #[serde(rename = "continue")]
+    GoOn,
+    /// Calls of the step that are not out are cancelled, and the model is told.
+    CancelRest,
+    /// The same, and the turn ends with this step (`tool_stop`): the model is asked when somebody says something.
+    EndTurn,
 }
 
 /// After which step a turn ends although the model would go on.

@@ -45,9 +45,25 @@ pub fn tokens_of(message: &Message) -> u64 {
     }
 }
 
+/// So many characters stay of the beginning of a result that is snipped, and as many of its end.
+pub const SNIPPED_CHARS: usize = 2_000;
+
+/// A result as the model sees it: one of more than `most` characters is its beginning, a word on how many are left
+/// out, and its end. None: it is shown whole.
+pub fn snipped(content: &str, most: usize) -> Option<String> {
+    // No text has more characters than bytes.
+    let too_long = content.len() > most && content.chars().count() > most.max(2 * SNIPPED_CHARS);
+    too_long.then(|| middle_out(content, 2 * SNIPPED_CHARS))
+}
+
 /// A message as the model sees it: none if it does not. A summary is told as a user would tell it; a result up to
-/// `cleared` only says that it was there.
-pub fn shown(seq: MessageSeq, message: &Arc<Message>, cleared: MessageSeq) -> Option<Arc<Message>> {
+/// `cleared` only says that it was there, and one of more than `most` characters is [`snipped`].
+pub fn shown(
+    seq: MessageSeq,
+    message: &Arc<Message>,
+    cleared: MessageSeq,
+    most: usize,
+) -> Option<Arc<Message>> {
     match &**message {
         Message::Notice(notice) if notice.told => {
             Some(Arc::new(Message::User(UserMessage::new(notice.text.clone()))))
@@ -61,7 +77,11 @@ pub fn shown(seq: MessageSeq, message: &Arc<Message>, cleared: MessageSeq) -> Op
             let result = ToolResult { content: CLEARED.to_owned(), ..result.clone() };
             Some(Arc::new(Message::Tool(result)))
         }
-        Message::Tool(_) | Message::User(_) | Message::Assistant(_) => Some(Arc::clone(message)),
+        Message::Tool(result) => match snipped(&result.content, most) {
+            Some(content) => Some(Arc::new(Message::Tool(ToolResult { content, ..result.clone() }))),
+            None => Some(Arc::clone(message)),
+        },
+        Message::User(_) | Message::Assistant(_) => Some(Arc::clone(message)),
     }
 }
 

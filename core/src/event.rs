@@ -5,11 +5,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::ErrorInfo;
-use crate::ids::{CallId, CheckpointId, Epoch, MessageSeq, SessionKey, TurnNumber};
+use crate::ids::{CallId, CheckpointId, Epoch, MessageSeq, PendingId, SessionKey, TurnNumber};
 use crate::machine::history::{self, HistoryRow};
 use crate::machine::{Ending, Owed, Usage};
 use crate::mode::Mode;
-use crate::store::{OutcomeKind, SessionStatus, StreamId};
+use crate::store::{OutcomeKind, PendingKind, SessionStatus, StreamId};
 use crate::time::Timestamp;
 
 /// One event. JSON with a `type`.
@@ -60,6 +60,31 @@ pub enum Event {
         tool: String,
         /// The wire name of its state.
         is: String,
+    },
+    /// Somebody outside is asked about a call: a person for approval, or its client for its result.
+    Asked {
+        /// About which call.
+        call: CallId,
+        /// Of which tool.
+        tool: String,
+        /// Who is asked.
+        kind: PendingKind,
+        /// What it is answered under.
+        pending: PendingId,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// A call waits for long, and more people may decide on it.
+    Escalated {
+        /// On which call.
+        call: CallId,
+        /// Of which tool.
+        tool: String,
+        /// What it is answered under.
+        pending: PendingId,
+        /// These people.
+        to: Vec<String>,
     },
     /// The run exits because it must wait.
     Suspended {

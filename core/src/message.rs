@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::gate::{ArgumentPatterns, DenialRecord};
 use crate::ids::{CallId, InboxSeq, MessageSeq, PendingId, ToolName};
+use crate::machine::Panel;
 use crate::mailbox::MessagePolicy;
 use crate::mode::{Briefing, Mode};
 use crate::payload::{Digest, Payload};
@@ -332,4 +333,8 @@ pub struct PendingBody {
     /// Why the answer is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+    /// Who must decide, where the policy says more than that somebody must; with the approvals that it had when it was
+    /// asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub panel: Option<Box<Panel>>,
 }

@@ -2,9 +2,12 @@
 //!
 //! Requirements: B24, B25.
 
+mod bound;
+
 use std::time::Duration;
 
 use async_trait::async_trait;
+pub use bound::Bound;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -66,9 +69,9 @@ pub struct ToolSpec {
     #[serde(default)]
     pub runs_on: RunsOn,
     /// How long one call may take, in milliseconds; for a client tool, how long its answer may take. None:
-    /// the agent's limits say.
+    /// the agent's limits say. [`Bound::Never`], written `"none"`: for ever, whatever the limits say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u64>,
+    pub timeout_ms: Option<Bound>,
 }
 
 impl ToolSpec {
@@ -131,7 +134,11 @@ fn covers(key: &str, other: &str) -> bool {
     }
 }
 
-/// A tool.
+/// A tool may take so long to put away what a call left behind.
+pub const CLEANUP_MAX: Duration = Duration::from_secs(5);
+
+/// A tool. Each call goes through three phases: [`prepare`](Self::prepare), [`call`](Self::call),
+/// [`cleanup`](Self::cleanup).
 ///
 /// A call is cancelled by dropping its future. A tool whose future does work in the background must stop
 /// that work when it is dropped, or say in its effect class what it may still do.
@@ -143,6 +150,28 @@ pub trait Tool: Send + Sync + 'static {
     /// Which resources a call with these arguments touches. Called only with arguments that fit the
     /// schema.
     fn profile(&self, arguments: &Value) -> ResourceProfile;
+
+    /// Makes ready what one call needs; has no effect that outlives [`cleanup`](Self::cleanup). Called before each
+    /// send of the call, and part of the time that it may take. A panic, a time-out or a stop here says that the call
+    /// did not act, and [`call`](Self::call) is not reached. Nothing by default.
+    ///
+    /// # Errors
+    /// It cannot be made ready. [`ToolError::Failed`]: the model is told why, and that nothing was done. The others mean
+    /// what they mean of a call: [`ToolError::NotRun`] may be tried again.
+    async fn prepare(&self, _call: &ToolCall) -> Result<(), ToolError> {
+        Ok(())
+    }
+
+    /// Puts away what [`prepare`](Self::prepare) and [`call`](Self::call) left behind, whatever became of them: also
+    /// where they failed, panicked, took too long or were stopped. The result of the call waits for it, for
+    /// [`CLEANUP_MAX`] at most, and stands whatever becomes of it. A run that dies cleans nothing up. Nothing by
+    /// default.
+    ///
+    /// # Errors
+    /// Something could not be put away: that is logged.
+    async fn cleanup(&self, _call: &ToolCall) -> Result<(), ToolError> {
+        Ok(())
+    }
 
     /// Performs one call. Never called for a client tool.
     async fn call(&self, call: ToolCall) -> Result<ToolReturn, ToolError>;
@@ -174,8 +203,8 @@ pub struct ToolCall {
     pub idempotency_key: String,
     /// The arguments; they fit the tool's schema.
     pub arguments: Value,
-    /// How long the call may take.
-    pub timeout: Duration,
+    /// How long the call may take. None: for ever.
+    pub timeout: Option<Duration>,
 }
 
 /// What a call came back with.

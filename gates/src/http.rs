@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::gate::{GATE_TIMEOUT, GateError, GateQuestion, PolicyGate, Verdict};
+use holdover_core::gate::{ApprovalTerms, GATE_TIMEOUT, GateError, GateQuestion, PolicyGate, Verdict};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Url};
@@ -157,6 +157,8 @@ struct Answer {
     rule: Option<String>,
     #[serde(default)]
     prompt: Option<String>,
+    #[serde(default)]
+    terms: ApprovalTerms,
 }
 
 #[derive(Deserialize)]
@@ -175,7 +177,9 @@ impl From<Answer> for Verdict {
                 let reason = answer.reason.unwrap_or_else(|| "the gate forbids it".to_owned());
                 Self::Deny { reason, rule: answer.rule }
             }
-            Word::NeedsApproval => Self::NeedsApproval { prompt: answer.prompt.or(answer.reason) },
+            Word::NeedsApproval => {
+                Self::NeedsApproval { prompt: answer.prompt.or(answer.reason), terms: answer.terms }
+            }
         }
     }
 }

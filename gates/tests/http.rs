@@ -49,6 +49,7 @@ fn question() -> GateQuestion {
         effect: EffectClass::AtMostOnce,
         dangerous: true,
         approved: false,
+        approved_on: None,
     }
 }
 

@@ -3,15 +3,15 @@
 pub use holdover_core as core;
 
 pub use holdover_core::agent::{
-    AgentSpec, Compaction, Durability, Fallback, Limits, LoopDetection, OnTrip, Prices, Retries,
+    AgentSpec, Compaction, Durability, Fallback, Limits, LoopDetection, OnDenial, OnTrip, Prices, Retries,
     StopCondition, StopSignals,
 };
 pub use holdover_core::delta::Delta;
 pub use holdover_core::error::ErrorInfo;
 pub use holdover_core::event::Event;
 pub use holdover_core::gate::{
-    ApprovalRule, ArgumentPatterns, DenialRecord, DeniedBy, GateError, GateQuestion, PermissionMode,
-    PolicyGate, RuleAction, RuleGate, StrictestGate, Verdict,
+    ApprovalRule, ApprovalTerms, Approvers, ArgumentPatterns, AtExpiry, DenialRecord, DeniedBy, Escalation,
+    GateError, GateQuestion, PermissionMode, PolicyGate, RuleAction, RuleGate, StrictestGate, Verdict,
 };
 pub use holdover_core::hook::{
     AfterStep, AfterTool, BeforeModel, BeforeTool, HOOK_TIMEOUT, Hook, HookError, HookPoint, ModelAsked,
@@ -44,15 +44,15 @@ pub use holdover_core::store::{
 };
 pub use holdover_core::time::{Clock, Timestamp};
 pub use holdover_core::tool::{
-    Access, EffectClass, ResourceProfile, RunsOn, Stopped, Tool, ToolCall, ToolError, ToolOutput, ToolReturn,
-    ToolSpec,
+    Access, Bound, EffectClass, ResourceProfile, RunsOn, Stopped, Tool, ToolCall, ToolError, ToolOutput,
+    ToolReturn, ToolSpec,
 };
 pub use holdover_runtime_local::{
     Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, Breaking, Breaks, CancellationToken,
-    Changed, CheckpointEntry, ClientTool, Definition, Deliver, Delivered, DeltaEntry, Denial, EventEntry,
-    Execute, Follow, Fork, Forked, MessageEntry, PendingEntry, Provisional, QueuedMessage, Replay, Retention,
-    RunHandle, RunObserver, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown, Snapshot,
-    Standing, Started, Worker, WorkerOptions,
+    Changed, CheckpointEntry, ClientTool, Deciders, Definition, Deliver, Delivered, DeltaEntry, Denial,
+    EventEntry, Execute, Follow, Fork, Forked, Later, MessageEntry, PendingEntry, Provisional, QueuedMessage,
+    Replay, Retention, RunHandle, RunObserver, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions,
+    Shown, Snapshot, Standing, Started, Worker, WorkerOptions,
 };
 #[cfg(feature = "memory")]
 pub use holdover_store_memory::MemoryStore;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdover_core::tool::{EffectClass, RunsOn, Tool, ToolCall, ToolError, ToolReturn, ToolSpec};
+use holdover_core::tool::{Bound, EffectClass, RunsOn, Tool, ToolCall, ToolError, ToolReturn, ToolSpec};
 use rmcp::model::{CallToolRequestParams, RequestMetaObject, Tool as ServerTool, ToolAnnotations};
 use rmcp::service::ServiceError;
 use serde_json::Value;
@@ -73,7 +73,10 @@ impl McpClient {
             effect,
             dangerous,
             runs_on: RunsOn::Server,
-            timeout_ms: self.server.timeout_seconds.map(|seconds| seconds.saturating_mul(1_000)),
+            timeout_ms: self.server.timeout_seconds.map(|bound| match bound {
+                Bound::At(seconds) => Bound::At(seconds.saturating_mul(1_000)),
+                Bound::Never => Bound::Never,
+            }),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Where a server is, as data.
 
+use holdover_core::tool::Bound;
 use serde::{Deserialize, Serialize};
 
 use crate::names::{PREFIX, is_of, is_plain};
@@ -32,9 +33,9 @@ pub struct McpServer {
     /// Which of its tools, by its own names. Left out: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// How long one call may take. Left out: the agent's limit.
+    /// How long one call may take; `"none"`: for ever. Left out: the agent's limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_seconds: Option<u64>,
+    pub timeout_seconds: Option<Bound>,
 }
 
 /// Why a server cannot be.
@@ -86,7 +87,7 @@ impl McpServer {
         if self.url.is_none() && self.bearer_env.is_some() {
             return refuse("bearer_env", "is for a url; a program sees what pass_environment names");
         }
-        if self.timeout_seconds == Some(0) {
+        if self.timeout_seconds == Some(Bound::At(0)) {
             return refuse("timeout_seconds", "is zero");
         }
         Ok(())

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdover_core::ids::{CallId, SessionId, SessionKey, TenantId};
-use holdover_core::tool::{EffectClass, Tool, ToolCall, ToolError, ToolOutput, ToolReturn, ToolSpec};
+use holdover_core::tool::{Bound, EffectClass, Tool, ToolCall, ToolError, ToolOutput, ToolReturn, ToolSpec};
 use holdover_mcp::{McpClient, McpServer};
 use serde_json::{Value, json};
 
@@ -69,7 +69,7 @@ fn call(arguments: Value) -> ToolCall {
         id: CallId::new("c").unwrap(),
         idempotency_key: "key-1".to_owned(),
         arguments,
-        timeout: PATIENCE,
+        timeout: Some(PATIENCE),
     }
 }
 
@@ -99,7 +99,10 @@ async fn b47_the_tools_of_a_server_are_dangerous_unless_it_is_trusted_and_says_o
             ("mcp__test__wipe_all", EffectClass::AtMostOnce, true),
         ]
     );
-    assert_eq!((believed[0].description.as_str(), believed[0].timeout_ms), ("Says it again", Some(7_000)));
+    assert_eq!(
+        (believed[0].description.as_str(), believed[0].timeout_ms),
+        ("Says it again", Some(Bound::At(7_000)))
+    );
     assert_eq!(believed[0].parameters["properties"]["text"]["type"], "string");
 }
 

@@ -173,6 +173,22 @@ pub enum RuntimeError {
         /// How long it may be.
         bytes_max: usize,
     },
+    /// Others must decide on the pending call. It waits as before.
+    #[error(
+        "session {key}: pending call {pending}: {} may not decide on it{}",
+        by.as_deref().unwrap_or("somebody without a name"),
+        only(may)
+    )]
+    NotApprover {
+        /// Which session.
+        key: SessionKey,
+        /// Which pending call.
+        pending: PendingId,
+        /// Who wanted to.
+        by: Option<String>,
+        /// Who may now; empty: anyone with a name.
+        may: Vec<String>,
+    },
     /// The pending call has all the answers it needs: somebody was faster.
     #[error("session {key}: pending call {pending}: was answered before")]
     AlreadyAnswered {
@@ -312,6 +328,7 @@ impl RuntimeError {
             | Self::OtherAnswer { .. }
             | Self::AlreadyAnswered { .. }
             | Self::NotPending { .. }
+            | Self::NotApprover { .. }
             | Self::Unanswered { .. }
             | Self::Running { .. }
             | Self::Fork(_) => RuntimeErrorKind::Conflict,
@@ -344,4 +361,8 @@ impl RuntimeError {
         let detail = detail.to_string().replace('\n', " ");
         Self::Unreadable { key: key.clone(), what: what.into(), detail }
     }
+}
+
+fn only(may: &[String]) -> String {
+    if may.is_empty() { ", a name must be given".to_owned() } else { format!(", only {}", may.join(", ")) }
 }

@@ -86,8 +86,12 @@ async fn rule(agent: Arc<Agent>, question: GateQuestion) -> Ruling {
     match agent.gate().consult(&question).await {
         Ok(Verdict::Allow) => Ruling::Allow { profile },
         Ok(Verdict::Deny { reason, rule }) => Ruling::Deny { reason, rule },
-        Ok(Verdict::NeedsApproval { .. }) if question.approved => Ruling::Allow { profile },
-        Ok(Verdict::NeedsApproval { prompt }) => Ruling::NeedsApproval { prompt, profile },
+        Ok(Verdict::NeedsApproval { terms, .. }) if question.is_approved_on(&terms) => {
+            Ruling::Allow { profile }
+        }
+        Ok(Verdict::NeedsApproval { prompt, terms }) => {
+            Ruling::NeedsApproval { prompt, terms: Box::new(terms), profile }
+        }
         Err(error) => unavailable(error.0),
     }
 }

@@ -29,10 +29,10 @@ pub use arguments::{JSON_DEPTH_MAX, check_arguments};
 pub use error::{RuntimeError, RuntimeErrorKind};
 pub use observer::{Provisional, RunObserver};
 pub use runtime::{
-    Approval, Breaking, Breaks, CheckpointEntry, Deliver, Delivered, DeltaEntry, Denial, EDIT_BYTES_MAX,
-    EventEntry, Execute, Follow, Fork, Forked, GIVE_BACK_FOR, MessageEntry, PendingEntry, QueuedMessage,
-    Replay, Retention, RunHandle, Runtime, RuntimeOptions, Shown, Snapshot, Standing, Started, machine_of,
-    outcome_of,
+    Approval, Breaking, Breaks, CheckpointEntry, Deciders, Deliver, Delivered, DeltaEntry, Denial,
+    EDIT_BYTES_MAX, EventEntry, Execute, Follow, Fork, Forked, GIVE_BACK_FOR, Later, MessageEntry,
+    PendingEntry, QueuedMessage, Replay, Retention, RunHandle, Runtime, RuntimeOptions, Shown, Snapshot,
+    Standing, Started, machine_of, outcome_of,
 };
 pub use source::{AgentSource, Agents, Changed};
 pub use worker::{Worker, WorkerOptions};

@@ -10,7 +10,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use holdover_core::ids::ToolName;
 use holdover_core::tool::{
-    EffectClass, ResourceProfile, RunsOn, Tool, ToolCall, ToolError, ToolReturn, ToolSpec,
+    Bound, EffectClass, ResourceProfile, RunsOn, Tool, ToolCall, ToolError, ToolReturn, ToolSpec,
 };
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -116,7 +116,14 @@ impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
     /// How long one call may take.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.spec.timeout_ms = Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+        self.spec.timeout_ms = Some(Bound::At(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)));
+        self
+    }
+
+    /// A call may take as long as it takes, whatever the agent's limits say. A stop still stops it.
+    #[must_use]
+    pub fn no_timeout(mut self) -> Self {
+        self.spec.timeout_ms = Some(Bound::Never);
         self
     }
 

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn each_tool_has_its_class() {
+    fn b47_each_tool_has_its_class_and_of_all_only_commands_are_dangerous() {
         let fixture = Fixture::new(&[]);
         let classes: Vec<_> = BUILT_IN
             .iter()

@@ -16,7 +16,7 @@ pub(crate) fn call(arguments: Value) -> ToolCall {
         id: CallId::new("c1").unwrap(),
         idempotency_key: "k1".to_owned(),
         arguments,
-        timeout: Duration::from_secs(60),
+        timeout: Some(Duration::from_secs(60)),
     }
 }
 

@@ -84,6 +84,8 @@ struct LimitsTable {
     #[serde(deserialize_with = "or_none")]
     answer_timeout_ms: Option<u64>,
     result_bytes_max: usize,
+    error_bytes_max: usize,
+    result_chars_shown: usize,
     stop_grace_ms: u64,
 }
 

@@ -8,8 +8,10 @@ mod tools;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use holdover_core::agent::{Compaction, Durability, LoopDetection, Retries, StopCondition, StopSignals};
-use holdover_core::gate::{ApprovalRule, PermissionMode};
+use holdover_core::agent::{
+    Compaction, Durability, LoopDetection, OnDenial, Retries, StopCondition, StopSignals,
+};
+use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction};
 use holdover_core::ids::ToolName;
 use holdover_core::mailbox::{MessagePolicy, WhileAsking};
 use holdover_core::mode::Mode;
@@ -56,9 +58,13 @@ struct AgentFile {
     approval: Vec<Spanned<ApprovalRule>>,
     #[serde(default)]
     permissions: PermissionMode,
+    #[serde(default)]
+    always_allow: Vec<Spanned<String>>,
     gate: Option<Spanned<GateRef>>,
     #[serde(default)]
     human_only: Vec<Spanned<ToolName>>,
+    #[serde(default)]
+    on_denial: OnDenial,
     #[serde(default)]
     limits: LimitsEntry,
     #[serde(default)]
@@ -129,6 +135,14 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         if !names.iter().any(|name| rule.get_ref().is_about(name)) && !is_theirs(&pattern.to_string()) {
             return Err(at(rule.span(), format!("approval: tool {pattern:?} is none of the agent's tools")));
         }
+        rule.get_ref().check().map_err(|why| at(rule.span(), format!("approval: {why}")))?;
+    }
+    for pattern in &file.always_allow {
+        let rule = ApprovalRule::new(pattern.get_ref(), RuleAction::Allow);
+        if !names.iter().any(|name| rule.is_about(name)) && !is_theirs(pattern.get_ref()) {
+            let why = format!("always_allow: tool {:?} is none of the agent's tools", pattern.get_ref());
+            return Err(at(pattern.span(), why));
+        }
     }
     if let Some(gate) = &file.gate {
         gate.get_ref().check().map_err(|why| at(gate.span(), why))?;
@@ -172,6 +186,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         output_schema,
         durability: file.durability,
         human_only: file.human_only.into_iter().map(Spanned::into_inner).collect(),
+        on_denial: file.on_denial,
         recipe: Recipe {
             version: file.version,
             models: models(file.models, folder, instead),
@@ -189,6 +204,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
             mcp,
             approval: file.approval.into_iter().map(Spanned::into_inner).collect(),
             permissions: file.permissions,
+            always_allow: file.always_allow.into_iter().map(Spanned::into_inner).collect(),
             gate: file.gate.map(Spanned::into_inner),
             pass_environment: file.pass_environment,
         },

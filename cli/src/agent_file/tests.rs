@@ -3,7 +3,7 @@
 use holdover_core::agent::{Limits, OnTrip};
 use holdover_core::gate::RuleAction;
 use holdover_core::model::ModelErrorKind;
-use holdover_core::tool::EffectClass;
+use holdover_core::tool::{Bound, EffectClass};
 
 use super::*;
 
@@ -14,6 +14,8 @@ instructions = "Keep the notes."
 tools = ["read_file", "write_file", "run_command"]
 permissions = "manual"
 human_only = ["run_command"]
+always_allow = ["read_*"]
+on_denial = "end_turn"
 stop_when = [{ tool_done = "write_file" }, { text_contains = "DONE" }]
 durability = "sync"
 pass_environment = ["CARGO_HOME"]
@@ -48,6 +50,7 @@ tool = "write_*"
 arguments = { path = "notes/*" }
 action = "ask"
 reason = "it writes"
+terms = { approvers = { names = ["ann", "bob"], needed = 2 }, at_expiry = "approve", expires_after_ms = "none" }
 
 [limits]
 max_steps = 7
@@ -105,12 +108,17 @@ fn a_file_says_all_of_it() {
     assert_eq!(agent.stop_when.len(), 2);
     assert_eq!(agent.recipe.approval[0].action, RuleAction::Ask);
     assert_eq!(agent.recipe.approval[1].arguments.to_string(), "path=notes/*");
+    assert_eq!(agent.recipe.approval[1].terms.approvers.needed, 2);
     assert_eq!(agent.recipe.permissions, PermissionMode::Manual);
+    assert_eq!(
+        (agent.recipe.always_allow.as_slice(), agent.on_denial),
+        (&["read_*".to_owned()][..], OnDenial::EndTurn)
+    );
     assert_eq!(agent.recipe.gate.as_ref().unwrap().bearer_env.as_deref(), Some("GATE_TOKEN"));
     assert_eq!(agent.human_only.iter().map(ToolName::as_str).collect::<Vec<_>>(), ["run_command"]);
     assert_eq!(agent.tools, ["read_file", "write_file", "run_command"]);
     let [charge] = agent.recipe.commands.as_slice() else { panic!("{:?}", agent.recipe.commands) };
-    assert_eq!((charge.effect, charge.timeout_seconds), (EffectClass::Idempotent, Some(5)));
+    assert_eq!((charge.effect, charge.timeout_seconds), (EffectClass::Idempotent, Some(Bound::At(5))));
     assert_eq!(charge.parameters["required"], serde_json::json!(["cents"]));
     let [files] = agent.recipe.mcp.as_slice() else { panic!("{:?}", agent.recipe.mcp) };
     assert_eq!(
@@ -139,6 +147,14 @@ fn what_is_wrong_is_named_with_its_line() {
         (
             "model = 'openai:m'\ntools = ['read_file']\nhuman_only = ['write_file']\n",
             "line 3: human_only: tool \"write_file\" is none of the agent's tools",
+        ),
+        (
+            "model = 'openai:m'\ntools = ['sleep']\nalways_allow = ['read_*']\n",
+            "line 3: always_allow: tool \"read_*\" is none of the agent's tools",
+        ),
+        (
+            "model = 'openai:m'\ntools = ['sleep']\n[[approval]]\ntool = 'sleep'\naction = 'ask'\nterms = { approvers = { names = ['a'], needed = 2 } }\n",
+            "line 3: approval: terms: approvers: 2 are needed, 1 are named",
         ),
         ("model = 'openai:m'\n[gate]\nurl = 'gate'\n", "line 2: gate: url: "),
         ("model = 'openai:m'\npermissions = 'none'\n", "line 2: unknown variant `none`"),

@@ -12,8 +12,8 @@ pub(crate) struct Decide {
     /// calls, of any sessions (holdover sessions pending)
     #[arg(required = true, value_name = "SESSION [CALL]...|PENDING")]
     pub(crate) which: Vec<String>,
-    /// Who decides
-    #[arg(long, value_name = "NAME")]
+    /// Who decides; where several must approve, each is counted by this name
+    #[arg(long, visible_alias = "as", value_name = "NAME")]
     pub(crate) by: Option<String>,
     /// Why; of a refusal the model is told
     #[arg(long, value_name = "TEXT")]
@@ -35,7 +35,7 @@ With --always its tool is not asked about again in this session, with --only whe
 
 Examples:
   holdover approve notes
-  holdover approve notes c3-0 c3-1 --by Ada
+  holdover approve notes c3-0 c3-1 --as Ada
   holdover approve notes --always
   holdover approve notes --always --only 'path=drafts/*'
   holdover approve notes --edit '{\"path\": \"list.md\", \"content\": \"- tea\"}'

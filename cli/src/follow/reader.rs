@@ -142,6 +142,8 @@ impl<'a> Reader<'a> {
             | Event::Forked { .. }
             | Event::Message { .. }
             | Event::Call { .. }
+            | Event::Asked { .. }
+            | Event::Escalated { .. }
             | Event::TeardownFailed { .. }
             | Event::FellBack { .. }
             | Event::CallRetried { .. }

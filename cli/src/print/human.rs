@@ -2,11 +2,13 @@
 
 use holdover_core::delta::Delta;
 use holdover_core::event::Event;
+use holdover_core::gate::AtExpiry;
 use holdover_core::ids::MessageSeq;
 use holdover_core::machine::OwedKind;
 use holdover_core::message::{AssistantPart, Message, ResultStatus};
 use holdover_core::step::RunOutcome;
 use holdover_core::time::Timestamp;
+use holdover_runtime_local::Deciders;
 use serde_json::Value;
 
 use super::{Out, clean, cut, in_time, inline, instant, shell};
@@ -139,12 +141,16 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
             Some(out.dim(&format!("• {}", compacted(*before, *after))))
         }
         Event::TeardownFailed { error } => Some(out.bold(&inline(&format!("! {error}")))),
+        Event::Escalated { call, to, .. } => {
+            Some(out.dim(&inline(&format!("• call {call} waits: {} may decide, too", to.join(", ")))))
+        }
         Event::Briefed { .. } => Some(out.dim(&format!("• {}", self::event(event)))),
         Event::Provisioned { what } => Some(out.dim(&inline(&format!("• {}", what.join("; "))))),
         Event::Init { .. }
         | Event::RunStarted { .. }
         | Event::Message { .. }
         | Event::Call { .. }
+        | Event::Asked { .. }
         | Event::Suspended { .. }
         | Event::Forked { .. }
         | Event::Done { .. }
@@ -169,6 +175,13 @@ pub(crate) fn event(event: &Event) -> String {
         Event::RunStarted { run, found } => format!("run {run} begins, found it {found}"),
         Event::Message { seq, role, .. } => format!("message {seq} by {role}"),
         Event::Call { call, tool, is } => format!("call {call} of {tool} is {is}"),
+        Event::Asked { call, tool, kind, pending, reason } => {
+            let why = reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            format!("call {call} of {tool} waits for {} {pending}{why}", kind.as_str())
+        }
+        Event::Escalated { call, tool, to, .. } => {
+            format!("call {call} of {tool} is escalated to {}", to.join(", "))
+        }
         Event::Suspended { kind, until, owed } => {
             let calls: Vec<&str> = owed.iter().map(|owed| owed.call.as_str()).collect();
             let until = until.map(|at| format!(" until {}", instant(at))).unwrap_or_default();
@@ -268,12 +281,36 @@ pub(crate) fn debt(out: &Out, debt: &Debt, now: Timestamp) {
     if let Some(prompt) = &debt.prompt {
         out.line(format!("    {}", cut(prompt, SHOWN_CHARS)));
     }
+    for line in debt.deciders.iter().flat_map(deciders) {
+        out.line(format!("    {line}"));
+    }
     for line in debt.arguments.iter().flat_map(|text| arguments(text)) {
         out.line(format!("    {line}"));
     }
     for (word, command) in &debt.commands {
         out.line(format!("  {word:<8} {}", shell(command)));
     }
+}
+
+/// Who decides, in at most four lines.
+fn deciders(deciders: &Deciders) -> Vec<String> {
+    let Deciders { needed, approved, may, later, at_expiry } = deciders;
+    let who = |names: &[String]| inline(&names.join(", "));
+    let from = if may.is_empty() { "anyone with a name".to_owned() } else { who(may) };
+    let mut lines = vec![format!("{} of {needed} approvals, from {from}", approved.len())];
+    if !approved.is_empty() {
+        lines.push(format!("approved by {}", who(approved)));
+    }
+    lines
+        .extend(later.iter().take(1).map(|next| format!("from {} also {}", instant(next.at), who(&next.to))));
+    match at_expiry {
+        AtExpiry::Deny => {}
+        AtExpiry::Approve => lines.push("runs when nobody decides in time".to_owned()),
+        AtExpiry::Result(text) => {
+            lines.push(format!("when nobody decides in time: {}", cut(text, SHOWN_CHARS)))
+        }
+    }
+    lines
 }
 
 /// The arguments of a call, one a line; of a long one, the beginning and how much there is. Whatever the model

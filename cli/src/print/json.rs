@@ -113,6 +113,9 @@ pub(crate) fn pending(pending: &PendingCall, owed: &Debt) -> Value {
         fields.insert("pending".into(), json!(pending.id));
         fields.insert("opened_at".into(), json!(pending.opened_at));
         fields.insert("answered".into(), json!(pending.answered >= pending.needed));
+        if let Some(deciders) = &owed.deciders {
+            fields.insert("deciders".into(), json!(deciders));
+        }
     }
     object
 }

@@ -52,7 +52,7 @@ when = { result_of = "write_file", result_status = "done" }
 say = "Written."
 
 [[turns]]
-when = { result_of = "write_file", result_status = "rejected_by_user" }
+when = { result_of = "write_file", result_contains = "denied by user" }
 say = "Not written."
 
 [[turns]]

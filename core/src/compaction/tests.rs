@@ -124,7 +124,10 @@ fn a71_long_results_are_cut_in_their_middle_and_so_is_all_of_it() {
 fn a_summary_is_shown_as_said_by_a_user_and_old_results_as_cleared() {
     let messages = transcript("Sssn", 500);
     let see = |cleared| -> Vec<Arc<Message>> {
-        messages.iter().filter_map(|(seq, message)| shown(*seq, message, MessageSeq(cleared))).collect()
+        messages
+            .iter()
+            .filter_map(|(seq, message)| shown(*seq, message, MessageSeq(cleared), 20_000))
+            .collect()
     };
     let seen = see(3);
     assert_eq!(seen.len(), 5, "no notice");
@@ -142,10 +145,21 @@ fn a_summary_is_shown_as_said_by_a_user_and_old_results_as_cleared() {
     assert_eq!((result.call.as_str(), result.tool.as_str()), ("c1-0", "look"), "its call is known");
     // What is shorter than the word that it was cleared stays.
     let short = transcript("s", 5);
-    assert_eq!(shown(MessageSeq(2), &short[1].1, MessageSeq(2)), Some(Arc::clone(&short[1].1)));
+    assert_eq!(shown(MessageSeq(2), &short[1].1, MessageSeq(2), 20_000), Some(Arc::clone(&short[1].1)));
 }
 
 #[test]
 fn a52_a_token_is_about_four_characters() {
     assert_eq!([0, 1, 4, 5].map(estimate), [0, 1, 1, 2]);
+}
+
+#[test]
+fn a51_a_long_result_is_shown_as_its_beginning_and_its_end_and_a_word_between() {
+    let content = format!("{}{}{}", "a".repeat(2_000), "é".repeat(16_001), "z".repeat(2_000));
+    let cut = snipped(&content, 20_000).unwrap();
+    let head = format!("{}\n[16001 characters left out]\n", "a".repeat(2_000));
+    assert!(cut.starts_with(&head) && cut.ends_with(&"z".repeat(2_000)), "{} bytes", cut.len());
+    assert_eq!(cut.len(), head.len() + 2_000);
+    assert_eq!(snipped(&"é".repeat(20_000), 20_000), None, "characters are counted, not bytes");
+    assert_eq!(snipped(&"x".repeat(3_000), 10), None, "it would grow");
 }

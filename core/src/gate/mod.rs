@@ -4,6 +4,7 @@ mod denial;
 mod pattern;
 mod rules;
 mod strictest;
+mod terms;
 
 use std::time::Duration;
 
@@ -13,9 +14,13 @@ pub use pattern::ArgumentPatterns;
 pub use rules::{ApprovalRule, PermissionMode, RuleAction, RuleGate};
 use serde::{Deserialize, Serialize};
 pub use strictest::StrictestGate;
+pub use terms::{
+    APPROVALS_MAX, APPROVER_BYTES_MAX, APPROVERS_MAX, ApprovalTerms, Approvers, AtExpiry, ESCALATIONS_MAX,
+    EXPIRY_RESULT_BYTES_MAX, Escalation,
+};
 
 use crate::ids::{CallId, SessionKey, ToolName};
-use crate::payload::Digest;
+use crate::payload::{Digest, is_default};
 use crate::tool::EffectClass;
 
 /// Silence of the gate for longer is a denial.
@@ -48,6 +53,15 @@ pub struct GateQuestion {
     pub dangerous: bool,
     /// Whether a person has approved these bytes already.
     pub approved: bool,
+    /// On which terms they were asked; none: on the usual ones, or not yet.
+    pub approved_on: Option<Box<ApprovalTerms>>,
+}
+
+impl GateQuestion {
+    /// Whether what people have said is all that these terms ask for.
+    pub fn is_approved_on(&self, terms: &ApprovalTerms) -> bool {
+        self.approved && (terms.is_anyone() || self.approved_on.as_deref() == Some(terms))
+    }
 }
 
 /// The gate's word.
@@ -64,11 +78,14 @@ pub enum Verdict {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
     },
-    /// A person must decide. Satisfied by an approval of the same bytes.
+    /// People must decide. Satisfied by approvals of the same bytes, as many as the terms ask for.
     NeedsApproval {
         /// What the person is told.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<String>,
+        /// Whose approval it takes. What nobody could give is a denial.
+        #[serde(default, skip_serializing_if = "is_default")]
+        terms: ApprovalTerms,
     },
 }
 
@@ -80,7 +97,7 @@ impl Verdict {
 
     /// A person must decide, and is told this.
     pub fn ask(prompt: impl Into<String>) -> Self {
-        Self::NeedsApproval { prompt: Some(prompt.into()) }
+        Self::NeedsApproval { prompt: Some(prompt.into()), terms: ApprovalTerms::default() }
     }
 }
 

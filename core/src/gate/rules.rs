@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::pattern::{ArgumentPatterns, matches_glob};
-use super::{GateError, GateQuestion, PolicyGate, Verdict};
+use super::{ApprovalTerms, GateError, GateQuestion, PolicyGate, Verdict};
+use crate::payload::is_default;
 
 /// A rule of a [`RuleGate`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,12 +21,21 @@ pub struct ApprovalRule {
     /// What a person or the model is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whose approval it takes, where it asks.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub terms: ApprovalTerms,
 }
 
 impl ApprovalRule {
     /// What happens with every call of these tools.
     pub fn new(tool: impl Into<String>, action: RuleAction) -> Self {
-        Self { tool: tool.into(), arguments: ArgumentPatterns::default(), action, reason: None }
+        Self {
+            tool: tool.into(),
+            arguments: ArgumentPatterns::default(),
+            action,
+            reason: None,
+            terms: ApprovalTerms::default(),
+        }
     }
 
     /// Only where the argument that is named so matches this pattern, too.
@@ -38,6 +48,23 @@ impl ApprovalRule {
     /// What a person or the model is told.
     pub fn because(self, reason: impl Into<String>) -> Self {
         Self { reason: Some(reason.into()), ..self }
+    }
+
+    /// Whose approval it takes, where it asks.
+    pub fn on_terms(self, terms: ApprovalTerms) -> Self {
+        Self { terms, ..self }
+    }
+
+    /// What is wrong with it: terms that nobody could meet, or on which nothing is asked.
+    ///
+    /// # Errors
+    /// Why, in a few words.
+    pub fn check(&self) -> Result<(), String> {
+        let asks = self.action == RuleAction::Ask;
+        if !asks && !is_default(&self.terms) {
+            return Err("terms: are for action ask alone".to_owned());
+        }
+        self.terms.check().map_err(|why| format!("terms: {why}"))
     }
 
     /// Whether it is about tools of this name.
@@ -95,12 +122,13 @@ impl PermissionMode {
 pub struct RuleGate {
     rules: Vec<ApprovalRule>,
     mode: PermissionMode,
+    always_allow: Vec<String>,
 }
 
 impl RuleGate {
     /// A gate of `rules`, in order, in mode auto.
     pub fn new(rules: Vec<ApprovalRule>) -> Self {
-        Self { rules, mode: PermissionMode::default() }
+        Self { rules, ..Self::default() }
     }
 
     /// In this mode.
@@ -108,7 +136,14 @@ impl RuleGate {
         Self { mode, ..self }
     }
 
-    /// The verdict on a call of `tool` with these arguments, JSON.
+    /// Tools, each a name in which `*` stands for any run of characters, that run in mode auto whatever a rule asks,
+    /// also if they are dangerous. What a rule denies stays denied, and in mode manual they mean nothing.
+    pub fn always_allow(self, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { always_allow: tools.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// The verdict on a call of `tool` with these arguments, JSON. In this order: a rule that denies, mode full, what
+    /// is always allowed in mode auto, the first rule that matches, the mode.
     pub fn decide(&self, tool: &str, arguments: &str, dangerous: bool) -> Verdict {
         let first = self.rules.iter().enumerate().find(|(_, rule)| rule.matches(tool, arguments));
         let action = first.map(|(_, rule)| rule.action);
@@ -119,11 +154,21 @@ impl RuleGate {
                 rule: first.map(|(at, rule)| named(at, rule)),
             },
             (Some(RuleAction::Allow), _) | (_, PermissionMode::Full) => Verdict::Allow,
-            (Some(RuleAction::Ask), _) => Verdict::NeedsApproval { prompt: reason },
-            (None, PermissionMode::Manual) => Verdict::NeedsApproval { prompt: None },
+            (_, PermissionMode::Auto) if self.is_always_allowed(tool) => Verdict::Allow,
+            (Some(RuleAction::Ask), _) => {
+                let terms = first.map(|(_, rule)| rule.terms.clone()).unwrap_or_default();
+                Verdict::NeedsApproval { prompt: reason, terms }
+            }
+            (None, PermissionMode::Manual) => {
+                Verdict::NeedsApproval { prompt: None, terms: ApprovalTerms::default() }
+            }
             (None, PermissionMode::Auto) if dangerous => Verdict::ask(format!("{tool} is dangerous")),
             (None, PermissionMode::Auto) => Verdict::Allow,
         }
+    }
+
+    fn is_always_allowed(&self, tool: &str) -> bool {
+        self.always_allow.iter().any(|pattern| matches_glob(pattern, tool))
     }
 }
 
@@ -146,8 +191,11 @@ impl PolicyGate for RuleGate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gate::Approvers;
 
-    const ASKS: Verdict = Verdict::NeedsApproval { prompt: None };
+    fn asks() -> Verdict {
+        Verdict::NeedsApproval { prompt: None, terms: ApprovalTerms::default() }
+    }
 
     fn rule(tool: &str, action: RuleAction) -> ApprovalRule {
         ApprovalRule::new(tool, action)
@@ -156,7 +204,7 @@ mod tests {
     #[test]
     fn c31_the_first_matching_rule_decides_and_danger_asks_without_one() {
         let gate = RuleGate::new(vec![rule("write_*", RuleAction::Ask), rule("*", RuleAction::Allow)]);
-        assert_eq!(gate.decide("write_file", "{}", false), ASKS);
+        assert_eq!(gate.decide("write_file", "{}", false), asks());
         assert_eq!(gate.decide("run", "{}", true), Verdict::Allow);
         let empty = RuleGate::default();
         assert_eq!(empty.decide("read", "{}", false), Verdict::Allow);
@@ -178,8 +226,8 @@ mod tests {
         };
         assert_eq!(write("notes/Cargo.lock"), denied);
         assert_eq!(write("notes/today"), Verdict::Allow);
-        assert_eq!(write("notes/../today"), ASKS, "a star lets nothing climb");
-        assert_eq!(write("elsewhere"), ASKS);
+        assert_eq!(write("notes/../today"), asks(), "a star lets nothing climb");
+        assert_eq!(write("elsewhere"), asks());
     }
 
     #[test]
@@ -202,5 +250,38 @@ mod tests {
         assert_eq!(verdicts(PermissionMode::Manual), ["denied", "asks", "runs", "asks", "asks"]);
         assert_eq!(verdicts(PermissionMode::Auto), ["denied", "asks", "runs", "runs", "asks"]);
         assert_eq!(verdicts(PermissionMode::Full), ["denied", "runs", "runs", "runs", "runs"]);
+    }
+
+    #[test]
+    fn c30_what_is_always_allowed_runs_in_mode_auto_alone() {
+        let rules = vec![rule("pay_all", RuleAction::Deny), rule("pay*", RuleAction::Ask)];
+        let verdicts = |mode| {
+            let gate = RuleGate::new(rules.clone()).mode(mode).always_allow(["pay*", "wipe"]);
+            ["pay_all", "pay", "wipe", "other"].map(|tool| match gate.decide(tool, "{}", tool == "wipe") {
+                Verdict::Allow => "runs",
+                Verdict::Deny { .. } => "denied",
+                Verdict::NeedsApproval { .. } => "asks",
+            })
+        };
+        assert_eq!(verdicts(PermissionMode::Manual), ["denied", "asks", "asks", "asks"]);
+        assert_eq!(verdicts(PermissionMode::Auto), ["denied", "runs", "runs", "runs"]);
+        assert_eq!(verdicts(PermissionMode::Full), ["denied", "runs", "runs", "runs"]);
+    }
+
+    #[test]
+    fn u05_a_rule_says_whose_approval_it_takes() {
+        let two = ApprovalTerms {
+            approvers: Approvers { needed: 2, ..Approvers::default() },
+            ..ApprovalTerms::default()
+        };
+        let pay = rule("pay", RuleAction::Ask).on_terms(two.clone());
+        assert_eq!(pay.check(), Ok(()));
+        let gate = RuleGate::new(vec![pay]);
+        assert_eq!(
+            gate.decide("pay", "{}", false),
+            Verdict::NeedsApproval { prompt: None, terms: two.clone() }
+        );
+        let pointless = rule("pay", RuleAction::Allow).on_terms(two).check().unwrap_err();
+        assert_eq!(pointless, "terms: are for action ask alone");
     }
 }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{GateError, GateQuestion, PolicyGate, Verdict};
+use super::{ApprovalTerms, AtExpiry, GateError, GateQuestion, PolicyGate, Verdict};
 
 /// Asks gates one after the other. One that denies, or cannot decide, is the last that is asked; a person is asked if
-/// any says so, and is told what the first of these says; a call runs if all allow it.
+/// any says so, and is told what the first of these says, on the strictest terms that any of them asks for: those that
+/// take most approvals, and of these those that name people; a call runs if all allow it.
 #[derive(Clone, Default)]
 pub struct StrictestGate(Vec<Arc<dyn PolicyGate>>);
 
@@ -30,6 +31,18 @@ impl std::fmt::Debug for StrictestGate {
     }
 }
 
+/// More approvals are stricter than fewer, and those of some people than those of anyone.
+fn how_strict(terms: &ApprovalTerms) -> (u32, bool, bool) {
+    (terms.approvers.needed, !terms.approvers.names.is_empty(), terms.at_expiry != AtExpiry::Approve)
+}
+
+fn with_terms(verdict: Verdict, terms: ApprovalTerms) -> Verdict {
+    match verdict {
+        Verdict::NeedsApproval { prompt, terms: _ } => Verdict::NeedsApproval { prompt, terms },
+        other @ (Verdict::Allow | Verdict::Deny { .. }) => other,
+    }
+}
+
 #[async_trait]
 impl PolicyGate for StrictestGate {
     async fn consult(&self, question: &GateQuestion) -> Result<Verdict, GateError> {
@@ -38,6 +51,11 @@ impl PolicyGate for StrictestGate {
             match (gate.consult(question).await?, &strictest) {
                 (denied @ Verdict::Deny { .. }, _) => return Ok(denied),
                 (asks @ Verdict::NeedsApproval { .. }, Verdict::Allow) => strictest = asks,
+                (Verdict::NeedsApproval { terms, .. }, Verdict::NeedsApproval { terms: before, .. })
+                    if how_strict(&terms) > how_strict(before) =>
+                {
+                    strictest = with_terms(strictest, terms);
+                }
                 (Verdict::NeedsApproval { .. } | Verdict::Allow, _) => {}
             }
         }
@@ -73,6 +91,7 @@ mod tests {
             effect: EffectClass::ReadOnly,
             dangerous: false,
             approved: false,
+            approved_on: None,
         };
         let gate = words.iter().fold(StrictestGate::new(), |gate, word| gate.and(Says(word.clone())));
         gate.consult(&question).now_or_never().unwrap()

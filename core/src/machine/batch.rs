@@ -135,7 +135,7 @@ impl Batch {
 
     /// The earliest instant at which time alone moves a parked call.
     pub fn wakes_at(&self) -> Option<Timestamp> {
-        self.calls.iter().filter_map(|call| call.state.wakes_at()).min()
+        self.calls.iter().filter_map(Call::wakes_at).min()
     }
 }
 
@@ -155,6 +155,7 @@ mod tests {
             profile,
             round: 0,
             approved: None,
+            panel: None,
             sent_before: false,
             tries: 0,
             state,

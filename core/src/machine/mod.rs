@@ -22,7 +22,7 @@ pub mod turn;
 pub mod view;
 
 pub use batch::Batch;
-pub use call::{Call, CallInput, CallState, CancelReason};
+pub use call::{Call, CallInput, CallState, CancelReason, Panel, Vote};
 pub use input::{Input, InputKind, NewCall, Withheld};
 pub use standing::{STANDING_APPROVALS_MAX, StandingApproval, StandingApprovals};
 pub use state::{

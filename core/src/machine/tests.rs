@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::*;
+use crate::agent::OnDenial;
 use crate::error::ErrorInfo;
 use crate::gate::ArgumentPatterns;
 use crate::ids::{CallId, MessageSeq, PendingId, StepNumber};
@@ -30,6 +31,7 @@ fn call(id: &str, state: CallState) -> Call {
         profile: ResourceProfile::key(id, crate::tool::Access::Write),
         round: 0,
         approved: None,
+        panel: None,
         sent_before: false,
         tries: 0,
         state,
@@ -90,6 +92,7 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
                 deadline: None,
                 profile: profile.clone(),
                 arguments: MessageSeq(1),
+                panel: None,
             },
         ),
         ("reopened", CallInput::Reopened { pending: PendingId::new("p.2").unwrap() }),
@@ -103,9 +106,28 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
                 only: ArgumentPatterns::default(),
             },
         ),
-        ("rejected", CallInput::Rejected),
+        (
+            "voted",
+            CallInput::Voted {
+                vote: Vote { by: "ann".into(), at: Timestamp::from_ms(1), decision: MessageSeq(2) },
+            },
+        ),
+        (
+            "edited",
+            CallInput::Edited {
+                arguments: MessageSeq(2),
+                digest: crate::payload::Digest::of(b"{}"),
+                vote: None,
+            },
+        ),
+        ("escalated", CallInput::Escalated),
+        ("rejected", CallInput::Rejected { then: OnDenial::GoOn }),
         ("answered", CallInput::Answered { ok: true }),
-        ("expired", CallInput::Expired),
+        ("expired", CallInput::Expired { done: false, approved: None }),
+        (
+            "expired_approved",
+            CallInput::Expired { done: false, approved: Some(crate::payload::Digest::of(b"{}")) },
+        ),
         ("marked", CallInput::Marked),
         ("sent", CallInput::Sent),
         ("returned", CallInput::Returned { ok: true, stop: false, broken: false }),

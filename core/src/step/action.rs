@@ -88,8 +88,9 @@ pub enum Action {
         calls: Vec<CallOut>,
     },
     /// Stop these calls and find out whether they acted. Answer for each:
-    /// [`Reply::CallEnded`](super::Reply::CallEnded), as soon as it is known, at the latest at `until`. A
-    /// call that comes back by itself meanwhile is answered with what it brought.
+    /// [`Reply::CallEnded`](super::Reply::CallEnded), as soon as it is known, at the latest at `until` and after
+    /// what the tool then needs to clean up, which is bounded. A call that comes back by itself meanwhile is
+    /// answered with what it brought.
     StopCalls {
         /// Which calls.
         calls: Vec<CallId>,
@@ -208,6 +209,6 @@ pub struct CallOut {
     pub arguments: String,
     /// The same for every send of this call, and for no other call ever (INV-14).
     pub idempotency_key: String,
-    /// How long it may take, in milliseconds.
-    pub timeout_ms: u64,
+    /// How long it may take, in milliseconds. None: for ever.
+    pub timeout_ms: Option<u64>,
 }

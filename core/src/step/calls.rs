@@ -1,14 +1,14 @@
 //! The calls of a step: they start, they come back, they are told of.
 
 use super::broken::NotRun;
-use super::results::{cancelled, cancelled_waiting, result, stopped_alone};
+use super::results::{cancelled, cancelled_waiting, result, says_error, stopped_alone};
 use super::{Action, CallOut, DEFERRED_OUTPUT_BYTES_MAX, StepIterator};
 use crate::event::Event;
 use crate::ids::{CallId, PendingId, ToolName};
 use crate::machine::{Batch, Call, CallInput, CallState, CancelReason, Ending, Input};
 use crate::message::{Message, ResultStatus};
 use crate::payload::Digest;
-use crate::tool::{ToolError, ToolReturn};
+use crate::tool::{Bound, ToolError, ToolReturn};
 
 impl StepIterator {
     /// Sends calls whose intents, marks and `allow`s are durable, as far as their class asks for it.
@@ -33,7 +33,7 @@ impl StepIterator {
                 idempotency_key: self.idempotency_key(id, &tool, &arguments),
                 tool,
                 arguments,
-                timeout_ms: spec.timeout_ms.unwrap_or(agent.limits.tool_timeout_ms),
+                timeout_ms: spec.timeout_ms.map_or(Some(agent.limits.tool_timeout_ms), Bound::limit),
             });
         }
         if !out.is_empty() {
@@ -78,6 +78,12 @@ impl StepIterator {
 
     fn input_of(&mut self, call: &Call, result_: Result<ToolReturn, ToolError>, stopping: bool) -> CallInput {
         match result_ {
+            Ok(ToolReturn::Output(output) | ToolReturn::After { output, .. })
+                if says_error(&output.content) =>
+            {
+                self.keep_bounded(call, ResultStatus::Error, output.content);
+                CallInput::Returned { ok: false, stop: false, broken: false }
+            }
             Ok(ToolReturn::Output(output)) => {
                 self.keep_bounded(call, ResultStatus::Done, output.content);
                 if let Some(ended) = self.mind.ended.get_mut(&call.id) {
@@ -171,7 +177,12 @@ impl StepIterator {
         let drafted = self.mind.draft.open.iter().position(|new| new.id == pending);
         match drafted {
             // Nobody has seen it: it is never opened.
-            Some(at) => drop(self.mind.draft.open.remove(at)),
+            Some(at) => {
+                self.mind.draft.open.remove(at);
+                let told =
+                    |event: &Event| matches!(event, Event::Asked { pending: asked, .. } if *asked == pending);
+                self.mind.draft.events.retain(|event| !told(event));
+            }
             None => self.mind.draft.close.push(pending),
         }
     }

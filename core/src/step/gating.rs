@@ -1,18 +1,15 @@
 //! The gate: what it is asked about a call, and what its word means.
 
-use std::time::Duration;
-
 use super::results::{denied, result};
 use super::{Action, ActionId, Ruling, StepIterator};
 use crate::error::ErrorInfo;
-use crate::gate::{DenialRecord, DeniedBy, GateQuestion};
-use crate::ids::{CallId, MessageSeq, PendingId, ToolName};
+use crate::gate::{ApprovalTerms, DenialRecord, DeniedBy, GateQuestion};
+use crate::ids::{CallId, ToolName};
 use crate::machine::{Call, CallInput, CallState, Input};
 use crate::message::ResultStatus;
 use crate::output::OutputCheck;
 use crate::payload::Digest;
-use crate::time::Timestamp;
-use crate::tool::{ResourceProfile, RunsOn, ToolSpec};
+use crate::tool::{RunsOn, ToolSpec};
 
 impl StepIterator {
     /// Asks the gate; a tool that does not exist, or is withheld from the model, needs no gate.
@@ -42,7 +39,11 @@ impl StepIterator {
             let Some(spec) = agent.tool(&call.tool).filter(is_told) else {
                 let names = agent.tools.iter().filter(is_told).map(|tool| tool.name.as_str());
                 let names: Vec<&str> = names.collect();
-                let text = format!("there is no tool {:?} now; there are: {}", call.tool, names.join(", "));
+                let what = match call.tool.as_str() {
+                    "" => "the call names no tool; name one".to_owned(),
+                    named => format!("there is no tool {named:?} now"),
+                };
+                let text = format!("{what}; there are: {}", names.join(", "));
                 self.keep_result(result(&call, ResultStatus::Error, text, None));
                 self.feed(Input::Call { call: id.clone(), input: CallInput::Refused });
                 continue;
@@ -70,6 +71,7 @@ impl StepIterator {
             effect: call.effect,
             dangerous: call.dangerous,
             approved: call.approved == Some(digest),
+            approved_on: call.panel.as_deref().map(|panel| Box::new(panel.terms.clone())),
         }
     }
 
@@ -88,8 +90,6 @@ impl StepIterator {
 
     pub(super) fn on_ruling(&mut self, call: &Call, ruling: Ruling) {
         let digest = Digest::of(self.arguments_of(&call.id).as_bytes());
-        let approved = call.approved == Some(digest);
-        let standing = self.mind.machine.always.cover(&call.tool, &self.arguments_of(&call.id));
         let is_output = self.agent.as_ref().is_some_and(|agent| agent.is_output(&call.tool));
         let input = match ruling {
             // It acts on nothing, so nobody is asked about it.
@@ -105,12 +105,16 @@ impl StepIterator {
                 let why = "a tool that a client runs cannot ask for approval";
                 self.deny(call, why, self.denial(call, DeniedBy::Permissions, why))
             }
-            Ruling::NeedsApproval { profile, .. } if approved || standing => {
+            Ruling::NeedsApproval { terms, profile, .. } if self.is_approved(call, &terms, digest) => {
                 Some(CallInput::Allowed { profile })
             }
-            Ruling::NeedsApproval { prompt, profile } => {
-                self.ask_person(call, call.arguments, prompt, profile)
-            }
+            Ruling::NeedsApproval { prompt, terms, profile } => match terms.check() {
+                Ok(()) => self.ask_people(call, call.arguments, prompt, *terms, profile),
+                Err(why) => {
+                    let detail = format!("it asks for what nobody can give: {why}");
+                    self.unavailable(call, &detail)
+                }
+            },
             // An edit that must be refused asks again, with the arguments of the model.
             Ruling::Invalid { detail } if self.edited(call).is_some() => self.ask_again(call, &detail),
             Ruling::Invalid { detail } => {
@@ -128,14 +132,26 @@ impl StepIterator {
                 self.feed(Input::Failed { error: ErrorInfo::new("hook.before_tool", detail) });
                 return;
             }
-            Ruling::Unavailable { detail } => {
-                let denial = self.denial(call, DeniedBy::GateUnavailable, &detail);
-                self.deny(call, &format!("denied: the gate is unavailable: {detail}"), denial)
-            }
+            Ruling::Unavailable { detail } => self.unavailable(call, &detail),
         };
         if let Some(input) = input {
             self.feed(Input::Call { call: call.id.clone(), input });
         }
+    }
+
+    /// Whether people have approved these bytes on these terms. What was approved for the rest of the session is one
+    /// approval of somebody: where more is asked, it is not enough.
+    fn is_approved(&self, call: &Call, terms: &ApprovalTerms, digest: Digest) -> bool {
+        if terms.is_anyone() {
+            let standing = || self.mind.machine.always.cover(&call.tool, &self.arguments_of(&call.id));
+            return call.approved == Some(digest) || standing();
+        }
+        call.panel.as_deref().is_some_and(|panel| panel.satisfies(terms, digest))
+    }
+
+    fn unavailable(&mut self, call: &Call, detail: &str) -> Option<CallInput> {
+        let denial = self.denial(call, DeniedBy::GateUnavailable, detail);
+        self.deny(call, &format!("denied: the gate is unavailable: {detail}"), denial)
     }
 
     /// The value that the turn owes. A step gives one.
@@ -161,39 +177,5 @@ impl StepIterator {
         let edited = self.edited(call);
         self.keep_result(denied(call, ResultStatus::Denied, text, edited, denial));
         Some(CallInput::Refused)
-    }
-
-    fn ask_client(&mut self, call: &Call, profile: ResourceProfile) -> Option<CallInput> {
-        let pending = self.next_pending(call)?;
-        let deadline = self.answer_deadline(&call.tool);
-        self.open_pending(call, pending.clone(), deadline, None);
-        Some(CallInput::NeedsClient { pending, deadline, profile })
-    }
-
-    fn ask_person(
-        &mut self,
-        call: &Call,
-        arguments: MessageSeq,
-        prompt: Option<String>,
-        profile: ResourceProfile,
-    ) -> Option<CallInput> {
-        let pending: PendingId = self.next_pending(call)?;
-        let deadline = self.answer_deadline("");
-        self.open_pending(call, pending.clone(), deadline, prompt);
-        Some(CallInput::NeedsUser { pending, deadline, profile, arguments })
-    }
-
-    fn ask_again(&mut self, call: &Call, detail: &str) -> Option<CallInput> {
-        self.mind.edited.remove(&call.id);
-        self.mind.rewritten.remove(&call.id);
-        let prompt = Some(format!("the edited arguments do not fit: {detail}"));
-        self.ask_person(call, self.mind.asked_in, prompt, call.profile.clone())
-    }
-
-    fn answer_deadline(&self, tool: &str) -> Option<Timestamp> {
-        let agent = self.agent.as_ref()?;
-        let own = agent.tool(tool).and_then(|spec| spec.timeout_ms);
-        let wait = own.or(agent.limits.answer_timeout_ms)?;
-        Some(self.now.after(Duration::from_millis(wait)))
     }
 }

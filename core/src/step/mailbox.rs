@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::results::{denied, rejected};
 use super::{ActionId, Found, StepIterator};
+use crate::agent::OnDenial;
 use crate::compaction;
 use crate::error::ErrorInfo;
 use crate::gate::{ArgumentPatterns, DenialRecord, DeniedBy};
@@ -120,7 +121,7 @@ impl StepIterator {
         let said = self.steering().next().map(|item| (mailbox::said_in(inbox, item).text, item.at));
         let Some((text, at)) = said else { return false };
         let shown = self.arguments_of(&call.id);
-        let content = rejected(Some(&text));
+        let content = rejected(&call.tool, Some(&text));
         let decision = Decision {
             approve: false,
             saw: Digest::of(shown.as_bytes()),
@@ -135,7 +136,7 @@ impl StepIterator {
         let denial = DenialRecord::new(DeniedBy::User, &call.tool, content.clone(), &shown);
         let edited = self.edited(&call);
         self.keep_result(denied(&call, ResultStatus::RejectedByUser, content, edited, denial));
-        self.feed(Input::Call { call: call.id, input: CallInput::Rejected });
+        self.feed(Input::Call { call: call.id, input: CallInput::Rejected { then: OnDenial::GoOn } });
         self.mind.draft.decided = true;
         true
     }

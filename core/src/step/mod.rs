@@ -16,12 +16,14 @@
 
 mod action;
 mod answers;
+mod asking;
 mod begin;
 mod briefing;
 mod broken;
 mod calls;
 mod compacting;
 mod cutting;
+mod decisions;
 mod gating;
 mod hooking;
 mod looping;

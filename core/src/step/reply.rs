@@ -2,6 +2,7 @@
 
 use super::ActionId;
 use crate::error::ErrorInfo;
+use crate::gate::ApprovalTerms;
 use crate::ids::{CallId, MessageSeq};
 use crate::machine::Ending;
 use crate::model::{ModelAnswer, ModelError, TokenUsage};
@@ -141,6 +142,8 @@ pub enum Ruling {
     NeedsApproval {
         /// What the person is told.
         prompt: Option<String>,
+        /// Whose approval it takes.
+        terms: Box<ApprovalTerms>,
         /// What it touches.
         profile: ResourceProfile,
     },

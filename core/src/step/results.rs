@@ -47,7 +47,7 @@ pub(crate) fn result_of_end(call: &Call, edited: Option<String>) -> Option<ToolR
                 .to_owned(),
         ),
         CallState::Error => (ResultStatus::Error, "the call failed".to_owned()),
-        CallState::RejectedByUser => (ResultStatus::RejectedByUser, rejected(None)),
+        CallState::RejectedByUser => (ResultStatus::RejectedByUser, rejected(&call.tool, None)),
         CallState::Done => (ResultStatus::Done, String::new()),
         CallState::Queued
         | CallState::Gating
@@ -62,6 +62,17 @@ pub(crate) fn result_of_end(call: &Call, edited: Option<String>) -> Option<ToolR
     Some(result(call, status, content, edited))
 }
 
+/// Whether what came back says nothing but that it failed: an object whose one field is `error`, a text.
+pub(super) fn says_error(content: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Failed {
+        #[serde(rename = "error")]
+        _error: String,
+    }
+    content.trim_start().starts_with('{') && serde_json::from_str::<Failed>(content).is_ok()
+}
+
 pub(super) fn cancelled(reason: CancelReason) -> String {
     let why = match reason {
         CancelReason::UserCancelled => "the turn was stopped before it acted",
@@ -70,6 +81,9 @@ pub(super) fn cancelled(reason: CancelReason) -> String {
         CancelReason::SystemDisposed => "the turn was given up before it acted",
         CancelReason::SystemSafety => {
             "it is dangerous and its run died before it started; it was not started again"
+        }
+        CancelReason::UserRejected => {
+            "the user refused another call of this step, and this one was not started"
         }
         CancelReason::SystemForked => {
             "this session was forked from another one while the call was open there; it was not made here"
@@ -101,9 +115,13 @@ pub(crate) fn cancelled_waiting(reason: CancelReason, output: &str, again: bool)
     )
 }
 
-pub(super) fn rejected(reason: Option<&str>) -> String {
+/// What the model is told of a call that a person refused: what they say, or what would have to be allowed.
+pub(super) fn rejected(tool: &str, reason: Option<&str>) -> String {
     match reason {
         Some(reason) => format!("Permission denied by user: {reason}"),
-        None => "Permission denied by user. Do not retry without asking.".to_owned(),
+        None => format!(
+            "Permission denied by user. Do not retry without asking. To let it run, the user would have to \
+             approve this call of {tool}, or allow {tool} for the rest of the session."
+        ),
     }
 }

@@ -28,9 +28,10 @@ impl StepIterator {
     }
 
     fn append_as(&mut self, message: Message, stored: NewMessage, bytes: usize) -> MessageSeq {
-        match message {
+        match &message {
             Message::User(_) | Message::Assistant(_) | Message::Tool(_) => {
-                self.mind.grown = self.mind.grown.saturating_add(compaction::estimate(bytes));
+                let shown = bytes.saturating_sub(self.left_out(&message));
+                self.mind.grown = self.mind.grown.saturating_add(compaction::estimate(shown));
             }
             Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => {}
         }
@@ -43,6 +44,13 @@ impl StepIterator {
         self.added.push((seq, Arc::new(message)));
         self.mind.added = self.added.len();
         seq
+    }
+
+    /// How many bytes of it the model is never shown.
+    fn left_out(&self, message: &Message) -> usize {
+        let Message::Tool(result) = message else { return 0 };
+        let most = self.agent.as_ref().map_or(usize::MAX, |agent| agent.limits.result_chars_shown);
+        compaction::snipped(&result.content, most).map_or(0, |shown| result.content.len() - shown.len())
     }
 
     /// Every call has its one result now, in call order (INV-08).

@@ -329,7 +329,7 @@ impl<P: Place> Teller<P> {
                     let tool = find(question.tool.as_str());
                     let profile = tool.profile();
                     if tool.asks && !question.approved {
-                        Ruling::NeedsApproval { prompt: None, profile }
+                        Ruling::NeedsApproval { prompt: None, terms: Default::default(), profile }
                     } else {
                         Ruling::Allow { profile }
                     }

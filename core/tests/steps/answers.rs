@@ -1,6 +1,6 @@
 //! People and clients answer: in time, late, twice, or something else than was asked.
 //!
-//! Requirements: A08, A45, A54, A55, A56, A59, C19, C25, C26, C29, H13.
+//! Requirements: A08, A45, A54, A55, A56, A59, C19, C25, C26, C29, H10, H13.
 
 use std::time::Duration;
 

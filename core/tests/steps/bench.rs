@@ -25,7 +25,7 @@ use holdover_core::store::{
     InterruptKind, InterruptOutcome, ItemKind, Labels, MessageRange, NewSession, PendingCall, PendingQuery,
     Queues, RunRecord, Session, SessionStatus, Staging, Start, StateStore, StateStoreExt, StatusCas, Wake,
 };
-use holdover_core::time::Clock;
+use holdover_core::time::{Clock, Timestamp};
 use holdover_store_memory::{Limits, MemoryStore};
 
 use crate::run::Run;
@@ -279,7 +279,14 @@ impl Bench {
             by: Some("ann".into()),
         };
         change(&mut decision);
-        self.answer_with(&pending.id, Payload::json(&decision).unwrap())
+        let settles = !decision.approve || decision.arguments.is_some();
+        let kind = ItemKind::Answer { pending: pending.id.clone(), settles };
+        self.deliver_bytes(kind, Some(self.session().incarnation), Payload::json(&decision).unwrap())
+    }
+
+    /// The one of this name approves.
+    pub(crate) fn approve_as(&self, name: &str, pending: &PendingCall) -> Delivery {
+        self.decide(pending, |decision| decision.by = Some(name.to_owned()))
     }
 
     /// The client answers.
@@ -321,6 +328,11 @@ impl Bench {
             incarnation: None,
         };
         now(self.store.request_interrupt(&self.key, interrupt)).unwrap()
+    }
+
+    /// The instant in so many seconds.
+    pub(crate) fn clock_in(&self, seconds: u64) -> Timestamp {
+        self.clock.now().after(Duration::from_secs(seconds))
     }
 
     fn name(&self, what: &str) -> String {
@@ -370,7 +382,7 @@ impl Bench {
         }
         let seen = stored.iter().filter_map(|stored| {
             let message = Arc::new(stored.payload.parse().expect("a message"));
-            compaction::shown(stored.seq, &message, view.cleared)
+            compaction::shown(stored.seq, &message, view.cleared, 20_000)
         });
         seen.map(|message| message.as_ref().clone()).collect()
     }

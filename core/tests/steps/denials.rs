@@ -1,6 +1,6 @@
 //! Refused calls: what the model is told, and what programs are.
 //!
-//! Requirements: A56, C23, C25, C32.
+//! Requirements: A56, B29, C23, C25, C30, C32, C35, H10, U06.
 
 use holdover_core::gate::{DENIAL_SCHEMA, DenialRecord, DeniedBy};
 use holdover_core::ids::ToolName;
@@ -53,6 +53,7 @@ fn c32_a_persons_denial_says_so() {
     let denied = denial(&bench);
     assert_eq!((denied.denied_by, denied.tool.as_str()), (DeniedBy::User, "edit"));
     assert_eq!(denied.reason, "Permission denied by user: not today");
+    assert_eq!(result(&bench).status, ResultStatus::Error);
     check::at_rest(&bench);
 }
 
@@ -80,5 +81,64 @@ fn what_nobody_refused_has_no_denial() {
     run.returns("c1-0", "seen");
     run.model(text("done"));
     assert_eq!(result(&bench).denial, None);
+    check::at_rest(&bench);
+}
+
+#[test]
+fn b29_feedback_is_an_error_for_the_model_and_without_it_the_refusal_says_what_to_allow() {
+    for (feedback, status, told) in [
+        (Some("use the blue one"), ResultStatus::Error, "Permission denied by user: use the blue one"),
+        (
+            None,
+            ResultStatus::RejectedByUser,
+            "Permission denied by user. Do not retry without asking. To let it run, ",
+        ),
+        (
+            Some("  "),
+            ResultStatus::RejectedByUser,
+            "Permission denied by user. Do not retry without asking. To let ",
+        ),
+    ] {
+        let bench = Bench::new();
+        bench.say("edit it");
+        bench.run().model(calls(&["edit"]));
+        bench.decide(&bench.asked(), |decision| {
+            (decision.approve, decision.reason) = (false, feedback.map(str::to_owned));
+        });
+        bench.run().model(text("a pity"));
+        let result = result(&bench);
+        assert_eq!(result.status, status);
+        assert!(result.content.starts_with(told), "{}", result.content);
+        assert_eq!(
+            status == ResultStatus::RejectedByUser,
+            result.content.contains("allow edit for the rest of the session")
+        );
+        check::at_rest(&bench);
+    }
+}
+
+#[test]
+fn c35_a_call_that_names_no_tool_gets_a_result_with_a_hint() {
+    let bench = Bench::new();
+    bench.say("do it");
+    let mut run = bench.run();
+    run.model(calls(&[""]));
+    run.model(text("I see"));
+    let result = result(&bench);
+    assert_eq!(result.status, ResultStatus::Error);
+    assert!(result.content.starts_with("the call names no tool; name one; there are: look, put, "));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn h10_a_tool_that_a_client_runs_is_denied_where_the_policy_wants_approval_first() {
+    let bench = Bench::new();
+    bench.say("ask");
+    let mut run = bench.run();
+    run.model(calls(&[r#"ask:{"first": "approve first"}"#]));
+    assert_eq!(bench.pending(), [], "nobody is asked, neither for approval nor for a result");
+    run.model(text("a pity"));
+    assert_eq!(bench.statuses(), [ResultStatus::Denied]);
+    assert_eq!(denial(&bench).reason, "a tool that a client runs cannot ask for approval");
     check::at_rest(&bench);
 }

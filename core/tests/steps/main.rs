@@ -30,6 +30,7 @@ mod mailbox;
 mod messages;
 mod nowhere;
 mod output;
+mod panels;
 mod precedence;
 mod random;
 mod recovery;

@@ -101,7 +101,9 @@ enum Happens {
 
 fn thought() -> impl Strategy<Value = Thought> {
     let tools = ["look", "put", "pay", "bill", "peep", "note", "edit", "wipe", "ask", "serial", "fly"];
-    let more = ["edit", "note:bad", "pay:forbidden"];
+    let several = r#"edit:{"terms": {"approvers": {"needed": 2}, "at_expiry": "approve"}}"#;
+    let some = r#"edit:{"terms": {"approvers": {"names": ["ann"]}, "escalate": [{"after_ms": 1000, "to": ["bob"]}]}}"#;
+    let more = ["edit", "note:bad", "pay:forbidden", several, some];
     let hooked = ["put:rewrite", "edit:rewrite", "ask:rewrite", "pay:known", "note:fatal"];
     let all: Vec<&'static str> = tools.into_iter().chain(more).chain(hooked).collect();
     prop_oneof![

@@ -158,8 +158,9 @@ impl<'b> Run<'b> {
 
     fn seen_by_model(&self, call: &ModelCall) -> Vec<Message> {
         let placed = self.placed(&call.shown);
-        let seen =
-            placed.iter().filter_map(|(seq, message)| compaction::shown(*seq, message, call.shown.cleared));
+        let seen = placed
+            .iter()
+            .filter_map(|(seq, message)| compaction::shown(*seq, message, call.shown.cleared, 20_000));
         seen.map(|message| message.as_ref().clone()).collect()
     }
 

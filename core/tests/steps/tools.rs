@@ -1,13 +1,15 @@
 //! What becomes of calls: order, refusals, sizes, stops, timers.
 //!
-//! Requirements: A43, B23, B26, B34, B39, C23, C24, D10.
+//! Requirements: A43, A49, A53, B23, B26, B31, B34, B39, C23, C24, D10, H09.
 
 use std::time::Duration;
 
-use holdover_core::message::ResultStatus;
+use holdover_core::event::Event;
+use holdover_core::message::{ClientAnswer, ResultStatus};
+use holdover_core::payload::Payload;
 use holdover_core::step::{Action, DEFERRED_OUTPUT_BYTES_MAX, Reply};
-use holdover_core::store::{OutcomeKind, SessionStatus};
-use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};
+use holdover_core::store::{OutcomeKind, PendingKind, SessionStatus};
+use holdover_core::tool::{Bound, ToolError, ToolOutput, ToolReturn};
 
 use crate::bench::Bench;
 use crate::check;
@@ -20,7 +22,7 @@ fn go(bench: &Bench) -> Run<'_> {
 }
 
 #[test]
-fn a_tool_that_does_not_exist_is_an_error_that_names_those_that_do() {
+fn c35_a_tool_that_does_not_exist_is_an_error_that_names_those_that_do() {
     let bench = Bench::new();
     let mut run = go(&bench);
     run.model(calls(&["fly", "note"]));
@@ -216,4 +218,91 @@ fn what_the_provider_asks_for_wins_over_the_schedule() {
     assert_eq!((call.step.0, call.attempt), (1, 2));
     run.model(text("done"));
     check::at_rest(&bench);
+}
+
+#[test]
+fn a49_a_result_that_says_nothing_but_error_is_one() {
+    for (content, status) in [
+        (r#"{"error": "no such page"}"#, ResultStatus::Error),
+        (r#" {"error": "no such page"} "#, ResultStatus::Error),
+        (r#"{"error": "no such page", "page": 7}"#, ResultStatus::Done),
+        (r#"{"error": null}"#, ResultStatus::Done),
+        (r#"[{"error": "x"}]"#, ResultStatus::Done),
+        ("error", ResultStatus::Done),
+    ] {
+        let bench = Bench::new();
+        bench.say("look");
+        let mut run = bench.run();
+        run.model(calls(&["look"]));
+        run.returns("c1-0", content);
+        run.model(text("done"));
+        let result = bench.results().remove(0);
+        assert_eq!((result.status, result.content.as_str()), (status, content));
+        check::at_rest(&bench);
+    }
+}
+
+#[test]
+fn a49_b31_a_call_has_30_s_unless_its_tool_says_otherwise_and_one_may_have_all_the_time() {
+    for (own, given) in [(None, Some(30_000)), (Some(Bound::At(7)), Some(7)), (Some(Bound::Never), None)] {
+        let bench = Bench::with(|agent| agent.tools[0].timeout_ms = own);
+        bench.say("look");
+        bench.run().model(calls(&["look"]));
+        assert_eq!(bench.sends.borrow()[0].timeout_ms, given);
+    }
+}
+
+#[test]
+fn b31_a_client_tool_may_be_waited_for_for_ever() {
+    let bench = Bench::with(|agent| {
+        agent.tools.iter_mut().filter(|tool| tool.name.as_str() == "ask").for_each(|tool| {
+            tool.timeout_ms = Some(Bound::Never);
+        });
+    });
+    bench.say("ask");
+    bench.run().model(calls(&["ask"]));
+    assert_eq!((bench.asked().deadline, bench.alarm_in()), (None, None));
+}
+
+#[test]
+fn a53_an_event_says_which_call_waits_for_whom_and_why() {
+    let bench = Bench::new();
+    bench.say("edit it");
+    bench.run().model(calls(&["edit"]));
+    let asked = bench.asked();
+    bench.decide(&asked, |decision| decision.arguments = Some("bad".into()));
+    bench.run();
+    let told: Vec<_> = check::events(&bench)
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Asked { call, tool, kind, pending, reason } => {
+                Some((call.to_string(), tool, kind, pending, reason))
+            }
+            _ => None,
+        })
+        .collect();
+    let edit = |pending, reason: Option<&str>| {
+        ("c1-0".to_owned(), "edit".to_owned(), PendingKind::Approval, pending, reason.map(str::to_owned))
+    };
+    let again = bench.asked();
+    assert_ne!(again.id, asked.id);
+    let why = "the edited arguments do not fit: it is bad";
+    assert_eq!(told, [edit(asked.id, None), edit(again.id, Some(why))]);
+}
+
+#[test]
+fn h09_the_answer_of_a_client_is_bounded_as_a_result_and_as_an_error() {
+    for (is_error, most) in [(true, 8 * 1024), (false, 1024 * 1024)] {
+        for (bytes, fits) in [(most, true), (most + 1, false)] {
+            let bench = Bench::new();
+            bench.say("ask");
+            bench.run().model(calls(&["ask"]));
+            let answer = ClientAnswer { is_error, content: "x".repeat(bytes) };
+            bench.answer_with(&bench.asked().id, Payload::json(&answer).unwrap());
+            bench.run().model(text("done"));
+            let result = bench.results().remove(0);
+            let status = if fits && !is_error { ResultStatus::Done } else { ResultStatus::Error };
+            assert_eq!((result.status, result.content.len() == bytes), (status, fits));
+        }
+    }
 }

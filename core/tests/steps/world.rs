@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use holdover_core::agent::AgentSpec;
-use holdover_core::gate::GateQuestion;
+use holdover_core::gate::{ApprovalTerms, GateQuestion};
 use holdover_core::hook::StepEnded;
 use holdover_core::ids::ToolName;
 use holdover_core::machine::{DoneReason, Ending};
@@ -115,9 +115,21 @@ pub(crate) fn ruling(question: &GateQuestion) -> Ruling {
         };
     }
     match *like {
-        "edit" | "wipe" if !question.approved => Ruling::NeedsApproval { prompt: None, profile },
+        "edit" | "wipe" => {
+            Ruling::NeedsApproval { prompt: None, terms: Box::new(terms(&question.arguments)), profile }
+        }
+        // Client tools cannot ask; so says core, whatever the gate wants.
+        "ask" if question.arguments.contains("approve first") => {
+            Ruling::NeedsApproval { prompt: None, terms: Box::default(), profile }
+        }
         _ => Ruling::Allow { profile },
     }
+}
+
+/// The terms of an asking: those that stand in the arguments.
+fn terms(arguments: &str) -> ApprovalTerms {
+    let arguments: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
+    arguments.get("terms").map(|terms| serde_json::from_value(terms.clone()).unwrap()).unwrap_or_default()
 }
 
 /// What the hooks of the stories say after a step: a bill ends the turn.

@@ -132,7 +132,7 @@ async fn the_pending_call(runtime: &Runtime, key: &SessionKey) -> PendingEntry {
 /// decisions were taken.
 async fn decide(runtime: &Runtime, round: usize, pending: &PendingEntry, who: &str) -> Vec<String> {
     let key = &key(round);
-    let PendingEntry { call, body } = pending;
+    let PendingEntry { call, body, .. } = pending;
     assert_eq!(body.digest, Digest::of(body.arguments.as_bytes()));
     let barrier = Arc::new(Barrier::new(DECIDERS_PER_PROCESS));
     let mut deciders = tokio::task::JoinSet::new();

@@ -111,9 +111,6 @@ impl Blocks {
                 (Block::Redacted { data }, None)
             }
             BlockStart::ToolUse { name, input } => {
-                if name.is_empty() {
-                    return Err(malformed("a tool call names no tool"));
-                }
                 self.taken.call()?;
                 let given = input.as_object().filter(|fields| !fields.is_empty()).map(|_| input.to_string());
                 self.taken.arguments(given.as_deref().unwrap_or_default())?;

@@ -90,7 +90,7 @@ impl Chunks {
         if !self.text.is_empty() {
             parts.push(AnswerPart::Text(std::mem::take(&mut self.text)));
         }
-        parts.extend(std::mem::take(&mut self.calls).into_parts(stop == StopReason::MaxTokens)?);
+        parts.extend(std::mem::take(&mut self.calls).into_parts(stop == StopReason::MaxTokens));
         Ok(ModelAnswer { parts, stop, usage: self.usage.total() })
     }
 }

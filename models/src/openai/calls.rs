@@ -4,7 +4,7 @@ use holdover_core::model::{AnswerPart, ModelError, ModelEvent};
 use serde_json::Value;
 
 use super::chunk::CallDelta;
-use crate::wire::{Taken, malformed};
+use crate::wire::Taken;
 
 /// The calls of one answer, in the order they began.
 #[derive(Default)]
@@ -74,12 +74,9 @@ impl Calls {
         started
     }
 
-    /// All calls of a stream that ended, in the order they began; or why they cannot be read. `cut`: whether
+    /// All calls of a stream that ended, in the order they began, also those that name no tool. `cut`: whether
     /// the answer ended at its cap on tokens, maybe in the middle of the last call.
-    pub(super) fn into_parts(self, cut: bool) -> Result<Vec<AnswerPart>, ModelError> {
-        if self.calls.iter().any(|call| call.tool.is_empty()) {
-            return Err(malformed("a tool call names no tool"));
-        }
+    pub(super) fn into_parts(self, cut: bool) -> Vec<AnswerPart> {
         let last = self.calls.len().saturating_sub(1);
         let part = |(at, call): (usize, Call)| {
             // Some servers write nothing for a tool without arguments.
@@ -87,7 +84,7 @@ impl Calls {
             let arguments = if none { "{}".to_owned() } else { call.arguments };
             AnswerPart::Call { tool: call.tool, arguments }
         };
-        Ok(self.calls.into_iter().enumerate().map(part).collect())
+        self.calls.into_iter().enumerate().map(part).collect()
     }
 }
 
@@ -103,7 +100,7 @@ mod tests {
             let delta = serde_json::from_value(delta.clone()).unwrap();
             calls.add(delta, &mut taken).map_err(|error| error.detail)?;
         }
-        let parts = calls.into_parts(false).map_err(|error| error.detail)?;
+        let parts = calls.into_parts(false);
         let call = |part| match part {
             AnswerPart::Call { tool, arguments } => (tool, arguments),
             AnswerPart::Text(_) | AnswerPart::Reasoning { .. } => panic!("a call"),
@@ -154,9 +151,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_call_is_refused() {
+    fn c35_a_call_without_a_name_is_a_call() {
         let nameless = json!({ "index": 0, "function": { "arguments": "{}" } });
-        assert_eq!(calls(&[nameless]), Err("a tool call names no tool".to_owned()));
+        check(&[nameless], &[("", "{}")]);
+    }
+
+    #[test]
+    fn what_cannot_be_a_call_is_refused() {
         let many: Vec<_> =
             (0..129).map(|index| json!({ "index": index, "function": { "name": "a" } })).collect();
         assert!(calls(&many).unwrap_err().contains("more than 128"));

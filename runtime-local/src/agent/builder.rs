@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holdover_core::agent::{
-    AgentSpec, Compaction, Durability, Fallback, Limits, LoopDetection, Prices, Retries, StopCondition,
-    StopSignals,
+    AgentSpec, Compaction, Durability, Fallback, Limits, LoopDetection, OnDenial, Prices, Retries,
+    StopCondition, StopSignals,
 };
 use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::hook::{Hook, StepEnded, StopIf};
@@ -17,7 +17,7 @@ use holdover_core::payload::Payload;
 use holdover_core::prompt::system_prompt;
 use holdover_core::provision::Provisioner;
 use holdover_core::skill::{SkillEntry, SkillSet};
-use holdover_core::tool::{RunsOn, Tool, ToolSpec};
+use holdover_core::tool::{Bound, RunsOn, Tool, ToolSpec};
 use jsonschema::Validator;
 use serde_json::Value;
 
@@ -199,6 +199,12 @@ impl AgentBuilder {
         self
     }
 
+    /// What happens when a person refuses one of its calls and says nothing more.
+    pub fn on_denial(mut self, on_denial: OnDenial) -> Self {
+        self.spec.on_denial = on_denial;
+        self
+    }
+
     /// What becomes of a message that comes while a turn runs or is parked and does not say it itself.
     pub fn on_message(mut self, policy: MessagePolicy) -> Self {
         self.spec.on_message = Some(policy);
@@ -327,7 +333,7 @@ fn told(spec: &ToolSpec) -> ModelTool {
 }
 
 fn compile(agent: &str, spec: &ToolSpec) -> Result<Validator, AgentError> {
-    if spec.timeout_ms == Some(0) {
+    if spec.timeout_ms == Some(Bound::At(0)) {
         let field = format!("tool {}: timeout_ms", spec.name);
         return Err(AgentError::ZeroLimit { agent: agent.to_owned(), field });
     }
@@ -346,6 +352,8 @@ fn check_limits(agent: &str, spec: &AgentSpec) -> Result<(), AgentError> {
         ("limits.tool_timeout_ms", limits.tool_timeout_ms == 0),
         ("limits.answer_timeout_ms", limits.answer_timeout_ms == Some(0)),
         ("limits.result_bytes_max", limits.result_bytes_max == 0),
+        ("limits.error_bytes_max", limits.error_bytes_max == 0),
+        ("limits.result_chars_shown", limits.result_chars_shown == 0),
         ("compaction.context_tokens", compaction.context_tokens == 0),
         ("compaction.kept_turns", compaction.kept_turns == 0),
         ("compaction.summary_tokens", compaction.summary_tokens == 0),

@@ -1,26 +1,21 @@
-//! Tool calls: each out in a task of its own, if the lease still runs; stopped by dropping its future.
+//! Tool calls: which are out, which wait for the lease, and which are told to stop.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use holdover_core::hook::ToolEnded;
 use holdover_core::ids::{CallId, SessionKey};
 use holdover_core::step::{CallOut, Reply};
 use holdover_core::time::Timestamp;
-use holdover_core::tool::{Stopped, Tool, ToolCall, ToolError, ToolReturn};
+use holdover_core::tool::{ToolCall, ToolError, ToolReturn};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until};
 
 use super::Driver;
 use super::done::Done;
+use super::phases::Sending;
 use crate::arguments::parse_arguments;
-use crate::clock::{Lease, far};
-use crate::guard::guarded;
 use crate::hooks::Hooks;
-
-/// How long a tool may take to say whether a call that took too long has acted.
-const ASK_STOPPED: Duration = Duration::from_secs(2);
 
 const STOPPED_UNSENT: &str = "it was stopped before it was sent";
 
@@ -100,34 +95,16 @@ impl Driver {
         if let Some(observer) = self.observer() {
             observer.on_call_sent(&self.fence.key, &id, &call.tool);
         }
-        let (lease, session) = (self.lease.clone(), self.fence.key.clone());
-        let until = far(sent, request.timeout);
+        let sending =
+            Sending { tool, call: request, lease: self.lease.clone(), sent, stop: stopping.clone() };
+        let session = self.fence.key.clone();
         self.send(async move {
-            let mut bound = until + ASK_STOPPED;
-            let mut told = stopping.clone();
-            let mut task = guarded(out(tool, request, lease, until, stopping));
-            loop {
-                tokio::select! {
-                    biased;
-                    answer = &mut task => {
-                        let result = match answer {
-                            Ok(Some(result)) => result,
-                            Ok(None) => return Done::CallHeld(call),
-                            Err(panicked) => Err(ToolError::Lost(format!("it panicked: {}", panicked.0))),
-                        };
-                        let result = looked_at(&hooks, session, call, result, told).await;
-                        return Done::CallEnded { call: id, result, sent };
-                    }
-                    () = sleep_until(bound) => {
-                        let lost = ToolError::Lost(String::from("it did not stop when told to"));
-                        return Done::CallEnded { call: id, result: Err(lost), sent };
-                    }
-                    Ok(()) = told.changed() => {
-                        if let Some(stop) = *told.borrow_and_update() {
-                            bound = bound.min(stop);
-                        }
-                    }
+            match sending.through().await {
+                Some(result) => {
+                    let result = looked_at(&hooks, session, call, result, stopping).await;
+                    Done::CallEnded { call: id, result, sent }
                 }
+                None => Done::CallHeld(call),
             }
         });
     }
@@ -138,7 +115,7 @@ impl Driver {
             id: call.id.clone(),
             idempotency_key: call.idempotency_key.clone(),
             arguments: parse_arguments(&call.arguments)?,
-            timeout: Duration::from_millis(call.timeout_ms),
+            timeout: call.timeout_ms.map(Duration::from_millis),
         })
     }
 
@@ -169,34 +146,6 @@ impl Driver {
     }
 }
 
-/// One call, from its send to its end. None: the lease had ended, and nothing was sent.
-async fn out(
-    tool: Arc<dyn Tool>,
-    call: ToolCall,
-    lease: Lease,
-    until: Instant,
-    mut stop: watch::Receiver<Option<Instant>>,
-) -> Option<Result<ToolReturn, ToolError>> {
-    // The last look at our own clock before the effect.
-    if !lease.runs() {
-        return None;
-    }
-    let (id, session, timeout) = (call.id.clone(), call.session.clone(), call.timeout);
-    let acting = tool.call(call);
-    let (why, ask_until) = tokio::select! {
-        biased;
-        result = acting => return Some(result),
-        Ok(stopped) = stop.wait_for(Option::is_some) => {
-            (String::from("it was stopped"), stopped.unwrap_or(until))
-        }
-        () = sleep_until(until) => {
-            (format!("no answer within {} ms", timeout.as_millis()), Instant::now() + ASK_STOPPED)
-        }
-    };
-    // Its future is dropped by now.
-    Some(Err(ask_stopped(&*tool, &id, &session, ask_until, why).await))
-}
-
 /// What hooks leave of a result. A turn that is being stopped waits for them no longer than for its calls.
 async fn looked_at(
     hooks: &Hooks,
@@ -223,23 +172,6 @@ async fn looked_at(
         biased;
         result = hooks.after_tool(ended, result.clone()) => result,
         () = stopped => hooks.unseen(&tool, result),
-    }
-}
-
-async fn ask_stopped(
-    tool: &dyn Tool,
-    call: &CallId,
-    session: &SessionKey,
-    until: Instant,
-    why: String,
-) -> ToolError {
-    match timeout_at(until, tool.stopped(call)).await {
-        Ok(Stopped::DidNotAct) => ToolError::NotRun(why),
-        Ok(Stopped::Unknown) => ToolError::Lost(why),
-        Err(_) => {
-            tracing::debug!(%session, %call, "the tool did not say in time whether it acted");
-            ToolError::Lost(why)
-        }
     }
 }
 

@@ -7,6 +7,7 @@ mod done;
 mod model;
 mod panicked;
 mod perform;
+mod phases;
 mod renewal;
 mod summary;
 mod transcript;

@@ -106,7 +106,8 @@ fn request(
     let told = agent.told(call.mode);
     let cleared = call.shown.cleared;
     let note = call.note.clone().map(|text| Arc::new(Message::User(UserMessage::new(text))));
-    let shown = messages.iter().filter_map(|(seq, message)| compaction::shown(*seq, message, cleared));
+    let most = agent.spec().limits.result_chars_shown;
+    let shown = messages.iter().filter_map(|(seq, message)| compaction::shown(*seq, message, cleared, most));
     let tools = if call.withheld.is_empty() {
         Arc::clone(&told.tools)
     } else {

@@ -153,7 +153,9 @@ impl Passed {
     pub(crate) fn ruled(self, ruling: Ruling) -> Ruling {
         let held = self.held.filter(|_| !self.question.approved);
         let ruling = match (ruling, held, self.answer) {
-            (Ruling::Allow { profile }, Some(prompt), _) => Ruling::NeedsApproval { prompt, profile },
+            (Ruling::Allow { profile }, Some(prompt), _) => {
+                Ruling::NeedsApproval { prompt, terms: Box::default(), profile }
+            }
             (Ruling::Allow { .. }, None, Some(output)) => Ruling::Answered { output },
             (other, _, _) => other,
         };

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::Runtime;
 use super::keys::{self, Once};
+use super::pending::Bound;
 use super::repeat::repeated;
 use crate::agent::Definition;
 use crate::error::RuntimeError;
@@ -143,8 +144,9 @@ impl Deliver {
                 (keys::of_signal(once)?, ItemKind::Signal { wake: Wake::Now }, Payload::json(&signal))
             }
             What::Decision { pending, decision } => {
-                // A refusal alone ends the asking, however many approvals are needed.
-                let settles = !decision.approve;
+                // A refusal alone ends the asking, however many approvals are needed, and so does an edit: what was
+                // approved so far is void.
+                let settles = !decision.approve || decision.arguments.is_some();
                 (keys::of_answer(once)?, ItemKind::Answer { pending, settles }, Payload::json(&decision))
             }
             What::ClientAnswer { pending, answer } => {
@@ -241,7 +243,10 @@ impl Runtime {
         self.deliver(key, Deliver::signal(SignalBody::Mode { mode })).await
     }
 
-    /// Lets a call run that waits for a person.
+    /// Lets a call run that waits for a person, or for the approvals of several: then this is one of them, and it is
+    /// counted once for each name.
+    ///
+    /// Errors, besides those of [`deliver`](Self::deliver): [others](RuntimeError::NotApprover) must decide.
     ///
     /// `pending` names the asking that was shown: this call with these bytes in this life of the session.
     /// What is asked there now, if it is anything else, has another id, and is not approved. Who says the
@@ -284,7 +289,7 @@ impl Runtime {
         pending: &PendingId,
         answer: ClientAnswer,
     ) -> Result<Delivered, RuntimeError> {
-        let (life, _) = self.bound_to(key, pending, PendingKind::ClientTool).await?;
+        let Bound { life, .. } = self.bound_to(key, pending, PendingKind::ClientTool).await?;
         let said =
             serde_json::to_vec(&answer).map_err(|error| RuntimeError::unreadable(key, "answer", error))?;
         let what = What::ClientAnswer { pending: pending.clone(), answer };
@@ -301,7 +306,9 @@ impl Runtime {
                 (pending, "arguments", bytes, EDIT_BYTES_MAX)
             }
             What::ClientAnswer { pending, answer } => {
-                (pending, "result", answer.content.len(), self.result_bytes_max(key).await?)
+                let what = if answer.is_error { "error" } else { "result" };
+                let most = self.answer_bytes_max(key, answer.is_error).await?;
+                (pending, what, answer.content.len(), most)
             }
         };
         if bytes <= bytes_max {
@@ -316,12 +323,12 @@ impl Runtime {
         })
     }
 
-    /// The longest result that the agent of the session takes, as it was stored with it. What nobody can tell
-    /// here, core judges later.
-    async fn result_bytes_max(&self, key: &SessionKey) -> Result<usize, RuntimeError> {
+    /// The longest answer of a client that the agent of the session takes, as it was stored with it. What nobody
+    /// can tell here, core judges later.
+    async fn answer_bytes_max(&self, key: &SessionKey, is_error: bool) -> Result<usize, RuntimeError> {
         let session = self.session(key).await?;
         let definition = session.and_then(|session| Definition::read(&session.definition).ok());
-        Ok(definition.map_or(usize::MAX, |definition| definition.spec.limits.result_bytes_max))
+        Ok(definition.map_or(usize::MAX, |definition| definition.spec.limits.answer_bytes_max(is_error)))
     }
 
     async fn decide(
@@ -330,11 +337,57 @@ impl Runtime {
         pending: &PendingId,
         decide: impl FnOnce(Digest) -> Decision,
     ) -> Result<Delivered, RuntimeError> {
-        let (life, saw) = self.bound_to(key, pending, PendingKind::Approval).await?;
+        let Bound { life, saw, panel } = self.bound_to(key, pending, PendingKind::Approval).await?;
         let decision = decide(saw);
         if decision.by.as_deref().is_some_and(|by| by.trim().is_empty()) {
             return Err(InvalidId::Empty { kind: "by: the name of who decides" }.into());
         }
+        let plain = decision.approve && decision.arguments.is_none();
+        let voter = decision.by.clone().filter(|_| plain);
+        if let Some(panel) = panel {
+            let (now, by) = (self.now(), decision.by.clone());
+            if !panel.may_answer(by.as_deref(), now) {
+                let may = panel.who_may(now).map(str::to_owned).collect();
+                return Err(RuntimeError::NotApprover {
+                    key: key.clone(),
+                    pending: pending.clone(),
+                    by,
+                    may,
+                });
+            }
+            if let Some(voter) = voter.filter(|_| !panel.terms.is_anyone()) {
+                if panel.has_vote_of(&voter) {
+                    return Ok(Delivered::Duplicate);
+                }
+                let once = Once::Voter(pending.clone(), voter);
+                return self
+                    .say_once(key, once, life, What::Decision { pending: pending.clone(), decision })
+                    .await;
+            }
+            return self.decide_by_words(key, pending, life, decision).await;
+        }
+        let again = voter.map(|by| (Once::Voter(pending.clone(), by), decision.clone()));
+        match (self.decide_by_words(key, pending, life, decision).await, again) {
+            // The asking is over. Whoever was one of several says it again, perhaps.
+            (
+                Err(over @ (RuntimeError::NotPending { .. } | RuntimeError::AlreadyAnswered { .. })),
+                Some(again),
+            ) => {
+                let (once, decision) = again;
+                let what = What::Decision { pending: pending.clone(), decision };
+                self.say_once(key, once, life, what).await.map_err(|_| over)
+            }
+            (delivered, _) => delivered,
+        }
+    }
+
+    async fn decide_by_words(
+        &self,
+        key: &SessionKey,
+        pending: &PendingId,
+        life: Incarnation,
+        decision: Decision,
+    ) -> Result<Delivered, RuntimeError> {
         // The words alone: what was seen is not known any more once the asking is over.
         let words = Decision { saw: Digest::of(b""), ..decision.clone() };
         let said =
@@ -352,7 +405,16 @@ impl Runtime {
         said: &[u8],
         what: What,
     ) -> Result<Delivered, RuntimeError> {
-        let once = Once::Words(pending.clone(), Digest::of(said));
+        self.say_once(key, Once::Words(pending.clone(), Digest::of(said)), life, what).await
+    }
+
+    async fn say_once(
+        &self,
+        key: &SessionKey,
+        once: Once,
+        life: Incarnation,
+        what: What,
+    ) -> Result<Delivered, RuntimeError> {
         let deliver = Deliver { once, incarnation: Some(life), what };
         match self.deliver(key, deliver).await {
             // The same words under the same asking: they differ only in what is not known any more.

@@ -19,6 +19,8 @@ pub(super) enum Once {
     First,
     /// What it says: the same answer to the same asking.
     Words(PendingId, Digest),
+    /// Who says it: one approval of each person, where several must approve.
+    Voter(PendingId, String),
 }
 
 impl Once {
@@ -26,7 +28,7 @@ impl Once {
     pub(super) fn named(&self) -> Option<ItemKey> {
         match self {
             Self::Key(key) => Some(key.clone()),
-            Self::Never | Self::First | Self::Words(..) => None,
+            Self::Never | Self::First | Self::Words(..) | Self::Voter(..) => None,
         }
     }
 }
@@ -60,6 +62,10 @@ fn of(kind: &str, once: &Once) -> Result<ItemKey, InvalidId> {
             let said = Digest::of(format!("{pending}\0{words}").as_bytes());
             ItemKey::new(format!("{kind}={said}"))
         }
+        Once::Voter(pending, by) => {
+            let voter = Digest::of(format!("{pending}\0{by}").as_bytes());
+            ItemKey::new(format!("{kind}@{voter}"))
+        }
     }
 }
 
@@ -82,7 +88,9 @@ mod tests {
             long("a"),
             long("b"),
             Once::First,
-            Once::Words(pending, Digest::of(b"")),
+            Once::Words(pending.clone(), Digest::of(b"")),
+            Once::Voter(pending.clone(), "ann".into()),
+            Once::Voter(pending, "bob".into()),
         ];
         let mut seen = std::collections::BTreeSet::new();
         for once in &forms {

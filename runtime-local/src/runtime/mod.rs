@@ -1,6 +1,7 @@
 //! What an embedding service asks for: execute, deliver, resume, stop, follow, wait.
 
 mod claim;
+mod deciders;
 mod deliver;
 mod events;
 mod execute;
@@ -36,6 +37,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 pub use claim::GIVE_BACK_FOR;
+pub use deciders::{Deciders, Later};
 pub use deliver::{Approval, Deliver, Delivered, Denial, EDIT_BYTES_MAX};
 pub use events::{DeltaEntry, EventEntry, Follow, Shown};
 pub use execute::{Execute, Started};

@@ -1,22 +1,27 @@
 //! What is owed: the open pending calls, of one session or of all.
 
 use holdover_core::ids::{Incarnation, PendingId, SessionKey};
+use holdover_core::machine::Panel;
 use holdover_core::message::PendingBody;
 use holdover_core::payload::Digest;
 use holdover_core::store::{Page, PageRequest, PendingCall, PendingKind, PendingQuery};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::Runtime;
+use super::deciders::Deciders;
 use crate::error::RuntimeError;
 
 /// An open pending call, read. As JSON it is what whoever owes the answer must be shown: the `id` to answer
-/// under, `session`, `call`, `kind`, `tool`, `arguments`, `prompt`, `opened_at`, `deadline`.
+/// under, `session`, `call`, `kind`, `tool`, `arguments`, `prompt`, `opened_at`, `deadline`, and `deciders` where it is
+/// laid down who decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingEntry {
     /// As it is stored.
     pub call: PendingCall,
     /// What is shown to whoever owes the answer.
     pub body: PendingBody,
+    /// Who decides, and who has approved so far; none where any one person may.
+    pub deciders: Option<Deciders>,
 }
 
 impl PendingEntry {
@@ -29,14 +34,14 @@ impl PendingEntry {
         let unreadable =
             |error| RuntimeError::unreadable(&call.key, format!("pending call {}", call.id), error);
         let body = call.body.parse::<PendingBody>().map_err(unreadable)?;
-        Ok(Self { call, body })
+        Ok(Self { call, body, deciders: None })
     }
 }
 
 impl Serialize for PendingEntry {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { call, body } = self;
-        let mut shown = serializer.serialize_struct("PendingEntry", 9)?;
+        let Self { call, body, deciders } = self;
+        let mut shown = serializer.serialize_struct("PendingEntry", 9 + usize::from(deciders.is_some()))?;
         shown.serialize_field("id", &call.id)?;
         shown.serialize_field("session", &call.key.id)?;
         shown.serialize_field("call", &call.call)?;
@@ -46,8 +51,22 @@ impl Serialize for PendingEntry {
         shown.serialize_field("prompt", &body.prompt)?;
         shown.serialize_field("opened_at", &call.opened_at)?;
         shown.serialize_field("deadline", &call.deadline)?;
+        match deciders {
+            Some(deciders) => shown.serialize_field("deciders", deciders)?,
+            None => shown.skip_field("deciders")?,
+        }
         shown.end()
     }
+}
+
+/// What an answer is bound to.
+pub(super) struct Bound {
+    /// The life of the session.
+    pub(super) life: Incarnation,
+    /// The digest of the arguments that were shown; of nothing if the asking is over.
+    pub(super) saw: Digest,
+    /// Who must decide, as far as the asking is open.
+    pub(super) panel: Option<Box<Panel>>,
 }
 
 impl Runtime {
@@ -70,7 +89,11 @@ impl Runtime {
     /// without one last.
     pub async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingEntry>, RuntimeError> {
         let Page { items, next } = self.shared.store.list_pending(query).await?;
-        let items = items.into_iter().map(PendingEntry::read).collect::<Result<_, RuntimeError>>()?;
+        let mut items =
+            items.into_iter().map(PendingEntry::read).collect::<Result<Vec<_>, RuntimeError>>()?;
+        for entry in &mut items {
+            entry.deciders = self.deciders(entry).await?;
+        }
         Ok(Page { items, next })
     }
 
@@ -90,21 +113,22 @@ impl Runtime {
         Ok(found)
     }
 
-    /// What an answer of this kind to `pending` is bound to, also when it is not waited for any more: a life
-    /// of the session, and the digest of the arguments that were shown (of nothing if the asking is over).
+    /// What an answer of this kind to `pending` is bound to, also when it is not waited for any more.
     pub(super) async fn bound_to(
         &self,
         key: &SessionKey,
         pending: &PendingId,
         asked: PendingKind,
-    ) -> Result<(Incarnation, Digest), RuntimeError> {
+    ) -> Result<Bound, RuntimeError> {
         match self.pending(key).await?.into_iter().find(|entry| entry.id() == pending) {
             Some(PendingEntry { call, .. }) if call.kind != asked => {
                 let (key, call, found) = (key.clone(), call.call, call.kind);
                 Err(RuntimeError::OtherAnswer { key, call, found, asked })
             }
-            Some(PendingEntry { call, body }) => Ok((call.incarnation, body.digest)),
-            None => Ok((self.life_of(key, pending).await?, Digest::of(b""))),
+            Some(PendingEntry { call, body, .. }) => {
+                Ok(Bound { life: call.incarnation, saw: body.digest, panel: body.panel })
+            }
+            None => Ok(Bound { life: self.life_of(key, pending).await?, saw: Digest::of(b""), panel: None }),
         }
     }
 

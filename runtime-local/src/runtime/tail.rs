@@ -225,6 +225,8 @@ fn what_became_of(within: StreamId, event: &Event) -> Option<Became> {
         | Event::Briefed { .. }
         | Event::Provisioned { .. }
         | Event::Call { .. }
+        | Event::Asked { .. }
+        | Event::Escalated { .. }
         | Event::Suspended { .. }
         | Event::BackingOff { .. }
         | Event::FellBack { .. }

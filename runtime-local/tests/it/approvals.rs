@@ -86,7 +86,7 @@ async fn a_denied_call_never_runs_and_the_model_is_told() {
     assert_eq!(delivered, Delivered::Accepted);
     runtime.wait(&key).await.unwrap();
     let (status, told) = only_result(&runtime, &key).await;
-    assert_eq!(status, ResultStatus::RejectedByUser);
+    assert_eq!(status, ResultStatus::Error);
     assert!(told.contains("too much"), "{told}");
     assert_eq!(tool.calls(), []);
 }
@@ -290,7 +290,7 @@ async fn what_is_owed_is_listed_across_sessions_and_each_says_how_it_stands() {
     };
     loop {
         let page = runtime.list_pending(&query).await.unwrap();
-        for PendingEntry { call, body } in page.items {
+        for PendingEntry { call, body, .. } in page.items {
             assert_eq!((body.tool.as_str(), body.arguments.as_str()), ("pay", r#"{"n":7}"#));
             assert_eq!(body.digest, Digest::of(body.arguments.as_bytes()));
             listed.push(call.key);

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use holdover_core::ids::{CallId, ToolName};
 use holdover_core::tool::{
-    EffectClass, ResourceProfile, Stopped, Tool, ToolCall, ToolError, ToolOutput, ToolReturn, ToolSpec,
+    Bound, EffectClass, ResourceProfile, Stopped, Tool, ToolCall, ToolError, ToolOutput, ToolReturn, ToolSpec,
 };
 use serde_json::{Value, json};
 
@@ -46,6 +46,11 @@ impl Fake {
 
     pub(crate) fn effect(mut self, effect: EffectClass) -> Self {
         self.spec.effect = effect;
+        self
+    }
+
+    pub(crate) fn timeout(mut self, timeout: Bound) -> Self {
+        self.spec.timeout_ms = Some(timeout);
         self
     }
 

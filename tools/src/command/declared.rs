@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdover_core::ids::ToolName;
-use holdover_core::tool::{EffectClass, Tool, ToolError, ToolOutput};
+use holdover_core::tool::{Bound, EffectClass, Tool, ToolError, ToolOutput};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::process::Command;
@@ -70,9 +70,10 @@ pub struct CommandTool {
     /// Whether a person is asked unless a rule says otherwise, and a crash never starts it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dangerous: bool,
-    /// After how many seconds it is stopped. Left out: a little before the agent's limit for a call.
+    /// After how many seconds it is stopped; `"none"`: never. Left out: a little before the agent's limit for a
+    /// call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_seconds: Option<u64>,
+    pub timeout_seconds: Option<Bound>,
 }
 
 /// Why a declared tool cannot be.
@@ -106,7 +107,7 @@ impl CommandTool {
         if self.parameters.get("type") != Some(&json!("object")) {
             return Err(InvalidCommandTool::NoObject(self.name.clone()));
         }
-        if self.timeout_seconds == Some(0) {
+        if self.timeout_seconds == Some(Bound::At(0)) {
             return Err(InvalidCommandTool::NoTime(self.name.clone()));
         }
         Ok(())
@@ -128,7 +129,7 @@ pub(crate) fn tool(
     declared.check()?;
     let CommandTool { name, description, command: line, parameters, effect, dangerous, timeout_seconds } =
         declared.clone();
-    let own = timeout_seconds.map_or(Duration::MAX, Duration::from_secs);
+    let own = timeout_seconds.and_then(Bound::limit).map_or(Duration::MAX, Duration::from_secs);
     let mut tool = FunctionTool::new(name, description, move |asked: Map<String, Value>, call| {
         let mut command = Command::new(line.first().map(String::as_str).unwrap_or_default());
         command.args(line.iter().skip(1));
@@ -148,9 +149,11 @@ pub(crate) fn tool(
     if dangerous {
         tool = tool.dangerous();
     }
-    if timeout_seconds.is_some() {
-        tool = tool.timeout(own.saturating_add(MARGIN_MAX));
-    }
+    tool = match timeout_seconds {
+        Some(Bound::At(_)) => tool.timeout(own.saturating_add(MARGIN_MAX)),
+        Some(Bound::Never) => tool.no_timeout(),
+        None => tool,
+    };
     Ok(Arc::new(tool))
 }
 
@@ -229,8 +232,10 @@ mod tests {
     #[tokio::test]
     async fn its_time_is_bounded() {
         let fixture = Fixture::new(&[]);
-        let tool =
-            CommandTool { timeout_seconds: Some(1), ..declared(&["sh", "-c", "echo begun; sleep 60"]) };
+        let tool = CommandTool {
+            timeout_seconds: Some(Bound::At(1)),
+            ..declared(&["sh", "-c", "echo begun; sleep 60"])
+        };
         let end = run(&fixture, &tool, json!({})).await.unwrap_err();
         assert!(end.to_string().starts_with("stopped after 1 s: its time was over"), "{end}");
     }
@@ -252,7 +257,7 @@ mod tests {
         .unwrap();
         let spec = tools.command(&bold).unwrap().spec().clone();
         assert_eq!((spec.effect, spec.dangerous), (EffectClass::Idempotent, true));
-        assert_eq!((spec.timeout_ms, spec.parameters), (Some(7000), parameters));
+        assert_eq!((spec.timeout_ms, spec.parameters), (Some(Bound::At(7000)), parameters));
         let written = serde_json::to_string(&bold).unwrap();
         assert_eq!(serde_json::from_str::<CommandTool>(&written).unwrap(), bold);
     }
@@ -272,7 +277,10 @@ mod tests {
                 CommandTool { parameters: Map::new(), ..good.clone() },
                 "tool mine: parameters: type is not \"object\"",
             ),
-            (CommandTool { timeout_seconds: Some(0), ..good.clone() }, "tool mine: timeout_seconds: is zero"),
+            (
+                CommandTool { timeout_seconds: Some(Bound::At(0)), ..good.clone() },
+                "tool mine: timeout_seconds: is zero",
+            ),
         ] {
             let error = ToolSet::new(fixture.root.clone()).command(&bad).err().unwrap();
             assert_eq!(error.to_string(), line);

@@ -23,9 +23,9 @@ const DRAIN: Duration = Duration::from_millis(500);
 const ENVIRONMENT: [&str; 10] =
     ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];
 
-/// How long a process may take whose call may take `call`.
-pub(super) fn limit_of(call: Duration) -> Duration {
-    call.saturating_sub(MARGIN_MAX.min(call / 4))
+/// How long a process may take whose call may take `call`; none: for ever.
+pub(super) fn limit_of(call: Option<Duration>) -> Duration {
+    call.map_or(Duration::MAX, |call| call.saturating_sub(MARGIN_MAX.min(call / 4)))
 }
 
 /// Makes `command` begin in the root, in a group of its own, with the usual environment and `more` of ours.

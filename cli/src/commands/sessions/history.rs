@@ -1,6 +1,7 @@
 //! `sessions history`.
 
 use futures::StreamExt;
+use holdover_core::agent::OnDenial;
 use holdover_core::event::Event;
 use holdover_core::machine::{CallInput, Input, StopCause};
 use holdover_core::store::EventCursor;
@@ -112,10 +113,18 @@ fn call_input(input: &CallInput) -> String {
         CallInput::Approved { arguments, always: true, .. } => {
             return format!("is approved for the rest of the session, arguments in message {arguments}");
         }
-        CallInput::Rejected => "is denied by a person",
+        CallInput::Voted { vote } => return format!("is approved by {}, one of several", vote.by),
+        CallInput::Edited { arguments, .. } => {
+            return format!("is edited, arguments in message {arguments}; approvals before are void");
+        }
+        CallInput::Escalated => "may be decided on by more people",
+        CallInput::Rejected { then: OnDenial::GoOn } => "is denied by a person",
+        CallInput::Rejected { then: OnDenial::CancelRest } => "is denied by a person, and the rest with it",
+        CallInput::Rejected { then: OnDenial::EndTurn } => "is denied by a person, and its turn ends",
         CallInput::Answered { ok: true } => "is answered",
         CallInput::Answered { ok: false } => "is answered: it could not be done",
-        CallInput::Expired => "was not answered in time",
+        CallInput::Expired { approved: Some(_), .. } => "was not answered in time, and runs",
+        CallInput::Expired { .. } => "was not answered in time",
         CallInput::Marked => "is marked to start",
         CallInput::Sent => "is out",
         CallInput::Returned { broken: true, .. } => "could not be run",

@@ -18,7 +18,7 @@ pub(super) async fn pending(front: &Front, args: &Pending) -> Result<(), Failure
     }
     let now = front.runtime.now();
     for pending in &open {
-        let debt = debt_of(front, pending)?;
+        let debt = debt_of(front, pending).await?;
         front.out.object(&json::pending(pending, &debt));
         front.out.line(front.out.bold(&inline(&format!("session {}: {}", pending.key.id, pending.id))));
         if pending.answered >= pending.needed {

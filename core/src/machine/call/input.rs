@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::CancelReason;
+use super::{CancelReason, Panel, Vote};
+use crate::agent::OnDenial;
 use crate::gate::ArgumentPatterns;
 use crate::ids::{MessageSeq, PendingId};
-use crate::payload::Digest;
+use crate::payload::{Digest, is_default};
 use crate::time::Timestamp;
 use crate::tool::ResourceProfile;
 
@@ -48,6 +49,9 @@ pub enum CallInput {
         profile: ResourceProfile,
         /// The message that holds the arguments that are shown.
         arguments: MessageSeq,
+        /// Who must decide, where the policy says more than that somebody must.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        panel: Option<Box<Panel>>,
     },
     /// An answer came that decides nothing; it is asked for again.
     Reopened {
@@ -76,15 +80,42 @@ pub enum CallInput {
         #[serde(default, skip_serializing_if = "ArgumentPatterns::is_empty")]
         only: ArgumentPatterns,
     },
+    /// One of several people approved it.
+    Voted {
+        /// Who.
+        vote: Vote,
+    },
+    /// One of those who decide changed its arguments: what was approved before is void, and the gate is asked again.
+    Edited {
+        /// The message that holds the new arguments.
+        arguments: MessageSeq,
+        /// Their digest.
+        digest: Digest,
+        /// The approval of whoever changed them.
+        vote: Option<Vote>,
+    },
+    /// More people may decide from now on.
+    Escalated,
     /// A person refused it.
-    Rejected,
+    Rejected {
+        /// What happens with the rest of its step, and with its turn.
+        #[serde(default, skip_serializing_if = "is_default")]
+        then: OnDenial,
+    },
     /// The client answered.
     Answered {
         /// Whether it could do it.
         ok: bool,
     },
     /// Nobody answered in time.
-    Expired,
+    Expired {
+        /// Whether what was said for this case is its result.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        done: bool,
+        /// The digest of the arguments, if it runs then; the gate is asked again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approved: Option<Digest>,
+    },
     /// Its start mark travels.
     Marked,
     /// It is out.

@@ -4,17 +4,20 @@
 //! is *not allowed*. An end never changes (INV-17).
 
 mod input;
+mod panel;
 mod state;
 mod step;
 
 use serde::{Deserialize, Serialize};
 
 pub use input::CallInput;
+pub use panel::{Panel, Vote};
 pub use state::{CallState, CancelReason};
 pub use step::Step;
 
 use crate::ids::{CallId, MessageSeq};
 use crate::payload::{Digest, is_default};
+use crate::time::Timestamp;
 use crate::tool::{EffectClass, ResourceProfile, RunsOn};
 
 /// A call of the step that is being executed.
@@ -45,6 +48,9 @@ pub struct Call {
     /// The digest of the arguments that a person approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<Digest>,
+    /// Who decides on it, where its policy says more than that somebody must; until it is allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub panel: Option<Box<Panel>>,
     /// Whether a run that died may have sent it, and it is to be sent again. Stopped before that, it is in
     /// doubt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -67,6 +73,13 @@ impl Call {
         }
     }
 
+    /// When time alone moves it: its own instant, or when more people may decide on it.
+    pub fn wakes_at(&self) -> Option<Timestamp> {
+        let blocked = matches!(self.state, CallState::BlockedOnUser { .. });
+        let escalates = self.panel.as_deref().filter(|_| blocked).and_then(Panel::escalates_at);
+        self.state.wakes_at().into_iter().chain(escalates).min()
+    }
+
     /// Applies an input that is allowed; says whether the call moved.
     pub fn apply(&mut self, input: &CallInput) -> Result<bool, NotAllowed> {
         match self.state.step(input) {
@@ -82,12 +95,16 @@ impl Call {
 
     fn note(&mut self, input: &CallInput) {
         match input {
-            CallInput::Allowed { profile } => self.profile = profile.clone(),
-            CallInput::NeedsUser { profile, arguments, .. } => {
+            CallInput::Allowed { profile } => {
+                self.profile = profile.clone();
+                self.panel = None;
+            }
+            CallInput::NeedsUser { profile, arguments, panel, .. } => {
                 self.profile = profile.clone();
                 self.arguments = *arguments;
                 self.round += 1;
                 self.approved = None;
+                self.panel = panel.clone();
             }
             CallInput::NeedsClient { profile, .. } => {
                 self.profile = profile.clone();
@@ -97,6 +114,30 @@ impl Call {
             CallInput::Approved { arguments, digest, always: _, only: _ } => {
                 self.arguments = *arguments;
                 self.approved = Some(*digest);
+            }
+            CallInput::Voted { vote } => {
+                if let Some(panel) = &mut self.panel {
+                    panel.votes.push(vote.clone());
+                }
+            }
+            CallInput::Edited { arguments, digest, vote } => {
+                self.arguments = *arguments;
+                self.approved = None;
+                if let Some(panel) = &mut self.panel {
+                    panel.digest = *digest;
+                    panel.votes = vote.iter().cloned().collect();
+                }
+            }
+            CallInput::Escalated => {
+                if let Some(panel) = &mut self.panel {
+                    panel.escalated += 1;
+                }
+            }
+            CallInput::Expired { approved, done: _ } => {
+                self.approved = *approved;
+                if let Some(panel) = &mut self.panel {
+                    panel.waived = approved.is_some();
+                }
             }
             CallInput::Rewritten { arguments } => self.arguments = *arguments,
             CallInput::TryAgain { sent, .. } => {
@@ -108,9 +149,8 @@ impl Call {
                 self.profile = ResourceProfile::Keys(Vec::new())
             }
             CallInput::Asked
-            | CallInput::Rejected
+            | CallInput::Rejected { .. }
             | CallInput::Answered { .. }
-            | CallInput::Expired
             | CallInput::Marked
             | CallInput::Sent
             | CallInput::Returned { .. }

@@ -83,6 +83,9 @@ pub enum CancelReason {
     /// It is dangerous and its run died before it started.
     #[serde(rename = "system:safety")]
     SystemSafety,
+    /// A person refused another call of its step, and the agent does not go on then.
+    #[serde(rename = "user:rejected")]
+    UserRejected,
     /// It stayed behind with the session that this one was forked from.
     #[serde(rename = "system:forked")]
     SystemForked,
@@ -97,6 +100,7 @@ impl CancelReason {
             Self::SystemEdited => "system:edited",
             Self::SystemDisposed => "system:disposed",
             Self::SystemSafety => "system:safety",
+            Self::UserRejected => "user:rejected",
             Self::SystemForked => "system:forked",
         }
     }

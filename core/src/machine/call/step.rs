@@ -41,10 +41,14 @@ impl CallState {
             (S::BlockedOnClient { deadline, .. }, I::Reopened { pending }) => {
                 to(S::BlockedOnClient { pending: pending.clone(), deadline: *deadline })
             }
-            (S::BlockedOnUser { .. }, I::Approved { .. }) => to(S::Queued),
-            (S::BlockedOnUser { .. }, I::Rejected) => to(S::RejectedByUser),
+            (S::BlockedOnUser { .. }, I::Approved { .. } | I::Edited { .. }) => to(S::Queued),
+            (S::BlockedOnUser { .. }, I::Voted { .. } | I::Escalated) => to(self.clone()),
+            (S::BlockedOnUser { .. }, I::Rejected { .. }) => to(S::RejectedByUser),
             (S::BlockedOnClient { .. }, I::Answered { ok }) => to(ended(*ok)),
-            (S::BlockedOnUser { .. } | S::BlockedOnClient { .. }, I::Expired) => to(S::Error),
+            (S::BlockedOnUser { .. }, I::Expired { approved: Some(_), .. }) => to(S::Queued),
+            (S::BlockedOnUser { .. } | S::BlockedOnClient { .. }, I::Expired { done, approved: None }) => {
+                to(ended(*done))
+            }
 
             (S::Approved, I::Marked) => to(S::Preparing),
             (S::Preparing, I::Marked) => Step::AlreadyThere,
@@ -85,13 +89,13 @@ impl CallState {
                 S::Done | S::Error | S::RejectedByUser | S::Cancelled { .. } | S::InDoubt,
                 I::Returned { .. }
                 | I::Answered { .. }
-                | I::Expired
+                | I::Expired { .. }
                 | I::Rang
                 | I::Cancelled { .. }
                 | I::Lost { .. }
                 | I::StopAsked
                 | I::Refused
-                | I::Rejected,
+                | I::Rejected { .. },
             ) => Step::AlreadyThere,
 
             (

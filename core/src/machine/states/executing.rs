@@ -7,6 +7,7 @@ use super::super::{
     AgentState, Batch, Effect, Ending, Facts, Input, Machine, StandingApproval, SteeringFrom,
 };
 use super::{Denial, Lead, end, parked, refuse, same, with};
+use crate::agent::OnDenial;
 use crate::ids::CallId;
 use crate::output::{OutputCheck, OutputPlace};
 use crate::store::InterruptKind;
@@ -110,9 +111,12 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         | CallInput::Reopened { .. }
         | CallInput::NeedsClient { .. }
         | CallInput::Approved { .. }
-        | CallInput::Rejected
+        | CallInput::Voted { .. }
+        | CallInput::Edited { .. }
+        | CallInput::Escalated
+        | CallInput::Rejected { .. }
         | CallInput::Answered { .. }
-        | CallInput::Expired
+        | CallInput::Expired { .. }
         | CallInput::Marked
         | CallInput::Sent
         | CallInput::Returned { .. }
@@ -126,7 +130,15 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     if let CallInput::Approved { always: true, only, .. } = input {
         machine.always.add(StandingApproval::of(&tool, only));
     }
-    let effects = if matches!(input, CallInput::Approved { .. }) {
+    if let CallInput::Rejected { then } = input {
+        leave_rest(&mut batch, *then);
+    }
+    // The gate is asked again about what was approved: the policy may have changed since.
+    let asks_again = matches!(
+        input,
+        CallInput::Approved { .. } | CallInput::Edited { .. } | CallInput::Expired { approved: Some(_), .. }
+    );
+    let effects = if asks_again {
         vec![Effect::Consult(vec![id.clone()])]
     } else if matches!(input, CallInput::StopAsked) {
         vec![Effect::StopCalls(vec![id.clone()])]
@@ -134,6 +146,22 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         Vec::new()
     };
     settle(machine, batch, effects)
+}
+
+/// What a refusal means for the calls beside it: those that are out go on, all others may be left.
+fn leave_rest(batch: &mut Batch, then: OnDenial) {
+    match then {
+        OnDenial::GoOn => return,
+        OnDenial::CancelRest => {}
+        OnDenial::EndTurn => {
+            batch.stop_signal = true;
+            // Whatever the others say: it counts for all of them.
+            batch.stops = u32::try_from(batch.calls.len()).unwrap_or(u32::MAX);
+        }
+    }
+    for call in batch.calls.iter_mut().filter(|call| !call.state.is_end() && !call.state.is_out()) {
+        call.state = call.ended_unsent(CancelReason::UserRejected);
+    }
 }
 
 /// What the step has given of the value that its turn owes: the first that fits.
@@ -201,7 +229,8 @@ fn settle(machine: &Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead
         return with(state, effects);
     }
     let state = if batch.is_over() {
-        let all_say_stop = batch.stop_signal && u32::try_from(batch.calls.len()) == Ok(batch.stops);
+        let all_say_stop =
+            batch.stop_signal && u32::try_from(batch.calls.len()).is_ok_and(|calls| batch.stops >= calls);
         let from = SteeringFrom::Calls { stop_signal: batch.stop_signal, all_say_stop, output: batch.output };
         effects.push(Effect::CloseStep(batch));
         AgentState::Steering { from }

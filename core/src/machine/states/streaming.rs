@@ -93,6 +93,7 @@ fn queued(new: &NewCall, message: MessageSeq) -> Call {
         profile: ResourceProfile::Serial,
         round: 0,
         approved: None,
+        panel: None,
         sent_before: false,
         tries: 0,
         state: CallState::Queued,

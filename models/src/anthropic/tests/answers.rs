@@ -202,7 +202,6 @@ async fn the_first_error_ends_the_stream() {
         (says(7, "x"), Malformed, "a piece of block 7, which has not begun"),
         (writes(0, "x"), Malformed, "a piece of another kind than its block 0"),
         (text_block(0), Malformed, "block 0 begins twice"),
-        (call_block(1, ""), Malformed, "a tool call names no tool"),
     ] {
         assert_eq!(check_fails(after(bad), &[text("Good ")], kind).await.detail, detail);
     }

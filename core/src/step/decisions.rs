@@ -1,0 +1,156 @@
+//! What people decide on calls: one of them, or as many as the terms of the asking want; or nobody in time.
+
+use super::StepIterator;
+use super::results::{denied, rejected, result};
+use crate::event::Event;
+use crate::gate::{ArgumentPatterns, AtExpiry, DenialRecord, DeniedBy};
+use crate::ids::{MessageSeq, PendingId};
+use crate::machine::{Call, CallInput, Input, Panel, STANDING_APPROVALS_MAX, StandingApproval, Vote};
+use crate::message::{Decision, DecisionRecord, Message, ResultStatus};
+use crate::payload::Digest;
+use crate::store::StoredItem;
+use crate::time::Timestamp;
+
+impl StepIterator {
+    pub(super) fn on_decision(&mut self, call: &Call, pending: PendingId, item: &StoredItem) {
+        let shown = self.arguments_of(&call.id);
+        let decision = match item.payload.parse::<Decision>() {
+            Ok(decision) if decision.saw == Digest::of(shown.as_bytes()) => decision,
+            Ok(_) => return self.reopen(call, "the decision was taken on other arguments"),
+            Err(error) => return self.reopen(call, &format!("the decision cannot be read: {error}")),
+        };
+        if let Some(why) = call.panel.as_deref().and_then(|panel| not_counted(panel, &decision, item.at)) {
+            return self.reopen(call, &why);
+        }
+        let always = decision.approve && decision.always;
+        let note = if always { self.not_for_good(call, &decision) } else { None };
+        let always = always && note.is_none();
+        let record = DecisionRecord { call: call.id.clone(), pending, decision, at: item.at, note };
+        let decision = record.decision.clone();
+        let seq = self.append(Message::Decision(record));
+        if decision.approve {
+            self.on_approval(call, decision, seq, item.at, always);
+        } else {
+            self.on_refusal(call, &decision, &shown);
+        }
+    }
+
+    fn on_refusal(&mut self, call: &Call, decision: &Decision, shown: &str) {
+        let said = decision.reason.as_deref().filter(|said| !said.trim().is_empty());
+        // Feedback is for the model to go on with; without it nothing but the refusal is known.
+        let (status, then) = match said {
+            Some(_) => (ResultStatus::Error, Default::default()),
+            None => {
+                let then = self.agent.as_ref().map(|agent| agent.on_denial).unwrap_or_default();
+                (ResultStatus::RejectedByUser, then)
+            }
+        };
+        let content = rejected(&call.tool, said);
+        let denial = DenialRecord::new(DeniedBy::User, &call.tool, content.clone(), shown);
+        self.keep_result(denied(call, status, content, self.edited(call), denial));
+        self.feed(Input::Call { call: call.id.clone(), input: CallInput::Rejected { then } });
+    }
+
+    fn on_approval(&mut self, call: &Call, decision: Decision, seq: MessageSeq, at: Timestamp, always: bool) {
+        let only = decision.only;
+        let panel = call.panel.as_deref().filter(|panel| !panel.terms.is_anyone());
+        let vote = decision.by.map(|by| Vote { by, at, decision: seq });
+        let arguments = match decision.arguments {
+            Some(edited) => {
+                self.mind.edited.insert(call.id.clone(), edited);
+                self.mind.rewritten.remove(&call.id);
+                seq
+            }
+            None => call.arguments,
+        };
+        let digest = Digest::of(self.arguments_of(&call.id).as_bytes());
+        let approved = CallInput::Approved { arguments, digest, always, only };
+        let input = match (panel, vote) {
+            (None, _) => approved,
+            (Some(_), vote) if arguments == seq => CallInput::Edited { arguments, digest, vote },
+            (Some(panel), Some(vote)) => {
+                let last = panel.missing() <= 1;
+                let input = CallInput::Voted { vote };
+                self.feed(Input::Call { call: call.id.clone(), input });
+                if !last {
+                    return;
+                }
+                approved
+            }
+            // Nobody without a name is counted.
+            (Some(_), None) => return,
+        };
+        self.feed(Input::Call { call: call.id.clone(), input });
+    }
+
+    /// Why a word for the rest of the session stands for this once.
+    fn not_for_good(&self, call: &Call, decision: &Decision) -> Option<String> {
+        if call.panel.as_deref().is_some_and(|panel| !panel.terms.is_anyone()) {
+            return Some("approved this once: who must approve is laid down for each call".to_owned());
+        }
+        let shown = self.arguments_of(&call.id);
+        let runs = decision.arguments.as_ref().unwrap_or(&shown);
+        if !decision.only.let_through(runs) {
+            return Some(format!("approved this once: its arguments do not fit {}", decision.only));
+        }
+        let approval = StandingApproval::of(&call.tool, &decision.only);
+        let full = !self.mind.machine.always.have_room_for(&approval);
+        full.then(|| format!("approved this once: {STANDING_APPROVALS_MAX} are approved for good already"))
+    }
+
+    /// What becomes of a call on which nobody, or too few, decided in time.
+    pub(super) fn expire(&mut self, call: &Call, pending: PendingId) -> CallInput {
+        let terms = call.panel.as_deref().map(|panel| &panel.terms);
+        match terms.map(|terms| terms.at_expiry.clone()).unwrap_or_default() {
+            AtExpiry::Deny => {
+                let text = "timed out: nobody decided in time, so the call was not run";
+                self.keep_result(result(call, ResultStatus::Error, text, self.edited(call)));
+                CallInput::Expired { done: false, approved: None }
+            }
+            AtExpiry::Result(text) => {
+                self.keep_result(result(call, ResultStatus::Done, text, self.edited(call)));
+                CallInput::Expired { done: true, approved: None }
+            }
+            AtExpiry::Approve => {
+                let saw = Digest::of(self.arguments_of(&call.id).as_bytes());
+                let decision = Decision {
+                    approve: true,
+                    saw,
+                    arguments: None,
+                    always: false,
+                    only: ArgumentPatterns::default(),
+                    reason: Some("the policy lets it run when nobody decides in time".to_owned()),
+                    by: None,
+                };
+                let note = Some("nobody decided in time".to_owned());
+                let record = DecisionRecord { call: call.id.clone(), pending, decision, at: self.now, note };
+                self.append(Message::Decision(record));
+                CallInput::Expired { done: false, approved: Some(saw) }
+            }
+        }
+    }
+
+    /// Lets more people decide on a call that has waited for long.
+    pub(super) fn escalate(&mut self, call: &Call) -> bool {
+        let panel = call.panel.as_deref();
+        let next = panel.and_then(|panel| panel.terms.escalate.get(panel.escalated as usize));
+        let (Some(next), Some(pending)) = (next, call.state.pending()) else { return false };
+        let (tool, to) = (call.tool.clone(), next.to.iter().cloned().collect());
+        self.emit(Event::Escalated { call: call.id.clone(), tool, pending: pending.clone(), to });
+        self.mind.draft.decided = true;
+        self.feed(Input::Call { call: call.id.clone(), input: CallInput::Escalated })
+    }
+}
+
+/// Why a decision does not count; none if it does.
+fn not_counted(panel: &Panel, decision: &Decision, at: Timestamp) -> Option<String> {
+    let by = decision.by.as_deref();
+    if !panel.may_answer(by, at) {
+        return Some(match by {
+            Some(name) => format!("{name} is none of those who may decide on this call"),
+            None => "whoever decides on this call must say who they are".to_owned(),
+        });
+    }
+    let again = by.filter(|name| decision.approve && decision.arguments.is_none() && panel.has_vote_of(name));
+    again.map(|name| format!("{name} has approved it before; others must, too"))
+}

@@ -1,0 +1,76 @@
+//! A bound that can be lifted in so many words.
+
+use std::fmt;
+
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::{Serialize, Serializer};
+
+/// A bound, in the unit that its field names: a number, or `"none"`. To leave it out is not to lift it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Bound {
+    /// At most so much.
+    At(u64),
+    /// As much as it takes.
+    Never,
+}
+
+impl Bound {
+    /// The number, if there is one.
+    pub fn limit(self) -> Option<u64> {
+        match self {
+            Self::At(most) => Some(most),
+            Self::Never => None,
+        }
+    }
+}
+
+impl Serialize for Bound {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::At(most) => serializer.serialize_u64(*most),
+            Self::Never => serializer.serialize_str("none"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Bound {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumberOrNone;
+        impl Visitor<'_> for NumberOrNone {
+            type Value = Bound;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number that is not negative, or \"none\"")
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Bound, E> {
+                let invalid = |_| E::invalid_value(de::Unexpected::Signed(number), &self);
+                u64::try_from(number).map(Bound::At).map_err(invalid)
+            }
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Bound, E> {
+                Ok(Bound::At(number))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Bound, E> {
+                match text {
+                    "none" => Ok(Bound::Never),
+                    other => Err(E::invalid_value(de::Unexpected::Str(other), &self)),
+                }
+            }
+        }
+        deserializer.deserialize_any(NumberOrNone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b31_a_bound_is_a_number_or_none_in_so_many_words() {
+        for (written, bound) in [("7", Bound::At(7)), ("\"none\"", Bound::Never)] {
+            assert_eq!(serde_json::from_str::<Bound>(written).unwrap(), bound);
+            assert_eq!(serde_json::to_string(&bound).unwrap(), written);
+        }
+        for wrong in ["-1", "\"never\"", "null", "1.5"] {
+            assert!(serde_json::from_str::<Bound>(wrong).is_err(), "{wrong}");
+        }
+    }
+}

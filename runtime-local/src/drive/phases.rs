@@ -1,0 +1,155 @@
+//! One call, from its send to its end: it is made ready, performed, and cleaned up after. Each is out in a task of
+//! its own, if the lease still runs; it is stopped by dropping its future.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use holdover_core::tool::{CLEANUP_MAX, Stopped, Tool, ToolCall, ToolError, ToolReturn};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+
+use crate::clock::{Lease, far};
+use crate::guard::guarded;
+
+/// How long a tool may take to say whether a call that took too long has acted.
+const ASK_STOPPED: Duration = Duration::from_secs(2);
+
+/// A call that is sent.
+pub(super) struct Sending {
+    pub(super) tool: Arc<dyn Tool>,
+    pub(super) call: ToolCall,
+    pub(super) lease: Lease,
+    pub(super) sent: Instant,
+    /// Until when to wait for it, once it is told to stop.
+    pub(super) stop: watch::Receiver<Option<Instant>>,
+}
+
+/// How far a call has come. Kept outside of its task, which may panic or hang.
+#[derive(Debug, Clone, Default)]
+struct Phase(Arc<AtomicU8>);
+
+impl Phase {
+    const PREPARING: u8 = 1;
+    const ACTING: u8 = 2;
+
+    fn begin(&self, phase: u8) {
+        self.0.store(phase, Ordering::Release);
+    }
+
+    fn is_begun(&self) -> bool {
+        self.0.load(Ordering::Acquire) >= Self::PREPARING
+    }
+
+    /// What it means that a call came to nothing here.
+    fn lost(&self, why: String) -> ToolError {
+        if self.0.load(Ordering::Acquire) >= Self::ACTING {
+            ToolError::Lost(why)
+        } else {
+            ToolError::NotRun(why)
+        }
+    }
+}
+
+impl Sending {
+    /// All three phases. None: the lease had ended, and the call did not act.
+    pub(super) async fn through(self) -> Option<Result<ToolReturn, ToolError>> {
+        let phase = Phase::default();
+        let (tool, call) = (Arc::clone(&self.tool), self.call.clone());
+        let result = self.in_time(&phase).await;
+        if phase.is_begun() {
+            clean_up(tool, call).await;
+        }
+        result
+    }
+
+    async fn in_time(self, phase: &Phase) -> Option<Result<ToolReturn, ToolError>> {
+        let until = far(self.sent, self.call.timeout.unwrap_or(Duration::MAX));
+        let mut bound = far(until, ASK_STOPPED);
+        let mut told = self.stop.clone();
+        let mut task = guarded(self.out(until, phase.clone()));
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut task => return answer.unwrap_or_else(|panicked| {
+                    Some(Err(phase.lost(format!("it panicked: {}", panicked.0))))
+                }),
+                () = sleep_until(bound) => {
+                    return Some(Err(phase.lost(String::from("it did not stop when told to"))));
+                }
+                Ok(()) = told.changed() => {
+                    if let Some(stop) = *told.borrow_and_update() {
+                        bound = bound.min(stop);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The first two phases, and what a tool knows of a call that was stopped in the second.
+    async fn out(mut self, until: Instant, phase: Phase) -> Option<Result<ToolReturn, ToolError>> {
+        if !self.lease.runs() {
+            return None;
+        }
+        let (lease, tool, call) = (self.lease.clone(), Arc::clone(&self.tool), self.call.clone());
+        let reached = phase.clone();
+        let acting = async move {
+            reached.begin(Phase::PREPARING);
+            match tool.prepare(&call).await {
+                Ok(()) => {}
+                Err(ToolError::Failed(why)) => {
+                    return Some(Err(ToolError::Failed(format!("not run: {why}"))));
+                }
+                Err(why @ (ToolError::NotRun(_) | ToolError::Transient { .. } | ToolError::Lost(_))) => {
+                    return Some(Err(why));
+                }
+            }
+            // The last look at our own clock before the effect.
+            if !lease.runs() {
+                return None;
+            }
+            reached.begin(Phase::ACTING);
+            Some(tool.call(call).await)
+        };
+        let (why, ask_until) = tokio::select! {
+            biased;
+            result = acting => return result,
+            Ok(stopped) = self.stop.wait_for(Option::is_some) => {
+                (String::from("it was stopped"), stopped.unwrap_or(until))
+            }
+            () = sleep_until(until) => {
+                let within = self.call.timeout.unwrap_or(Duration::MAX).as_millis();
+                (format!("no answer within {within} ms"), Instant::now() + ASK_STOPPED)
+            }
+        };
+        // Its future is dropped by now.
+        Some(Err(match phase.lost(why) {
+            ToolError::Lost(why) => self.ask_stopped(ask_until, why).await,
+            known @ (ToolError::Failed(_) | ToolError::NotRun(_) | ToolError::Transient { .. }) => known,
+        }))
+    }
+
+    async fn ask_stopped(&self, until: Instant, why: String) -> ToolError {
+        match timeout_at(until, self.tool.stopped(&self.call.id)).await {
+            Ok(Stopped::DidNotAct) => ToolError::NotRun(why),
+            Ok(Stopped::Unknown) => ToolError::Lost(why),
+            Err(_) => {
+                let (session, call) = (&self.call.session, &self.call.id);
+                tracing::debug!(%session, %call, "the tool did not say in time whether it acted");
+                ToolError::Lost(why)
+            }
+        }
+    }
+}
+
+/// The third phase. What goes wrong in it hides nothing of what the call brought.
+async fn clean_up(tool: Arc<dyn Tool>, call: ToolCall) {
+    let (session, id) = (call.session.clone(), call.id.clone());
+    let why = match timeout(CLEANUP_MAX, guarded(async move { tool.cleanup(&call).await })).await {
+        Ok(Ok(Ok(()))) => return,
+        Ok(Ok(Err(error))) => error.to_string(),
+        Ok(Err(panicked)) => format!("it panicked: {}", panicked.0),
+        Err(_) => format!("it was not done in {} s", CLEANUP_MAX.as_secs()),
+    };
+    tracing::warn!(%session, call = %id, why, "a tool did not clean up after a call");
+}

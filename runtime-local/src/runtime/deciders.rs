@@ -1,0 +1,91 @@
+//! Who decides on a call that waits for approval: who may now, who may later, who has approved.
+
+use std::collections::BTreeSet;
+
+use holdover_core::gate::AtExpiry;
+use holdover_core::ids::InboxSeq;
+use holdover_core::machine::Panel;
+use holdover_core::message::Decision;
+use holdover_core::store::{ItemKind, StateStoreExt};
+use holdover_core::time::Timestamp;
+use serde::Serialize;
+
+use super::Runtime;
+use super::pending::PendingEntry;
+use super::standing::machine_of;
+use crate::error::RuntimeError;
+
+/// Who decides on a call, where its policy says more than that somebody must.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Deciders {
+    /// So many people must approve.
+    pub needed: u32,
+    /// These have, of the bytes that are shown.
+    pub approved: Vec<String>,
+    /// These may answer now; empty: anyone, by a name.
+    pub may: Vec<String>,
+    /// These may answer too, from an instant on.
+    pub later: Vec<Later>,
+    /// What happens when they have not decided at the deadline.
+    pub at_expiry: AtExpiry,
+}
+
+/// People who may answer from an instant on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Later {
+    /// From when on.
+    pub at: Timestamp,
+    /// Who.
+    pub to: Vec<String>,
+}
+
+impl Deciders {
+    fn of(panel: &Panel, approved: Vec<String>, now: Timestamp) -> Self {
+        let after = |ms| panel.asked_at.after(std::time::Duration::from_millis(ms));
+        let later = panel.terms.escalate.iter().map(|escalation| Later {
+            at: after(escalation.after_ms),
+            to: escalation.to.iter().cloned().collect(),
+        });
+        Self {
+            needed: panel.terms.approvers.needed,
+            approved,
+            may: panel.who_may(now).map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect(),
+            later: later.filter(|later| later.at > now).collect(),
+            at_expiry: panel.terms.at_expiry.clone(),
+        }
+    }
+}
+
+impl Runtime {
+    /// Who decides on an open pending call. None where any one person may.
+    pub(super) async fn deciders(&self, entry: &PendingEntry) -> Result<Option<Deciders>, RuntimeError> {
+        let Some(panel) = entry.body.panel.as_deref() else { return Ok(None) };
+        let mut approved: Vec<String> = panel.votes.iter().map(|vote| vote.by.clone()).collect();
+        let mut add = |by: String| {
+            if !approved.contains(&by) {
+                approved.push(by);
+            }
+        };
+        if entry.call.answered > 0 {
+            let key = &entry.call.key;
+            // What a run has read stands in the state, the rest in the inbox.
+            if let Some(session) = self.session(key).await? {
+                let machine = machine_of(&session)?;
+                let batch = machine.as_ref().and_then(|machine| machine.state.batch());
+                let call = batch.and_then(|batch| batch.call(&entry.call.call));
+                let voted = call.and_then(|call| call.panel.as_deref());
+                voted.into_iter().flat_map(|panel| &panel.votes).for_each(|vote| add(vote.by.clone()));
+            }
+            for item in self.shared.store.read_whole_inbox(key, InboxSeq(0)).await? {
+                let here = matches!(&item.kind, ItemKind::Answer { pending, .. } if pending == entry.id());
+                let decision = item.payload.parse::<Decision>().ok().filter(|_| here);
+                let counts =
+                    decision.filter(|decision| decision.approve && decision.saw == entry.body.digest);
+                if let Some(by) = counts.and_then(|decision| decision.by) {
+                    add(by);
+                }
+            }
+        }
+        Ok(Some(Deciders::of(panel, approved, self.now())))
+    }
+}
