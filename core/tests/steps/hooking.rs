@@ -67,6 +67,7 @@ fn b32_a_read_that_was_not_durable_is_put_before_the_hooks_again() {
     run.returns("c1-0", "seen");
     run.model(text("done"));
     assert_eq!(rewritten(&bench), ["written"]);
+    assert_eq!(bench.results()[0].edited_arguments, None, "no person edited them");
     check::at_rest(&bench);
 }
 
