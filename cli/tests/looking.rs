@@ -55,7 +55,8 @@ fn the_history_holds_every_move_from_the_first_to_the_last() {
     assert_eq!((&approved["on"]["call"], &approved["on"]["does"]["always"]), (&"c1-0".into(), &true.into()));
     let ran = fixture.run(&["sessions", "history", "s"]).ends(0);
     assert_eq!(ran.out.lines().count(), rows.len());
-    ran.says("turn_requested  by a message").says("c1-0 is approved for the rest of the session");
+    ran.says("turn_requested  provisioning  by a message")
+        .says("c1-0 is approved for the rest of the session");
 }
 
 #[test]

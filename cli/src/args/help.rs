@@ -68,6 +68,11 @@ There is one after each step, and one wherever a run parked or the turn ended.
 Examples:
   holdover sessions checkpoints notes";
 
+pub(super) const QUEUE: &str = "\
+Examples:
+  holdover sessions queue notes
+  holdover sessions queue notes --json";
+
 pub(super) const HISTORY: &str = "\
 Folding these rows from the start gives the session's state: nothing else moves it. The number of a row is the reference to what the machine was after it.
 

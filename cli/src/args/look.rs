@@ -28,6 +28,7 @@ pub(crate) enum Sessions {
     /// List the calls that somebody owes an answer, soonest deadline first
     Pending(Pending),
     /// List the messages that no turn has taken yet
+    #[command(after_help = help::QUEUE)]
     Queue(One),
     /// Take back a message that no turn has taken yet
     Withdraw(Withdraw),
