@@ -43,7 +43,8 @@ async fn c61_the_text_that_had_come_is_kept_and_the_call_that_had_not_is_not() {
     let model = slow();
     let (runtime, key) = stopped_after(25, agent(&model).build().unwrap()).await;
     let kept = Message::Assistant(AssistantMessage::aborted("First of all"));
-    assert_eq!(transcript(&runtime, &key).await[1..], [kept.clone()]);
+    let told = transcript(&runtime, &key).await;
+    assert_eq!((told.len(), told.last()), (2, Some(&kept)));
     let response = runtime.response(&key).await.unwrap().unwrap();
     assert_eq!((response.text.as_deref(), response.steps), (Some("First of all"), 0));
     completes(runtime.resume(&key).await.unwrap()).await;
