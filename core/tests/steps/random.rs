@@ -264,7 +264,7 @@ impl<'b> World<'b> {
             let held = ["read", "commit", "stage", "consult", "stop_model"];
             let run = self.run.insert(Run::holding(self.bench, claim, &held));
             // Of every other answer that is stopped something had come.
-            run.said = if self.runs % 2 == 0 { "so far".into() } else { String::new() };
+            run.said = if self.runs.is_multiple_of(2) { "so far".into() } else { String::new() };
         }
         self.run.as_mut().filter(|run| !run.is_over())
     }
