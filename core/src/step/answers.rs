@@ -16,12 +16,14 @@ impl StepIterator {
         let Some(batch) = self.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
             return false;
         };
-        let found = self.mind.inbox.iter().enumerate().find_map(|(at, item)| {
+        let answers = self.mind.inbox.iter().enumerate().filter_map(|(at, item)| {
             let ItemKind::Answer { pending, .. } = &item.kind else { return None };
             let call = batch.calls.iter().find(|call| call.state.pending() == Some(pending))?;
-            Some((at, call.clone(), pending.clone()))
+            Some((at, call, pending, self.decides(call, item)))
         });
-        let Some((at, call, pending)) = found else { return false };
+        // What decides nothing is asked anew, and that voids the other answers to the same asking: it is taken last.
+        let Some((at, call, pending, _)) = answers.min_by_key(|(.., decides)| !decides) else { return false };
+        let (call, pending) = (call.clone(), pending.clone());
         let item = self.mind.inbox.remove(at);
         self.mind.draft.consumed.push(item.seq);
         match call.runs_on {
@@ -30,6 +32,13 @@ impl StepIterator {
         }
         self.mind.draft.decided = true;
         true
+    }
+
+    fn decides(&self, call: &Call, item: &StoredItem) -> bool {
+        match call.runs_on {
+            RunsOn::Server => self.decision_in(call, item).is_ok(),
+            RunsOn::Client => item.payload.parse::<ClientAnswer>().is_ok(),
+        }
     }
 
     fn on_client_answer(&mut self, call: &Call, item: &StoredItem) {

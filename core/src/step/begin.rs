@@ -78,6 +78,7 @@ impl StepIterator {
             detail: broken.to_string(),
         })?;
         let by_name = matches!(purpose, Purpose::Resume);
+        let stands_in = matches!(purpose, Purpose::Fail(_));
         let failing = match purpose {
             Purpose::Run | Purpose::Resume => None,
             Purpose::Fail(error) => Some(error),
@@ -155,6 +156,7 @@ impl StepIterator {
             moves: Vec::new(),
             given_up: false,
             failing,
+            stands_in,
             mind,
         };
         let messages = run.needed_messages();

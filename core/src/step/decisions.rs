@@ -13,15 +13,11 @@ use crate::time::Timestamp;
 
 impl StepIterator {
     pub(super) fn on_decision(&mut self, call: &Call, pending: PendingId, item: &StoredItem) {
-        let shown = self.arguments_of(&call.id);
-        let decision = match item.payload.parse::<Decision>() {
-            Ok(decision) if decision.saw == Digest::of(shown.as_bytes()) => decision,
-            Ok(_) => return self.reopen(call, "the decision was taken on other arguments"),
-            Err(error) => return self.reopen(call, &format!("the decision cannot be read: {error}")),
+        let decision = match self.decision_in(call, item) {
+            Ok(decision) => decision,
+            Err(why) => return self.reopen(call, &why),
         };
-        if let Some(why) = call.panel.as_deref().and_then(|panel| not_counted(panel, &decision, item.at)) {
-            return self.reopen(call, &why);
-        }
+        let shown = self.arguments_of(&call.id);
         let always = decision.approve && decision.always;
         let note = if always { self.not_for_good(call, &decision) } else { None };
         let always = always && note.is_none();
@@ -32,6 +28,21 @@ impl StepIterator {
             self.on_approval(call, decision, seq, item.at, always);
         } else {
             self.on_refusal(call, &decision, &shown);
+        }
+    }
+
+    /// What an answer decides on a call, or why it decides nothing.
+    pub(super) fn decision_in(&self, call: &Call, item: &StoredItem) -> Result<Decision, String> {
+        let decision: Decision = item
+            .payload
+            .parse()
+            .map_err(|error: serde_json::Error| format!("the decision cannot be read: {error}"))?;
+        if decision.saw != Digest::of(self.arguments_of(&call.id).as_bytes()) {
+            return Err("the decision was taken on other arguments".to_owned());
+        }
+        match call.panel.as_deref().and_then(|panel| not_counted(panel, &decision, item.at)) {
+            Some(why) => Err(why),
+            None => Ok(decision),
         }
     }
 

@@ -49,6 +49,11 @@ impl StepIterator {
         messages.filter(|item| !self.policy_of(item).waits())
     }
 
+    /// Whether a message takes back what was said before it, as soon as it is read.
+    fn takes_back(&self, item: &StoredItem) -> bool {
+        mailbox::said(item).edits.is_some() || self.policy_of(item) == MessagePolicy::Rollback
+    }
+
     /// Whether messages wait that the model should see before the turn ends.
     pub(super) fn messages_steer(&self) -> bool {
         self.steering().next().is_some()
@@ -156,16 +161,19 @@ impl StepIterator {
         self.take_messages(&taken);
     }
 
+    /// What takes something back is taken whatever its size, and before all others: left for later, it would take back
+    /// what was taken instead of it.
     fn take_messages(&mut self, wanted: &[InboxSeq]) {
-        let mut bytes = 0;
+        let inbox = std::mem::take(&mut self.mind.inbox);
+        let wanted = || inbox.iter().filter(|item| wanted.contains(&item.seq));
+        let mut bytes: usize =
+            wanted().filter(|item| self.takes_back(item)).map(|item| item.payload.len().max(1)).sum();
         let mut fits = |item: &StoredItem| {
             let first = bytes == 0;
             bytes += item.payload.len().max(1);
             first || bytes <= TAKEN_BYTES_MAX
         };
-        let inbox = std::mem::take(&mut self.mind.inbox);
-        let taken: Vec<&StoredItem> =
-            inbox.iter().filter(|item| wanted.contains(&item.seq) && fits(item)).collect();
+        let taken: Vec<&StoredItem> = wanted().filter(|item| self.takes_back(item) || fits(item)).collect();
         let is_taken = |seq: InboxSeq| taken.iter().any(|item| item.seq == seq);
         let rest = |item: &&StoredItem| !is_taken(item.seq) && !mailbox::replaces(item).is_some_and(is_taken);
         self.mind.inbox = inbox.iter().filter(rest).cloned().collect();

@@ -275,3 +275,22 @@ fn u05_a_death_forgets_no_approval() {
     finish(&bench);
     assert_eq!(names(&bench), [Some("ann".into()), Some("bob".into())]);
 }
+
+#[test]
+fn u05_approvals_that_were_accepted_count_when_an_answer_beside_them_does_not() {
+    let bytes = Some(Digest::of(b"other bytes"));
+    for (saw, by) in [(None, "mallory"), (bytes, "eve")] {
+        let (bench, asked) = waiting(TWO);
+        let spoilt = bench.decide(&asked, |decision| {
+            decision.by = Some(by.to_owned());
+            decision.saw = saw.unwrap_or(decision.saw);
+        });
+        assert!(spoilt.is_in() && bench.approve_as("ann", &asked).is_in());
+        bench.run();
+        let again = bench.asked();
+        assert_ne!(again.id, asked.id);
+        assert_eq!((again.needed, names(&bench)), (1, vec![Some("ann".into())]));
+        bench.approve_as("bob", &again);
+        finish(&bench);
+    }
+}
