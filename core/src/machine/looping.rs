@@ -156,6 +156,7 @@ mod tests {
             duration_ms: None,
             stop: false,
             broken: false,
+            sent: None,
             denial: None,
         };
         [Message::Assistant(asked), Message::Tool(result)]

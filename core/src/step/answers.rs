@@ -1,6 +1,7 @@
 //! What comes from outside to calls that wait: answers, and deadlines that pass.
 
 use super::StepIterator;
+use super::asking::Why;
 use super::mind::Ended;
 use super::results::{result, says_error};
 use crate::error::ErrorInfo;
@@ -8,7 +9,7 @@ use crate::ids::CallId;
 use crate::machine::{Call, CallInput, CallState, Input};
 use crate::message::{ClientAnswer, Message, ResultStatus, ToolResult};
 use crate::store::{ItemKind, StoredItem};
-use crate::tool::RunsOn;
+use crate::tool::{EffectClass, RunsOn};
 
 impl StepIterator {
     /// Takes one answer that a waiting call has. False: there is none.
@@ -44,7 +45,9 @@ impl StepIterator {
     fn on_client_answer(&mut self, call: &Call, item: &StoredItem) {
         let answer = match item.payload.parse::<ClientAnswer>() {
             Ok(answer) => answer,
-            Err(error) => return self.reopen(call, &format!("the answer cannot be read: {error}")),
+            Err(error) => {
+                return self.reopen(call, Why::with("the answer cannot be read", &error.to_string()));
+            }
         };
         let failed = answer.is_error || says_error(&answer.content);
         let most =
@@ -117,10 +120,13 @@ impl StepIterator {
     }
 
     /// Keeps the one result of a call until its step ends.
-    pub(super) fn keep_result(&mut self, result: ToolResult) {
+    pub(super) fn keep_result(&mut self, mut result: ToolResult) {
         let call = result.call.clone();
         if self.mind.ended.contains_key(&call) {
             return;
+        }
+        if result.was_sent() && self.never_ran(&call) {
+            result.sent = Some(false);
         }
         match Message::Tool(result.clone()).to_payload() {
             Ok(payload) => {
@@ -128,6 +134,15 @@ impl StepIterator {
             }
             Err(error) => self.give_up(ErrorInfo::new("engine.encode", error.to_string())),
         }
+    }
+
+    /// Whether what ends this call now does so in its stead: a hook, or nobody who decided in time.
+    fn never_ran(&self, call: &CallId) -> bool {
+        let call = self.mind.machine.state.batch().and_then(|batch| batch.call(call));
+        call.is_some_and(|call| {
+            let acts = call.effect != EffectClass::ReadOnly;
+            acts && matches!(call.state, CallState::Gating | CallState::BlockedOnUser { .. })
+        })
     }
 
     /// Keeps a result that came from outside; one that is too large is an error that says so.

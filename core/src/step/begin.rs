@@ -13,7 +13,7 @@ use crate::event::Event;
 use crate::ids::{CallId, InboxSeq, MessageSeq};
 use crate::machine::table::{self, TableErrors};
 use crate::machine::{AgentState, Call, CallInput, CallState, Facts, Input, Machine};
-use crate::message::{Message, ResultStatus};
+use crate::message::{Message, ResultStatus, ToolResult};
 use crate::store::{Claim, MessageRange, SessionStatus, StoredMessage};
 
 /// What a claim is for.
@@ -306,17 +306,18 @@ impl StepIterator {
     /// Results that were staged after the state was written end their calls.
     pub(super) fn take_staged(&mut self) {
         let Some(batch) = self.mind.machine.state.batch() else { return };
-        let returned: Vec<(CallId, ResultStatus, bool, bool)> = batch
+        let ends = batch.stopping.is_some();
+        let returned: Vec<ToolResult> = batch
             .calls
             .iter()
             .filter(|call| !call.state.is_end() && !call.state.is_parked())
             .filter_map(|call| {
                 let ended = self.mind.ended.get(&call.id).filter(|ended| ended.staged)?;
-                let Ended { result, .. } = ended;
-                Some((call.id.clone(), result.status, result.stop, result.broken))
+                Some(ended.result.clone())
             })
             .collect();
-        for (call, status, stop, broken) in returned {
+        for ToolResult { call, status, stop, broken, content, .. } in returned {
+            let before = self.mind.machine.turn.broken;
             if self.call_is(&call, &CallState::Approved) {
                 self.feed(Input::Call { call: call.clone(), input: CallInput::Marked });
             }
@@ -329,6 +330,9 @@ impl StepIterator {
                 | ResultStatus::Cancelled => CallInput::Returned { ok: false, stop: false, broken },
             };
             self.feed(Input::Call { call, input });
+            if !ends {
+                self.note_broken(before, &content);
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The calls of a step: they start, they come back, they are told of.
 
 use super::broken::NotRun;
-use super::results::{cancelled, cancelled_waiting, result, says_error, stopped_alone};
+use super::results::{cancelled, ended_waiting, result, says_error, stopped_alone};
 use super::{Action, CallOut, DEFERRED_OUTPUT_BYTES_MAX, StepIterator};
 use crate::event::Event;
 use crate::ids::{CallId, PendingId, ToolName};
@@ -9,7 +9,7 @@ use crate::machine::{Batch, Call, CallInput, CallState, CancelReason, Ending, In
 use crate::message::{Message, ResultStatus};
 use crate::parameters::{Parameters, shown_parameters};
 use crate::payload::Digest;
-use crate::tool::{Bound, ToolError, ToolReturn};
+use crate::tool::{Bound, EffectClass, ToolError, ToolReturn};
 
 impl StepIterator {
     /// Sends calls whose intents, marks and `allow`s are durable, as far as their class asks for it.
@@ -64,9 +64,15 @@ impl StepIterator {
         let why = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
         let ends = self.mind.machine.state.batch().is_some_and(|batch| batch.stopping.is_some());
         let broken = self.mind.machine.turn.broken;
+        let acts = call.effect != EffectClass::ReadOnly;
+        let came_back = acts && matches!(result, Ok(_) | Err(ToolError::Failed(_)));
         let input = self.input_of(&call, result, stopping);
         if let Some(ended) = self.mind.ended.get_mut(id) {
             ended.result.duration_ms = Some(duration_ms);
+            // It may have acted, whatever is said of it.
+            if came_back && !ended.result.was_sent() {
+                ended.result.sent = Some(true);
+            }
             if let Ok(payload) = Message::Tool(ended.result.clone()).to_payload() {
                 ended.payload = payload;
             }
@@ -164,8 +170,7 @@ impl StepIterator {
             if let (CallState::Waiting { output, again, .. }, CallState::Cancelled { reason }) =
                 (&was.state, &is.state)
             {
-                let content = cancelled_waiting(*reason, output, *again);
-                self.keep_result(result(is, ResultStatus::Cancelled, content, self.edited(is)));
+                self.keep_result(ended_waiting(is, *reason, output, *again, self.edited(is)));
             }
             if is.state != was.state && is_shown(&is.state) {
                 self.tell_of(is);

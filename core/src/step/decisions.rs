@@ -1,6 +1,7 @@
 //! What people decide on calls: one of them, or as many as the terms of the asking want; or nobody in time.
 
 use super::StepIterator;
+use super::asking::Why;
 use super::results::{denied, rejected, result};
 use crate::event::Event;
 use crate::gate::{ArgumentPatterns, AtExpiry, DenialRecord, DeniedBy};
@@ -15,7 +16,7 @@ impl StepIterator {
     pub(super) fn on_decision(&mut self, call: &Call, pending: PendingId, item: &StoredItem) {
         let decision = match self.decision_in(call, item) {
             Ok(decision) => decision,
-            Err(why) => return self.reopen(call, &why),
+            Err(why) => return self.reopen(call, why),
         };
         let shown = self.arguments_of(&call.id);
         let always = decision.approve && decision.always;
@@ -32,16 +33,15 @@ impl StepIterator {
     }
 
     /// What an answer decides on a call, or why it decides nothing.
-    pub(super) fn decision_in(&self, call: &Call, item: &StoredItem) -> Result<Decision, String> {
-        let decision: Decision = item
-            .payload
-            .parse()
-            .map_err(|error: serde_json::Error| format!("the decision cannot be read: {error}"))?;
+    pub(super) fn decision_in(&self, call: &Call, item: &StoredItem) -> Result<Decision, Why> {
+        let unreadable =
+            |error: serde_json::Error| Why::with("the decision cannot be read", &error.to_string());
+        let decision: Decision = item.payload.parse().map_err(unreadable)?;
         if decision.saw != Digest::of(self.arguments_of(&call.id).as_bytes()) {
-            return Err("the decision was taken on other arguments".to_owned());
+            return Err("the decision was taken on other arguments".to_owned().into());
         }
         match call.panel.as_deref().and_then(|panel| not_counted(panel, &decision, item.at)) {
-            Some(why) => Err(why),
+            Some(why) => Err(why.into()),
             None => Ok(decision),
         }
     }

@@ -19,7 +19,7 @@ use crate::tool::EffectClass;
 /// Beyond this many bytes, further messages wait for the next commit.
 const TAKEN_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// So many calls that took effect are named when a turn is taken back, with so much of their arguments.
+/// So many calls that acted are named when a turn is taken back, with so much of their arguments.
 const NAMED_MAX: usize = 20;
 const NAMED_CHARS_MAX: usize = 200;
 
@@ -239,8 +239,8 @@ impl StepIterator {
         let told = !acted.is_empty();
         let text = if told {
             format!(
-                "[What was said and done here was taken back and is not shown any more. These calls took effect \
-                 all the same: {}]",
+                "[What was said and done here was taken back and is not shown any more. What these calls did \
+                 stands all the same: {}]",
                 acted.join("; ")
             )
         } else {
@@ -249,11 +249,13 @@ impl StepIterator {
         let at = self.append(Message::Notice(Notice { rewound: Some(to), told, ..Notice::new(text) }));
         self.mind.grown = 0;
         self.mind.draft.decided = true;
+        let works = (self.mode(), self.mind.machine.prompt);
         self.feed(Input::Rewound { to, at, tokens });
+        self.note_unbriefed(works);
         true
     }
 
-    /// The calls among these messages that took effect, or may have, in words.
+    /// The calls among these messages that acted, or may have, in words.
     fn acted(&self, undone: &[(MessageSeq, Arc<Message>)]) -> Vec<String> {
         let arguments = |result: &crate::message::ToolResult| {
             let proposed = undone.iter().find_map(|(_, message)| match &**message {
@@ -268,25 +270,25 @@ impl StepIterator {
             });
             result.edited_arguments.clone().or(proposed).unwrap_or_default()
         };
-        let reads = |tool: &str| {
-            let spec = self.agent.as_ref().and_then(|agent| agent.tool(tool));
-            spec.is_some_and(|spec| spec.effect == EffectClass::ReadOnly)
+        let changes_nothing = |tool: &str| {
+            self.agent.as_ref().is_some_and(|agent| {
+                let reads = agent.tool(tool).is_some_and(|spec| spec.effect == EffectClass::ReadOnly);
+                reads || agent.is_output(tool)
+            })
         };
         let mut named: Vec<String> = Vec::new();
         let mut more = 0_usize;
         for (_, message) in undone {
             let Message::Tool(result) = &**message else { continue };
+            if !result.was_sent() || changes_nothing(&result.tool) {
+                continue;
+            }
             let how = match result.status {
                 ResultStatus::Done => "done",
                 ResultStatus::InDoubt => "in doubt",
-                ResultStatus::Error
-                | ResultStatus::Denied
-                | ResultStatus::RejectedByUser
-                | ResultStatus::Cancelled => continue,
+                ResultStatus::Error => "sent, and an error was its result",
+                ResultStatus::Denied | ResultStatus::RejectedByUser | ResultStatus::Cancelled => "came back",
             };
-            if reads(&result.tool) {
-                continue;
-            }
             if named.len() == NAMED_MAX {
                 more += 1;
                 continue;
@@ -315,7 +317,7 @@ impl StepIterator {
             });
             parsed.collect::<Result<Vec<_>, _>>()
         });
-        // What cannot be read is taken back all the same; what took effect cannot be said then.
+        // What cannot be read is taken back all the same; what acted cannot be said then.
         self.undone = Undone::Read(from, parsed.unwrap_or_default());
         true
     }

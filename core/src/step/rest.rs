@@ -153,7 +153,9 @@ impl StepIterator {
         let waiting: Vec<InboxSeq> = messages.map(|item| item.seq).collect();
         let wanted = |item: &StoredItem| match &item.kind {
             ItemKind::Message { .. } => true,
-            ItemKind::Signal { .. } => mailbox::replaces(item).is_some_and(|of| waiting.contains(&of)),
+            ItemKind::Signal { .. } => {
+                mailbox::replaces(item).is_some_and(|of| waiting.contains(&of)) || self.waits_to_stop(item)
+            }
             ItemKind::Answer { pending, .. } => batch
                 .is_some_and(|batch| batch.calls.iter().any(|call| call.state.pending() == Some(pending))),
         };

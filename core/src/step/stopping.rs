@@ -5,7 +5,7 @@ use super::results::{result, stopped_alone};
 use crate::ids::CallId;
 use crate::machine::{Call, CallInput, CallState, CancelReason, Input};
 use crate::message::{CallSignal, ResultStatus};
-use crate::store::ItemKind;
+use crate::store::{ItemKind, StoredItem};
 use crate::tool::EffectClass;
 
 impl StepIterator {
@@ -26,9 +26,16 @@ impl StepIterator {
         true
     }
 
+    /// Whether a signal asks to have a call of this step stopped that has not ended: it may be told of it only later.
+    pub(super) fn waits_to_stop(&self, item: &StoredItem) -> bool {
+        let Ok(CallSignal::StopCall { call }) = item.payload.parse() else { return false };
+        let call = self.mind.machine.state.batch().and_then(|batch| batch.call(&call));
+        call.is_some_and(|call| !call.state.is_end())
+    }
+
     /// A call that is to be stopped, and what that means where it stands.
     fn stoppable(&self) -> Option<(Call, CallInput)> {
-        let batch = self.mind.machine.state.batch().filter(|batch| batch.stopping.is_none())?;
+        let batch = self.mind.machine.state.batch()?;
         let signals = self.mind.inbox.iter().filter(|item| matches!(item.kind, ItemKind::Signal { .. }));
         let named = signals.filter_map(|item| item.payload.parse::<CallSignal>().ok());
         let mut named = named.map(|CallSignal::StopCall { call }| call);
@@ -56,7 +63,9 @@ impl StepIterator {
                 | CallState::Cancelled { .. }
                 | CallState::InDoubt => return None,
             };
-            Some((call.clone(), input))
+            // Of a step that is being stopped only what may come back by itself is left to stop.
+            let left = batch.stopping.is_none() || input == CallInput::StopAsked;
+            left.then(|| (call.clone(), input))
         })
     }
 }

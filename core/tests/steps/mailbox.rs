@@ -362,29 +362,3 @@ fn b10_an_edit_of_an_earlier_message_stops_the_turn_and_takes_back_what_followed
     assert_eq!(bench.transcript().len() as u64, whole.to.0, "nothing stored is removed");
     check::at_rest(&bench);
 }
-
-#[test]
-fn b10_what_takes_back_is_taken_before_messages_that_do_not_fit_beside_it() {
-    for edits in [true, false] {
-        let bench = Bench::new();
-        bench.say("one");
-        bench.run().model(text("1"));
-        let long = "x".repeat(4 * 1024 * 1024);
-        bench.say(&long);
-        match edits {
-            true => bench.say_instead(1, "uno"),
-            false => bench.say_under(MessagePolicy::Rollback, "uno"),
-        }
-        let mut run = bench.run();
-        assert!(texts(&run.model_sees().0).last().is_some_and(|last| last == "uno"));
-        run.model(text("1"));
-        let seen = texts(&run.model_sees().0);
-        assert!(
-            seen.last() == Some(&long) && seen.contains(&"uno".to_owned()),
-            "what was said first is not lost"
-        );
-        run.model(text("x"));
-        assert_eq!(bench.dones().len(), 2);
-        check::at_rest(&bench);
-    }
-}
