@@ -87,7 +87,7 @@ fn b11_the_mode_of_a_session_is_set_and_holds_in_other_processes() {
     fixture.run(&["send", "s", "--mode", "agent", "write it"]).ends(0).says("I tried.");
     assert!(fixture.has("files/note.txt"));
     let shown = fixture.run(&["sessions", "show", "s", "--json"]).ends(0).last();
-    assert_eq!(shown["machine"]["mode"], serde_json::Value::Null, "as its agent is");
+    assert_eq!(shown["machine"]["mode"], "agent");
     fixture.run(&["sessions", "mode", "s", "sideways"]).ends(2);
     fixture.run(&["sessions", "mode", "nobody", "plan"]).fails(1, &["session nobody"]);
 }

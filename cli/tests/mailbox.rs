@@ -38,14 +38,12 @@ fn u08_what_waits_is_listed_replaced_and_withdrawn() {
     let withdrawn = fixture.run(&["sessions", "withdraw", "s", second, "--json"]).ends(0).last();
     assert_eq!(withdrawn["withdrawn"], true);
     assert_eq!(queued(&fixture).len(), 2);
-    fixture
-        .run(&["sessions", "withdraw", "s", second])
-        .fails(1, &["no message", second, "waits to be taken"]);
+    fixture.run(&["sessions", "withdraw", "s", second]).fails(1, &["session s: no message", second, "waits"]);
     fixture.run(&["sessions", "withdraw", "s", "first"]).ends(2);
     fixture.run(&["approve", "s", "--detach"]).ends(0);
     fixture.run(&["work", "--until-idle"]).ends(0);
     assert_eq!(said(&fixture), ["write", "hello at last", "hello three"]);
-    fixture.run(&["sessions", "replace", "s", first, "too late"]).fails(1, &["waits to be taken"]);
+    fixture.run(&["sessions", "replace", "s", first, "too late"]).fails(1, &["session s: no message", first]);
 }
 
 #[test]

@@ -147,10 +147,10 @@ fn u11_what_goes_wrong_names_its_session_its_step_its_call_and_its_field() {
     fixture.run(&["run", "agent.toml", "--session", "w", "write"]).ends(10);
     for (words, path) in [
         (&["approve", "w", "c9-9"][..], &["session w", "c9-9"][..]),
-        (&["answer", "w", "c1-0", "blue"], &["session w", "c1-0", "approval"]),
+        (&["answer", "w", "c1-0", "blue"], &["w: ", "c1-0", "approval"]),
         (&["interrupt", "w", "--call", "c9-9"], &["session w", "call c9-9"]),
         (&["sessions", "withdraw", "w", "77"], &["session w", "77"]),
-        (&["sessions", "fork", "w", "--at", "999"], &["session w", "checkpoint 999"]),
+        (&["sessions", "fork", "w", "--at", "999"], &["w: ", "checkpoint 999"]),
         (&["sessions", "history", "w", "--after", "999"], &["session w", "999"]),
         (&["send", "w", "no", "--instead-of", "999"], &["session w", "message 999"]),
     ] {
