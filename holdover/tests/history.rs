@@ -88,19 +88,17 @@ async fn d16_the_moves_of_a_session_are_kept_alike_on_every_store() {
     assert!(expected.iter().any(|row| row.2 == StateKind::Confirming), "{expected:?}");
 
     let folder = tempfile::tempdir().unwrap();
-    let sqlite = async || -> Arc<dyn StateStore> {
+    let sqlite = async || {
         Arc::new(SqliteStore::open(SqliteOptions::new(folder.path().join("sessions.db"))).await.unwrap())
     };
     assert_eq!(moves_of(sqlite().await, sqlite().await).await, expected);
 
     let launcher = Launcher::new().unwrap();
     let server = launcher.postgres(&[]).unwrap();
-    let postgres =
-        async || -> Arc<dyn StateStore> { Arc::new(PostgresStore::open_url(&server.url()).await.unwrap()) };
+    let postgres = async || Arc::new(PostgresStore::open_url(&server.url()).await.unwrap());
     assert_eq!(moves_of(postgres().await, postgres().await).await, expected);
 
     let server = launcher.redis(&[]).unwrap();
-    let redis =
-        async || -> Arc<dyn StateStore> { Arc::new(RedisStore::open_url(&server.url()).await.unwrap()) };
+    let redis = async || Arc::new(RedisStore::open_url(&server.url()).await.unwrap());
     assert_eq!(moves_of(redis().await, redis().await).await, expected);
 }
