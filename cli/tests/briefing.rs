@@ -2,6 +2,8 @@
 //!
 //! Requirements: B11, C13, C14.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
 mod support;
 
 use support::Fixture;

@@ -2,6 +2,8 @@
 //!
 //! Requirements: B11, U08.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
 mod support;
 
 use serde_json::json;

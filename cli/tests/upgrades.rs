@@ -2,6 +2,8 @@
 //!
 //! Requirements: U09.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
 mod support;
 
 use serde_json::json;
