@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::StreamExt;
 use holdover_core::agent::{Limits, LoopDetection, StopCondition};
 use holdover_core::error::ErrorInfo;
 use holdover_core::event::Event;
@@ -20,7 +21,7 @@ use holdover_core::model::{ModelError, ModelErrorKind};
 use holdover_core::provision::Provisioner;
 use holdover_core::store::{EventCursor, OutcomeKind};
 use holdover_core::tool::ToolOutput;
-use holdover_runtime_local::{AgentBuilder, Runtime};
+use holdover_runtime_local::{AgentBuilder, Follow, Runtime};
 use holdover_tools::{LocalSandboxes, SandboxOptions, Sandboxes};
 
 use crate::bench::{agent, finish, only_result, runtime, say, store, tool_results};
@@ -97,8 +98,8 @@ fn refused() -> Say {
 }
 
 async fn events(runtime: &Runtime, key: &SessionKey) -> Vec<Event> {
-    let events = runtime.events(key, EventCursor::default()).await.unwrap();
-    events.into_iter().map(|entry| entry.event).collect()
+    let events = runtime.events(key, EventCursor::START, Follow::UntilRest);
+    events.map(|entry| entry.unwrap().event).collect().await
 }
 
 /// Runs a turn to its end: it has booted, and freed before it says so.
@@ -119,10 +120,9 @@ async fn check_freed(
         "{what}: {first:?}"
     );
     let events = events(&runtime, &key).await;
-    let ended = events.iter().find_map(|event| match event {
-        Event::AgentEnd { reason, .. } => Some(*reason),
-        _ => None,
-    });
+    let ended = events
+        .iter()
+        .find_map(|event| if let Event::AgentEnd { reason, .. } = event { *reason } else { None });
     assert_eq!(ended, Some(expect), "{what}");
     assert!(!events.iter().any(|event| matches!(event, Event::TeardownFailed { .. })), "{what}: {events:?}");
     ground.is_bare().await;
@@ -139,7 +139,7 @@ async fn c44_c45_a_sandbox_is_freed_on_every_way_out_of_a_turn() {
     check_freed("stop signal", |agent| agent.tool(stop), model, DoneReason::ToolStop).await;
 
     let name = ToolName::new("run_command").unwrap();
-    let condition = StopCondition::ToolCalled(name);
+    let condition = StopCondition::ToolDone(name);
     check_freed("stop condition", |agent| agent.stop_when(condition), done(), DoneReason::ToolStop).await;
 
     let limits = Limits { max_steps: 1, ..Limits::default() };
@@ -269,10 +269,10 @@ async fn c11_a_turn_whose_calls_need_no_sandbox_boots_none_and_says_which_it_wou
     let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     assert_eq!(only_result(&runtime, &key).await.1, "0 things");
     ground.is_bare().await;
-    let said = events(&runtime, &key).await.into_iter().find_map(|event| match event {
-        Event::Provisioned { what } => Some(what),
-        _ => None,
-    });
+    let said = events(&runtime, &key)
+        .await
+        .into_iter()
+        .find_map(|event| if let Event::Provisioned { what } = event { Some(what) } else { None });
     assert_eq!(said, Some(vec![sandboxes.describe()]));
     assert!(
         sandboxes.describe().starts_with("sandbox: bubblewrap")

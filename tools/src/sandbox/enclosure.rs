@@ -36,28 +36,24 @@ pub(super) struct Enclosure {
 impl Enclosure {
     /// What `options` ask for, as far as this machine has it. Whether bubblewrap works is tried once in a process.
     pub(super) fn find(options: &SandboxOptions) -> Result<Self, SandboxError> {
-        let plain = |why: String| Self {
-            walls: Walls::PlainFolder { why },
-            bubblewrap: None,
-            environment: options.pass_environment.clone(),
+        let around = arguments(options).map_err(|source| {
+            let path = options.image.clone().unwrap_or_else(|| PathBuf::from("/"));
+            SandboxError::Root { path, source }
+        })?;
+        let stands = match options.walls {
+            WallsPolicy::Off => Err("walls are off".to_owned()),
+            WallsPolicy::Preferred | WallsPolicy::Required => probe(&options.bubblewrap, &around),
         };
-        if options.walls == WallsPolicy::Off {
-            return Ok(plain("walls are off".to_owned()));
-        }
-        let around = arguments(options).map_err(|error| error.to_string());
-        let stands = around.and_then(|args| {
-            probe(&options.bubblewrap, &args)?;
-            Ok(args)
-        });
-        match stands {
-            Ok(args) => Ok(Self {
-                walls: Walls::Bubblewrap { network: options.network },
-                bubblewrap: Some((options.bubblewrap.clone(), args)),
-                environment: options.pass_environment.clone(),
-            }),
-            Err(why) if options.walls == WallsPolicy::Required => Err(SandboxError::NoWalls(why)),
-            Err(why) => Ok(plain(why)),
-        }
+        // Without walls, commands would see this machine in the image's place.
+        let required = options.walls == WallsPolicy::Required || options.image.is_some();
+        let (walls, bubblewrap) = match stands {
+            Ok(()) => {
+                (Walls::Bubblewrap { network: options.network }, Some((options.bubblewrap.clone(), around)))
+            }
+            Err(why) if required => return Err(SandboxError::NoWalls(why)),
+            Err(why) => (Walls::PlainFolder { why }, None),
+        };
+        Ok(Self { walls, bubblewrap, environment: options.pass_environment.clone() })
     }
 
     pub(super) fn walls(&self) -> &Walls {

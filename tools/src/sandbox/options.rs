@@ -21,8 +21,8 @@ pub struct SandboxOptions {
     pub idle_seconds: u64,
     /// Whether the workspace outlives its turn: the next turn of the session finds it, and only you remove it.
     pub keep: bool,
-    /// A folder with the system that commands behind walls see: a container image that was unpacked. None: the programs
-    /// and libraries of this machine.
+    /// A folder with the system that commands behind walls see: a container image that was unpacked. It makes walls
+    /// required. None: the programs and libraries of this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<PathBuf>,
     /// The program bubblewrap, by its name or its path.

@@ -155,10 +155,11 @@ async fn c11_commands_see_the_image_that_was_named_and_not_this_machine() {
     fs::create_dir_all(image.join("opt")).unwrap();
     fs::write(image.join("opt/version"), "mine").unwrap();
     let options = SandboxOptions { image: Some(image.clone()), ..ground.options() };
-    let sandboxes = LocalSandboxes::open(&options).unwrap();
-    if !has_walls(&sandboxes) {
-        return;
-    }
+    let off = SandboxOptions { walls: WallsPolicy::Off, ..options.clone() };
+    assert!(LocalSandboxes::open(&off).is_err(), "this machine is not the image");
+    let opened = LocalSandboxes::open(&options);
+    assert_eq!(opened.is_ok(), has_walls(&ground.open()));
+    let Ok(sandboxes) = opened else { return };
     let sandbox = sandboxes.enter(&session("a")).await.unwrap();
     let line = "read word </opt/version; echo $word; echo x >note; test -e /usr/bin/env || echo no more; echo y >/opt/x";
     let ran = ran(&*sandbox, line).await;
