@@ -32,6 +32,7 @@ mod reading;
 mod renewing;
 mod retrying;
 mod sandbox;
+mod shortening;
 mod snapshots;
 mod starting;
 mod stopping;
