@@ -114,7 +114,7 @@ async fn check_freed(
     let runtime = runtime(&store(), &agent);
     let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     let first = tool_results(&runtime, &key).await.remove(0);
-    assert_eq!(first.status, ResultStatus::Ok, "{what}: {first:?}");
+    assert_eq!(first.status, ResultStatus::Done, "{what}: {first:?}");
     assert!(
         first.content.starts_with("[the sandbox is new: nothing is in it]\nexit code 0"),
         "{what}: {first:?}"
@@ -247,7 +247,7 @@ async fn c44_a_boot_that_fails_half_way_is_told_to_the_model_and_leaves_nothing(
     let (key, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     assert_eq!(outcome.kind(), OutcomeKind::Completed);
     let (status, told) = only_result(&runtime, &key).await;
-    assert!(status != ResultStatus::Ok && told.contains("could not be booted"), "{status:?} {told}");
+    assert!(status != ResultStatus::Done && told.contains("could not be booted"), "{status:?} {told}");
     assert!(ground.0.path().join("seen").exists());
     ground.is_bare().await;
 }
