@@ -1,6 +1,6 @@
 //! The table says what `transition` does, pair by pair; the whole matrix is a committed snapshot.
 //!
-//! Requirements: A04, A17, A19, B17, B27, C01, C02, C03, C15, C16, C37, C38, D01, D03, D04, D08, D15, D20, D21.
+//! Requirements: A04, A17, A19, B11, B17, B27, C01, C02, C03, C15, C16, C37, C38, D01, D03, D04, D08, D12, D15, D20, D21.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -249,6 +249,7 @@ fn inputs() -> Vec<Input> {
         results: None,
         cleared: None,
         usage: Usage::default(),
+        corrected: false,
     };
     let mut inputs = vec![
         Input::TurnRequested { request: TurnRequest::Message, provisions: false, after: MessageSeq(0) },
@@ -595,6 +596,7 @@ mod steering_decides {
             agent: &agent,
             now: FACTS.now,
             messages_wait: given.messages_wait,
+            corrected: false,
             tools_done: &given.tools_done,
             text: given.text,
         });
