@@ -11,7 +11,7 @@ fn messages(fixture: &Fixture) -> usize {
 }
 
 fn unread(fixture: &Fixture) -> serde_json::Value {
-    fixture.run(&["sessions", "show", "s", "--json"]).ends(0).last()["session"]["unread"].clone()
+    fixture.run(&["sessions", "show", "s", "--json"]).ends(0).last()["unread"].clone()
 }
 
 #[test]
@@ -49,13 +49,13 @@ fn a_time_to_wait_is_given_with_an_equals_sign_so_that_a_message_is_none() {
     fixture.run(&["run", "agent.toml", "--session", "s", "--wait=1ms", "write"]).ends(11);
     fixture.run(&["send", "s", "--wait=1ms", "again"]).ends(11);
     let said = fixture.run(&["send", "s", "--wait", "hello", "--detach"]);
-    said.fails(2, &["'--wait"]);
+    assert!(said.ends(2).err.contains("--wait[=<TIME>]"), "it is the pair that is refused, not the message");
 }
 
 #[test]
 fn what_interrupt_alone_can_do_abort_does_not_offer() {
     let fixture = Fixture::new();
     fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
-    fixture.run(&["abort", "s", "--call", "c1-0"]).fails(2, &["--call"]);
-    fixture.run(&["sessions", "list", "--limit", "0"]).fails(2, &["--limit"]);
+    fixture.run(&["abort", "s", "--call", "c1-0"]).ends(2);
+    fixture.run(&["sessions", "list", "--limit", "0"]).ends(2);
 }
