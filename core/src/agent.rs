@@ -181,6 +181,10 @@ pub struct Limits {
     pub result_chars_shown: usize,
     /// How long a call that was told to stop may take to come back, in milliseconds.
     pub stop_grace_ms: u64,
+    /// So often hooks may correct the course of a turn; 0: never. A correction beyond is dropped, and the turn goes its
+    /// way.
+    #[serde(skip_serializing_if = "is_usual_corrections")]
+    pub corrections_max: u32,
 }
 
 impl Default for Limits {
@@ -198,8 +202,16 @@ impl Default for Limits {
             error_bytes_max: 8 * 1024,
             result_chars_shown: 20_000,
             stop_grace_ms: 2_000,
+            corrections_max: CORRECTIONS_MAX,
         }
     }
+}
+
+/// So often hooks may correct the course of a turn, if nobody says otherwise.
+const CORRECTIONS_MAX: u32 = 3;
+
+fn is_usual_corrections(most: &u32) -> bool {
+    *most == CORRECTIONS_MAX
 }
 
 impl Limits {
@@ -290,6 +302,11 @@ pub struct Compaction {
     pub clear_results_over: u32,
     /// So many of the newest results stay when old ones are cleared. If that is no less than all, none is.
     pub kept_results: u32,
+    /// Whether old results are put in short before they are cleared, beside the run: by the agent's model, or by
+    /// whatever the embedding program brings ([`ResultSummariser`](crate::compaction::ResultSummariser)). Of those of
+    /// which no summary comes in time the model is told only that they were there.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub summarise_results: bool,
 }
 
 impl Compaction {
@@ -302,6 +319,7 @@ impl Compaction {
         failures_max: 3,
         clear_results_over: 15,
         kept_results: 5,
+        summarise_results: false,
     };
 
     /// The model is shown all there is, and nothing is summarised unless somebody asks for it.
@@ -310,6 +328,11 @@ impl Compaction {
     /// Whether old results are ever cleared.
     pub fn clears_results(&self) -> bool {
         self.clear_results_over > self.kept_results
+    }
+
+    /// Whether old results are put in short before they are cleared.
+    pub fn summarises_results(&self) -> bool {
+        self.summarise_results && self.clears_results()
     }
 
     /// How many tokens the model may be shown before what is old is summarised; none if that is never done.

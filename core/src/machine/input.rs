@@ -130,6 +130,12 @@ pub enum Input {
         /// Up to where results are shown as cleared from now on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cleared: Option<MessageSeq>,
+        /// What putting old results in short used.
+        #[serde(default, skip_serializing_if = "is_default")]
+        usage: Usage,
+        /// Whether a hook corrects the course of the turn before the model is asked again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        corrected: bool,
     },
     /// What is old is to be summarised: before the model is asked, or because somebody asks for it while the
     /// session rests.

@@ -242,7 +242,15 @@ fn inputs() -> Vec<Input> {
         next,
         usage: Usage::default(),
     };
-    let steered = |stop| Input::Steered { stop, no_output: false, tokens: 3, results: None, cleared: None };
+    let steered = |stop| Input::Steered {
+        stop,
+        no_output: false,
+        tokens: 3,
+        results: None,
+        cleared: None,
+        usage: Usage::default(),
+        corrected: false,
+    };
     let mut inputs = vec![
         Input::TurnRequested { request: TurnRequest::Message, provisions: false, after: MessageSeq(0) },
         Input::Briefed { mode: Some(crate::mode::Mode::Plan), prompt: Some(MessageSeq(1)) },
@@ -584,6 +592,7 @@ mod steering_decides {
             agent: &agent,
             now: FACTS.now,
             messages_wait: given.messages_wait,
+            corrected: false,
             tools_done: &given.tools_done,
             text: given.text,
         });

@@ -22,6 +22,7 @@ mod briefing;
 mod broken;
 mod calls;
 mod compacting;
+mod correcting;
 mod cutting;
 mod decisions;
 mod gating;
@@ -37,6 +38,7 @@ mod record;
 mod reply;
 mod rest;
 pub(crate) mod results;
+mod shortening;
 mod stopping;
 mod surroundings;
 mod telling;
@@ -50,7 +52,7 @@ use std::sync::Arc;
 pub use action::{Action, ActionId, CallOut, ModelCall, Shown};
 pub use outcome::RunOutcome;
 pub use record::{RunDetail, RunKind};
-pub use reply::{Found, HookStop, Reply, Ruling, Summarised};
+pub use reply::{Correction, Found, HookStop, Reply, Ruling, Shortened, Summarised};
 
 use mind::Mind;
 use writes::{Wanted, Writing};
@@ -193,6 +195,7 @@ impl StepIterator {
             | Reply::ModelAnswered { .. }
             | Reply::ModelStopped { .. }
             | Reply::Summarised { .. }
+            | Reply::Shortened { .. }
             | Reply::Consulted { .. }
             | Reply::HooksRan { .. }
             | Reply::CallEnded { .. }
@@ -270,8 +273,9 @@ impl StepIterator {
             Reply::ModelAnswered { id, result } => self.on_model(id, result),
             Reply::ModelStopped { of, said } => self.on_model_stopped(of, said),
             Reply::Summarised { id, result } => self.on_summarised(id, result),
+            Reply::Shortened { id, made } => self.on_shortened(id, made),
             Reply::Consulted { id, rulings } => self.on_rulings(id, rulings),
-            Reply::HooksRan { id, stop } => self.on_hooks_ran(id, stop),
+            Reply::HooksRan { id, stop, corrections } => self.on_hooks_ran(id, stop, corrections),
             Reply::CallEnded { call, result, duration_ms } => self.on_call_ended(&call, result, duration_ms),
             Reply::Slept { id } => {
                 if self.sleeping == Some(id) {

@@ -48,6 +48,13 @@ pub enum Reply {
         /// What came; none if nothing is old enough.
         result: Result<Option<Summarised>, ModelError>,
     },
+    /// The answer to [`Action::Shorten`](super::Action::Shorten).
+    Shortened {
+        /// Of which action.
+        id: ActionId,
+        /// Those that were made in time.
+        made: Vec<Shortened>,
+    },
     /// The answer to [`Action::Consult`](super::Action::Consult).
     Consulted {
         /// Of which action.
@@ -61,6 +68,8 @@ pub enum Reply {
         id: ActionId,
         /// How the turn ends here, if one of them says so.
         stop: Option<HookStop>,
+        /// What the model is told before it is asked again, if the turn does not end.
+        corrections: Vec<Correction>,
     },
     /// A call came back.
     CallEnded {
@@ -114,6 +123,15 @@ pub struct HookStop {
     pub notice: String,
 }
 
+/// A hook corrects the course of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Correction {
+    /// The name of the hook.
+    pub by: String,
+    /// What the model is told.
+    pub text: String,
+}
+
 /// What an [`Action::Read`](super::Action::Read) found.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Found {
@@ -134,6 +152,17 @@ pub struct Summarised {
     pub before: MessageSeq,
     /// How many tokens that was, roughly.
     pub old_tokens: u64,
+    /// What making it used.
+    pub usage: TokenUsage,
+}
+
+/// An old result, put in short.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shortened {
+    /// Where the result stands.
+    pub of: MessageSeq,
+    /// The text.
+    pub text: String,
     /// What making it used.
     pub usage: TokenUsage,
 }

@@ -294,7 +294,7 @@ impl<P: Place> Teller<P> {
                 };
                 Reply::Read { id, result: Ok(found) }
             }
-            Action::RunHooks { id, .. } => Reply::HooksRan { id, stop: None },
+            Action::RunHooks { id, .. } => Reply::HooksRan { id, stop: None, corrections: Vec::new() },
             Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(Vec::new()) },
             Action::TearDown { id, .. } => Reply::TornDown { id, result: Ok(()) },
             Action::Sleep { id, until } => {
@@ -323,6 +323,7 @@ impl<P: Place> Teller<P> {
                 assert!(summary.is_some(), "something is old: {shown:?}");
                 Reply::Summarised { id, result: Ok(summary) }
             }
+            Action::Shorten { id, .. } => Reply::Shortened { id, made: Vec::new() },
             Action::StopModel { of } => Reply::ModelStopped { of, said: String::new() },
             Action::Consult { id, questions } => {
                 let ruling = |question: &holdover_core::gate::GateQuestion| {
@@ -615,6 +616,7 @@ fn kind_of(action: &Action) -> &'static str {
         Action::Provision { .. } => "provision",
         Action::CallModel { .. } => "call_model",
         Action::Summarise { .. } => "summarise",
+        Action::Shorten { .. } => "shorten",
         Action::StopModel { .. } => "stop_model",
         Action::Consult { .. } => "consult",
         Action::RunHooks { .. } => "run_hooks",

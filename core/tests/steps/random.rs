@@ -2,7 +2,7 @@
 //!
 //! `HOLDOVER_CASES=20000 cargo test -p holdover-core --test steps random` looks for longer.
 //!
-//! Requirements: A42, B07, B28, B49, C19, C34, C51, C56, C57, D19, D23, U04, U08.
+//! Requirements: B06, A42, B07, B28, B49, C19, C34, C51, C56, C57, D19, D23, U04, U08.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -550,6 +550,7 @@ proptest! {
                     kept_turns: 1,
                     clear_results_over: 3,
                     kept_results: 1,
+                    summarise_results: true,
                     ..Compaction::default()
                 };
             }

@@ -34,6 +34,9 @@ impl Driver {
             Action::Summarise { id, step, model, asked, shown } => {
                 self.summarise(id, Asking { step, model, asked }, shown);
             }
+            Action::Shorten { id, step, model, results, shown } => {
+                self.shorten(id, step, model, results, shown);
+            }
             Action::StopModel { of } => self.stop_model(of),
             Action::Consult { id, questions } => self.consult(id, questions),
             Action::RunHooks { id, step } => self.run_hooks(id, *step),
@@ -83,8 +86,8 @@ impl Driver {
     fn run_hooks(&mut self, id: ActionId, step: StepEnded) {
         let hooks = self.agent.as_ref().map(|agent| agent.hooks().clone()).unwrap_or_default();
         self.send(async move {
-            let stop = hooks.after_step(&step).await;
-            Done::Reply(Reply::HooksRan { id, stop })
+            let (stop, corrections) = hooks.after_step(&step).await;
+            Done::Reply(Reply::HooksRan { id, stop, corrections })
         });
     }
 

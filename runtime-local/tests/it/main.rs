@@ -1,4 +1,5 @@
-//! The runtime against the reference store, on virtual time: nothing here waits for a real second.
+//! The runtime against the reference store, on virtual time: nothing here waits for a real second. Only `sandbox` runs real
+//! processes, in their time.
 
 // A helper of a test may panic like the test itself.
 #![allow(clippy::unwrap_used)]
@@ -11,6 +12,7 @@ mod tools;
 mod answers;
 mod approvals;
 mod briefing;
+mod correcting;
 mod dice;
 mod effects;
 mod errors;
@@ -30,6 +32,8 @@ mod phases;
 mod reading;
 mod renewing;
 mod retrying;
+mod sandbox;
+mod shortening;
 mod snapshots;
 mod starting;
 mod stopping;
