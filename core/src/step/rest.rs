@@ -166,7 +166,7 @@ impl StepIterator {
                 .is_some_and(|batch| batch.calls.iter().any(|call| call.state.pending() == Some(pending))),
         };
         let (kept, rest): (Vec<StoredItem>, Vec<StoredItem>) =
-            std::mem::take(&mut self.mind.inbox).into_iter().partition(wanted);
+            self.mind.inbox.iter().cloned().partition(wanted);
         self.mind.inbox = kept;
         self.mind.draft.consumed.extend(rest.iter().map(|item| item.seq));
     }
