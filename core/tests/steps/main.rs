@@ -40,6 +40,7 @@ mod retrying;
 mod shortening;
 mod standing;
 mod stopping;
+mod taking_back;
 mod tools;
 mod traps;
 mod turns;
