@@ -15,7 +15,7 @@ pub(crate) use branch::{Fork, Purge};
 pub(crate) use conformance::{Conformance, Form};
 pub(crate) use drive::{Again, Briefing, Compact, Drive, Run, Send, Work};
 pub(crate) use look::{
-    Completions, Delete, Demo, Doctor, Events, History, List, Machine, ModeOf, One, Pending, Replace,
+    Check, Completions, Delete, Demo, Doctor, Events, History, List, Machine, ModeOf, One, Pending, Replace,
     Sessions, Show, Withdraw,
 };
 

@@ -260,7 +260,7 @@ impl StepIterator {
         if self.agent.is_none() && self.mind.interrupt.is_none() {
             return self.pass_on();
         }
-        self.emit(Event::RunStarted { run: self.fence.epoch, found: self.found });
+        self.emit(Event::RunStarted { run: self.fence.epoch, found: self.found, kind: self.told_kind() });
         if !self.mind.machine.turn.open {
             return;
         }

@@ -13,7 +13,7 @@ use crate::machine::{AgentState, CallInput, CallState, Input, StopCause};
 use crate::mailbox::{self, MessagePolicy, WhileAsking};
 use crate::message::{Decision, DecisionRecord, Message, Notice, ResultStatus, Said, UserMessage};
 use crate::payload::Digest;
-use crate::store::{InterruptKind, ItemKind, MessageRange, StoredItem};
+use crate::store::{InterruptKind, ItemKind, MessageRange, StoredItem, Wake};
 use crate::tool::EffectClass;
 
 /// Beyond this many bytes, further messages wait for the next commit.
@@ -33,11 +33,19 @@ pub(super) enum Undone {
     Read(MessageSeq, Vec<(MessageSeq, Arc<Message>)>),
 }
 
+/// A message that wakes nobody: it stops nothing and keeps no turn going, and is taken with whatever comes next.
+pub(super) fn is_note(item: &StoredItem) -> bool {
+    matches!(item.kind, ItemKind::Message { wake: Wake::Quiet })
+}
+
 impl StepIterator {
     fn policy_of(&self, item: &StoredItem) -> MessagePolicy {
         let said = mailbox::said(item);
         if said.edits.is_some() {
             return MessagePolicy::Interrupt;
+        }
+        if is_note(item) {
+            return MessagePolicy::Steer;
         }
         let of_agent = self.agent.as_ref().and_then(|agent| agent.on_message);
         said.policy.or(of_agent).unwrap_or(MessagePolicy::Steer)
@@ -51,7 +59,7 @@ impl StepIterator {
 
     /// Whether messages wait that the model should see before the turn ends.
     pub(super) fn messages_steer(&self) -> bool {
-        self.steering().next().is_some()
+        self.steering().any(|item| !is_note(item))
     }
 
     /// Drops messages that were withdrawn before they were taken (U08).
@@ -121,7 +129,10 @@ impl StepIterator {
         });
         let Some((call, pending)) = asked else { return false };
         let inbox = &self.mind.inbox;
-        let said = self.steering().next().map(|item| (mailbox::said_in(inbox, item).text, item.at));
+        let said = self
+            .steering()
+            .find(|item| !is_note(item))
+            .map(|item| (mailbox::said_in(inbox, item).text, item.at));
         let Some((text, at)) = said else { return false };
         let shown = self.arguments_of(&call.id);
         let content = rejected(&call.tool, Some(&text));
@@ -151,11 +162,12 @@ impl StepIterator {
         self.take_messages(&taken);
     }
 
-    /// Takes what begins a turn: the messages that steer, else the first that waited (B49).
+    /// Takes what begins a turn: the messages that steer, else the first that waited (B49), and what is noted.
     pub(super) fn take_first(&mut self) {
-        let steering = self.steering().map(|item| item.seq).collect::<Vec<_>>();
-        let waiting = self.mind.inbox.iter().find(|item| mailbox::is_message(item)).map(|item| item.seq);
-        let taken = if steering.is_empty() { waiting.into_iter().collect() } else { steering };
+        let steers = self.messages_steer();
+        let waited = |item: &&StoredItem| mailbox::is_message(item) && !is_note(item);
+        let waiting = self.mind.inbox.iter().find(waited).filter(|_| !steers).map(|item| item.seq);
+        let taken = self.steering().map(|item| item.seq).chain(waiting).collect::<Vec<_>>();
         self.take_messages(&taken);
     }
 

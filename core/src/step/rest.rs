@@ -1,5 +1,6 @@
 //! A session at rest: what begins a turn, and how one is left.
 
+use super::mailbox::is_note;
 use super::{RunKind, RunOutcome, StepIterator};
 use crate::event::Event;
 use crate::ids::InboxSeq;
@@ -27,8 +28,7 @@ impl StepIterator {
     /// Leaves a session at rest; messages that wait are for the next run, at once.
     pub(super) fn leave_at_rest(&mut self, outcome: RunOutcome, status: SessionStatus) {
         self.consume_rest();
-        let held = self.mind.inbox.iter().any(mailbox::is_message);
-        let deadline = held.then_some(self.now);
+        let deadline = self.message_waits().then_some(self.now);
         self.leave_for(outcome, Release::To { status, deadline, wake_on: 0 });
     }
 
@@ -83,8 +83,14 @@ impl StepIterator {
         true
     }
 
+    /// Whether something was said that begins a turn. What is only noted does not.
+    fn message_waits(&self) -> bool {
+        let begins = |item: &StoredItem| mailbox::is_message(item) && !is_note(item);
+        self.mind.inbox.iter().any(begins)
+    }
+
     fn what_begins(&self) -> Option<TurnRequest> {
-        if self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Message { .. })) {
+        if self.message_waits() {
             Some(TurnRequest::Message)
         } else if self.wants_retry() {
             Some(TurnRequest::Resume)

@@ -124,7 +124,7 @@ async fn u11_a_turn_that_does_not_answer_and_arguments_that_do_not_fit_say_where
     let runtime_of_failing = runtime(&store, &failing);
     let run = runtime_of_failing.execute(say(&failing, "go")).await.unwrap();
     let session = format!("session {}", run.key());
-    names(run.text().await, &[&session, "failed"]);
+    names(run.text().await, &[&session, "failed", "step 1", "model.auth", "the key is wrong"]);
 
     // The model is told which field of which arguments does not fit.
     let model = Script::calling(vec![("count", r#"{"n":"many"}"#)]);

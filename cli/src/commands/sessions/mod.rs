@@ -1,6 +1,7 @@
 //! `sessions`: looking, forking, deleting.
 
 mod branch;
+mod check;
 mod history;
 mod list;
 mod pending;
@@ -30,6 +31,7 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
         | Sessions::Queue(_)
         | Sessions::History(_)
         | Sessions::Replay(_)
+        | Sessions::Check(_)
         | Sessions::Checkpoints(_) => IfMissing::AsItIs,
         Sessions::Mode(_)
         | Sessions::Fork(_)
@@ -51,6 +53,11 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
         Sessions::History(args) => history::history(&front, args).await?,
         Sessions::Replay(args) => {
             let exit = replay::replay(&front, args).await?;
+            front.close().await;
+            return Ok(exit);
+        }
+        Sessions::Check(args) => {
+            let exit = check::check(&front, args).await?;
             front.close().await;
             return Ok(exit);
         }
