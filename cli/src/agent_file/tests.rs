@@ -247,3 +247,30 @@ fn a_sandbox_is_what_the_file_says_of_it_and_holds_some_tool() {
         assert!(refused.starts_with(why), "{refused}");
     }
 }
+
+/// What the page says about one table; all of it for the file itself.
+fn on_page(table: &str) -> &'static str {
+    let page = include_str!("../../../docs/agent-file.md");
+    let Some((_, rest)) = page.split_once(&format!("\n### {table}\n")) else { return page };
+    rest.split_once("\n#").map_or(rest, |(part, _)| part)
+}
+
+#[test]
+fn the_page_of_the_agent_file_has_every_key() {
+    let tables = ["model", "sandbox", "gate", "limits", "loops", "compaction", "retries"];
+    let lists = ["tool", "mcp", "approval"];
+    let heads = std::iter::once((String::new(), ""))
+        .chain(tables.map(|table| (format!("[{table}]\n"), table)))
+        .chain(lists.map(|table| (format!("[[{table}]]\n"), table)));
+    for (head, table) in heads {
+        let error = read(&format!("{head}nothing_is_called_so = 1\n")).unwrap_err();
+        // It says which there are.
+        let known: Vec<&str> = error.split('`').skip(3).step_by(2).collect();
+        assert!(known.len() >= 2, "{error}");
+        for key in known {
+            let part = on_page(table);
+            let is_there = part.contains(&format!("`{key}`")) || part.contains(&format!("\n### {key}\n"));
+            assert!(is_there, "docs/agent-file.md: {head}{key}");
+        }
+    }
+}

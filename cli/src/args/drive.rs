@@ -68,7 +68,7 @@ pub(crate) struct Run {
     #[arg(long, alias = "no-wait")]
     pub(crate) detach: bool,
     /// Leave the work to a worker, and wait at most so long for how it ends
-    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
     pub(crate) wait: Option<Duration>,
     #[command(flatten)]
     pub(crate) drive: Drive,
@@ -105,7 +105,7 @@ pub(crate) struct Send {
     #[arg(long, alias = "no-wait")]
     pub(crate) detach: bool,
     /// Leave the work to a worker, and wait at most so long for how it ends
-    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
     pub(crate) wait: Option<Duration>,
     #[command(flatten)]
     pub(crate) drive: Drive,
@@ -123,7 +123,7 @@ pub(crate) struct Again {
     #[arg(long, alias = "no-wait")]
     pub(crate) detach: bool,
     /// Leave the work to a worker, and wait at most so long for how it ends
-    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
     pub(crate) wait: Option<Duration>,
     #[command(flatten)]
     pub(crate) drive: Drive,

@@ -1,5 +1,6 @@
 //! The commands that look.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -69,8 +70,8 @@ pub(crate) struct List {
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
     /// At most this many
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    pub(crate) limit: usize,
+    #[arg(long, value_name = "N", default_value = "100")]
+    pub(crate) limit: NonZeroUsize,
 }
 
 #[derive(Debug, Args)]

@@ -80,6 +80,7 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
     let message = message_of(args.message.as_deref())?;
     let mut front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
     let session = front.session(&args.session).await?;
+    front.can_run_with(&args.drive, &session)?;
     let mut deliver = match args.instead_of {
         Some(earlier) => Deliver::instead_of(earlier, message),
         None if args.note => Deliver::message_that(message, Wake::Quiet),

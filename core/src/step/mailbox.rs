@@ -149,7 +149,8 @@ impl StepIterator {
         self.append(Message::Decision(DecisionRecord { call: call.id.clone(), pending, decision, at, note }));
         let denial = DenialRecord::new(DeniedBy::User, &call.tool, content.clone(), &shown);
         let edited = self.edited(&call);
-        self.keep_result(denied(&call, ResultStatus::RejectedByUser, content, edited, denial));
+        // What is said is feedback, as the reason of a denial is (B29).
+        self.keep_result(denied(&call, ResultStatus::Error, content, edited, denial));
         self.feed(Input::Call { call: call.id, input: CallInput::Rejected { then: OnDenial::GoOn } });
         self.mind.draft.decided = true;
         true

@@ -268,7 +268,7 @@ fn u07_a_message_during_an_approval_is_its_denial_if_the_agent_says_so() {
     assert_eq!(bench.status(), SessionStatus::Suspended, "what waits for the end denies nothing");
     bench.say("use the other file");
     let mut run = bench.run();
-    assert_eq!(bench.statuses(), [ResultStatus::RejectedByUser; 2]);
+    assert_eq!(bench.statuses(), [ResultStatus::Error; 2], "as a denial that says why");
     assert!(bench.results().iter().all(|result| result.content.contains("use the other file")));
     assert!(bench.pending().is_empty());
     run.model(text("the other one"));

@@ -22,7 +22,7 @@ use holdover_core::tool::{Bound, RunsOn, Tool, ToolSpec};
 use jsonschema::Validator;
 use serde_json::Value;
 
-use super::{Agent, AgentError, ClientTool, Definition, EquippedTool, ToldToModel, output};
+use super::{Agent, AgentError, ClientTool, Definition, EquippedTool, ToldToModel, bounds, output};
 use crate::hooks::Hooks;
 
 /// Puts an [`Agent`] together.
@@ -278,7 +278,7 @@ impl AgentBuilder {
         let queue =
             QueueLabel::new(label).map_err(|source| AgentError::Name { agent: name.clone(), source })?;
         let model = self.model.ok_or_else(|| AgentError::NoModel { agent: name.clone() })?;
-        check_limits(&name, &self.spec)?;
+        bounds::check(&name, &self.spec)?;
         if let Some(detail) = self.spec.retries.fault() {
             return Err(AgentError::Retries { agent: name, detail });
         }
@@ -292,8 +292,13 @@ impl AgentBuilder {
                 return Err(AgentError::DuplicateTool { agent: name, tool: spec.name });
             }
         }
-        if let Some(tool) = self.spec.human_only.iter().find(|tool| !tools.contains_key(*tool)) {
-            return Err(AgentError::UnknownTool { agent: name, tool: tool.clone() });
+        let named = self.spec.human_only.iter().map(|tool| ("human_only", tool));
+        let awaited = self.spec.stop_when.iter().filter_map(|condition| match condition {
+            StopCondition::ToolDone(tool) => Some(("stop_when", tool)),
+            StopCondition::TextContains(_) => None,
+        });
+        if let Some((field, tool)) = named.chain(awaited).find(|(_, tool)| !tools.contains_key(*tool)) {
+            return Err(AgentError::UnknownTool { agent: name, field, tool: tool.clone() });
         }
         let owed = self.output.map(|schema| output::prepare(&name, schema, &specs)).transpose()?;
         let (owed, fits) = owed.unzip();
@@ -354,32 +359,11 @@ fn told(spec: &ToolSpec) -> ModelTool {
 fn compile(agent: &str, spec: &ToolSpec) -> Result<Validator, AgentError> {
     if spec.timeout_ms == Some(Bound::At(0)) {
         let field = format!("tool {}: timeout_ms", spec.name);
-        return Err(AgentError::ZeroLimit { agent: agent.to_owned(), field });
+        return Err(AgentError::Bound { agent: agent.to_owned(), field, why: "is zero".to_owned() });
     }
     jsonschema::validator_for(&spec.parameters).map_err(|error| AgentError::Schema {
         agent: agent.to_owned(),
         tool: spec.name.clone(),
         detail: error.to_string().replace('\n', " "),
     })
-}
-
-fn check_limits(agent: &str, spec: &AgentSpec) -> Result<(), AgentError> {
-    let (limits, compaction) = (&spec.limits, &spec.compaction);
-    let zero = [
-        ("limits.max_steps", limits.max_steps == 0),
-        ("limits.max_output_tokens", limits.max_output_tokens == 0),
-        ("limits.tool_timeout_ms", limits.tool_timeout_ms == 0),
-        ("limits.answer_timeout_ms", limits.answer_timeout_ms == Some(0)),
-        ("limits.result_bytes_max", limits.result_bytes_max == 0),
-        ("limits.error_bytes_max", limits.error_bytes_max == 0),
-        ("limits.result_chars_shown", limits.result_chars_shown == 0),
-        ("compaction.context_tokens", compaction.context_tokens == 0),
-        ("compaction.kept_turns", compaction.kept_turns == 0),
-        ("compaction.summary_tokens", compaction.summary_tokens == 0),
-        ("compaction.timeout_ms", compaction.timeout_ms == 0),
-    ];
-    match zero.into_iter().find(|(_, is_zero)| *is_zero) {
-        Some((field, _)) => Err(AgentError::ZeroLimit { agent: agent.to_owned(), field: field.to_owned() }),
-        None => Ok(()),
-    }
 }

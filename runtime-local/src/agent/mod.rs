@@ -1,5 +1,6 @@
 //! An agent with its code: words, model, tools, gate.
 
+mod bounds;
 mod builder;
 mod client_tool;
 mod error;

@@ -10,6 +10,7 @@ mod replay;
 mod runs;
 mod show;
 
+use holdover_core::message::Message;
 use holdover_core::store::{DeleteOutcome, Deletion};
 use serde_json::json;
 
@@ -75,6 +76,9 @@ async fn messages(front: &Front, args: &One) -> Result<(), Failure> {
     let key = front.key(&args.session);
     for entry in front.runtime.messages(&key).await? {
         front.out.object(&print::json::message(&entry));
+        if matches!(entry.message, Message::User(_)) {
+            front.out.line(front.out.dim(&format!("message {}", entry.seq)));
+        }
         human::message(&front.out, &entry.message, Detail::Whole, false);
     }
     Ok(())
