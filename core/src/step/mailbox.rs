@@ -77,20 +77,23 @@ impl StepIterator {
     }
 
     /// Stops the turn if a message asks for that. In steering nothing is open that could be stopped: there it is
-    /// taken, unless the turn is to be taken back.
+    /// taken, unless the turn is to be taken back. A turn that ends already can still be taken back, and no more.
     pub(super) fn heed_messages(&mut self) -> bool {
         let machine = &self.mind.machine;
-        let stopping = machine.state.batch().is_some_and(|batch| batch.stopping.is_some());
-        if !machine.turn.open || stopping || matches!(machine.state, AgentState::TearingDown { .. }) {
+        if !machine.turn.open {
             return false;
         }
+        let ends = matches!(machine.state, AgentState::TearingDown { .. })
+            || machine.state.batch().is_some_and(|batch| batch.stopping.is_some());
         let cause = self.steering().filter_map(|item| match self.policy_of(item) {
             _ if mailbox::said(item).edits.is_some() => Some(StopCause::Edit),
             MessagePolicy::Rollback if self.knows_beginning() => Some(StopCause::Rollback),
             MessagePolicy::Interrupt | MessagePolicy::Rollback => Some(StopCause::Message),
             MessagePolicy::Steer | MessagePolicy::Enqueue | MessagePolicy::Reject => None,
         });
-        let Some(cause) = cause.max() else { return false };
+        let Some(cause) = cause.max().filter(|cause| !ends || *cause == StopCause::Rollback) else {
+            return false;
+        };
         if cause == StopCause::Message && matches!(machine.state, AgentState::Steering { .. }) {
             return false;
         }
