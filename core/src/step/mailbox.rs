@@ -213,7 +213,7 @@ impl StepIterator {
         let edited = self.steering().filter_map(|item| mailbox::said(item).edits);
         let edited = edited.map(|message| MessageSeq(message.0.saturating_sub(1)));
         let rolled_back = match &machine.state {
-            AgentState::Done { ending, .. } if ending.cause == StopCause::Rollback => {
+            AgentState::Done { ending, .. } if ending.cause == StopCause::Rollback && self.rolls_back() => {
                 Some(machine.turn.began)
             }
             AgentState::Done { .. }
@@ -229,6 +229,11 @@ impl StepIterator {
             | AgentState::TearingDown { .. } => None,
         };
         edited.chain(rolled_back).min().filter(|to| *to < self.mind.last_message)
+    }
+
+    /// Whether a message that takes the turn before back is still there: it may have been withdrawn.
+    fn rolls_back(&self) -> bool {
+        self.steering().any(|item| self.policy_of(item) == MessagePolicy::Rollback)
     }
 
     /// Takes back what is to be taken back before a turn begins. False: it must be read first.
