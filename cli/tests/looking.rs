@@ -51,6 +51,11 @@ fn the_history_holds_every_move_from_the_first_to_the_last() {
     assert_eq!(field(&rows[0], "from"), "idle");
     assert_eq!(rows[0]["on"]["input"], "turn_requested");
     assert!(rows.iter().all(|row| row["at"].is_u64() && row["cursor"].is_string()));
+    // In order, and none is missing: each begins where the one before it led.
+    for two in rows.windows(2) {
+        assert_eq!(two[0]["to"], two[1]["from"], "{two:#?}");
+        assert!(two[0]["at"].as_u64() <= two[1]["at"].as_u64(), "{two:#?}");
+    }
     let approved = rows.iter().find(|row| row["on"]["does"]["is"] == "approved").expect("the approval");
     assert_eq!((&approved["on"]["call"], &approved["on"]["does"]["always"]), (&"c1-0".into(), &true.into()));
     let ran = fixture.run(&["sessions", "history", "s"]).ends(0);

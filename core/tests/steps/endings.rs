@@ -138,6 +138,7 @@ fn an_error_that_no_retry_mends_fails_the_turn_and_a_word_takes_it_up_again() {
     run.model_fails(ModelError::new(ModelErrorKind::Auth, "the key is wrong"));
     assert_eq!((bench.dones(), bench.status()), (vec![DoneReason::Error], SessionStatus::Failed));
     check::at_rest(&bench);
+    assert_eq!(bench.alarm_in(), None, "nothing takes it up by itself");
     bench.retry();
     let mut run = bench.run();
     run.model(text("hello"));
