@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::custom::StateRules;
 use crate::hook::HookPoint;
 use crate::ids::ToolName;
 pub use crate::machine::retry::{OnTrip, Retries};
@@ -76,6 +77,9 @@ pub struct AgentSpec {
     /// How many results of a step must say that the turn should end.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stop_signals: StopSignals,
+    /// What is asked of the custom state of its sessions.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub state: StateRules,
 }
 
 impl AgentSpec {
@@ -102,6 +106,7 @@ impl AgentSpec {
             hooks: BTreeSet::new(),
             output: None,
             stop_signals: StopSignals::default(),
+            state: StateRules::default(),
         }
     }
 

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::custom::{StateChange, Undo};
 use crate::gate::{ArgumentPatterns, DenialRecord};
 use crate::ids::{CallId, InboxSeq, MessageSeq, PendingId, ToolName};
 use crate::machine::Panel;
@@ -157,6 +158,9 @@ pub struct ToolResult {
     /// Who refused it, and why, for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denial: Option<DenialRecord>,
+    /// What it changes of the [custom state](crate::custom). No model sees it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<StateChange>,
 }
 
 /// How a call ended, as its result says it.
@@ -294,12 +298,15 @@ pub struct Notice {
     /// The arguments that a hook put in place of those that stood.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewriting: Option<Rewriting>,
+    /// The calls before it changed the custom state: so it is taken back, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub state: Vec<Undo>,
 }
 
 impl Notice {
     /// A word that no model sees.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), rewound: None, told: false, rewriting: None }
+        Self { text: text.into(), rewound: None, told: false, rewriting: None, state: Vec::new() }
     }
 }
 

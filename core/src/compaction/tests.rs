@@ -30,6 +30,7 @@ fn transcript(short: &str, result_chars: usize) -> Vec<(MessageSeq, Arc<Message>
                     stop: false,
                     broken: false,
                     denial: None,
+                    changes: Vec::new(),
                 }));
             }
             other => panic!("{other}"),

@@ -119,7 +119,7 @@ impl Batch {
     }
 
     /// The group of each call, in call order.
-    fn groups(&self) -> Vec<usize> {
+    pub(crate) fn groups(&self) -> Vec<usize> {
         let mut groups = Vec::with_capacity(self.calls.len());
         let (mut group, mut first) = (0, 0);
         for (at, call) in self.calls.iter().enumerate() {
@@ -158,6 +158,7 @@ mod tests {
             panel: None,
             sent_before: false,
             tries: 0,
+            changes: Vec::new(),
             state,
         }
     }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::call::CallInput;
 use super::state::{Ending, StopCause, TurnRequest};
 use super::turn::Usage;
+use crate::custom::Undo;
 use crate::error::ErrorInfo;
 use crate::ids::{CallId, MessageSeq, StepNumber};
 use crate::mode::Mode;
@@ -38,6 +39,9 @@ pub enum Input {
         /// How many tokens the model is shown from now on.
         #[serde(default, skip_serializing_if = "is_default")]
         tokens: u64,
+        /// How the custom state becomes that of then.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        state: Vec<Undo>,
     },
     /// Somebody says how the agent is to work from here on.
     Briefed {

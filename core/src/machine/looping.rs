@@ -157,6 +157,7 @@ mod tests {
             stop: false,
             broken: false,
             denial: None,
+            changes: Vec::new(),
         };
         [Message::Assistant(asked), Message::Tool(result)]
     }

@@ -35,6 +35,7 @@ pub use suspension::{Owed, OwedKind, Suspension, classify_suspension};
 pub use turn::{Machine, Spent, Turn, Usage};
 pub use view::View;
 
+use crate::custom::Merged;
 use crate::ids::{CallId, MessageSeq, StepNumber};
 use crate::time::Timestamp;
 
@@ -80,6 +81,8 @@ pub enum Effect {
     StopCalls(Vec<CallId>),
     /// Every call of the step has ended, as the batch says: its results are due, in call order (INV-08).
     CloseStep(Batch),
+    /// The calls of the step changed the custom state: say so, behind their results.
+    StateChanged(Merged),
     /// Free what the turn holds.
     TearDown(Teardown),
     /// A turn ended: say so, once.

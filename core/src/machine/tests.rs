@@ -34,6 +34,7 @@ fn call(id: &str, state: CallState) -> Call {
         panel: None,
         sent_before: false,
         tries: 0,
+        changes: Vec::new(),
         state,
     }
 }
@@ -130,6 +131,7 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
         ),
         ("marked", CallInput::Marked),
         ("sent", CallInput::Sent),
+        ("changes", CallInput::Changes { changes: Vec::new() }),
         ("returned", CallInput::Returned { ok: true, stop: false, broken: false }),
         ("try_again", CallInput::TryAgain { until: Timestamp::from_ms(9), why: "no".into(), sent: true }),
         (
@@ -263,7 +265,7 @@ fn inputs() -> Vec<Input> {
         Input::Compacted { summary: MessageSeq(9), from: MessageSeq(5), tokens: 11, usage: Usage::default() },
         Input::NotCompacted { error: None, usage: Usage::default() },
         Input::NotCompacted { error: Some(error()), usage: Usage::default() },
-        Input::Rewound { to: MessageSeq(2), at: MessageSeq(9), tokens: 4 },
+        Input::Rewound { to: MessageSeq(2), at: MessageSeq(9), tokens: 4, state: Vec::new() },
         Input::TimerRang,
         Input::Parked,
         Input::Interrupted { kind: InterruptKind::Soft, cause: StopCause::Asked },

@@ -6,6 +6,7 @@ use super::input::Withheld;
 use super::standing::StandingApprovals;
 use super::state::AgentState;
 use super::view::View;
+use crate::custom::CustomState;
 use crate::ids::{MessageSeq, StepNumber, TurnNumber};
 use crate::mode::Mode;
 use crate::model::TokenUsage;
@@ -35,6 +36,9 @@ pub struct Machine {
     /// What the model sees of the transcript.
     #[serde(default, skip_serializing_if = "View::is_whole")]
     pub view: View,
+    /// What its tools remember.
+    #[serde(default, skip_serializing_if = "CustomState::is_empty")]
+    pub custom: CustomState,
 }
 
 /// A turn.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use super::custom::Schema;
 use super::hooking::StepHooks;
 use super::mind::{Draft, Ended, Mind};
 use super::{ATTEMPTS_MAX, Action, ActionId, Reply, RunKind, STATE_FORMAT, StartError, StepIterator};
@@ -12,7 +13,7 @@ use crate::event::Event;
 use crate::ids::{CallId, InboxSeq, MessageSeq};
 use crate::machine::table::{self, TableErrors};
 use crate::machine::{AgentState, Call, CallInput, CallState, Facts, Input, Machine};
-use crate::message::{Message, ResultStatus};
+use crate::message::{Message, ResultStatus, ToolResult};
 use crate::store::{Claim, MessageRange, SessionStatus, StoredMessage};
 
 /// What a claim is for.
@@ -111,6 +112,7 @@ impl StepIterator {
             moved: false,
             machine,
         };
+        let state_schema = Schema::of(agent.as_deref());
         let mut run = Self {
             agent,
             fence: claim.fence,
@@ -152,6 +154,7 @@ impl StepIterator {
             moves: Vec::new(),
             given_up: false,
             failing,
+            state_schema,
             mind,
         };
         let messages = run.needed_messages();
@@ -301,19 +304,21 @@ impl StepIterator {
     /// Results that were staged after the state was written end their calls.
     pub(super) fn take_staged(&mut self) {
         let Some(batch) = self.mind.machine.state.batch() else { return };
-        let returned: Vec<(CallId, ResultStatus, bool, bool)> = batch
+        let returned: Vec<(CallId, ToolResult)> = batch
             .calls
             .iter()
             .filter(|call| !call.state.is_end() && !call.state.is_parked())
             .filter_map(|call| {
                 let ended = self.mind.ended.get(&call.id).filter(|ended| ended.staged)?;
-                let Ended { result, .. } = ended;
-                Some((call.id.clone(), result.status, result.stop, result.broken))
+                Some((call.id.clone(), ended.result.clone()))
             })
             .collect();
-        for (call, status, stop, broken) in returned {
+        for (call, ToolResult { status, stop, broken, changes, .. }) in returned {
             if self.call_is(&call, &CallState::Approved) {
                 self.feed(Input::Call { call: call.clone(), input: CallInput::Marked });
+            }
+            if status == ResultStatus::Done && !changes.is_empty() {
+                self.feed(Input::Call { call: call.clone(), input: CallInput::Changes { changes } });
             }
             let input = match status {
                 ResultStatus::InDoubt => CallInput::Lost { broken },

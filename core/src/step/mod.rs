@@ -22,6 +22,7 @@ mod briefing;
 mod broken;
 mod calls;
 mod compacting;
+mod custom;
 mod cutting;
 mod decisions;
 mod gating;
@@ -156,6 +157,8 @@ pub struct StepIterator {
     given_up: bool,
     /// Why the turn is to end at once, whatever it was about to do.
     failing: Option<ErrorInfo>,
+    /// What the custom state must fit.
+    state_schema: custom::Schema,
 }
 
 impl StepIterator {
@@ -323,6 +326,7 @@ impl StepIterator {
             | Effect::StopModel
             | Effect::Consult(_)
             | Effect::StopCalls(_)
+            | Effect::StateChanged(_)
             | Effect::TearDown(_)
             | Effect::AnnounceEnd(_) => None,
         });
@@ -373,6 +377,7 @@ impl StepIterator {
                 self.actions.push_back(Action::StopCalls { calls, until });
             }
             Effect::CloseStep(batch) => self.promote(&batch),
+            Effect::StateChanged(merged) => self.tell_of_state(merged),
             Effect::TearDown(_) => self.mind.teardown_due = true,
             Effect::AnnounceEnd(ending) => self.announce_end(ending),
         }

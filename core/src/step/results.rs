@@ -21,6 +21,7 @@ pub(crate) fn result(
         stop: false,
         broken: false,
         denial: None,
+        changes: Vec::new(),
     }
 }
 

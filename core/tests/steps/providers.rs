@@ -242,6 +242,7 @@ mod tests {
             stop: false,
             broken: false,
             denial: None,
+            changes: Vec::new(),
         })
     }
 

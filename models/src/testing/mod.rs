@@ -60,6 +60,7 @@ pub(crate) fn result(call: &str, tool: &str, content: &str) -> Message {
         stop: false,
         broken: false,
         denial: None,
+        changes: Vec::new(),
     })
 }
 

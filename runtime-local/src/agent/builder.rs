@@ -7,6 +7,7 @@ use holdover_core::agent::{
     AgentSpec, Compaction, Durability, Fallback, Limits, LoopDetection, OnDenial, Prices, Retries,
     StopCondition, StopSignals,
 };
+use holdover_core::custom::StateRules;
 use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::hook::{Hook, StepEnded, StopIf};
 use holdover_core::ids::{QueueLabel, ToolName};
@@ -241,6 +242,12 @@ impl AgentBuilder {
         self
     }
 
+    /// What is asked of the [custom state](holdover_core::custom) of its sessions, which its tools change.
+    pub fn state(mut self, rules: StateRules) -> Self {
+        self.spec.state = rules;
+        self
+    }
+
     /// When its intents are made durable.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.spec.durability = durability;
@@ -266,6 +273,10 @@ impl AgentBuilder {
         check_limits(&name, &self.spec)?;
         if let Some(detail) = self.spec.retries.fault() {
             return Err(AgentError::Retries { agent: name, detail });
+        }
+        if let Some(Err(error)) = self.spec.state.schema.as_ref().map(jsonschema::validator_for) {
+            let detail = error.to_string().replace('\n', " ");
+            return Err(AgentError::State { agent: name, detail });
         }
         let mut tools = BTreeMap::new();
         let mut specs = Vec::with_capacity(self.tools.len());
@@ -354,6 +365,7 @@ fn check_limits(agent: &str, spec: &AgentSpec) -> Result<(), AgentError> {
         ("limits.result_bytes_max", limits.result_bytes_max == 0),
         ("limits.error_bytes_max", limits.error_bytes_max == 0),
         ("limits.result_chars_shown", limits.result_chars_shown == 0),
+        ("state.bytes_max", spec.state.bytes_max == 0),
         ("compaction.context_tokens", compaction.context_tokens == 0),
         ("compaction.kept_turns", compaction.kept_turns == 0),
         ("compaction.summary_tokens", compaction.summary_tokens == 0),

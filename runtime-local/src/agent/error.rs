@@ -73,6 +73,14 @@ pub enum AgentError {
         /// Why.
         detail: String,
     },
+    /// The schema of its sessions' custom state is none.
+    #[error("agent {agent:?}: state.schema: {detail}")]
+    State {
+        /// Which agent.
+        agent: String,
+        /// Why.
+        detail: String,
+    },
     /// A limit of zero would let nothing happen.
     #[error("agent {agent:?}: {field}: is zero")]
     ZeroLimit {

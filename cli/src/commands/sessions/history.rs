@@ -119,6 +119,7 @@ fn call_input(input: &CallInput) -> String {
         CallInput::Edited { arguments, .. } => {
             return format!("is edited, arguments in message {arguments}; approvals before are void");
         }
+        CallInput::Changes { .. } => "is to change the custom state",
         CallInput::Escalated => "may be decided on by more people",
         CallInput::Rejected { then: OnDenial::GoOn } => "is denied by a person",
         CallInput::Rejected { then: OnDenial::CancelRest } => "is denied by a person, and the rest with it",

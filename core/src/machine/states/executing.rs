@@ -8,6 +8,7 @@ use super::super::{
 };
 use super::{Denial, Lead, end, parked, refuse, same, with};
 use crate::agent::OnDenial;
+use crate::custom;
 use crate::ids::CallId;
 use crate::output::{OutputCheck, OutputPlace};
 use crate::store::InterruptKind;
@@ -51,7 +52,7 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
                 call.state = call.ended_unsent(CancelReason::SystemForked);
             }
             let (state, effects) = end(machine, Ending::stopped(InterruptKind::Soft));
-            with(state, [vec![Effect::CloseStep(batch)], effects].concat())
+            with(state, [close(machine, batch), effects].concat())
         }
         Input::TurnRequested { .. }
         | Input::Briefed { .. }
@@ -125,6 +126,7 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         | CallInput::StopAsked
         | CallInput::Cancelled { .. }
         | CallInput::Lost { .. }
+        | CallInput::Changes { .. }
         | CallInput::Again => {}
     }
     if let CallInput::Approved { always: true, only, .. } = input {
@@ -214,7 +216,7 @@ fn stop(machine: &mut Machine, mut batch: Batch, ending: Ending, drains: bool) -
 }
 
 /// Where the batch leads as it stands.
-fn settle(machine: &Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead {
+fn settle(machine: &mut Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead {
     if let Some(ending) = batch.stopping.clone() {
         if batch.any_out() {
             return with(AgentState::Executing { batch }, effects);
@@ -224,7 +226,7 @@ fn settle(machine: &Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead
             call.state = call.ended_unsent(reason);
         }
         let (state, more) = end(machine, ending);
-        effects.push(Effect::CloseStep(batch));
+        effects.extend(close(machine, batch));
         effects.extend(more);
         return with(state, effects);
     }
@@ -232,7 +234,7 @@ fn settle(machine: &Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead
         let all_say_stop =
             batch.stop_signal && u32::try_from(batch.calls.len()).is_ok_and(|calls| batch.stops >= calls);
         let from = SteeringFrom::Calls { stop_signal: batch.stop_signal, all_say_stop, output: batch.output };
-        effects.push(Effect::CloseStep(batch));
+        effects.extend(close(machine, batch));
         AgentState::Steering { from }
     } else if batch.is_parked() {
         AgentState::Confirming { batch }
@@ -240,6 +242,16 @@ fn settle(machine: &Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead
         AgentState::Executing { batch }
     };
     with(state, effects)
+}
+
+/// The step is over: what its calls change of the custom state is changed, in call order.
+fn close(machine: &mut Machine, batch: Batch) -> Vec<Effect> {
+    let merged = custom::merge(&machine.custom, &batch);
+    if let Some(merged) = &merged {
+        machine.custom = merged.state.clone();
+    }
+    let merged = merged.map(Effect::StateChanged);
+    std::iter::once(Effect::CloseStep(batch)).chain(merged).collect()
 }
 
 /// What the death of the run before means for each call: by its class, and danger wins over the class.

@@ -160,6 +160,7 @@ fn b08_a_machine_that_is_asked_is_not_changed_and_what_follows_belongs_to_the_ne
                     | Effect::StopModel
                     | Effect::StopCalls(_)
                     | Effect::CloseStep(_)
+                    | Effect::StateChanged(_)
                     | Effect::AnnounceEnd(_) => continue,
                 };
                 assert_eq!(decided.next.state.kind(), taken_in, "{effect:?} of {input:?}");
