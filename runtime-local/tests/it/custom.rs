@@ -53,13 +53,12 @@ async fn h18_tools_read_and_change_the_state_of_their_session_and_forks_have_tha
     let (key, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     assert_eq!(outcome.kind(), OutcomeKind::SuspendedClientTool);
     // Another process reads it, without the agent; what the open step changes is not done.
-    let stands = |value: Value| async {
-        assert_eq!(agentless(&store).custom_state(&key).await.unwrap().to_value(), value)
-    };
-    stands(json!({ "all": [1, 2], "last": 2 })).await;
+    let elsewhere = agentless(&store);
+    let remembered = || async { elsewhere.custom_state(&key).await.unwrap().to_value() };
+    assert_eq!(remembered().await, json!({ "all": [1, 2], "last": 2 }));
 
     let parked = runtime.checkpoints(&key, PageRequest::default()).await.unwrap().items;
-    let newest = parked.last().expect("where it parked").checkpoint.id;
+    let newest = parked.first().expect("where it parked, newest first").checkpoint.id;
     let fork = runtime.fork(&key, Fork::at(newest)).await.unwrap().key;
     let forked = runtime.custom_state(&fork).await.unwrap();
     assert_eq!(
@@ -71,7 +70,7 @@ async fn h18_tools_read_and_change_the_state_of_their_session_and_forks_have_tha
     let pending = only_pending(&runtime, &key).await;
     runtime.approve(&key, &pending, Approval::default()).await.unwrap();
     completes(runtime.resume(&key).await.unwrap()).await;
-    stands(json!({ "all": [1, 2, 4, 5], "last": 5 })).await;
+    assert_eq!(remembered().await, json!({ "all": [1, 2, 4, 5], "last": 5 }));
 
     let told = tool_results(&runtime, &key).await;
     let shown: Vec<&str> = told.iter().map(|result| result.content.as_str()).collect();
