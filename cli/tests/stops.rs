@@ -46,6 +46,22 @@ fn a_running_session_is_interrupted_from_another_process() {
 }
 
 #[test]
+fn c61_what_an_answer_had_come_to_when_it_was_stopped_is_shown_as_such() {
+    let fixture = Fixture::new();
+    let words = "one ".repeat(1_000);
+    fixture.write("script.toml", &format!("stream = {{ delay_ms = 150 }}\n[[turns]]\nsay = '{words}'\n"));
+    let running = fixture.start(&["run", "agent.toml", "--session", "s", "hello"]);
+    wait_until("the session is there", || fixture.run(&["sessions", "show", "s"]).code == Some(0));
+    let came = || fixture.run(&["events", "s", "--deltas", "--json"]).out.contains("one");
+    wait_until("something of the answer has come", came);
+    fixture.run(&["interrupt", "s"]).ends(20);
+    running.end().ends(20);
+    fixture.run(&["sessions", "messages", "s"]).ends(0).says("> hello\none").says("one\n(stopped here)");
+    let kept = fixture.run(&["sessions", "messages", "s", "--json"]).ends(0).last();
+    assert_eq!((&kept["message"]["role"], &kept["message"]["aborted"]), (&"assistant".into(), &true.into()));
+}
+
+#[test]
 fn ctrl_c_interrupts() {
     let fixture = Fixture::new();
     let running = fixture.start(&["run", "agent.toml", "--session", "s", "linger"]);

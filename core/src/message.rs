@@ -77,9 +77,23 @@ impl UserMessage {
 pub struct AssistantMessage {
     /// What was said, in order.
     pub parts: Vec<AssistantPart>,
+    /// Whether the turn was stopped in the middle of it: this is the text that had come. The calls that it was about to
+    /// ask for are left out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aborted: bool,
 }
 
 impl AssistantMessage {
+    /// These parts, said to their end.
+    pub fn new(parts: Vec<AssistantPart>) -> Self {
+        Self { parts, aborted: false }
+    }
+
+    /// What had come when the turn was stopped.
+    pub fn aborted(text: impl Into<String>) -> Self {
+        Self { parts: vec![AssistantPart::Text { text: text.into() }], aborted: true }
+    }
+
     /// All of the text, put together.
     pub fn text(&self) -> String {
         self.parts

@@ -59,6 +59,9 @@ pub(crate) fn message(out: &Out, message: &Message, detail: Detail, said: bool) 
                     }
                 }
             }
+            if assistant.aborted {
+                out.line(out.dim("(stopped here)"));
+            }
         }
         Message::Tool(result) => {
             let head = format!("← {} {}", inline(&result.tool), status(result.status));

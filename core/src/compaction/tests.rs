@@ -18,8 +18,7 @@ fn transcript(short: &str, result_chars: usize) -> Vec<(MessageSeq, Arc<Message>
                 let id = CallId::new(format!("c{at}-0")).unwrap();
                 let call =
                     CallRequest { id: id.clone(), tool: "look".to_owned(), arguments: "{}".to_owned() };
-                messages
-                    .push(Message::Assistant(AssistantMessage { parts: vec![AssistantPart::Call(call)] }));
+                messages.push(Message::Assistant(AssistantMessage::new(vec![AssistantPart::Call(call)])));
                 messages.push(Message::Tool(ToolResult {
                     call: id,
                     tool: "look".to_owned(),

@@ -74,7 +74,8 @@ pub trait Hook: Send + Sync + 'static {
     }
 
     /// The model answered. The answer stays as it is; with a failure that is closed it counts for nothing, and the turn
-    /// ends on an error.
+    /// ends on an error. Not asked about an answer in the middle of which the turn was stopped: where a failure is closed,
+    /// nothing of that is kept.
     async fn after_model(&self, _asked: &ModelAsked, _answer: &ModelAnswer) -> Result<(), HookError> {
         Ok(())
     }

@@ -146,7 +146,7 @@ mod tests {
         let id = CallId::new(format!("c{number}-0")).unwrap();
         let (tool, arguments) = (tool.to_owned(), arguments.to_owned());
         let call = CallRequest { id: id.clone(), tool: tool.clone(), arguments };
-        let asked = AssistantMessage { parts: vec![AssistantPart::Call(call)] };
+        let asked = AssistantMessage::new(vec![AssistantPart::Call(call)]);
         let result = ToolResult {
             call: id,
             tool,

@@ -62,7 +62,8 @@ pub enum Action {
         /// What the model is shown now.
         shown: Shown,
     },
-    /// Stop listening to the model: its answer is wanted no more. No answer.
+    /// Stop listening to the model: its answer is wanted no more. Answer:
+    /// [`Reply::ModelStopped`](super::Reply::ModelStopped), at once, with the text that had come.
     StopModel {
         /// Which [`Action::CallModel`] or [`Action::Summarise`].
         of: ActionId,

@@ -138,6 +138,7 @@ impl StepIterator {
             news_due: false,
             model_call: None,
             summarising: None,
+            stopped_model: None,
             before_claim: super::looping::Before::default(),
             undone: super::mailbox::Undone::default(),
             note: None,

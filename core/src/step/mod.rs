@@ -32,6 +32,7 @@ mod mailbox;
 mod mind;
 mod nowhere;
 mod outcome;
+mod partial;
 mod progress;
 mod record;
 mod reply;
@@ -136,6 +137,8 @@ pub struct StepIterator {
     news_due: bool,
     model_call: Option<ActionId>,
     summarising: Option<ActionId>,
+    /// The model call that was stopped, while it is waited for what it had said.
+    stopped_model: Option<ActionId>,
     /// The newest messages of before the claim, for loop detection.
     before_claim: looping::Before,
     /// What is to be taken back before a turn begins.
@@ -191,6 +194,7 @@ impl StepIterator {
             other @ (Reply::Read { .. }
             | Reply::Provisioned { .. }
             | Reply::ModelAnswered { .. }
+            | Reply::ModelStopped { .. }
             | Reply::Summarised { .. }
             | Reply::Consulted { .. }
             | Reply::HooksRan { .. }
@@ -267,6 +271,7 @@ impl StepIterator {
             }
             Reply::Provisioned { id, result } => self.on_provisioned(id, result),
             Reply::ModelAnswered { id, result } => self.on_model(id, result),
+            Reply::ModelStopped { of, said } => self.on_model_stopped(of, said),
             Reply::Summarised { id, result } => self.on_summarised(id, result),
             Reply::Consulted { id, rulings } => self.on_rulings(id, rulings),
             Reply::HooksRan { id, stop } => self.on_hooks_ran(id, stop),
@@ -364,11 +369,7 @@ impl StepIterator {
                 };
                 self.actions.push_back(Action::CallModel { id, call });
             }
-            Effect::StopModel => {
-                if let Some(of) = self.model_call.take().or(self.summarising.take()) {
-                    self.actions.push_back(Action::StopModel { of });
-                }
-            }
+            Effect::StopModel => self.stop_listening(),
             Effect::Consult(calls) => self.consult(&calls),
             Effect::StopCalls(calls) => {
                 let grace = self.agent.as_ref().map_or(0, |agent| agent.limits.stop_grace_ms);
@@ -390,6 +391,7 @@ impl StepIterator {
             return;
         }
         self.given_up = true;
+        self.stopped_model = None;
         self.actions.retain(|action| {
             matches!(action, Action::Commit { .. } | Action::StageResult { .. } | Action::Read { .. })
         });

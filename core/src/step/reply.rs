@@ -33,6 +33,14 @@ pub enum Reply {
         /// What came.
         result: Result<ModelAnswer, ModelError>,
     },
+    /// The answer to [`Action::StopModel`](super::Action::StopModel).
+    ModelStopped {
+        /// Which call of the model was stopped.
+        of: ActionId,
+        /// The text that had come, in order: no reasoning, no calls. Empty if none had, if it was a summary, and where a
+        /// hook must see a whole answer before anything of it is kept.
+        said: String,
+    },
     /// The answer to [`Action::Summarise`](super::Action::Summarise).
     Summarised {
         /// Of which action.

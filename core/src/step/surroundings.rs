@@ -50,6 +50,9 @@ impl StepIterator {
 
     pub(super) fn tear_down(&mut self) -> bool {
         let AgentState::TearingDown { left, .. } = self.mind.machine.state else { return false };
+        if self.stopped_model.is_some() {
+            return false;
+        }
         if left.is_empty() {
             return self.feed(Input::TornDown);
         }

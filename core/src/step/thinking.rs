@@ -175,7 +175,7 @@ impl StepIterator {
                 }
             });
         }
-        let said = AssistantMessage { parts };
+        let said = AssistantMessage::new(parts);
         self.mind.said = said.text();
         let message = self.append(Message::Assistant(said));
         self.mind.draft.streamed = Some(self.streams);

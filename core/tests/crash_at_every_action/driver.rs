@@ -323,7 +323,7 @@ impl<P: Place> Teller<P> {
                 assert!(summary.is_some(), "something is old: {shown:?}");
                 Reply::Summarised { id, result: Ok(summary) }
             }
-            Action::StopModel { .. } => return,
+            Action::StopModel { of } => Reply::ModelStopped { of, said: String::new() },
             Action::Consult { id, questions } => {
                 let ruling = |question: &holdover_core::gate::GateQuestion| {
                     let tool = find(question.tool.as_str());

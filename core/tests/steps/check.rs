@@ -149,7 +149,7 @@ pub(crate) fn transcript_is_whole(transcript: &[Message]) {
                 assert!(open.is_empty(), "a call was open when the model spoke: {open:?}");
                 assert!(!spoke_last, "the model spoke twice in a row: {transcript:#?}");
                 open.extend(said.calls().map(|call| call.id.clone()));
-                spoke_last = !said.text().ends_with(CUT_OFF);
+                spoke_last = !said.aborted && !said.text().ends_with(CUT_OFF);
             }
             Message::Tool(result) => {
                 assert_eq!(open.first(), Some(&result.call), "one result a call, in call order");

@@ -32,6 +32,7 @@ mod messages;
 mod nowhere;
 mod output;
 mod panels;
+mod partial;
 mod precedence;
 mod random;
 mod recovery;

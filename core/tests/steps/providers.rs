@@ -35,7 +35,9 @@ pub(crate) fn accept(view: &[Message], asked: bool) {
 /// What adapters make of an answer that was cut off: the next one goes on with it, and a user asks for that.
 fn as_sent(view: &[Message], asked: bool) -> Vec<Message> {
     let mut sent: Vec<Message> = Vec::new();
-    let cut_off = |said: &AssistantMessage| said.calls().next().is_none() && said.text().ends_with(CUT_OFF);
+    let cut_off = |said: &AssistantMessage| {
+        said.calls().next().is_none() && (said.aborted || said.text().ends_with(CUT_OFF))
+    };
     for message in view {
         match (sent.last_mut(), message) {
             // A refusal without a word: nothing of it is sent.
@@ -226,9 +228,7 @@ mod tests {
             AssistantPart::Call(CallRequest { id, tool: "look".into(), arguments: "{}".into() })
         };
         let said = (!text.is_empty()).then(|| AssistantPart::Text { text: text.into() });
-        Message::Assistant(AssistantMessage {
-            parts: said.into_iter().chain(calls.iter().map(call)).collect(),
-        })
+        Message::Assistant(AssistantMessage::new(said.into_iter().chain(calls.iter().map(call)).collect()))
     }
 
     fn told(call: &str) -> Message {

@@ -39,11 +39,18 @@ pub(crate) struct Run<'b> {
     held: Vec<&'static str>,
     until: Option<Timestamp>,
     exit: Option<RunOutcome>,
+    /// What a model that is stopped had said.
+    pub(crate) said: String,
 }
 
 impl<'b> Run<'b> {
     pub(crate) fn new(bench: &'b Bench, steps: StepIterator) -> Self {
-        let mut run = Self { bench, steps, out: VecDeque::new(), held: Vec::new(), until: None, exit: None };
+        Self::with(bench, steps, Vec::new())
+    }
+
+    fn with(bench: &'b Bench, steps: StepIterator, held: Vec<&'static str>) -> Self {
+        let (out, said) = (VecDeque::new(), String::new());
+        let mut run = Self { bench, steps, out, held, until: None, exit: None, said };
         run.settle();
         run
     }
@@ -51,10 +58,7 @@ impl<'b> Run<'b> {
     /// The run of this claim, with actions of these kinds held back from its first moment.
     pub(crate) fn holding(bench: &'b Bench, claim: Claim, kinds: &[&'static str]) -> Self {
         let steps = StepIterator::start(claim, bench.agent.clone(), bench.facts()).expect("it reads");
-        let held = kinds.to_vec();
-        let mut run = Self { bench, steps, out: VecDeque::new(), held, until: None, exit: None };
-        run.settle();
-        run
+        Self::with(bench, steps, kinds.to_vec())
     }
 
     // Steering the story
@@ -127,7 +131,12 @@ impl<'b> Run<'b> {
                     self.note(&action);
                     let kind = kind_of(&action);
                     let by_itself = ["read", "commit", "stage", "consult"].contains(&kind);
-                    if by_itself && !self.held.contains(&kind) {
+                    if kind == "stop_model" && !self.held.contains(&kind) {
+                        // It stays to be seen that it was asked for.
+                        let reply = self.reply_to(action.clone());
+                        self.out.push_back(action);
+                        self.steps.apply(reply, self.facts());
+                    } else if by_itself && !self.held.contains(&kind) {
                         let reply = self.reply_to(action);
                         self.steps.apply(reply, self.facts());
                     } else {
@@ -243,6 +252,7 @@ impl<'b> Run<'b> {
                 let rulings = questions.iter().map(|asked| (asked.call.clone(), world::ruling(asked)));
                 Reply::Consulted { id, rulings: rulings.collect() }
             }
+            Action::StopModel { of } => Reply::ModelStopped { of, said: self.said.clone() },
             Action::RunHooks { id, step } => Reply::HooksRan { id, stop: world::after_step(&step) },
             Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(Vec::new()) },
             Action::TearDown { id, .. } => Reply::TornDown { id, result: Ok(()) },

@@ -46,7 +46,7 @@ pub(crate) fn assistant(text: &str, calls: &[(&str, &str, &str)]) -> Message {
             arguments: (*arguments).to_owned(),
         })
     }));
-    Message::Assistant(AssistantMessage { parts })
+    Message::Assistant(AssistantMessage::new(parts))
 }
 
 pub(crate) fn result(call: &str, tool: &str, content: &str) -> Message {

@@ -29,7 +29,7 @@ pub(crate) fn check_name(name: &str) {
 pub(crate) fn with_reasoning(mut parts: Vec<AssistantPart>, said: Message) -> Message {
     let Message::Assistant(said) = said else { panic!("an assistant message") };
     parts.extend(said.parts);
-    Message::Assistant(AssistantMessage { parts })
+    Message::Assistant(AssistantMessage::new(parts))
 }
 
 pub(crate) fn thought(text: &str, signature: Option<&str>) -> AssistantPart {

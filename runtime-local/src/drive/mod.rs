@@ -21,7 +21,7 @@ use futures::stream::FuturesUnordered;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{Fence, MessageSeq, QueueLabel};
 use holdover_core::payload::Payload;
-use holdover_core::step::{Action, ActionId, Reply, RunOutcome, StepIterator};
+use holdover_core::step::{Action, Reply, RunOutcome, StepIterator};
 use holdover_core::store::StateStore;
 use holdover_core::time::Timestamp;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
@@ -31,6 +31,7 @@ use tokio::time::{Instant, sleep_until};
 use calls::Calls;
 use deltas::Heard;
 use done::Done;
+use model::ModelOut;
 use panicked::{AfterPanic, unless_panicked};
 use renewal::Renewal;
 use transcript::Transcript;
@@ -143,7 +144,7 @@ struct Driver {
     /// Everything that is out.
     out: FuturesUnordered<Abortable<BoxFuture<'static, Done>>>,
     /// The model call that is out.
-    model: Option<(ActionId, AbortHandle)>,
+    model: Option<ModelOut>,
     calls: Calls,
     /// Tells hooks of transitions.
     watcher: Option<Watcher>,

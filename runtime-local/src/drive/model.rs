@@ -1,9 +1,10 @@
 //! One model call: a request is put together, a stream is read to its end.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::future::AbortHandle;
 use holdover_core::compaction;
 use holdover_core::delta::Delta;
 use holdover_core::hook::ModelAsked;
@@ -12,7 +13,7 @@ use holdover_core::message::{Message, UserMessage};
 use holdover_core::model::{
     Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
 };
-use holdover_core::step::{ActionId, ModelCall};
+use holdover_core::step::{ActionId, ModelCall, Reply};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Driver;
@@ -49,6 +50,9 @@ impl Driver {
         let shown = Written::new(after, self.written.subscribe());
         let (fence, hears, every) = (self.fence.clone(), self.hears.clone(), options.delta_interval);
         let deltas = Deltas::new(Arc::clone(&self.store), fence, hears, shown, call.stream, every);
+        // A hook that could refuse the answer has not seen it: then nothing of it is kept that it might withhold.
+        let said = (!agent.hooks().withholds_answers()).then(Said::default);
+        let heard = said.clone();
         let handle = self.send(async move {
             let messages = match transcript.of(&call.shown, &store, &key, &lease).await {
                 Ok(messages) => messages,
@@ -74,7 +78,7 @@ impl Driver {
                 Err(error) => return Done::ModelAnswered { id, result: Err(error) },
             };
             let model = Arc::clone(agent.model_in(call.mode, call.model));
-            let mut teller = Teller { observer, of, deltas };
+            let mut teller = Teller { observer, of, deltas, said: heard };
             let answered = guarded(async move { ask(&*model, request, bounds, &mut teller).await });
             let result = answered.await.unwrap_or_else(|panicked| {
                 Err(ModelError::new(ModelErrorKind::Provider, format!("it panicked: {}", panicked.0)))
@@ -85,14 +89,41 @@ impl Driver {
             };
             Done::ModelAnswered { id, result }
         });
-        self.model = Some((id, handle));
+        self.model = Some(ModelOut { id, handle, said });
     }
 
-    /// Drops the stream.
+    /// Drops the stream, and says what had come of it.
     pub(super) fn stop_model(&mut self, of: ActionId) {
-        if let Some((_, handle)) = self.model.take_if(|(id, _)| *id == of) {
-            handle.abort();
-        }
+        let said = match self.model.take_if(|out| out.id == of) {
+            Some(out) => {
+                out.handle.abort();
+                out.said.map(|said| said.take()).unwrap_or_default()
+            }
+            None => String::new(),
+        };
+        self.apply(Reply::ModelStopped { of, said });
+    }
+}
+
+/// A model call that is out.
+pub(super) struct ModelOut {
+    pub(super) id: ActionId,
+    pub(super) handle: AbortHandle,
+    /// The text that has come; none where it is not kept when the call is stopped.
+    pub(super) said: Option<Said>,
+}
+
+/// The text that has come of an answer.
+#[derive(Clone, Default)]
+pub(super) struct Said(Arc<Mutex<String>>);
+
+impl Said {
+    fn push(&self, text: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
+    }
+
+    fn take(&self) -> String {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -128,6 +159,7 @@ struct Teller {
     observer: Option<Arc<dyn RunObserver>>,
     of: Provisional,
     deltas: Deltas,
+    said: Option<Said>,
 }
 
 impl Teller {
@@ -150,6 +182,9 @@ impl Teller {
                 Delta::Reasoning { text } => observer.on_reasoning(&self.of, text),
                 Delta::CallStarted { tool } => observer.on_call_started(&self.of, tool),
             }
+        }
+        if let (Some(said), Delta::Text { text }) = (&self.said, &delta) {
+            said.push(text);
         }
         self.deltas.push(delta);
     }

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use super::Driver;
 use super::done::Done;
+use super::model::ModelOut;
 use super::transcript::Unread;
 use crate::guard::guarded;
 
@@ -73,7 +74,7 @@ impl Driver {
                 Some(Summarised { text, before, old_tokens, usage })
             }))
         });
-        self.model = Some((id, handle));
+        self.model = Some(ModelOut { id, handle, said: None });
     }
 }
 

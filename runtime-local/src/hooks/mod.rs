@@ -90,6 +90,11 @@ impl Hooks {
             .map(|hook| hook.name.as_str())
     }
 
+    /// Whether any of them could refuse a whole answer of the model.
+    pub(crate) fn withholds_answers(&self) -> bool {
+        self.at(HookPoint::AfterModel).any(|hook| hook.is_closed(HookPoint::AfterModel))
+    }
+
     fn at(&self, point: HookPoint) -> impl Iterator<Item = &Hooked> {
         self.0.iter().filter(move |hook| hook.points.contains(&point))
     }

@@ -2,8 +2,8 @@
 
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{MessageSeq, SessionKey, TurnNumber};
-use holdover_core::machine::DoneReason;
 use holdover_core::machine::glance::Ended;
+use holdover_core::machine::{DoneReason, Turn};
 use holdover_core::message::Message;
 use holdover_core::step::RunOutcome;
 use serde::Serialize;
@@ -21,7 +21,7 @@ pub struct Response {
     pub stop_reason: Ended,
     /// Why it ended.
     pub reason: DoneReason,
-    /// What the agent said last in it; none if it said nothing.
+    /// What the agent said last in it, also what it was stopped in the middle of; none if it said nothing.
     pub text: Option<String>,
     /// How many steps it had: finished model calls.
     pub steps: u32,
@@ -44,24 +44,25 @@ impl Runtime {
             turn: machine.turn.number,
             stop_reason: Ended::for_reason(ending.reason),
             reason: ending.reason,
-            text: self.last_text_of(key, session.last_message, machine.turn.steps).await?,
+            text: self.last_text_of(key, session.last_message, &machine.turn).await?,
             steps: machine.turn.steps,
             error: ending.error,
         }))
     }
 
-    /// What the agent said last in its newest `answers` messages.
+    /// What the agent said last in this turn, the newest.
     async fn last_text_of(
         &self,
         key: &SessionKey,
         last: MessageSeq,
-        mut answers: u32,
+        turn: &Turn,
     ) -> Result<Option<String>, RuntimeError> {
-        let mut to = last;
-        while to > MessageSeq(0) && answers > 0 {
-            let from = MessageSeq(to.0.saturating_sub(MESSAGES_AT_ONCE - 1).max(1));
+        let (mut to, mut answers) = (last, turn.steps);
+        while to > turn.began {
+            let from = MessageSeq(to.0.saturating_sub(MESSAGES_AT_ONCE - 1).max(turn.began.0 + 1));
             for entry in self.read_range(key, from, to).await?.into_iter().rev() {
                 match entry.message {
+                    Message::Assistant(said) if said.aborted => return Ok(Some(said.text())),
                     Message::Assistant(_) if answers == 0 => return Ok(None),
                     Message::Assistant(said) if !said.text().is_empty() => return Ok(Some(said.text())),
                     Message::Assistant(_) => answers -= 1,

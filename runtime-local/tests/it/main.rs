@@ -26,6 +26,7 @@ mod outputs;
 mod ownership;
 mod panels;
 mod panicking;
+mod partial;
 mod phases;
 mod reading;
 mod renewing;

@@ -28,7 +28,7 @@ async fn the_transcript_is_sent_as_the_service_wants_it() {
     let mut asked = request(vec![
         user("one"),
         with_reasoning(vec![thought("old", Some("c2ln"))], assistant("said", &[])),
-        Message::Assistant(AssistantMessage { parts: vec![thought("only", Some("c2ln"))] }),
+        Message::Assistant(AssistantMessage::new(vec![thought("only", Some("c2ln"))])),
         user("two"),
         with_reasoning(
             vec![thought("new", Some("bmV3")), thought("", Some("redacted:EmwK")), thought("bare", None)],
