@@ -81,9 +81,9 @@ async fn h18_tools_read_and_change_the_state_of_their_session_and_forks_have_tha
     let events: Vec<_> = runtime.events(&key, EventCursor::START, Follow::Available).collect().await;
     let clashes: Vec<String> = events
         .into_iter()
-        .filter_map(|entry| match entry.unwrap().event {
-            Event::StateConflict { key, calls } => Some(format!("{key}: {} of {calls:?}", calls.len())),
-            _ => None,
+        .filter_map(|entry| {
+            let Event::StateConflict { key, calls } = entry.unwrap().event else { return None };
+            Some(format!("{key}: {} of {calls:?}", calls.len()))
         })
         .collect();
     assert_eq!(clashes.len(), 2, "both set the last one: {clashes:?}");
