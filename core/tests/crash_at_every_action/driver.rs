@@ -13,7 +13,7 @@ use holdover_core::ids::{
 };
 use holdover_core::machine::history::{HistoryRow, rebuild};
 use holdover_core::machine::{CallState, DoneReason, Facts, Machine};
-use holdover_core::message::{ClientAnswer, Decision, Message, PendingBody, Said, SignalBody};
+use holdover_core::message::{ClientAnswer, Decision, Message, PendingBody, ResultStatus, Said, SignalBody};
 use holdover_core::model::TokenUsage;
 use holdover_core::payload::Payload;
 use holdover_core::step::{
