@@ -77,6 +77,9 @@ pub struct AgentSpec {
     /// How many results of a step must say that the turn should end.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stop_signals: StopSignals,
+    /// What becomes of a turn that has taken as many steps as it may.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub at_max: AtMax,
     /// What is asked of the custom state of its sessions.
     #[serde(default, skip_serializing_if = "is_default")]
     pub state: StateRules,
@@ -106,6 +109,7 @@ impl AgentSpec {
             hooks: BTreeSet::new(),
             output: None,
             stop_signals: StopSignals::default(),
+            at_max: AtMax::default(),
             state: StateRules::default(),
         }
     }
@@ -363,6 +367,17 @@ pub enum StopSignals {
     Any,
     /// All of them: a result that does not say so, an error or a refusal too, lets the turn go on.
     All,
+}
+
+/// What becomes of a turn that has taken as many steps as it may, and would go on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AtMax {
+    /// It ends (`max_turns`).
+    #[default]
+    Stop,
+    /// A person is asked for more steps. A refusal ends it, and so does it if nobody answers in time.
+    Ask,
 }
 
 /// When a run waits for its commits.

@@ -97,7 +97,9 @@ pub fn plan(
         for effect in &moved.effects {
             if let (Effect::CloseStep(after), Some(before)) = (effect, before.state.batch()) {
                 let known = known_results(before, messages, staged);
-                fork.close(before, after, &known, messages).map_err(fail)?;
+                if !after.for_more {
+                    fork.close(before, after, &known, messages).map_err(fail)?;
+                }
             }
             if let Effect::StateChanged(merged) = effect {
                 fork.tell_of_state(merged).map_err(fail)?;

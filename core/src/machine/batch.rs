@@ -36,6 +36,9 @@ pub struct Batch {
     /// How many results said that the turn should end after this step.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stops: u32,
+    /// It is no step: its one call is the asking for more of them, of which the model knows nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_more: bool,
 }
 
 impl Batch {
@@ -51,7 +54,16 @@ impl Batch {
 
     /// A step whose calls have not begun.
     pub fn new(step: StepNumber, message: MessageSeq, calls: Vec<Call>) -> Self {
-        Self { step, message, calls, stopping: None, stop_signal: false, stops: 0, output: None }
+        Self {
+            step,
+            message,
+            calls,
+            stopping: None,
+            stop_signal: false,
+            stops: 0,
+            output: None,
+            for_more: false,
+        }
     }
 
     /// Whether every call has ended.

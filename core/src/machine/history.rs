@@ -217,8 +217,14 @@ mod tests {
             "cost_microusd":0,"model_calls":1,"tool_calls":0}},"at":7},
             {"from":"steering","on":{"input":"steered","stop":null},"at":7}]}"#;
         let Event::History { rows } = serde_json::from_str(text).unwrap() else { panic!("a history") };
-        let goes_on =
-            Input::Steered { stop: None, no_output: false, tokens: 0, results: None, cleared: None };
+        let goes_on = Input::Steered {
+            stop: None,
+            no_output: false,
+            tokens: 0,
+            results: None,
+            cleared: None,
+            asks: None,
+        };
         assert_eq!(rows[1].input, goes_on);
     }
 

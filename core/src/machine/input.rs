@@ -7,7 +7,7 @@ use super::state::{Ending, StopCause, TurnRequest};
 use super::turn::Usage;
 use crate::custom::Undo;
 use crate::error::ErrorInfo;
-use crate::ids::{CallId, MessageSeq, StepNumber};
+use crate::ids::{CallId, MessageSeq, PendingId, StepNumber};
 use crate::mode::Mode;
 use crate::model::StopReason;
 use crate::payload::is_default;
@@ -134,6 +134,9 @@ pub enum Input {
         /// Up to where results are shown as cleared from now on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cleared: Option<MessageSeq>,
+        /// Somebody is asked for more steps, where the turn would else end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asks: Option<Box<AskedForMore>>,
     },
     /// What is old is to be summarised: before the model is asked, or because somebody asks for it while the
     /// session rests.
@@ -187,6 +190,20 @@ pub enum Input {
     TornDown,
     /// From here on the history is that of a fork: what was out or owed stays behind with the source.
     Forked,
+}
+
+/// An asking for more steps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedForMore {
+    /// The call that stands for it.
+    pub call: CallId,
+    /// What it is answered under.
+    pub pending: PendingId,
+    /// When it expires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// The notice that says for how many.
+    pub notice: MessageSeq,
 }
 
 /// A tool that the model is not told of for a while.

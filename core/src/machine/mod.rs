@@ -10,6 +10,7 @@ pub mod glance;
 pub mod history;
 pub mod input;
 pub mod looping;
+pub mod more;
 pub mod paths;
 pub mod replay;
 pub mod retry;
@@ -25,7 +26,8 @@ pub mod view;
 pub use batch::Batch;
 pub use call::{Call, CallInput, CallState, CancelReason, Panel, Vote};
 pub use glance::Glance;
-pub use input::{Input, InputKind, NewCall, Withheld};
+pub use input::{AskedForMore, Input, InputKind, NewCall, Withheld};
+pub use more::{MORE_STEPS, MORE_STEPS_MAX, MoreSteps};
 pub use standing::{STANDING_APPROVALS_MAX, StandingApproval, StandingApprovals};
 pub use state::{
     AgentState, CompactionCause, DoneReason, Ending, StateKind, SteeringFrom, StopCause, Teardown,

@@ -121,6 +121,7 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
                 vote: None,
             },
         ),
+        ("granted", CallInput::Granted { steps: 2 }),
         ("escalated", CallInput::Escalated),
         ("rejected", CallInput::Rejected { then: OnDenial::GoOn }),
         ("answered", CallInput::Answered { ok: true }),
@@ -244,7 +245,8 @@ fn inputs() -> Vec<Input> {
         next,
         usage: Usage::default(),
     };
-    let steered = |stop| Input::Steered { stop, no_output: false, tokens: 3, results: None, cleared: None };
+    let steered =
+        |stop| Input::Steered { stop, no_output: false, tokens: 3, results: None, cleared: None, asks: None };
     let mut inputs = vec![
         Input::TurnRequested { request: TurnRequest::Message, provisions: false, after: MessageSeq(0) },
         Input::Briefed { mode: Some(crate::mode::Mode::Plan), prompt: Some(MessageSeq(1)) },

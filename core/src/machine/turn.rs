@@ -57,6 +57,9 @@ pub struct Turn {
     /// Finished model calls.
     #[serde(default, skip_serializing_if = "is_default")]
     pub steps: u32,
+    /// Steps that people have granted beyond those that the agent may take.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub granted: u32,
     /// Calls that the model has asked for.
     #[serde(default, skip_serializing_if = "is_default")]
     pub calls: u32,

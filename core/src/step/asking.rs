@@ -15,6 +15,7 @@ use crate::time::Timestamp;
 use crate::tool::{Bound, ResourceProfile, RunsOn};
 
 /// One asking, as it is opened.
+#[derive(Clone)]
 pub(super) struct Asking {
     pub(super) pending: PendingId,
     pub(super) deadline: Option<Timestamp>,
@@ -73,7 +74,7 @@ impl StepIterator {
         }
     }
 
-    fn answer_deadline(&self, own: Option<Bound>) -> Option<Timestamp> {
+    pub(super) fn answer_deadline(&self, own: Option<Bound>) -> Option<Timestamp> {
         let agent = self.agent.as_ref()?;
         let wait = own.map_or(agent.limits.answer_timeout_ms, Bound::limit)?;
         Some(self.now.after(Duration::from_millis(wait)))
@@ -90,7 +91,7 @@ impl StepIterator {
         }
     }
 
-    fn open_pending(&mut self, call: &Call, asking: Asking) {
+    pub(super) fn open_pending(&mut self, call: &Call, asking: Asking) {
         let Asking { pending: id, deadline, prompt, panel } = asking;
         let arguments = self.arguments_of(&call.id);
         let tool = match ToolName::new(&call.tool) {

@@ -19,6 +19,9 @@ impl StepIterator {
             Ok(_) => return self.reopen(call, "the decision was taken on other arguments"),
             Err(error) => return self.reopen(call, &format!("the decision cannot be read: {error}")),
         };
+        if decision.approve && self.is_for_more(call) {
+            return self.on_more(call, pending, decision, item);
+        }
         if let Some(why) = call.panel.as_deref().and_then(|panel| not_counted(panel, &decision, item.at)) {
             return self.reopen(call, &why);
         }

@@ -30,6 +30,7 @@ mod hooking;
 mod looping;
 mod mailbox;
 mod mind;
+mod more;
 mod nowhere;
 mod outcome;
 mod partial;

@@ -2,11 +2,12 @@
 //! decide until a reply comes.
 
 use super::{ANSWER_HELD_MS_MAX, Action, ActionId, Found, RunOutcome, StepIterator};
+use crate::agent::AtMax;
 use crate::error::ErrorInfo;
 use crate::event::Event;
 use crate::ids::CallId;
 use crate::machine::{
-    AgentState, CallInput, CallState, DoneReason, Input, StateKind, SteeringFrom, StopCause,
+    AgentState, CallInput, CallState, DoneReason, Ending, Input, StateKind, SteeringFrom, StopCause,
     classify_suspension, retry, steering,
 };
 use crate::message::{Message, Notice, UserMessage};
@@ -243,11 +244,14 @@ impl StepIterator {
             text: &self.mind.said,
         };
         let stop = hooked.as_ref().map(|hooked| hooked.ending.clone()).or_else(|| steering::decide(&view));
-        let no_output = stop.is_none() && steering::gives_no_output(&view);
+        let asks = hooked.is_none() && agent.at_max == AtMax::Ask && is_max(&stop);
+        let stop = stop.filter(|_| !asks);
+        let no_output = stop.is_none() && !asks && steering::gives_no_output(&view);
         if let Some(hooked) = hooked {
             self.append(Message::Notice(Notice::new(hooked.notice)));
         }
         match &stop {
+            None if asks => {}
             None => {
                 self.take_steering();
                 // A value that does not fit was answered by its result.
@@ -258,8 +262,7 @@ impl StepIterator {
                 }
             }
             Some(ending) if ending.reason == DoneReason::MaxTurns => {
-                let steps = self.mind.machine.turn.steps;
-                self.append(Message::Notice(Notice::new(format!("stopped after {steps} steps"))));
+                self.tell_of_max();
             }
             Some(_) => {}
         }
@@ -269,7 +272,15 @@ impl StepIterator {
         let results = self.mind.promoted.take().filter(|_| agent.compaction.clears_results());
         let cleared = self.clears(&agent.compaction, results);
         let tokens = std::mem::take(&mut self.mind.grown);
-        self.feed(Input::Steered { stop, no_output, tokens, results, cleared })
+        let asks = match asks {
+            true => match self.ask_for_more(agent.limits.max_steps) {
+                Some(asked) => Some(Box::new(asked)),
+                // The run gives up.
+                None => return true,
+            },
+            false => None,
+        };
+        self.feed(Input::Steered { stop, no_output, tokens, results, cleared, asks })
     }
 
     // Waiting
@@ -331,4 +342,8 @@ impl StepIterator {
         self.commit(None, Vec::new());
         true
     }
+}
+
+fn is_max(stop: &Option<Ending>) -> bool {
+    stop.as_ref().is_some_and(|ending| ending.reason == DoneReason::MaxTurns)
 }

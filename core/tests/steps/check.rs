@@ -31,7 +31,7 @@ pub(crate) fn invariants(bench: &Bench) {
 /// U04: what the model is shown of every closed step is a conversation that each service takes.
 fn services_accept(bench: &Bench) {
     let machine = bench.machine();
-    let open = machine.state.batch().map(|batch| batch.message);
+    let open = machine.state.batch().filter(|batch| !batch.for_more).map(|batch| batch.message);
     let last = bench.session().last_message;
     let closed = open.map_or(last, |message| MessageSeq(message.0 - 1));
     providers::accept(&bench.view(closed), false);
@@ -118,7 +118,7 @@ fn turns_are_told_in_order(bench: &Bench, events: &[Event]) {
 fn calls_have_one_result(bench: &Bench) {
     let transcript = bench.transcript();
     let machine = bench.machine();
-    match machine.state.batch() {
+    match machine.state.batch().filter(|batch| !batch.for_more) {
         None => transcript_is_whole(&transcript),
         Some(batch) => {
             let (closed, open) = transcript.split_at(usize::try_from(batch.message.0).unwrap() - 1);

@@ -29,6 +29,7 @@ mod interrupts;
 mod looping;
 mod mailbox;
 mod messages;
+mod more;
 mod nowhere;
 mod output;
 mod panels;

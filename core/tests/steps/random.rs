@@ -2,12 +2,12 @@
 //!
 //! `HOLDOVER_CASES=20000 cargo test -p holdover-core --test steps random` looks for longer.
 //!
-//! Requirements: A42, B07, B28, B49, C19, C34, C51, C56, C57, D19, D23, H18, U04, U08.
+//! Requirements: A42, B07, B28, B49, C19, C34, C42, C51, C56, C57, D19, D23, H18, U04, U08.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use holdover_core::agent::{Compaction, Fallback, OnTrip};
+use holdover_core::agent::{AtMax, Compaction, Fallback, OnTrip};
 use holdover_core::custom::{StateChange, StateRules};
 use holdover_core::error::ErrorInfo;
 use holdover_core::hook::HookPoint;
@@ -151,6 +151,7 @@ fn returns() -> impl Strategy<Value = Return> {
 fn happens() -> impl Strategy<Value = Happens> {
     let edit = prop::option::of(prop::sample::select(vec![
         "{\"place\": \"edited\"}",
+        "{\"steps\": 1}",
         "bad",
         "forbidden",
         "rewrite",
@@ -549,11 +550,16 @@ proptest! {
         context in prop::option::of(60..300_u64),
         thoughts in prop::collection::vec(thought(), 0..8),
         denies: bool,
+        few: bool,
         schema: bool,
         story in prop::collection::vec(happens(), 0..120),
     ) {
         let bench = Bench::with(|agent| {
             agent.provisions = provisions;
+            if few {
+                agent.limits.max_steps = 2;
+                agent.at_max = AtMax::Ask;
+            }
             agent.state = StateRules {
                 schema: schema.then(|| json!({ "properties": { "log": { "type": "array", "maxItems": 3 } } })),
                 bytes_max: 250,

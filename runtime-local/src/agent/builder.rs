@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holdover_core::agent::{
-    AgentSpec, Compaction, Durability, Fallback, Limits, LoopDetection, OnDenial, Prices, Retries,
+    AgentSpec, AtMax, Compaction, Durability, Fallback, Limits, LoopDetection, OnDenial, Prices, Retries,
     StopCondition, StopSignals,
 };
 use holdover_core::custom::StateRules;
@@ -227,6 +227,13 @@ impl AgentBuilder {
     /// What is done when a transcript grows beyond what its model can read.
     pub fn compaction(mut self, compaction: Compaction) -> Self {
         self.spec.compaction = compaction;
+        self
+    }
+
+    /// What becomes of its turns that have taken as many steps as they may: they end, unless this says that a person is
+    /// asked for more.
+    pub fn at_max(mut self, at_max: AtMax) -> Self {
+        self.spec.at_max = at_max;
         self
     }
 

@@ -115,6 +115,7 @@ fn call_input(input: &CallInput) -> String {
         CallInput::Approved { arguments, always: true, .. } => {
             return format!("is approved for the rest of the session, arguments in message {arguments}");
         }
+        CallInput::Granted { steps } => return format!("is granted {steps} more steps"),
         CallInput::Voted { vote } => return format!("is approved by {}, one of several", vote.by),
         CallInput::Edited { arguments, .. } => {
             return format!("is edited, arguments in message {arguments}; approvals before are void");

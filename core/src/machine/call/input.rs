@@ -95,6 +95,11 @@ pub enum CallInput {
         /// The approval of whoever changed them.
         vote: Option<Vote>,
     },
+    /// Of the asking for more steps: a person grants them.
+    Granted {
+        /// How many.
+        steps: u32,
+    },
     /// More people may decide from now on.
     Escalated,
     /// A person refused it.

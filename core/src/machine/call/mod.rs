@@ -154,6 +154,7 @@ impl Call {
                 self.profile = ResourceProfile::Keys(Vec::new())
             }
             CallInput::Asked
+            | CallInput::Granted { .. }
             | CallInput::Rejected { .. }
             | CallInput::Answered { .. }
             | CallInput::Marked

@@ -4,7 +4,7 @@
 
 use super::super::call::{CallInput, CallState, CancelReason};
 use super::super::{
-    AgentState, Batch, Effect, Ending, Facts, Input, Machine, StandingApproval, SteeringFrom,
+    AgentState, Batch, DoneReason, Effect, Ending, Facts, Input, Machine, StandingApproval, SteeringFrom,
 };
 use super::{Denial, Lead, end, parked, refuse, same, with};
 use crate::agent::OnDenial;
@@ -102,6 +102,9 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
             machine.turn.broken = machine.turn.broken.saturating_add(1);
         }
         CallInput::Returned { ok: true, .. } | CallInput::Deferred { .. } => machine.turn.broken = 0,
+        CallInput::Granted { steps } => {
+            machine.turn.granted = machine.turn.granted.saturating_add(*steps);
+        }
         CallInput::Output { fits } => batch.output = Some(checked(&batch, id, *fits)),
         CallInput::Asked
         | CallInput::Allowed { .. }
@@ -230,7 +233,16 @@ fn settle(machine: &mut Machine, mut batch: Batch, mut effects: Vec<Effect>) -> 
         effects.extend(more);
         return with(state, effects);
     }
-    let state = if batch.is_over() {
+    let state = if batch.for_more && batch.is_over() {
+        let granted = batch.calls.iter().all(|call| call.state == CallState::Done);
+        effects.extend(close(machine, batch));
+        if !granted {
+            let (state, more) = end(machine, Ending::of(DoneReason::MaxTurns));
+            effects.extend(more);
+            return with(state, effects);
+        }
+        AgentState::Steering { from: SteeringFrom::Resumed }
+    } else if batch.is_over() {
         let all_say_stop =
             batch.stop_signal && u32::try_from(batch.calls.len()).is_ok_and(|calls| batch.stops >= calls);
         let from = SteeringFrom::Calls { stop_signal: batch.stop_signal, all_say_stop, output: batch.output };

@@ -14,6 +14,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.turn.began = *after;
             machine.turn.seen_before = None;
             machine.turn.steps = 0;
+            machine.turn.granted = 0;
             machine.turn.calls = 0;
             machine.turn.withheld.clear();
             machine.turn.no_output = 0;

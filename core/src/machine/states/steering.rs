@@ -1,17 +1,21 @@
 //! Steering: the only place that decides to go on or to stop. What it decides by is in
 //! [`steering`](super::super::steering).
 
-use super::super::{AgentState, Ending, Facts, Input, Machine, SteeringFrom};
+use super::super::{AgentState, Ending, Facts, Input, Machine, SteeringFrom, more};
 use super::{Lead, briefed, claimed, end, left_behind, refuse, to};
 
 pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, facts: &Facts) -> Lead {
     match input {
-        Input::Steered { stop, no_output, tokens, results, cleared } => {
+        Input::Steered { stop, no_output, tokens, results, cleared, asks } => {
             machine.turn.no_output = machine.turn.no_output.saturating_add(u32::from(*no_output));
             machine.view.tokens = machine.view.tokens.saturating_add(*tokens);
             machine.view.add_results(*results, *cleared);
             if let Some(ending) = stop {
                 return Ok(Some(end(machine, ending.clone())));
+            }
+            if let Some(asked) = asks {
+                machine.turn.answered = false;
+                return to(AgentState::Confirming { batch: more::batch(machine.step, asked) });
             }
             machine.step = machine.step.next();
             machine.turn.model = 0;
