@@ -172,6 +172,7 @@ mod tests {
     use super::*;
     use crate::event::Event;
     use crate::ids::MessageSeq;
+    use crate::machine::Usage;
 
     fn rows() -> Vec<HistoryRow> {
         let call = |id: &str, input| Input::Call { call: CallId::new(id).unwrap(), input };
@@ -217,8 +218,14 @@ mod tests {
             "cost_microusd":0,"model_calls":1,"tool_calls":0}},"at":7},
             {"from":"steering","on":{"input":"steered","stop":null},"at":7}]}"#;
         let Event::History { rows } = serde_json::from_str(text).unwrap() else { panic!("a history") };
-        let goes_on =
-            Input::Steered { stop: None, no_output: false, tokens: 0, results: None, cleared: None };
+        let goes_on = Input::Steered {
+            stop: None,
+            no_output: false,
+            tokens: 0,
+            results: None,
+            cleared: None,
+            usage: Usage::default(),
+        };
         assert_eq!(rows[1].input, goes_on);
     }
 

@@ -134,6 +134,9 @@ pub enum Input {
         /// Up to where results are shown as cleared from now on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cleared: Option<MessageSeq>,
+        /// What putting old results in short used.
+        #[serde(default, skip_serializing_if = "is_default")]
+        usage: Usage,
     },
     /// What is old is to be summarised: before the model is asked, or because somebody asks for it while the
     /// session rests.

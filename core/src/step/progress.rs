@@ -267,9 +267,9 @@ impl StepIterator {
         self.mind.draft.decided = true;
         // Where none is ever cleared, none is remembered.
         let results = self.mind.promoted.take().filter(|_| agent.compaction.clears_results());
-        let cleared = self.clears(&agent.compaction, results);
+        let (cleared, usage) = self.clear_results(&agent.compaction, results, stop.is_some());
         let tokens = std::mem::take(&mut self.mind.grown);
-        self.feed(Input::Steered { stop, no_output, tokens, results, cleared })
+        self.feed(Input::Steered { stop, no_output, tokens, results, cleared, usage })
     }
 
     // Waiting

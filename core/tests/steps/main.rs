@@ -37,6 +37,7 @@ mod precedence;
 mod random;
 mod recovery;
 mod retrying;
+mod shortening;
 mod standing;
 mod stopping;
 mod tools;

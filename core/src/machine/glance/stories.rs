@@ -54,7 +54,14 @@ fn returned() -> Vec<Input> {
 }
 
 fn steered(stop: Option<DoneReason>) -> Input {
-    Input::Steered { stop: stop.map(Ending::of), no_output: false, tokens: 0, results: None, cleared: None }
+    Input::Steered {
+        stop: stop.map(Ending::of),
+        no_output: false,
+        tokens: 0,
+        results: None,
+        cleared: None,
+        usage: Usage::default(),
+    }
 }
 
 fn stopped() -> Input {

@@ -63,8 +63,14 @@ fn a02_what_must_be_done_is_a_value_beside_the_next_state() {
     // What a turn holds is freed on its way out, whichever way.
     let mut held = at(AgentState::Steering { from: SteeringFrom::Resumed });
     held.turn.provisioned = true;
-    let steered =
-        Input::Steered { stop: Some(stop), no_output: false, tokens: 0, results: None, cleared: None };
+    let steered = Input::Steered {
+        stop: Some(stop),
+        no_output: false,
+        tokens: 0,
+        results: None,
+        cleared: None,
+        usage: Usage::default(),
+    };
     let ended = transition(&held, &steered, &FACTS).unwrap();
     assert_eq!(ended.effects, [Effect::TearDown(Teardown { provisioned: true })]);
 }
