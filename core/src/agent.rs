@@ -296,6 +296,11 @@ pub struct Compaction {
     pub clear_results_over: u32,
     /// So many of the newest results stay when old ones are cleared. If that is no less than all, none is.
     pub kept_results: u32,
+    /// Whether old results are put in short before they are cleared, beside the run: by the agent's model, or by
+    /// whatever the embedding program brings ([`ResultSummariser`](crate::compaction::ResultSummariser)). Of those of
+    /// which no summary comes in time the model is told only that they were there.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub summarise_results: bool,
 }
 
 impl Compaction {
@@ -308,6 +313,7 @@ impl Compaction {
         failures_max: 3,
         clear_results_over: 15,
         kept_results: 5,
+        summarise_results: false,
     };
 
     /// The model is shown all there is, and nothing is summarised unless somebody asks for it.
@@ -316,6 +322,11 @@ impl Compaction {
     /// Whether old results are ever cleared.
     pub fn clears_results(&self) -> bool {
         self.clear_results_over > self.kept_results
+    }
+
+    /// Whether old results are put in short before they are cleared.
+    pub fn summarises_results(&self) -> bool {
+        self.summarise_results && self.clears_results()
     }
 
     /// How many tokens the model may be shown before what is old is summarised; none if that is never done.

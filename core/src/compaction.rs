@@ -3,6 +3,8 @@
 //! Nothing stored is rewritten. The summary is a message of its own, and the session's
 //! [`View`](crate::machine::View) says that it stands for what came before.
 
+mod clearing;
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -11,8 +13,10 @@ use crate::ids::MessageSeq;
 use crate::message::{Message, ToolResult, UserMessage};
 use crate::model::{ModelRequest, ModelTool};
 
-/// What the model is told in place of a result that is cleared.
-pub const CLEARED: &str = "[an old result, cleared to save room; call the tool again if it is needed]";
+pub use clearing::{
+    CLEARED, CLEARED_BEGINNING, CLEARED_CHARS_MAX, Cleared, IN_SHORT_AT_ONCE, IN_SHORT_MS_MAX,
+    ResultSummariser, bounded, request_for, to_summarise,
+};
 
 /// What a summary begins with as the model sees it.
 pub const SUMMARY_MARKER: &str = "[Summary of the conversation so far]";
@@ -56,12 +60,12 @@ pub fn snipped(content: &str, most: usize) -> Option<String> {
     too_long.then(|| middle_out(content, 2 * SNIPPED_CHARS))
 }
 
-/// A message as the model sees it: none if it does not. A summary is told as a user would tell it; a result up to
-/// `cleared` only says that it was there, and one of more than `most` characters is [`snipped`].
+/// A message as the model sees it: none if it does not. A summary is told as a user would tell it; of a result that is
+/// `cleared` a word says that it was there, and one of more than `most` characters is [`snipped`].
 pub fn shown(
     seq: MessageSeq,
     message: &Arc<Message>,
-    cleared: MessageSeq,
+    cleared: &Cleared,
     most: usize,
 ) -> Option<Arc<Message>> {
     match &**message {
@@ -73,14 +77,12 @@ pub fn shown(
             let text = format!("{SUMMARY_MARKER}\n\n{}", summary.text);
             Some(Arc::new(Message::User(UserMessage::new(text))))
         }
-        Message::Tool(result) if seq <= cleared && result.content.len() > CLEARED.len() => {
-            let result = ToolResult { content: CLEARED.to_owned(), ..result.clone() };
-            Some(Arc::new(Message::Tool(result)))
+        Message::Tool(result) => {
+            match cleared.word_for(seq, result).or_else(|| snipped(&result.content, most)) {
+                Some(content) => Some(Arc::new(Message::Tool(ToolResult { content, ..result.clone() }))),
+                None => Some(Arc::clone(message)),
+            }
         }
-        Message::Tool(result) => match snipped(&result.content, most) {
-            Some(content) => Some(Arc::new(Message::Tool(ToolResult { content, ..result.clone() }))),
-            None => Some(Arc::clone(message)),
-        },
         Message::User(_) | Message::Assistant(_) => Some(Arc::clone(message)),
     }
 }

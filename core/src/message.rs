@@ -315,12 +315,22 @@ pub struct Notice {
     /// The calls before it changed the custom state: so it is taken back, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub state: Vec<Undo>,
+    /// Old results in short: the model is shown these words in place of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_short: Vec<InShort>,
 }
 
 impl Notice {
     /// A word that no model sees.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), rewound: None, told: false, rewriting: None, state: Vec::new() }
+        Self {
+            text: text.into(),
+            rewound: None,
+            told: false,
+            rewriting: None,
+            in_short: Vec::new(),
+            state: Vec::new(),
+        }
     }
 }
 
@@ -331,6 +341,15 @@ pub struct Rewriting {
     pub call: CallId,
     /// The arguments, exactly, as they would run.
     pub arguments: String,
+}
+
+/// An old result, in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InShort {
+    /// Where the result stands.
+    pub of: MessageSeq,
+    /// What the model should still know of it.
+    pub text: String,
 }
 
 /// What was said so far, in short.

@@ -126,7 +126,7 @@ fn a_summary_is_shown_as_said_by_a_user_and_old_results_as_cleared() {
     let see = |cleared| -> Vec<Arc<Message>> {
         messages
             .iter()
-            .filter_map(|(seq, message)| shown(*seq, message, MessageSeq(cleared), 20_000))
+            .filter_map(|(seq, message)| shown(*seq, message, &Cleared::of(&[], MessageSeq(cleared)), 20_000))
             .collect()
     };
     let seen = see(3);
@@ -145,7 +145,10 @@ fn a_summary_is_shown_as_said_by_a_user_and_old_results_as_cleared() {
     assert_eq!((result.call.as_str(), result.tool.as_str()), ("c1-0", "look"), "its call is known");
     // What is shorter than the word that it was cleared stays.
     let short = transcript("s", 5);
-    assert_eq!(shown(MessageSeq(2), &short[1].1, MessageSeq(2), 20_000), Some(Arc::clone(&short[1].1)));
+    assert_eq!(
+        shown(MessageSeq(2), &short[1].1, &Cleared::of(&[], MessageSeq(2)), 20_000),
+        Some(Arc::clone(&short[1].1))
+    );
 }
 
 #[test]

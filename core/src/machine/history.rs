@@ -172,6 +172,7 @@ mod tests {
     use super::*;
     use crate::event::Event;
     use crate::ids::MessageSeq;
+    use crate::machine::Usage;
 
     fn rows() -> Vec<HistoryRow> {
         let call = |id: &str, input| Input::Call { call: CallId::new(id).unwrap(), input };
@@ -224,6 +225,7 @@ mod tests {
             results: None,
             cleared: None,
             asks: None,
+            usage: Usage::default(),
         };
         assert_eq!(rows[1].input, goes_on);
     }

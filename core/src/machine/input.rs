@@ -137,6 +137,9 @@ pub enum Input {
         /// Somebody is asked for more steps, where the turn would else end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asks: Option<Box<AskedForMore>>,
+        /// What putting old results in short used.
+        #[serde(default, skip_serializing_if = "is_default")]
+        usage: Usage,
     },
     /// What is old is to be summarised: before the model is asked, or because somebody asks for it while the
     /// session rests.

@@ -245,8 +245,15 @@ fn inputs() -> Vec<Input> {
         next,
         usage: Usage::default(),
     };
-    let steered =
-        |stop| Input::Steered { stop, no_output: false, tokens: 3, results: None, cleared: None, asks: None };
+    let steered = |stop| Input::Steered {
+        stop,
+        no_output: false,
+        tokens: 3,
+        results: None,
+        cleared: None,
+        usage: Usage::default(),
+        asks: None,
+    };
     let mut inputs = vec![
         Input::TurnRequested { request: TurnRequest::Message, provisions: false, after: MessageSeq(0) },
         Input::Briefed { mode: Some(crate::mode::Mode::Plan), prompt: Some(MessageSeq(1)) },

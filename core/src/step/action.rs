@@ -62,6 +62,22 @@ pub enum Action {
         /// What the model is shown now.
         shown: Shown,
     },
+    /// Put old results in short, before they are cleared: each within
+    /// [`IN_SHORT_MS_MAX`](crate::compaction::IN_SHORT_MS_MAX), so many
+    /// [side by side](crate::compaction::IN_SHORT_AT_ONCE). The run does not wait for it. Answer:
+    /// [`Reply::Shortened`](super::Reply::Shortened).
+    Shorten {
+        /// To be named in the answer.
+        id: ActionId,
+        /// The step that is over.
+        step: StepNumber,
+        /// Which of the agent's models does it, as in [`ModelCall::model`].
+        model: u32,
+        /// Where the results stand.
+        results: Vec<MessageSeq>,
+        /// What the model is shown now, these results among it.
+        shown: Shown,
+    },
     /// Stop listening to the model: its answer is wanted no more. Answer:
     /// [`Reply::ModelStopped`](super::Reply::ModelStopped), at once, with the text that had come.
     StopModel {

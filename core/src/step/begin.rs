@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::custom::Schema;
 use super::hooking::StepHooks;
 use super::mind::{Draft, Ended, Mind};
+use super::shortening::Shortening;
 use super::{ATTEMPTS_MAX, Action, ActionId, Reply, RunKind, STATE_FORMAT, StartError, StepIterator};
 use crate::agent::AgentSpec;
 use crate::error::ErrorInfo;
@@ -105,6 +106,7 @@ impl StepIterator {
             promoted: None,
             consulting: BTreeMap::new(),
             step_hooks: StepHooks::default(),
+            shortening: Shortening::default(),
             answered_at: None,
             provision_due: false,
             teardown_due: false,

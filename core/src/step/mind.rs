@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ActionId;
 use super::hooking::StepHooks;
+use super::shortening::Shortening;
 use crate::event::Event;
 use crate::ids::{CallId, InboxSeq, InterruptId, MessageSeq, PendingId};
 use crate::machine::Machine;
@@ -54,6 +55,8 @@ pub(super) struct Mind {
     pub(super) consulting: BTreeMap<ActionId, Vec<CallId>>,
     /// What hooks say of the step that is over.
     pub(super) step_hooks: StepHooks,
+    /// Old results that are being put in short.
+    pub(super) shortening: Shortening,
     /// When the model's answer came, while it is not durable.
     pub(super) answered_at: Option<Timestamp>,
     /// What must be provisioned once the commit that says so is acknowledged.

@@ -39,6 +39,7 @@ mod record;
 mod reply;
 mod rest;
 pub(crate) mod results;
+mod shortening;
 mod stopping;
 mod surroundings;
 mod telling;
@@ -52,7 +53,7 @@ use std::sync::Arc;
 pub use action::{Action, ActionId, CallOut, ModelCall, Shown};
 pub use outcome::RunOutcome;
 pub use record::{RunDetail, RunKind};
-pub use reply::{Found, HookStop, Reply, Ruling, Summarised};
+pub use reply::{Found, HookStop, Reply, Ruling, Shortened, Summarised};
 
 use mind::Mind;
 use writes::{Wanted, Writing};
@@ -197,6 +198,7 @@ impl StepIterator {
             | Reply::ModelAnswered { .. }
             | Reply::ModelStopped { .. }
             | Reply::Summarised { .. }
+            | Reply::Shortened { .. }
             | Reply::Consulted { .. }
             | Reply::HooksRan { .. }
             | Reply::CallEnded { .. }
@@ -274,6 +276,7 @@ impl StepIterator {
             Reply::ModelAnswered { id, result } => self.on_model(id, result),
             Reply::ModelStopped { of, said } => self.on_model_stopped(of, said),
             Reply::Summarised { id, result } => self.on_summarised(id, result),
+            Reply::Shortened { id, made } => self.on_shortened(id, made),
             Reply::Consulted { id, rulings } => self.on_rulings(id, rulings),
             Reply::HooksRan { id, stop } => self.on_hooks_ran(id, stop),
             Reply::CallEnded { call, result, duration_ms } => self.on_call_ended(&call, result, duration_ms),

@@ -270,7 +270,7 @@ impl StepIterator {
         self.mind.draft.decided = true;
         // Where none is ever cleared, none is remembered.
         let results = self.mind.promoted.take().filter(|_| agent.compaction.clears_results());
-        let cleared = self.clears(&agent.compaction, results);
+        let (cleared, usage) = self.clear_results(&agent.compaction, results, stop.is_some());
         let tokens = std::mem::take(&mut self.mind.grown);
         let asks = match asks {
             true => match self.ask_for_more(agent.limits.max_steps) {
@@ -280,7 +280,7 @@ impl StepIterator {
             },
             false => None,
         };
-        self.feed(Input::Steered { stop, no_output, tokens, results, cleared, asks })
+        self.feed(Input::Steered { stop, no_output, tokens, results, cleared, usage, asks })
     }
 
     // Waiting

@@ -48,6 +48,13 @@ pub enum Reply {
         /// What came; none if nothing is old enough.
         result: Result<Option<Summarised>, ModelError>,
     },
+    /// The answer to [`Action::Shorten`](super::Action::Shorten).
+    Shortened {
+        /// Of which action.
+        id: ActionId,
+        /// Those that were made in time.
+        made: Vec<Shortened>,
+    },
     /// The answer to [`Action::Consult`](super::Action::Consult).
     Consulted {
         /// Of which action.
@@ -134,6 +141,17 @@ pub struct Summarised {
     pub before: MessageSeq,
     /// How many tokens that was, roughly.
     pub old_tokens: u64,
+    /// What making it used.
+    pub usage: TokenUsage,
+}
+
+/// An old result, put in short.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shortened {
+    /// Where the result stands.
+    pub of: MessageSeq,
+    /// The text.
+    pub text: String,
     /// What making it used.
     pub usage: TokenUsage,
 }

@@ -323,6 +323,7 @@ impl<P: Place> Teller<P> {
                 assert!(summary.is_some(), "something is old: {shown:?}");
                 Reply::Summarised { id, result: Ok(summary) }
             }
+            Action::Shorten { id, .. } => Reply::Shortened { id, made: Vec::new() },
             Action::StopModel { of } => Reply::ModelStopped { of, said: String::new() },
             Action::Consult { id, questions } => {
                 let ruling = |question: &holdover_core::gate::GateQuestion| {
@@ -626,6 +627,7 @@ fn kind_of(action: &Action) -> &'static str {
         Action::Provision { .. } => "provision",
         Action::CallModel { .. } => "call_model",
         Action::Summarise { .. } => "summarise",
+        Action::Shorten { .. } => "shorten",
         Action::StopModel { .. } => "stop_model",
         Action::Consult { .. } => "consult",
         Action::RunHooks { .. } => "run_hooks",

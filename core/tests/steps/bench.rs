@@ -380,10 +380,12 @@ impl Bench {
         for range in ranges {
             stored.extend(now(self.store.read_all_messages(&self.key, &[range])).unwrap());
         }
-        let seen = stored.iter().filter_map(|stored| {
-            let message = Arc::new(stored.payload.parse().expect("a message"));
-            compaction::shown(stored.seq, &message, view.cleared, 20_000)
-        });
+        let parsed =
+            stored.iter().map(|stored| (stored.seq, Arc::new(stored.payload.parse().expect("a message"))));
+        let placed: Vec<(MessageSeq, Arc<Message>)> = parsed.collect();
+        let cleared = compaction::Cleared::of(&placed, view.cleared);
+        let seen =
+            placed.iter().filter_map(|(seq, message)| compaction::shown(*seq, message, &cleared, 20_000));
         seen.map(|message| message.as_ref().clone()).collect()
     }
 

@@ -38,6 +38,7 @@ mod precedence;
 mod random;
 mod recovery;
 mod retrying;
+mod shortening;
 mod standing;
 mod stopping;
 mod tools;

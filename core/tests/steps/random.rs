@@ -586,6 +586,7 @@ proptest! {
                     kept_turns: 1,
                     clear_results_over: 3,
                     kept_results: 1,
+                    summarise_results: true,
                     ..Compaction::default()
                 };
             }

@@ -13,7 +13,7 @@ use holdover_core::machine::Facts;
 use holdover_core::message::Message;
 use holdover_core::model::{ModelAnswer, ModelError, TokenUsage};
 use holdover_core::step::{
-    Action, ActionId, Found, ModelCall, Reply, RunOutcome, Shown, StepIterator, Summarised,
+    Action, ActionId, Found, ModelCall, Reply, RunOutcome, Shortened, Shown, StepIterator, Summarised,
 };
 use holdover_core::store::{
     Claim, CommitOutcome, InterruptCheck, LeaseOutcome, Receipt, StageOutcome, StateStore, StateStoreExt,
@@ -167,9 +167,9 @@ impl<'b> Run<'b> {
 
     fn seen_by_model(&self, call: &ModelCall) -> Vec<Message> {
         let placed = self.placed(&call.shown);
-        let seen = placed
-            .iter()
-            .filter_map(|(seq, message)| compaction::shown(*seq, message, call.shown.cleared, 20_000));
+        let cleared = compaction::Cleared::of(&placed, call.shown.cleared);
+        let seen =
+            placed.iter().filter_map(|(seq, message)| compaction::shown(*seq, message, &cleared, 20_000));
         seen.map(|message| message.as_ref().clone()).collect()
     }
 
@@ -251,6 +251,12 @@ impl<'b> Run<'b> {
             Action::Consult { id, questions } => {
                 let rulings = questions.iter().map(|asked| (asked.call.clone(), world::ruling(asked)));
                 Reply::Consulted { id, rulings: rulings.collect() }
+            }
+            Action::Shorten { id, results, .. } => {
+                let usage = TokenUsage { input: 7, output: 1, ..TokenUsage::default() };
+                let made =
+                    results.into_iter().map(|of| Shortened { of, text: format!("what {of} said"), usage });
+                Reply::Shortened { id, made: made.collect() }
             }
             Action::StopModel { of } => Reply::ModelStopped { of, said: self.said.clone() },
             Action::RunHooks { id, step } => Reply::HooksRan { id, stop: world::after_step(&step) },
@@ -400,6 +406,7 @@ pub(crate) fn kind_of(action: &Action) -> &'static str {
         Action::Provision { .. } => "provision",
         Action::CallModel { .. } => "call_model",
         Action::Summarise { .. } => "summarise",
+        Action::Shorten { .. } => "shorten",
         Action::StopModel { .. } => "stop_model",
         Action::Consult { .. } => "consult",
         Action::RunHooks { .. } => "run_hooks",

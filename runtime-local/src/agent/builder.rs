@@ -7,6 +7,7 @@ use holdover_core::agent::{
     AgentSpec, AtMax, Compaction, Durability, Fallback, Limits, LoopDetection, OnDenial, Prices, Retries,
     StopCondition, StopSignals,
 };
+use holdover_core::compaction::ResultSummariser;
 use holdover_core::custom::StateRules;
 use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::hook::{Hook, StepEnded, StopIf};
@@ -37,6 +38,7 @@ pub struct AgentBuilder {
     hooks: Vec<Arc<dyn Hook>>,
     models: BTreeMap<Mode, Arc<dyn Model>>,
     skills: Vec<SkillEntry>,
+    summariser: Option<Arc<dyn ResultSummariser>>,
     provisioners: Vec<Arc<dyn Provisioner>>,
     source: Option<Value>,
     pub(super) output: Option<Value>,
@@ -54,6 +56,7 @@ impl AgentBuilder {
             hooks: Vec::new(),
             models: BTreeMap::new(),
             skills: Vec::new(),
+            summariser: None,
             provisioners: Vec::new(),
             source: None,
             output: None,
@@ -237,6 +240,18 @@ impl AgentBuilder {
         self
     }
 
+    /// Who puts old results in short before they are cleared, in place of its model. Implies
+    /// [`Compaction::summarise_results`].
+    pub fn result_summariser(self, summariser: impl ResultSummariser) -> Self {
+        self.shared_result_summariser(Arc::new(summariser))
+    }
+
+    /// The same, shared with others.
+    pub fn shared_result_summariser(mut self, summariser: Arc<dyn ResultSummariser>) -> Self {
+        self.summariser = Some(summariser);
+        self
+    }
+
     /// Ends a turn after a step that fulfils `condition`.
     pub fn stop_when(mut self, condition: StopCondition) -> Self {
         self.spec.stop_when.push(condition);
@@ -310,7 +325,10 @@ impl AgentBuilder {
             return Err(AgentError::HookOfClientTool { agent: name, hook, tool });
         }
         let (provisions, points) = (!self.provisioners.is_empty(), hooks.points());
-        let spec = AgentSpec { tools: specs, provisions, hooks: points, output: owed, ..self.spec };
+        let summarise_results = self.spec.compaction.summarise_results || self.summariser.is_some();
+        let compaction = Compaction { summarise_results, ..self.spec.compaction.clone() };
+        let spec =
+            AgentSpec { compaction, tools: specs, provisions, hooks: points, output: owed, ..self.spec };
         let definition = Payload::json(&Definition { spec: spec.clone(), source: self.source })
             .map_err(|source| AgentError::Definition { agent: name, source })?;
         let told = |mode| ToldToModel {
@@ -333,6 +351,7 @@ impl AgentBuilder {
             tools,
             gate: self.gate.unwrap_or_else(|| Arc::new(RuleGate::default())),
             hooks,
+            summariser: self.summariser,
             provisioners: self.provisioners,
             queue,
             definition,

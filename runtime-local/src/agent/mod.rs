@@ -13,6 +13,7 @@ pub use client_tool::ClientTool;
 pub use error::AgentError;
 
 use holdover_core::agent::AgentSpec;
+use holdover_core::compaction::ResultSummariser;
 use holdover_core::gate::PolicyGate;
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::mode::Mode;
@@ -35,6 +36,7 @@ pub struct Agent {
     tools: BTreeMap<ToolName, EquippedTool>,
     gate: Arc<dyn PolicyGate>,
     hooks: Hooks,
+    summariser: Option<Arc<dyn ResultSummariser>>,
     provisioners: Vec<Arc<dyn Provisioner>>,
     queue: QueueLabel,
     definition: Payload,
@@ -112,6 +114,11 @@ impl Agent {
 
     pub(crate) fn gate(&self) -> &Arc<dyn PolicyGate> {
         &self.gate
+    }
+
+    /// Who puts old results in short; none: its model.
+    pub(crate) fn summariser(&self) -> Option<&Arc<dyn ResultSummariser>> {
+        self.summariser.as_ref()
     }
 
     pub(crate) fn hooks(&self) -> &Hooks {

@@ -9,6 +9,7 @@ mod panicked;
 mod perform;
 mod phases;
 mod renewal;
+mod shorten;
 mod summary;
 mod transcript;
 mod writes;

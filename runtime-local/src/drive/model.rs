@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::AbortHandle;
-use holdover_core::compaction;
+use holdover_core::compaction::{self, Cleared};
 use holdover_core::delta::Delta;
 use holdover_core::hook::ModelAsked;
 use holdover_core::ids::MessageSeq;
@@ -135,10 +135,10 @@ fn request(
     messages: Vec<(MessageSeq, Arc<Message>)>,
 ) -> ModelRequest {
     let told = agent.told(call.mode);
-    let cleared = call.shown.cleared;
+    let cleared = Cleared::of(&messages, call.shown.cleared);
     let note = call.note.clone().map(|text| Arc::new(Message::User(UserMessage::new(text))));
     let most = agent.spec().limits.result_chars_shown;
-    let shown = messages.iter().filter_map(|(seq, message)| compaction::shown(*seq, message, cleared, most));
+    let shown = messages.iter().filter_map(|(seq, message)| compaction::shown(*seq, message, &cleared, most));
     let tools = if call.withheld.is_empty() {
         Arc::clone(&told.tools)
     } else {

@@ -34,6 +34,9 @@ impl Driver {
             Action::Summarise { id, step, model, asked, shown } => {
                 self.summarise(id, Asking { step, model, asked }, shown);
             }
+            Action::Shorten { id, step, model, results, shown } => {
+                self.shorten(id, step, model, results, shown);
+            }
             Action::StopModel { of } => self.stop_model(of),
             Action::Consult { id, questions } => self.consult(id, questions),
             Action::RunHooks { id, step } => self.run_hooks(id, *step),

@@ -79,7 +79,7 @@ impl Driver {
 }
 
 /// The whole answer, shown to nobody while it comes.
-async fn answer(
+pub(super) async fn answer(
     model: &dyn Model,
     request: ModelRequest,
     bound: Duration,
@@ -100,7 +100,7 @@ async fn answer(
     })
 }
 
-fn text_of(answer: &ModelAnswer) -> String {
+pub(super) fn text_of(answer: &ModelAnswer) -> String {
     let texts = answer.parts.iter().filter_map(|part| match part {
         AnswerPart::Text(text) => Some(text.as_str()),
         AnswerPart::Reasoning { .. } | AnswerPart::Call { .. } => None,

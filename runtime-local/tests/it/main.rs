@@ -31,6 +31,7 @@ mod phases;
 mod reading;
 mod renewing;
 mod retrying;
+mod shortening;
 mod snapshots;
 mod starting;
 mod stopping;

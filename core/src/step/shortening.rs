@@ -1,0 +1,85 @@
+//! Old results are put in short before they are cleared (requirement A34).
+//!
+//! A run waits for no summary. It asks for them when results are to be cleared, goes on with these still shown, and
+//! clears them at the first steering after the answer, or with the turn: so what the model is shown of a result changes
+//! once. A result of which no summary came by then is shown as the marker for ever.
+
+use super::{Action, ActionId, Shortened, StepIterator};
+use crate::agent::Compaction;
+use crate::compaction;
+use crate::ids::MessageSeq;
+use crate::machine::Usage;
+use crate::message::{InShort, Message, Notice};
+use crate::store::MessageRange;
+
+/// Results that are to be cleared up to a place, while somebody puts them in short.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) enum Shortening {
+    #[default]
+    Unasked,
+    Asked(ActionId, MessageSeq),
+    Heard(MessageSeq, Vec<Shortened>),
+}
+
+impl StepIterator {
+    /// Up to where results are cleared at this steering, at which the turn `ends` or not, and what putting them in short
+    /// used.
+    pub(super) fn clear_results(
+        &mut self,
+        rules: &Compaction,
+        of_step: Option<MessageRange>,
+        ends: bool,
+    ) -> (Option<MessageSeq>, Usage) {
+        let due = self.clears(rules, of_step);
+        if !rules.summarises_results() {
+            return (due, Usage::default());
+        }
+        match (std::mem::take(&mut self.mind.shortening), due) {
+            (Shortening::Heard(up_to, made), _) => (Some(up_to), self.keep_in_short(&made)),
+            (Shortening::Asked(_, up_to), _) if ends => (Some(up_to), Usage::default()),
+            (asked @ Shortening::Asked(..), _) => {
+                self.mind.shortening = asked;
+                (None, Usage::default())
+            }
+            (Shortening::Unasked, Some(up_to)) if !ends => {
+                self.ask_in_short(up_to, of_step);
+                (None, Usage::default())
+            }
+            (Shortening::Unasked, due) => (due, Usage::default()),
+        }
+    }
+
+    fn ask_in_short(&mut self, up_to: MessageSeq, of_step: Option<MessageRange>) {
+        let of_step = of_step.into_iter().flat_map(|range| (range.from.0..=range.to.0).map(MessageSeq));
+        let known = self.mind.machine.view.results.iter().copied();
+        let results = known.chain(of_step).filter(|seq| *seq <= up_to).collect();
+        let id = self.next_id();
+        self.mind.shortening = Shortening::Asked(id, up_to);
+        let (step, model) = (self.mind.machine.step, self.mind.machine.turn.model);
+        self.actions.push_back(Action::Shorten { id, step, model, results, shown: self.shown() });
+    }
+
+    pub(super) fn on_shortened(&mut self, id: ActionId, made: Vec<Shortened>) {
+        if let Shortening::Asked(of, up_to) = self.mind.shortening
+            && of == id
+        {
+            self.mind.shortening = Shortening::Heard(up_to, made);
+        }
+    }
+
+    /// What was put in short stands in the transcript, so that it is shown in the same words from now on.
+    fn keep_in_short(&mut self, made: &[Shortened]) -> Usage {
+        let mut usage = Usage::default();
+        made.iter().for_each(|short| usage.add(self.usage_of(short.usage)));
+        let kept = |short: &Shortened| {
+            let text = compaction::bounded(&short.text)?;
+            Some(InShort { of: short.of, text })
+        };
+        let in_short: Vec<InShort> = made.iter().filter_map(kept).collect();
+        if !in_short.is_empty() {
+            let text = format!("old results shown in short: {}", in_short.len());
+            self.append(Message::Notice(Notice { in_short, ..Notice::new(text) }));
+        }
+        usage
+    }
+}

@@ -1,0 +1,88 @@
+//! Old results are put in short, beside the run: by the program's own summariser, or by the agent's model.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use holdover_core::compaction;
+use holdover_core::hook::ModelAsked;
+use holdover_core::ids::{MessageSeq, SessionKey, StepNumber};
+use holdover_core::message::ToolResult;
+use holdover_core::model::TokenUsage;
+use holdover_core::step::{ActionId, Reply, Shortened, Shown};
+use tokio::time::timeout;
+
+use super::Driver;
+use super::done::Done;
+use super::summary::{answer, text_of};
+use super::transcript::Unread;
+use crate::agent::Agent;
+use crate::guard::guarded;
+
+/// How long one result may take.
+const BOUND: Duration = Duration::from_millis(compaction::IN_SHORT_MS_MAX);
+
+impl Driver {
+    pub(super) fn shorten(
+        &mut self,
+        id: ActionId,
+        step: StepNumber,
+        model: u32,
+        places: Vec<MessageSeq>,
+        shown: Shown,
+    ) {
+        let reply = move |made| Done::Reply(Reply::Shortened { id, made });
+        let Some(agent) = self.agent.clone() else {
+            self.send(async move { reply(Vec::new()) });
+            return;
+        };
+        let (store, key) = (Arc::clone(&self.store), self.fence.key.clone());
+        let (transcript, lease) = (self.transcript.clone(), self.lease.clone());
+        self.send(async move {
+            let messages = match transcript.of(&shown, &store, &key, &lease).await {
+                Ok(messages) => messages,
+                Err(Unread::LeaseEnded) => return Done::LeaseLost,
+                Err(Unread::Broken(_)) => return reply(Vec::new()),
+            };
+            let asking = compaction::to_summarise(&messages, &places).into_iter().map(|(of, result)| {
+                let (agent, key) = (Arc::clone(&agent), key.clone());
+                async move {
+                    let tool = result.tool.clone();
+                    let made = timeout(BOUND, in_short(agent, key, step, model, result)).await;
+                    let made = made.unwrap_or_else(|_| Err(format!("none within {} ms", BOUND.as_millis())));
+                    made.map(|(text, usage)| Shortened { of, text, usage })
+                        .inspect_err(
+                            |why| tracing::debug!(tool, message = %of, why, "no summary of an old result"),
+                        )
+                        .ok()
+                }
+            });
+            let made = futures::stream::iter(asking).buffered(compaction::IN_SHORT_AT_ONCE);
+            reply(made.filter_map(std::future::ready).collect().await)
+        });
+    }
+}
+
+async fn in_short(
+    agent: Arc<Agent>,
+    key: SessionKey,
+    step: StepNumber,
+    model: u32,
+    result: ToolResult,
+) -> Result<(String, TokenUsage), String> {
+    let panicked = |panicked: crate::guard::Panicked| format!("it panicked: {}", panicked.0);
+    if let Some(summariser) = agent.summariser().cloned() {
+        let asked = guarded(async move { summariser.summarise(&key, &result).await });
+        let text = asked.await.map_err(panicked)?.map_err(|error| error.to_string())?;
+        return Ok((text, TokenUsage::default()));
+    }
+    let asked = ModelAsked { session: key, step, attempt: 0, summary: true };
+    let request = compaction::request_for(&result, &agent.spec().compaction, step.0);
+    // What a hook keeps from the model must not reach it here either.
+    let request = agent.hooks().before_model(&asked, request).await.map_err(|error| error.to_string())?;
+    let model = Arc::clone(agent.model(model));
+    let made = guarded(async move { answer(&*model, request, BOUND).await }).await;
+    let made = made.map_err(panicked)?.map_err(|error| error.to_string())?;
+    agent.hooks().after_model(&asked, &made).await.map_err(|error| error.to_string())?;
+    Ok((text_of(&made), made.usage))
+}

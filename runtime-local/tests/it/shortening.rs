@@ -1,0 +1,119 @@
+//! Old results are put in short by whoever the program brings, or by the agent's model, beside the run.
+//!
+//! Requirements: A34.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use holdover_core::agent::{Compaction, LoopDetection};
+use holdover_core::compaction::{CLEARED, CLEARED_BEGINNING, ResultSummariser};
+use holdover_core::error::ErrorInfo;
+use holdover_core::ids::SessionKey;
+use holdover_core::message::ToolResult;
+use holdover_core::model::{ModelError, ModelErrorKind, ModelRequest};
+use tokio::time::Instant;
+
+use crate::bench::{agent, completes, runtime, say, store};
+use crate::script::{Say, Script, results};
+use crate::tools::Fake;
+
+const LONG: &str = r#"{"of":"a result that is long enough to be worth a summary, since the marker in its place has many characters"}"#;
+
+fn rules() -> Compaction {
+    Compaction { clear_results_over: 5, kept_results: 1, summarise_results: true, ..Compaction::default() }
+}
+
+/// Looks seven times at once, then once slowly, then is done. Requests for summaries are answered by `short`.
+fn looking(short: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Script {
+    Script::new(move |request| match (request.tools.is_empty(), request.step) {
+        (true, _) => short(request),
+        (false, 1) => Say::Calls(vec![("look", LONG); 7]),
+        (false, 2) => {
+            Say::SlowlyCall { pieces: vec!["so".into()], apart: Duration::from_secs(10), tool: "look" }
+        }
+        (false, _) => Say::Text("done"),
+    })
+}
+
+fn is_marker(word: &String) -> bool {
+    word == CLEARED
+}
+
+/// Hangs, fails and panics now and then; notes how many it is asked about at once.
+#[derive(Default)]
+struct Clumsy {
+    now: AtomicUsize,
+    most: AtomicUsize,
+    asked: Mutex<Vec<(String, Instant)>>,
+}
+
+#[async_trait]
+impl ResultSummariser for Clumsy {
+    async fn summarise(&self, _session: &SessionKey, result: &ToolResult) -> Result<String, ErrorInfo> {
+        let call = result.call.to_string();
+        self.asked.lock().unwrap().push((call.clone(), Instant::now()));
+        self.most.fetch_max(self.now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        self.now.fetch_sub(1, Ordering::SeqCst);
+        match call.as_str() {
+            "c1-0" => std::future::pending().await,
+            "c1-1" => Err(ErrorInfo::new("test.no", "not today")),
+            "c1-2" => panic!("clumsy"),
+            _ => Ok(format!("what {call} said")),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a34_four_at_once_are_put_in_short_and_what_hangs_or_fails_keeps_the_marker() {
+    let (clumsy, model) = (Arc::new(Clumsy::default()), looking(|_| panic!("the program's own is asked")));
+    let agent =
+        agent(&model).tool(Fake::echo("look")).compaction(rules()).shared_result_summariser(clumsy.clone());
+    let agent = agent.loops(LoopDetection { stop_at: 0, ..LoopDetection::default() }).build().unwrap();
+    let (store, agent) = (store(), Arc::new(agent));
+    let began = Instant::now();
+    completes(runtime(&store, &agent).execute(say(&agent, "go")).await.unwrap()).await;
+    assert!(began.elapsed() < Duration::from_secs(21), "nobody waited for it: {:?}", began.elapsed());
+    assert_eq!(clumsy.most.load(Ordering::SeqCst), 4);
+    let asked = clumsy.asked.lock().unwrap().clone();
+    assert_eq!(asked.len(), 6, "each once: {asked:?}");
+    let second = &model.asked()[1];
+    assert!(!results(second).iter().any(is_marker), "shown as they are until then");
+    let last = results(model.asked().last().unwrap());
+    assert_eq!(last.len(), 8);
+    assert!(last[..3].iter().all(is_marker), "{last:?}");
+    for (word, call) in last[3..6].iter().zip(3..) {
+        assert!(word.starts_with(&format!("{CLEARED_BEGINNING}in short: what c1-{call} said")), "{word}");
+    }
+    assert_eq!(last[6], LONG);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a34_the_agents_model_puts_them_in_short_and_its_failure_leaves_the_marker() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let model = looking({
+        let asked = Arc::clone(&asked);
+        move |_| match asked.fetch_add(1, Ordering::SeqCst) {
+            0 => Say::Fail(ModelError::new(ModelErrorKind::Auth, "no key")),
+            1 => Say::Nothing,
+            _ => Say::Text("in two words"),
+        }
+    });
+    let agent = agent(&model).tool(Fake::echo("look")).compaction(rules());
+    let agent = agent.loops(LoopDetection { stop_at: 0, ..LoopDetection::default() }).build().unwrap();
+    let (store, agent) = (store(), Arc::new(agent));
+    let runtime = runtime(&store, &agent);
+    let key = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let last = results(model.asked().iter().rfind(|request| !request.tools.is_empty()).unwrap());
+    assert_eq!(last[..6].iter().filter(|word| is_marker(word)).count(), 2, "{last:?}");
+    assert_eq!(
+        last[..6].iter().filter(|word| word.contains("in short: in two words")).count(),
+        4,
+        "{last:?}"
+    );
+    assert_eq!(asked.load(Ordering::SeqCst), 6);
+    let glance = runtime.response(&key).await.unwrap().unwrap();
+    assert_eq!(glance.steps, 3, "summaries are no steps");
+}
