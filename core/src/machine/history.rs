@@ -225,6 +225,7 @@ mod tests {
             results: None,
             cleared: None,
             usage: Usage::default(),
+            corrected: false,
         };
         assert_eq!(rows[1].input, goes_on);
     }

@@ -251,6 +251,7 @@ fn inputs() -> Vec<Input> {
         results: None,
         cleared: None,
         usage: Usage::default(),
+        corrected: false,
     };
     let mut inputs = vec![
         Input::TurnRequested { request: TurnRequest::Message, provisions: false, after: MessageSeq(0) },
@@ -593,6 +594,7 @@ mod steering_decides {
             agent: &agent,
             now: FACTS.now,
             messages_wait: given.messages_wait,
+            corrected: false,
             tools_done: &given.tools_done,
             text: given.text,
         });

@@ -230,7 +230,11 @@ impl StepIterator {
             return false;
         }
         let Some(agent) = self.agent.clone() else { return false };
-        let Some(hooked) = self.hear_of_step(from) else { return false };
+        let Some((hooked, corrections)) = self.hear_of_step(from) else { return false };
+        let corrections = match &hooked {
+            None => self.corrections_that_count(corrections),
+            Some(_) => Vec::new(),
+        };
         let messages_wait = self.messages_steer();
         let view = steering::View {
             from,
@@ -239,6 +243,7 @@ impl StepIterator {
             agent: &agent,
             now: self.now,
             messages_wait,
+            corrected: !corrections.is_empty(),
             tools_done: &self.mind.tools_done,
             text: &self.mind.said,
         };
@@ -250,6 +255,7 @@ impl StepIterator {
         match &stop {
             None => {
                 self.take_steering();
+                self.correct(&corrections);
                 // A value that does not fit was answered by its result.
                 if let Some(output) = agent.output.as_ref().filter(|_| no_output)
                     && !matches!(from, SteeringFrom::Calls { .. })
@@ -269,7 +275,8 @@ impl StepIterator {
         let results = self.mind.promoted.take().filter(|_| agent.compaction.clears_results());
         let (cleared, usage) = self.clear_results(&agent.compaction, results, stop.is_some());
         let tokens = std::mem::take(&mut self.mind.grown);
-        self.feed(Input::Steered { stop, no_output, tokens, results, cleared, usage })
+        let corrected = stop.is_none() && !corrections.is_empty();
+        self.feed(Input::Steered { stop, no_output, tokens, results, cleared, usage, corrected })
     }
 
     // Waiting

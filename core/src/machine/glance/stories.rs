@@ -61,6 +61,7 @@ fn steered(stop: Option<DoneReason>) -> Input {
         results: None,
         cleared: None,
         usage: Usage::default(),
+        corrected: false,
     }
 }
 
