@@ -3,21 +3,18 @@
 // that stand at the head of the page. With --write these counts are written.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { PAGE, readPage, rowsOf } from './rows.mjs';
 
-const PAGE = 'docs/requirements.md';
 // How many ids each section has.
 const SECTIONS = { A: 71, B: 50, C: 63, D: 23, H: 26, U: 13 };
 const STATES = ['shown', 'does not apply', 'open'];
 
 const wrong = [];
-const page = readFileSync(PAGE, 'utf8');
+const page = readPage();
 const rows = new Map();
-for (const line of page.split('\n')) {
-    const row = line.match(/^\| ([ABCDHU]\d\d) \| ([^|]*) \| (.*) \|$/);
-    if (!row) continue;
-    const [, id, state, by] = row;
-    if (rows.has(id)) wrong.push(`${id}: two rows`);
-    rows.set(id, { state: state.trim(), by: by.trim() });
+for (const row of rowsOf(page)) {
+    if (rows.has(row.id)) wrong.push(`${row.id}: two rows`);
+    rows.set(row.id, row);
 }
 
 const files = new Map();

@@ -190,6 +190,10 @@ pub struct Limits {
     pub result_chars_shown: usize,
     /// How long a call that was told to stop may take to come back, in milliseconds.
     pub stop_grace_ms: u64,
+    /// So often hooks may correct the course of a turn; 0: never. A correction beyond is dropped, and the turn goes its
+    /// way.
+    #[serde(skip_serializing_if = "is_usual_corrections")]
+    pub corrections_max: u32,
 }
 
 impl Default for Limits {
@@ -207,8 +211,16 @@ impl Default for Limits {
             error_bytes_max: 8 * 1024,
             result_chars_shown: 20_000,
             stop_grace_ms: 2_000,
+            corrections_max: CORRECTIONS_MAX,
         }
     }
+}
+
+/// So often hooks may correct the course of a turn, if nobody says otherwise.
+const CORRECTIONS_MAX: u32 = 3;
+
+fn is_usual_corrections(most: &u32) -> bool {
+    *most == CORRECTIONS_MAX
 }
 
 impl Limits {

@@ -87,6 +87,7 @@ struct LimitsTable {
     error_bytes_max: usize,
     result_chars_shown: usize,
     stop_grace_ms: u64,
+    corrections_max: u32,
 }
 
 fn or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {

@@ -1,4 +1,4 @@
-//! A gate of rules.
+//! A gate of rules (requirements A46, C30, C31).
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};

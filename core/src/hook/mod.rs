@@ -94,7 +94,9 @@ pub trait Hook: Send + Sync + 'static {
         Ok(AfterTool::Keep)
     }
 
-    /// A step is over: the turn may end here, although the model would go on. What the step brought is on its way to the
+    /// A step is over: the turn may end here, although the model would go on, or go on with a correction, although the
+    /// model would end. Not asked before the first step of a turn: what a user says goes to the model as it is. What the
+    /// step brought is on its way to the
     /// store meanwhile. A failure that is closed ends the turn on an error.
     async fn after_step(&self, _step: &StepEnded) -> Result<AfterStep, HookError> {
         Ok(AfterStep::GoOn)

@@ -90,6 +90,13 @@ pub enum AfterStep {
         /// Why, for whoever reads along.
         why: String,
     },
+    /// It goes on, although the model may have said all it wanted: before it is asked again it is told this, as a word of
+    /// the system. Not where another hook or anything else ends the turn, and not more often in a turn than
+    /// [`Limits::corrections_max`](crate::agent::Limits::corrections_max) says.
+    Correct {
+        /// What the model is told.
+        text: String,
+    },
     /// It ends here, because a budget is spent (`budget_exceeded`).
     OverBudget {
         /// Why, for whoever reads along.

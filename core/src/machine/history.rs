@@ -226,6 +226,7 @@ mod tests {
             cleared: None,
             asks: None,
             usage: Usage::default(),
+            corrected: false,
         };
         assert_eq!(rows[1].input, goes_on);
     }

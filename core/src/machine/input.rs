@@ -140,6 +140,9 @@ pub enum Input {
         /// What putting old results in short used.
         #[serde(default, skip_serializing_if = "is_default")]
         usage: Usage,
+        /// Whether a hook corrects the course of the turn before the model is asked again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        corrected: bool,
     },
     /// What is old is to be summarised: before the model is asked, or because somebody asks for it while the
     /// session rests.

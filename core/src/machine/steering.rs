@@ -23,6 +23,8 @@ pub struct View<'a> {
     pub now: Timestamp,
     /// Whether messages arrived that the model has not seen.
     pub messages_wait: bool,
+    /// Whether a hook has something to say to the model before it is asked again.
+    pub corrected: bool,
     /// Tools of which a call of this step was done.
     pub tools_done: &'a [String],
     /// What the model said in this step.
@@ -32,8 +34,8 @@ pub struct View<'a> {
 /// How the turn ends, or none: the next step.
 ///
 /// In this order: the value that the turn owes; a stop signal of a tool or a stop condition; a refusal, which is an error; then, only if the
-/// turn would go on, the step limit and the budgets; then the model's own stop, unless messages wait. An answer
-/// that was cut off is no stop of the model's own: it is an error, unless messages wait. A stop from outside is
+/// turn would go on, the step limit and the budgets; then the model's own stop, unless messages wait or a hook corrects the
+/// course. An answer that was cut off is no stop of the model's own: it is an error, unless messages wait or a hook corrects. A stop from outside is
 /// looked at before.
 pub fn decide(view: &View<'_>) -> Option<Ending> {
     if let SteeringFrom::Calls { output: Some(OutputCheck::Fits(place)), .. } = view.from {
@@ -50,7 +52,7 @@ pub fn decide(view: &View<'_>) -> Option<Ending> {
     }
     let goes_on = match view.from {
         SteeringFrom::Answer { stop: StopReason::Refusal } => return Some(Ending::error(refused())),
-        SteeringFrom::Answer { .. } => view.messages_wait || no_output,
+        SteeringFrom::Answer { .. } => view.messages_wait || view.corrected || no_output,
         SteeringFrom::Calls { .. } => true,
         // The turn was stopped or failed after the model's last word: it is not asked to speak twice.
         SteeringFrom::Resumed => !view.turn.answered || view.messages_wait || no_output,
@@ -76,7 +78,7 @@ pub fn decide(view: &View<'_>) -> Option<Ending> {
 pub fn gives_no_output(view: &View<'_>) -> bool {
     view.agent.output.is_some()
         && match view.from {
-            SteeringFrom::Answer { stop } => stop.is_whole() && !view.messages_wait,
+            SteeringFrom::Answer { stop } => stop.is_whole() && !view.messages_wait && !view.corrected,
             SteeringFrom::Calls { output, .. } => output == Some(OutputCheck::Misfit),
             SteeringFrom::Resumed => view.turn.answered && !view.messages_wait,
         }

@@ -252,6 +252,7 @@ fn inputs() -> Vec<Input> {
         results: None,
         cleared: None,
         usage: Usage::default(),
+        corrected: false,
         asks: None,
     };
     let mut inputs = vec![
@@ -595,6 +596,8 @@ mod steering_decides {
             agent: &agent,
             now: FACTS.now,
             messages_wait: given.messages_wait,
+            corrected: false,
+            asks: None,
             tools_done: &given.tools_done,
             text: given.text,
         });

@@ -69,6 +69,9 @@ pub struct Turn {
     /// Steps that gave no value, or none that fits, though the turn owes one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub no_output: u32,
+    /// After how many of its steps hooks have corrected its course.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub corrections: u32,
     /// The step before which a summary was tried last. It is not tried twice for the same step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacted: Option<StepNumber>,

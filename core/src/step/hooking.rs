@@ -1,6 +1,6 @@
 //! Hooks where a run waits for their word, or where what they say must be durable.
 
-use super::{Action, ActionId, HookStop, Ruling, StepIterator};
+use super::{Action, ActionId, Correction, HookStop, Ruling, StepIterator};
 use crate::compaction;
 use crate::error::ErrorInfo;
 use crate::hook::{HookPoint, Moved, StepEnded};
@@ -16,7 +16,7 @@ pub(super) enum StepHooks {
     #[default]
     Unasked,
     Asked(ActionId),
-    Heard(Option<HookStop>),
+    Heard(Option<HookStop>, Vec<Correction>),
 }
 
 impl StepIterator {
@@ -48,12 +48,12 @@ impl StepIterator {
 
     /// What hooks say of the step that led here. None: they are being asked, while what the step brought is on its way to
     /// the store.
-    pub(super) fn hear_of_step(&mut self, from: SteeringFrom) -> Option<Option<HookStop>> {
+    pub(super) fn hear_of_step(&mut self, from: SteeringFrom) -> Option<(Option<HookStop>, Vec<Correction>)> {
         if !self.is_hooked(HookPoint::AfterStep) || from == SteeringFrom::Resumed {
-            return Some(None);
+            return Some((None, Vec::new()));
         }
-        if let StepHooks::Heard(stop) = &self.mind.step_hooks {
-            return Some(stop.clone());
+        if let StepHooks::Heard(stop, corrections) = &self.mind.step_hooks {
+            return Some((stop.clone(), corrections.clone()));
         }
         self.commit_if_due();
         if self.is_held() || (self.is_sync() && self.writing.is_some()) {
@@ -67,9 +67,14 @@ impl StepIterator {
         None
     }
 
-    pub(super) fn on_hooks_ran(&mut self, id: ActionId, stop: Option<HookStop>) {
+    pub(super) fn on_hooks_ran(
+        &mut self,
+        id: ActionId,
+        stop: Option<HookStop>,
+        corrections: Vec<Correction>,
+    ) {
         if self.mind.step_hooks == StepHooks::Asked(id) {
-            self.mind.step_hooks = StepHooks::Heard(stop);
+            self.mind.step_hooks = StepHooks::Heard(stop, corrections);
         }
     }
 

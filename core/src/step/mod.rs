@@ -22,6 +22,7 @@ mod briefing;
 mod broken;
 mod calls;
 mod compacting;
+mod correcting;
 mod custom;
 mod cutting;
 mod decisions;
@@ -53,7 +54,7 @@ use std::sync::Arc;
 pub use action::{Action, ActionId, CallOut, ModelCall, Shown};
 pub use outcome::RunOutcome;
 pub use record::{RunDetail, RunKind};
-pub use reply::{Found, HookStop, Reply, Ruling, Shortened, Summarised};
+pub use reply::{Correction, Found, HookStop, Reply, Ruling, Shortened, Summarised};
 
 use mind::Mind;
 use writes::{Wanted, Writing};
@@ -278,7 +279,7 @@ impl StepIterator {
             Reply::Summarised { id, result } => self.on_summarised(id, result),
             Reply::Shortened { id, made } => self.on_shortened(id, made),
             Reply::Consulted { id, rulings } => self.on_rulings(id, rulings),
-            Reply::HooksRan { id, stop } => self.on_hooks_ran(id, stop),
+            Reply::HooksRan { id, stop, corrections } => self.on_hooks_ran(id, stop, corrections),
             Reply::CallEnded { call, result, duration_ms } => self.on_call_ended(&call, result, duration_ms),
             Reply::Slept { id } => {
                 if self.sleeping == Some(id) {

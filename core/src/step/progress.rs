@@ -231,7 +231,11 @@ impl StepIterator {
             return false;
         }
         let Some(agent) = self.agent.clone() else { return false };
-        let Some(hooked) = self.hear_of_step(from) else { return false };
+        let Some((hooked, corrections)) = self.hear_of_step(from) else { return false };
+        let corrections = match &hooked {
+            None => self.corrections_that_count(corrections),
+            Some(_) => Vec::new(),
+        };
         let messages_wait = self.messages_steer();
         let view = steering::View {
             from,
@@ -240,20 +244,25 @@ impl StepIterator {
             agent: &agent,
             now: self.now,
             messages_wait,
+            corrected: !corrections.is_empty(),
             tools_done: &self.mind.tools_done,
             text: &self.mind.said,
         };
         let stop = hooked.as_ref().map(|hooked| hooked.ending.clone()).or_else(|| steering::decide(&view));
         let asks = hooked.is_none() && agent.at_max == AtMax::Ask && is_max(&stop);
         let stop = stop.filter(|_| !asks);
-        let no_output = stop.is_none() && !asks && steering::gives_no_output(&view);
+        // Of an answer that gave none it is said when more steps are granted.
+        let now = !asks || matches!(from, SteeringFrom::Calls { .. });
+        let no_output = stop.is_none() && now && steering::gives_no_output(&view);
         if let Some(hooked) = hooked {
             self.append(Message::Notice(Notice::new(hooked.notice)));
         }
         match &stop {
-            None if asks => {}
+            // They count from the next step on, if there is one.
+            None if asks => self.correct(&corrections),
             None => {
                 self.take_steering();
+                self.correct(&corrections);
                 // A value that does not fit was answered by its result.
                 if let Some(output) = agent.output.as_ref().filter(|_| no_output)
                     && !matches!(from, SteeringFrom::Calls { .. })
@@ -261,9 +270,7 @@ impl StepIterator {
                     self.append(Message::User(UserMessage::new(output.reminder())));
                 }
             }
-            Some(ending) if ending.reason == DoneReason::MaxTurns => {
-                self.tell_of_max();
-            }
+            Some(ending) if ending.reason == DoneReason::MaxTurns => self.tell_of_max(),
             Some(_) => {}
         }
         self.consume_rest();
@@ -280,7 +287,8 @@ impl StepIterator {
             },
             false => None,
         };
-        self.feed(Input::Steered { stop, no_output, tokens, results, cleared, usage, asks })
+        let corrected = stop.is_none() && !corrections.is_empty();
+        self.feed(Input::Steered { stop, no_output, tokens, results, cleared, usage, corrected, asks })
     }
 
     // Waiting

@@ -68,6 +68,8 @@ pub enum Reply {
         id: ActionId,
         /// How the turn ends here, if one of them says so.
         stop: Option<HookStop>,
+        /// What the model is told before it is asked again, if the turn does not end.
+        corrections: Vec<Correction>,
     },
     /// A call came back.
     CallEnded {
@@ -119,6 +121,15 @@ pub struct HookStop {
     pub ending: Ending,
     /// A word for whoever reads along.
     pub notice: String,
+}
+
+/// A hook corrects the course of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Correction {
+    /// The name of the hook.
+    pub by: String,
+    /// What the model is told.
+    pub text: String,
 }
 
 /// What an [`Action::Read`](super::Action::Read) found.

@@ -294,7 +294,7 @@ impl<P: Place> Teller<P> {
                 };
                 Reply::Read { id, result: Ok(found) }
             }
-            Action::RunHooks { id, .. } => Reply::HooksRan { id, stop: None },
+            Action::RunHooks { id, .. } => Reply::HooksRan { id, stop: None, corrections: Vec::new() },
             Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(Vec::new()) },
             Action::TearDown { id, .. } => Reply::TornDown { id, result: Ok(()) },
             Action::Sleep { id, until } => {

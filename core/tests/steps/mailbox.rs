@@ -1,6 +1,6 @@
 //! What becomes of a message that comes while a turn runs or is parked.
 //!
-//! Requirements: B10, B41, B44, B48, B49, C40, U07, U08.
+//! Requirements: B06, B10, B41, B44, B48, B49, C40, U07, U08.
 
 use holdover_core::machine::{CancelReason, DoneReason};
 use holdover_core::mailbox::{MessagePolicy, QueueChange, WhileAsking};

@@ -20,6 +20,7 @@ mod world;
 mod answers;
 mod asking_again;
 mod compacting;
+mod correcting;
 mod custom;
 mod cutting;
 mod denials;

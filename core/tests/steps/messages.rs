@@ -1,6 +1,6 @@
 //! Messages that come while a session is busy, parked, or about to rest: each is taken exactly once.
 //!
-//! Requirements: B17, C43, U07.
+//! Requirements: B17, B21, C43, U07.
 
 use std::time::Duration;
 

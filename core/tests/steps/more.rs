@@ -7,7 +7,7 @@ use std::time::Duration;
 use holdover_core::agent::AtMax;
 use holdover_core::ids::MessageSeq;
 use holdover_core::machine::DoneReason;
-use holdover_core::mailbox::WhileAsking;
+use holdover_core::mailbox::{QueueChange, WhileAsking};
 use holdover_core::message::{CallSignal, Message, PendingBody};
 use holdover_core::store::{InterruptKind, OutcomeKind, PendingKind, SessionStatus};
 
@@ -165,6 +165,33 @@ fn c42_a_stop_of_the_turn_takes_the_asking_back_and_a_message_waits_for_it_or_an
     answers.run().model(text("done"));
     assert_eq!(answers.dones(), [DoneReason::MaxTurns, DoneReason::ModelStop]);
     check::at_rest(&answers);
+}
+
+#[test]
+fn c42_who_answered_at_the_limit_is_asked_once_more_only_for_what_still_stands() {
+    for withdrawn in [false, true] {
+        let bench = asking(1);
+        bench.say("go");
+        let mut run = bench.run();
+        run.hold("read");
+        bench.say("and be quick");
+        run.news();
+        run.model(text("so far"));
+        run.let_go("read");
+        assert_eq!(bench.pending().len(), 1, "it would go on, for somebody spoke");
+        if withdrawn {
+            let (of, _) = bench.queued().remove(0);
+            bench.signal(&QueueChange::Withdrawn { of });
+        }
+        assert!(bench.approve(&bench.asked()).is_in());
+        let mut run = bench.run();
+        if !withdrawn {
+            run.model(text("done"));
+        }
+        assert_eq!(bench.dones(), [DoneReason::ModelStop]);
+        assert_eq!(bench.results().len(), 0);
+        check::at_rest(&bench);
+    }
 }
 
 #[test]

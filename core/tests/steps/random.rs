@@ -2,7 +2,7 @@
 //!
 //! `HOLDOVER_CASES=20000 cargo test -p holdover-core --test steps random` looks for longer.
 //!
-//! Requirements: A42, B07, B28, B49, C19, C34, C42, C51, C56, C57, D19, D23, H18, U04, U08.
+//! Requirements: B06, A42, B07, B28, B49, C19, C34, C42, C51, C56, C57, D19, D23, H18, U04, U08.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

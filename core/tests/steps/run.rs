@@ -259,7 +259,10 @@ impl<'b> Run<'b> {
                 Reply::Shortened { id, made: made.collect() }
             }
             Action::StopModel { of } => Reply::ModelStopped { of, said: self.said.clone() },
-            Action::RunHooks { id, step } => Reply::HooksRan { id, stop: world::after_step(&step) },
+            Action::RunHooks { id, step } => {
+                let corrections = world::corrections(&step);
+                Reply::HooksRan { id, stop: world::after_step(&step), corrections }
+            }
             Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(Vec::new()) },
             Action::TearDown { id, .. } => Reply::TornDown { id, result: Ok(()) },
             Action::Sleep { id, until } => {

@@ -10,7 +10,7 @@ use holdover_core::hook::StepEnded;
 use holdover_core::ids::ToolName;
 use holdover_core::machine::{DoneReason, Ending};
 use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, ModelErrorKind, StopReason, TokenUsage};
-use holdover_core::step::{HookStop, Ruling};
+use holdover_core::step::{Correction, HookStop, Ruling};
 use holdover_core::time::{Clock, Timestamp};
 use holdover_core::tool::{Access, EffectClass, ResourceProfile, RunsOn, ToolOutput, ToolSpec};
 
@@ -137,6 +137,16 @@ pub(crate) fn after_step(step: &StepEnded) -> Option<HookStop> {
     let billed = step.tools_done.iter().any(|tool| tool == "bill");
     let ending = Ending::of(DoneReason::BudgetExceeded);
     billed.then(|| HookStop { ending, notice: "stopped by the hook purse: one bill is enough".into() })
+}
+
+/// What is said wrongly: the hook corrects it.
+pub(crate) const WRONG: &str = "wrong";
+
+/// What the hook has to say to the model after this step.
+pub(crate) fn corrections(step: &StepEnded) -> Vec<Correction> {
+    let wrong = step.text.contains(WRONG);
+    let told = wrong.then(|| Correction { by: "teacher".into(), text: format!("not {}", step.text) });
+    told.into_iter().collect()
 }
 
 /// The model asks for these tools; `tool:arguments` names arguments too.

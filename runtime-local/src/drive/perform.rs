@@ -86,8 +86,8 @@ impl Driver {
     fn run_hooks(&mut self, id: ActionId, step: StepEnded) {
         let hooks = self.agent.as_ref().map(|agent| agent.hooks().clone()).unwrap_or_default();
         self.send(async move {
-            let stop = hooks.after_step(&step).await;
-            Done::Reply(Reply::HooksRan { id, stop })
+            let (stop, corrections) = hooks.after_step(&step).await;
+            Done::Reply(Reply::HooksRan { id, stop, corrections })
         });
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use holdover_core::error::ErrorInfo;
 use holdover_core::hook::{AfterStep, HookPoint, StepEnded, TurnBegins, TurnEnds};
 use holdover_core::machine::{DoneReason, Ending};
-use holdover_core::step::HookStop;
+use holdover_core::step::{Correction, HookStop};
 
 use super::{Failed, Hooked, Hooks};
 
@@ -32,14 +32,19 @@ impl Hooks {
         first
     }
 
-    /// How the turn ends after this step, if one of them says so: the first that does. All are told of it.
-    pub(crate) async fn after_step(&self, step: &StepEnded) -> Option<HookStop> {
-        let mut first = None;
+    /// How the turn ends after this step, if one of them says so: the first that does. Else what they have to say to the
+    /// model. All are told of the step.
+    pub(crate) async fn after_step(&self, step: &StepEnded) -> (Option<HookStop>, Vec<Correction>) {
+        let (mut first, mut corrections) = (None, Vec::new());
         for hooked in self.at(HookPoint::AfterStep) {
             let (hook, step) = (Arc::clone(&hooked.hook), step.clone());
             let word = hooked.ask(HookPoint::AfterStep, async move { hook.after_step(&step).await }).await;
             let stop = match word {
                 Ok(None | Some(AfterStep::GoOn)) => None,
+                Ok(Some(AfterStep::Correct { text })) => {
+                    corrections.push(Correction { by: hooked.name.clone(), text });
+                    None
+                }
                 Ok(Some(AfterStep::Stop { why })) => Some(stop(hooked, DoneReason::ToolStop, &why)),
                 Ok(Some(AfterStep::OverBudget { why })) => {
                     Some(stop(hooked, DoneReason::BudgetExceeded, &why))
@@ -51,7 +56,7 @@ impl Hooks {
             };
             first = first.or(stop);
         }
-        first
+        (first, corrections)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whoever follows a session is shown everything once, wherever he is cut.
 //!
-//! Requirements: A38, B16, C15, C17.
+//! Requirements: A15, A38, B16, C15, C17.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

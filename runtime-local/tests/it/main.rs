@@ -11,6 +11,7 @@ mod tools;
 mod answers;
 mod approvals;
 mod briefing;
+mod correcting;
 mod custom;
 mod dice;
 mod effects;

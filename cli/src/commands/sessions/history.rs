@@ -76,6 +76,7 @@ fn references(input: &Input) -> String {
             None => error.to_string(),
         },
         Input::Call { call, input } => format!("{call} {}", call_input(input)),
+        Input::Steered { stop: None, corrected: true, .. } => "goes on, corrected by a hook".to_owned(),
         Input::Steered { stop: None, .. } => "goes on".to_owned(),
         Input::Steered { stop: Some(ending), .. } => format!("ends: {}", ending.reason.as_str()),
         Input::Forked => "goes on from here as a fork".to_owned(),

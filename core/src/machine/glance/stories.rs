@@ -62,6 +62,7 @@ fn steered(stop: Option<DoneReason>) -> Input {
         cleared: None,
         asks: None,
         usage: Usage::default(),
+        corrected: false,
     }
 }
 

@@ -18,6 +18,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.turn.calls = 0;
             machine.turn.withheld.clear();
             machine.turn.no_output = 0;
+            machine.turn.corrections = 0;
             machine.turn.compacted = None;
             machine.turn.model = 0;
             machine.turn.broken = 0;

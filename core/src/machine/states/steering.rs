@@ -6,8 +6,9 @@ use super::{Lead, briefed, claimed, end, left_behind, refuse, to};
 
 pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, facts: &Facts) -> Lead {
     match input {
-        Input::Steered { stop, no_output, tokens, results, cleared, usage, asks } => {
+        Input::Steered { stop, no_output, tokens, results, cleared, usage, corrected, asks } => {
             machine.usage.add(*usage);
+            machine.turn.corrections = machine.turn.corrections.saturating_add(u32::from(*corrected));
             machine.turn.no_output = machine.turn.no_output.saturating_add(u32::from(*no_output));
             machine.view.tokens = machine.view.tokens.saturating_add(*tokens);
             machine.view.add_results(*results, *cleared);
@@ -15,7 +16,8 @@ pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, fact
                 return Ok(Some(end(machine, ending.clone())));
             }
             if let Some(asked) = asks {
-                machine.turn.answered = false;
+                // Once some are granted, steering looks again at what there is to go on for.
+                machine.turn.answered &= !*corrected;
                 return to(AgentState::Confirming { batch: more::batch(machine.step, asked) });
             }
             machine.step = machine.step.next();

@@ -71,6 +71,7 @@ fn a02_what_must_be_done_is_a_value_beside_the_next_state() {
         cleared: None,
         asks: None,
         usage: Usage::default(),
+        corrected: false,
     };
     let ended = transition(&held, &steered, &FACTS).unwrap();
     assert_eq!(ended.effects, [Effect::TearDown(Teardown { provisioned: true })]);

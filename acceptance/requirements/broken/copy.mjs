@@ -1,0 +1,49 @@
+// A copy of the work tree in which code may be broken.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+
+/** Says of a folder that all in it may be written over and removed. */
+const MARK = '.holdover-broken';
+
+/** The files of the work tree, as they stand: committed or not, but nothing that git ignores. */
+const listed = () => execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'])
+    .toString().split('\0').filter((path) => path !== '' && existsSync(path));
+
+const filesIn = (folder, under = '') => readdirSync(join(folder, under), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(under, entry.name);
+    if (entry.isDirectory()) return path === 'target' ? [] : filesIn(folder, path);
+    return path === MARK ? [] : [path];
+});
+
+/** A folder outside of the work tree that is new, empty, or such a copy already. */
+const isOurs = (folder) => {
+    if (!relative('.', folder).startsWith('..')) return false;
+    return !existsSync(folder) || readdirSync(folder).length === 0 || existsSync(join(folder, MARK));
+};
+
+/**
+ * Makes `folder` what the work tree is, and leaves alone what is so already, so that cargo builds no more than it must.
+ * Its `target` stays. The next copy undoes whatever a broken run left.
+ */
+export const copyTo = (folder) => {
+    if (!isOurs(folder)) throw new Error(`${folder} lies in the work tree, or holds something else: it is left alone`);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, MARK), '');
+    const files = listed();
+    const known = new Set(files);
+    for (const path of filesIn(folder)) if (!known.has(path)) rmSync(join(folder, path));
+    for (const path of files) {
+        const [bytes, to] = [readFileSync(path), join(folder, path)];
+        if (existsSync(to) && readFileSync(to).equals(bytes)) continue;
+        mkdirSync(dirname(to), { recursive: true });
+        writeFileSync(to, bytes, { mode: statSync(path).mode });
+    }
+};
+
+/** Puts `replace` where `find` stands in `file`. */
+export const change = (folder, { file, find, replace }) => {
+    const path = join(folder, file);
+    writeFileSync(path, readFileSync(path, 'utf8').split(find).join(replace));
+};

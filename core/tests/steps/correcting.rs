@@ -1,0 +1,157 @@
+//! A hook corrects the course of a turn: the model is told so before it is asked again.
+//!
+//! Requirements: B14, B21, B17, B09, B06.
+
+use holdover_core::hook::HookPoint;
+use holdover_core::machine::{DoneReason, Input};
+use holdover_core::message::Message;
+
+use crate::bench::Bench;
+use crate::check;
+use crate::run::Run;
+use crate::world::{WRONG, calls, text};
+
+fn taught(max_steps: u32) -> Bench {
+    Bench::with(|agent| {
+        agent.hooks = [HookPoint::AfterStep].into();
+        agent.limits.max_steps = max_steps;
+    })
+}
+
+/// What somebody said to the model, corrections among it.
+fn said(bench: &Bench) -> Vec<String> {
+    let text = |message| match message {
+        Message::User(said) => Some(said.text),
+        _ => None,
+    };
+    bench.transcript().into_iter().filter_map(text).collect()
+}
+
+/// The model says something wrong, and the hook is asked.
+fn errs(run: &mut Run<'_>) {
+    run.model(text(WRONG));
+    assert!(run.is_out("run_hooks") && !run.is_out("call_model"), "the model waits for the hook's word");
+}
+
+const CORRECTION: &str = "[course correction by teacher, not said by the user] not wrong";
+
+fn corrected(bench: &Bench) -> usize {
+    let rows = check::history(bench);
+    rows.iter().filter(|row| matches!(row.input, Input::Steered { corrected: true, .. })).count()
+}
+
+#[test]
+fn b14_b21_a_correction_is_told_to_the_model_and_the_turn_goes_on_though_the_model_had_ended_it() {
+    let bench = taught(50);
+    bench.say("go");
+    let mut run = bench.run();
+    errs(&mut run);
+    run.perform("run_hooks");
+    let (seen, call) = run.model_sees();
+    assert!(
+        matches!(seen.last(), Some(Message::User(said)) if said.text == CORRECTION && said.item.is_none())
+    );
+    assert_eq!(call.step.0, 2);
+    run.model(text("right"));
+    run.perform("run_hooks");
+    assert_eq!(bench.roles(), ["user", "assistant", "user", "assistant"]);
+    assert_eq!((bench.dones(), corrected(&bench)), (vec![DoneReason::ModelStop], 1));
+    assert_eq!(bench.machine().turn.number.0, 1, "one turn");
+    check::at_rest(&bench);
+}
+
+#[test]
+fn b21_a_turn_is_corrected_at_most_three_times_and_the_next_one_anew() {
+    let bench = taught(50);
+    for turn in 1..=2 {
+        bench.say("go");
+        let mut run = bench.run();
+        for _ in 0..4 {
+            errs(&mut run);
+            run.perform("run_hooks");
+        }
+        assert!(run.is_over(), "the fourth is dropped");
+        assert_eq!(said(&bench).iter().filter(|said| *said == CORRECTION).count(), 3 * turn);
+        assert_eq!(bench.roles().iter().filter(|role| **role == "notice").count(), turn);
+    }
+    assert_eq!(bench.dones(), [DoneReason::ModelStop; 2]);
+    check::at_rest(&bench);
+
+    let bench = Bench::with(|agent| {
+        agent.hooks = [HookPoint::AfterStep].into();
+        agent.limits.corrections_max = 0;
+    });
+    bench.say("go");
+    let mut run = bench.run();
+    errs(&mut run);
+    run.perform("run_hooks");
+    assert!(run.is_over());
+    assert_eq!(said(&bench), ["go"]);
+}
+
+#[test]
+fn b09_what_a_user_says_begins_a_step_without_asking_for_a_correction() {
+    let bench = taught(50);
+    bench.say(WRONG);
+    let run = bench.run();
+    assert!(run.is_out("call_model") && !run.is_out("run_hooks"));
+    assert_eq!(said(&bench), [WRONG]);
+}
+
+#[test]
+fn b21_what_ends_the_turn_wins_and_what_a_user_said_meanwhile_comes_first() {
+    // Another hook ends it.
+    let bench = taught(50);
+    bench.say("go");
+    let mut run = bench.run();
+    let mut answer = calls(&["bill"]);
+    answer.parts.extend(text(WRONG).parts);
+    run.model(answer);
+    run.returns("c1-0", "paid");
+    run.perform("run_hooks");
+    assert_eq!((bench.dones(), said(&bench)), (vec![DoneReason::BudgetExceeded], vec!["go".to_owned()]));
+    check::at_rest(&bench);
+
+    // The step limit ends it.
+    let bench = taught(1);
+    bench.say("go");
+    let mut run = bench.run();
+    errs(&mut run);
+    run.perform("run_hooks");
+    assert_eq!((bench.dones(), said(&bench)), (vec![DoneReason::MaxTurns], vec!["go".to_owned()]));
+    assert_eq!(corrected(&bench), 0);
+    check::at_rest(&bench);
+
+    let bench = taught(50);
+    bench.say("go");
+    let mut run = bench.run();
+    bench.say("and quickly");
+    run.news();
+    errs(&mut run);
+    run.perform("run_hooks");
+    run.model(text("right"));
+    run.perform("run_hooks");
+    assert_eq!(said(&bench), ["go", "and quickly", CORRECTION]);
+    check::at_rest(&bench);
+}
+
+#[test]
+fn b21_a_run_that_dies_before_the_correction_is_durable_asks_for_it_again_and_it_is_told_once() {
+    let bench = taught(50);
+    bench.say("go");
+    let mut run = bench.run();
+    errs(&mut run);
+    run.hold("commit");
+    run.perform("run_hooks");
+    assert!(run.is_out("call_model"), "it may be asked while its correction is on its way");
+    bench.crash(run);
+    assert_eq!(said(&bench), ["go"]);
+    let mut run = bench.run();
+    assert!(!run.is_out("call_model"));
+    run.perform("run_hooks");
+    run.model(text("right"));
+    run.perform("run_hooks");
+    assert_eq!(said(&bench), ["go", CORRECTION]);
+    assert_eq!(corrected(&bench), 1);
+    check::at_rest(&bench);
+}
