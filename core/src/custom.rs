@@ -9,6 +9,8 @@
 //! What a step changed stands in a notice behind its results, with how to take it back: a session that is taken back to
 //! an earlier message has the state of that message again.
 
+mod rules;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -16,32 +18,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+pub use rules::{STATE_BYTES_MAX, StateCheck, StateRules};
+
 use crate::event::Event;
 use crate::ids::{CallId, MessageSeq};
 use crate::machine::{Batch, Call, CallState};
 use crate::message::Notice;
-
-/// The largest custom state that a session keeps, as JSON, unless its agent says otherwise. It is part of the state,
-/// which every commit writes.
-pub const STATE_BYTES_MAX: usize = 64 * 1024;
-
-/// What an agent asks of the custom state of its sessions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct StateRules {
-    /// The JSON Schema of the whole state, an object: it must fit after every change. The empty state with which a
-    /// session begins is not checked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub schema: Option<Value>,
-    /// The largest state, as JSON, in bytes; the changes of one call are bounded by the same.
-    pub bytes_max: usize,
-}
-
-impl Default for StateRules {
-    fn default() -> Self {
-        Self { schema: None, bytes_max: STATE_BYTES_MAX }
-    }
-}
 
 /// What the tools of a session remember: values by key. A copy costs nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -285,14 +267,13 @@ fn conflicts(batch: &Batch, changing: impl Fn(&Call) -> bool) -> Vec<StateConfli
 }
 
 /// Why `changes` of call `id` are not taken on top of those that the other calls of its step have brought; none if they
-/// are. `fits` says what is wrong with a whole state.
+/// are.
 pub fn refusal(
     state: &CustomState,
     batch: &Batch,
     id: &CallId,
     changes: &[StateChange],
     rules: &StateRules,
-    fits: impl Fn(&Value) -> Result<(), String>,
 ) -> Option<String> {
     let most = rules.bytes_max;
     let bytes = bytes_of(changes);
@@ -316,7 +297,7 @@ pub fn refusal(
     if bytes > most {
         return Some(format!("the state would have {bytes} bytes, at most {most} are allowed"));
     }
-    fits(&after.to_value()).err().map(|why| format!("the state would not fit its schema: {why}"))
+    rules.fits(&after.to_value()).err().map(|why| format!("the state would not fit its schema: {why}"))
 }
 
 pub(crate) fn bytes_of(value: &(impl Serialize + ?Sized)) -> usize {

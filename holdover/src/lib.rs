@@ -7,7 +7,7 @@ pub use holdover_core::agent::{
     Retries, StopCondition, StopSignals,
 };
 pub use holdover_core::compaction::ResultSummariser;
-pub use holdover_core::custom::{CustomState, STATE_BYTES_MAX, StateChange, StateRules};
+pub use holdover_core::custom::{CustomState, STATE_BYTES_MAX, StateChange, StateCheck, StateRules};
 pub use holdover_core::delta::Delta;
 pub use holdover_core::error::ErrorInfo;
 pub use holdover_core::event::Event;

@@ -177,6 +177,7 @@ fn states() -> Vec<AgentState> {
         AgentState::Done { ending: Ending::of(DoneReason::ModelStop), usage: Usage::default() },
         AgentState::Confirming { batch: batch(&[blocked()]) },
         AgentState::Confirming { batch: batch(&[waiting()]) },
+        AgentState::Confirming { batch: Batch { for_more: true, ..batch(&[blocked()]) } },
         AgentState::Confirming { batch: batch(&[waiting(), blocked()]) },
         AgentState::Confirming {
             batch: batch(&[CallState::BlockedOnClient { pending: pending(), deadline: None }]),
@@ -255,7 +256,18 @@ fn inputs() -> Vec<Input> {
         corrected: false,
         asks: None,
     };
+    let asked = AskedForMore {
+        call: CallId::new("call-0").unwrap(),
+        pending: pending(),
+        deadline: None,
+        notice: MessageSeq(4),
+    };
+    let mut asks = steered(None);
+    if let Input::Steered { asks, .. } = &mut asks {
+        *asks = Some(Box::new(asked));
+    }
     let mut inputs = vec![
+        asks,
         Input::TurnRequested { request: TurnRequest::Message, provisions: false, after: MessageSeq(0) },
         Input::Briefed { mode: Some(crate::mode::Mode::Plan), prompt: Some(MessageSeq(1)) },
         Input::Claimed { takeover: false },
@@ -597,7 +609,6 @@ mod steering_decides {
             now: FACTS.now,
             messages_wait: given.messages_wait,
             corrected: false,
-            asks: None,
             tools_done: &given.tools_done,
             text: given.text,
         });

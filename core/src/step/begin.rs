@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::custom::Schema;
 use super::hooking::StepHooks;
 use super::mind::{Draft, Ended, Mind};
 use super::shortening::Shortening;
@@ -114,7 +113,6 @@ impl StepIterator {
             moved: false,
             machine,
         };
-        let state_schema = Schema::of(agent.as_deref());
         let mut run = Self {
             agent,
             fence: claim.fence,
@@ -157,7 +155,6 @@ impl StepIterator {
             moves: Vec::new(),
             given_up: false,
             failing,
-            state_schema,
             mind,
         };
         let messages = run.needed_messages();

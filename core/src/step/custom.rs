@@ -1,55 +1,18 @@
 //! Custom state in a run: which changes are taken, and what is said of them.
 
-use jsonschema::Validator;
-use serde_json::Value;
-
 use super::StepIterator;
-use crate::agent::AgentSpec;
 use crate::custom::{self, Merged, StateChange};
 use crate::ids::CallId;
 use crate::machine::{Call, CallInput, Input};
 use crate::message::{Message, ResultStatus, ToolResult};
 use crate::tool::ToolOutput;
 
-/// What the custom state of a session must fit.
-#[derive(Debug)]
-pub(super) enum Schema {
-    None,
-    Of(Box<Validator>),
-    /// It is no schema: nothing fits it.
-    Broken(String),
-}
-
-impl Schema {
-    pub(super) fn of(agent: Option<&AgentSpec>) -> Self {
-        match agent.and_then(|agent| agent.state.schema.as_ref()).map(jsonschema::validator_for) {
-            None => Self::None,
-            Some(Ok(validator)) => Self::Of(Box::new(validator)),
-            Some(Err(error)) => Self::Broken(format!("it is no schema: {error}")),
-        }
-    }
-
-    fn check(&self, state: &Value) -> Result<(), String> {
-        match self {
-            Self::None => Ok(()),
-            Self::Of(validator) => {
-                validator.validate(state).map_err(|error| match error.instance_path().as_str() {
-                    "" => error.to_string(),
-                    path => format!("{path}: {error}"),
-                })
-            }
-            Self::Broken(why) => Err(why.clone()),
-        }
-    }
-}
-
 impl StepIterator {
     fn refuses(&self, call: &Call, changes: &[StateChange]) -> Option<String> {
         let rules = self.agent.as_deref().map(|agent| agent.state.clone()).unwrap_or_default();
         let machine = &self.mind.machine;
         let batch = machine.state.batch().filter(|_| !changes.is_empty())?;
-        let fits = |state: &Value| self.state_schema.check(state);
-        custom::refusal(&machine.custom, batch, &call.id, changes, &rules, fits)
+        custom::refusal(&machine.custom, batch, &call.id, changes, &rules)
     }
 
     /// Whether what a call changes of the custom state can be taken, as it looks now.

@@ -163,8 +163,6 @@ pub struct StepIterator {
     given_up: bool,
     /// Why the turn is to end at once, whatever it was about to do.
     failing: Option<ErrorInfo>,
-    /// What the custom state must fit.
-    state_schema: custom::Schema,
 }
 
 impl StepIterator {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::bench::Bench;
 use crate::check;
 use crate::run::Run;
-use crate::world::{calls, text};
+use crate::world::{calls, state_rules, text};
 
 fn go(bench: &Bench) -> Run<'_> {
     bench.say("go");
@@ -93,7 +93,7 @@ fn h18_calls_side_by_side_change_the_state_in_call_order_and_what_clashes_is_tol
 fn h18_what_breaks_the_schema_or_the_bound_is_an_error_that_says_so_and_changes_nothing() {
     let bench = Bench::with(|agent| {
         let list = json!({ "type": "array", "maxItems": 1 });
-        agent.state.schema = Some(json!({
+        agent.state = state_rules(json!({
             "properties": { "log": list, "word": { "type": "string" }, "big": {} },
             "additionalProperties": false,
         }));
@@ -156,7 +156,7 @@ fn h18_a_result_that_is_due_later_changes_the_state_when_it_is_due_if_it_still_c
     let later = |output: ToolOutput| Ok(ToolReturn::After { delay: Duration::from_secs(9), output });
     let bench = Bench::with(|agent| {
         let list = json!({ "type": "array", "maxItems": 1 });
-        agent.state.schema = Some(json!({ "properties": { "log": list } }));
+        agent.state = state_rules(json!({ "properties": { "log": list } }));
     });
     let mut run = go(&bench);
     run.model(calls(&["note", "put", "pay", "look"]));

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use holdover_core::agent::{AtMax, Compaction, Fallback, OnTrip};
-use holdover_core::custom::{StateChange, StateRules};
+use holdover_core::custom::StateChange;
 use holdover_core::error::ErrorInfo;
 use holdover_core::hook::HookPoint;
 use holdover_core::ids::CallId;
@@ -26,7 +26,7 @@ use serde_json::json;
 use crate::bench::Bench;
 use crate::check;
 use crate::run::Run;
-use crate::world::{calls, effect_of, overloaded, text};
+use crate::world::{calls, effect_of, overloaded, state_rules, text};
 
 /// Runs until a session that is left in peace rests.
 const RUNS_MAX: usize = 300;
@@ -560,10 +560,11 @@ proptest! {
                 agent.limits.max_steps = 2;
                 agent.at_max = AtMax::Ask;
             }
-            agent.state = StateRules {
-                schema: schema.then(|| json!({ "properties": { "log": { "type": "array", "maxItems": 3 } } })),
-                bytes_max: 250,
-            };
+            if schema {
+                let log = json!({ "type": "array", "maxItems": 3 });
+                agent.state = state_rules(json!({ "properties": { "log": log } }));
+            }
+            agent.state.bytes_max = 250;
             if hooked {
                 agent.hooks = [HookPoint::AfterStep, HookPoint::AgentEnd, HookPoint::Transition].into();
             }

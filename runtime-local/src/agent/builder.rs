@@ -8,7 +8,7 @@ use holdover_core::agent::{
     StopCondition, StopSignals,
 };
 use holdover_core::compaction::ResultSummariser;
-use holdover_core::custom::StateRules;
+use holdover_core::custom::{StateCheck, StateRules};
 use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::hook::{Hook, StepEnded, StopIf};
 use holdover_core::ids::{QueueLabel, ToolName};
@@ -296,9 +296,9 @@ impl AgentBuilder {
         if let Some(detail) = self.spec.retries.fault() {
             return Err(AgentError::Retries { agent: name, detail });
         }
-        if let Some(Err(error)) = self.spec.state.schema.as_ref().map(jsonschema::validator_for) {
-            let detail = error.to_string().replace('\n', " ");
-            return Err(AgentError::State { agent: name, detail });
+        let mut state = self.spec.state;
+        if let Some(schema) = &state.schema {
+            state.check = state_check(&name, schema)?;
         }
         let mut tools = BTreeMap::new();
         let mut specs = Vec::with_capacity(self.tools.len());
@@ -327,8 +327,15 @@ impl AgentBuilder {
         let (provisions, points) = (!self.provisioners.is_empty(), hooks.points());
         let summarise_results = self.spec.compaction.summarise_results || self.summariser.is_some();
         let compaction = Compaction { summarise_results, ..self.spec.compaction.clone() };
-        let spec =
-            AgentSpec { compaction, tools: specs, provisions, hooks: points, output: owed, ..self.spec };
+        let spec = AgentSpec {
+            compaction,
+            tools: specs,
+            provisions,
+            hooks: points,
+            output: owed,
+            state,
+            ..self.spec
+        };
         let definition = Payload::json(&Definition { spec: spec.clone(), source: self.source })
             .map_err(|source| AgentError::Definition { agent: name, source })?;
         let told = |mode| ToldToModel {
@@ -379,6 +386,20 @@ fn compile(agent: &str, spec: &ToolSpec) -> Result<Validator, AgentError> {
         tool: spec.name.clone(),
         detail: error.to_string().replace('\n', " "),
     })
+}
+
+/// What holds a custom state against its schema, compiled once.
+fn state_check(agent: &str, schema: &Value) -> Result<StateCheck, AgentError> {
+    let validator = jsonschema::validator_for(schema).map_err(|error| AgentError::State {
+        agent: agent.to_owned(),
+        detail: error.to_string().replace('\n', " "),
+    })?;
+    Ok(StateCheck::new(move |state| {
+        validator.validate(state).map_err(|error| match error.instance_path().as_str() {
+            "" => error.to_string(),
+            path => format!("{path}: {error}"),
+        })
+    }))
 }
 
 fn check_limits(agent: &str, spec: &AgentSpec) -> Result<(), AgentError> {

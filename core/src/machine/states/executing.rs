@@ -73,9 +73,13 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
 }
 
 fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInput) -> Lead {
+    let for_more = batch.for_more;
     let Some(call) = batch.call_mut(id) else {
         return Err(Denial(Some(format!("no call {id} in this step"))));
     };
+    if let Some(why) = misplaced(for_more, input) {
+        return Err(Denial(Some(why.to_owned())));
+    }
     let tool = call.tool.clone();
     // What the waiting call said before it waited counts when its timer rings.
     let deferred_stop = matches!(call.state, CallState::Waiting { stop: true, .. });
@@ -151,6 +155,23 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         Vec::new()
     };
     settle(machine, batch, effects)
+}
+
+/// Why this is said of the wrong kind of call: what asks for more steps never runs, and no other call is granted any.
+fn misplaced(for_more: bool, input: &CallInput) -> Option<&'static str> {
+    let grants = matches!(input, CallInput::Granted { .. });
+    let lets_run = matches!(
+        input,
+        CallInput::Approved { .. }
+            | CallInput::Voted { .. }
+            | CallInput::Edited { .. }
+            | CallInput::Expired { approved: Some(_), .. }
+    );
+    match for_more {
+        true if lets_run => Some("to ask for more steps is no call that runs"),
+        false if grants => Some("only who asks for more steps is granted any"),
+        true | false => None,
+    }
 }
 
 /// What a refusal means for the calls beside it: those that are out go on, all others may be left.
