@@ -107,6 +107,18 @@ impl Front {
         })
     }
 
+    /// Refuses what the command line says instead of the session's agent, before anything is done, if the agent
+    /// cannot be built so.
+    pub(crate) fn can_run_with(&self, drive: &Drive, session: &Session) -> Result<(), Failure> {
+        if drive.model.is_none() && drive.base_url.is_none() {
+            return Ok(());
+        }
+        self.agents
+            .rebuild(&session.definition)
+            .map(drop)
+            .map_err(|why| Failure::wrong_use(format!("session {}: nothing was done: {why}", session.key.id)))
+    }
+
     /// Closes the store in good order.
     pub(crate) async fn close(self) {
         self.store.close().await;

@@ -54,6 +54,9 @@ impl Debt {
 /// Where a person puts the answer.
 const PLACE_OF_ANSWER: &str = "YOUR ANSWER";
 
+/// Where a person puts who they are, when several may decide.
+const PLACE_OF_NAME: &str = "YOUR NAME";
+
 /// The calls that somebody owes an answer, of one session or of all, soonest deadline first.
 pub(crate) async fn all_pending(
     front: &Front,
@@ -91,8 +94,8 @@ pub(crate) async fn debt_of(front: &Front, pending: &PendingCall) -> Result<Debt
         until: pending.deadline,
         arguments: Some(body.arguments),
         prompt: body.prompt,
+        commands: commands(front, kind, &pending.id, deciders.as_ref()),
         deciders,
-        commands: commands(front, kind, &pending.id),
     })
 }
 
@@ -122,14 +125,26 @@ pub(crate) async fn debts(
             arguments: body.map(|body| body.arguments.clone()),
             prompt: body.and_then(|body| body.prompt.clone()),
             deciders: open.and_then(|(_, deciders)| deciders.clone()),
-            commands: owed.pending.iter().flat_map(|pending| commands(front, owed.kind, pending)).collect(),
+            commands: owed
+                .pending
+                .iter()
+                .flat_map(|pending| {
+                    commands(front, owed.kind, pending, open.and_then(|(_, deciders)| deciders.as_ref()))
+                })
+                .collect(),
         }
     });
     Ok(debts.collect())
 }
 
-/// By the asking, so that they answer what is shown beside them and nothing that comes later.
-fn commands(front: &Front, kind: OwedKind, pending: &PendingId) -> Vec<(&'static str, Vec<String>)> {
+/// By the asking, so that they answer what is shown beside them and nothing that comes later; with a name where
+/// it counts who decides.
+fn commands(
+    front: &Front,
+    kind: OwedKind,
+    pending: &PendingId,
+    deciders: Option<&Deciders>,
+) -> Vec<(&'static str, Vec<String>)> {
     let names: &[&'static str] = match kind {
         OwedKind::Approval => &["approve", "deny"],
         OwedKind::ClientTool => &["answer"],
@@ -140,9 +155,22 @@ fn commands(front: &Front, kind: OwedKind, pending: &PendingId) -> Vec<(&'static
         if name == "answer" {
             words.push(PLACE_OF_ANSWER);
         }
-        (name, command(front, &words))
+        let mut line = command(front, &words);
+        if let Some(deciders) = deciders {
+            line.splice(2..2, ["--as".to_owned(), one_of(deciders)]);
+        }
+        (name, line)
     };
     names.iter().copied().map(command).collect()
+}
+
+/// Who decides, if one alone can; else the place where they say who they are.
+fn one_of(deciders: &Deciders) -> String {
+    let mut may = deciders.may.iter().filter(|name| !deciders.approved.contains(name));
+    match (may.next(), may.next()) {
+        (Some(name), None) => name.clone(),
+        (None | Some(_), _) => PLACE_OF_NAME.to_owned(),
+    }
 }
 
 /// The command line of `words` on the same store and tenant, as it is typed here.

@@ -20,7 +20,7 @@ use holdover_core::tool::ToolSpec;
 use holdover_mcp::{McpClient, McpServer};
 use holdover_models::{ModelRef, connect};
 use holdover_runtime_local::{Agent, AgentSource, Definition};
-use holdover_tools::{CommandTool, Root, Skills, ToolSet};
+use holdover_tools::{CommandTool, LocalSandboxes, Root, SandboxOptions, Sandboxes, Skills, ToolSet};
 use serde::{Deserialize, Serialize};
 
 use crate::gate::{self, GateRef};
@@ -117,6 +117,9 @@ pub(crate) struct Recipe {
     /// Environment variables that commands see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) pass_environment: Vec<String>,
+    /// Where its file tools and commands work instead of the root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sandbox: Option<SandboxOptions>,
 }
 
 /// A model that an agent falls back on.
@@ -240,8 +243,14 @@ impl Blueprint {
         for FallbackRef { model, prices } in fallback {
             agent = agent.shared_fallback(connect(model).map_err(|error| error.detail)?, *prices);
         }
+        let sandboxes = self.sandboxes()?;
+        if let Some(sandboxes) = &sandboxes {
+            agent = agent.provisioner(sandboxes.provisioner());
+        }
         for name in &self.tools {
-            let tool = tools.tool(name).ok_or_else(|| format!("tool {name}: is not built in"))?;
+            let inside = sandboxes.as_ref().and_then(|sandboxes| sandboxes.tool(name));
+            let tool =
+                inside.or_else(|| tools.tool(name)).ok_or_else(|| format!("tool {name}: is not built in"))?;
             agent = agent.shared_tool(tool);
         }
         for command in commands {
@@ -263,6 +272,15 @@ impl Blueprint {
             agent = agent.stop_when(condition.clone());
         }
         agent.build().map_err(|error| error.to_string())
+    }
+
+    /// Its sandboxes, if it is to have some, or why it can have none in this process.
+    fn sandboxes(&self) -> Result<Option<Sandboxes>, String> {
+        let Some(options) = &self.recipe.sandbox else { return Ok(None) };
+        let options =
+            SandboxOptions { pass_environment: self.recipe.pass_environment.clone(), ..options.clone() };
+        let sandboxes = LocalSandboxes::open(&options).map_err(|error| error.to_string())?;
+        Ok(Some(Sandboxes::new(sandboxes)))
     }
 }
 

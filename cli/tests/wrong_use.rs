@@ -1,4 +1,6 @@
 //! What is wrong is said in one line.
+//!
+//! Requirements: U11.
 
 mod support;
 
@@ -126,4 +128,32 @@ fn wrong_words_end_with_two() {
     }
     fixture.run(&["--help"]).ends(0).says("Exit codes:");
     fixture.run(&["--version"]).ends(0);
+}
+
+#[test]
+fn u11_what_goes_wrong_names_its_session_its_step_its_call_and_its_field() {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);
+    let failed = fixture.run(&["send", "s", "nonsense"]).ends(1);
+    let path = "session s: failed: step 2: model.configuration: ";
+    assert!(failed.out.contains(path), "{failed:#?}");
+    let response = &fixture.run(&["send", "s", "nonsense", "--json"]).ends(1).last()["response"];
+    assert_eq!(
+        (&response["failed_in"], &response["error"]["code"]),
+        (&3.into(), &"model.configuration".into())
+    );
+    fixture.run(&["sessions", "show", "s"]).ends(0).says("step 3: model.configuration: ");
+
+    fixture.run(&["run", "agent.toml", "--session", "w", "write"]).ends(10);
+    for (words, path) in [
+        (&["approve", "w", "c9-9"][..], &["session w", "c9-9"][..]),
+        (&["answer", "w", "c1-0", "blue"], &["w: ", "c1-0", "approval"]),
+        (&["interrupt", "w", "--call", "c9-9"], &["session w", "call c9-9"]),
+        (&["sessions", "withdraw", "w", "77"], &["session w", "77"]),
+        (&["sessions", "fork", "w", "--at", "999"], &["w: ", "checkpoint 999"]),
+        (&["sessions", "history", "w", "--after", "999"], &["session w", "999"]),
+        (&["send", "w", "no", "--instead-of", "999"], &["session w", "message 999"]),
+    ] {
+        fixture.run(words).fails(1, path);
+    }
 }

@@ -251,8 +251,11 @@ pub struct Prices {
     pub output_microusd: u64,
 }
 
+/// The highest number of like calls that a rule against loops may name.
+pub const COUNTED_MAX: u32 = 100;
+
 /// What is done when the model asks for the same again and again: how many calls of one tool that are alike
-/// lead to what. Zero: never. What is alike is said in [`machine::looping`](crate::machine::looping).
+/// lead to what, at most [`COUNTED_MAX`]. Zero: never. What is alike is said in [`machine::looping`](crate::machine::looping).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LoopDetection {

@@ -30,6 +30,7 @@ use crate::machine::history::{self, HistoryRow};
 use crate::machine::{DoneReason, Ending, Owed, Usage};
 use crate::mode::Mode;
 use crate::parameters::Parameters;
+use crate::step::RunKind;
 use crate::store::{OutcomeKind, PendingKind, SessionStatus, StreamId};
 use crate::time::Timestamp;
 
@@ -75,6 +76,10 @@ pub enum Event {
         run: Epoch,
         /// The status it found; active means that the run before it died.
         found: SessionStatus,
+        /// What it was begun for, where that status does not say so
+        /// ([`RunKind::by_status`](crate::step::RunKind::by_status)).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<RunKind>,
     },
     /// A message was appended.
     Message {

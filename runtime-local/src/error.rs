@@ -4,10 +4,10 @@ use holdover_core::error::ErrorInfo;
 use holdover_core::fork::ForkError;
 use holdover_core::ids::{
     CallId, CheckpointId, Epoch, InboxSeq, InvalidId, ItemKey, MessageSeq, PendingId, QueueLabel, SessionKey,
-    ToolName, WorkerId,
+    StepNumber, ToolName, WorkerId,
 };
 use holdover_core::message::SignalBody;
-use holdover_core::step::StartError;
+use holdover_core::step::{RunOutcome, StartError};
 use holdover_core::store::{
     CommitSurvives, OutcomeKind, PendingKind, SessionStatus, StoreError, StoreErrorKind,
 };
@@ -214,12 +214,16 @@ pub enum RuntimeError {
         pending: PendingId,
     },
     /// The turn did not end with an answer.
-    #[error("session {key}: it has not answered: {}", outcome.as_str())]
+    #[error("session {key}: it has not answered: {}{}", outcome.as_str(), failed_in(*step, error.as_ref()))]
     Unanswered {
         /// Which session.
         key: SessionKey,
         /// How the turn ended, or what it waits for.
         outcome: OutcomeKind,
+        /// In which step that was, if it failed.
+        step: Option<StepNumber>,
+        /// Why, if it failed.
+        error: Option<ErrorInfo>,
     },
     /// A run holds the session.
     #[error("session {key}: a run holds it")]
@@ -353,6 +357,16 @@ impl RuntimeError {
         }
     }
 
+    /// A turn that came to `outcome` has no answer.
+    pub(crate) fn unanswered(key: &SessionKey, outcome: &RunOutcome) -> Self {
+        let (step, error) = match outcome {
+            RunOutcome::Ended(ending) => (ending.step, ending.error.clone()),
+            RunOutcome::BackingOff { error, .. } => (None, Some(error.clone())),
+            RunOutcome::Suspended(_) | RunOutcome::Released | RunOutcome::Lost => (None, None),
+        };
+        Self::Unanswered { key: key.clone(), outcome: outcome.kind(), step, error }
+    }
+
     pub(crate) fn unreadable(
         key: &SessionKey,
         what: impl Into<String>,
@@ -361,6 +375,11 @@ impl RuntimeError {
         let detail = detail.to_string().replace('\n', " ");
         Self::Unreadable { key: key.clone(), what: what.into(), detail }
     }
+}
+
+fn failed_in(step: Option<StepNumber>, error: Option<&ErrorInfo>) -> String {
+    let step = step.map(|step| format!(": step {step}")).unwrap_or_default();
+    step + &error.map(|error| format!(": {error}")).unwrap_or_default()
 }
 
 fn only(may: &[String]) -> String {

@@ -21,6 +21,9 @@
 //! A tool of your own is a [`FunctionTool`]: arguments as a type, and an async function of them. One that is a
 //! program is a [`CommandTool`]: data, so that an agent file can bring it.
 //!
+//! [`Sandboxes`] give the file tools and `run_command` a folder for each session instead of the root: it is booted by the first
+//! call that needs it and freed at the end of the turn, and commands in it run under bubblewrap where that works.
+//!
 //! The tools are made for Unix.
 
 mod ask;
@@ -28,6 +31,7 @@ mod blocking;
 mod command;
 mod files;
 mod function;
+mod sandbox;
 mod set;
 mod skills;
 mod sleep;
@@ -37,5 +41,9 @@ mod testing;
 pub use command::{CommandTool, InvalidCommandTool};
 pub use files::{Root, RootError};
 pub use function::FunctionTool;
+pub use sandbox::{
+    Exit, Job, LocalSandboxes, Ran, SANDBOX_TOOLS, Sandbox, SandboxError, SandboxOptions, SandboxProvider,
+    Sandboxes, Walls, WallsPolicy,
+};
 pub use set::{BUILT_IN, ToolSet, built_in};
 pub use skills::{SkillError, Skills};

@@ -17,7 +17,7 @@ use holdover_core::mailbox::{MessagePolicy, WhileAsking};
 use holdover_core::mode::Mode;
 use holdover_mcp::McpServer;
 use holdover_models::{ModelRef, Provider};
-use holdover_tools::{CommandTool, Skills};
+use holdover_tools::{CommandTool, SandboxOptions, Skills};
 use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
@@ -89,6 +89,7 @@ struct AgentFile {
     root: Option<Spanned<PathBuf>>,
     #[serde(default)]
     pass_environment: Vec<String>,
+    sandbox: Option<Spanned<SandboxOptions>>,
 }
 
 /// What the command line says instead of the file.
@@ -155,6 +156,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
             return Err(at(tool.span(), why));
         }
     }
+    let sandbox = tools::sandbox(file.sandbox, &tools, folder).map_err(|(span, why)| at(span, why))?;
     let skills = skills(&file.skills, folder).map_err(|(span, why)| at(span, why))?;
     let output_schema = output_schema(file.output_schema, file.output_schema_file, folder)
         .map_err(|(span, why)| at(span, why))?;
@@ -210,6 +212,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
             always_allow: file.always_allow.into_iter().map(Spanned::into_inner).collect(),
             gate: file.gate.map(Spanned::into_inner),
             pass_environment: file.pass_environment,
+            sandbox,
         },
     })
 }

@@ -4,6 +4,7 @@ use holdover_core::agent::{Limits, OnTrip};
 use holdover_core::gate::RuleAction;
 use holdover_core::model::ModelErrorKind;
 use holdover_core::tool::{Bound, EffectClass};
+use holdover_tools::WallsPolicy;
 
 use super::*;
 
@@ -220,5 +221,56 @@ fn what_is_wrong_is_named_with_its_line() {
         let found = read(text).expect_err(text);
         assert!(found.starts_with(error), "{text:?}\n  found    {found}\n  expected {error}");
         assert!(!found.contains('\n'), "{found}");
+    }
+}
+
+#[test]
+fn a_sandbox_is_what_the_file_says_of_it_and_holds_some_tool() {
+    let model = "model = \"scripted:a.toml\"\nroot = \"/\"\n";
+    let with = |tools: &str, table: &str| read(&format!("{model}tools = [{tools}]\n[sandbox]\n{table}"));
+    let sandbox = with("\"run_command\"", "").unwrap().recipe.sandbox.unwrap();
+    assert_eq!((sandbox.idle_seconds, sandbox.walls, sandbox.network), (300, WallsPolicy::Preferred, false));
+    let said = "root = \"rooms\"\nidle_seconds = 9\nwalls = \"required\"\nnetwork = true\nkeep = true\nimage = \"/usr\"";
+    let sandbox = with("\"read_file\", \"sleep\"", said).unwrap().recipe.sandbox.unwrap();
+    assert_eq!(sandbox.root.as_deref(), Some(Path::new("/agents/rooms")));
+    assert_eq!(sandbox.image.as_deref(), Some(Path::new("/usr")));
+    assert_eq!((sandbox.idle_seconds, sandbox.walls), (9, WallsPolicy::Required));
+    assert!(sandbox.network && sandbox.keep);
+    assert!(read(&format!("{model}tools = [\"run_command\"]")).unwrap().recipe.sandbox.is_none());
+    for (tools, table, why) in [
+        ("\"sleep\"", "", "line 4: sandbox: no tool works in it; list some of list_files, "),
+        ("\"run_command\"", "image = \"/no/such\"", "line 4: sandbox: image: /no/such: No such file"),
+        ("\"run_command\"", "walls = \"high\"", "line 5: "),
+        ("\"run_command\"", "pass_environment = [\"KEY\"]", "line 5: "),
+    ] {
+        let refused = with(tools, table).unwrap_err();
+        assert!(refused.starts_with(why), "{refused}");
+    }
+}
+
+/// What the page says about one table; all of it for the file itself.
+fn on_page(table: &str) -> &'static str {
+    let page = include_str!("../../../docs/agent-file.md");
+    let Some((_, rest)) = page.split_once(&format!("\n### {table}\n")) else { return page };
+    rest.split_once("\n#").map_or(rest, |(part, _)| part)
+}
+
+#[test]
+fn the_page_of_the_agent_file_has_every_key() {
+    let tables = ["model", "sandbox", "gate", "limits", "loops", "compaction", "retries"];
+    let lists = ["tool", "mcp", "approval"];
+    let heads = std::iter::once((String::new(), ""))
+        .chain(tables.map(|table| (format!("[{table}]\n"), table)))
+        .chain(lists.map(|table| (format!("[[{table}]]\n"), table)));
+    for (head, table) in heads {
+        let error = read(&format!("{head}nothing_is_called_so = 1\n")).unwrap_err();
+        // It says which there are.
+        let known: Vec<&str> = error.split('`').skip(3).step_by(2).collect();
+        assert!(known.len() >= 2, "{error}");
+        for key in known {
+            let part = on_page(table);
+            let is_there = part.contains(&format!("`{key}`")) || part.contains(&format!("\n### {key}\n"));
+            assert!(is_there, "docs/agent-file.md: {head}{key}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use holdover_mcp::McpServer;
-use holdover_tools::{BUILT_IN, CommandTool};
+use holdover_tools::{BUILT_IN, CommandTool, SANDBOX_TOOLS, SandboxOptions};
 use toml::Spanned;
 
 /// Where in the file, and what is wrong there.
@@ -35,6 +35,34 @@ pub(super) fn commands(tables: Vec<Spanned<CommandTool>>, folder: &Path) -> Resu
         commands.push(declared(table.into_inner(), &commands, folder).map_err(|why| (span, why))?);
     }
     Ok(commands)
+}
+
+/// The `[sandbox]` table for an agent with these tools. Its folders are looked for beside the file.
+pub(super) fn sandbox(
+    table: Option<Spanned<SandboxOptions>>,
+    tools: &[String],
+    folder: &Path,
+) -> Result<Option<SandboxOptions>, Wrong> {
+    let Some(table) = table else { return Ok(None) };
+    let span = table.span();
+    let mut options = table.into_inner();
+    // One in which nothing would run is a mistake that protects nobody.
+    if !tools.iter().any(|tool| SANDBOX_TOOLS.contains(&tool.as_str())) {
+        let some = SANDBOX_TOOLS.join(", ");
+        return Err((span, format!("sandbox: no tool works in it; list some of {some}")));
+    }
+    options.root = options.root.map(|root| folder.join(root));
+    if let Some(image) = &options.image {
+        let image = folder.join(image);
+        let found = image.canonicalize();
+        options.image = Some(
+            found.map_err(|error| (span.clone(), format!("sandbox: image: {}: {error}", image.display())))?,
+        );
+    }
+    let mut program = options.bubblewrap.to_string_lossy().into_owned();
+    beside(&mut program, folder).map_err(|why| (span, format!("sandbox: bubblewrap: {why}")))?;
+    options.bubblewrap = program.into();
+    Ok(Some(options))
 }
 
 /// The servers of the `[[mcp]]` tables. Programs with a `/` are looked for beside the file.

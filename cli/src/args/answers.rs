@@ -107,12 +107,18 @@ impl Answer {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Stop {
-    /// Which session
-    pub(crate) session: SessionId,
+pub(crate) struct Interrupt {
+    #[command(flatten)]
+    pub(crate) stop: Stop,
     /// Stop this call alone; its siblings and the turn go on
     #[arg(long, value_name = "CALL")]
     pub(crate) call: Option<CallId>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Stop {
+    /// Which session
+    pub(crate) session: SessionId,
     /// Why
     #[arg(long, value_name = "TEXT", default_value = "asked for on the command line")]
     pub(crate) reason: String,

@@ -68,7 +68,7 @@ pub(crate) struct Run {
     #[arg(long, alias = "no-wait")]
     pub(crate) detach: bool,
     /// Leave the work to a worker, and wait at most so long for how it ends
-    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
     pub(crate) wait: Option<Duration>,
     #[command(flatten)]
     pub(crate) drive: Drive,
@@ -80,7 +80,8 @@ Examples:
   holdover send notes \"and the invoices too\"
   date | holdover send notes - --detach
   holdover send notes --policy interrupt \"Stop that, and look at the invoices\"
-  holdover send notes --instead-of 3 \"No: the invoices of May\"")]
+  holdover send notes --instead-of 3 \"No: the invoices of May\"
+  holdover send notes --note \"I ran cargo fmt by hand\"")]
 pub(crate) struct Send {
     /// Which session
     pub(crate) session: SessionId,
@@ -97,11 +98,14 @@ pub(crate) struct Send {
     /// Say it in place of this earlier message: what followed is taken back
     #[arg(long, value_name = "MESSAGE", value_parser = message_seq)]
     pub(crate) instead_of: Option<MessageSeq>,
+    /// Only note it: nobody is woken and nothing is stopped, the model is told with whatever comes next
+    #[arg(long, conflicts_with_all = ["policy", "instead_of", "wait", "detach"])]
+    pub(crate) note: bool,
     /// Leave the work to a worker (holdover work)
     #[arg(long, alias = "no-wait")]
     pub(crate) detach: bool,
     /// Leave the work to a worker, and wait at most so long for how it ends
-    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
     pub(crate) wait: Option<Duration>,
     #[command(flatten)]
     pub(crate) drive: Drive,
@@ -119,7 +123,7 @@ pub(crate) struct Again {
     #[arg(long, alias = "no-wait")]
     pub(crate) detach: bool,
     /// Leave the work to a worker, and wait at most so long for how it ends
-    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
     pub(crate) wait: Option<Duration>,
     #[command(flatten)]
     pub(crate) drive: Drive,

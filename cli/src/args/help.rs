@@ -28,7 +28,7 @@ Stores:
 
 A password in a URL is never printed; printed commands have *** in its place, or no --store at all if HOLDOVER_STORE names it. Command lines are no secret on most machines: put a password into HOLDOVER_STORE, or for Postgres into PGPASSWORD or ~/.pgpass.
 
-With --json each line is one object; the last one of a command that drives a session is {\"session\": …, \"outcome\": {\"kind\": …}}, its outcome null if the session was left where it is, with \"response\" {\"stop_reason\", \"reason\", \"text\", \"steps\", \"error\"} if its turn has ended, with \"duplicate\": true if its --key was used before. Instants are milliseconds since 1970-01-01T00:00:00Z.
+With --json each line is one object; the last one of a command that drives a session is {\"session\": …, \"outcome\": {\"kind\": …}}, its outcome null if the session was left where it is, with \"response\" {\"stop_reason\", \"reason\", \"text\", \"steps\", \"error\", \"failed_in\"} if its turn has ended, with \"duplicate\": true if its --key was used before. Instants are milliseconds since 1970-01-01T00:00:00Z.
 HOLDOVER_LOG sets what is logged to standard error: error, warn, info, debug, or a tracing filter.
 NO_COLOR turns colours off.";
 

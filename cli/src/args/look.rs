@@ -1,5 +1,7 @@
 //! The commands that look.
 
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -40,6 +42,8 @@ pub(crate) enum Sessions {
     /// Rebuild a session from its history alone, and say where its state differs
     #[command(after_help = help::REPLAY)]
     Replay(One),
+    /// Say which sessions would not go on with this version of the program, or with an agent as its file has it now
+    Check(Check),
     /// List the places from which a fork can begin, newest first
     #[command(after_help = help::CHECKPOINTS)]
     Checkpoints(One),
@@ -66,8 +70,8 @@ pub(crate) struct List {
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
     /// At most this many
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    pub(crate) limit: usize,
+    #[arg(long, value_name = "N", default_value = "100")]
+    pub(crate) limit: NonZeroUsize,
 }
 
 #[derive(Debug, Args)]
@@ -116,6 +120,19 @@ Examples:
 pub(crate) struct Pending {
     /// Of this session alone
     pub(crate) session: Option<SessionId>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without a file: every session, with the agent that it was created with, as this version of the program reads and builds it. With one: the sessions of the agent of that name, as if they went on with what the file says. Claims none and changes nothing. Exit code 1 if something would break.
+
+Examples:
+  holdover sessions check
+  holdover sessions check agent.toml --json")]
+pub(crate) struct Check {
+    /// Instead of what is stored with them: the agent in this file
+    #[arg(value_name = "AGENT_FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) agent: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

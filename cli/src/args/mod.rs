@@ -10,12 +10,12 @@ mod look;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use holdover_core::ids::TenantId;
 
-pub(crate) use answers::{Answer, Approve, Decide, Deny, Stop};
+pub(crate) use answers::{Answer, Approve, Decide, Deny, Interrupt, Stop};
 pub(crate) use branch::{Fork, Purge};
 pub(crate) use conformance::{Conformance, Form};
 pub(crate) use drive::{Again, Briefing, Compact, Drive, Run, Send, Work};
 pub(crate) use look::{
-    Completions, Delete, Demo, Doctor, Events, History, List, Machine, ModeOf, One, Pending, Replace,
+    Check, Completions, Delete, Demo, Doctor, Events, History, List, Machine, ModeOf, One, Pending, Replace,
     Sessions, Show, Withdraw,
 };
 
@@ -86,7 +86,7 @@ pub(crate) enum Command {
     Answer(Answer),
     /// Stop the turn of a session; the session stays usable
     #[command(after_help = help::INTERRUPT)]
-    Interrupt(Stop),
+    Interrupt(Interrupt),
     /// Stop a session for ever
     #[command(after_help = help::ABORT)]
     Abort(Stop),

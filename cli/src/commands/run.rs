@@ -6,7 +6,7 @@ use std::time::Duration;
 use holdover_core::ids::{SessionId, SessionKey};
 use holdover_core::message::SignalBody;
 use holdover_core::mode::Briefing;
-use holdover_core::store::{Labels, Session, SessionStatus};
+use holdover_core::store::{Labels, Session, SessionStatus, Wake};
 use holdover_runtime_local::{Agent, Deliver, Delivered, Execute, RunHandle, RuntimeError};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -80,8 +80,10 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
     let message = message_of(args.message.as_deref())?;
     let mut front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
     let session = front.session(&args.session).await?;
+    front.can_run_with(&args.drive, &session)?;
     let mut deliver = match args.instead_of {
         Some(earlier) => Deliver::instead_of(earlier, message),
+        None if args.note => Deliver::message_that(message, Wake::Quiet),
         None => Deliver::message(message).under(args.policy),
     };
     deliver = deliver.briefed(briefing_of(&args.briefing));
@@ -96,6 +98,12 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
         }
         Err(error) => return Err(error.into()),
     };
+    if args.note {
+        front.out.line(format!("session {}: noted", args.session));
+        front.out.object(&json!({ "session": args.session, "delivered": word }));
+        front.close().await;
+        return Ok(Exit::Completed);
+    }
     if args.detach || args.wait.is_some() {
         return leave(front, &session.key, word, args.wait).await;
     }

@@ -8,7 +8,7 @@ use holdover_core::store::{InterruptKind, InterruptOutcome, SessionStatus};
 use holdover_runtime_local::outcome_of;
 use serde_json::{Value, json};
 
-use crate::args::{Common, Stop};
+use crate::args::{Common, Interrupt, Stop};
 use crate::exit::{Exit, Failure};
 use crate::follow::{Following, report};
 use crate::front::Front;
@@ -21,21 +21,22 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// After how long it is said what is waited for: a run that lives lets go sooner.
 const SILENCE: Duration = Duration::from_secs(1);
 
+/// Stops the turn of a session, or one call of it.
+pub(crate) async fn interrupt(common: &Common, args: &Interrupt) -> Result<Exit, Failure> {
+    let Some(call) = &args.call else { return stop(common, &args.stop, InterruptKind::Soft).await };
+    let (front, id) = (Front::open(common, None, IfMissing::Refuse).await?, &args.stop.session);
+    front.session(id).await?;
+    front.runtime.stop_call(&front.key(id), call).await?;
+    front.out.line(format!("session {id}: call {call} is asked to stop"));
+    front.out.object(&json!({ "session": id, "call": call, "stopping": true }));
+    front.close().await;
+    Ok(Exit::Completed)
+}
+
 /// Stops a session, and waits until it has stopped.
 pub(crate) async fn stop(common: &Common, args: &Stop, kind: InterruptKind) -> Result<Exit, Failure> {
     let front = Front::open(common, None, IfMissing::Refuse).await?;
     let key = front.key(&args.session);
-    if let Some(call) = &args.call {
-        if kind == InterruptKind::Abort {
-            return Err(Failure::wrong_use("--call: one call is stopped with holdover interrupt"));
-        }
-        front.session(&args.session).await?;
-        front.runtime.stop_call(&key, call).await?;
-        front.out.line(format!("session {}: call {call} is asked to stop", args.session));
-        front.out.object(&json!({ "session": args.session, "call": call, "stopping": true }));
-        front.close().await;
-        return Ok(Exit::Completed);
-    }
     let began = Instant::now();
     let (mut asked, mut told) = (false, false);
     loop {

@@ -116,7 +116,7 @@ fn status(status: ResultStatus) -> &'static str {
 /// What one notices of an event while a session runs. Messages are printed on their own.
 pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
     match event {
-        Event::RunStarted { run, found: holdover_core::store::SessionStatus::Active } => {
+        Event::RunStarted { run, found: holdover_core::store::SessionStatus::Active, .. } => {
             Some(out.bold(&format!("• run {run} takes over: the run before it died")))
         }
         Event::BackingOff { until, error, .. } => {
@@ -183,7 +183,10 @@ pub(crate) fn event(event: &Event) -> String {
             mode.into_iter().chain(prompt).collect::<Vec<_>>().join(", ")
         }
         Event::Provisioned { what } => format!("ready: {}", what.join("; ")),
-        Event::RunStarted { run, found } => format!("run {run} begins, found it {found}"),
+        Event::RunStarted { run, found, kind } => {
+            let kind = kind.map(|kind| format!(" ({})", kind.as_str())).unwrap_or_default();
+            format!("run {run} begins{kind}, found it {found}")
+        }
         Event::Message { seq, role, .. } => format!("message {seq} by {role}"),
         Event::Call { call, tool, is, parameters, duration_ms } => {
             let with: Vec<String> =
@@ -264,7 +267,10 @@ pub(crate) fn outcome(outcome: &RunOutcome) -> String {
     let kind = outcome.kind().as_str();
     let line = match outcome {
         RunOutcome::Ended(ending) => match &ending.error {
-            Some(error) => format!("{kind}: {error}"),
+            Some(error) => {
+                let step = ending.step.map(|step| format!("step {step}: ")).unwrap_or_default();
+                format!("{kind}: {step}{error}")
+            }
             None => format!("{kind} ({})", ending.reason.as_str()),
         },
         RunOutcome::Suspended(suspension) => match suspension.owed.len() {

@@ -128,10 +128,10 @@ pub(crate) fn pending(pending: &PendingCall, owed: &Debt) -> Value {
 }
 
 /// A run in a list.
-pub(crate) fn run(run: &RunRecord) -> Value {
+pub(crate) fn run(run: &RunRecord, kind: RunKind) -> Value {
     json!({
         "run": run.epoch,
-        "kind": RunKind::of(run).as_str(),
+        "kind": kind.as_str(),
         "worker": run.worker,
         "found": run.found,
         "parent": run.parent,

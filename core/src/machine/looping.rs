@@ -4,11 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::agent::LoopDetection;
+use crate::agent::{COUNTED_MAX, LoopDetection};
 use crate::message::{Message, ToolResult};
 
-/// The calls of so many newest messages are looked at.
+/// The calls of so many newest messages are looked at, where the rules do not count further than that.
 pub const WINDOW: usize = 16;
+
+/// So many newest messages are looked at: [`WINDOW`] of them, or as many as one call a step needs to reach the
+/// highest number that the rules know. At most [`COUNTED_MAX`] calls are counted.
+pub fn window(rules: &LoopDetection) -> usize {
+    let most = rules.stop_at.max(rules.warn_at).max(rules.withhold_at).min(COUNTED_MAX);
+    WINDOW.max(2 * most as usize)
+}
 
 /// Arguments that page through a result. Calls that differ in these alone are no loop (A26).
 pub const PAGINATION_KEYS: [&str; 11] = [
@@ -48,7 +55,7 @@ struct Asked<'a> {
     result: Option<&'a str>,
 }
 
-/// The tool whose calls repeat most in the newest [`WINDOW`] of these messages, oldest first. What a user said
+/// The tool whose calls repeat most in the [newest](window) of these messages, oldest first. What a user said
 /// last begins the count anew.
 pub fn repeated<'a>(
     messages: impl DoubleEndedIterator<Item = &'a Message>,
@@ -56,7 +63,7 @@ pub fn repeated<'a>(
 ) -> Option<Repeated> {
     let seen = messages.rev().filter(|message| is_said(message));
     let newest: Vec<&Message> =
-        seen.take(WINDOW).take_while(|message| !matches!(message, Message::User(_))).collect();
+        seen.take(window(rules)).take_while(|message| !matches!(message, Message::User(_))).collect();
     let results: BTreeMap<&str, &ToolResult> = newest
         .iter()
         .filter_map(|message| match message {
@@ -200,7 +207,9 @@ mod tests {
 
     #[test]
     fn a26_calls_that_page_through_a_result_are_not_alike() {
-        for key in PAGINATION_KEYS {
+        const PAGES: &str =
+            "offset limit page start_line end_line cursor after before next_page_token page_token skip";
+        for key in PAGES.split(' ') {
             let page = |at: u32| format!(r#"{{"path":"a","{key}":{at}}}"#);
             assert_eq!(counted(&[&page(1), &page(2), &page(3), &page(4)]), 1, "{key}");
             // Something else differs, too.
@@ -216,7 +225,9 @@ mod tests {
         let rules = LoopDetection::default();
         let messages: Vec<Message> = steps(0..20).collect();
         let found = repeated(messages.iter(), &rules).unwrap();
-        assert_eq!(found, Repeated { tool: "look".to_owned(), count: 8 }, "half of {WINDOW}");
+        assert_eq!(found, Repeated { tool: "look".to_owned(), count: 8 }, "half of sixteen");
+        let patient = LoopDetection { stop_at: 12, ..LoopDetection::default() };
+        assert_eq!(repeated(messages.iter(), &patient).unwrap().count, 12, "what may be asked for is seen");
         let messages: Vec<Message> = steps(0..7).chain([user()]).chain(steps(7..9)).collect();
         assert_eq!(repeated(messages.iter(), &rules).unwrap().count, 2);
         let messages: Vec<Message> = steps(0..7).chain([user()]).collect();

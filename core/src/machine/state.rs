@@ -374,6 +374,9 @@ pub struct Ending {
     /// The error, if that is why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorInfo>,
+    /// The step of the session in which that happened; none if the turn had none yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepNumber>,
     /// The stop that was asked for, if that is why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<InterruptKind>,
@@ -388,7 +391,7 @@ pub struct Ending {
 impl Ending {
     /// An ending that is neither an error nor a stop from outside.
     pub fn of(reason: DoneReason) -> Self {
-        Self { reason, error: None, stopped: None, cause: StopCause::Asked, output: None }
+        Self { reason, error: None, step: None, stopped: None, cause: StopCause::Asked, output: None }
     }
 
     /// An unrecoverable error.

@@ -51,7 +51,7 @@ pub struct Turn {
     /// The newest message before it; 0 also in a turn that an older version began.
     #[serde(default, skip_serializing_if = "is_default")]
     pub began: MessageSeq,
-    /// What the model was shown before the first summary of this turn.
+    /// What the model was shown before the first summary since this turn began; until the next one begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_before: Option<Box<View>>,
     /// Finished model calls.

@@ -90,8 +90,7 @@ impl StepIterator {
         self.feed(Input::Call { call: call.id, input });
         let batch = self.mind.machine.state.batch();
         if hurried && !batch.is_some_and(|batch| batch.calls.iter().any(hurries)) {
-            // The word was for what waited when it came.
-            self.consume_rest();
+            self.take_hurries();
         }
         self.mind.draft.decided = true;
         true

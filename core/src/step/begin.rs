@@ -271,7 +271,7 @@ impl StepIterator {
         if self.agent.is_none() && self.mind.interrupt.is_none() {
             return self.pass_on();
         }
-        self.emit(Event::RunStarted { run: self.fence.epoch, found: self.found });
+        self.emit(Event::RunStarted { run: self.fence.epoch, found: self.found, kind: self.told_kind() });
         if !self.mind.machine.turn.open {
             return;
         }
@@ -284,13 +284,18 @@ impl StepIterator {
         self.fail_if_doomed();
     }
 
-    /// Ends the turn if nothing else can be done with it: its runs die, or the one before could not go on.
-    pub(super) fn fail_if_doomed(&mut self) {
+    /// Why nothing else can be done with what is in hand, if so: its runs die, or the one before could not go on.
+    pub(super) fn doom(&mut self) -> Option<ErrorInfo> {
         let poisoned = (self.attempts >= ATTEMPTS_MAX).then(|| {
             let detail = format!("its run died {} times in a row without any progress", self.attempts);
             ErrorInfo::new("engine.poisoned", detail)
         });
-        let Some(error) = self.failing.take().or(poisoned) else { return };
+        self.failing.take().or(poisoned)
+    }
+
+    /// Ends the turn if nothing else can be done with it.
+    pub(super) fn fail_if_doomed(&mut self) {
+        let Some(error) = self.doom() else { return };
         if let AgentState::TearingDown { .. } = self.mind.machine.state {
             // The outcome stands; what kills its run while it is freed is not tried again.
             self.mind.teardown_due = false;

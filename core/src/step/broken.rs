@@ -26,7 +26,7 @@ impl StepIterator {
     /// it.
     pub(super) fn not_run(&mut self, call: &Call, broken: NotRun, stopping: bool) -> CallInput {
         // It was sent before, or this time: that one send of it did not act does not say enough.
-        let may_have_acted = call.effect != EffectClass::ReadOnly && (broken.sent || call.sent_before);
+        let may_have_acted = call.may_have_acted() || (broken.sent && call.effect != EffectClass::ReadOnly);
         if stopping {
             return if may_have_acted { self.doubt(call, &broken, false) } else { self.cancel(call) };
         }
@@ -47,7 +47,7 @@ impl StepIterator {
     /// The agent had its tool when the call was let through, and has it no more: nothing of it is sent.
     pub(super) fn gone(&mut self, call: &Call) -> CallInput {
         let why = format!("there is no tool {} any more", call.tool);
-        if call.sent_before && call.effect != EffectClass::ReadOnly {
+        if call.may_have_acted() {
             return self.doubt(call, &NotRun { why, sent: false, wait: None }, false);
         }
         self.keep_bounded(call, ResultStatus::Error, format!("not run: {why}"));
@@ -75,16 +75,20 @@ impl StepIterator {
     }
 
     fn doubt(&mut self, call: &Call, lost: &NotRun, broken: bool) -> CallInput {
-        let told = format!(
-            "in doubt: {}. It may or may not have acted, and it is not sent again. Find out before you \
-             repeat it.",
-            lost.why
-        );
-        self.keep_result(result(call, ResultStatus::InDoubt, told, self.edited(call)));
+        self.keep_doubt(call, &lost.why);
         if broken {
             self.keep_as_broken(call);
         }
         CallInput::Lost { broken }
+    }
+
+    /// Keeps as the result that nobody knows whether the call acted, with what it said last.
+    pub(super) fn keep_doubt(&mut self, call: &Call, why: &str) {
+        let told = format!(
+            "in doubt: {why}. It may or may not have acted, and it is not sent again. Find out before you \
+             repeat it."
+        );
+        self.keep_result(result(call, ResultStatus::InDoubt, told, self.edited(call)));
     }
 
     /// Marks the result that was just kept. Its bytes are put together when the call ends.

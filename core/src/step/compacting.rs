@@ -1,9 +1,10 @@
 //! Compaction in a run: when what is old is summarised, and what becomes of it.
 
 use super::action::Shown;
-use super::{Action, ActionId, StepIterator, Summarised};
+use super::{Action, ActionId, RunOutcome, StepIterator, Summarised};
 use crate::agent::Compaction;
 use crate::compaction;
+use crate::error::ErrorInfo;
 use crate::event::Event;
 use crate::ids::MessageSeq;
 use crate::machine::view::cleared_up_to;
@@ -46,6 +47,12 @@ impl StepIterator {
 
     /// Asks for the summary, if it is not asked for already.
     pub(super) fn compact(&mut self) -> bool {
+        // Of a turn that is open this was asked when the run began.
+        if !self.mind.machine.turn.open
+            && let Some(error) = self.doom()
+        {
+            return self.give_up_summary(error);
+        }
         self.commit_if_due();
         if self.is_held() || (self.is_sync() && self.writing.is_some()) || self.summarising.is_some() {
             return false;
@@ -60,6 +67,23 @@ impl StepIterator {
         self.summarising = Some(id);
         self.actions.push_back(Action::Summarise { id, step, model, asked, shown: self.shown() });
         false
+    }
+
+    /// The summary that somebody asked for at rest is not made. The session rests as before; what was said meanwhile is
+    /// for the next run.
+    fn give_up_summary(&mut self, error: ErrorInfo) -> bool {
+        let (tokens, usage) = (self.tokens(), Usage::default());
+        self.emit(Event::CompactionEnded {
+            before: tokens,
+            after: tokens,
+            usage,
+            error: Some(error.clone()),
+        });
+        self.mind.draft.decided = true;
+        self.feed(Input::NotCompacted { error: Some(error), usage });
+        let status = self.mind.machine.state.status_at_rest();
+        self.leave_at_rest(RunOutcome::Released, status);
+        true
     }
 
     pub(super) fn on_summarised(&mut self, id: ActionId, result: Result<Option<Summarised>, ModelError>) {

@@ -3,15 +3,18 @@
 use std::sync::Arc;
 
 use super::{ActionId, Found, StepIterator};
+use crate::agent::LoopDetection;
 use crate::error::ErrorInfo;
 use crate::ids::MessageSeq;
-use crate::machine::looping::{self, Repeated, WINDOW};
+use crate::machine::looping::{self, Repeated};
 use crate::machine::{Input, Withheld};
 use crate::message::{Message, Notice};
 use crate::store::MessageRange;
 
 /// So many messages before the claim are read: the window, with room for decisions and notices in between.
-const READ: u64 = 2 * WINDOW as u64;
+fn to_read(rules: &LoopDetection) -> u64 {
+    2 * looping::window(rules) as u64
+}
 
 /// The newest messages of before the claim, as far as they are needed.
 #[derive(Debug, Clone, Default)]
@@ -31,12 +34,12 @@ impl StepIterator {
         if rules.least().is_none_or(|least| self.mind.machine.turn.calls < least) {
             return Looked::Nothing;
         }
-        if !self.has_window() {
+        if !self.has_window(rules) {
             match self.before_claim {
                 Before::Read(_) => {}
                 Before::Reading(_) => return Looked::Waits,
                 Before::Unread => {
-                    self.read_window();
+                    self.read_window(rules);
                     return Looked::Waits;
                 }
             }
@@ -111,7 +114,7 @@ impl StepIterator {
     }
 
     /// Whether what was added since the claim is all that counts.
-    fn has_window(&self) -> bool {
+    fn has_window(&self, rules: &LoopDetection) -> bool {
         if self.claimed_messages == MessageSeq(0) {
             return true;
         }
@@ -119,12 +122,13 @@ impl StepIterator {
         let said = added.iter().filter(|(_, message)| {
             matches!(**message, Message::User(_) | Message::Assistant(_) | Message::Tool(_))
         });
-        said.count() >= WINDOW || added.iter().any(|(_, message)| matches!(**message, Message::User(_)))
+        said.count() >= looping::window(rules)
+            || added.iter().any(|(_, message)| matches!(**message, Message::User(_)))
     }
 
-    fn read_window(&mut self) {
+    fn read_window(&mut self, rules: &LoopDetection) {
         let last = self.claimed_messages;
-        let first = MessageSeq(last.0.saturating_sub(READ - 1).max(1));
+        let first = MessageSeq(last.0.saturating_sub(to_read(rules) - 1).max(1));
         let id = self.read(vec![MessageRange::new(first, last)], self.mind.inbox_seen, false);
         self.before_claim = Before::Reading(id);
     }

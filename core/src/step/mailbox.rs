@@ -14,7 +14,7 @@ use crate::machine::{AgentState, CallInput, CallState, Input, StopCause};
 use crate::mailbox::{self, MessagePolicy, WhileAsking};
 use crate::message::{Decision, DecisionRecord, Message, Notice, ResultStatus, Said, UserMessage};
 use crate::payload::Digest;
-use crate::store::{InterruptKind, ItemKind, MessageRange, StoredItem};
+use crate::store::{InterruptKind, ItemKind, MessageRange, StoredItem, Wake};
 use crate::tool::EffectClass;
 
 /// Beyond this many bytes, further messages wait for the next commit.
@@ -34,11 +34,19 @@ pub(super) enum Undone {
     Read(MessageSeq, Vec<(MessageSeq, Arc<Message>)>),
 }
 
+/// A message that wakes nobody: it stops nothing and keeps no turn going, and is taken with whatever comes next.
+pub(super) fn is_note(item: &StoredItem) -> bool {
+    matches!(item.kind, ItemKind::Message { wake: Wake::Quiet })
+}
+
 impl StepIterator {
     fn policy_of(&self, item: &StoredItem) -> MessagePolicy {
         let said = mailbox::said(item);
         if said.edits.is_some() {
             return MessagePolicy::Interrupt;
+        }
+        if is_note(item) {
+            return MessagePolicy::Steer;
         }
         let of_agent = self.agent.as_ref().and_then(|agent| agent.on_message);
         said.policy.or(of_agent).unwrap_or(MessagePolicy::Steer)
@@ -52,7 +60,7 @@ impl StepIterator {
 
     /// Whether messages wait that the model should see before the turn ends.
     pub(super) fn messages_steer(&self) -> bool {
-        self.steering().next().is_some()
+        self.steering().any(|item| !is_note(item))
     }
 
     /// Drops messages that were withdrawn before they were taken (U08).
@@ -65,20 +73,23 @@ impl StepIterator {
     }
 
     /// Stops the turn if a message asks for that. In steering nothing is open that could be stopped: there it is
-    /// taken, unless the turn is to be taken back.
+    /// taken, unless the turn is to be taken back. A turn that ends already can still be taken back, and no more.
     pub(super) fn heed_messages(&mut self) -> bool {
         let machine = &self.mind.machine;
-        let stopping = machine.state.batch().is_some_and(|batch| batch.stopping.is_some());
-        if !machine.turn.open || stopping || matches!(machine.state, AgentState::TearingDown { .. }) {
+        if !machine.turn.open {
             return false;
         }
+        let ends = matches!(machine.state, AgentState::TearingDown { .. })
+            || machine.state.batch().is_some_and(|batch| batch.stopping.is_some());
         let cause = self.steering().filter_map(|item| match self.policy_of(item) {
             _ if mailbox::said(item).edits.is_some() => Some(StopCause::Edit),
             MessagePolicy::Rollback if self.knows_beginning() => Some(StopCause::Rollback),
             MessagePolicy::Interrupt | MessagePolicy::Rollback => Some(StopCause::Message),
             MessagePolicy::Steer | MessagePolicy::Enqueue | MessagePolicy::Reject => None,
         });
-        let Some(cause) = cause.max() else { return false };
+        let Some(cause) = cause.max().filter(|cause| !ends || *cause == StopCause::Rollback) else {
+            return false;
+        };
         if cause == StopCause::Message && matches!(machine.state, AgentState::Steering { .. }) {
             return false;
         }
@@ -119,7 +130,10 @@ impl StepIterator {
         });
         let Some((call, pending)) = asked else { return false };
         let inbox = &self.mind.inbox;
-        let said = self.steering().next().map(|item| (mailbox::said_in(inbox, item).text, item.at));
+        let said = self
+            .steering()
+            .find(|item| !is_note(item))
+            .map(|item| (mailbox::said_in(inbox, item).text, item.at));
         let Some((text, at)) = said else { return false };
         let shown = self.arguments_of(&call.id);
         let content = rejected(&call.tool, Some(&text));
@@ -136,7 +150,8 @@ impl StepIterator {
         self.append(Message::Decision(DecisionRecord { call: call.id.clone(), pending, decision, at, note }));
         let denial = DenialRecord::new(DeniedBy::User, &call.tool, content.clone(), &shown);
         let edited = self.edited(&call);
-        self.keep_result(denied(&call, ResultStatus::RejectedByUser, content, edited, denial));
+        // What is said is feedback, as the reason of a denial is (B29).
+        self.keep_result(denied(&call, ResultStatus::Error, content, edited, denial));
         self.feed(Input::Call { call: call.id, input: CallInput::Rejected { then: OnDenial::GoOn } });
         self.mind.draft.decided = true;
         true
@@ -149,11 +164,12 @@ impl StepIterator {
         self.take_messages(&taken);
     }
 
-    /// Takes what begins a turn: the messages that steer, else the first that waited (B49).
+    /// Takes what begins a turn: the messages that steer, else the first that waited (B49), and what is noted.
     pub(super) fn take_first(&mut self) {
-        let steering = self.steering().map(|item| item.seq).collect::<Vec<_>>();
-        let waiting = self.mind.inbox.iter().find(|item| mailbox::is_message(item)).map(|item| item.seq);
-        let taken = if steering.is_empty() { waiting.into_iter().collect() } else { steering };
+        let steers = self.messages_steer();
+        let waited = |item: &&StoredItem| mailbox::is_message(item) && !is_note(item);
+        let waiting = self.mind.inbox.iter().find(waited).filter(|_| !steers).map(|item| item.seq);
+        let taken = self.steering().map(|item| item.seq).chain(waiting).collect::<Vec<_>>();
         self.take_messages(&taken);
     }
 

@@ -65,7 +65,7 @@ use crate::event::Event;
 use crate::hook::Moved;
 use crate::ids::{CallId, Fence, MessageSeq, SessionKey, StateFormat, Version};
 use crate::machine::history::HistoryRow;
-use crate::machine::{AgentState, Effect, Facts, Input, Machine, Usage, transition};
+use crate::machine::{AgentState, Effect, Facts, Input, Machine, Refused, Usage, transition};
 use crate::message::Message;
 use crate::store::{Receipt, SessionStatus};
 use crate::time::Timestamp;
@@ -315,7 +315,7 @@ impl StepIterator {
         let moved = match transition(&self.mind.machine, &input, &Facts { now: self.now }) {
             Ok(moved) => moved,
             Err(refused) => {
-                self.give_up(ErrorInfo::new("engine.refused", refused.to_string()));
+                self.on_refused(&input, &refused);
                 return true;
             }
         };
@@ -384,6 +384,14 @@ impl StepIterator {
             Effect::StateChanged(merged) => self.tell_of_state(merged),
             Effect::TearDown(_) => self.mind.teardown_due = true,
             Effect::AnnounceEnd(ending) => self.announce_end(ending),
+        }
+    }
+
+    /// An input that the machine does not take ends the turn. What was decided in the same breath has no place any
+    /// more, and costs neither the turn its end nor the run its commit; only a turn that cannot even fail loses the run.
+    fn on_refused(&mut self, input: &Input, refused: &Refused) {
+        if !self.given_up || matches!(input, Input::Failed { .. }) {
+            self.give_up(ErrorInfo::new("engine.refused", refused.to_string()));
         }
     }
 

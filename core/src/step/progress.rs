@@ -30,7 +30,7 @@ impl StepIterator {
             return true;
         }
         if kind == StateKind::TearingDown {
-            return self.tear_down();
+            return self.heed_messages() || self.tear_down();
         }
         if self.agent.is_none() {
             self.pass_on();
@@ -295,7 +295,7 @@ impl StepIterator {
 
     fn back_off(&mut self, until: Timestamp, error: ErrorInfo) -> bool {
         if until <= self.now || self.is_hurried() {
-            self.consume_rest();
+            self.take_hurries();
             self.mind.draft.decided = true;
             return self.feed(Input::TimerRang);
         }

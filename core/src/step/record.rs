@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{RunOutcome, StepIterator};
+use crate::event::Event;
 use crate::machine::{TurnRequest, Usage};
 use crate::message::SignalBody;
 use crate::payload::is_default;
@@ -39,14 +40,14 @@ impl RunKind {
         }
     }
 
-    /// What a run was begun for: as its record says, or, while it is open and if it was lost, as far as the status
-    /// tells that it found.
-    pub fn of(record: &RunRecord) -> Self {
-        let detail = RunDetail::of(record).and_then(|detail| detail.kind);
-        detail.unwrap_or_else(|| Self::by_status(record.found))
+    /// What a run was begun for, as its record says. None while it is open and if it was lost: then the word with
+    /// which it began says so ([`Event::RunStarted`]), if it committed anything.
+    pub fn of(record: &RunRecord) -> Option<Self> {
+        RunDetail::of(record)?.kind
     }
 
-    fn by_status(found: SessionStatus) -> Self {
+    /// What a run is begun for that finds this status, unless what waits says otherwise.
+    pub fn by_status(found: SessionStatus) -> Self {
         match found {
             SessionStatus::Active => Self::Recovery,
             SessionStatus::Suspended => Self::Wake,
@@ -94,8 +95,20 @@ impl StepIterator {
     }
 
     pub(super) fn note_kind(&mut self, kind: RunKind) {
-        if self.kind != RunKind::Recovery {
-            self.kind = kind;
+        if self.kind == RunKind::Recovery {
+            return;
         }
+        self.kind = kind;
+        let told = self.told_kind();
+        for event in &mut self.mind.draft.events {
+            if let Event::RunStarted { kind, .. } = event {
+                *kind = told;
+            }
+        }
+    }
+
+    /// What the word says with which the run begins.
+    pub(super) fn told_kind(&self) -> Option<RunKind> {
+        (self.kind != RunKind::by_status(self.found)).then_some(self.kind)
     }
 }

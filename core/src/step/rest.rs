@@ -1,5 +1,6 @@
 //! A session at rest: what begins a turn, and how one is left.
 
+use super::mailbox::is_note;
 use super::{RunKind, RunOutcome, StepIterator};
 use crate::event::Event;
 use crate::ids::InboxSeq;
@@ -7,6 +8,9 @@ use crate::machine::{AgentState, DoneReason, Ending, Input, StopCause, TurnReque
 use crate::mailbox;
 use crate::message::SignalBody;
 use crate::store::{InterruptKind, ItemKind, Release, SessionStatus, StoredItem, Wake};
+
+/// The words that ask for what waits to be tried again, or for a turn to go on.
+const HURRIES: [SignalBody; 2] = [SignalBody::Retry, SignalBody::Resume];
 
 impl StepIterator {
     pub(super) fn rest(&mut self) -> bool {
@@ -16,12 +20,16 @@ impl StepIterator {
             return self.at_rest();
         }
         let ending = ending.clone();
-        self.consume_rest();
-        let held = self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Message { .. }));
-        let deadline = held.then_some(self.now);
-        let release = Release::To { status: ending.status(), deadline, wake_on: 0 };
-        self.leave_for(RunOutcome::Ended(ending), release);
+        let status = ending.status();
+        self.leave_at_rest(RunOutcome::Ended(ending), status);
         true
+    }
+
+    /// Leaves a session at rest; messages that wait are for the next run, at once.
+    pub(super) fn leave_at_rest(&mut self, outcome: RunOutcome, status: SessionStatus) {
+        self.consume_rest();
+        let deadline = self.message_waits().then_some(self.now);
+        self.leave_for(outcome, Release::To { status, deadline, wake_on: 0 });
     }
 
     /// Whether this run ends a session at rest for ever.
@@ -75,8 +83,14 @@ impl StepIterator {
         true
     }
 
+    /// Whether something was said that begins a turn. What is only noted does not.
+    fn message_waits(&self) -> bool {
+        let begins = |item: &StoredItem| mailbox::is_message(item) && !is_note(item);
+        self.mind.inbox.iter().any(begins)
+    }
+
     fn what_begins(&self) -> Option<TurnRequest> {
-        if self.mind.inbox.iter().any(|item| matches!(item.kind, ItemKind::Message { .. })) {
+        if self.message_waits() {
             Some(TurnRequest::Message)
         } else if self.wants_retry() {
             Some(TurnRequest::Resume)
@@ -97,19 +111,25 @@ impl StepIterator {
 
     /// Whether somebody asks that what waits to be tried again is tried now (B40).
     pub(super) fn is_hurried(&self) -> bool {
-        self.is_asked(&[SignalBody::Retry, SignalBody::Resume])
+        self.is_asked(&HURRIES)
+    }
+
+    /// Takes the words that hurry: they were for what waited when they came. All else that waits is for another place:
+    /// a mode for the next steering, a stop for its call.
+    pub(super) fn take_hurries(&mut self) {
+        let inbox = std::mem::take(&mut self.mind.inbox);
+        let (taken, kept) = inbox.into_iter().partition(|item| asks(item, &HURRIES));
+        self.mind.inbox = kept;
+        self.consume(taken);
     }
 
     /// Whether one of these signals waits.
     pub(super) fn is_asked(&self, for_any_of: &[SignalBody]) -> bool {
-        self.mind.inbox.iter().any(|item| {
-            let signal = matches!(item.kind, ItemKind::Signal { .. });
-            signal && item.payload.parse().is_ok_and(|signal| for_any_of.contains(&signal))
-        })
+        self.mind.inbox.iter().any(|item| asks(item, for_any_of))
     }
 
     fn wants_retry(&self) -> bool {
-        let asked = self.is_asked(&[SignalBody::Retry, SignalBody::Resume]);
+        let asked = self.is_hurried();
         let resumable = match &self.mind.machine.state {
             AgentState::Done { ending, .. } => match ending.reason {
                 DoneReason::Error | DoneReason::UserAbort => true,
@@ -145,7 +165,8 @@ impl StepIterator {
         self.fail_if_doomed();
     }
 
-    /// Takes what no step needs: signals, and answers to calls that are pending no more.
+    /// Takes what no step needs: signals, and answers to calls that are pending no more. Only where a mode can be taken,
+    /// too: at rest, where a turn begins, and in steering.
     pub(super) fn consume_rest(&mut self) {
         self.take_modes_before(InboxSeq(u64::MAX));
         let batch = self.mind.machine.state.batch();
@@ -160,7 +181,11 @@ impl StepIterator {
         let (kept, rest): (Vec<StoredItem>, Vec<StoredItem>) =
             std::mem::take(&mut self.mind.inbox).into_iter().partition(wanted);
         self.mind.inbox = kept;
-        self.mind.draft.consumed.extend(rest.iter().map(|item| item.seq));
+        self.consume(rest);
+    }
+
+    fn consume(&mut self, taken: Vec<StoredItem>) {
+        self.mind.draft.consumed.extend(taken.iter().map(|item| item.seq));
     }
 
     /// Gives the claim back: what there is to do needs the agent. Nothing was seen, and the session wants a
@@ -189,4 +214,10 @@ impl StepIterator {
         let alarm = alarm.filter(|_| self.found != SessionStatus::Active);
         self.leave_for(RunOutcome::Released, Release::GiveBack { alarm });
     }
+}
+
+/// Whether an item is one of these signals.
+fn asks(item: &StoredItem, for_any_of: &[SignalBody]) -> bool {
+    let signal = matches!(item.kind, ItemKind::Signal { .. });
+    signal && item.payload.parse().is_ok_and(|signal| for_any_of.contains(&signal))
 }

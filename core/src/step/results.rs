@@ -105,8 +105,7 @@ pub(super) fn stopped_alone() -> String {
 pub(crate) fn cancelled_waiting(reason: CancelReason, output: &str, again: bool) -> String {
     if again {
         return format!(
-            "cancelled ({}): it could not be run, and the turn ended before it was tried again. It said: \
-             {output}",
+            "cancelled ({}): it could not be run, and was stopped before it was tried again. It said: {output}",
             reason.as_str()
         );
     }

@@ -6,7 +6,6 @@ use crate::ids::CallId;
 use crate::machine::{Call, CallInput, CallState, CancelReason, Input};
 use crate::message::{CallSignal, ResultStatus};
 use crate::store::ItemKind;
-use crate::tool::EffectClass;
 
 impl StepIterator {
     /// Stops one call that somebody asked to have stopped. False: there is none, or it cannot be told yet.
@@ -16,10 +15,26 @@ impl StepIterator {
         if self.take_answer() {
             return true;
         }
-        let returned = matches!(call.state, CallState::Executing | CallState::Waiting { .. });
-        if !returned {
-            let kept = result(&call, ResultStatus::Cancelled, stopped_alone(), self.edited(&call));
-            self.keep_result(kept);
+        let lost = matches!(input, CallInput::Lost { .. });
+        match &call.state {
+            CallState::Waiting { output, .. } if lost => self.keep_doubt(&call, output),
+            // It says itself what became of it, or has said so.
+            CallState::Executing | CallState::Waiting { .. } => {}
+            CallState::Queued
+            | CallState::Gating
+            | CallState::BlockedOnUser { .. }
+            | CallState::BlockedOnClient { .. }
+            | CallState::Approved
+            | CallState::Preparing
+            | CallState::CleaningUp
+            | CallState::Done
+            | CallState::Error
+            | CallState::RejectedByUser
+            | CallState::Cancelled { .. }
+            | CallState::InDoubt => {
+                let kept = result(&call, ResultStatus::Cancelled, stopped_alone(), self.edited(&call));
+                self.keep_result(kept);
+            }
         }
         self.feed(Input::Call { call: call.id, input });
         self.mind.draft.decided = true;
@@ -38,8 +53,10 @@ impl StepIterator {
             let input = match &call.state {
                 CallState::Executing => CallInput::StopAsked,
                 // It may have acted when it was sent before: only the tool can say.
-                CallState::Approved if call.sent_before && call.effect != EffectClass::ReadOnly => {
-                    return None;
+                CallState::Approved if call.may_have_acted() => return None,
+                // The same, and it is not asked any more.
+                CallState::Waiting { again: true, .. } if call.may_have_acted() => {
+                    CallInput::Lost { broken: false }
                 }
                 CallState::Queued
                 | CallState::Gating

@@ -184,6 +184,12 @@ impl Bench {
         assert!(delivery.is_in(), "{delivery:?}");
     }
 
+    /// Says something that wakes nobody.
+    pub(crate) fn note(&self, text: &str) {
+        let delivery = self.deliver(ItemKind::Message { wake: Wake::Quiet }, None, &Said::new(text));
+        assert!(delivery.is_in(), "{delivery:?}");
+    }
+
     /// Sets the mode, and wakes nobody.
     pub(crate) fn set_mode(&self, mode: Mode) {
         let signal = SignalBody::Mode { mode };

@@ -4,14 +4,16 @@
 
 use holdover_core::event::Event;
 use holdover_core::ids::MessageSeq;
+use holdover_core::machine::DoneReason;
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::mode::{Briefing, Mode};
-use holdover_core::store::InterruptKind;
+use holdover_core::store::{InterruptKind, SessionStatus};
+use holdover_core::tool::ToolError;
 
 use crate::bench::Bench;
 use crate::check;
 use crate::run::Run;
-use crate::world::{calls, text};
+use crate::world::{calls, overloaded, text};
 
 fn mode(run: &Run<'_>) -> Mode {
     run.model_sees().1.mode
@@ -146,5 +148,46 @@ fn c14_a_prompt_of_the_callers_stands_in_its_message_until_another_comes() {
     let mut run = bench.run();
     assert_eq!(run.model_sees().1.prompt, MessageSeq(0), "the agent's own again");
     run.model(text("now"));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn b11_a_mode_that_is_set_while_the_model_is_to_be_asked_again_counts_from_the_next_step_on() {
+    for hurried in [false, true] {
+        let bench = Bench::new();
+        bench.say("go");
+        bench.run().model_fails(overloaded(None));
+        assert_eq!(bench.status(), SessionStatus::Suspended);
+        bench.set_mode(Mode::Ask);
+        if hurried {
+            bench.retry();
+        } else {
+            bench.clock.pass(bench.alarm_in().expect("it is tried again"));
+        }
+        let mut run = bench.run();
+        assert_eq!(mode(&run), Mode::Agent, "the same step once more");
+        run.model(calls(&["note"]));
+        run.returns("c1-0", "noted");
+        assert_eq!(mode(&run), Mode::Ask);
+        run.model(text("done"));
+        assert_eq!((bench.dones(), bench.session().unread), (vec![DoneReason::ModelStop], 0));
+        check::at_rest(&bench);
+    }
+}
+
+#[test]
+fn b11_a_mode_that_is_set_while_a_call_is_to_be_sent_again_counts_from_the_next_step_on() {
+    let bench = Bench::new();
+    bench.say("go");
+    let mut run = bench.run();
+    run.model(calls(&["note"]));
+    run.comes_back("c1-0", Err(ToolError::NotRun("no such host".into())));
+    bench.set_mode(Mode::Ask);
+    bench.retry();
+    let mut run = bench.run();
+    run.returns("c1-0", "noted");
+    assert_eq!(mode(&run), Mode::Ask);
+    run.model(text("done"));
+    assert_eq!((bench.dones(), bench.session().unread), (vec![DoneReason::ModelStop], 0));
     check::at_rest(&bench);
 }

@@ -4,10 +4,12 @@
 
 use holdover_core::agent::Compaction;
 use holdover_core::compaction::{CLEARED, SUMMARY_MARKER};
+use holdover_core::error::ErrorInfo;
 use holdover_core::event::Event;
 use holdover_core::machine::{AgentState, DoneReason};
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::model::{ModelError, ModelErrorKind};
+use holdover_core::step::{ATTEMPTS_MAX, StepIterator};
 use holdover_core::store::{InterruptKind, SessionStatus};
 
 use crate::bench::Bench;
@@ -308,4 +310,76 @@ fn a33_when_there_are_more_than_fifteen_results_the_model_sees_the_newest_five_a
         bench.results().iter().all(|result| result.content.len() == 400),
         "the transcript has all of them"
     );
+}
+
+#[test]
+fn a_summary_that_kills_its_run_is_given_up_and_what_was_said_meanwhile_is_answered() {
+    let bench = Bench::with(|agent| agent.compaction.kept_turns = 1);
+    for said in ["one", "two"] {
+        bench.say(said);
+        bench.run().model(text(said));
+    }
+    bench.compact();
+    for _ in 0..ATTEMPTS_MAX {
+        let run = bench.run();
+        assert!(run.is_out("summarise"));
+        bench.crash(run);
+    }
+    bench.say("hello?");
+    let run = bench.run();
+    assert!(run.is_over() && !run.is_out("summarise"), "{:?}", run.out);
+    drop(run);
+    assert_eq!(bench.status(), SessionStatus::Idle, "the session rests as it did");
+    let mut run = bench.run();
+    assert_eq!(roles_seen(&run), ["user", "assistant", "user", "assistant", "user"]);
+    run.model(text("here"));
+    assert_eq!(bench.dones(), [DoneReason::ModelStop; 3]);
+    let why = events(&bench).into_iter().rev().find_map(|event| match event {
+        Event::CompactionEnded { error, .. } => error,
+        _ => None,
+    });
+    assert_eq!(why.map(|error| error.code), Some("engine.poisoned".to_owned()));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn a_summary_whose_run_could_not_go_on_is_given_up_at_once() {
+    let bench = Bench::with(|agent| agent.compaction.kept_turns = 1);
+    for said in ["one", "two"] {
+        bench.say(said);
+        bench.run().model(text(said));
+    }
+    bench.compact();
+    bench.crash(bench.run());
+    let claim = bench.claim().expect("it is taken over");
+    let error = ErrorInfo::new("engine.panicked", "out of cheese");
+    let steps = StepIterator::fail(claim, bench.agent.clone(), error, bench.facts()).unwrap();
+    let run = Run::new(&bench, steps);
+    assert!(run.is_over() && !run.is_out("summarise"), "{:?}", run.out);
+    drop(run);
+    assert_eq!((bench.status(), bench.is_due()), (SessionStatus::Idle, false));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn b10_an_edit_that_comes_while_a_summary_is_made_at_rest_is_not_hidden_behind_it() {
+    let bench = Bench::with(|agent| agent.compaction.kept_turns = 1);
+    for said in ["one", "two", "three"] {
+        bench.say(said);
+        bench.run().model(text(said));
+    }
+    bench.compact();
+    let mut run = bench.run();
+    bench.say_instead(3, "deux");
+    run.news();
+    run.summarise("one and two were said").expect("old");
+    assert!(run.is_out("call_model"), "the turn of the edit begins: {:?}", run.steps.machine());
+    let (seen, _) = run.model_sees();
+    let said = |message: &Message| match message {
+        Message::User(said) => said.text.clone(),
+        other => other.role().to_owned(),
+    };
+    assert_eq!(seen.iter().map(said).collect::<Vec<_>>(), ["one", "assistant", "deux"]);
+    run.model(text("trois"));
+    check::at_rest(&bench);
 }

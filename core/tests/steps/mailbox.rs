@@ -1,6 +1,6 @@
 //! What becomes of a message that comes while a turn runs or is parked.
 //!
-//! Requirements: B06, B10, B41, B44, B48, B49, C40, U07, U08.
+//! Requirements: B06, B10, B11, B41, B44, B48, B49, C40, U07, U08.
 
 use holdover_core::machine::{CancelReason, DoneReason};
 use holdover_core::mailbox::{MessagePolicy, QueueChange, WhileAsking};
@@ -268,7 +268,7 @@ fn u07_a_message_during_an_approval_is_its_denial_if_the_agent_says_so() {
     assert_eq!(bench.status(), SessionStatus::Suspended, "what waits for the end denies nothing");
     bench.say("use the other file");
     let mut run = bench.run();
-    assert_eq!(bench.statuses(), [ResultStatus::RejectedByUser; 2]);
+    assert_eq!(bench.statuses(), [ResultStatus::Error; 2], "as a denial that says why");
     assert!(bench.results().iter().all(|result| result.content.contains("use the other file")));
     assert!(bench.pending().is_empty());
     run.model(text("the other one"));
@@ -361,4 +361,43 @@ fn b10_an_edit_of_an_earlier_message_stops_the_turn_and_takes_back_what_followed
     let whole = MessageRange::new(holdover_core::ids::MessageSeq(1), bench.session().last_message);
     assert_eq!(bench.transcript().len() as u64, whole.to.0, "nothing stored is removed");
     check::at_rest(&bench);
+}
+
+#[test]
+fn b11_a_note_wakes_nobody_stops_nothing_and_is_told_with_whatever_comes_next() {
+    let agents = [(MessagePolicy::Interrupt, WhileAsking::Deny), (MessagePolicy::Enqueue, WhileAsking::Hold)];
+    for (on_message, while_asking) in agents {
+        let bench = Bench::with(|agent| {
+            agent.on_message = Some(on_message);
+            agent.on_message_while_asking = while_asking;
+        });
+        bench.note("cargo fmt was run by hand");
+        assert!(!bench.is_due());
+        bench.say("go");
+        let mut run = bench.run();
+        assert_eq!(texts(&run.model_sees().0), ["cargo fmt was run by hand", "go"]);
+        // In the middle of a step, and while somebody is asked.
+        bench.note("tests were run by hand");
+        run.news();
+        run.model(calls(&["pay", "edit"]));
+        run.returns("c1-0", "paid");
+        assert_eq!((bench.dones().len(), bench.is_due()), (0, false), "it waits for the approval alone");
+        assert!(bench.approve(&bench.asked()).is_in());
+        let mut run = bench.run();
+        run.returns("c1-1", "edited");
+        assert_eq!(texts(&run.model_sees().0).last().map(String::as_str), Some("tests were run by hand"));
+        // One that comes with the last word is no reason to go on.
+        bench.note("all is well");
+        run.news();
+        run.model(text("done"));
+        assert_eq!((bench.dones().len(), bench.is_due(), bench.session().unread), (1, false, 1));
+        bench.retry();
+        assert!(bench.run().is_over(), "there is nothing to take up");
+        bench.say("and now?");
+        let mut run = bench.run();
+        let seen = texts(&run.model_sees().0);
+        assert_eq!(seen[seen.len() - 2..], ["all is well", "and now?"]);
+        run.model(text("nothing"));
+        check::at_rest(&bench);
+    }
 }

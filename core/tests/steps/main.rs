@@ -27,6 +27,7 @@ mod denials;
 mod endings;
 mod hooking;
 mod interrupts;
+mod late_rollbacks;
 mod looping;
 mod mailbox;
 mod messages;

@@ -9,7 +9,7 @@ use holdover_core::machine::{AgentState, CallState, Machine};
 use holdover_core::message::ResultStatus;
 use holdover_core::payload::Payload;
 use holdover_core::step::{Action, Reply, RunOutcome, StepIterator};
-use holdover_core::store::{Claim, CommitOutcome, StateStore};
+use holdover_core::store::{Claim, CommitOutcome, SessionStatus, StateStore};
 
 use crate::bench::{Bench, now};
 use crate::check;
@@ -100,4 +100,27 @@ fn c04_a_call_whose_tool_is_gone_is_told_to_the_model() {
     assert!(bench.results()[1].content.contains("there is no tool serial any more"));
     assert_eq!(bench.sent("c1-1"), 0);
     check::at_rest(&bench);
+}
+
+#[test]
+fn what_the_machine_does_not_take_ends_the_turn_and_loses_no_run() {
+    let bench = Bench::new();
+    bench.say("go");
+    let mut run = bench.run();
+    run.model(calls(&["note", "put", "look"]));
+    run.returns("c1-0", "noted");
+    run.returns("c1-1", "put");
+    bench.crash(run);
+    let mut claim = bench.claim().expect("the session is due");
+    assert_eq!(claim.session.staged.results.len(), 2);
+    let mut machine = bench.machine();
+    let AgentState::Executing { batch } = &mut machine.state else { panic!("calls are out") };
+    // By this state neither was ever sent, and both have results: two inputs in one breath that it does not take.
+    batch.calls[0].state = CallState::Gating;
+    batch.calls[1].state = CallState::Gating;
+    claim.session.state = Some(Payload::json(&machine).unwrap());
+    let RunOutcome::Ended(ending) = drive(&bench, claim) else { panic!("it ends") };
+    assert_eq!(ending.error.unwrap().code, "engine.refused");
+    assert_eq!(bench.status(), SessionStatus::Failed);
+    assert_eq!(bench.statuses(), [ResultStatus::Done, ResultStatus::Done, ResultStatus::Cancelled]);
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use holdover_core::agent::{AtMax, Compaction, Fallback, OnTrip};
 use holdover_core::custom::StateChange;
 use holdover_core::error::ErrorInfo;
+use holdover_core::event::Event;
 use holdover_core::hook::HookPoint;
 use holdover_core::ids::CallId;
 use holdover_core::mailbox::{MessagePolicy, QueueChange, WhileAsking};
@@ -434,6 +435,9 @@ impl<'b> World<'b> {
         let session = self.bench.session();
         assert!(session.status.at_rest() || session.status == SessionStatus::Aborted, "{session:?}");
         check::at_rest(self.bench);
+        let refused =
+            |event: &Event| matches!(event, Event::Error { error } if error.code == "engine.refused");
+        assert!(!check::events(self.bench).iter().any(refused), "an input had no place where it came");
         let transcript = self.bench.transcript();
         let words: Vec<usize> = transcript
             .iter()

@@ -1,6 +1,6 @@
 //! Runs die, and others take over.
 //!
-//! Requirements: A20, B46, C33, C47, C51, C55.
+//! Requirements: A20, B12, B46, C33, C47, C51, C55.
 
 use std::time::Duration;
 

@@ -1,9 +1,11 @@
 //! One call is stopped alone.
 //!
-//! Requirements: B33, B41.
+//! Requirements: B33, B41; INV-18.
 
 use holdover_core::ids::CallId;
+use holdover_core::machine::DoneReason;
 use holdover_core::message::{CallSignal, ResultStatus};
+use holdover_core::store::SessionStatus;
 use holdover_core::tool::ToolError;
 
 use crate::bench::Bench;
@@ -102,5 +104,69 @@ fn b33_a_call_that_has_ended_is_not_stopped_any_more() {
     run.news();
     run.model(text("done"));
     assert_eq!((bench.statuses(), bench.session().unread), (vec![ResultStatus::Done], 0));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn b33_a_call_that_may_have_acted_and_waits_to_be_sent_again_is_in_doubt_when_it_is_stopped() {
+    let lost = || Err(ToolError::Lost("connection reset".into()));
+    let not_run = || Err(ToolError::NotRun("no such host".into()));
+    for (tool, run_dies, comes, status) in [
+        ("put", false, lost(), ResultStatus::InDoubt),
+        // The run that died may have sent it.
+        ("put", true, not_run(), ResultStatus::InDoubt),
+        ("put", false, not_run(), ResultStatus::Cancelled),
+        ("look", false, lost(), ResultStatus::Cancelled),
+    ] {
+        let bench = Bench::new();
+        bench.say("go");
+        let mut run = bench.run();
+        run.model(calls(&[tool]));
+        if run_dies {
+            bench.crash(run);
+            run = bench.run();
+        }
+        run.comes_back("c1-0", comes);
+        assert_eq!(bench.status(), SessionStatus::Suspended, "{tool}");
+        stop(&bench, "c1-0");
+        bench.run().model(text("done"));
+        assert_eq!(bench.statuses(), [status], "{tool}");
+        let told = &bench.results()[0].content;
+        match status {
+            ResultStatus::InDoubt => assert!(told.contains("may or may not have acted"), "{told}"),
+            _ => assert!(told.contains("user:cancelled") && !told.contains("the turn ended"), "{told}"),
+        }
+        assert_eq!(bench.dones(), [DoneReason::ModelStop], "the turn went on");
+        check::at_rest(&bench);
+    }
+}
+
+#[test]
+fn b33_a_call_whose_mark_is_on_its_way_is_stopped_also_if_its_sibling_is_hurried_meanwhile() {
+    let not_run = || Err(ToolError::NotRun("no such host".into()));
+    let bench = Bench::new();
+    bench.say("go");
+    let mut run = bench.run();
+    run.model(calls(&["note", "put"]));
+    run.comes_back("c1-0", not_run());
+    run.hold("commit");
+    run.hold("stage");
+    bench.retry();
+    run.news();
+    // The mark of the first is on its way. Now the second is to be sent again, too.
+    run.comes_back("c1-1", not_run());
+    stop(&bench, "c1-0");
+    bench.retry();
+    run.news();
+    assert_eq!(run.calls_out(), Vec::<String>::new());
+    run.let_go("commit");
+    run.let_go("stage");
+    assert_eq!(run.calls_out(), ["c1-0", "c1-1"]);
+    assert!(run.is_out("stop_calls"), "it is told as soon as it is out");
+    run.comes_back("c1-0", not_run());
+    run.returns("c1-1", "put");
+    run.model(text("done"));
+    assert_eq!(bench.statuses(), [ResultStatus::Cancelled, ResultStatus::Done]);
+    assert_eq!(bench.session().unread, 0);
     check::at_rest(&bench);
 }

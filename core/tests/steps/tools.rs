@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
+use holdover_core::agent::Limits;
 use holdover_core::event::Event;
+use holdover_core::ids::ID_BYTES_MAX;
 use holdover_core::message::{ClientAnswer, ResultStatus};
 use holdover_core::payload::Payload;
 use holdover_core::step::{Action, DEFERRED_OUTPUT_BYTES_MAX, Reply};
@@ -292,11 +294,17 @@ fn a53_an_event_says_which_call_waits_for_whom_and_why() {
 
 #[test]
 fn h09_the_answer_of_a_client_is_bounded_as_a_result_and_as_an_error() {
-    for (is_error, most) in [(true, 8 * 1024), (false, 1024 * 1024)] {
+    let (usual, own) =
+        (Limits::default(), Limits { error_bytes_max: 10, result_bytes_max: 99, ..Limits::default() });
+    for (limits, is_error, most) in
+        [(&usual, true, 8 * 1024), (&usual, false, 1024 * 1024), (&own, true, 10), (&own, false, 99)]
+    {
         for (bytes, fits) in [(most, true), (most + 1, false)] {
-            let bench = Bench::new();
+            let bench = Bench::with(|agent| agent.limits = limits.clone());
             bench.say("ask");
             bench.run().model(calls(&["ask"]));
+            // What it is answered under is the engine's own.
+            assert!(bench.asked().id.as_str().len() <= ID_BYTES_MAX && ID_BYTES_MAX <= 256);
             let answer = ClientAnswer { is_error, content: "x".repeat(bytes) };
             bench.answer_with(&bench.asked().id, Payload::json(&answer).unwrap());
             bench.run().model(text("done"));

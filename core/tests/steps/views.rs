@@ -1,17 +1,19 @@
 //! What one is shown of a session: its events in order, its record of runs, and views of its machine.
 //!
-//! Requirements: A06, A11, A13, A14, A50, B03, B05, C45, C60, D06, H04, H23.
+//! Requirements: A06, A11, A13, A14, A50, B03, B05, C45, C60, D06, H04, H23, U11.
 
 use std::time::Duration;
 
+use holdover_core::error::ErrorInfo;
 use holdover_core::event::Event;
 use holdover_core::machine::glance::{Classic, Ended, Glance, Inference, Interaction, Seven};
 use holdover_core::machine::{
     AgentState, DoneReason, Facts, Input, InputKind, StateKind, StopCause, table, transition,
 };
+use holdover_core::message::SignalBody;
 use holdover_core::model::{ModelError, ModelErrorKind, TokenUsage};
-use holdover_core::step::{RunDetail, RunKind};
-use holdover_core::store::{InterruptKind, SessionStatus};
+use holdover_core::step::{Action, Reply, RunDetail, RunKind};
+use holdover_core::store::{InterruptKind, RunRecord, SessionStatus};
 
 use crate::bench::Bench;
 use crate::check;
@@ -27,8 +29,18 @@ fn glance(bench: &Bench) -> Glance {
     Glance::of(&bench.session(), &bench.machine(), Some(bench.agent.limits.max_steps))
 }
 
+/// What each run was begun for: by its record, or else by its first word.
 fn kinds(bench: &Bench) -> Vec<RunKind> {
-    bench.runs().iter().map(RunKind::of).collect()
+    let events = check::events(bench);
+    let told = |epoch| {
+        events.iter().find_map(|event| match event {
+            Event::RunStarted { run, kind, .. } if *run == epoch => *kind,
+            _ => None,
+        })
+    };
+    let kind =
+        |run: &RunRecord| RunKind::of(run).or(told(run.epoch)).unwrap_or(RunKind::by_status(run.found));
+    bench.runs().iter().map(kind).collect()
 }
 
 #[test]
@@ -235,6 +247,62 @@ fn h04_each_run_says_what_it_was_begun_for() {
     assert_eq!(runs.iter().map(|run| run.epoch.0).collect::<Vec<_>>(), [1, 2, 3, 4]);
     assert!(runs.iter().all(|run| run.end.as_ref().is_some_and(|end| end.at >= run.started_at)));
     assert_eq!(RunDetail::of(&runs[2]), None, "it was lost");
+}
+
+#[test]
+fn h04_a_run_that_was_lost_has_said_with_its_first_commit_what_it_was_begun_for() {
+    let failed = || {
+        let bench = Bench::new();
+        bench.say("go");
+        bench.run().model_fails(ModelError::new(ModelErrorKind::Auth, "no"));
+        bench
+    };
+    for (asks, kind) in [(SignalBody::Resume, RunKind::Resume), (SignalBody::Retry, RunKind::Retry)] {
+        let bench = failed();
+        bench.signal(&asks);
+        bench.crash(bench.run());
+        assert_eq!(RunKind::of(&bench.runs()[1]), None, "it was lost");
+        bench.run().model(text("done"));
+        assert_eq!(kinds(&bench), [RunKind::Execute, kind, RunKind::Recovery]);
+    }
+    let bench = failed();
+    bench.say("something else");
+    bench.crash(bench.run());
+    bench.run().model(text("done"));
+    assert_eq!(kinds(&bench), [RunKind::Execute, RunKind::Execute, RunKind::Recovery]);
+}
+
+#[test]
+fn u11_a_turn_that_fails_names_the_step_in_which_it_did() {
+    let bench = Bench::new();
+    bench.say("go");
+    let mut run = bench.run();
+    run.model(calls(&["pay"]));
+    run.returns("c1-0", "paid");
+    run.model_fails(ModelError::new(ModelErrorKind::Auth, "no such key"));
+    let failed = |bench: &Bench| match bench.machine().state {
+        AgentState::Done { ending, .. } => {
+            (ending.step.map(|step| step.0), ending.error.map(|error| error.code))
+        }
+        state => panic!("{state:?}"),
+    };
+    assert_eq!(failed(&bench), (Some(2), Some("model.auth".to_owned())));
+    bench.retry();
+    bench.run().model(text("done"));
+    assert_eq!(failed(&bench), (None, None));
+    // A turn that fails before its first step fails in none, also if turns before it had some.
+    let bench = Bench::with(|agent| agent.provisions = true);
+    bench.say("go");
+    let mut run = bench.run();
+    run.perform("provision");
+    run.model(text("done"));
+    run.perform("tear_down");
+    bench.say("again");
+    let mut run = bench.run();
+    let Action::Provision { id, .. } = run.take("provision") else { unreachable!() };
+    run.apply(Reply::Provisioned { id, result: Err(ErrorInfo::new("provision.full", "no room")) });
+    run.perform("tear_down");
+    assert_eq!(failed(&bench).0, None);
 }
 
 #[test]

@@ -1,4 +1,6 @@
 //! What a session costs on the disk: bytes stored against bytes said.
+//!
+//! Requirements: U01.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! What one step asks of the store, counted: the same early in a session and late.
 //!
-//! Requirements: C15, H19.
+//! Requirements: C15, H19, U01.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

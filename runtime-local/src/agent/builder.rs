@@ -8,7 +8,6 @@ use holdover_core::agent::{
     StopCondition, StopSignals,
 };
 use holdover_core::compaction::ResultSummariser;
-use holdover_core::custom::{StateCheck, StateRules};
 use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::hook::{Hook, StepEnded, StopIf};
 use holdover_core::ids::{QueueLabel, ToolName};
@@ -23,13 +22,13 @@ use holdover_core::tool::{Bound, RunsOn, Tool, ToolSpec};
 use jsonschema::Validator;
 use serde_json::Value;
 
-use super::{Agent, AgentError, ClientTool, Definition, EquippedTool, ToldToModel, output};
+use super::{Agent, AgentError, ClientTool, Definition, EquippedTool, ToldToModel, bounds, custom, output};
 use crate::hooks::Hooks;
 
 /// Puts an [`Agent`] together.
 #[must_use]
 pub struct AgentBuilder {
-    spec: AgentSpec,
+    pub(super) spec: AgentSpec,
     version: Option<String>,
     model: Option<Arc<dyn Model>>,
     fallback: Vec<Arc<dyn Model>>,
@@ -264,12 +263,6 @@ impl AgentBuilder {
         self
     }
 
-    /// What is asked of the [custom state](holdover_core::custom) of its sessions, which its tools change.
-    pub fn state(mut self, rules: StateRules) -> Self {
-        self.spec.state = rules;
-        self
-    }
-
     /// When its intents are made durable.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.spec.durability = durability;
@@ -292,14 +285,11 @@ impl AgentBuilder {
         let queue =
             QueueLabel::new(label).map_err(|source| AgentError::Name { agent: name.clone(), source })?;
         let model = self.model.ok_or_else(|| AgentError::NoModel { agent: name.clone() })?;
-        check_limits(&name, &self.spec)?;
+        bounds::check(&name, &self.spec)?;
         if let Some(detail) = self.spec.retries.fault() {
             return Err(AgentError::Retries { agent: name, detail });
         }
-        let mut state = self.spec.state;
-        if let Some(schema) = &state.schema {
-            state.check = state_check(&name, schema)?;
-        }
+        let state = custom::checked(&name, self.spec.state)?;
         let mut tools = BTreeMap::new();
         let mut specs = Vec::with_capacity(self.tools.len());
         for tool in self.tools {
@@ -310,8 +300,13 @@ impl AgentBuilder {
                 return Err(AgentError::DuplicateTool { agent: name, tool: spec.name });
             }
         }
-        if let Some(tool) = self.spec.human_only.iter().find(|tool| !tools.contains_key(*tool)) {
-            return Err(AgentError::UnknownTool { agent: name, tool: tool.clone() });
+        let named = self.spec.human_only.iter().map(|tool| ("human_only", tool));
+        let awaited = self.spec.stop_when.iter().filter_map(|condition| match condition {
+            StopCondition::ToolDone(tool) => Some(("stop_when", tool)),
+            StopCondition::TextContains(_) => None,
+        });
+        if let Some((field, tool)) = named.chain(awaited).find(|(_, tool)| !tools.contains_key(*tool)) {
+            return Err(AgentError::UnknownTool { agent: name, field, tool: tool.clone() });
         }
         let owed = self.output.map(|schema| output::prepare(&name, schema, &specs)).transpose()?;
         let (owed, fits) = owed.unzip();
@@ -379,47 +374,11 @@ fn told(spec: &ToolSpec) -> ModelTool {
 fn compile(agent: &str, spec: &ToolSpec) -> Result<Validator, AgentError> {
     if spec.timeout_ms == Some(Bound::At(0)) {
         let field = format!("tool {}: timeout_ms", spec.name);
-        return Err(AgentError::ZeroLimit { agent: agent.to_owned(), field });
+        return Err(AgentError::Bound { agent: agent.to_owned(), field, why: "is zero".to_owned() });
     }
     jsonschema::validator_for(&spec.parameters).map_err(|error| AgentError::Schema {
         agent: agent.to_owned(),
         tool: spec.name.clone(),
         detail: error.to_string().replace('\n', " "),
     })
-}
-
-/// What holds a custom state against its schema, compiled once.
-fn state_check(agent: &str, schema: &Value) -> Result<StateCheck, AgentError> {
-    let validator = jsonschema::validator_for(schema).map_err(|error| AgentError::State {
-        agent: agent.to_owned(),
-        detail: error.to_string().replace('\n', " "),
-    })?;
-    Ok(StateCheck::new(move |state| {
-        validator.validate(state).map_err(|error| match error.instance_path().as_str() {
-            "" => error.to_string(),
-            path => format!("{path}: {error}"),
-        })
-    }))
-}
-
-fn check_limits(agent: &str, spec: &AgentSpec) -> Result<(), AgentError> {
-    let (limits, compaction) = (&spec.limits, &spec.compaction);
-    let zero = [
-        ("limits.max_steps", limits.max_steps == 0),
-        ("limits.max_output_tokens", limits.max_output_tokens == 0),
-        ("limits.tool_timeout_ms", limits.tool_timeout_ms == 0),
-        ("limits.answer_timeout_ms", limits.answer_timeout_ms == Some(0)),
-        ("limits.result_bytes_max", limits.result_bytes_max == 0),
-        ("limits.error_bytes_max", limits.error_bytes_max == 0),
-        ("limits.result_chars_shown", limits.result_chars_shown == 0),
-        ("state.bytes_max", spec.state.bytes_max == 0),
-        ("compaction.context_tokens", compaction.context_tokens == 0),
-        ("compaction.kept_turns", compaction.kept_turns == 0),
-        ("compaction.summary_tokens", compaction.summary_tokens == 0),
-        ("compaction.timeout_ms", compaction.timeout_ms == 0),
-    ];
-    match zero.into_iter().find(|(_, is_zero)| *is_zero) {
-        Some((field, _)) => Err(AgentError::ZeroLimit { agent: agent.to_owned(), field: field.to_owned() }),
-        None => Ok(()),
-    }
 }

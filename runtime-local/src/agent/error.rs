@@ -27,11 +27,13 @@ pub enum AgentError {
         /// Which name.
         tool: ToolName,
     },
-    /// A tool is said to be for people alone that the agent does not have.
-    #[error("agent {agent:?}: human_only: there is no tool {tool}")]
+    /// A tool is named that the agent does not have: as one for people alone, or as one that ends a turn.
+    #[error("agent {agent:?}: {field}: there is no tool {tool}")]
     UnknownTool {
         /// Which agent.
         agent: String,
+        /// Where it is named.
+        field: &'static str,
         /// Which name.
         tool: ToolName,
     },
@@ -81,13 +83,15 @@ pub enum AgentError {
         /// Why.
         detail: String,
     },
-    /// A limit of zero would let nothing happen.
-    #[error("agent {agent:?}: {field}: is zero")]
-    ZeroLimit {
+    /// A number with which nothing would happen, or never what it is for.
+    #[error("agent {agent:?}: {field}: {why}")]
+    Bound {
         /// Which agent.
         agent: String,
-        /// Which limit.
+        /// Which number.
         field: String,
+        /// Why it is refused.
+        why: String,
     },
     /// What is tried again would be tried too often, or too late.
     #[error("agent {agent:?}: retries.{detail}")]

@@ -1,7 +1,9 @@
 //! An agent with its code: words, model, tools, gate.
 
+mod bounds;
 mod builder;
 mod client_tool;
+mod custom;
 mod error;
 mod output;
 

@@ -72,7 +72,8 @@ impl Hooks {
             }
             if hook.timeout.is_zero() {
                 let field = format!("hook {}: timeout", hook.name);
-                return Err(AgentError::ZeroLimit { agent: agent.to_owned(), field });
+                let why = "is zero".to_owned();
+                return Err(AgentError::Bound { agent: agent.to_owned(), field, why });
             }
         }
         Ok(Self(hooked.into()))

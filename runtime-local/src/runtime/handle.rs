@@ -83,9 +83,9 @@ impl RunHandle {
     /// Errors: [`Unanswered`](RuntimeError::Unanswered) if it waits for somebody.
     pub async fn response(self) -> Result<Response, RuntimeError> {
         let (runtime, key) = (self.runtime.clone(), self.key.clone());
-        let outcome = self.outcome().await?.kind();
+        let outcome = self.outcome().await?;
         let response = runtime.response(&key).await?;
-        response.ok_or(RuntimeError::Unanswered { key, outcome })
+        response.ok_or_else(|| RuntimeError::unanswered(&key, &outcome))
     }
 
     /// What the agent answered, once the turn has ended well.
@@ -94,9 +94,9 @@ impl RunHandle {
     /// [`outcome`](Self::outcome) says more.
     pub async fn text(self) -> Result<String, RuntimeError> {
         let (runtime, key) = (self.runtime.clone(), self.key.clone());
-        let outcome = self.outcome().await?.kind();
-        if outcome != OutcomeKind::Completed {
-            return Err(RuntimeError::Unanswered { key, outcome });
+        let outcome = self.outcome().await?;
+        if outcome.kind() != OutcomeKind::Completed {
+            return Err(RuntimeError::unanswered(&key, &outcome));
         }
         Ok(runtime.last_text(&key).await?.unwrap_or_default())
     }
@@ -109,7 +109,7 @@ impl RunHandle {
     pub async fn output<T: DeserializeOwned>(self) -> Result<T, RuntimeError> {
         let (runtime, key) = (self.runtime.clone(), self.key.clone());
         let outcome = self.outcome().await?;
-        let unanswered = || RuntimeError::Unanswered { key: key.clone(), outcome: outcome.kind() };
+        let unanswered = || RuntimeError::unanswered(&key, &outcome);
         let value = runtime.output_of(&key, &outcome).await?.ok_or_else(unanswered)?;
         serde_json::from_value(value).map_err(|error| RuntimeError::unreadable(&key, "output", error))
     }

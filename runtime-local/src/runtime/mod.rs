@@ -19,6 +19,7 @@ mod replay;
 mod response;
 mod resume;
 mod retention;
+mod runs;
 mod sessions;
 mod snapshot;
 mod standing;

@@ -1,7 +1,7 @@
 //! What came of a turn.
 
 use holdover_core::error::ErrorInfo;
-use holdover_core::ids::{MessageSeq, SessionKey, TurnNumber};
+use holdover_core::ids::{MessageSeq, SessionKey, StepNumber, TurnNumber};
 use holdover_core::machine::glance::Ended;
 use holdover_core::machine::{DoneReason, Turn};
 use holdover_core::message::Message;
@@ -27,6 +27,9 @@ pub struct Response {
     pub steps: u32,
     /// What went wrong, if it failed.
     pub error: Option<ErrorInfo>,
+    /// In which step of the session that was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_in: Option<StepNumber>,
 }
 
 impl Runtime {
@@ -47,6 +50,7 @@ impl Runtime {
             text: self.last_text_of(key, session.last_message, &machine.turn).await?,
             steps: machine.turn.steps,
             error: ending.error,
+            failed_in: ending.step,
         }))
     }
 

@@ -46,7 +46,9 @@ impl Runtime {
                     vec![signal_item(key, signal)?]
                 }
                 (SessionStatus::Suspended | SessionStatus::Active, SignalBody::Resume) => Vec::new(),
-                (SessionStatus::Idle, SignalBody::Resume) if is_due(self, &session) => Vec::new(),
+                (SessionStatus::Idle, SignalBody::Resume) if session.unread > 0 || is_due(self, &session) => {
+                    Vec::new()
+                }
                 // A mode is delivered, and nothing is run for it.
                 (
                     SessionStatus::Idle | SessionStatus::Suspended | SessionStatus::Active,

@@ -1,10 +1,7 @@
-//! Sessions as a whole: which there are, which runs they had, and their end.
+//! Sessions as a whole: which there are, and their end.
 
 use holdover_core::ids::SessionKey;
-use holdover_core::step::RunKind;
-use holdover_core::store::{
-    DeleteOutcome, Deletion, Page, PageRequest, RunRecord, SessionQuery, SessionSummary,
-};
+use holdover_core::store::{DeleteOutcome, Deletion, Page, SessionQuery, SessionSummary};
 
 use super::Runtime;
 use super::repeat::repeated;
@@ -15,28 +12,6 @@ impl Runtime {
     /// tells whether its code is still needed.
     pub async fn list(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, RuntimeError> {
         Ok(self.shared.store.list_sessions(query).await?)
-    }
-
-    /// A page of the runs of a session, in the order they began.
-    pub async fn runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, RuntimeError> {
-        self.existing(key).await?;
-        Ok(self.shared.store.list_runs(key, page).await?)
-    }
-
-    /// How often somebody asked for this session to go on, and it did: its runs of the kind
-    /// [`Resume`](RunKind::Resume).
-    ///
-    /// Errors: there is no such [session](RuntimeError::NotFound).
-    pub async fn resumes(&self, key: &SessionKey) -> Result<usize, RuntimeError> {
-        let (mut resumes, mut page) = (0, PageRequest::default());
-        loop {
-            let runs = self.runs(key, page).await?;
-            resumes += runs.items.iter().filter(|run| RunKind::of(run) == RunKind::Resume).count();
-            match runs.next {
-                Some(next) => page = PageRequest { after: Some(next), limit: None },
-                None => return Ok(resumes),
-            }
-        }
     }
 
     /// Removes a session with all that belongs to it, for ever. Nothing that was meant for it reaches a

@@ -1,6 +1,6 @@
 //! Calls that wait for a person or a client.
 //!
-//! Requirements: A44, A45, A59, B45, C21, C22, C24, C25, C27, C28, C29, H03, H17.
+//! Requirements: A44, A45, A59, B45, C21, C22, C24, C25, C27, C28, C29, H03, H09, H17.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;

@@ -97,5 +97,5 @@ async fn h18_a_schema_that_is_none_and_a_bound_of_nothing_make_no_agent() {
     assert!(matches!(&refused, AgentError::State { .. }), "{refused:?}");
     let refused =
         agent(&model).state(StateRules { bytes_max: 0, ..StateRules::default() }).build().unwrap_err();
-    assert!(matches!(&refused, AgentError::ZeroLimit { .. }), "{refused:?}");
+    assert!(matches!(&refused, AgentError::Bound { .. }), "{refused:?}");
 }

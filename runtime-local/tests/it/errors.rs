@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use futures::StreamExt;
+use holdover_core::agent::{Limits, LoopDetection, StopCondition};
 use holdover_core::ids::{CheckpointId, InvalidId, ItemKey, PendingId, SessionId, SessionKey, ToolName};
 use holdover_core::message::{ClientAnswer, ResultStatus};
 use holdover_core::model::{ModelError, ModelErrorKind};
@@ -124,7 +125,7 @@ async fn u11_a_turn_that_does_not_answer_and_arguments_that_do_not_fit_say_where
     let runtime_of_failing = runtime(&store, &failing);
     let run = runtime_of_failing.execute(say(&failing, "go")).await.unwrap();
     let session = format!("session {}", run.key());
-    names(run.text().await, &[&session, "failed"]);
+    names(run.text().await, &[&session, "failed", "step 1", "model.auth", "the key is wrong"]);
 
     // The model is told which field of which arguments does not fit.
     let model = Script::calling(vec![("count", r#"{"n":"many"}"#)]);
@@ -144,9 +145,19 @@ fn u11_an_agent_and_an_id_that_cannot_be_name_the_field() {
     names(agent(&model).tool(Fake::echo("a")).tool(Fake::echo("a")).build(), &["tester", "tool a"]);
     let unknown = agent(&model).human_only(ToolName::new("b").unwrap()).build();
     names(unknown, &["tester", "human_only", "b"]);
-    let zero = holdover_core::agent::Limits { max_steps: 0, ..Default::default() };
+    let zero = Limits { max_steps: 0, ..Default::default() };
     let zero: Result<_, AgentError> = agent(&model).limits(zero).build();
     names(zero, &["tester", "max_steps"]);
+    let loops = |stop_at, warn_at| {
+        agent(&model).loops(LoopDetection { stop_at, warn_at, ..LoopDetection::default() }).build()
+    };
+    assert!(loops(100, 99).is_ok());
+    names(loops(101, 0), &["tester", "loops.stop_at", "101", "at most 100"]);
+    names(loops(5, 5), &["tester", "loops.warn_at", "is 5", "ends at 5"]);
+    let typing_error = StopCondition::ToolDone(ToolName::new("b").unwrap());
+    names(agent(&model).stop_when(typing_error).build(), &["tester", "stop_when", "no tool b"]);
+    let anything = StopCondition::TextContains(String::new());
+    names(agent(&model).stop_when(anything).build(), &["tester", "stop_when", "text_contains is empty"]);
     let ids: [Result<SessionId, InvalidId>; 3] =
         [SessionId::new(""), SessionId::new("two\nlines"), SessionId::new("x".repeat(10_000))];
     for id in ids {

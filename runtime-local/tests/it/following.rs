@@ -262,7 +262,7 @@ async fn a_reader_in_a_dead_attempt_is_told_at_once() {
     assert!(matches!(shown.as_slice(), [Shown::Dropped { stream: of, .. }] if *of == stream), "{shown:?}");
     assert_eq!(available(&front, &key, shown[0].cursor()).await, [], "told once");
     // And before anything of the run after it, for whoever looks only now.
-    let began = Event::RunStarted { run: Epoch(2), found: SessionStatus::Active };
+    let began = Event::RunStarted { run: Epoch(2), found: SessionStatus::Active, kind: None };
     append(&store, &second, &[began], None).await;
     let shown = available(&front, &key, cursor).await;
     assert!(matches!(shown.as_slice(), [Shown::Dropped { .. }, Shown::Event(_)]), "{shown:?}");

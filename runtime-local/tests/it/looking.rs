@@ -10,12 +10,13 @@ use holdover_core::machine::glance::{Classic, Ended};
 use holdover_core::machine::{DoneReason, Glance, StateKind};
 use holdover_core::message::ClientAnswer;
 use holdover_core::model::{ModelError, ModelErrorKind};
-use holdover_core::store::{OutcomeKind, SessionStatus};
-use holdover_runtime_local::{RuntimeError, WorkerOptions, machine_of};
+use holdover_core::step::RunKind;
+use holdover_core::store::{OutcomeKind, SessionStatus, Wake};
+use holdover_runtime_local::{Deliver, Runtime, RuntimeError, WorkerOptions, machine_of};
 use tracing::field::{Field, Visit};
 
 use crate::bench::{
-    agent, agentless, asking_for, completes, finish, only_pending, runtime, say, store, worker,
+    agent, agentless, asking_for, completes, finish, only_pending, runtime, say, settle, store, worker,
 };
 use crate::script::{Say, Script, results};
 use crate::tools::{Fake, spec};
@@ -224,4 +225,37 @@ async fn b12_an_answer_to_a_call_that_nobody_knows_is_ignored_and_logged() {
     let answer = ClientAnswer { is_error: false, content: "blue".into() };
     runtime.answer(&key, &known, answer).await.unwrap();
     completes(runtime.resume(&key).await.unwrap()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn h04_a_resume_that_dies_is_counted_and_told_as_one() {
+    let model = Script::new(|request| match request.messages.len() {
+        1 => Say::Fail(ModelError::new(ModelErrorKind::Auth, "no such key")),
+        _ => Say::Calls(vec![("act", "{}")]),
+    });
+    let tool = Fake::new("act", |_| std::future::pending());
+    let agent = Arc::new(agent(&model).tool(tool.clone()).build().unwrap());
+    let store = store();
+    let first = runtime(&store, &agent);
+    let (key, failed) = finish(first.execute(say(&agent, "go")).await.unwrap()).await;
+    assert_eq!(failed.kind(), OutcomeKind::Failed);
+    first.deliver(&key, Deliver::message_that("it is mended", Wake::Quiet)).await.unwrap();
+    let run = first.resume(&key).await.unwrap();
+    while tool.calls().is_empty() {
+        settle().await;
+    }
+    // While it runs, and once it has died with its process.
+    let kinds = async |runtime: &Runtime| {
+        let runs = runtime.runs(&key, Default::default()).await.unwrap().items;
+        runtime.run_kinds(&key, &runs).await.unwrap()
+    };
+    assert_eq!(kinds(&first).await, [RunKind::Execute, RunKind::Resume]);
+    drop((run, first));
+    let looks = runtime(&store, &agent);
+    let _working = worker(&looks, WorkerOptions::default());
+    while kinds(&looks).await.len() < 3 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!(kinds(&looks).await, [RunKind::Execute, RunKind::Resume, RunKind::Recovery]);
+    assert_eq!(looks.resumes(&key).await.unwrap(), 1);
 }

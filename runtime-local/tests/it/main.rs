@@ -1,4 +1,5 @@
-//! The runtime against the reference store, on virtual time: nothing here waits for a real second.
+//! The runtime against the reference store, on virtual time: nothing here waits for a real second. Only `sandbox` runs real
+//! processes, in their time.
 
 // A helper of a test may panic like the test itself.
 #![allow(clippy::unwrap_used)]
@@ -32,6 +33,7 @@ mod phases;
 mod reading;
 mod renewing;
 mod retrying;
+mod sandbox;
 mod shortening;
 mod snapshots;
 mod starting;

@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::process::Command;
 
-use super::process::{Finished, MARGIN_MAX, confine, limit_of, run, stopped_after, verdict};
+use super::process::{Finished, MARGIN_MAX, confine, limit_of, run, told};
 use crate::FunctionTool;
 use crate::files::Root;
+use crate::sandbox::Exit;
 
 /// The longest name that every provider takes.
 const NAME_BYTES_MAX: usize = 64;
@@ -141,7 +142,7 @@ pub(crate) fn tool(
         let limit = limit_of(call.timeout).min(own);
         async move {
             let input = Value::Object(asked).to_string();
-            told(run(command, input.as_bytes(), limit).await?, limit)
+            outcome(&run(command, input.as_bytes(), limit).await?, limit)
         }
     })
     .parameters(Value::Object(parameters))
@@ -157,13 +158,14 @@ pub(crate) fn tool(
     Ok(Arc::new(tool))
 }
 
-fn told(finished: Finished, limit: Duration) -> Result<ToolOutput, ToolError> {
-    match finished.status {
-        Some(status) if status.success() => {
-            Ok(ToolOutput::text(finished.stdout.text().trim_end_matches('\n')))
+/// What it printed if it ended well, else a failure.
+fn outcome(finished: &Finished, limit: Duration) -> Result<ToolOutput, ToolError> {
+    let [stdout, stderr] = finished.texts();
+    match finished.exit() {
+        Exit::Code(0) => Ok(ToolOutput::text(stdout.trim_end_matches('\n'))),
+        exit @ (Exit::Code(_) | Exit::Signal(_) | Exit::TimeOver) => {
+            Err(ToolError::Failed(told(exit, &stdout, &stderr, limit)?.content))
         }
-        Some(status) => Err(ToolError::Failed(format!("{}{}", verdict(status), finished.printed()))),
-        None => Err(stopped_after(limit, &finished.printed())),
     }
 }
 

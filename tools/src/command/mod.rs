@@ -9,4 +9,5 @@ mod run;
 
 pub(crate) use declared::tool;
 pub use declared::{CommandTool, InvalidCommandTool};
-pub(crate) use run::run_command;
+pub(crate) use process::{Finished, in_group, told, watch};
+pub(crate) use run::{RunCommand, folder_in, run_command};

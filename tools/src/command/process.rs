@@ -6,14 +6,15 @@ use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use holdover_core::tool::ToolError;
+use holdover_core::tool::{ToolError, ToolOutput};
 use tokio::io::{AsyncRead, AsyncWriteExt};
-use tokio::process::{ChildStdin, Command};
+use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
 use super::capture::Capture;
 use super::group::Group;
 use crate::files::Root;
+use crate::sandbox::Exit;
 
 /// How much earlier than its call a process is stopped, so that there is time to say so.
 pub(super) const MARGIN_MAX: Duration = Duration::from_secs(2);
@@ -35,7 +36,13 @@ pub(super) fn confine(command: &mut Command, root: &Root, more: &[String]) {
         .current_dir(root.path())
         .env_clear()
         .envs(names.filter_map(|name| Some((name, std::env::var_os(name)?))))
-        .env("TERM", "dumb")
+        .env("TERM", "dumb");
+    in_group(command);
+}
+
+/// Makes `command` begin in a group of its own, with nothing to read and its output kept.
+pub(crate) fn in_group(command: &mut Command) {
+    command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -44,20 +51,25 @@ pub(super) fn confine(command: &mut Command, root: &Root, more: &[String]) {
 }
 
 /// How a process ended, and what it printed.
-pub(super) struct Finished {
+pub(crate) struct Finished {
     /// None: its time was over, and it was killed.
-    pub(super) status: Option<ExitStatus>,
-    pub(super) stdout: Capture,
-    pub(super) stderr: Capture,
+    status: Option<ExitStatus>,
+    stdout: Capture,
+    stderr: Capture,
 }
 
 /// Runs `command` for up to `limit`, with `input` on its standard input if that is a pipe. Its process group is
 /// killed when it ends, when its time is over, and when this future is dropped.
 pub(super) async fn run(mut command: Command, input: &[u8], limit: Duration) -> Result<Finished, ToolError> {
-    let mut child = command.spawn().map_err(|error| {
+    let child = command.spawn().map_err(|error| {
         let program = command.as_std().get_program().to_string_lossy().into_owned();
         ToolError::Failed(format!("{program}: could not be started: {error}"))
     })?;
+    watch(child, input, limit).await
+}
+
+/// The same of a process that was just begun, at the head of its group.
+pub(crate) async fn watch(mut child: Child, input: &[u8], limit: Duration) -> Result<Finished, ToolError> {
     let mut group = child.id().map(Group::led_by);
     let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (mut stdout, mut stderr) = (Capture::default(), Capture::default());
@@ -113,33 +125,47 @@ async fn fill(capture: &mut Capture, stream: Option<impl AsyncRead + Unpin>) {
 }
 
 impl Finished {
-    /// What it printed on both streams, each under its name.
-    pub(super) fn printed(&self) -> String {
-        let mut text = String::new();
-        for (name, capture) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
-            let part = capture.text();
-            if !part.is_empty() {
-                // Writing to a string cannot fail.
-                let _ = write!(text, "\n{name}:\n{}", part.trim_end_matches('\n'));
-            }
+    /// How it ended.
+    pub(crate) fn exit(&self) -> Exit {
+        match self.status.map(|status| (status.code(), status.signal())) {
+            None => Exit::TimeOver,
+            Some((Some(code), _)) => Exit::Code(code),
+            // Of what ended without a code, the system tells the signal.
+            Some((None, signal)) => Exit::Signal(signal.unwrap_or_default()),
         }
-        text
+    }
+
+    /// What it printed on standard output and on standard error.
+    pub(crate) fn texts(&self) -> [String; 2] {
+        [self.stdout.text(), self.stderr.text()]
     }
 }
 
+/// What a model is told of a process that ended, or was stopped after `limit`.
+pub(crate) fn told(exit: Exit, stdout: &str, stderr: &str, limit: Duration) -> Result<ToolOutput, ToolError> {
+    let printed = printed(stdout, stderr);
+    match exit {
+        Exit::Code(code) => Ok(ToolOutput::text(format!("exit code {code}{printed}"))),
+        Exit::Signal(signal) => Ok(ToolOutput::text(format!("ended by signal {signal}{printed}"))),
+        Exit::TimeOver => Err(stopped_after(limit, &printed)),
+    }
+}
+
+fn printed(stdout: &str, stderr: &str) -> String {
+    let mut text = String::new();
+    for (name, part) in [("stdout", stdout), ("stderr", stderr)] {
+        if !part.is_empty() {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\n{name}:\n{}", part.trim_end_matches('\n'));
+        }
+    }
+    text
+}
+
 /// What is said of a process whose time was over.
-pub(super) fn stopped_after(limit: Duration, printed: &str) -> ToolError {
+fn stopped_after(limit: Duration, printed: &str) -> ToolError {
     ToolError::Failed(format!(
         "stopped after {} s: its time was over; it may have done part of its work{printed}",
         limit.as_secs_f32()
     ))
-}
-
-/// How a process ended, in words.
-pub(super) fn verdict(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => format!("ended by signal {signal}"),
-        (None, None) => "ended".to_owned(),
-    }
 }

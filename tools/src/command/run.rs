@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use holdover_core::ids::ToolName;
-use holdover_core::tool::{EffectClass, ToolError, ToolOutput};
+use holdover_core::tool::{EffectClass, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::process::Command;
 
-use super::process::{MARGIN_MAX, confine, limit_of, run, stopped_after, verdict};
+use super::process::{MARGIN_MAX, confine, limit_of, run, told};
 use crate::FunctionTool;
 use crate::files::{RelativePath, Root};
 
@@ -30,7 +30,7 @@ pub(crate) struct RunCommand {
     args: Vec<String>,
     /// The working directory, relative to the root folder. Left out: the root folder.
     #[serde(default)]
-    folder: String,
+    pub(crate) folder: String,
     /// After how many seconds it is stopped. Left out: 120.
     #[schemars(range(min = 1, max = SECONDS_MAX))]
     timeout_seconds: Option<u64>,
@@ -52,8 +52,10 @@ pub(crate) fn run_command(name: ToolName, root: Root, environment: Vec<String>) 
             let environment = environment.clone();
             async move {
                 let command = prepare(&asked, &root, &environment)?;
-                let seconds = asked.timeout_seconds.unwrap_or(SECONDS_DEFAULT).clamp(1, SECONDS_MAX);
-                told(command, limit_of(call.timeout).min(Duration::from_secs(seconds))).await
+                let limit = asked.limit(call.timeout);
+                let finished = run(command, &[], limit).await?;
+                let [stdout, stderr] = finished.texts();
+                told(finished.exit(), &stdout, &stderr, limit)
             }
         },
     )
@@ -62,47 +64,48 @@ pub(crate) fn run_command(name: ToolName, root: Root, environment: Vec<String>) 
     .timeout(Duration::from_secs(SECONDS_MAX) + MARGIN_MAX)
 }
 
+impl RunCommand {
+    /// How long it may take, in a call that may take `call`.
+    pub(crate) fn limit(&self, call: Option<Duration>) -> Duration {
+        let seconds = self.timeout_seconds.unwrap_or(SECONDS_DEFAULT).clamp(1, SECONDS_MAX);
+        limit_of(call).min(Duration::from_secs(seconds))
+    }
+
+    /// The program that is asked for, and its arguments.
+    pub(crate) fn line(&self) -> Result<(String, Vec<String>), ToolError> {
+        let fail = |why: &str| Err(ToolError::Failed(why.to_owned()));
+        match (&self.command, &self.program) {
+            (Some(line), None) if self.args.is_empty() => {
+                Ok(("/bin/sh".to_owned(), vec!["-c".to_owned(), line.clone()]))
+            }
+            (Some(_), None) => fail("args go with program, not with command"),
+            (None, Some(program)) if program.is_empty() => fail("program is empty"),
+            (None, Some(program)) => Ok((program.clone(), self.args.clone())),
+            (None, None) | (Some(_), Some(_)) => fail("give either command or program"),
+        }
+    }
+}
+
 fn prepare(asked: &RunCommand, root: &Root, environment: &[String]) -> Result<Command, ToolError> {
-    let fail = |why: &str| Err(ToolError::Failed(why.to_owned()));
-    let mut command = match (&asked.command, &asked.program) {
-        (Some(line), None) if asked.args.is_empty() => {
-            let mut shell = Command::new("/bin/sh");
-            shell.arg("-c").arg(line);
-            shell
-        }
-        (Some(_), None) => return fail("args go with program, not with command"),
-        (None, Some(program)) if program.is_empty() => return fail("program is empty"),
-        (None, Some(program)) => {
-            let mut command = Command::new(program);
-            command.args(&asked.args);
-            command
-        }
-        (None, None) | (Some(_), Some(_)) => return fail("give either command or program"),
-    };
+    let (program, args) = asked.line()?;
+    let mut command = Command::new(program);
+    command.args(args);
     confine(&mut command, root, environment);
-    command.current_dir(working_directory(root, &asked.folder)?);
+    command.current_dir(root.path().join(folder_in(root, &asked.folder)?));
     Ok(command)
 }
 
-fn working_directory(root: &Root, folder: &str) -> Result<PathBuf, ToolError> {
-    let folder = RelativePath::parse(folder)?;
+/// The folder that `text` names, relative to the root and without links.
+pub(crate) fn folder_in(root: &Root, text: &str) -> Result<PathBuf, ToolError> {
+    let folder = RelativePath::parse(text)?;
     if folder.is_root() {
-        return Ok(root.path().to_owned());
+        return Ok(PathBuf::new());
     }
-    let directory = root.path().join(root.resolve(&folder)?);
-    if !directory.is_dir() {
+    let directory = root.resolve(&folder)?;
+    if !root.path().join(&directory).is_dir() {
         return Err(ToolError::Failed(format!("folder {folder}: is not a folder")));
     }
     Ok(directory)
-}
-
-async fn told(command: Command, limit: Duration) -> Result<ToolOutput, ToolError> {
-    let finished = run(command, &[], limit).await?;
-    let printed = finished.printed();
-    match finished.status {
-        Some(status) => Ok(ToolOutput::text(format!("{}{printed}", verdict(status)))),
-        None => Err(stopped_after(limit, &printed)),
-    }
 }
 
 #[cfg(test)]
@@ -112,9 +115,9 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::*;
     use crate::ToolSet;
     use crate::testing::{Fixture, call};
+    use holdover_core::tool::ToolOutput;
 
     #[tokio::test]
     async fn a_command_tells_its_exit_code_and_what_it_printed() {

@@ -80,7 +80,6 @@ impl Word {
 
     fn done(&self) -> &'static str {
         match self {
-            Self::Approve(Approval { always: true, .. }) => "approved, for the rest of the session",
             Self::Approve(_) => "approved",
             Self::Deny(_) => "denied",
             Self::Answer(_) => "answered",
@@ -130,6 +129,9 @@ async fn give(
         for one in &asked {
             check(&front, one, word).await?;
         }
+    }
+    for one in &asked {
+        front.can_run_with(drive, &one.session)?;
     }
     for one in asked {
         match deliver(&front, &one, word).await? {

@@ -16,7 +16,7 @@ pub(super) async fn list(front: &Front, args: &List) -> Result<(), Failure> {
     if let Some(agent) = &args.agent {
         query.labels = Labels::from_iter([("agent", agent.clone())]);
     }
-    let mut left = args.limit;
+    let mut left = args.limit.get();
     let mut found: Vec<SessionSummary> = Vec::new();
     while left > 0 {
         let rows = u32::try_from(left).unwrap_or(u32::MAX).min(PAGE_ROWS_MAX);

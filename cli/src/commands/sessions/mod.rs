@@ -1,6 +1,7 @@
 //! `sessions`: looking, forking, deleting.
 
 mod branch;
+mod check;
 mod history;
 mod list;
 mod pending;
@@ -9,6 +10,7 @@ mod replay;
 mod runs;
 mod show;
 
+use holdover_core::message::Message;
 use holdover_core::store::{DeleteOutcome, Deletion};
 use serde_json::json;
 
@@ -30,6 +32,7 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
         | Sessions::Queue(_)
         | Sessions::History(_)
         | Sessions::Replay(_)
+        | Sessions::Check(_)
         | Sessions::Checkpoints(_) => IfMissing::AsItIs,
         Sessions::Mode(_)
         | Sessions::Fork(_)
@@ -54,6 +57,11 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
             front.close().await;
             return Ok(exit);
         }
+        Sessions::Check(args) => {
+            let exit = check::check(&front, args).await?;
+            front.close().await;
+            return Ok(exit);
+        }
         Sessions::Checkpoints(args) => branch::checkpoints(&front, args).await?,
         Sessions::Mode(args) => mode(&front, args).await?,
         Sessions::Fork(args) => branch::fork(&front, args).await?,
@@ -68,6 +76,9 @@ async fn messages(front: &Front, args: &One) -> Result<(), Failure> {
     let key = front.key(&args.session);
     for entry in front.runtime.messages(&key).await? {
         front.out.object(&print::json::message(&entry));
+        if matches!(entry.message, Message::User(_)) {
+            front.out.line(front.out.dim(&format!("message {}", entry.seq)));
+        }
         human::message(&front.out, &entry.message, Detail::Whole, false);
     }
     Ok(())

@@ -17,14 +17,15 @@ pub(super) async fn runs(front: &Front, args: &One) -> Result<(), Failure> {
         front.out.line(front.out.dim("no runs"));
         return Ok(());
     }
-    let worker = runs.iter().map(|run| run.worker.as_str().chars().count()).max().unwrap_or_default().max(6);
+    let worker =
+        runs.iter().map(|(run, _)| run.worker.as_str().chars().count()).max().unwrap_or_default().max(6);
     let head = format!(
         "{:>4}  {:<8}  {:<20}  {:>9}  {:<worker$}  {:<11}  {:>8}  OUTCOME",
         "RUN", "KIND", "STARTED", "TOOK", "WORKER", "FOUND IT", "TOKENS"
     );
     front.out.line(front.out.dim(&head));
-    for run in &runs {
-        front.out.object(&json::run(run));
+    for (run, kind) in &runs {
+        front.out.object(&json::run(run, *kind));
         let (took, outcome) = match &run.end {
             Some(end) => (
                 format!("{:.1} s", run.started_at.until(end.at).as_secs_f64()),
@@ -36,7 +37,7 @@ pub(super) async fn runs(front: &Front, args: &One) -> Result<(), Failure> {
         front.out.line(format!(
             "{:>4}  {:<8}  {:<20}  {took:>9}  {:<worker$}  {:<11}  {:>8}  {outcome}",
             run.epoch.0,
-            RunKind::of(run).as_str(),
+            kind.as_str(),
             instant(run.started_at),
             inline(run.worker.as_str()),
             run.found.as_str(),
@@ -46,16 +47,18 @@ pub(super) async fn runs(front: &Front, args: &One) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Every run of `key`, oldest first.
-pub(super) async fn all_runs(front: &Front, key: &SessionKey) -> Result<Vec<RunRecord>, Failure> {
+/// Every run of `key`, oldest first, and what it was begun for.
+pub(super) async fn all_runs(front: &Front, key: &SessionKey) -> Result<Vec<(RunRecord, RunKind)>, Failure> {
     let mut runs = Vec::new();
     let mut page = PageRequest::default();
     loop {
-        let found = front.store.list_runs(key, page).await?;
+        let found = front.runtime.runs(key, page).await?;
         runs.extend(found.items);
         match found.next {
             Some(next) => page = PageRequest { after: Some(next), limit: None },
-            None => return Ok(runs),
+            None => break,
         }
     }
+    let kinds = front.runtime.run_kinds(key, &runs).await?;
+    Ok(runs.into_iter().zip(kinds).collect())
 }

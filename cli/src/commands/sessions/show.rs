@@ -106,13 +106,13 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
     if runs.len() > RUNS_SHOWN {
         row("runs", &format!("{}, the last are shown; all of them: holdover sessions runs", runs.len()));
     }
-    for run in runs.iter().skip(runs.len().saturating_sub(RUNS_SHOWN)) {
+    for (run, kind) in runs.iter().skip(runs.len().saturating_sub(RUNS_SHOWN)) {
         let end = match &run.end {
             Some(end) => format!("{} at {}", end.outcome.as_str(), instant(end.at)),
             None => "open".to_owned(),
         };
         let begun = instant(run.started_at);
-        let kind = RunKind::of(run).as_str();
+        let kind = kind.as_str();
         let line =
             format!("{} ({kind}) of {}, found it {}, began {begun}: {end}", run.epoch, run.worker, run.found);
         row("run", &line);
@@ -171,12 +171,12 @@ fn as_json(
     outcome: Option<&RunOutcome>,
     output: Option<&Value>,
     debts: &[Debt],
-    runs: &[RunRecord],
+    runs: &[(RunRecord, RunKind)],
 ) -> Result<Value, Failure> {
     let recipe = Blueprint::stored(&session.definition).ok().map(|blueprint| blueprint.recipe);
     let machine = machine_of(session)?;
-    let resumes = runs.iter().filter(|run| RunKind::of(run) == RunKind::Resume).count();
-    let runs: Vec<Value> = runs.iter().map(print::run).collect();
+    let resumes = runs.iter().filter(|(_, kind)| *kind == RunKind::Resume).count();
+    let runs: Vec<Value> = runs.iter().map(|(run, kind)| print::run(run, *kind)).collect();
     Ok(json!({
         "session": session.key.id,
         "status": session.status,

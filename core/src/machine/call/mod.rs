@@ -67,14 +67,14 @@ pub struct Call {
 }
 
 impl Call {
+    /// Whether it was sent before, and nobody knows whether it acted then.
+    pub fn may_have_acted(&self) -> bool {
+        self.sent_before && self.effect != EffectClass::ReadOnly
+    }
+
     /// How it ends if it is not sent any more.
     pub fn ended_unsent(&self, reason: CancelReason) -> CallState {
-        match self.effect {
-            EffectClass::Idempotent | EffectClass::AtMostOnce if self.sent_before => CallState::InDoubt,
-            EffectClass::ReadOnly | EffectClass::Idempotent | EffectClass::AtMostOnce => {
-                CallState::Cancelled { reason }
-            }
-        }
+        if self.may_have_acted() { CallState::InDoubt } else { CallState::Cancelled { reason } }
     }
 
     /// When time alone moves it: its own instant, or when more people may decide on it.

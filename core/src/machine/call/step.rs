@@ -83,7 +83,10 @@ impl CallState {
                 | S::CleaningUp,
                 I::Cancelled { reason },
             ) => to(S::Cancelled { reason: *reason }),
-            (S::Preparing | S::Executing | S::CleaningUp, I::Lost { .. }) => to(S::InDoubt),
+            (
+                S::Preparing | S::Executing | S::CleaningUp | S::Waiting { again: true, .. },
+                I::Lost { .. },
+            ) => to(S::InDoubt),
 
             (S::Preparing | S::Executing | S::CleaningUp, I::Again) => to(S::Approved),
             (S::Gating, I::Again) => to(S::Queued),

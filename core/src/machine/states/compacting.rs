@@ -17,7 +17,8 @@ pub(super) fn on(
     match input {
         Input::Compacted { summary, from, tokens, usage } => {
             machine.usage.add(*usage);
-            if machine.turn.open && machine.turn.seen_before.is_none() {
+            // Of the first since the turn began, also at rest: an edit that came meanwhile takes it back.
+            if machine.turn.seen_before.is_none() {
                 machine.turn.seen_before = Some(Box::new(machine.view.clone()));
             }
             machine.view.compact(*summary, *from, *tokens);

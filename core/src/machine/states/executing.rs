@@ -201,8 +201,10 @@ fn checked(batch: &Batch, id: &CallId, fits: bool) -> OutputCheck {
 }
 
 fn on_stop(machine: &mut Machine, batch: Batch, ending: Ending) -> Lead {
+    // Of two stops the harder counts, and of two alike the one that takes more back.
+    let weight = |ending: &Ending| ending.stopped.map(|kind| (kind, ending.cause));
     match &batch.stopping {
-        Some(Ending { stopped: Some(before), .. }) if Some(*before) >= ending.stopped => same(),
+        Some(before) if before.stopped.is_some() && weight(before) >= weight(&ending) => same(),
         // What ends from within and waits for what is out is stopped from outside all the same.
         Some(_) | None => stop(machine, batch, ending, false),
     }

@@ -79,7 +79,9 @@ pub(super) fn dispatch(machine: &Machine, input: &Input, facts: &Facts) -> Resul
 }
 
 /// Enters the teardown: the outcome is fixed from here on.
-fn end(machine: &Machine, ending: Ending) -> (AgentState, Vec<Effect>) {
+fn end(machine: &Machine, mut ending: Ending) -> (AgentState, Vec<Effect>) {
+    let before_any = matches!(machine.state, AgentState::Provisioning { .. });
+    ending.step = ending.error.is_some().then_some(machine.step).filter(|step| !before_any && step.0 > 0);
     let left = Teardown { provisioned: machine.turn.provisioned };
     let effects = if left.is_empty() { Vec::new() } else { vec![Effect::TearDown(left)] };
     (AgentState::TearingDown { ending, left }, effects)

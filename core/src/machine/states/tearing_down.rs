@@ -1,7 +1,9 @@
-//! TearingDown: the outcome is fixed; what the turn holds is freed. Nothing changes the outcome any more.
+//! TearingDown: the outcome is fixed; what the turn holds is freed. Nothing changes the outcome any more; but the turn
+//! may still be taken back, which is done once it has ended.
 
-use super::super::{AgentState, Effect, Ending, Facts, Input, Machine, Teardown};
+use super::super::{AgentState, Effect, Ending, Facts, Input, Machine, StopCause, Teardown};
 use super::{Lead, in_fork, refuse, same, to, with};
+use crate::store::SessionStatus;
 
 pub(super) fn on(
     machine: &mut Machine,
@@ -30,6 +32,10 @@ pub(super) fn on(
             machine.turn.provisioned = false;
             to(AgentState::TearingDown { ending: in_fork(ending), left: Teardown::default() })
         }
+        Input::Interrupted { cause: StopCause::Rollback, .. } if may_be_taken_back(ending) => {
+            let ending = Ending { cause: StopCause::Rollback, ..ending.clone() };
+            to(AgentState::TearingDown { ending, left })
+        }
         Input::Interrupted { .. } | Input::Failed { .. } => same(),
         Input::TurnRequested { .. }
         | Input::Briefed { .. }
@@ -48,4 +54,9 @@ pub(super) fn on(
         | Input::Compacted { .. }
         | Input::NotCompacted { .. } => refuse(),
     }
+}
+
+/// Whether a turn that ended so can be taken back, and is not to be already. Of an aborted session nothing follows.
+fn may_be_taken_back(ending: &Ending) -> bool {
+    ending.status() != SessionStatus::Aborted && ending.cause != StopCause::Rollback
 }

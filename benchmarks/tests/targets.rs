@@ -1,0 +1,33 @@
+//! What was measured last is within what the engine promises: the page of the benchmarks holds both, and is not
+//! published beyond it. Nothing is timed here.
+//!
+//! Requirements: U01.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+const PAGE: &str = include_str!("../../docs/benchmarks.md");
+
+/// Step 1000 may take so many times as long as step 10, at the median.
+const STEP_MAX: f64 = 1.2;
+/// The file may hold so many times the bytes of the transcripts.
+const STORED_MAX: f64 = 1.6;
+
+/// The median that stands behind `before` in the line with `line`.
+fn median(line: &str, before: &str) -> f64 {
+    let found = PAGE.lines().find(|text| text.contains(line)).expect(line);
+    let (_, value) = found.split_once(before).expect(before);
+    value.split_whitespace().next().unwrap().parse().expect("a number")
+}
+
+#[test]
+fn u01_a_late_step_was_measured_to_last_little_longer_than_an_early_one() {
+    let late = "- Step 1000 over step 10, a value for each repetition";
+    for (what, before) in
+        [("ratios", "repetition: "), ("times", "by the ratios, "), ("processor's times", "by the times, ")]
+    {
+        let ratio = median(late, before);
+        assert!(ratio <= STEP_MAX, "by the {what}: {ratio}");
+    }
+    let stored = median("- The file holds", "The file holds ");
+    assert!(stored <= STORED_MAX, "{stored}");
+}

@@ -1,0 +1,48 @@
+//! `sessions check`: which sessions would not go on.
+
+use std::sync::Arc;
+
+use holdover_core::store::{Labels, SessionQuery};
+use holdover_runtime_local::{Agents, Breaks, Runtime, RuntimeOptions};
+use serde_json::{Value, json};
+
+use crate::agent_file::{self, Instead};
+use crate::args::Check;
+use crate::exit::{Exit, Failure};
+use crate::front::Front;
+use crate::print::inline;
+
+/// Says which sessions would not go on: with their own agents, or with one from a file.
+pub(super) async fn check(front: &Front, args: &Check) -> Result<Exit, Failure> {
+    let all = SessionQuery::all(front.tenant().clone());
+    let (runtime, sessions) = match &args.agent {
+        None => (front.runtime.clone(), all),
+        Some(file) => {
+            let refuse = |why: String| Failure::wrong_use(format!("{}: {why}", file.display()));
+            let mut blueprint = agent_file::read(file, &Instead::default())?;
+            blueprint.discover().await.map_err(refuse)?;
+            let agent = Agents::new().with(Arc::new(blueprint.build().map_err(refuse)?));
+            let labels = Labels::from_iter([("agent", blueprint.name)]);
+            let runtime = Runtime::new(front.store.shared(), agent, RuntimeOptions::default());
+            (runtime, SessionQuery { labels, ..all })
+        }
+    };
+    let breaking = runtime.would_break(&sessions).await?;
+    for found in &breaking {
+        let why: Vec<String> = found.why.iter().map(Breaks::to_string).collect();
+        let session = &found.key.id;
+        front.out.line(inline(&format!("session {session} ({}): {}", found.status, why.join("; "))));
+        front.out.object(&json!({
+            "session": session,
+            "agent": found.queue,
+            "status": found.status,
+            "breaks": found.why.iter().map(|why| json!(why)).collect::<Vec<Value>>(),
+            "says": why,
+        }));
+    }
+    if breaking.is_empty() {
+        front.out.line(front.out.dim("nothing would break"));
+        return Ok(Exit::Completed);
+    }
+    Ok(Exit::Failed)
+}

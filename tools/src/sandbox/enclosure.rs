@@ -1,0 +1,181 @@
+//! What is put around a command: bubblewrap, where it works.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::place::Rooms;
+use super::walls::Walls;
+use super::{SandboxError, SandboxOptions, WallsPolicy, leftovers, mounts};
+
+/// Where the workspace is, behind walls.
+const WORKSPACE: &str = "/workspace";
+/// Where programs are looked for, behind walls.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// What is handed on from this process to commands in a plain folder; behind walls the locale alone.
+const HANDED_ON: [&str; 5] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"];
+/// How long it may take to see whether walls stand.
+const TRY_OUT_MAX: Duration = Duration::from_secs(10);
+/// How much of what bubblewrap complains of is told.
+const COMPLAINT_BYTES_MAX: u64 = 300;
+
+/// What is put around each command of a sandbox.
+#[derive(Debug)]
+pub(super) struct Enclosure {
+    walls: Walls,
+    /// Bubblewrap with what it is told for every command; none: there are no walls.
+    bubblewrap: Option<(PathBuf, Vec<OsString>)>,
+    environment: Vec<String>,
+}
+
+impl Enclosure {
+    /// What `options` ask for, as far as this machine has it. Whether bubblewrap works is tried once in a process.
+    pub(super) fn find(options: &SandboxOptions) -> Result<Self, SandboxError> {
+        let around = arguments(options).map_err(|source| {
+            let path = options.image.clone().unwrap_or_else(|| PathBuf::from("/"));
+            SandboxError::Root { path, source }
+        })?;
+        let stands = match options.walls {
+            WallsPolicy::Off => Err("walls are off".to_owned()),
+            WallsPolicy::Preferred | WallsPolicy::Required => probe(&options.bubblewrap, &around),
+        };
+        // Without walls, commands would see this machine in the image's place.
+        let required = options.walls == WallsPolicy::Required || options.image.is_some();
+        let (walls, bubblewrap) = match stands {
+            Ok(()) => {
+                (Walls::Bubblewrap { network: options.network }, Some((options.bubblewrap.clone(), around)))
+            }
+            Err(why) if required => return Err(SandboxError::NoWalls(why)),
+            Err(why) => (Walls::PlainFolder { why }, None),
+        };
+        Ok(Self { walls, bubblewrap, environment: options.pass_environment.clone() })
+    }
+
+    pub(super) fn walls(&self) -> &Walls {
+        &self.walls
+    }
+
+    /// Whether a process in it dies with this one.
+    pub(super) fn is_bound_to_us(&self) -> bool {
+        self.bubblewrap.is_some()
+    }
+
+    /// `program` in the rooms of sandbox `name`, begun in `folder` beneath its workspace.
+    pub(super) fn command(
+        &self,
+        name: &str,
+        rooms: &Rooms,
+        folder: &Path,
+        (program, args): (&str, &[String]),
+    ) -> Command {
+        let mut command = match &self.bubblewrap {
+            Some((bubblewrap, around)) => {
+                let mut command = Command::new(bubblewrap);
+                command.args(around);
+                command.arg("--bind").arg(&rooms.temporary).arg("/tmp");
+                command.arg("--bind").arg(&rooms.work).arg(WORKSPACE);
+                // Part by part: an empty one adds no slash.
+                command
+                    .arg("--chdir")
+                    .arg(Path::new(WORKSPACE).components().chain(folder.components()).collect::<PathBuf>());
+                command.arg("--").arg(program).args(args).current_dir("/");
+                command
+            }
+            None => {
+                let mut command = Command::new(program);
+                command.args(args).current_dir(rooms.work.join(folder));
+                command
+            }
+        };
+        let handed_on = HANDED_ON.iter().copied().chain(self.environment.iter().map(String::as_str));
+        command
+            .env_clear()
+            .envs(handed_on.filter_map(|name| Some((name, std::env::var_os(name)?))))
+            .env("TERM", "dumb")
+            .env(leftovers::MARK, name);
+        match &self.bubblewrap {
+            Some(_) => command.env("PATH", PATH).env("HOME", WORKSPACE).env("TMPDIR", "/tmp"),
+            None => command.env("HOME", &rooms.work).env("TMPDIR", &rooms.temporary),
+        };
+        command
+    }
+
+    /// Sees that a command runs in these rooms.
+    pub(super) fn try_out(&self, name: &str, rooms: &Rooms) -> io::Result<()> {
+        if self.bubblewrap.is_none() {
+            return Ok(());
+        }
+        let nothing = ["-c".to_owned(), ":".to_owned()];
+        ended_well(self.command(name, rooms, Path::new(""), ("/bin/sh", &nothing)))
+    }
+}
+
+/// What bubblewrap is told for every command.
+fn arguments(options: &SandboxOptions) -> io::Result<Vec<OsString>> {
+    let mut args: Vec<OsString> =
+        ["--unshare-all", "--unshare-user", "--die-with-parent", "--new-session"].map(OsString::from).into();
+    if options.network {
+        args.push("--share-net".into());
+    }
+    let nobody = ["--cap-drop", "ALL", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"];
+    args.extend(nobody.map(OsString::from));
+    args.extend(match &options.image {
+        Some(image) => mounts::of_image(image, options.network)?,
+        None => mounts::of_machine(options.network)?,
+    });
+    args.extend(["--proc", "/proc", "--dev", "/dev"].map(OsString::from));
+    Ok(args)
+}
+
+/// Whether bubblewrap works here: it may be missing, or be there and not be permitted. Why not, if it does not.
+fn probe(bubblewrap: &Path, args: &[OsString]) -> Result<(), String> {
+    type Known = HashMap<(PathBuf, Vec<OsString>), Result<(), String>>;
+    static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
+    let mut known = KNOWN.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    let found = known.entry((bubblewrap.to_owned(), args.to_vec())).or_insert_with(|| {
+        let mut command = Command::new(bubblewrap);
+        command
+            .args(args)
+            .args(["--tmpfs", "/tmp", "--", "/bin/sh", "-c", ":"])
+            .env_clear()
+            .env("PATH", PATH);
+        ended_well(command).map_err(|error| error.to_string())
+    });
+    found.clone()
+}
+
+/// Runs a command that should end at once, and say nothing.
+fn ended_well(mut command: Command) -> io::Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let told = |why: String| io::Error::other(format!("{program}: {why}"));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| told(error.to_string()))?;
+    let ends = Instant::now() + TRY_OUT_MAX;
+    let status = loop {
+        match child.try_wait()? {
+            Some(status) => break status,
+            None if Instant::now() < ends => thread::sleep(Duration::from_millis(2)),
+            None => {
+                child.kill()?;
+                child.wait()?;
+                return Err(told(format!("no end after {} s", TRY_OUT_MAX.as_secs())));
+            }
+        }
+    };
+    if status.success() {
+        return Ok(());
+    }
+    let mut complaint = String::new();
+    if let Some(stderr) = child.stderr.take() {
+        // What cannot be read is not told.
+        let _ = stderr.take(COMPLAINT_BYTES_MAX).read_to_string(&mut complaint);
+    }
+    let line = complaint.lines().next().unwrap_or_default().trim();
+    let line = line.strip_prefix("bwrap: ").unwrap_or(line);
+    Err(told(if line.is_empty() { status.to_string() } else { line.to_owned() }))
+}
