@@ -161,8 +161,7 @@ fn u12_at_the_step_limit_somebody_may_grant_more_and_else_the_turn_ends_there() 
     fixture.write("more.toml", agent);
     for session in ["s", "t"] {
         let asked = fixture.run(&["run", "more.toml", "--session", session, "go"]).ends(10);
-        asked.says("the turn has taken as many steps as it may (1): may it take 1 more?");
-        asked.says("more_steps");
+        asked.says("the turn has taken as many steps as it may (1): may it take 1 more?").says("more_steps");
     }
     // One more, then as many as she says; then they are all taken again.
     fixture.run(&["approve", "s"]).ends(10);

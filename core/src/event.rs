@@ -116,7 +116,8 @@ pub enum Event {
         kind: PendingKind,
         /// What it is answered under.
         pending: PendingId,
-        /// Why.
+        /// Why, in at most 1000 characters. What is wrong with an answer that is asked for anew may repeat it: that is said
+        /// to whoever is asked alone.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
@@ -180,7 +181,7 @@ pub enum Event {
     CircuitOpened {
         /// How many.
         calls: u32,
-        /// Why the last of them could not be run.
+        /// Why the last of them could not be run, in at most 1000 characters.
         why: String,
     },
     /// What is old is about to be summarised.

@@ -13,11 +13,11 @@ use crate::machine::history::HistoryRow;
 use crate::machine::{
     AgentState, Batch, Call, CallState, Effect, Facts, Input, Machine, Refused, transition,
 };
-use crate::message::{Message, ResultStatus, ToolResult};
+use crate::message::{Message, ToolResult};
 use crate::parameters::Parameters;
 use crate::payload::Payload;
 use crate::step::STATE_FORMAT;
-use crate::step::results::{cancelled_waiting, result, result_of_end};
+use crate::step::results::{ended_waiting, result_of_end};
 use crate::store::{Checkpoint, MessageRange, NewState, SessionStatus, StagedResult, StoredMessage};
 use crate::time::Timestamp;
 
@@ -209,7 +209,7 @@ fn closed(was: &Call, is: &Call, edited: Option<String>) -> Result<ToolResult, W
     if let (CallState::Waiting { output, again, .. }, CallState::Cancelled { reason }) =
         (&was.state, &is.state)
     {
-        return Ok(result(is, ResultStatus::Cancelled, cancelled_waiting(*reason, output, *again), edited));
+        return Ok(ended_waiting(is, *reason, output, *again, edited));
     }
     // Only of a call that did something nobody but its result knows what.
     match result_of_end(is, edited) {

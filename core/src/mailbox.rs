@@ -25,8 +25,8 @@ pub enum MessagePolicy {
     /// The turn is stopped: open calls are cancelled, what is asked of people is withdrawn. Then a turn begins
     /// with it.
     Interrupt,
-    /// As an interrupt; and the model is shown nothing of the turn any more, only which of its calls took effect.
-    /// Nothing stored is removed.
+    /// As an interrupt; and the model is shown nothing of the turn any more, only which of its calls acted or may
+    /// have. Nothing stored is removed.
     Rollback,
 }
 

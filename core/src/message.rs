@@ -169,12 +169,30 @@ pub struct ToolResult {
     /// Whether it could not be run as often as it was tried: this is no word of the tool.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub broken: bool,
+    /// Whether the call was sent, where its status does not say it; see [`ToolResult::was_sent`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<bool>,
     /// Who refused it, and why, for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denial: Option<DenialRecord>,
     /// What it changes of the [custom state](crate::custom). No model sees it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<StateChange>,
+}
+
+impl ToolResult {
+    /// Whether the call was sent, so that it acted or may have: what is done or in doubt was, the rest was not, unless
+    /// the result says otherwise. A call that failed may have acted before it did, a hook can give the result of a call
+    /// that never ran. Of calls that only read nothing is said beyond their status.
+    pub fn was_sent(&self) -> bool {
+        self.sent.unwrap_or(match self.status {
+            ResultStatus::Done | ResultStatus::InDoubt => true,
+            ResultStatus::Error
+            | ResultStatus::Denied
+            | ResultStatus::RejectedByUser
+            | ResultStatus::Cancelled => false,
+        })
+    }
 }
 
 /// How a call ended, as its result says it.
@@ -257,8 +275,8 @@ pub struct Said {
     /// What becomes of it while a turn runs or is parked; what its agent says if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<MessagePolicy>,
-    /// The earlier message that it stands for from now on: all that was said from there on is taken back, and a turn
-    /// that runs is stopped.
+    /// The earlier message that it stands for from now on: all that was said from there on is taken back, with what it
+    /// said of how the agent is to work, and a turn that runs is stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edits: Option<MessageSeq>,
 }

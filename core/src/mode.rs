@@ -79,7 +79,8 @@ impl std::str::FromStr for Mode {
     }
 }
 
-/// How the agent is to work from a message on: what is left out stays as it is.
+/// How the agent is to work from a message on: what is left out stays as it is. A message that is taken back takes its
+/// word back with it, and what held before it holds again; a mode that was set without a message stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Briefing {
     /// In this mode.

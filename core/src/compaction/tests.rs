@@ -28,6 +28,7 @@ fn transcript(short: &str, result_chars: usize) -> Vec<(MessageSeq, Arc<Message>
                     duration_ms: None,
                     stop: false,
                     broken: false,
+                    sent: None,
                     denial: None,
                     changes: Vec::new(),
                 }));

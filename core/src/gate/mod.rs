@@ -51,7 +51,8 @@ pub struct GateQuestion {
     pub effect: EffectClass,
     /// Whether the tool is dangerous.
     pub dangerous: bool,
-    /// Whether a person has approved these bytes already.
+    /// Whether people have approved these bytes already. That a call may run because nobody decided in time approves
+    /// nothing: a gate that asks on the same terms as before is not asked to wait again.
     pub approved: bool,
     /// On which terms they were asked; none: on the usual ones, or not yet.
     pub approved_on: Option<Box<ApprovalTerms>>,

@@ -76,6 +76,11 @@ impl Batch {
         self.calls.iter().any(|call| call.state.is_out())
     }
 
+    /// Whether it is stopped, and something is out that was not told so and may come back by itself.
+    pub fn drains(&self) -> bool {
+        self.stopping.is_some() && self.calls.iter().any(|call| call.state == CallState::Executing)
+    }
+
     /// Whether the gate has not spoken of every call yet.
     pub fn is_asking(&self) -> bool {
         self.calls.iter().any(|call| matches!(call.state, CallState::Queued | CallState::Gating))

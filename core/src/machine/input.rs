@@ -30,7 +30,8 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "is_default")]
         after: MessageSeq,
     },
-    /// What stands after a message is taken back, while the session rests.
+    /// What stands after a message is taken back, while the session rests: also what was said there of how the agent is
+    /// to work.
     Rewound {
         /// After which.
         to: MessageSeq,
@@ -51,6 +52,9 @@ pub enum Input {
         /// Where the system prompt stands that replaces the agent's; none: as before. 0: the agent's again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<MessageSeq>,
+        /// The message that says so; 0: none does, so nothing takes it back.
+        #[serde(default, skip_serializing_if = "is_default")]
+        said: MessageSeq,
     },
     /// A run claimed the session in the middle of a turn.
     Claimed {

@@ -4,6 +4,7 @@
 //! nothing; *already there* (redelivery) is not an error.
 
 pub mod batch;
+pub mod briefing;
 pub mod call;
 pub mod diagram;
 pub mod glance;
@@ -24,6 +25,7 @@ pub mod turn;
 pub mod view;
 
 pub use batch::Batch;
+pub use briefing::{BRIEFINGS_MAX, Briefings};
 pub use call::{Call, CallInput, CallState, CancelReason, Panel, Vote};
 pub use glance::Glance;
 pub use input::{AskedForMore, Input, InputKind, NewCall, Withheld};

@@ -32,7 +32,7 @@ impl MoreSteps {
         let most = MORE_STEPS_MAX.max(max_steps);
         match serde_json::from_str::<Self>(arguments) {
             Ok(more) if (1..=most).contains(&more.steps) => Ok(more),
-            Ok(more) => Err(format!("{} steps are not granted: from 1 to {most}", more.steps)),
+            Ok(more) => Err(format!("{} is not from 1 to {most}", more.steps)),
             Err(error) => Err(format!("it wants the form {{\"steps\": 10}}: {error}")),
         }
     }

@@ -16,6 +16,9 @@ pub struct Difference {
     pub state: Option<Value>,
 }
 
+/// What older versions did not write into a state, though their rows make it. That it is missing there is no difference.
+const ADDED: [&str; 1] = ["state.ending.step"];
+
 /// Where the machine that was rebuilt from rows differs from the one that is stored, in the order of the names.
 ///
 /// # Errors
@@ -44,6 +47,7 @@ fn compare(place: String, rows: Option<&Value>, state: Option<&Value>, found: &m
                 compare(within(&at.to_string()), left.get(at), right.get(at), found);
             }
         }
+        (Some(_), None) if ADDED.contains(&place.as_str()) => {}
         _ => found.push(Difference { place, rows: rows.cloned(), state: state.cloned() }),
     }
 }
@@ -58,7 +62,21 @@ impl std::fmt::Display for Difference {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::TurnNumber;
+    use crate::error::ErrorInfo;
+    use crate::ids::{StepNumber, TurnNumber};
+    use crate::machine::{AgentState, Ending, Usage};
+
+    #[test]
+    fn u09_what_an_older_version_did_not_write_is_no_difference() {
+        let failed = |step| {
+            let ending = Ending { step, ..Ending::error(ErrorInfo::new("model.refused", "no")) };
+            Machine { state: AgentState::Done { ending, usage: Usage::default() }, ..Machine::default() }
+        };
+        let (old, new) = (failed(None), failed(Some(StepNumber(2))));
+        assert_eq!(differences(&new, &old).unwrap(), []);
+        assert_eq!(differences(&old, &new).unwrap().len(), 1, "the rows make all that is written");
+        assert_eq!(differences(&new, &failed(Some(StepNumber(3)))).unwrap().len(), 1);
+    }
 
     #[test]
     fn c57_each_place_that_differs_is_named() {

@@ -269,7 +269,11 @@ fn inputs() -> Vec<Input> {
     let mut inputs = vec![
         asks,
         Input::TurnRequested { request: TurnRequest::Message, provisions: false, after: MessageSeq(0) },
-        Input::Briefed { mode: Some(crate::mode::Mode::Plan), prompt: Some(MessageSeq(1)) },
+        Input::Briefed {
+            mode: Some(crate::mode::Mode::Plan),
+            prompt: Some(MessageSeq(1)),
+            said: MessageSeq(1),
+        },
         Input::Claimed { takeover: false },
         Input::Claimed { takeover: true },
         Input::Provisioned,

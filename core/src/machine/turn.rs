@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::briefing::Briefings;
 use super::input::Withheld;
 use super::standing::StandingApprovals;
 use super::state::AgentState;
@@ -33,6 +34,9 @@ pub struct Machine {
     /// Where the system prompt stands that a caller gave; 0: the agent's own is used.
     #[serde(default, skip_serializing_if = "is_default")]
     pub prompt: MessageSeq,
+    /// What messages changed of the two, to be taken back with them.
+    #[serde(default, skip_serializing_if = "Briefings::is_empty")]
+    pub briefings: Briefings,
     /// What the model sees of the transcript.
     #[serde(default, skip_serializing_if = "View::is_whole")]
     pub view: View,

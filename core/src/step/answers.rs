@@ -1,6 +1,7 @@
 //! What comes from outside to calls that wait: answers, and deadlines that pass.
 
 use super::StepIterator;
+use super::asking::Why;
 use super::mind::Ended;
 use super::results::{result, says_error};
 use crate::error::ErrorInfo;
@@ -8,7 +9,7 @@ use crate::ids::CallId;
 use crate::machine::{Call, CallInput, CallState, Input};
 use crate::message::{ClientAnswer, Message, ResultStatus, ToolResult};
 use crate::store::{ItemKind, StoredItem};
-use crate::tool::RunsOn;
+use crate::tool::{EffectClass, RunsOn};
 
 impl StepIterator {
     /// Takes one answer that a waiting call has. False: there is none.
@@ -16,12 +17,14 @@ impl StepIterator {
         let Some(batch) = self.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
             return false;
         };
-        let found = self.mind.inbox.iter().enumerate().find_map(|(at, item)| {
+        let answers = self.mind.inbox.iter().enumerate().filter_map(|(at, item)| {
             let ItemKind::Answer { pending, .. } = &item.kind else { return None };
             let call = batch.calls.iter().find(|call| call.state.pending() == Some(pending))?;
-            Some((at, call.clone(), pending.clone()))
+            Some((at, call, pending, self.decides(call, item)))
         });
-        let Some((at, call, pending)) = found else { return false };
+        // What decides nothing is asked anew, and that voids the other answers to the same asking: it is taken last.
+        let Some((at, call, pending, _)) = answers.min_by_key(|(.., decides)| !decides) else { return false };
+        let (call, pending) = (call.clone(), pending.clone());
         let item = self.mind.inbox.remove(at);
         self.mind.draft.consumed.push(item.seq);
         match call.runs_on {
@@ -32,10 +35,19 @@ impl StepIterator {
         true
     }
 
+    fn decides(&self, call: &Call, item: &StoredItem) -> bool {
+        match call.runs_on {
+            RunsOn::Server => self.decision_in(call, item).is_ok(),
+            RunsOn::Client => item.payload.parse::<ClientAnswer>().is_ok(),
+        }
+    }
+
     fn on_client_answer(&mut self, call: &Call, item: &StoredItem) {
         let answer = match item.payload.parse::<ClientAnswer>() {
             Ok(answer) => answer,
-            Err(error) => return self.reopen(call, &format!("the answer cannot be read: {error}")),
+            Err(error) => {
+                return self.reopen(call, Why::with("the answer cannot be read", &error.to_string()));
+            }
         };
         let failed = answer.is_error || says_error(&answer.content);
         let most =
@@ -63,7 +75,14 @@ impl StepIterator {
             CallState::Waiting { again: true, .. } => CallInput::Rang,
             CallState::Waiting { output, stop, again: false, .. } => {
                 self.keep_output(&call, output.clone(), call.changes.clone());
-                self.amend(&call.id, |result| result.stop = *stop && result.status == ResultStatus::Done);
+                self.amend(&call.id, |result| {
+                    let done = result.status == ResultStatus::Done;
+                    result.stop = *stop && done;
+                    // It had come back, whatever is said of it now.
+                    if !done && call.effect != EffectClass::ReadOnly {
+                        result.sent = Some(true);
+                    }
+                });
                 match self.is_done(&call.id) {
                     true => CallInput::Rang,
                     false => CallInput::Returned { ok: false, stop: false, broken: false },
@@ -109,10 +128,13 @@ impl StepIterator {
     }
 
     /// Keeps the one result of a call until its step ends.
-    pub(super) fn keep_result(&mut self, result: ToolResult) {
+    pub(super) fn keep_result(&mut self, mut result: ToolResult) {
         let call = result.call.clone();
         if self.mind.ended.contains_key(&call) {
             return;
+        }
+        if result.was_sent() && self.never_ran(&call) {
+            result.sent = Some(false);
         }
         match Message::Tool(result.clone()).to_payload() {
             Ok(payload) => {
@@ -120,6 +142,15 @@ impl StepIterator {
             }
             Err(error) => self.give_up(ErrorInfo::new("engine.encode", error.to_string())),
         }
+    }
+
+    /// Whether what ends this call now does so in its stead: a hook, or nobody who decided in time.
+    fn never_ran(&self, call: &CallId) -> bool {
+        let call = self.mind.machine.state.batch().and_then(|batch| batch.call(call));
+        call.is_some_and(|call| {
+            let acts = call.effect != EffectClass::ReadOnly;
+            acts && matches!(call.state, CallState::Gating | CallState::BlockedOnUser { .. })
+        })
     }
 
     /// Keeps a result that came from outside; one that is too large is an error that says so.

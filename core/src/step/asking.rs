@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::StepIterator;
+use super::telling::in_short;
 use crate::error::ErrorInfo;
 use crate::event::Event;
 use crate::gate::ApprovalTerms;
@@ -19,9 +20,38 @@ use crate::tool::{Bound, ResourceProfile, RunsOn};
 pub(super) struct Asking {
     pub(super) pending: PendingId,
     pub(super) deadline: Option<Timestamp>,
-    /// Why it is asked.
-    pub(super) prompt: Option<String>,
+    pub(super) why: Option<Why>,
     pub(super) panel: Option<Box<Panel>>,
+}
+
+/// Why it is asked, or asked anew.
+#[derive(Clone)]
+pub(super) struct Why {
+    pub(super) word: String,
+    /// What is wrong with what was answered before, in words that may repeat it: for whoever is asked alone, who is shown
+    /// the arguments too. Events do not tell it.
+    pub(super) detail: Option<String>,
+}
+
+impl Why {
+    /// With what is wrong, in short.
+    pub(super) fn with(word: &str, detail: &str) -> Self {
+        Self { word: word.to_owned(), detail: Some(in_short(detail)) }
+    }
+
+    /// As whoever is asked reads it.
+    fn prompt(&self) -> String {
+        match &self.detail {
+            Some(detail) => format!("{}: {detail}", self.word),
+            None => self.word.clone(),
+        }
+    }
+}
+
+impl From<String> for Why {
+    fn from(word: String) -> Self {
+        Self { word, detail: None }
+    }
 }
 
 impl StepIterator {
@@ -30,7 +60,8 @@ impl StepIterator {
         let own =
             self.agent.as_ref().and_then(|agent| agent.tool(&call.tool)).and_then(|spec| spec.timeout_ms);
         let deadline = self.answer_deadline(own);
-        self.open_pending(call, Asking { pending: pending.clone(), deadline, prompt: None, panel: None });
+        let asking = Asking { pending: pending.clone(), deadline, why: None, panel: None };
+        self.open_pending(call, asking);
         Some(CallInput::NeedsClient { pending, deadline, profile })
     }
 
@@ -39,7 +70,7 @@ impl StepIterator {
         &mut self,
         call: &Call,
         arguments: MessageSeq,
-        prompt: Option<String>,
+        why: Option<Why>,
         terms: ApprovalTerms,
         profile: ResourceProfile,
     ) -> Option<CallInput> {
@@ -50,7 +81,7 @@ impl StepIterator {
         let votes = before.map(|panel| panel.votes.clone()).unwrap_or_default();
         let plain = terms == ApprovalTerms::default();
         let panel = (!plain).then(|| Box::new(Panel::new(terms, digest, self.now, votes)));
-        let asking = Asking { pending: pending.clone(), deadline, prompt, panel: panel.clone() };
+        let asking = Asking { pending: pending.clone(), deadline, why, panel: panel.clone() };
         self.open_pending(call, asking);
         Some(CallInput::NeedsUser { pending, deadline, profile, arguments, panel })
     }
@@ -59,17 +90,16 @@ impl StepIterator {
     pub(super) fn ask_again(&mut self, call: &Call, detail: &str) -> Option<CallInput> {
         self.mind.edited.remove(&call.id);
         self.mind.rewritten.remove(&call.id);
-        let prompt = Some(format!("the edited arguments do not fit: {detail}"));
+        let why = Some(Why::with("the edited arguments do not fit", detail));
         let terms = call.panel.as_deref().map(|panel| panel.terms.clone()).unwrap_or_default();
-        self.ask_people(call, self.mind.asked_in, prompt, terms, call.profile.clone())
+        self.ask_people(call, self.mind.asked_in, why, terms, call.profile.clone())
     }
 
     /// Asks again, under a new id, with the same deadline. What was approved of these bytes stands.
-    pub(super) fn reopen(&mut self, call: &Call, why: &str) {
+    pub(super) fn reopen(&mut self, call: &Call, why: Why) {
         if let Some(pending) = self.next_pending(call) {
             let (deadline, panel) = (call.state.wakes_at(), call.panel.clone());
-            let prompt = Some(why.to_owned());
-            self.open_pending(call, Asking { pending: pending.clone(), deadline, prompt, panel });
+            self.open_pending(call, Asking { pending: pending.clone(), deadline, why: Some(why), panel });
             self.feed(Input::Call { call: call.id.clone(), input: CallInput::Reopened { pending } });
         }
     }
@@ -92,7 +122,7 @@ impl StepIterator {
     }
 
     pub(super) fn open_pending(&mut self, call: &Call, asking: Asking) {
-        let Asking { pending: id, deadline, prompt, panel } = asking;
+        let Asking { pending: id, deadline, why, panel } = asking;
         let arguments = self.arguments_of(&call.id);
         let tool = match ToolName::new(&call.tool) {
             Ok(tool) => tool,
@@ -100,7 +130,8 @@ impl StepIterator {
         };
         let digest = Digest::of(arguments.as_bytes());
         let needed = panel.as_deref().map_or(1, |panel| panel.missing().max(1));
-        let (asked, reason) = (tool.to_string(), prompt.clone());
+        let (asked, reason) = (tool.to_string(), why.as_ref().map(|why| in_short(&why.word)));
+        let prompt = why.as_ref().map(Why::prompt);
         let body = match Payload::json(&PendingBody { tool, arguments, digest, prompt, panel }) {
             Ok(body) => body,
             Err(error) => return self.give_up(ErrorInfo::new("engine.encode", error.to_string())),

@@ -78,6 +78,7 @@ impl StepIterator {
             detail: broken.to_string(),
         })?;
         let by_name = matches!(purpose, Purpose::Resume);
+        let stands_in = matches!(purpose, Purpose::Fail(_));
         let failing = match purpose {
             Purpose::Run | Purpose::Resume => None,
             Purpose::Fail(error) => Some(error),
@@ -155,6 +156,7 @@ impl StepIterator {
             moves: Vec::new(),
             given_up: false,
             failing,
+            stands_in,
             mind,
         };
         let messages = run.needed_messages();
@@ -320,16 +322,18 @@ impl StepIterator {
     /// Results that were staged after the state was written end their calls.
     pub(super) fn take_staged(&mut self) {
         let Some(batch) = self.mind.machine.state.batch() else { return };
-        let returned: Vec<(CallId, ToolResult)> = batch
+        let ends = batch.stopping.is_some();
+        let returned: Vec<ToolResult> = batch
             .calls
             .iter()
             .filter(|call| !call.state.is_end() && !call.state.is_parked())
             .filter_map(|call| {
                 let ended = self.mind.ended.get(&call.id).filter(|ended| ended.staged)?;
-                Some((call.id.clone(), ended.result.clone()))
+                Some(ended.result.clone())
             })
             .collect();
-        for (call, ToolResult { status, stop, broken, changes, .. }) in returned {
+        for ToolResult { call, status, stop, broken, content, changes, .. } in returned {
+            let before = self.mind.machine.turn.broken;
             if self.call_is(&call, &CallState::Approved) {
                 self.feed(Input::Call { call: call.clone(), input: CallInput::Marked });
             }
@@ -345,6 +349,9 @@ impl StepIterator {
                 | ResultStatus::Cancelled => CallInput::Returned { ok: false, stop: false, broken },
             };
             self.feed(Input::Call { call, input });
+            if !ends {
+                self.note_broken(before, &content);
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ impl StepIterator {
     pub(super) fn take_briefing(&mut self, briefing: Briefing, at: MessageSeq) {
         let Briefing { mode, system_prompt } = briefing;
         let prompt = system_prompt.map(|prompt| if prompt.is_empty() { MessageSeq(0) } else { at });
-        self.brief(mode, prompt);
+        self.brief(mode, prompt, at);
     }
 
     /// Takes the modes that were set before the item `before`, in order: one that is set later than a message counts
@@ -23,12 +23,22 @@ impl StepIterator {
         for (seq, mode) in set.into_iter().filter(|(seq, _)| *seq < before) {
             self.mind.inbox.retain(|item| item.seq != seq);
             self.mind.draft.consumed.push(seq);
-            self.brief(Some(mode), None);
+            self.brief(Some(mode), None, MessageSeq(0));
         }
     }
 
-    fn brief(&mut self, mode: Option<Mode>, prompt: Option<MessageSeq>) {
-        if (mode.is_some() || prompt.is_some()) && self.feed(Input::Briefed { mode, prompt }) {
+    /// Tells of the way of working that holds again because another was taken back.
+    pub(super) fn note_unbriefed(&mut self, before: (Mode, MessageSeq)) {
+        let now = (self.mode(), self.mind.machine.prompt);
+        let mode = (now.0 != before.0).then_some(now.0);
+        let prompt = (now.1 != before.1).then_some(now.1);
+        if mode.is_some() || prompt.is_some() {
+            self.emit(Event::Briefed { mode, prompt });
+        }
+    }
+
+    fn brief(&mut self, mode: Option<Mode>, prompt: Option<MessageSeq>, said: MessageSeq) {
+        if (mode.is_some() || prompt.is_some()) && self.feed(Input::Briefed { mode, prompt, said }) {
             self.emit(Event::Briefed { mode, prompt });
             self.mind.draft.decided = true;
         }

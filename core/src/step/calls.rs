@@ -2,7 +2,7 @@
 
 use super::broken::NotRun;
 use super::custom::bytes_of;
-use super::results::{cancelled, cancelled_waiting, result, says_error, stopped_alone};
+use super::results::{cancelled, ended_waiting, result, says_error, stopped_alone};
 use super::{Action, CallOut, DEFERRED_OUTPUT_BYTES_MAX, StepIterator};
 use crate::event::Event;
 use crate::ids::{CallId, PendingId, ToolName};
@@ -10,7 +10,7 @@ use crate::machine::{Batch, Call, CallInput, CallState, CancelReason, Ending, In
 use crate::message::ResultStatus;
 use crate::parameters::{Parameters, shown_parameters};
 use crate::payload::Digest;
-use crate::tool::{Bound, ToolError, ToolReturn};
+use crate::tool::{Bound, EffectClass, ToolError, ToolReturn};
 
 impl StepIterator {
     /// Sends calls whose intents, marks and `allow`s are durable, as far as their class asks for it.
@@ -66,8 +66,16 @@ impl StepIterator {
         let why = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
         let ends = self.mind.machine.state.batch().is_some_and(|batch| batch.stopping.is_some());
         let broken = self.mind.machine.turn.broken;
+        let acts = call.effect != EffectClass::ReadOnly;
+        let came_back = acts && matches!(result, Ok(_) | Err(ToolError::Failed(_)));
         let input = self.input_of(&call, result, stopping);
-        self.amend(id, |result| result.duration_ms = Some(duration_ms));
+        self.amend(id, |result| {
+            result.duration_ms = Some(duration_ms);
+            // It may have acted, whatever is said of it.
+            if came_back && !result.was_sent() {
+                result.sent = Some(true);
+            }
+        });
         self.feed(Input::Call { call: id.clone(), input });
         if !ends {
             self.note_broken(broken, &why);
@@ -166,8 +174,7 @@ impl StepIterator {
             if let (CallState::Waiting { output, again, .. }, CallState::Cancelled { reason }) =
                 (&was.state, &is.state)
             {
-                let content = cancelled_waiting(*reason, output, *again);
-                self.keep_result(result(is, ResultStatus::Cancelled, content, self.edited(is)));
+                self.keep_result(ended_waiting(is, *reason, output, *again, self.edited(is)));
             }
             if is.state != was.state && is_shown(&is.state) {
                 self.tell_of(is);

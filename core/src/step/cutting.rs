@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::StepIterator;
+use super::telling::in_short;
 use crate::agent::OnTrip;
 use crate::event::Event;
 use crate::machine::retry::circuit_open;
@@ -39,7 +40,7 @@ impl StepIterator {
             AgentState::Thinking { .. } | AgentState::Streaming { .. } | AgentState::Compacting { .. } => {
                 true
             }
-            AgentState::Executing { batch } => batch.stopping.is_none(),
+            AgentState::Executing { batch } => batch.stopping.is_none() || batch.drains(),
             // Making ready and freeing have a bound of their own; the rest goes on at once, or parks.
             AgentState::Provisioning { .. }
             | AgentState::Confirming { .. }
@@ -56,7 +57,7 @@ impl StepIterator {
         let broken = self.mind.machine.turn.broken;
         let most = self.agent.as_ref().map_or(0, |agent| agent.retries.broken_calls_max);
         if broken > before && broken == most {
-            self.emit(Event::CircuitOpened { calls: broken, why: why.to_owned() });
+            self.emit(Event::CircuitOpened { calls: broken, why: in_short(why) });
         }
     }
 

@@ -1,6 +1,7 @@
 //! What people decide on calls: one of them, or as many as the terms of the asking want; or nobody in time.
 
 use super::StepIterator;
+use super::asking::Why;
 use super::results::{denied, rejected, result};
 use crate::event::Event;
 use crate::gate::{ArgumentPatterns, AtExpiry, DenialRecord, DeniedBy};
@@ -13,18 +14,14 @@ use crate::time::Timestamp;
 
 impl StepIterator {
     pub(super) fn on_decision(&mut self, call: &Call, pending: PendingId, item: &StoredItem) {
-        let shown = self.arguments_of(&call.id);
-        let decision = match item.payload.parse::<Decision>() {
-            Ok(decision) if decision.saw == Digest::of(shown.as_bytes()) => decision,
-            Ok(_) => return self.reopen(call, "the decision was taken on other arguments"),
-            Err(error) => return self.reopen(call, &format!("the decision cannot be read: {error}")),
+        let decision = match self.decision_in(call, item) {
+            Ok(decision) => decision,
+            Err(why) => return self.reopen(call, why),
         };
         if decision.approve && self.is_for_more(call) {
             return self.on_more(call, pending, decision, item);
         }
-        if let Some(why) = call.panel.as_deref().and_then(|panel| not_counted(panel, &decision, item.at)) {
-            return self.reopen(call, &why);
-        }
+        let shown = self.arguments_of(&call.id);
         let always = decision.approve && decision.always;
         let note = if always { self.not_for_good(call, &decision) } else { None };
         let always = always && note.is_none();
@@ -35,6 +32,20 @@ impl StepIterator {
             self.on_approval(call, decision, seq, item.at, always);
         } else {
             self.on_refusal(call, &decision, &shown);
+        }
+    }
+
+    /// What an answer decides on a call, or why it decides nothing.
+    pub(super) fn decision_in(&self, call: &Call, item: &StoredItem) -> Result<Decision, Why> {
+        let unreadable =
+            |error: serde_json::Error| Why::with("the decision cannot be read", &error.to_string());
+        let decision: Decision = item.payload.parse().map_err(unreadable)?;
+        if decision.saw != Digest::of(self.arguments_of(&call.id).as_bytes()) {
+            return Err("the decision was taken on other arguments".to_owned().into());
+        }
+        match call.panel.as_deref().and_then(|panel| not_counted(panel, &decision, item.at)) {
+            Some(why) => Err(why.into()),
+            None => Ok(decision),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The gate: what it is asked about a call, and what its word means.
 
+use super::asking::Why;
 use super::results::{denied, result};
 use super::{Action, ActionId, Ruling, StepIterator};
 use crate::error::ErrorInfo;
@@ -70,7 +71,7 @@ impl StepIterator {
             digest,
             effect: call.effect,
             dangerous: call.dangerous,
-            approved: call.approved == Some(digest),
+            approved: call.approved == Some(digest) && !call.is_waived(),
             approved_on: call.panel.as_deref().map(|panel| Box::new(panel.terms.clone())),
         }
     }
@@ -109,7 +110,7 @@ impl StepIterator {
                 Some(CallInput::Allowed { profile })
             }
             Ruling::NeedsApproval { prompt, terms, profile } => match terms.check() {
-                Ok(()) => self.ask_people(call, call.arguments, prompt, *terms, profile),
+                Ok(()) => self.ask_people(call, call.arguments, prompt.map(Why::from), *terms, profile),
                 Err(why) => {
                     let detail = format!("it asks for what nobody can give: {why}");
                     self.unavailable(call, &detail)
@@ -142,11 +143,12 @@ impl StepIterator {
     /// Whether people have approved these bytes on these terms. What was approved for the rest of the session is one
     /// approval of somebody: where more is asked, it is not enough.
     fn is_approved(&self, call: &Call, terms: &ApprovalTerms, digest: Digest) -> bool {
-        if terms.is_anyone() {
-            let standing = || self.mind.machine.always.cover(&call.tool, &self.arguments_of(&call.id));
-            return call.approved == Some(digest) || standing();
+        let by_panel = || call.panel.as_deref().is_some_and(|panel| panel.satisfies(terms, digest));
+        if !terms.is_anyone() {
+            return by_panel();
         }
-        call.panel.as_deref().is_some_and(|panel| panel.satisfies(terms, digest))
+        let approved = call.approved == Some(digest) && (!call.is_waived() || by_panel());
+        approved || self.mind.machine.always.cover(&call.tool, &self.arguments_of(&call.id))
     }
 
     fn unavailable(&mut self, call: &Call, detail: &str) -> Option<CallInput> {

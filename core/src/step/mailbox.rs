@@ -20,7 +20,7 @@ use crate::tool::EffectClass;
 /// Beyond this many bytes, further messages wait for the next commit.
 const TAKEN_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// So many calls that took effect are named when a turn is taken back, with so much of their arguments.
+/// So many calls that acted are named when a turn is taken back, with so much of their arguments.
 const NAMED_MAX: usize = 20;
 const NAMED_CHARS_MAX: usize = 200;
 
@@ -56,6 +56,11 @@ impl StepIterator {
     fn steering(&self) -> impl Iterator<Item = &StoredItem> {
         let messages = self.mind.inbox.iter().filter(|item| mailbox::is_message(item));
         messages.filter(|item| !self.policy_of(item).waits())
+    }
+
+    /// Whether a message takes back what was said before it, as soon as it is read.
+    fn takes_back(&self, item: &StoredItem) -> bool {
+        mailbox::said(item).edits.is_some() || self.policy_of(item) == MessagePolicy::Rollback
     }
 
     /// Whether messages wait that the model should see before the turn ends.
@@ -173,16 +178,19 @@ impl StepIterator {
         self.take_messages(&taken);
     }
 
+    /// What takes something back is taken whatever its size, and before all others: left for later, it would take back
+    /// what was taken instead of it.
     fn take_messages(&mut self, wanted: &[InboxSeq]) {
-        let mut bytes = 0;
+        let inbox = std::mem::take(&mut self.mind.inbox);
+        let wanted = || inbox.iter().filter(|item| wanted.contains(&item.seq));
+        let mut bytes: usize =
+            wanted().filter(|item| self.takes_back(item)).map(|item| item.payload.len().max(1)).sum();
         let mut fits = |item: &StoredItem| {
             let first = bytes == 0;
             bytes += item.payload.len().max(1);
             first || bytes <= TAKEN_BYTES_MAX
         };
-        let inbox = std::mem::take(&mut self.mind.inbox);
-        let taken: Vec<&StoredItem> =
-            inbox.iter().filter(|item| wanted.contains(&item.seq) && fits(item)).collect();
+        let taken: Vec<&StoredItem> = wanted().filter(|item| self.takes_back(item) || fits(item)).collect();
         let is_taken = |seq: InboxSeq| taken.iter().any(|item| item.seq == seq);
         let rest = |item: &&StoredItem| !is_taken(item.seq) && !mailbox::replaces(item).is_some_and(is_taken);
         self.mind.inbox = inbox.iter().filter(rest).cloned().collect();
@@ -206,7 +214,7 @@ impl StepIterator {
         let edited = self.steering().filter_map(|item| mailbox::said(item).edits);
         let edited = edited.map(|message| MessageSeq(message.0.saturating_sub(1)));
         let rolled_back = match &machine.state {
-            AgentState::Done { ending, .. } if ending.cause == StopCause::Rollback => {
+            AgentState::Done { ending, .. } if ending.cause == StopCause::Rollback && self.rolls_back() => {
                 Some(machine.turn.began)
             }
             AgentState::Done { .. }
@@ -222,6 +230,11 @@ impl StepIterator {
             | AgentState::TearingDown { .. } => None,
         };
         edited.chain(rolled_back).min().filter(|to| *to < self.mind.last_message)
+    }
+
+    /// Whether a message that takes the turn before back is still there: it may have been withdrawn.
+    fn rolls_back(&self) -> bool {
+        self.steering().any(|item| self.policy_of(item) == MessagePolicy::Rollback)
     }
 
     /// Takes back what is to be taken back before a turn begins. False: it must be read first.
@@ -257,8 +270,8 @@ impl StepIterator {
         let told = !acted.is_empty();
         let text = if told {
             format!(
-                "[What was said and done here was taken back and is not shown any more. These calls took effect \
-                 all the same: {}]",
+                "[What was said and done here was taken back and is not shown any more. What these calls did \
+                 stands all the same: {}]",
                 acted.join("; ")
             )
         } else {
@@ -267,11 +280,13 @@ impl StepIterator {
         let at = self.append(Message::Notice(Notice { rewound: Some(to), told, ..Notice::new(text) }));
         self.mind.grown = 0;
         self.mind.draft.decided = true;
+        let works = (self.mode(), self.mind.machine.prompt);
         self.feed(Input::Rewound { to, at, tokens, state });
+        self.note_unbriefed(works);
         true
     }
 
-    /// The calls among these messages that took effect, or may have, in words.
+    /// The calls among these messages that acted, or may have, in words.
     fn acted(&self, undone: &[(MessageSeq, Arc<Message>)]) -> Vec<String> {
         let arguments = |result: &crate::message::ToolResult| {
             let proposed = undone.iter().find_map(|(_, message)| match &**message {
@@ -286,25 +301,25 @@ impl StepIterator {
             });
             result.edited_arguments.clone().or(proposed).unwrap_or_default()
         };
-        let reads = |tool: &str| {
-            let spec = self.agent.as_ref().and_then(|agent| agent.tool(tool));
-            spec.is_some_and(|spec| spec.effect == EffectClass::ReadOnly)
+        let changes_nothing = |tool: &str| {
+            self.agent.as_ref().is_some_and(|agent| {
+                let reads = agent.tool(tool).is_some_and(|spec| spec.effect == EffectClass::ReadOnly);
+                reads || agent.is_output(tool)
+            })
         };
         let mut named: Vec<String> = Vec::new();
         let mut more = 0_usize;
         for (_, message) in undone {
             let Message::Tool(result) = &**message else { continue };
+            if !result.was_sent() || changes_nothing(&result.tool) {
+                continue;
+            }
             let how = match result.status {
                 ResultStatus::Done => "done",
                 ResultStatus::InDoubt => "in doubt",
-                ResultStatus::Error
-                | ResultStatus::Denied
-                | ResultStatus::RejectedByUser
-                | ResultStatus::Cancelled => continue,
+                ResultStatus::Error => "sent, and an error was its result",
+                ResultStatus::Denied | ResultStatus::RejectedByUser | ResultStatus::Cancelled => "came back",
             };
-            if reads(&result.tool) {
-                continue;
-            }
             if named.len() == NAMED_MAX {
                 more += 1;
                 continue;
@@ -333,7 +348,7 @@ impl StepIterator {
             });
             parsed.collect::<Result<Vec<_>, _>>()
         });
-        // What cannot be read is taken back all the same; what took effect cannot be said then.
+        // What cannot be read is taken back all the same; what acted cannot be said then.
         self.undone = Undone::Read(from, parsed.unwrap_or_default());
         true
     }

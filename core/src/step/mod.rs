@@ -163,6 +163,8 @@ pub struct StepIterator {
     given_up: bool,
     /// Why the turn is to end at once, whatever it was about to do.
     failing: Option<ErrorInfo>,
+    /// Whether it ends the turn of another run, under the claim of that one.
+    stands_in: bool,
 }
 
 impl StepIterator {

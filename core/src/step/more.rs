@@ -1,7 +1,7 @@
 //! A turn that has taken as many steps as it may: it says so, and a person may be asked for more.
 
 use super::StepIterator;
-use super::asking::Asking;
+use super::asking::{Asking, Why};
 use crate::error::ErrorInfo;
 use crate::ids::{CallId, PendingId};
 use crate::machine::more::{MORE_STEPS, MoreSteps};
@@ -42,7 +42,7 @@ impl StepIterator {
         let notice = self.append(Message::Notice(Notice { rewriting, ..Notice::new(why.clone()) }));
         self.mind.edited.insert(call.clone(), arguments);
         let deadline = self.answer_deadline(None);
-        let asking = Asking { pending: pending.clone(), deadline, prompt: Some(why), panel: None };
+        let asking = Asking { pending: pending.clone(), deadline, why: Some(why.into()), panel: None };
         let asked = AskedForMore { call, pending, deadline, notice };
         let batch = crate::machine::more::batch(self.mind.machine.step, &asked);
         batch.calls.iter().for_each(|call| self.open_pending(call, asking.clone()));
@@ -61,7 +61,7 @@ impl StepIterator {
         let granted = MoreSteps::read(decision.arguments.as_ref().unwrap_or(&shown), max_steps);
         let steps = match granted {
             Ok(MoreSteps { steps }) => steps,
-            Err(why) => return self.reopen(call, &why),
+            Err(why) => return self.reopen(call, Why::with("so many steps are not granted", &why)),
         };
         let note = decision.always.then(|| format!("granted this once: {steps} more steps"));
         self.append(Message::Decision(DecisionRecord {

@@ -3,6 +3,7 @@
 use crate::gate::DenialRecord;
 use crate::machine::{Call, CallState, CancelReason};
 use crate::message::{ResultStatus, ToolResult};
+use crate::tool::EffectClass;
 
 /// The result of `call` with these words.
 pub(crate) fn result(
@@ -20,6 +21,7 @@ pub(crate) fn result(
         duration_ms: None,
         stop: false,
         broken: false,
+        sent: None,
         denial: None,
         changes: Vec::new(),
     }
@@ -102,7 +104,7 @@ pub(super) fn stopped_alone() -> String {
 }
 
 /// A call that waited: it had come back, and its result was to be given later, or it was to be sent `again`.
-pub(crate) fn cancelled_waiting(reason: CancelReason, output: &str, again: bool) -> String {
+fn cancelled_waiting(reason: CancelReason, output: &str, again: bool) -> String {
     if again {
         return format!(
             "cancelled ({}): it could not be run, and was stopped before it was tried again. It said: {output}",
@@ -113,6 +115,19 @@ pub(crate) fn cancelled_waiting(reason: CancelReason, output: &str, again: bool)
         "cancelled ({}): it had come back, and was stopped before its result was due. It said: {output}",
         reason.as_str()
     )
+}
+
+/// The result of a call that is cancelled while it waits with `output`. What had come back was sent.
+pub(crate) fn ended_waiting(
+    call: &Call,
+    reason: CancelReason,
+    output: &str,
+    again: bool,
+    edited: Option<String>,
+) -> ToolResult {
+    let content = cancelled_waiting(reason, output, again);
+    let sent = (!again && call.effect != EffectClass::ReadOnly).then_some(true);
+    ToolResult { sent, ..result(call, ResultStatus::Cancelled, content, edited) }
 }
 
 /// What the model is told of a call that a person refused: what they say, or what would have to be allowed.

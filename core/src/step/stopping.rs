@@ -43,7 +43,7 @@ impl StepIterator {
 
     /// A call that is to be stopped, and what that means where it stands.
     fn stoppable(&self) -> Option<(Call, CallInput)> {
-        let batch = self.mind.machine.state.batch().filter(|batch| batch.stopping.is_none())?;
+        let batch = self.mind.machine.state.batch()?;
         let signals = self.mind.inbox.iter().filter(|item| matches!(item.kind, ItemKind::Signal { .. }));
         let named = signals.filter_map(|item| item.payload.parse::<CallSignal>().ok());
         let mut named = named.map(|CallSignal::StopCall { call }| call);
@@ -73,7 +73,9 @@ impl StepIterator {
                 | CallState::Cancelled { .. }
                 | CallState::InDoubt => return None,
             };
-            Some((call.clone(), input))
+            // Of a step that is being stopped only what may come back by itself is left to stop.
+            let left = batch.stopping.is_none() || input == CallInput::StopAsked;
+            left.then(|| (call.clone(), input))
         })
     }
 }

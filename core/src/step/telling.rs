@@ -57,3 +57,14 @@ impl StepIterator {
 fn is_fixed(state: &AgentState) -> bool {
     matches!(state, AgentState::TearingDown { .. })
 }
+
+/// Of words that came from outside an event shows so much, in characters.
+const WORDS_CHARS_MAX: usize = 1_000;
+
+/// These words as an event shows them: it is no second copy of what they are about.
+pub(super) fn in_short(words: &str) -> String {
+    match words.char_indices().nth(WORDS_CHARS_MAX) {
+        Some((at, _)) => format!("{}…", &words[..at]),
+        None => words.to_owned(),
+    }
+}

@@ -6,7 +6,7 @@ use super::mind::{Draft, Ended, Mind};
 use super::{Action, ActionId, RunDetail, RunOutcome, STATE_FORMAT, StepIterator};
 use crate::error::ErrorInfo;
 use crate::event::Event;
-use crate::ids::{CallId, OperationId, PendingId};
+use crate::ids::{CallId, InvalidId, OperationId, PendingId};
 use crate::machine::AgentState;
 use crate::message::Message;
 use crate::payload::Payload;
@@ -103,10 +103,7 @@ impl StepIterator {
     }
 
     fn build(&mut self, release: Option<Release>) -> Result<Commit, serde_json::Error> {
-        self.operations += 1;
-        // Unique in the run, and the fence names the run.
-        let operation = format!("c{}.{}", self.fence.epoch, self.operations);
-        let operation = OperationId::new(operation).map_err(serde::ser::Error::custom)?;
+        let operation = self.next_operation().map_err(serde::ser::Error::custom)?;
         let run = match &self.leaving {
             Some(outcome) if release.is_some() => Some(self.run_end(outcome)?),
             Some(_) | None => None,
@@ -155,6 +152,14 @@ impl StepIterator {
             run,
             release,
         })
+    }
+
+    /// Unique in the run, and the fence names the run. What ends the turn of a run that could not go on may do so under
+    /// the fence of that one: it has names of its own, or the store would take its commit for a repeat.
+    fn next_operation(&mut self) -> Result<OperationId, InvalidId> {
+        self.operations += 1;
+        let run = if self.stands_in { "e" } else { "c" };
+        OperationId::new(format!("{run}{}.{}", self.fence.epoch, self.operations))
     }
 
     fn run_end(&self, outcome: &RunOutcome) -> Result<RunEnd, serde_json::Error> {

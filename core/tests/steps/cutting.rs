@@ -163,3 +163,24 @@ fn u10_alike_calls_are_counted_across_waits() {
     assert_eq!(bench.dones(), [DoneReason::LoopDetected]);
     check::at_rest(&bench);
 }
+
+#[test]
+fn a22_what_a_failed_turn_waits_for_is_stopped_when_its_time_is_up() {
+    let bench = Bench::with(|agent| {
+        agent.limits.max_run_ms = Some(10_000);
+        agent.retries.broken_calls_max = 1;
+        agent.retries.tool_waits_ms = Vec::new();
+    });
+    bench.say("go");
+    let begins = bench.facts().now;
+    let mut run = bench.run();
+    run.model(calls(&["note", "pay"]));
+    run.comes_back("c1-0", Err(ToolError::NotRun("no such host".into())));
+    assert_eq!(run.until(), Some(begins.after(Duration::from_secs(10))));
+    run.wait();
+    run.take("stop_calls");
+    run.comes_back("c1-1", Err(ToolError::Lost("it was stopped".into())));
+    assert!(run.is_over());
+    assert_eq!((bench.dones(), bench.statuses()[1]), (vec![DoneReason::Error], ResultStatus::InDoubt));
+    check::at_rest(&bench);
+}

@@ -3,7 +3,7 @@
 //! Requirements: B10, U08.
 
 use holdover_core::machine::DoneReason;
-use holdover_core::mailbox::MessagePolicy;
+use holdover_core::mailbox::{MessagePolicy, QueueChange};
 use holdover_core::message::Message;
 use holdover_core::store::InterruptKind;
 use holdover_core::tool::ToolError;
@@ -81,6 +81,24 @@ fn u08_a_turn_that_is_being_stopped_is_taken_back_all_the_same() {
         run.model(text("nobody"));
         check::at_rest(&bench);
     }
+}
+
+#[test]
+fn u08_a_rollback_that_is_withdrawn_takes_nothing_back_later() {
+    let bench = greeted(Bench::new());
+    let mut run = bench.run();
+    run.model(calls(&["note"]));
+    take_back(&bench, &mut run);
+    run.comes_back("c2-0", Err(not_sent()));
+    assert!(run.is_over());
+    drop(run);
+    bench.signal(&QueueChange::Withdrawn { of: bench.queued()[0].0 });
+    assert!(bench.run().is_over());
+    bench.say("what about ann?");
+    let mut run = bench.run();
+    assert_eq!(seen(&run), ["hello", "pay ann", "what about ann?"]);
+    run.model(text("she waits"));
+    check::at_rest(&bench);
 }
 
 #[test]

@@ -275,3 +275,38 @@ fn u05_a_death_forgets_no_approval() {
     finish(&bench);
     assert_eq!(names(&bench), [Some("ann".into()), Some("bob".into())]);
 }
+
+#[test]
+fn u05_approvals_that_were_accepted_count_when_an_answer_beside_them_does_not() {
+    let bytes = Some(Digest::of(b"other bytes"));
+    for (saw, by) in [(None, "mallory"), (bytes, "eve")] {
+        let (bench, asked) = waiting(TWO);
+        let spoilt = bench.decide(&asked, |decision| {
+            decision.by = Some(by.to_owned());
+            decision.saw = saw.unwrap_or(decision.saw);
+        });
+        assert!(spoilt.is_in() && bench.approve_as("ann", &asked).is_in());
+        bench.run();
+        let again = bench.asked();
+        assert_ne!(again.id, asked.id);
+        assert_eq!((again.needed, names(&bench)), (1, vec![Some("ann".into())]));
+        bench.approve_as("bob", &again);
+        finish(&bench);
+    }
+}
+
+#[test]
+fn u05_that_nobody_decided_in_time_is_no_approval_on_other_terms() {
+    let call = r#"edit:{"eased": 1, "terms": {"approvers": {"needed": 2}, "expires_after_ms": 5000, "at_expiry": "approve"}}"#;
+    let (bench, asked) = waiting(call);
+    bench.clock.pass(Duration::from_secs(5));
+    assert_eq!(bench.run().outcome().kind(), OutcomeKind::SuspendedClientTool);
+    let again = bench.asked();
+    assert!(again.id != asked.id && again.needed == 1 && bench.sent("c1-0") == 0);
+    // The one that is enough now has approved before.
+    let (bench, asked) = waiting(call);
+    bench.approve_as("ann", &asked);
+    bench.clock.pass(Duration::from_secs(5));
+    finish(&bench);
+    assert_eq!(bench.sent("c1-0"), 1);
+}

@@ -241,6 +241,7 @@ mod tests {
             duration_ms: None,
             stop: false,
             broken: false,
+            sent: None,
             denial: None,
             changes: Vec::new(),
         })

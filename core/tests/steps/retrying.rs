@@ -356,3 +356,32 @@ fn a_stop_ends_calls_that_wait_to_be_tried_again() {
 fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
+
+#[test]
+fn c49_an_open_circuit_is_told_of_once_in_few_words_also_if_the_run_dies() {
+    for dies in [false, true] {
+        let bench = Bench::with(|agent| {
+            agent.retries.broken_calls_max = 1;
+            agent.retries.tool_waits_ms = Vec::new();
+            agent.retries.on_trip = OnTrip::Observe;
+        });
+        bench.say("go");
+        let mut run = bench.run();
+        run.model(calls(&["note", "pay"]));
+        run.comes_back("c1-0", Err(ToolError::NotRun("x".repeat(5_000))));
+        if dies {
+            bench.crash(run);
+            run = bench.run();
+        } else {
+            run.returns("c1-1", "paid");
+        }
+        run.model(text("a pity"));
+        check::at_rest(&bench);
+        let told = check::events(&bench).into_iter().filter_map(|event| match event {
+            Event::CircuitOpened { why, .. } => Some(why.chars().count()),
+            _ => None,
+        });
+        let told: Vec<usize> = told.collect();
+        assert!(told.len() == 1 && told[0] <= 1_001, "dies: {dies}: {told:?}");
+    }
+}

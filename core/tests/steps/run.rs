@@ -48,7 +48,7 @@ impl<'b> Run<'b> {
         Self::with(bench, steps, Vec::new())
     }
 
-    fn with(bench: &'b Bench, steps: StepIterator, held: Vec<&'static str>) -> Self {
+    pub(crate) fn with(bench: &'b Bench, steps: StepIterator, held: Vec<&'static str>) -> Self {
         let (out, said) = (VecDeque::new(), String::new());
         let mut run = Self { bench, steps, out, held, until: None, exit: None, said };
         run.settle();

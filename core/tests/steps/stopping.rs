@@ -5,6 +5,7 @@
 use holdover_core::ids::CallId;
 use holdover_core::machine::DoneReason;
 use holdover_core::message::{CallSignal, ResultStatus};
+use holdover_core::step::Action;
 use holdover_core::store::SessionStatus;
 use holdover_core::tool::ToolError;
 
@@ -104,6 +105,29 @@ fn b33_a_call_that_has_ended_is_not_stopped_any_more() {
     run.news();
     run.model(text("done"));
     assert_eq!((bench.statuses(), bench.session().unread), (vec![ResultStatus::Done], 0));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn b33_a_call_may_be_stopped_alone_while_a_turn_that_has_failed_waits_for_it() {
+    let bench = Bench::with(|agent| {
+        agent.retries.broken_calls_max = 1;
+        agent.retries.tool_waits_ms = Vec::new();
+    });
+    bench.say("go");
+    let mut run = bench.run();
+    run.model(calls(&["note", "pay", "put"]));
+    run.comes_back("c1-0", Err(ToolError::NotRun("no such host".into())));
+    assert!(!run.is_out("stop_calls") && !run.is_over());
+    bench.signal(&CallSignal::StopCall { call: CallId::new("c1-1").unwrap() });
+    run.news();
+    let Action::StopCalls { calls, .. } = run.take("stop_calls") else { unreachable!() };
+    assert_eq!(calls, [CallId::new("c1-1").unwrap()]);
+    run.returns("c1-2", "put");
+    run.comes_back("c1-1", Err(ToolError::NotRun("stopped".into())));
+    assert!(run.is_over());
+    use ResultStatus::{Cancelled, Done, Error};
+    assert_eq!(bench.statuses(), [Error, Cancelled, Done]);
     check::at_rest(&bench);
 }
 

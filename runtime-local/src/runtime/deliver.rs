@@ -60,7 +60,8 @@ impl Deliver {
     }
 
     /// Something said in place of an earlier message: all that was said from there on is taken back, as far as the
-    /// model is shown it, and a turn that runs is stopped. Nothing stored is removed.
+    /// model is shown it, and a turn that runs is stopped. Modes and system prompts that came with it are taken back,
+    /// too. Nothing stored is removed.
     pub fn instead_of(message: MessageSeq, text: impl Into<String>) -> Self {
         let said = Said { edits: Some(message), ..Said::new(text) };
         Self { once: Once::Never, incarnation: None, what: What::Message { said, wake: Wake::Now } }

@@ -36,11 +36,11 @@ fn rules(schema: Value) -> StateRules {
 fn clerk() -> Arc<Agent> {
     let model = Script::new(|request| match results(request).len() {
         0 => Say::Calls(vec![("note", r#"{"n":1}"#), ("look", r#"{"n":2}"#)]),
-        2 => Say::Calls(vec![("note", r#"{"n":"three"}"#)]),
+        2 => Say::Calls(vec![("note", r#"{"n":3}"#)]),
         3 => Say::Calls(vec![("look", r#"{"n":4}"#), ("pay", r#"{"n":5}"#)]),
         _ => Say::Text("done"),
     });
-    let numbers = json!({ "properties": { "all": { "items": { "type": "integer" } } } });
+    let numbers = json!({ "properties": { "all": { "items": { "not": { "const": 3 } } } } });
     let agent = agent(&model).tool(remember("note").effect(EffectClass::AtMostOnce));
     let agent = agent.tool(remember("look").effect(EffectClass::ReadOnly)).tool(remember("pay"));
     Arc::new(agent.gate(asking_for("pay")).state(rules(numbers)).build().unwrap())

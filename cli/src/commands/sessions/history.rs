@@ -36,7 +36,7 @@ pub(super) async fn history(front: &Front, args: &History) -> Result<(), Failure
 /// What an input refers to, in a few words.
 fn references(input: &Input) -> String {
     match input {
-        Input::Briefed { mode, prompt } => {
+        Input::Briefed { mode, prompt, said: _ } => {
             let mode = mode.map(|mode| format!("mode {mode}"));
             let prompt = prompt.map(|at| format!("system prompt of message {at}"));
             mode.into_iter().chain(prompt).collect::<Vec<_>>().join(", ")

@@ -77,6 +77,11 @@ impl Call {
         if self.may_have_acted() { CallState::InDoubt } else { CallState::Cancelled { reason } }
     }
 
+    /// Whether it may run because nobody decided on it in time.
+    pub fn is_waived(&self) -> bool {
+        self.panel.as_deref().is_some_and(|panel| panel.waived)
+    }
+
     /// When time alone moves it: its own instant, or when more people may decide on it.
     pub fn wakes_at(&self) -> Option<Timestamp> {
         let blocked = matches!(self.state, CallState::BlockedOnUser { .. });

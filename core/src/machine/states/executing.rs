@@ -33,6 +33,8 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
             on_stop(machine, batch.clone(), Ending::stopped_by(*kind, *cause))
         }
         Input::CutShort { ending, drains } => match &batch.stopping {
+            // It has ended so; what was left to come back by itself is told to stop.
+            Some(before) if !*drains && batch.drains() => stop(machine, batch.clone(), before.clone(), false),
             Some(_) => same(),
             None => stop(machine, batch.clone(), ending.clone(), *drains),
         },

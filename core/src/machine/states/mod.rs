@@ -106,11 +106,8 @@ fn in_fork(ending: &Ending) -> Ending {
 }
 
 /// What a briefing means in a state that it does not change.
-fn briefed(machine: &mut Machine, mode: Option<Mode>, prompt: Option<MessageSeq>) -> Lead {
-    let before = (machine.mode, machine.prompt);
-    machine.mode = mode.or(machine.mode);
-    machine.prompt = prompt.unwrap_or(machine.prompt);
-    if (machine.mode, machine.prompt) == before { same() } else { to(machine.state.clone()) }
+fn briefed(machine: &mut Machine, mode: Option<Mode>, prompt: Option<MessageSeq>, said: MessageSeq) -> Lead {
+    if machine.brief(mode, prompt, said) { to(machine.state.clone()) } else { same() }
 }
 
 /// What a claim means in a state that it does not change: the turn's time goes on from now.

@@ -12,7 +12,7 @@ pub(super) fn on(machine: &mut Machine, request: TurnRequest, input: &Input, fac
             }
             TurnRequest::Resume => to(AgentState::Steering { from: SteeringFrom::Resumed }),
         },
-        Input::Briefed { mode, prompt } => briefed(machine, *mode, *prompt),
+        Input::Briefed { mode, prompt, said } => briefed(machine, *mode, *prompt, *said),
         Input::Claimed { .. } => {
             machine.turn.claimed_at = facts.now;
             let again = if machine.turn.provisioned { vec![Effect::Provision] } else { Vec::new() };

@@ -30,7 +30,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             let (state, effects) = provisioning_or(*request, *provisions);
             Ok(Some((state, effects)))
         }
-        Input::Briefed { mode, prompt } => briefed(machine, *mode, *prompt),
+        Input::Briefed { mode, prompt, said } => briefed(machine, *mode, *prompt, *said),
         // A session at rest has nothing to stop softly; an abort ends it for ever.
         Input::Interrupted { kind: InterruptKind::Soft, .. } => same(),
         Input::Interrupted { kind: InterruptKind::Abort, .. } => {
@@ -52,6 +52,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             }
             machine.view.rewind(*place, *at, *tokens);
             machine.custom.take_back(state);
+            machine.unbrief(*place);
             if let AgentState::Done { ending, .. } = &mut machine.state {
                 // It is not taken back twice.
                 ending.cause = StopCause::Asked;

@@ -25,7 +25,7 @@ pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, fact
             machine.turn.answered = false;
             to(AgentState::Thinking { step: machine.step, attempt: 0 })
         }
-        Input::Briefed { mode, prompt } => briefed(machine, *mode, *prompt),
+        Input::Briefed { mode, prompt, said } => briefed(machine, *mode, *prompt, *said),
         Input::Claimed { .. } => claimed(machine, facts),
         Input::Interrupted { kind, cause } => Ok(Some(end(machine, Ending::stopped_by(*kind, *cause)))),
         Input::CutShort { ending, .. } => Ok(Some(end(machine, ending.clone()))),

@@ -1,0 +1,110 @@
+//! How the agent works for now, and how it did before messages said otherwise: a message that is taken back takes its
+//! word back with it.
+
+use serde::{Deserialize, Serialize};
+
+use super::turn::Machine;
+use crate::ids::MessageSeq;
+use crate::mode::Mode;
+use crate::payload::is_default;
+
+/// So many changes that messages made are remembered. Who goes back further finds what held before the oldest of them.
+pub const BRIEFINGS_MAX: usize = 32;
+
+/// What messages changed of how the agent works, oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Briefings(Vec<Before>);
+
+/// What held before a message said otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Before {
+    /// That message.
+    at: MessageSeq,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mode: Option<Mode>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    prompt: MessageSeq,
+}
+
+impl Briefings {
+    /// Whether nothing is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Machine {
+    /// Takes how the agent is to work from here on, as the message at `said` says it; 0: as nothing says that could be
+    /// taken back. False: it works so already.
+    pub(super) fn brief(&mut self, mode: Option<Mode>, prompt: Option<MessageSeq>, said: MessageSeq) -> bool {
+        let before = Before { at: said, mode: self.mode, prompt: self.prompt };
+        self.mode = mode.or(self.mode);
+        self.prompt = prompt.unwrap_or(self.prompt);
+        let mut changed = (self.mode, self.prompt) != (before.mode, before.prompt);
+        if said == MessageSeq(0) {
+            // It stays, whatever is taken back of what was said before.
+            for earlier in &mut self.briefings.0 {
+                let stays = mode.or(earlier.mode);
+                changed |= earlier.mode != stays;
+                earlier.mode = stays;
+            }
+        } else if changed {
+            self.briefings.0.push(before);
+            let most = self.briefings.0.len().saturating_sub(BRIEFINGS_MAX);
+            self.briefings.0.drain(..most);
+        }
+        changed
+    }
+
+    /// Works again as before the first message after `to` that said otherwise.
+    pub(super) fn unbrief(&mut self, to: MessageSeq) {
+        let kept = self.briefings.0.iter().take_while(|before| before.at <= to).count();
+        let mut undone = self.briefings.0.drain(kept..);
+        if let Some(Before { at: _, mode, prompt }) = undone.next() {
+            (self.mode, self.prompt) = (mode, prompt);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn briefed(said: &[(Option<Mode>, Option<u64>, u64)]) -> Machine {
+        let mut machine = Machine::default();
+        for (mode, prompt, at) in said {
+            machine.brief(*mode, prompt.map(MessageSeq), MessageSeq(*at));
+        }
+        machine
+    }
+
+    fn back_to(mut machine: Machine, to: u64) -> (Option<Mode>, u64) {
+        machine.unbrief(MessageSeq(to));
+        (machine.mode, machine.prompt.0)
+    }
+
+    #[test]
+    fn b10_a_word_that_is_taken_back_gives_way_to_the_one_before_it() {
+        let (plan, ask) = (Some(Mode::Plan), Some(Mode::Ask));
+        let machine = briefed(&[(plan, None, 1), (ask, Some(5), 5), (None, Some(0), 9)]);
+        assert_eq!(back_to(machine.clone(), 9), (ask, 0));
+        assert_eq!(back_to(machine.clone(), 8), (ask, 5));
+        assert_eq!(back_to(machine.clone(), 4), (plan, 0));
+        assert_eq!(back_to(machine, 0), (None, 0));
+        // What no message said stays, and what a message said later does not.
+        let machine = briefed(&[(plan, None, 1), (ask, None, 0), (Some(Mode::Agent), None, 7)]);
+        assert_eq!(back_to(machine.clone(), 6), (ask, 0));
+        assert_eq!(back_to(machine, 0), (ask, 0));
+    }
+
+    #[test]
+    fn b10_what_is_remembered_is_bounded() {
+        let mut machine = Machine::default();
+        for at in 1..=100 {
+            machine.brief(None, Some(MessageSeq(at)), MessageSeq(at));
+        }
+        assert_eq!(machine.briefings.0.len(), BRIEFINGS_MAX);
+        assert_eq!(back_to(machine, 0), (None, 100 - BRIEFINGS_MAX as u64));
+    }
+}
