@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdover_core::agent::{
-    Compaction, Durability, Limits, LoopDetection, OnDenial, Prices, Retries, StopCondition, StopSignals,
+    AtMax, Compaction, Durability, Limits, LoopDetection, OnDenial, Prices, Retries, StopCondition,
+    StopSignals,
 };
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::{ApprovalRule, PermissionMode};
@@ -53,6 +54,8 @@ pub(crate) struct Blueprint {
     pub(crate) on_message_while_asking: WhileAsking,
     /// After which step a turn ends.
     pub(crate) stop_when: Vec<StopCondition>,
+    /// What becomes of a turn that has taken as many steps as it may.
+    pub(crate) at_max: AtMax,
     /// How many results must say that a turn should end.
     pub(crate) stop_signals: StopSignals,
     /// The schema of the value that each turn owes.
@@ -160,6 +163,7 @@ impl Blueprint {
             on_message_while_asking: spec.on_message_while_asking,
             stop_when: spec.stop_when,
             stop_signals: spec.stop_signals,
+            at_max: spec.at_max,
             output_schema: spec.output.map(|output| output.schema),
             durability: spec.durability,
             human_only: spec.human_only,
@@ -219,6 +223,7 @@ impl Blueprint {
             .durability(self.durability)
             .on_denial(self.on_denial)
             .stop_signals(self.stop_signals)
+            .at_max(self.at_max)
             .source(source);
         if let Some(identity) = &self.identity {
             agent = agent.identity(identity);

@@ -151,3 +151,24 @@ fn no_argument_passes_for_a_line_of_ours() {
         assert!(shown.all(|line| line.starts_with("    ")), "{ran:#?}");
     }
 }
+
+#[test]
+fn u12_at_the_step_limit_somebody_may_grant_more_and_else_the_turn_ends_there() {
+    let fixture = Fixture::new();
+    let agent = "model = 'scripted:steps.toml'\nroot = 'files'\ntools = ['list_files']\nat_max = 'ask'\n\
+                 [limits]\nmax_steps = 1\n";
+    fixture.write("steps.toml", "[[turns]]\ncalls = [{ tool = 'list_files', arguments = {} }]\n");
+    fixture.write("more.toml", agent);
+    for session in ["s", "t"] {
+        let asked = fixture.run(&["run", "more.toml", "--session", session, "go"]).ends(10);
+        asked.says("the turn has taken as many steps as it may (1): may it take 1 more?").says("more_steps");
+    }
+    // One more, then as many as she says; then they are all taken again.
+    fixture.run(&["approve", "s"]).ends(10);
+    fixture.run(&["approve", "s", "--edit", r#"{"steps": 0}"#]).ends(10).says("from 1 to 1000");
+    fixture.run(&["approve", "s", "--edit", r#"{"steps": 2}"#]).ends(10).says("it may (4)");
+    fixture.run(&["deny", "s"]).ends(0).says("max_turns");
+    fixture.run(&["sessions", "messages", "s"]).ends(0).says("stopped after 4 steps");
+    fixture.run(&["deny", "t"]).ends(0).says("max_turns");
+    assert_eq!(pending_ids(&fixture), Vec::<String>::new());
+}

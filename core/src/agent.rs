@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::custom::StateRules;
 use crate::hook::HookPoint;
 use crate::ids::ToolName;
 pub use crate::machine::retry::{OnTrip, Retries};
@@ -76,6 +77,12 @@ pub struct AgentSpec {
     /// How many results of a step must say that the turn should end.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stop_signals: StopSignals,
+    /// What becomes of a turn that has taken as many steps as it may.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub at_max: AtMax,
+    /// What is asked of the custom state of its sessions.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub state: StateRules,
 }
 
 impl AgentSpec {
@@ -102,6 +109,8 @@ impl AgentSpec {
             hooks: BTreeSet::new(),
             output: None,
             stop_signals: StopSignals::default(),
+            at_max: AtMax::default(),
+            state: StateRules::default(),
         }
     }
 
@@ -384,6 +393,17 @@ pub enum StopSignals {
     Any,
     /// All of them: a result that does not say so, an error or a refusal too, lets the turn go on.
     All,
+}
+
+/// What becomes of a turn that has taken as many steps as it may, and would go on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AtMax {
+    /// It ends (`max_turns`).
+    #[default]
+    Stop,
+    /// A person is asked for more steps. A refusal ends it, and so does it if nobody answers in time.
+    Ask,
 }
 
 /// When a run waits for its commits.

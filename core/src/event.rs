@@ -132,6 +132,13 @@ pub enum Event {
         /// These people.
         to: Vec<String>,
     },
+    /// A warning: calls that ran side by side changed one key of the custom state. The later of them won.
+    StateConflict {
+        /// Which key.
+        key: String,
+        /// Which calls, in call order.
+        calls: Vec<CallId>,
+    },
     /// The run exits because it must wait.
     Suspended {
         /// Why.

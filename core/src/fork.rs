@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::custom::{self, Merged};
 use crate::event::Event;
 use crate::ids::{CallId, MessageSeq, SessionKey};
 use crate::machine::history::HistoryRow;
@@ -96,7 +97,12 @@ pub fn plan(
         for effect in &moved.effects {
             if let (Effect::CloseStep(after), Some(before)) = (effect, before.state.batch()) {
                 let known = known_results(before, messages, staged);
-                fork.close(before, after, &known, messages).map_err(fail)?;
+                if !after.for_more {
+                    fork.close(before, after, &known, messages).map_err(fail)?;
+                }
+            }
+            if let Effect::StateChanged(merged) = effect {
+                fork.tell_of_state(merged).map_err(fail)?;
             }
             if let Effect::AnnounceEnd(ending) = effect {
                 ended = Some(ending.clone());
@@ -160,6 +166,16 @@ impl Draft {
     fn tell(&mut self, event: &Event) -> Result<(), Why> {
         self.events.push(Payload::json(event)?);
         Ok(())
+    }
+
+    /// Says what the calls of the step changed of the custom state.
+    fn tell_of_state(&mut self, merged: &Merged) -> Result<(), Why> {
+        if !merged.undo.is_empty() {
+            self.seq = self.seq.next();
+            self.messages.push(Message::Notice(custom::notice(merged)).to_payload()?);
+            self.tell(&Event::Message { seq: self.seq, role: "notice".to_owned(), stream: None })?;
+        }
+        merged.conflicts.iter().try_for_each(|conflict| self.tell(&conflict.to_event()))
     }
 
     /// Appends one result for each call, in call order.

@@ -7,6 +7,7 @@
 
 pub mod agent;
 pub mod compaction;
+pub mod custom;
 pub mod delta;
 pub mod error;
 pub mod event;

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::custom::{StateChange, Undo};
 use crate::gate::{ArgumentPatterns, DenialRecord};
 use crate::ids::{CallId, InboxSeq, MessageSeq, PendingId, ToolName};
 use crate::machine::Panel;
@@ -174,6 +175,9 @@ pub struct ToolResult {
     /// Who refused it, and why, for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denial: Option<DenialRecord>,
+    /// What it changes of the [custom state](crate::custom). No model sees it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<StateChange>,
 }
 
 impl ToolResult {
@@ -326,6 +330,9 @@ pub struct Notice {
     /// The arguments that a hook put in place of those that stood.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewriting: Option<Rewriting>,
+    /// The calls before it changed the custom state: so it is taken back, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub state: Vec<Undo>,
     /// Old results in short: the model is shown these words in place of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_short: Vec<InShort>,
@@ -334,7 +341,14 @@ pub struct Notice {
 impl Notice {
     /// A word that no model sees.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), rewound: None, told: false, rewriting: None, in_short: Vec::new() }
+        Self {
+            text: text.into(),
+            rewound: None,
+            told: false,
+            rewriting: None,
+            in_short: Vec::new(),
+            state: Vec::new(),
+        }
     }
 }
 

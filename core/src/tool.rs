@@ -11,6 +11,7 @@ pub use bound::Bound;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::custom::{CustomState, StateChange};
 use crate::ids::{CallId, SessionKey, ToolName};
 
 /// What a crash in the middle of a call means for it.
@@ -205,6 +206,8 @@ pub struct ToolCall {
     pub arguments: Value,
     /// How long the call may take. None: for ever.
     pub timeout: Option<Duration>,
+    /// The [custom state](crate::custom) of the session, as its step began; the same for every send of this call.
+    pub state: CustomState,
 }
 
 /// What a call came back with.
@@ -228,12 +231,39 @@ pub struct ToolOutput {
     pub content: String,
     /// Whether the turn should end after this step (`tool_stop`).
     pub stop: bool,
+    /// What changes of the [custom state](crate::custom) of the session once the step is over, in this order. If it cannot
+    /// be taken, nothing of it is, and the call is an error that says why.
+    pub changes: Vec<StateChange>,
 }
 
 impl ToolOutput {
     /// A text.
     pub fn text(content: impl Into<String>) -> Self {
-        Self { content: content.into(), stop: false }
+        Self { content: content.into(), stop: false, changes: Vec::new() }
+    }
+
+    /// The same, and the value under `key` of the custom state is `value` from the next step on.
+    #[must_use]
+    pub fn set(self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.change(StateChange::Set { key: key.into(), value: value.into() })
+    }
+
+    /// The same, and the list under `key` of the custom state ends with `value`; where there is no such key, it is a list
+    /// of this alone.
+    #[must_use]
+    pub fn append(self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.change(StateChange::Append { key: key.into(), value: value.into() })
+    }
+
+    /// The same, and `key` is no part of the custom state any more.
+    #[must_use]
+    pub fn delete(self, key: impl Into<String>) -> Self {
+        self.change(StateChange::Delete { key: key.into() })
+    }
+
+    fn change(mut self, change: StateChange) -> Self {
+        self.changes.push(change);
+        self
     }
 
     /// A value, as JSON.

@@ -3,10 +3,11 @@
 pub use holdover_core as core;
 
 pub use holdover_core::agent::{
-    AgentSpec, Compaction, Durability, Fallback, Limits, LoopDetection, OnDenial, OnTrip, Prices, Retries,
-    StopCondition, StopSignals,
+    AgentSpec, AtMax, Compaction, Durability, Fallback, Limits, LoopDetection, OnDenial, OnTrip, Prices,
+    Retries, StopCondition, StopSignals,
 };
 pub use holdover_core::compaction::ResultSummariser;
+pub use holdover_core::custom::{CustomState, STATE_BYTES_MAX, StateChange, StateCheck, StateRules};
 pub use holdover_core::delta::Delta;
 pub use holdover_core::error::ErrorInfo;
 pub use holdover_core::event::Event;

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use holdover_core::custom::CustomState;
 use holdover_core::ids::{CallId, SessionId, SessionKey, TenantId};
 use holdover_core::tool::{Bound, EffectClass, Tool, ToolCall, ToolError, ToolOutput, ToolReturn, ToolSpec};
 use holdover_mcp::{McpClient, McpServer};
@@ -70,6 +71,7 @@ fn call(arguments: Value) -> ToolCall {
         idempotency_key: "key-1".to_owned(),
         arguments,
         timeout: Some(PATIENCE),
+        state: CustomState::default(),
     }
 }
 

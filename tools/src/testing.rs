@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use holdover_core::custom::CustomState;
 use holdover_core::ids::{CallId, SessionId, SessionKey, TenantId};
 use holdover_core::tool::{Tool, ToolCall, ToolError, ToolReturn};
 use serde_json::Value;
@@ -17,6 +18,7 @@ pub(crate) fn call(arguments: Value) -> ToolCall {
         idempotency_key: "k1".to_owned(),
         arguments,
         timeout: Some(Duration::from_secs(60)),
+        state: CustomState::default(),
     }
 }
 

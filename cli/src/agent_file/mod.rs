@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use holdover_core::agent::{
-    Compaction, Durability, LoopDetection, OnDenial, Retries, StopCondition, StopSignals,
+    AtMax, Compaction, Durability, LoopDetection, OnDenial, Retries, StopCondition, StopSignals,
 };
 use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction};
 use holdover_core::ids::ToolName;
@@ -78,6 +78,8 @@ struct AgentFile {
     retries: Retries,
     #[serde(default)]
     stop_when: Vec<StopCondition>,
+    #[serde(default)]
+    at_max: AtMax,
     #[serde(default)]
     stop_signals: StopSignals,
     output_schema: Option<Spanned<Value>>,
@@ -185,6 +187,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         on_message_while_asking: file.on_message_while_asking,
         stop_when: file.stop_when,
         stop_signals: file.stop_signals,
+        at_max: file.at_max,
         output_schema,
         durability: file.durability,
         human_only: file.human_only.into_iter().map(Spanned::into_inner).collect(),

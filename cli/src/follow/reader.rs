@@ -147,6 +147,7 @@ impl<'a> Reader<'a> {
             | Event::Call { .. }
             | Event::Asked { .. }
             | Event::Escalated { .. }
+            | Event::StateConflict { .. }
             | Event::TeardownFailed { .. }
             | Event::FellBack { .. }
             | Event::CallRetried { .. }

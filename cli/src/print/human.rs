@@ -3,7 +3,7 @@
 use holdover_core::delta::Delta;
 use holdover_core::event::Event;
 use holdover_core::gate::AtExpiry;
-use holdover_core::ids::MessageSeq;
+use holdover_core::ids::{CallId, MessageSeq};
 use holdover_core::machine::OwedKind;
 use holdover_core::message::{AssistantPart, Message, ResultStatus};
 use holdover_core::step::RunOutcome;
@@ -147,6 +147,7 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
         Event::Escalated { call, to, .. } => {
             Some(out.dim(&inline(&format!("• call {call} waits: {} may decide, too", to.join(", ")))))
         }
+        Event::StateConflict { .. } => Some(out.dim(&inline(&format!("! {}", self::event(event))))),
         Event::Briefed { .. } => Some(out.dim(&format!("• {}", self::event(event)))),
         Event::Provisioned { what } => Some(out.dim(&inline(&format!("• {}", what.join("; "))))),
         // The last line says how it failed.
@@ -200,6 +201,10 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::Escalated { call, tool, to, .. } => {
             format!("call {call} of {tool} is escalated to {}", to.join(", "))
+        }
+        Event::StateConflict { key, calls } => {
+            let calls: Vec<&str> = calls.iter().map(CallId::as_str).collect();
+            format!("calls {} changed {key} side by side: the last of them won", calls.join(", "))
         }
         Event::Suspended { kind, until, owed } => {
             let calls: Vec<&str> = owed.iter().map(|owed| owed.call.as_str()).collect();

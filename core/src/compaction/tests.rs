@@ -30,6 +30,7 @@ fn transcript(short: &str, result_chars: usize) -> Vec<(MessageSeq, Arc<Message>
                     broken: false,
                     sent: None,
                     denial: None,
+                    changes: Vec::new(),
                 }));
             }
             other => panic!("{other}"),

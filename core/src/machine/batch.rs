@@ -36,6 +36,9 @@ pub struct Batch {
     /// How many results said that the turn should end after this step.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stops: u32,
+    /// It is no step: its one call is the asking for more of them, of which the model knows nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_more: bool,
 }
 
 impl Batch {
@@ -51,7 +54,16 @@ impl Batch {
 
     /// A step whose calls have not begun.
     pub fn new(step: StepNumber, message: MessageSeq, calls: Vec<Call>) -> Self {
-        Self { step, message, calls, stopping: None, stop_signal: false, stops: 0, output: None }
+        Self {
+            step,
+            message,
+            calls,
+            stopping: None,
+            stop_signal: false,
+            stops: 0,
+            output: None,
+            for_more: false,
+        }
     }
 
     /// Whether every call has ended.
@@ -124,7 +136,7 @@ impl Batch {
     }
 
     /// The group of each call, in call order.
-    fn groups(&self) -> Vec<usize> {
+    pub(crate) fn groups(&self) -> Vec<usize> {
         let mut groups = Vec::with_capacity(self.calls.len());
         let (mut group, mut first) = (0, 0);
         for (at, call) in self.calls.iter().enumerate() {
@@ -163,6 +175,7 @@ mod tests {
             panel: None,
             sent_before: false,
             tries: 0,
+            changes: Vec::new(),
             state,
         }
     }

@@ -224,6 +224,7 @@ mod tests {
             tokens: 0,
             results: None,
             cleared: None,
+            asks: None,
             usage: Usage::default(),
             corrected: false,
         };

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::call::CallInput;
 use super::state::{Ending, StopCause, TurnRequest};
 use super::turn::Usage;
+use crate::custom::Undo;
 use crate::error::ErrorInfo;
-use crate::ids::{CallId, MessageSeq, StepNumber};
+use crate::ids::{CallId, MessageSeq, PendingId, StepNumber};
 use crate::mode::Mode;
 use crate::model::StopReason;
 use crate::payload::is_default;
@@ -39,6 +40,9 @@ pub enum Input {
         /// How many tokens the model is shown from now on.
         #[serde(default, skip_serializing_if = "is_default")]
         tokens: u64,
+        /// How the custom state becomes that of then.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        state: Vec<Undo>,
     },
     /// Somebody says how the agent is to work from here on.
     Briefed {
@@ -134,6 +138,9 @@ pub enum Input {
         /// Up to where results are shown as cleared from now on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cleared: Option<MessageSeq>,
+        /// Somebody is asked for more steps, where the turn would else end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asks: Option<Box<AskedForMore>>,
         /// What putting old results in short used.
         #[serde(default, skip_serializing_if = "is_default")]
         usage: Usage,
@@ -193,6 +200,20 @@ pub enum Input {
     TornDown,
     /// From here on the history is that of a fork: what was out or owed stays behind with the source.
     Forked,
+}
+
+/// An asking for more steps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedForMore {
+    /// The call that stands for it.
+    pub call: CallId,
+    /// What it is answered under.
+    pub pending: PendingId,
+    /// When it expires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// The notice that says for how many.
+    pub notice: MessageSeq,
 }
 
 /// A tool that the model is not told of for a while.

@@ -165,6 +165,7 @@ mod tests {
             broken: false,
             sent: None,
             denial: None,
+            changes: Vec::new(),
         };
         [Message::Assistant(asked), Message::Tool(result)]
     }

@@ -11,6 +11,7 @@ pub mod glance;
 pub mod history;
 pub mod input;
 pub mod looping;
+pub mod more;
 pub mod paths;
 pub mod replay;
 pub mod retry;
@@ -27,7 +28,8 @@ pub use batch::Batch;
 pub use briefing::{BRIEFINGS_MAX, Briefings};
 pub use call::{Call, CallInput, CallState, CancelReason, Panel, Vote};
 pub use glance::Glance;
-pub use input::{Input, InputKind, NewCall, Withheld};
+pub use input::{AskedForMore, Input, InputKind, NewCall, Withheld};
+pub use more::{MORE_STEPS, MORE_STEPS_MAX, MoreSteps};
 pub use standing::{STANDING_APPROVALS_MAX, StandingApproval, StandingApprovals};
 pub use state::{
     AgentState, CompactionCause, DoneReason, Ending, StateKind, SteeringFrom, StopCause, Teardown,
@@ -37,6 +39,7 @@ pub use suspension::{Owed, OwedKind, Suspension, classify_suspension};
 pub use turn::{Machine, Spent, Turn, Usage};
 pub use view::View;
 
+use crate::custom::Merged;
 use crate::ids::{CallId, MessageSeq, StepNumber};
 use crate::time::Timestamp;
 
@@ -82,6 +85,8 @@ pub enum Effect {
     StopCalls(Vec<CallId>),
     /// Every call of the step has ended, as the batch says: its results are due, in call order (INV-08).
     CloseStep(Batch),
+    /// The calls of the step changed the custom state: say so, behind their results.
+    StateChanged(Merged),
     /// Free what the turn holds.
     TearDown(Teardown),
     /// A turn ended: say so, once.

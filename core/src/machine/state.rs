@@ -204,6 +204,7 @@ impl AgentState {
             Self::Thinking { step, .. } | Self::Streaming { step, .. } | Self::BackingOff { step, .. } => {
                 Some(*step)
             }
+            Self::Executing { batch } | Self::Confirming { batch } if batch.for_more => None,
             Self::Executing { batch } | Self::Confirming { batch } => Some(batch.step),
             Self::Compacting { why, step, .. } => match why {
                 CompactionCause::Threshold | CompactionCause::ContextLimit { .. } => Some(*step),

@@ -67,7 +67,7 @@ pub fn decide(view: &View<'_>) -> Option<Ending> {
             }
         });
     }
-    if view.turn.steps >= view.agent.limits.max_steps {
+    if view.turn.steps >= view.agent.limits.max_steps.saturating_add(view.turn.granted) {
         return Some(Ending::of(DoneReason::MaxTurns));
     }
     over_budget(view, &view.agent.limits).then(|| Ending::of(DoneReason::BudgetExceeded))

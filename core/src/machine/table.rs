@@ -91,7 +91,7 @@ pub const ROWS: &[Row] = &[
     row(S::Executing, I::CutShort, &[S::Executing, S::TearingDown]),
     row(S::Executing, I::Forked, &[S::TearingDown]),
     row(S::Executing, I::Failed, &[S::TearingDown]),
-    row(S::Confirming, I::Call, &[S::Executing, S::Confirming, S::Steering]),
+    row(S::Confirming, I::Call, AFTER_CALL),
     // A dangerous call that is cancelled on recovery may have held others back.
     row(S::Confirming, I::Claimed, &[S::Executing, S::Confirming]),
     row(S::Confirming, I::Parked, &[S::Confirming]),
@@ -99,7 +99,8 @@ pub const ROWS: &[Row] = &[
     row(S::Confirming, I::CutShort, &[S::TearingDown]),
     row(S::Confirming, I::Forked, &[S::TearingDown]),
     row(S::Confirming, I::Failed, &[S::TearingDown]),
-    row(S::Steering, I::Steered, &[S::Thinking, S::TearingDown]),
+    // More steps are asked for, or the turn goes on, or it ends.
+    row(S::Steering, I::Steered, &[S::Confirming, S::Thinking, S::TearingDown]),
     row(S::Steering, I::Briefed, &[S::Steering]),
     row(S::Steering, I::Claimed, &[S::Steering]),
     row(S::Steering, I::Interrupted, &[S::TearingDown]),

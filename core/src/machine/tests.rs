@@ -34,6 +34,7 @@ fn call(id: &str, state: CallState) -> Call {
         panel: None,
         sent_before: false,
         tries: 0,
+        changes: Vec::new(),
         state,
     }
 }
@@ -120,6 +121,7 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
                 vote: None,
             },
         ),
+        ("granted", CallInput::Granted { steps: 2 }),
         ("escalated", CallInput::Escalated),
         ("rejected", CallInput::Rejected { then: OnDenial::GoOn }),
         ("answered", CallInput::Answered { ok: true }),
@@ -130,6 +132,7 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
         ),
         ("marked", CallInput::Marked),
         ("sent", CallInput::Sent),
+        ("changes", CallInput::Changes { changes: Vec::new() }),
         ("returned", CallInput::Returned { ok: true, stop: false, broken: false }),
         ("try_again", CallInput::TryAgain { until: Timestamp::from_ms(9), why: "no".into(), sent: true }),
         (
@@ -174,6 +177,7 @@ fn states() -> Vec<AgentState> {
         AgentState::Done { ending: Ending::of(DoneReason::ModelStop), usage: Usage::default() },
         AgentState::Confirming { batch: batch(&[blocked()]) },
         AgentState::Confirming { batch: batch(&[waiting()]) },
+        AgentState::Confirming { batch: Batch { for_more: true, ..batch(&[blocked()]) } },
         AgentState::Confirming { batch: batch(&[waiting(), blocked()]) },
         AgentState::Confirming {
             batch: batch(&[CallState::BlockedOnClient { pending: pending(), deadline: None }]),
@@ -250,8 +254,20 @@ fn inputs() -> Vec<Input> {
         cleared: None,
         usage: Usage::default(),
         corrected: false,
+        asks: None,
     };
+    let asked = AskedForMore {
+        call: CallId::new("call-0").unwrap(),
+        pending: pending(),
+        deadline: None,
+        notice: MessageSeq(4),
+    };
+    let mut asks = steered(None);
+    if let Input::Steered { asks, .. } = &mut asks {
+        *asks = Some(Box::new(asked));
+    }
     let mut inputs = vec![
+        asks,
         Input::TurnRequested { request: TurnRequest::Message, provisions: false, after: MessageSeq(0) },
         Input::Briefed {
             mode: Some(crate::mode::Mode::Plan),
@@ -275,7 +291,7 @@ fn inputs() -> Vec<Input> {
         Input::Compacted { summary: MessageSeq(9), from: MessageSeq(5), tokens: 11, usage: Usage::default() },
         Input::NotCompacted { error: None, usage: Usage::default() },
         Input::NotCompacted { error: Some(error()), usage: Usage::default() },
-        Input::Rewound { to: MessageSeq(2), at: MessageSeq(9), tokens: 4 },
+        Input::Rewound { to: MessageSeq(2), at: MessageSeq(9), tokens: 4, state: Vec::new() },
         Input::TimerRang,
         Input::Parked,
         Input::Interrupted { kind: InterruptKind::Soft, cause: StopCause::Asked },

@@ -7,6 +7,7 @@ use super::input::Withheld;
 use super::standing::StandingApprovals;
 use super::state::AgentState;
 use super::view::View;
+use crate::custom::CustomState;
 use crate::ids::{MessageSeq, StepNumber, TurnNumber};
 use crate::mode::Mode;
 use crate::model::TokenUsage;
@@ -39,6 +40,9 @@ pub struct Machine {
     /// What the model sees of the transcript.
     #[serde(default, skip_serializing_if = "View::is_whole")]
     pub view: View,
+    /// What its tools remember.
+    #[serde(default, skip_serializing_if = "CustomState::is_empty")]
+    pub custom: CustomState,
 }
 
 /// A turn.
@@ -57,6 +61,9 @@ pub struct Turn {
     /// Finished model calls.
     #[serde(default, skip_serializing_if = "is_default")]
     pub steps: u32,
+    /// Steps that people have granted beyond those that the agent may take.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub granted: u32,
     /// Calls that the model has asked for.
     #[serde(default, skip_serializing_if = "is_default")]
     pub calls: u32,

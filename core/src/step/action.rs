@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::RunOutcome;
+use crate::custom::CustomState;
 use crate::gate::GateQuestion;
 use crate::hook::StepEnded;
 use crate::ids::{CallId, InboxSeq, MessageSeq, StepNumber, ToolName, TurnNumber};
@@ -228,4 +229,6 @@ pub struct CallOut {
     pub idempotency_key: String,
     /// How long it may take, in milliseconds. None: for ever.
     pub timeout_ms: Option<u64>,
+    /// The custom state of the session, as the step began.
+    pub state: CustomState,
 }

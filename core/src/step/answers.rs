@@ -74,10 +74,19 @@ impl StepIterator {
         let input = match &call.state {
             CallState::Waiting { again: true, .. } => CallInput::Rang,
             CallState::Waiting { output, stop, again: false, .. } => {
-                let mut done = result(&call, ResultStatus::Done, output.clone(), self.edited(&call));
-                done.stop = *stop;
-                self.keep_result(done);
-                CallInput::Rang
+                self.keep_output(&call, output.clone(), call.changes.clone());
+                self.amend(&call.id, |result| {
+                    let done = result.status == ResultStatus::Done;
+                    result.stop = *stop && done;
+                    // It had come back, whatever is said of it now.
+                    if !done && call.effect != EffectClass::ReadOnly {
+                        result.sent = Some(true);
+                    }
+                });
+                match self.is_done(&call.id) {
+                    true => CallInput::Rang,
+                    false => CallInput::Returned { ok: false, stop: false, broken: false },
+                }
             }
             CallState::BlockedOnUser { pending, .. } => self.expire(&call, pending.clone()),
             CallState::BlockedOnClient { .. } => {

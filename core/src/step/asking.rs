@@ -16,6 +16,7 @@ use crate::time::Timestamp;
 use crate::tool::{Bound, ResourceProfile, RunsOn};
 
 /// One asking, as it is opened.
+#[derive(Clone)]
 pub(super) struct Asking {
     pub(super) pending: PendingId,
     pub(super) deadline: Option<Timestamp>,
@@ -24,6 +25,7 @@ pub(super) struct Asking {
 }
 
 /// Why it is asked, or asked anew.
+#[derive(Clone)]
 pub(super) struct Why {
     pub(super) word: String,
     /// What is wrong with what was answered before, in words that may repeat it: for whoever is asked alone, who is shown
@@ -102,7 +104,7 @@ impl StepIterator {
         }
     }
 
-    fn answer_deadline(&self, own: Option<Bound>) -> Option<Timestamp> {
+    pub(super) fn answer_deadline(&self, own: Option<Bound>) -> Option<Timestamp> {
         let agent = self.agent.as_ref()?;
         let wait = own.map_or(agent.limits.answer_timeout_ms, Bound::limit)?;
         Some(self.now.after(Duration::from_millis(wait)))
@@ -119,7 +121,7 @@ impl StepIterator {
         }
     }
 
-    fn open_pending(&mut self, call: &Call, asking: Asking) {
+    pub(super) fn open_pending(&mut self, call: &Call, asking: Asking) {
         let Asking { pending: id, deadline, why, panel } = asking;
         let arguments = self.arguments_of(&call.id);
         let tool = match ToolName::new(&call.tool) {

@@ -13,7 +13,7 @@ use crate::event::Event;
 use crate::ids::{CallId, InboxSeq, MessageSeq};
 use crate::machine::table::{self, TableErrors};
 use crate::machine::{AgentState, Call, CallInput, CallState, Facts, Input, Machine};
-use crate::message::{Message, ResultStatus, ToolResult};
+use crate::message::{Message, Notice, ResultStatus, ToolResult};
 use crate::store::{Claim, MessageRange, SessionStatus, StoredMessage};
 
 /// What a claim is for.
@@ -229,6 +229,17 @@ impl StepIterator {
         let missing = |call: &Call, place: MessageSeq| {
             ErrorInfo::new("engine.corrupt", format!("call {}: message {place} holds no arguments", call.id))
         };
+        if batch.for_more {
+            // Nobody but the engine asked: what it asked for stands in its notice.
+            for call in &batch.calls {
+                let Some(Message::Notice(Notice { rewriting: Some(asked), .. })) = read.get(&call.arguments)
+                else {
+                    return Err(missing(call, call.arguments));
+                };
+                self.mind.edited.insert(call.id.clone(), asked.arguments.clone());
+            }
+            return Ok(());
+        }
         let Some(Message::Assistant(said)) = read.get(&batch.message) else {
             let detail = format!("message {} is not the model's", batch.message);
             return Err(ErrorInfo::new("engine.corrupt", detail));
@@ -321,10 +332,13 @@ impl StepIterator {
                 Some(ended.result.clone())
             })
             .collect();
-        for ToolResult { call, status, stop, broken, content, .. } in returned {
+        for ToolResult { call, status, stop, broken, content, changes, .. } in returned {
             let before = self.mind.machine.turn.broken;
             if self.call_is(&call, &CallState::Approved) {
                 self.feed(Input::Call { call: call.clone(), input: CallInput::Marked });
+            }
+            if status == ResultStatus::Done && !changes.is_empty() {
+                self.feed(Input::Call { call: call.clone(), input: CallInput::Changes { changes } });
             }
             let input = match status {
                 ResultStatus::InDoubt => CallInput::Lost { broken },

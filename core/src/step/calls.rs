@@ -1,12 +1,13 @@
 //! The calls of a step: they start, they come back, they are told of.
 
 use super::broken::NotRun;
+use super::custom::bytes_of;
 use super::results::{cancelled, ended_waiting, result, says_error, stopped_alone};
 use super::{Action, CallOut, DEFERRED_OUTPUT_BYTES_MAX, StepIterator};
 use crate::event::Event;
 use crate::ids::{CallId, PendingId, ToolName};
 use crate::machine::{Batch, Call, CallInput, CallState, CancelReason, Ending, Input};
-use crate::message::{Message, ResultStatus};
+use crate::message::ResultStatus;
 use crate::parameters::{Parameters, shown_parameters};
 use crate::payload::Digest;
 use crate::tool::{Bound, EffectClass, ToolError, ToolReturn};
@@ -35,6 +36,7 @@ impl StepIterator {
                 tool,
                 arguments,
                 timeout_ms: spec.timeout_ms.map_or(Some(agent.limits.tool_timeout_ms), Bound::limit),
+                state: self.mind.machine.custom.clone(),
             });
         }
         if !out.is_empty() {
@@ -67,16 +69,13 @@ impl StepIterator {
         let acts = call.effect != EffectClass::ReadOnly;
         let came_back = acts && matches!(result, Ok(_) | Err(ToolError::Failed(_)));
         let input = self.input_of(&call, result, stopping);
-        if let Some(ended) = self.mind.ended.get_mut(id) {
-            ended.result.duration_ms = Some(duration_ms);
+        self.amend(id, |result| {
+            result.duration_ms = Some(duration_ms);
             // It may have acted, whatever is said of it.
-            if came_back && !ended.result.was_sent() {
-                ended.result.sent = Some(true);
+            if came_back && !result.was_sent() {
+                result.sent = Some(true);
             }
-            if let Ok(payload) = Message::Tool(ended.result.clone()).to_payload() {
-                ended.payload = payload;
-            }
-        }
+        });
         self.feed(Input::Call { call: id.clone(), input });
         if !ends {
             self.note_broken(broken, &why);
@@ -92,24 +91,29 @@ impl StepIterator {
                 CallInput::Returned { ok: false, stop: false, broken: false }
             }
             Ok(ToolReturn::Output(output)) => {
-                self.keep_bounded(call, ResultStatus::Done, output.content);
+                self.keep_output(call, output.content, output.changes);
                 if let Some(ended) = self.mind.ended.get_mut(&call.id) {
                     ended.result.stop = output.stop && ended.result.status == ResultStatus::Done;
                 }
                 let ok = self.is_done(&call.id);
                 CallInput::Returned { ok, stop: output.stop, broken: false }
             }
-            Ok(ToolReturn::After { output, .. }) if output.content.len() > self.deferred_bytes_max() => {
+            Ok(ToolReturn::After { output, .. }) if bytes_of(&output) > self.deferred_bytes_max() => {
                 let text = format!(
                     "a result to be given later has {} bytes, at most {} are allowed",
-                    output.content.len(),
+                    bytes_of(&output),
                     self.deferred_bytes_max()
                 );
                 self.keep_result(result(call, ResultStatus::Error, text, self.edited(call)));
                 CallInput::Returned { ok: false, stop: false, broken: false }
             }
+            Ok(ToolReturn::After { output, .. }) if !self.takes(call, &output.changes) => {
+                self.keep_output(call, output.content, output.changes);
+                CallInput::Returned { ok: false, stop: false, broken: false }
+            }
             Ok(ToolReturn::After { delay, output }) => {
                 self.mind.draft.decided = true;
+                self.note_changes(call, output.changes);
                 CallInput::Deferred {
                     until: self.now.after(delay),
                     output: output.content,

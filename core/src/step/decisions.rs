@@ -18,6 +18,9 @@ impl StepIterator {
             Ok(decision) => decision,
             Err(why) => return self.reopen(call, why),
         };
+        if decision.approve && self.is_for_more(call) {
+            return self.on_more(call, pending, decision, item);
+        }
         let shown = self.arguments_of(&call.id);
         let always = decision.approve && decision.always;
         let note = if always { self.not_for_good(call, &decision) } else { None };

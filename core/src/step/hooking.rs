@@ -37,7 +37,7 @@ impl StepIterator {
     }
 
     pub(super) fn synthesise(&mut self, call: &Call, output: ToolOutput) -> CallInput {
-        self.keep_bounded(call, ResultStatus::Done, output.content);
+        self.keep_output(call, output.content, output.changes);
         match self.is_done(&call.id) {
             true => CallInput::Synthesised { stop: output.stop },
             false => CallInput::Refused,

@@ -6,6 +6,7 @@ use super::results::{denied, rejected};
 use super::{ActionId, Found, StepIterator};
 use crate::agent::OnDenial;
 use crate::compaction;
+use crate::custom;
 use crate::error::ErrorInfo;
 use crate::gate::{ArgumentPatterns, DenialRecord, DeniedBy};
 use crate::ids::{InboxSeq, MessageSeq};
@@ -256,6 +257,15 @@ impl StepIterator {
         let hidden = undone.iter().filter(|(seq, _)| self.mind.machine.view.shows(*seq));
         let hidden: u64 = hidden.map(|(_, message)| compaction::tokens_of(message)).sum();
         let tokens = self.tokens().saturating_sub(hidden);
+        let notices = undone.iter().rev().filter_map(|(seq, message)| match &**message {
+            Message::Notice(notice) => Some((*seq, notice)),
+            Message::User(_)
+            | Message::Assistant(_)
+            | Message::Tool(_)
+            | Message::Decision(_)
+            | Message::Summary(_) => None,
+        });
+        let state = custom::way_back(to, notices);
         let acted = self.acted(&undone);
         let told = !acted.is_empty();
         let text = if told {
@@ -271,7 +281,7 @@ impl StepIterator {
         self.mind.grown = 0;
         self.mind.draft.decided = true;
         let works = (self.mode(), self.mind.machine.prompt);
-        self.feed(Input::Rewound { to, at, tokens });
+        self.feed(Input::Rewound { to, at, tokens, state });
         self.note_unbriefed(works);
         true
     }

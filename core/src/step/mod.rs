@@ -23,6 +23,7 @@ mod broken;
 mod calls;
 mod compacting;
 mod correcting;
+mod custom;
 mod cutting;
 mod decisions;
 mod gating;
@@ -30,6 +31,7 @@ mod hooking;
 mod looping;
 mod mailbox;
 mod mind;
+mod more;
 mod nowhere;
 mod outcome;
 mod partial;
@@ -334,6 +336,7 @@ impl StepIterator {
             | Effect::StopModel
             | Effect::Consult(_)
             | Effect::StopCalls(_)
+            | Effect::StateChanged(_)
             | Effect::TearDown(_)
             | Effect::AnnounceEnd(_) => None,
         });
@@ -380,6 +383,7 @@ impl StepIterator {
                 self.actions.push_back(Action::StopCalls { calls, until });
             }
             Effect::CloseStep(batch) => self.promote(&batch),
+            Effect::StateChanged(merged) => self.tell_of_state(merged),
             Effect::TearDown(_) => self.mind.teardown_due = true,
             Effect::AnnounceEnd(ending) => self.announce_end(ending),
         }

@@ -2,11 +2,12 @@
 //! decide until a reply comes.
 
 use super::{ANSWER_HELD_MS_MAX, Action, ActionId, Found, RunOutcome, StepIterator};
+use crate::agent::AtMax;
 use crate::error::ErrorInfo;
 use crate::event::Event;
 use crate::ids::CallId;
 use crate::machine::{
-    AgentState, CallInput, CallState, DoneReason, Input, StateKind, SteeringFrom, StopCause,
+    AgentState, CallInput, CallState, DoneReason, Ending, Input, StateKind, SteeringFrom, StopCause,
     classify_suspension, retry, steering,
 };
 use crate::message::{Message, Notice, UserMessage};
@@ -248,11 +249,17 @@ impl StepIterator {
             text: &self.mind.said,
         };
         let stop = hooked.as_ref().map(|hooked| hooked.ending.clone()).or_else(|| steering::decide(&view));
-        let no_output = stop.is_none() && steering::gives_no_output(&view);
+        let asks = hooked.is_none() && agent.at_max == AtMax::Ask && is_max(&stop);
+        let stop = stop.filter(|_| !asks);
+        // Of an answer that gave none it is said when more steps are granted.
+        let now = !asks || matches!(from, SteeringFrom::Calls { .. });
+        let no_output = stop.is_none() && now && steering::gives_no_output(&view);
         if let Some(hooked) = hooked {
             self.append(Message::Notice(Notice::new(hooked.notice)));
         }
         match &stop {
+            // They count from the next step on, if there is one.
+            None if asks => self.correct(&corrections),
             None => {
                 self.take_steering();
                 self.correct(&corrections);
@@ -263,10 +270,7 @@ impl StepIterator {
                     self.append(Message::User(UserMessage::new(output.reminder())));
                 }
             }
-            Some(ending) if ending.reason == DoneReason::MaxTurns => {
-                let steps = self.mind.machine.turn.steps;
-                self.append(Message::Notice(Notice::new(format!("stopped after {steps} steps"))));
-            }
+            Some(ending) if ending.reason == DoneReason::MaxTurns => self.tell_of_max(),
             Some(_) => {}
         }
         self.consume_rest();
@@ -275,8 +279,16 @@ impl StepIterator {
         let results = self.mind.promoted.take().filter(|_| agent.compaction.clears_results());
         let (cleared, usage) = self.clear_results(&agent.compaction, results, stop.is_some());
         let tokens = std::mem::take(&mut self.mind.grown);
+        let asks = match asks {
+            true => match self.ask_for_more(agent.limits.max_steps) {
+                Some(asked) => Some(Box::new(asked)),
+                // The run gives up.
+                None => return true,
+            },
+            false => None,
+        };
         let corrected = stop.is_none() && !corrections.is_empty();
-        self.feed(Input::Steered { stop, no_output, tokens, results, cleared, usage, corrected })
+        self.feed(Input::Steered { stop, no_output, tokens, results, cleared, usage, corrected, asks })
     }
 
     // Waiting
@@ -338,4 +350,8 @@ impl StepIterator {
         self.commit(None, Vec::new());
         true
     }
+}
+
+fn is_max(stop: &Option<Ending>) -> bool {
+    stop.as_ref().is_some_and(|ending| ending.reason == DoneReason::MaxTurns)
 }

@@ -23,6 +23,7 @@ pub(crate) fn result(
         broken: false,
         sent: None,
         denial: None,
+        changes: Vec::new(),
     }
 }
 

@@ -55,6 +55,9 @@ impl StepIterator {
 
     /// Every call has its one result now, in call order (INV-08).
     pub(super) fn promote(&mut self, batch: &Batch) {
+        if batch.for_more {
+            return self.close_asking_for_more(batch);
+        }
         self.mind.tools_done.clear();
         self.mind.promoted = None;
         for call in &batch.calls {

@@ -13,7 +13,7 @@ use holdover_core::ids::{
 };
 use holdover_core::machine::history::{HistoryRow, rebuild};
 use holdover_core::machine::{CallState, DoneReason, Facts, Machine};
-use holdover_core::message::{ClientAnswer, Decision, Message, PendingBody, Said, SignalBody};
+use holdover_core::message::{ClientAnswer, Decision, Message, PendingBody, ResultStatus, Said, SignalBody};
 use holdover_core::model::TokenUsage;
 use holdover_core::payload::Payload;
 use holdover_core::step::{
@@ -545,6 +545,17 @@ impl Story {
         let compactions =
             self.events.iter().filter(|event| matches!(event, Event::CompactionEnded { .. })).count();
         assert_eq!((summaries, compactions), (1, 1));
+        // H18: what the calls that were done changed stands once, in call order.
+        let done: Vec<&str> = self
+            .transcript
+            .iter()
+            .filter_map(|message| match message {
+                Message::Tool(result) if result.status == ResultStatus::Done => Some(result.tool.as_str()),
+                _ => None,
+            })
+            .filter(|tool| *tool != "ask")
+            .collect();
+        assert_eq!(self.machine.custom.get("did"), Some(&serde_json::json!(done)));
         // INV-13, INV-20: nothing with an effect was sent before its intent was durable.
         for send in &self.sends {
             let free = send.effect == holdover_core::tool::EffectClass::ReadOnly;

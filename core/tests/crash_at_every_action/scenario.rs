@@ -72,10 +72,10 @@ impl Tool {
             "slow" | "gentle" => None,
             "nap" => Some(Ok(ToolReturn::After {
                 delay: Duration::from_secs(60),
-                output: ToolOutput::text("awake"),
+                output: ToolOutput::text("awake").append("did", "nap"),
             })),
             "fail" => Some(Err(ToolError::Failed("it is closed on Sundays".into()))),
-            name => Some(Ok(ToolOutput::text(format!("{name} did it")).into())),
+            name => Some(Ok(ToolOutput::text(format!("{name} did it")).append("did", name).into())),
         }
     }
 

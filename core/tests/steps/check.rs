@@ -1,13 +1,17 @@
 //! What must hold after every commit, read from the store alone.
 
+use std::collections::BTreeMap;
+
+use holdover_core::custom::{CustomState, StateChange};
 use holdover_core::event::Event;
 use holdover_core::ids::{CallId, MessageSeq};
 use holdover_core::machine::history::{HistoryRow, rebuild};
 use holdover_core::machine::{CallState, DoneReason};
-use holdover_core::message::Message;
+use holdover_core::message::{Message, ResultStatus};
 use holdover_core::step::CallOut;
 use holdover_core::store::{EventCursor, EventPage, StateStore};
 use holdover_core::tool::EffectClass;
+use serde_json::Value;
 
 use crate::bench::{Bench, now};
 use crate::providers;
@@ -20,13 +24,14 @@ pub(crate) fn invariants(bench: &Bench) {
     turns_end_once(bench, &events);
     turns_are_told_in_order(bench, &events);
     calls_have_one_result(bench);
+    custom_state_is_that_of_the_results(bench);
     services_accept(bench);
 }
 
 /// U04: what the model is shown of every closed step is a conversation that each service takes.
 fn services_accept(bench: &Bench) {
     let machine = bench.machine();
-    let open = machine.state.batch().map(|batch| batch.message);
+    let open = machine.state.batch().filter(|batch| !batch.for_more).map(|batch| batch.message);
     let last = bench.session().last_message;
     let closed = open.map_or(last, |message| MessageSeq(message.0 - 1));
     providers::accept(&bench.view(closed), false);
@@ -113,7 +118,7 @@ fn turns_are_told_in_order(bench: &Bench, events: &[Event]) {
 fn calls_have_one_result(bench: &Bench) {
     let transcript = bench.transcript();
     let machine = bench.machine();
-    match machine.state.batch() {
+    match machine.state.batch().filter(|batch| !batch.for_more) {
         None => transcript_is_whole(&transcript),
         Some(batch) => {
             let (closed, open) = transcript.split_at(usize::try_from(batch.message.0).unwrap() - 1);
@@ -159,6 +164,48 @@ pub(crate) fn transcript_is_whole(transcript: &[Message]) {
         }
     }
     assert!(open.is_empty(), "a call has no result: {open:?}");
+}
+
+/// H18: the custom state is what the results that stand changed, in call order; what was taken back changed nothing.
+fn custom_state_is_that_of_the_results(bench: &Bench) {
+    let mut states: Vec<BTreeMap<String, Value>> = vec![BTreeMap::new()];
+    for message in bench.transcript() {
+        let mut state = states.last().expect("the empty one").clone();
+        match message {
+            Message::Tool(result) => {
+                assert!(result.status == ResultStatus::Done || result.changes.is_empty(), "{result:?}");
+                result.changes.into_iter().for_each(|change| apply(&mut state, change));
+            }
+            Message::Notice(notice) => {
+                if let Some(to) = notice.rewound {
+                    state = states[usize::try_from(to.0).unwrap()].clone();
+                }
+            }
+            Message::User(_) | Message::Assistant(_) | Message::Decision(_) | Message::Summary(_) => {}
+        }
+        states.push(state);
+    }
+    let stored = bench.machine().custom;
+    assert_eq!(states.pop().map(CustomState::from_iter), Some(stored.clone()));
+    let bytes = serde_json::to_vec(&stored).unwrap().len();
+    assert!(bytes <= bench.agent.state.bytes_max, "{stored:?}");
+    if let Some(schema) = bench.agent.state.schema.as_ref().filter(|_| !stored.is_empty()) {
+        let most = &schema["properties"]["log"]["maxItems"];
+        let log = stored.get("log").map_or(Some(0), |log| log.as_array().map(Vec::len));
+        let fits = log.is_some_and(|len| most.as_u64().is_none_or(|most| len as u64 <= most));
+        assert!(fits, "{stored:?}");
+    }
+}
+
+fn apply(state: &mut BTreeMap<String, Value>, change: StateChange) {
+    match change {
+        StateChange::Set { key, value } => drop(state.insert(key, value)),
+        StateChange::Delete { key } => drop(state.remove(&key)),
+        StateChange::Append { key, value } => {
+            let list = state.entry(key).or_insert_with(|| Value::Array(Vec::new()));
+            list.as_array_mut().expect("a list").push(value);
+        }
+    }
 }
 
 /// INV-13, INV-20: what has an effect is sent after its intent and its `allow` are durable.

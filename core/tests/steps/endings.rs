@@ -1,6 +1,6 @@
 //! How turns end.
 //!
-//! Requirements: A17, A18, C39, H08, B17, B28, B36, C16, C18, C38, C44, C46, C47, C51.
+//! Requirements: A17, A18, C39, H08, B17, B28, B36, C16, C18, C38, C42, C44, C46, C47, C51.
 
 use holdover_core::agent::StopCondition;
 use holdover_core::error::ErrorInfo;
@@ -88,7 +88,7 @@ fn a_stop_signal_of_a_tool_ends_the_turn_after_its_step() {
     bench.say("finish");
     let mut run = bench.run();
     run.model(calls(&["note", "pay"]));
-    let finished = ToolOutput { content: "that is all".into(), stop: true };
+    let finished = ToolOutput { stop: true, ..ToolOutput::text("that is all") };
     run.comes_back("c1-0", Ok(ToolReturn::Output(finished)));
     assert!(!run.is_over(), "its sibling is out");
     run.returns("c1-1", "paid");
@@ -121,7 +121,7 @@ fn a_stop_signal_survives_the_run_that_heard_it() {
     bench.say("finish");
     let mut run = bench.run();
     run.model(calls(&["note", "pay"]));
-    let finished = ToolOutput { content: "that is all".into(), stop: true };
+    let finished = ToolOutput { stop: true, ..ToolOutput::text("that is all") };
     run.comes_back("c1-0", Ok(ToolReturn::Output(finished)));
     bench.crash(run);
     let run = bench.run();

@@ -243,6 +243,7 @@ mod tests {
             broken: false,
             sent: None,
             denial: None,
+            changes: Vec::new(),
         })
     }
 

@@ -2,12 +2,13 @@
 //!
 //! `HOLDOVER_CASES=20000 cargo test -p holdover-core --test steps random` looks for longer.
 //!
-//! Requirements: B06, A42, B07, B28, B49, C19, C34, C51, C56, C57, D19, D23, U04, U08.
+//! Requirements: B06, A42, B07, B28, B49, C19, C34, C42, C51, C56, C57, D19, D23, H18, U04, U08.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use holdover_core::agent::{Compaction, Fallback, OnTrip};
+use holdover_core::agent::{AtMax, Compaction, Fallback, OnTrip};
+use holdover_core::custom::StateChange;
 use holdover_core::error::ErrorInfo;
 use holdover_core::event::Event;
 use holdover_core::hook::HookPoint;
@@ -21,11 +22,12 @@ use holdover_core::step::{Action, Reply};
 use holdover_core::store::{InterruptKind, PendingKind, SessionStatus};
 use holdover_core::tool::{EffectClass, ToolError, ToolOutput, ToolReturn};
 use proptest::prelude::*;
+use serde_json::json;
 
 use crate::bench::Bench;
 use crate::check;
 use crate::run::Run;
-use crate::world::{calls, effect_of, overloaded, text};
+use crate::world::{calls, effect_of, overloaded, state_rules, text};
 
 /// Runs until a session that is left in peace rests.
 const RUNS_MAX: usize = 300;
@@ -45,8 +47,8 @@ enum Thought {
 /// How a call comes back.
 #[derive(Debug, Clone)]
 enum Return {
-    Output { stop: bool },
-    After(u64),
+    Output { stop: bool, changes: Vec<StateChange> },
+    After(u64, Vec<StateChange>),
     Failed,
     NotRun,
     Transient(u64),
@@ -116,11 +118,30 @@ fn thought() -> impl Strategy<Value = Thought> {
     ]
 }
 
+impl Return {
+    /// What every call comes back with when nothing is the matter.
+    fn calm() -> Self {
+        Self::Output { stop: false, changes: Vec::new() }
+    }
+}
+
+/// Changes of the custom state, of few keys, some of which cannot be taken.
+fn changes() -> impl Strategy<Value = Vec<StateChange>> {
+    let key = || prop::sample::select(vec!["log", "word", "long"]).prop_map(str::to_owned);
+    let value =
+        || prop_oneof![Just(json!("a")), Just(json!(1)), Just(json!([])), Just(json!("x".repeat(90)))];
+    let change = prop_oneof![
+        2 => (key(), value()).prop_map(|(key, value)| StateChange::Set { key, value }),
+        2 => (key(), value()).prop_map(|(key, value)| StateChange::Append { key, value }),
+        1 => key().prop_map(|key| StateChange::Delete { key }),
+    ];
+    prop::collection::vec(change, 0..4)
+}
+
 fn returns() -> impl Strategy<Value = Return> {
     prop_oneof![
-        6 => Just(Return::Output { stop: false }),
-        1 => Just(Return::Output { stop: true }),
-        2 => (0..3_000_u64).prop_map(Return::After),
+        6 => (prop::bool::weighted(0.1), changes()).prop_map(|(stop, changes)| Return::Output { stop, changes }),
+        2 => (0..3_000_u64, changes()).prop_map(|(ms, changes)| Return::After(ms, changes)),
         1 => Just(Return::Failed),
         1 => Just(Return::NotRun),
         1 => (0..3_000_u64).prop_map(Return::Transient),
@@ -131,6 +152,7 @@ fn returns() -> impl Strategy<Value = Return> {
 fn happens() -> impl Strategy<Value = Happens> {
     let edit = prop::option::of(prop::sample::select(vec![
         "{\"place\": \"edited\"}",
+        "{\"steps\": 1}",
         "bad",
         "forbidden",
         "rewrite",
@@ -220,7 +242,7 @@ impl<'b> World<'b> {
             Happens::Arrive { which } => self.arrive(*which),
             Happens::GoOn { actions } => {
                 for _ in 0..*actions {
-                    self.perform(0, &Return::Output { stop: false });
+                    self.perform(0, &Return::calm());
                     self.arrive(0);
                 }
             }
@@ -391,7 +413,7 @@ impl<'b> World<'b> {
             while self.running().is_some() {
                 actions += 1;
                 assert!(actions < ACTIONS_MAX, "no exit: {:?}", self.bench.machine());
-                self.perform(0, &Return::Output { stop: false });
+                self.perform(0, &Return::calm());
                 if self.replies.is_empty()
                     && let Some(run) = self.run.as_mut().filter(|run| !run.is_over() && run.out.is_empty())
                 {
@@ -493,9 +515,13 @@ fn think(thought: Option<Thought>) -> Result<ModelAnswer, ModelError> {
 
 fn come_back(returns: &Return) -> Result<ToolReturn, ToolError> {
     match returns {
-        Return::Output { stop } => Ok(ToolOutput { content: "done".into(), stop: *stop }.into()),
-        Return::After(ms) => {
-            Ok(ToolReturn::After { delay: Duration::from_millis(*ms), output: ToolOutput::text("later") })
+        Return::Output { stop, changes } => {
+            let (content, changes) = ("done".to_owned(), changes.clone());
+            Ok(ToolOutput { content, stop: *stop, changes }.into())
+        }
+        Return::After(ms, changes) => {
+            let output = ToolOutput { changes: changes.clone(), ..ToolOutput::text("later") };
+            Ok(ToolReturn::After { delay: Duration::from_millis(*ms), output })
         }
         Return::Failed => Err(ToolError::Failed("closed on Sundays".into())),
         Return::NotRun => Err(ToolError::NotRun("no such host".into())),
@@ -528,10 +554,21 @@ proptest! {
         context in prop::option::of(60..300_u64),
         thoughts in prop::collection::vec(thought(), 0..8),
         denies: bool,
+        few: bool,
+        schema: bool,
         story in prop::collection::vec(happens(), 0..120),
     ) {
         let bench = Bench::with(|agent| {
             agent.provisions = provisions;
+            if few {
+                agent.limits.max_steps = 2;
+                agent.at_max = AtMax::Ask;
+            }
+            if schema {
+                let log = json!({ "type": "array", "maxItems": 3 });
+                agent.state = state_rules(json!({ "properties": { "log": log } }));
+            }
+            agent.state.bytes_max = 250;
             if hooked {
                 agent.hooks = [HookPoint::AfterStep, HookPoint::AgentEnd, HookPoint::Transition].into();
             }

@@ -70,7 +70,7 @@ fn a_result_that_is_too_large_is_an_error_that_says_so_and_its_stop_does_not_cou
     let bench = Bench::with(|agent| agent.limits.result_bytes_max = 10);
     let mut run = go(&bench);
     run.model(calls(&["note", "pay", "put"]));
-    let large = ToolOutput { content: "x".repeat(11), stop: true };
+    let large = ToolOutput { stop: true, ..ToolOutput::text("x".repeat(11)) };
     run.comes_back("c1-0", Ok(large.clone().into()));
     run.comes_back("c1-1", Ok(ToolReturn::After { delay: Duration::from_secs(9), output: large }));
     run.returns("c1-2", &"x".repeat(10));
@@ -121,7 +121,7 @@ fn a_timer_that_was_slept_through_survives_the_run_that_slept() {
     let mut run = go(&bench);
     run.model(calls(&["note"]));
     let delay = Duration::from_millis(500);
-    let output = ToolOutput { content: "later".into(), stop: true };
+    let output = ToolOutput { stop: true, ..ToolOutput::text("later") };
     run.comes_back("c1-0", Ok(ToolReturn::After { delay, output }));
     assert!(run.is_out("sleep"));
     bench.crash(run);

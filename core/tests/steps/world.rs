@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use holdover_core::agent::AgentSpec;
+use holdover_core::custom::{StateCheck, StateRules};
 use holdover_core::gate::{ApprovalTerms, GateQuestion};
 use holdover_core::hook::StepEnded;
 use holdover_core::ids::ToolName;
@@ -79,6 +80,15 @@ pub(crate) fn agent() -> AgentSpec {
         timeout_ms: None,
     };
     AgentSpec { tools: TOOLS.iter().map(spec).collect(), ..AgentSpec::new("story") }
+}
+
+/// Rules that want the custom state to fit this schema.
+pub(crate) fn state_rules(schema: serde_json::Value) -> StateRules {
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let check = StateCheck::new(move |state| {
+        validator.validate(state).map_err(|error| format!("{}: {error}", error.instance_path()))
+    });
+    StateRules { schema: Some(schema), check, ..StateRules::default() }
 }
 
 /// What the chokepoint says: by the tool's name, and by what the arguments contain.

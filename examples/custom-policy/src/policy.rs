@@ -50,12 +50,15 @@ impl Hook for NoAccounts {
     }
 
     async fn after_tool(&self, call: &ToolEnded) -> Result<AfterTool, HookError> {
-        let (told, stop) = match &call.result {
-            Ok(output) => (output.content.clone(), output.stop),
-            Err(error) => (error.to_string(), false),
+        let told = match &call.result {
+            Ok(output) => output.clone(),
+            Err(error) => ToolOutput::text(error.to_string()),
         };
-        Ok(match told.contains(self.account) {
-            true => AfterTool::Rewrite(ToolOutput { content: told.replace(self.account, "****"), stop }),
+        Ok(match told.content.contains(self.account) {
+            true => {
+                let content = told.content.replace(self.account, "****");
+                AfterTool::Rewrite(ToolOutput { content, ..told })
+            }
             false => AfterTool::Keep,
         })
     }

@@ -61,6 +61,7 @@ pub(crate) fn result(call: &str, tool: &str, content: &str) -> Message {
         broken: false,
         sent: None,
         denial: None,
+        changes: Vec::new(),
     })
 }
 

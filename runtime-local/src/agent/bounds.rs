@@ -28,6 +28,7 @@ fn zero(spec: &AgentSpec) -> Option<Refused> {
         ("limits.result_bytes_max", limits.result_bytes_max == 0),
         ("limits.error_bytes_max", limits.error_bytes_max == 0),
         ("limits.result_chars_shown", limits.result_chars_shown == 0),
+        ("state.bytes_max", spec.state.bytes_max == 0),
         ("compaction.context_tokens", compaction.context_tokens == 0),
         ("compaction.kept_turns", compaction.kept_turns == 0),
         ("compaction.summary_tokens", compaction.summary_tokens == 0),

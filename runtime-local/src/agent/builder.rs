@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holdover_core::agent::{
-    AgentSpec, Compaction, Durability, Fallback, Limits, LoopDetection, OnDenial, Prices, Retries,
+    AgentSpec, AtMax, Compaction, Durability, Fallback, Limits, LoopDetection, OnDenial, Prices, Retries,
     StopCondition, StopSignals,
 };
 use holdover_core::compaction::ResultSummariser;
@@ -22,13 +22,13 @@ use holdover_core::tool::{Bound, RunsOn, Tool, ToolSpec};
 use jsonschema::Validator;
 use serde_json::Value;
 
-use super::{Agent, AgentError, ClientTool, Definition, EquippedTool, ToldToModel, bounds, output};
+use super::{Agent, AgentError, ClientTool, Definition, EquippedTool, ToldToModel, bounds, custom, output};
 use crate::hooks::Hooks;
 
 /// Puts an [`Agent`] together.
 #[must_use]
 pub struct AgentBuilder {
-    spec: AgentSpec,
+    pub(super) spec: AgentSpec,
     version: Option<String>,
     model: Option<Arc<dyn Model>>,
     fallback: Vec<Arc<dyn Model>>,
@@ -232,6 +232,13 @@ impl AgentBuilder {
         self
     }
 
+    /// What becomes of its turns that have taken as many steps as they may: they end, unless this says that a person is
+    /// asked for more.
+    pub fn at_max(mut self, at_max: AtMax) -> Self {
+        self.spec.at_max = at_max;
+        self
+    }
+
     /// Who puts old results in short before they are cleared, in place of its model. Implies
     /// [`Compaction::summarise_results`].
     pub fn result_summariser(self, summariser: impl ResultSummariser) -> Self {
@@ -282,6 +289,7 @@ impl AgentBuilder {
         if let Some(detail) = self.spec.retries.fault() {
             return Err(AgentError::Retries { agent: name, detail });
         }
+        let state = custom::checked(&name, self.spec.state)?;
         let mut tools = BTreeMap::new();
         let mut specs = Vec::with_capacity(self.tools.len());
         for tool in self.tools {
@@ -314,8 +322,15 @@ impl AgentBuilder {
         let (provisions, points) = (!self.provisioners.is_empty(), hooks.points());
         let summarise_results = self.spec.compaction.summarise_results || self.summariser.is_some();
         let compaction = Compaction { summarise_results, ..self.spec.compaction.clone() };
-        let spec =
-            AgentSpec { compaction, tools: specs, provisions, hooks: points, output: owed, ..self.spec };
+        let spec = AgentSpec {
+            compaction,
+            tools: specs,
+            provisions,
+            hooks: points,
+            output: owed,
+            state,
+            ..self.spec
+        };
         let definition = Payload::json(&Definition { spec: spec.clone(), source: self.source })
             .map_err(|source| AgentError::Definition { agent: name, source })?;
         let told = |mode| ToldToModel {

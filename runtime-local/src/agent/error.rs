@@ -75,6 +75,14 @@ pub enum AgentError {
         /// Why.
         detail: String,
     },
+    /// The schema of its sessions' custom state is none.
+    #[error("agent {agent:?}: state.schema: {detail}")]
+    State {
+        /// Which agent.
+        agent: String,
+        /// Why.
+        detail: String,
+    },
     /// A number with which nothing would happen, or never what it is for.
     #[error("agent {agent:?}: {field}: {why}")]
     Bound {

@@ -3,6 +3,7 @@
 mod bounds;
 mod builder;
 mod client_tool;
+mod custom;
 mod error;
 mod output;
 

@@ -116,6 +116,7 @@ impl Driver {
             idempotency_key: call.idempotency_key.clone(),
             arguments: parse_arguments(&call.arguments)?,
             timeout: call.timeout_ms.map(Duration::from_millis),
+            state: call.state.clone(),
         })
     }
 

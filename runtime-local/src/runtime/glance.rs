@@ -50,7 +50,8 @@ impl Runtime {
 pub fn glance_of(session: &Session) -> Result<Glance, RuntimeError> {
     let machine: Machine = machine_of(session)?.unwrap_or_default();
     let limits = Definition::read(&session.definition).ok().map(|definition| definition.spec.limits);
-    Ok(Glance::of(session, &machine, limits.map(|limits| limits.max_steps)))
+    let granted = machine.turn.granted;
+    Ok(Glance::of(session, &machine, limits.map(|limits| limits.max_steps.saturating_add(granted))))
 }
 
 struct Watched {

@@ -1,6 +1,7 @@
 //! What an embedding service asks for: execute, deliver, resume, stop, follow, wait.
 
 mod claim;
+mod custom;
 mod deciders;
 mod deliver;
 mod events;

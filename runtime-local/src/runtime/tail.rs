@@ -230,6 +230,7 @@ fn what_became_of(within: StreamId, event: &Event) -> Option<Became> {
         | Event::Call { .. }
         | Event::Asked { .. }
         | Event::Escalated { .. }
+        | Event::StateConflict { .. }
         | Event::Suspended { .. }
         | Event::BackingOff { .. }
         | Event::FellBack { .. }

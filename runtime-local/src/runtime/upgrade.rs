@@ -132,6 +132,8 @@ impl Runtime {
             Err(error) => why.push(Breaks::Unreadable { detail: error.to_string() }),
             Ok(machine) => {
                 let batch = machine.as_ref().and_then(|machine| machine.state.batch());
+                // To ask for more steps takes no tool.
+                let batch = batch.filter(|batch| !batch.for_more);
                 let open =
                     batch.into_iter().flat_map(|batch| &batch.calls).filter(|call| !call.state.is_end());
                 why.extend(open.filter_map(|call| breaks_call(agent.as_deref()?, call)));

@@ -13,6 +13,7 @@ mod answers;
 mod approvals;
 mod briefing;
 mod correcting;
+mod custom;
 mod dice;
 mod effects;
 mod errors;

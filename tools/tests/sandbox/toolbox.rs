@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use holdover_core::custom::CustomState;
 use holdover_core::ids::CallId;
 use holdover_core::tool::{Tool, ToolCall, ToolError, ToolReturn};
 use holdover_tools::{BUILT_IN, LocalSandboxes, SANDBOX_TOOLS, SandboxOptions, Sandboxes};
@@ -18,6 +19,7 @@ async fn call(tool: &Arc<dyn Tool>, id: &str, arguments: Value) -> Result<String
         idempotency_key: "k1".to_owned(),
         arguments,
         timeout: Some(Duration::from_secs(60)),
+        state: CustomState::default(),
     };
     match tool.call(call).await? {
         ToolReturn::Output(output) => Ok(output.content),

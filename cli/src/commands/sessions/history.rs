@@ -116,10 +116,12 @@ fn call_input(input: &CallInput) -> String {
         CallInput::Approved { arguments, always: true, .. } => {
             return format!("is approved for the rest of the session, arguments in message {arguments}");
         }
+        CallInput::Granted { steps } => return format!("is granted {steps} more steps"),
         CallInput::Voted { vote } => return format!("is approved by {}, one of several", vote.by),
         CallInput::Edited { arguments, .. } => {
             return format!("is edited, arguments in message {arguments}; approvals before are void");
         }
+        CallInput::Changes { .. } => "is to change the custom state",
         CallInput::Escalated => "may be decided on by more people",
         CallInput::Rejected { then: OnDenial::GoOn } => "is denied by a person",
         CallInput::Rejected { then: OnDenial::CancelRest } => "is denied by a person, and the rest with it",

@@ -93,6 +93,9 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
                 usage.cost_microusd
             ),
         );
+        if !machine.custom.is_empty() {
+            row("custom", &machine.custom.to_value().to_string());
+        }
         let always: Vec<String> = machine.always.iter().map(ToString::to_string).collect();
         if !always.is_empty() {
             row("approved", &format!("{}, for the rest of the session", always.join(", ")));
@@ -192,6 +195,7 @@ fn as_json(
         "resumes": resumes,
         "turns": machine.as_ref().map(|machine| machine.turn.number),
         "always": machine.as_ref().map(|machine| &machine.always),
+        "custom": machine.as_ref().map(|machine| &machine.custom),
         "usage": machine.as_ref().map(|machine| machine.usage),
         "messages": session.last_message,
         "unread": session.unread,

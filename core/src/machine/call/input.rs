@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CancelReason, Panel, Vote};
 use crate::agent::OnDenial;
+use crate::custom::StateChange;
 use crate::gate::ArgumentPatterns;
 use crate::ids::{MessageSeq, PendingId};
 use crate::payload::{Digest, is_default};
@@ -94,6 +95,11 @@ pub enum CallInput {
         /// The approval of whoever changed them.
         vote: Option<Vote>,
     },
+    /// Of the asking for more steps: a person grants them.
+    Granted {
+        /// How many.
+        steps: u32,
+    },
     /// More people may decide from now on.
     Escalated,
     /// A person refused it.
@@ -120,6 +126,11 @@ pub enum CallInput {
     Marked,
     /// It is out.
     Sent,
+    /// It is about to come back, with changes of the custom state: they are made once its step is over, if it is done.
+    Changes {
+        /// Which.
+        changes: Vec<StateChange>,
+    },
     /// It came back.
     Returned {
         /// Whether it did what it was asked for.

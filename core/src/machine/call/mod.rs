@@ -15,6 +15,7 @@ pub use panel::{Panel, Vote};
 pub use state::{CallState, CancelReason};
 pub use step::Step;
 
+use crate::custom::StateChange;
 use crate::ids::{CallId, MessageSeq};
 use crate::payload::{Digest, is_default};
 use crate::time::Timestamp;
@@ -58,6 +59,9 @@ pub struct Call {
     /// How often it could not be run, and was to be sent again.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tries: u32,
+    /// What it changes of the custom state once its step is over, if it is done then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<StateChange>,
     /// Where it stands.
     pub state: CallState,
 }
@@ -145,6 +149,7 @@ impl Call {
                 }
             }
             CallInput::Rewritten { arguments } => self.arguments = *arguments,
+            CallInput::Changes { changes } => self.changes.clone_from(changes),
             CallInput::TryAgain { sent, .. } => {
                 self.tries += 1;
                 self.sent_before |= *sent;
@@ -154,6 +159,7 @@ impl Call {
                 self.profile = ResourceProfile::Keys(Vec::new())
             }
             CallInput::Asked
+            | CallInput::Granted { .. }
             | CallInput::Rejected { .. }
             | CallInput::Answered { .. }
             | CallInput::Marked

@@ -42,6 +42,7 @@ impl CallState {
                 to(S::BlockedOnClient { pending: pending.clone(), deadline: *deadline })
             }
             (S::BlockedOnUser { .. }, I::Approved { .. } | I::Edited { .. }) => to(S::Queued),
+            (S::BlockedOnUser { .. }, I::Granted { .. }) => to(S::Done),
             (S::BlockedOnUser { .. }, I::Voted { .. } | I::Escalated) => to(self.clone()),
             (S::BlockedOnUser { .. }, I::Rejected { .. }) => to(S::RejectedByUser),
             (S::BlockedOnClient { .. }, I::Answered { ok }) => to(ended(*ok)),
@@ -55,7 +56,10 @@ impl CallState {
             (S::Approved | S::Preparing, I::Sent) => to(S::Executing),
             (S::Executing, I::Sent) => Step::AlreadyThere,
 
+            (S::Gating | S::Preparing | S::Executing | S::CleaningUp, I::Changes { .. }) => to(self.clone()),
             (S::Preparing | S::Executing | S::CleaningUp, I::Returned { ok, .. }) => to(ended(*ok)),
+            // What it was to change once its timer rang cannot be taken any more.
+            (S::Waiting { again: false, .. }, I::Returned { ok: false, .. }) => to(S::Error),
             (S::Executing | S::CleaningUp, I::Deferred { until, output, stop }) => {
                 to(S::Waiting { until: *until, output: output.clone(), stop: *stop, again: false })
             }

@@ -60,6 +60,7 @@ fn steered(stop: Option<DoneReason>) -> Input {
         tokens: 0,
         results: None,
         cleared: None,
+        asks: None,
         usage: Usage::default(),
         corrected: false,
     }

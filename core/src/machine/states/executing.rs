@@ -4,10 +4,11 @@
 
 use super::super::call::{CallInput, CallState, CancelReason};
 use super::super::{
-    AgentState, Batch, Effect, Ending, Facts, Input, Machine, StandingApproval, SteeringFrom,
+    AgentState, Batch, DoneReason, Effect, Ending, Facts, Input, Machine, StandingApproval, SteeringFrom,
 };
 use super::{Denial, Lead, end, parked, refuse, same, with};
 use crate::agent::OnDenial;
+use crate::custom;
 use crate::ids::CallId;
 use crate::output::{OutputCheck, OutputPlace};
 use crate::store::InterruptKind;
@@ -53,7 +54,7 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
                 call.state = call.ended_unsent(CancelReason::SystemForked);
             }
             let (state, effects) = end(machine, Ending::stopped(InterruptKind::Soft));
-            with(state, [vec![Effect::CloseStep(batch)], effects].concat())
+            with(state, [close(machine, batch), effects].concat())
         }
         Input::TurnRequested { .. }
         | Input::Briefed { .. }
@@ -74,9 +75,13 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
 }
 
 fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInput) -> Lead {
+    let for_more = batch.for_more;
     let Some(call) = batch.call_mut(id) else {
         return Err(Denial(Some(format!("no call {id} in this step"))));
     };
+    if let Some(why) = misplaced(for_more, input) {
+        return Err(Denial(Some(why.to_owned())));
+    }
     let tool = call.tool.clone();
     // What the waiting call said before it waited counts when its timer rings.
     let deferred_stop = matches!(call.state, CallState::Waiting { stop: true, .. });
@@ -103,6 +108,9 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
             machine.turn.broken = machine.turn.broken.saturating_add(1);
         }
         CallInput::Returned { ok: true, .. } | CallInput::Deferred { .. } => machine.turn.broken = 0,
+        CallInput::Granted { steps } => {
+            machine.turn.granted = machine.turn.granted.saturating_add(*steps);
+        }
         CallInput::Output { fits } => batch.output = Some(checked(&batch, id, *fits)),
         CallInput::Asked
         | CallInput::Allowed { .. }
@@ -127,6 +135,7 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         | CallInput::StopAsked
         | CallInput::Cancelled { .. }
         | CallInput::Lost { .. }
+        | CallInput::Changes { .. }
         | CallInput::Again => {}
     }
     if let CallInput::Approved { always: true, only, .. } = input {
@@ -148,6 +157,23 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         Vec::new()
     };
     settle(machine, batch, effects)
+}
+
+/// Why this is said of the wrong kind of call: what asks for more steps never runs, and no other call is granted any.
+fn misplaced(for_more: bool, input: &CallInput) -> Option<&'static str> {
+    let grants = matches!(input, CallInput::Granted { .. });
+    let lets_run = matches!(
+        input,
+        CallInput::Approved { .. }
+            | CallInput::Voted { .. }
+            | CallInput::Edited { .. }
+            | CallInput::Expired { approved: Some(_), .. }
+    );
+    match for_more {
+        true if lets_run => Some("to ask for more steps is no call that runs"),
+        false if grants => Some("only who asks for more steps is granted any"),
+        true | false => None,
+    }
 }
 
 /// What a refusal means for the calls beside it: those that are out go on, all others may be left.
@@ -218,7 +244,7 @@ fn stop(machine: &mut Machine, mut batch: Batch, ending: Ending, drains: bool) -
 }
 
 /// Where the batch leads as it stands.
-fn settle(machine: &Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead {
+fn settle(machine: &mut Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead {
     if let Some(ending) = batch.stopping.clone() {
         if batch.any_out() {
             return with(AgentState::Executing { batch }, effects);
@@ -228,15 +254,24 @@ fn settle(machine: &Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead
             call.state = call.ended_unsent(reason);
         }
         let (state, more) = end(machine, ending);
-        effects.push(Effect::CloseStep(batch));
+        effects.extend(close(machine, batch));
         effects.extend(more);
         return with(state, effects);
     }
-    let state = if batch.is_over() {
+    let state = if batch.for_more && batch.is_over() {
+        let granted = batch.calls.iter().all(|call| call.state == CallState::Done);
+        effects.extend(close(machine, batch));
+        if !granted {
+            let (state, more) = end(machine, Ending::of(DoneReason::MaxTurns));
+            effects.extend(more);
+            return with(state, effects);
+        }
+        AgentState::Steering { from: SteeringFrom::Resumed }
+    } else if batch.is_over() {
         let all_say_stop =
             batch.stop_signal && u32::try_from(batch.calls.len()).is_ok_and(|calls| batch.stops >= calls);
         let from = SteeringFrom::Calls { stop_signal: batch.stop_signal, all_say_stop, output: batch.output };
-        effects.push(Effect::CloseStep(batch));
+        effects.extend(close(machine, batch));
         AgentState::Steering { from }
     } else if batch.is_parked() {
         AgentState::Confirming { batch }
@@ -244,6 +279,16 @@ fn settle(machine: &Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead
         AgentState::Executing { batch }
     };
     with(state, effects)
+}
+
+/// The step is over: what its calls change of the custom state is changed, in call order.
+fn close(machine: &mut Machine, batch: Batch) -> Vec<Effect> {
+    let merged = custom::merge(&machine.custom, &batch);
+    if let Some(merged) = &merged {
+        machine.custom = merged.state.clone();
+    }
+    let merged = merged.map(Effect::StateChanged);
+    std::iter::once(Effect::CloseStep(batch)).chain(merged).collect()
 }
 
 /// What the death of the run before means for each call: by its class, and danger wins over the class.

@@ -14,6 +14,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.turn.began = *after;
             machine.turn.seen_before = None;
             machine.turn.steps = 0;
+            machine.turn.granted = 0;
             machine.turn.calls = 0;
             machine.turn.withheld.clear();
             machine.turn.no_output = 0;
@@ -41,13 +42,16 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             }
             to(machine.state.clone())
         }
-        Input::Rewound { to: place, at, tokens } if matches!(machine.state, AgentState::Done { .. }) => {
+        Input::Rewound { to: place, at, tokens, state }
+            if matches!(machine.state, AgentState::Done { .. }) =>
+        {
             if let Some(before) = machine.turn.seen_before.take()
                 && !machine.view.shows(place.next())
             {
                 machine.view = *before;
             }
             machine.view.rewind(*place, *at, *tokens);
+            machine.custom.take_back(state);
             machine.unbrief(*place);
             if let AgentState::Done { ending, .. } = &mut machine.state {
                 // It is not taken back twice.

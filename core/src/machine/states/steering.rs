@@ -1,12 +1,12 @@
 //! Steering: the only place that decides to go on or to stop. What it decides by is in
 //! [`steering`](super::super::steering).
 
-use super::super::{AgentState, Ending, Facts, Input, Machine, SteeringFrom};
+use super::super::{AgentState, Ending, Facts, Input, Machine, SteeringFrom, more};
 use super::{Lead, briefed, claimed, end, left_behind, refuse, to};
 
 pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, facts: &Facts) -> Lead {
     match input {
-        Input::Steered { stop, no_output, tokens, results, cleared, usage, corrected } => {
+        Input::Steered { stop, no_output, tokens, results, cleared, usage, corrected, asks } => {
             machine.usage.add(*usage);
             machine.turn.corrections = machine.turn.corrections.saturating_add(u32::from(*corrected));
             machine.turn.no_output = machine.turn.no_output.saturating_add(u32::from(*no_output));
@@ -14,6 +14,11 @@ pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, fact
             machine.view.add_results(*results, *cleared);
             if let Some(ending) = stop {
                 return Ok(Some(end(machine, ending.clone())));
+            }
+            if let Some(asked) = asks {
+                // Once some are granted, steering looks again at what there is to go on for.
+                machine.turn.answered &= !*corrected;
+                return to(AgentState::Confirming { batch: more::batch(machine.step, asked) });
             }
             machine.step = machine.step.next();
             machine.turn.model = 0;

@@ -96,6 +96,7 @@ fn queued(new: &NewCall, message: MessageSeq) -> Call {
         panel: None,
         sent_before: false,
         tries: 0,
+        changes: Vec::new(),
         state: CallState::Queued,
     }
 }

@@ -69,6 +69,7 @@ fn a02_what_must_be_done_is_a_value_beside_the_next_state() {
         tokens: 0,
         results: None,
         cleared: None,
+        asks: None,
         usage: Usage::default(),
         corrected: false,
     };
@@ -167,6 +168,7 @@ fn b08_a_machine_that_is_asked_is_not_changed_and_what_follows_belongs_to_the_ne
                     | Effect::StopModel
                     | Effect::StopCalls(_)
                     | Effect::CloseStep(_)
+                    | Effect::StateChanged(_)
                     | Effect::AnnounceEnd(_) => continue,
                 };
                 assert_eq!(decided.next.state.kind(), taken_in, "{effect:?} of {input:?}");

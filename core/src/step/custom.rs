@@ -1,0 +1,69 @@
+//! Custom state in a run: which changes are taken, and what is said of them.
+
+use super::StepIterator;
+use crate::custom::{self, Merged, StateChange};
+use crate::ids::CallId;
+use crate::machine::{Call, CallInput, Input};
+use crate::message::{Message, ResultStatus, ToolResult};
+use crate::tool::ToolOutput;
+
+impl StepIterator {
+    fn refuses(&self, call: &Call, changes: &[StateChange]) -> Option<String> {
+        let rules = self.agent.as_deref().map(|agent| agent.state.clone()).unwrap_or_default();
+        let machine = &self.mind.machine;
+        let batch = machine.state.batch().filter(|_| !changes.is_empty())?;
+        custom::refusal(&machine.custom, batch, &call.id, changes, &rules)
+    }
+
+    /// Whether what a call changes of the custom state can be taken, as it looks now.
+    pub(super) fn takes(&self, call: &Call, changes: &[StateChange]) -> bool {
+        self.refuses(call, changes).is_none()
+    }
+
+    /// Keeps what a call that is done said, with what it changes of the custom state: its result is an error if that
+    /// cannot be taken, or if it is too large.
+    pub(super) fn keep_output(&mut self, call: &Call, content: String, changes: Vec<StateChange>) {
+        if self.mind.ended.contains_key(&call.id) {
+            return;
+        }
+        if let Some(why) = self.refuses(call, &changes) {
+            let text = format!("it ran, but the custom state is left as it was: {why}. It said: {content}");
+            return self.keep_bounded(call, ResultStatus::Error, text);
+        }
+        self.keep_bounded(call, ResultStatus::Done, content);
+        if self.is_done(&call.id) && !changes.is_empty() {
+            self.amend(&call.id, |result| result.changes.clone_from(&changes));
+            self.note_changes(call, changes);
+        }
+    }
+
+    /// The machine knows what a call changes from before it ends.
+    pub(super) fn note_changes(&mut self, call: &Call, changes: Vec<StateChange>) {
+        if call.changes != changes {
+            self.feed(Input::Call { call: call.id.clone(), input: CallInput::Changes { changes } });
+        }
+    }
+
+    /// Changes a result that was just kept, and is staged nowhere.
+    pub(super) fn amend(&mut self, call: &CallId, change: impl FnOnce(&mut ToolResult)) {
+        let Some(ended) = self.mind.ended.get_mut(call).filter(|ended| !ended.staged) else { return };
+        change(&mut ended.result);
+        if let Ok(payload) = Message::Tool(ended.result.clone()).to_payload() {
+            ended.payload = payload;
+        }
+    }
+
+    /// Says what the calls of a step changed, behind their results.
+    pub(super) fn tell_of_state(&mut self, merged: Merged) {
+        if !merged.undo.is_empty() {
+            self.append(Message::Notice(custom::notice(&merged)));
+        }
+        merged.conflicts.iter().for_each(|conflict| self.emit(conflict.to_event()));
+    }
+}
+
+/// How much of an output is kept in the state until its result is given.
+pub(super) fn bytes_of(output: &ToolOutput) -> usize {
+    let changes = if output.changes.is_empty() { 0 } else { custom::bytes_of(&output.changes) };
+    output.content.len().saturating_add(changes)
+}

@@ -1,0 +1,89 @@
+//! A turn that has taken as many steps as it may: it says so, and a person may be asked for more.
+
+use super::StepIterator;
+use super::asking::{Asking, Why};
+use crate::error::ErrorInfo;
+use crate::ids::{CallId, PendingId};
+use crate::machine::more::{MORE_STEPS, MoreSteps};
+use crate::machine::{AskedForMore, Batch, Call, CallInput, CallState, Input};
+use crate::message::{Decision, DecisionRecord, Message, Notice, Rewriting};
+use crate::store::StoredItem;
+
+impl StepIterator {
+    /// Says in the transcript why the turn ends.
+    pub(super) fn tell_of_max(&mut self) {
+        let steps = self.mind.machine.turn.steps;
+        self.append(Message::Notice(Notice::new(format!("stopped after {steps} steps"))));
+    }
+
+    /// Asks a person for more steps: as many as the agent may take by itself, unless the answer says otherwise. None: the
+    /// run gives up.
+    pub(super) fn ask_for_more(&mut self, max_steps: u32) -> Option<AskedForMore> {
+        let taken = self.mind.machine.turn.steps;
+        // Steps are numbered through the session and each answer grants some, so this is the name of one asking alone.
+        let (step, granted) = (self.mind.machine.step, self.mind.machine.turn.granted);
+        let call = CallId::new(format!("more-{step}-{granted}"));
+        let named = call.and_then(|call| Ok((PendingId::of(self.fence.incarnation, &call, 1)?, call)));
+        let arguments = serde_json::to_string(&MoreSteps { steps: max_steps });
+        let (pending, call, arguments) = match (named, arguments) {
+            (Ok((pending, call)), Ok(arguments)) => (pending, call, arguments),
+            (Err(error), _) => {
+                self.give_up(ErrorInfo::new("engine.pending_id", error.to_string()));
+                return None;
+            }
+            (_, Err(error)) => {
+                self.give_up(ErrorInfo::new("engine.encode", error.to_string()));
+                return None;
+            }
+        };
+        let why =
+            format!("the turn has taken as many steps as it may ({taken}): may it take {max_steps} more?");
+        let rewriting = Some(Rewriting { call: call.clone(), arguments: arguments.clone() });
+        let notice = self.append(Message::Notice(Notice { rewriting, ..Notice::new(why.clone()) }));
+        self.mind.edited.insert(call.clone(), arguments);
+        let deadline = self.answer_deadline(None);
+        let asking = Asking { pending: pending.clone(), deadline, why: Some(why.into()), panel: None };
+        let asked = AskedForMore { call, pending, deadline, notice };
+        let batch = crate::machine::more::batch(self.mind.machine.step, &asked);
+        batch.calls.iter().for_each(|call| self.open_pending(call, asking.clone()));
+        Some(asked)
+    }
+
+    /// Whether this call is the asking for more steps.
+    pub(super) fn is_for_more(&self, call: &Call) -> bool {
+        call.tool == MORE_STEPS && self.mind.machine.state.batch().is_some_and(|batch| batch.for_more)
+    }
+
+    /// A person grants more steps.
+    pub(super) fn on_more(&mut self, call: &Call, pending: PendingId, decision: Decision, item: &StoredItem) {
+        let max_steps = self.agent.as_ref().map_or(0, |agent| agent.limits.max_steps);
+        let shown = self.arguments_of(&call.id);
+        let granted = MoreSteps::read(decision.arguments.as_ref().unwrap_or(&shown), max_steps);
+        let steps = match granted {
+            Ok(MoreSteps { steps }) => steps,
+            Err(why) => return self.reopen(call, Why::with("so many steps are not granted", &why)),
+        };
+        let note = decision.always.then(|| format!("granted this once: {steps} more steps"));
+        self.append(Message::Decision(DecisionRecord {
+            call: call.id.clone(),
+            pending,
+            decision,
+            at: item.at,
+            note,
+        }));
+        self.feed(Input::Call { call: call.id.clone(), input: CallInput::Granted { steps } });
+    }
+
+    /// The asking is over. It leaves no result: no model asked for it.
+    pub(super) fn close_asking_for_more(&mut self, batch: &Batch) {
+        for call in &batch.calls {
+            self.mind.ended.remove(&call.id);
+            self.mind.edited.remove(&call.id);
+            self.mind.rewritten.remove(&call.id);
+            if batch.stopping.is_none() && call.state != CallState::Done {
+                self.tell_of_max();
+            }
+        }
+        self.mind.draft.decided = true;
+    }
+}

@@ -1,0 +1,246 @@
+//! What tools remember for a session.
+//!
+//! Requirements: H18.
+
+use std::time::Duration;
+
+use holdover_core::custom::{CustomState, STATE_BYTES_MAX, StateChange};
+use holdover_core::event::Event;
+use holdover_core::message::{Message, ResultStatus};
+use holdover_core::step::CallOut;
+use holdover_core::store::SessionStatus;
+use holdover_core::tool::{ToolOutput, ToolReturn};
+use serde_json::{Value, json};
+
+use crate::bench::Bench;
+use crate::check;
+use crate::run::Run;
+use crate::world::{calls, state_rules, text};
+
+fn go(bench: &Bench) -> Run<'_> {
+    bench.say("go");
+    bench.run()
+}
+
+fn changes(value: Value) -> ToolOutput {
+    let changes: Vec<StateChange> = serde_json::from_value(value).unwrap();
+    ToolOutput { changes, ..ToolOutput::text("done") }
+}
+
+fn set(key: &str, value: impl Into<Value>) -> ToolOutput {
+    ToolOutput::text("done").set(key, value)
+}
+
+fn custom(bench: &Bench) -> Value {
+    bench.machine().custom.to_value()
+}
+
+fn conflicts(bench: &Bench) -> Vec<(String, Vec<String>)> {
+    let told = check::events(bench).into_iter().filter_map(|event| match event {
+        Event::StateConflict { key, calls } => Some((key, calls.iter().map(ToString::to_string).collect())),
+        _ => None,
+    });
+    told.collect()
+}
+
+fn sent(bench: &Bench, call: &str) -> CallOut {
+    bench.sends.borrow().iter().rfind(|send| send.id.as_str() == call).cloned().expect("it was sent")
+}
+
+#[test]
+fn h18_calls_side_by_side_change_the_state_in_call_order_and_what_clashes_is_told() {
+    let bench = Bench::new();
+    let mut run = go(&bench);
+    run.model(calls(&["note", "put", "look"]));
+    let ours = json!([
+        { "does": "set", "key": "plan", "value": "first" },
+        { "does": "append", "key": "log", "value": 1 },
+        { "does": "set", "key": "same", "value": true },
+    ]);
+    let theirs = json!([
+        { "does": "set", "key": "plan", "value": "second" },
+        { "does": "append", "key": "log", "value": 2 },
+        { "does": "set", "key": "same", "value": true },
+    ]);
+    // The later call comes back first.
+    run.comes_back("c1-1", Ok(changes(theirs).into()));
+    run.comes_back("c1-2", Ok(ToolOutput::text("seen").append("log", 3).into()));
+    assert_eq!(custom(&bench), json!({}), "nothing changes before the step is over");
+    run.comes_back("c1-0", Ok(changes(ours).into()));
+    assert_eq!(custom(&bench), json!({ "plan": "second", "log": [1, 2, 3], "same": true }));
+    let clash = ("plan".to_owned(), vec!["c1-0".to_owned(), "c1-1".to_owned()]);
+    assert_eq!(conflicts(&bench), [clash], "to append, and to say the same, is no conflict");
+    let told = bench.transcript().into_iter().find_map(|message| match message {
+        Message::Notice(notice) => Some(notice.text),
+        _ => None,
+    });
+    let words = "custom state changed: log, plan, same; \
+                 c1-0, c1-1 changed plan side by side, and the last of them won";
+    assert_eq!(told.as_deref(), Some(words));
+    // One after the other is no conflict either: they touch the same thing.
+    run.model(calls(&["pay", "bill"]));
+    assert_eq!(sent(&bench, "c2-0").state.to_value(), custom(&bench));
+    run.comes_back("c2-0", Ok(set("plan", "third").into()));
+    let shown = sent(&bench, "c2-1").state;
+    assert_eq!(shown.get("plan"), Some(&json!("second")), "all calls of a step are shown the same");
+    run.comes_back("c2-1", Ok(ToolOutput::text("gone").delete("plan").into()));
+    run.model(text("done"));
+    assert_eq!((conflicts(&bench).len(), custom(&bench)), (1, json!({ "log": [1, 2, 3], "same": true })));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn h18_what_breaks_the_schema_or_the_bound_is_an_error_that_says_so_and_changes_nothing() {
+    let bench = Bench::with(|agent| {
+        let list = json!({ "type": "array", "maxItems": 1 });
+        agent.state = state_rules(json!({
+            "properties": { "log": list, "word": { "type": "string" }, "big": {} },
+            "additionalProperties": false,
+        }));
+    });
+    let mut run = go(&bench);
+    run.model(calls(&["note", "put", "look", "serial"]));
+    run.comes_back("c1-0", Ok(set("word", "a").append("log", 1).into()));
+    // It came back later, so it is the one that is too much.
+    run.comes_back("c1-1", Ok(set("word", "b").append("log", 2).into()));
+    run.comes_back("c1-2", Ok(set("nothing", "of ours").into()));
+    run.comes_back("c1-3", Ok(set("big", "x".repeat(STATE_BYTES_MAX)).into()));
+    run.model(calls(&["note", "put", "look"]));
+    run.comes_back("c2-0", Ok(ToolOutput::text("done").append("word", "c").into()));
+    let most = "x".repeat(STATE_BYTES_MAX / 2);
+    for call in ["c2-1", "c2-2"] {
+        run.comes_back(call, Ok(ToolOutput::text("done").append("big", most.clone()).into()));
+    }
+    run.model(text("done"));
+    use ResultStatus::{Done, Error};
+    assert_eq!(bench.statuses(), [Done, Error, Error, Error, Error, Done, Error]);
+    let told: Vec<String> = bench.results().into_iter().map(|result| result.content).collect();
+    let said = |at: usize, what: &str| {
+        let begins = told[at].starts_with("it ran, but the custom state is left as it was: ");
+        assert!(begins && told[at].contains(what) && told[at].ends_with("It said: done"), "{}", told[at]);
+    };
+    said(1, "would not fit its schema: /log: ");
+    said(2, "'nothing' was unexpected");
+    said(3, "its changes have");
+    said(4, "\"word\" holds no list to append to");
+    said(6, "the state would have");
+    assert_eq!(custom(&bench), json!({ "word": "a", "log": [1], "big": [most] }));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn h18_a_staged_change_outlives_its_run_and_is_made_once() {
+    let bench = Bench::new();
+    let mut run = go(&bench);
+    run.model(calls(&["note", "put"]));
+    run.comes_back("c1-0", Ok(ToolOutput::text("noted").append("log", "note").into()));
+    assert_eq!(bench.session().staged.results.len(), 1, "its sibling is out");
+    bench.crash(run);
+    let mut run = bench.run();
+    run.hold("commit");
+    run.comes_back("c1-1", Ok(ToolOutput::text("put").append("log", "put").into()));
+    // What closes the step is on its way when the run dies.
+    assert!(run.is_out("commit"));
+    bench.crash(run);
+    let mut run = bench.run();
+    assert_eq!((bench.sent("c1-0"), custom(&bench)), (1, json!({})));
+    assert!(sent(&bench, "c1-1").state.is_empty(), "it is shown what it was shown the first time");
+    run.comes_back("c1-1", Ok(ToolOutput::text("put").append("log", "put").into()));
+    run.model(text("done"));
+    assert_eq!(custom(&bench), json!({ "log": ["note", "put"] }));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn h18_a_result_that_is_due_later_changes_the_state_when_it_is_due_if_it_still_can() {
+    let later = |output: ToolOutput| Ok(ToolReturn::After { delay: Duration::from_secs(9), output });
+    let bench = Bench::with(|agent| {
+        let list = json!({ "type": "array", "maxItems": 1 });
+        agent.state = state_rules(json!({ "properties": { "log": list } }));
+    });
+    let mut run = go(&bench);
+    run.model(calls(&["note", "put", "pay", "look"]));
+    run.comes_back("c1-0", later(ToolOutput::text("noted").append("log", 1)));
+    run.comes_back("c1-1", later(set("word", "later")));
+    run.comes_back("c1-2", later(set("log", "none")));
+    run.returns("c1-3", "seen");
+    assert_eq!((bench.status(), custom(&bench)), (SessionStatus::Suspended, json!({})));
+    bench.clock.pass(Duration::from_secs(9));
+    let mut run = bench.run();
+    run.model(text("done"));
+    use ResultStatus::{Done, Error};
+    assert_eq!(bench.statuses(), [Done, Done, Error, Done]);
+    assert_eq!(custom(&bench), json!({ "log": [1], "word": "later" }));
+    check::at_rest(&bench);
+
+    // Two of them fit alone; when they are due, the second does not fit any more.
+    let mut run = go(&bench);
+    run.model(calls(&["note", "put"]));
+    run.comes_back("c3-0", later(ToolOutput::text("gone").delete("log").append("log", 2)));
+    run.comes_back("c3-1", later(ToolOutput::text("more").delete("log").append("log", 3).append("log", 4)));
+    assert_eq!(bench.status(), SessionStatus::Suspended);
+    bench.clock.pass(Duration::from_secs(9));
+    let mut run = bench.run();
+    run.model(text("done"));
+    assert_eq!(bench.statuses()[4..], [Done, Error]);
+    check::at_rest(&bench);
+}
+
+#[test]
+fn h18_a_session_that_is_taken_back_has_the_state_of_then() {
+    let bench = Bench::new();
+    for turn in ["one", "two", "three"] {
+        bench.say(turn);
+        let mut run = bench.run();
+        run.model(calls(&["note"]));
+        let call = bench.sends.borrow().last().unwrap().id.to_string();
+        run.comes_back(&call, Ok(set("turn", turn).append("log", turn).into()));
+        run.model(text("done"));
+    }
+    assert_eq!(custom(&bench), json!({ "turn": "three", "log": ["one", "two", "three"] }));
+    // Each turn is five messages: said, asked for a call, its result, what it changed, done.
+    assert_eq!(bench.transcript().len(), 15);
+    bench.say_instead(11, "three again");
+    bench.run().model(text("done"));
+    assert_eq!(custom(&bench), json!({ "turn": "two", "log": ["one", "two"] }));
+    // Over what was taken back before.
+    bench.say_instead(6, "two again");
+    let mut run = bench.run();
+    assert_eq!(custom(&bench), json!({ "turn": "one", "log": ["one"] }));
+    run.model(calls(&["note"]));
+    let call = bench.sends.borrow().last().unwrap().clone();
+    assert_eq!(call.state.to_value(), json!({ "turn": "one", "log": ["one"] }));
+    run.comes_back(call.id.as_str(), Ok(ToolOutput::text("gone").delete("turn").delete("log").into()));
+    run.model(text("done"));
+    assert_eq!(custom(&bench), json!({}));
+    bench.say_instead(1, "one again");
+    bench.run().model(text("done"));
+    assert_eq!(custom(&bench), json!({}));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn h18_a_stopped_step_keeps_what_its_done_calls_changed() {
+    let bench = Bench::new();
+    let mut run = go(&bench);
+    run.model(calls(&["note", "put"]));
+    run.comes_back("c1-0", Ok(set("word", "kept").into()));
+    bench.interrupt(holdover_core::store::InterruptKind::Soft);
+    run.news();
+    run.comes_back("c1-1", Err(holdover_core::tool::ToolError::Lost("gone".into())));
+    assert_eq!((bench.status(), custom(&bench)), (SessionStatus::Interrupted, json!({ "word": "kept" })));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn h18_a_session_without_custom_state_stores_nothing_for_it() {
+    let bench = Bench::new();
+    let mut run = go(&bench);
+    run.model(calls(&["note"]));
+    run.returns("c1-0", "noted");
+    run.model(text("done"));
+    let state = bench.session().state.unwrap();
+    let stored: Value = state.parse().unwrap();
+    assert_eq!((stored.get("custom"), bench.machine().custom), (None, CustomState::default()));
+    assert_eq!(bench.roles(), ["user", "assistant", "tool", "assistant"]);
+}

@@ -1,0 +1,101 @@
+//! What the tools of a session remember.
+//!
+//! Requirements: H18.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use holdover_core::custom::StateRules;
+use holdover_core::event::Event;
+use holdover_core::message::ResultStatus;
+use holdover_core::store::{EventCursor, OutcomeKind, PageRequest};
+use holdover_core::tool::{EffectClass, ToolOutput};
+use holdover_runtime_local::{Agent, AgentError, Approval, Follow, Fork};
+use serde_json::{Value, json};
+
+use crate::bench::{
+    agent, agentless, asking_for, completes, finish, only_pending, runtime, say, store, tool_results,
+};
+use crate::script::{Say, Script, results};
+use crate::tools::Fake;
+
+/// Remembers its `n`, and says what was remembered when its step began.
+fn remember(name: &str) -> Fake {
+    Fake::new(name, |call| async move {
+        let n = call.arguments["n"].clone();
+        let told = ToolOutput::text(call.state.to_value().to_string());
+        Ok(told.append("all", n.clone()).set("last", n).into())
+    })
+}
+
+fn rules(schema: Value) -> StateRules {
+    StateRules { schema: Some(schema), ..StateRules::default() }
+}
+
+/// Two at once, then one that is refused, then one beside a call that asks a person.
+fn clerk() -> Arc<Agent> {
+    let model = Script::new(|request| match results(request).len() {
+        0 => Say::Calls(vec![("note", r#"{"n":1}"#), ("look", r#"{"n":2}"#)]),
+        2 => Say::Calls(vec![("note", r#"{"n":3}"#)]),
+        3 => Say::Calls(vec![("look", r#"{"n":4}"#), ("pay", r#"{"n":5}"#)]),
+        _ => Say::Text("done"),
+    });
+    let numbers = json!({ "properties": { "all": { "items": { "not": { "const": 3 } } } } });
+    let agent = agent(&model).tool(remember("note").effect(EffectClass::AtMostOnce));
+    let agent = agent.tool(remember("look").effect(EffectClass::ReadOnly)).tool(remember("pay"));
+    Arc::new(agent.gate(asking_for("pay")).state(rules(numbers)).build().unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn h18_tools_read_and_change_the_state_of_their_session_and_forks_have_that_of_their_checkpoint() {
+    let (agent, store) = (clerk(), store());
+    let runtime = runtime(&store, &agent);
+    let (key, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    assert_eq!(outcome.kind(), OutcomeKind::SuspendedClientTool);
+    // Another process reads it, without the agent; what the open step changes is not done.
+    let elsewhere = agentless(&store);
+    let remembered = || async { elsewhere.custom_state(&key).await.unwrap().to_value() };
+    assert_eq!(remembered().await, json!({ "all": [1, 2], "last": 2 }));
+
+    let parked = runtime.checkpoints(&key, PageRequest::default()).await.unwrap().items;
+    let newest = parked.first().expect("where it parked, newest first").checkpoint.id;
+    let fork = runtime.fork(&key, Fork::at(newest)).await.unwrap().key;
+    let forked = runtime.custom_state(&fork).await.unwrap();
+    assert_eq!(
+        forked.to_value(),
+        json!({ "all": [1, 2, 4], "last": 4 }),
+        "its done call counts, the open one does not"
+    );
+
+    let pending = only_pending(&runtime, &key).await;
+    runtime.approve(&key, &pending, Approval::default()).await.unwrap();
+    completes(runtime.resume(&key).await.unwrap()).await;
+    assert_eq!(remembered().await, json!({ "all": [1, 2, 4, 5], "last": 5 }));
+
+    let told = tool_results(&runtime, &key).await;
+    let shown: Vec<&str> = told.iter().map(|result| result.content.as_str()).collect();
+    assert_eq!((shown[0], shown[1]), ("{}", "{}"));
+    assert_eq!(told[2].status, ResultStatus::Error);
+    assert!(shown[2].contains("/all/2") && shown[2].contains("left as it was"), "{}", shown[2]);
+    assert_eq!((shown[3], shown[4]), (r#"{"all":[1,2],"last":2}"#, r#"{"all":[1,2],"last":2}"#));
+    let events: Vec<_> = runtime.events(&key, EventCursor::START, Follow::Available).collect().await;
+    let clashes: Vec<String> = events
+        .into_iter()
+        .filter_map(|entry| {
+            let Event::StateConflict { key, calls } = entry.unwrap().event else { return None };
+            Some(format!("{key}: {} of {calls:?}", calls.len()))
+        })
+        .collect();
+    assert_eq!(clashes.len(), 2, "both set the last one: {clashes:?}");
+    assert!(clashes.iter().all(|clash| clash.starts_with("last: 2 of ")), "{clashes:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn h18_a_schema_that_is_none_and_a_bound_of_nothing_make_no_agent() {
+    let model = Script::new(|_| Say::Text("done"));
+    let refused = agent(&model).state(rules(json!({ "type": "nothing" }))).build().unwrap_err();
+    assert!(matches!(&refused, AgentError::State { .. }), "{refused:?}");
+    let refused =
+        agent(&model).state(StateRules { bytes_max: 0, ..StateRules::default() }).build().unwrap_err();
+    assert!(matches!(&refused, AgentError::Bound { .. }), "{refused:?}");
+}
