@@ -314,5 +314,5 @@ fn a_full_disk_is_said_so_and_nothing_that_was_accepted_is_lost() {
         );
         assert_eq!(said.lines().count(), 1, "{name}: {said}");
     }
-    ran.says("> hello\nGood day.\n> hello again\nGood day.");
+    ran.says("message 1\n> hello\nGood day.\nmessage 3\n> hello again\nGood day.");
 }

@@ -57,7 +57,7 @@ fn a_session_goes_on_with_what_is_sent() {
     fixture
         .run(&["sessions", "messages", "s"])
         .ends(0)
-        .says("> hello\nGood day.\n> hello again\nGood day.\n");
+        .says("message 1\n> hello\nGood day.\nmessage 3\n> hello again\nGood day.\n");
     fixture.run(&["run", "agent.toml", "--session", "s", "hello anew"]).ends(0).says("> hello anew\n");
 }
 

@@ -101,10 +101,8 @@ fn c10_a_wait_ends_with_its_bound_and_says_that_it_still_runs() {
     let left = ["run", "agent.toml", "--session", "s", "--wait=0s", "hello"];
     fixture.run(&left).ends(11).says("session s: not taken up yet (idle)");
     let working = fixture.start(&["work"]);
-    let again = fixture
-        .run(&["run", "agent.toml", "--session", "t", "--wait", "50s", "hello", "--json"])
-        .ends(0)
-        .last();
+    let again =
+        fixture.run(&["run", "agent.toml", "--session", "t", "--wait=50s", "hello", "--json"]).ends(0).last();
     assert_eq!(
         (&again["outcome"]["kind"], &again["response"]["text"]),
         (&json!("completed"), &json!("Good day."))
