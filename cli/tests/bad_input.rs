@@ -210,9 +210,7 @@ fn a_file_that_is_no_store_of_ours_is_left_as_it_is() {
 #[test]
 fn a_provider_that_is_not_there_is_named_and_loses_nothing() {
     let fixture = Fixture::new();
-    // A port that was free a moment ago.
-    let port =
-        std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number").port();
+    let port = holdover_launcher::free_port().expect("a port");
     let url = format!("http://127.0.0.1:{port}/v1");
     let running = fixture.start(&[
         "run",

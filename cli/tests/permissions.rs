@@ -112,9 +112,7 @@ fn c21_a_gate_is_asked_over_http_besides_the_rules() {
 
 #[test]
 fn c22_a_gate_that_is_away_denies() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    drop(listener);
+    let url = format!("http://127.0.0.1:{}/", holdover_launcher::free_port().unwrap());
     let fixture = agent("", &format!("[gate]\nurl = '{url}'\n"));
     fixture.run(&WRITES);
     assert!(!fixture.has("files/note.txt"));

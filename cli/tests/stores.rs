@@ -4,15 +4,7 @@
 
 mod support;
 
-use std::net::TcpListener;
-
 use support::{Fixture, Ran};
-
-/// A port on which nobody listens.
-fn closed_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
-}
 
 #[track_caller]
 fn keeps(secret: &str, ran: &Ran) {
@@ -46,7 +38,7 @@ fn a_url_that_names_no_store_is_wrong_use() {
 #[test]
 fn a_server_that_is_not_there_is_named_in_one_line() {
     let fixture = Fixture::new();
-    let port = closed_port();
+    let port = holdover_launcher::free_port().expect("a port");
     for scheme in ["postgres", "redis", "redis+cluster"] {
         let url = format!("{scheme}://u:secret@127.0.0.1:{port}");
         let shown = format!("{scheme}://u:***@127.0.0.1:{port}");

@@ -118,10 +118,7 @@ async fn c22_what_is_no_clear_word_is_an_error() {
 
 #[tokio::test]
 async fn c22_whoever_cannot_be_reached_or_is_silent_allows_nothing() {
-    // Nobody listens where a listener was.
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = format!("http://secret:word@{}/", listener.local_addr().unwrap());
-    drop(listener);
+    let address = format!("http://secret:word@127.0.0.1:{}/", holdover_launcher::free_port().unwrap());
     let error = HttpGate::new(&address).unwrap().consult(&question()).await.unwrap_err();
     assert_eq!(error.to_string(), "gate unavailable: it cannot be reached");
     // This one takes the connection, and says nothing.

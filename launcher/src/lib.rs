@@ -33,6 +33,7 @@ use std::path::Path;
 pub use cluster::RedisCluster;
 pub use error::LaunchError;
 pub use pgbouncer::PgBouncer;
+pub use port::free as free_port;
 pub use postgres::Postgres;
 pub use process::Process;
 pub use redis::Redis;

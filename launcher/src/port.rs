@@ -22,9 +22,10 @@ const TRIES_MAX: usize = 256;
 /// Given to a server of this process, which may be dead for a while.
 static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
-/// A loopback port that nobody listens on at this moment and that no connection gets by itself: while its server is
-/// dead, a client that tries to come back to it would else be given it, and be connected to itself.
-pub(crate) fn free() -> Result<u16, LaunchError> {
+/// A loopback port that nobody listens on at this moment and that the system gives to no connection and to no listener
+/// that leaves the choice to it: a port of theirs may be taken by the time it is used, and while a server is dead a
+/// client that tries to come back to it could be connected to itself.
+pub fn free() -> Result<u16, LaunchError> {
     let choice = ephemeral_first().saturating_sub(FIRST);
     if choice >= CHOICE_MIN {
         for _ in 0..TRIES_MAX {

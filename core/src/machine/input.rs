@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::call::CallInput;
-use super::state::{Ending, StopCause, TurnRequest};
+use super::ending::{Ending, StopCause};
+use super::state::TurnRequest;
 use super::turn::Usage;
 use crate::custom::Undo;
 use crate::error::ErrorInfo;

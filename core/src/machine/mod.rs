@@ -7,6 +7,7 @@ pub mod batch;
 pub mod briefing;
 pub mod call;
 pub mod diagram;
+pub mod ending;
 pub mod glance;
 pub mod history;
 pub mod input;
@@ -27,14 +28,12 @@ pub mod view;
 pub use batch::Batch;
 pub use briefing::{BRIEFINGS_MAX, Briefings};
 pub use call::{Call, CallInput, CallState, CancelReason, Panel, Vote};
+pub use ending::{DoneReason, Ending, StopCause, Teardown};
 pub use glance::Glance;
 pub use input::{AskedForMore, Input, InputKind, NewCall, Withheld};
 pub use more::{MORE_STEPS, MORE_STEPS_MAX, MoreSteps};
 pub use standing::{STANDING_APPROVALS_MAX, StandingApproval, StandingApprovals};
-pub use state::{
-    AgentState, CompactionCause, DoneReason, Ending, StateKind, SteeringFrom, StopCause, Teardown,
-    TurnRequest,
-};
+pub use state::{AgentState, CompactionCause, StateKind, SteeringFrom, TurnRequest};
 pub use suspension::{Owed, OwedKind, Suspension, classify_suspension};
 pub use turn::{Machine, Spent, Turn, Usage};
 pub use view::View;

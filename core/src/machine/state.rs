@@ -3,14 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::batch::Batch;
-use super::call::{Call, CallState, CancelReason};
+use super::call::{Call, CallState};
+use super::ending::{Ending, Teardown};
 use super::turn::Usage;
 use crate::error::ErrorInfo;
 use crate::ids::{MessageSeq, StepNumber};
 use crate::model::StopReason;
-use crate::output::{OutputCheck, OutputPlace};
+use crate::output::OutputCheck;
 use crate::payload::is_default;
-use crate::store::{InterruptKind, SessionStatus};
+use crate::store::SessionStatus;
 use crate::time::Timestamp;
 
 /// Where a session stands: one value. Each variant owns only what makes sense there; messages, calls and
@@ -180,21 +181,8 @@ impl AgentState {
 
     /// The status of a session that rests in this state: what its last turn came to, idle if none has ended.
     pub fn status_at_rest(&self) -> SessionStatus {
-        match self {
-            Self::Done { ending, .. } | Self::Compacting { why: CompactionCause::Manual { ending }, .. } => {
-                ending.status()
-            }
-            Self::Idle
-            | Self::Provisioning { .. }
-            | Self::Thinking { .. }
-            | Self::Streaming { .. }
-            | Self::Executing { .. }
-            | Self::Confirming { .. }
-            | Self::Steering { .. }
-            | Self::Compacting { .. }
-            | Self::BackingOff { .. }
-            | Self::TearingDown { .. } => SessionStatus::Idle,
-        }
+        let at_rest = self.ending().filter(|_| !matches!(self, Self::TearingDown { .. }));
+        at_rest.map_or(SessionStatus::Idle, Ending::status)
     }
 
     /// The step that is open: from when its number is given until its answer stands without calls, all of its
@@ -223,6 +211,35 @@ impl AgentState {
         let again = |call: &Call| matches!(call.state, CallState::Waiting { again: true, .. });
         matches!(self, Self::BackingOff { .. })
             || self.batch().is_some_and(|batch| batch.calls.iter().any(again))
+    }
+
+    /// How the last turn ends or has ended, once that is fixed: nothing that comes later changes it. None before the
+    /// first, and while one is open that may still come to anything.
+    pub fn ending(&self) -> Option<&Ending> {
+        match self {
+            Self::Done { ending, .. }
+            | Self::TearingDown { ending, .. }
+            | Self::Compacting { why: CompactionCause::Manual { ending }, .. } => Some(ending),
+            Self::Idle
+            | Self::Provisioning { .. }
+            | Self::Thinking { .. }
+            | Self::Streaming { .. }
+            | Self::Executing { .. }
+            | Self::Confirming { .. }
+            | Self::Steering { .. }
+            | Self::Compacting { .. }
+            | Self::BackingOff { .. } => None,
+        }
+    }
+
+    /// How the last turn has ended, of a session at rest with which nothing is done.
+    pub fn ended(&self) -> Option<&Ending> {
+        self.ending().filter(|_| matches!(self, Self::Done { .. }))
+    }
+
+    /// When a model is asked again that failed; none if none waits for that.
+    pub fn backs_off_until(&self) -> Option<Timestamp> {
+        if let Self::BackingOff { until, .. } = self { Some(*until) } else { None }
     }
 
     /// The calls of the step that is being executed.
@@ -292,164 +309,4 @@ pub enum CompactionCause {
         /// How the session's last turn ended: so it rests again.
         ending: Ending,
     },
-}
-
-/// Why a turn ended. These wire names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DoneReason {
-    /// The model said all it wanted.
-    ModelStop,
-    /// The step limit was reached.
-    MaxTurns,
-    /// Somebody stopped it.
-    UserAbort,
-    /// Unrecoverable for this turn.
-    Error,
-    /// Tokens, money or wall time ran out.
-    BudgetExceeded,
-    /// The model asked for the same again and again.
-    LoopDetected,
-    /// A tool or a stop condition ended it.
-    ToolStop,
-}
-
-impl DoneReason {
-    /// Every reason.
-    pub const ALL: [Self; 7] = [
-        Self::ModelStop,
-        Self::MaxTurns,
-        Self::UserAbort,
-        Self::Error,
-        Self::BudgetExceeded,
-        Self::LoopDetected,
-        Self::ToolStop,
-    ];
-
-    /// The wire name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ModelStop => "model_stop",
-            Self::MaxTurns => "max_turns",
-            Self::UserAbort => "user_abort",
-            Self::Error => "error",
-            Self::BudgetExceeded => "budget_exceeded",
-            Self::LoopDetected => "loop_detected",
-            Self::ToolStop => "tool_stop",
-        }
-    }
-}
-
-/// What a stop from outside comes from. Ordered: the later takes more back.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopCause {
-    /// Somebody asked for it.
-    #[default]
-    Asked,
-    /// A message that interrupts.
-    Message,
-    /// An earlier message was edited.
-    Edit,
-    /// A message that takes the turn back.
-    Rollback,
-}
-
-impl StopCause {
-    /// Why the open calls of the turn are cancelled.
-    pub fn cancels_as(self) -> CancelReason {
-        match self {
-            Self::Asked => CancelReason::UserCancelled,
-            Self::Message | Self::Rollback => CancelReason::UserInterrupted,
-            Self::Edit => CancelReason::SystemEdited,
-        }
-    }
-}
-
-/// How a turn ends.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ending {
-    /// Why.
-    pub reason: DoneReason,
-    /// The error, if that is why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<ErrorInfo>,
-    /// The step of the session in which that happened; none if the turn had none yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step: Option<StepNumber>,
-    /// The stop that was asked for, if that is why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stopped: Option<InterruptKind>,
-    /// What that stop came from.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub cause: StopCause,
-    /// Where the value stands that the turn gave, if that is why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<OutputPlace>,
-}
-
-impl Ending {
-    /// An ending that is neither an error nor a stop from outside.
-    pub fn of(reason: DoneReason) -> Self {
-        Self { reason, error: None, step: None, stopped: None, cause: StopCause::Asked, output: None }
-    }
-
-    /// An unrecoverable error.
-    pub fn error(error: ErrorInfo) -> Self {
-        Self { error: Some(error), ..Self::of(DoneReason::Error) }
-    }
-
-    /// A stop from outside.
-    pub fn stopped(kind: InterruptKind) -> Self {
-        Self { stopped: Some(kind), ..Self::of(DoneReason::UserAbort) }
-    }
-
-    /// The value that the turn owed.
-    pub fn output(place: OutputPlace) -> Self {
-        Self { output: Some(place), ..Self::of(DoneReason::ToolStop) }
-    }
-
-    /// A soft stop that something said brought about.
-    pub fn stopped_by(kind: InterruptKind, cause: StopCause) -> Self {
-        Self { cause, ..Self::stopped(kind) }
-    }
-
-    /// Why the open calls of the turn are cancelled.
-    pub fn cancels_as(&self) -> CancelReason {
-        match self.stopped {
-            Some(_) => self.cause.cancels_as(),
-            None => CancelReason::SystemDisposed,
-        }
-    }
-
-    /// The status that the session is left with.
-    pub fn status(&self) -> SessionStatus {
-        match (self.reason, self.stopped) {
-            (DoneReason::UserAbort, Some(InterruptKind::Abort)) => SessionStatus::Aborted,
-            (DoneReason::UserAbort, Some(InterruptKind::Soft) | None) => SessionStatus::Interrupted,
-            (DoneReason::Error, _) => SessionStatus::Failed,
-            (
-                DoneReason::ModelStop
-                | DoneReason::MaxTurns
-                | DoneReason::BudgetExceeded
-                | DoneReason::LoopDetected
-                | DoneReason::ToolStop,
-                _,
-            ) => SessionStatus::Idle,
-        }
-    }
-}
-
-/// What a turn that ends must still free.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Teardown {
-    /// What was provisioned for the turn, also if only half.
-    pub provisioned: bool,
-}
-
-impl Teardown {
-    /// Whether nothing is left.
-    pub fn is_empty(self) -> bool {
-        !self.provisioned
-    }
 }

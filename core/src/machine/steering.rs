@@ -1,6 +1,7 @@
 //! Whether a turn goes on after a step (requirements B17, C37 to C43, A17 to A19).
 
-use super::state::{DoneReason, Ending, SteeringFrom};
+use super::ending::{DoneReason, Ending};
+use super::state::SteeringFrom;
 use super::turn::{Turn, Usage};
 use crate::agent::{AgentSpec, Limits, Prices, StopCondition, StopSignals};
 use crate::error::ErrorInfo;

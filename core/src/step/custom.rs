@@ -1,7 +1,7 @@
 //! Custom state in a run: which changes are taken, and what is said of them.
 
 use super::StepIterator;
-use crate::custom::{self, Merged, StateChange};
+use crate::custom::{self, Merged, StateChange, StateRules};
 use crate::ids::CallId;
 use crate::machine::{Call, CallInput, Input};
 use crate::message::{Message, ResultStatus, ToolResult};
@@ -9,10 +9,13 @@ use crate::tool::ToolOutput;
 
 impl StepIterator {
     fn refuses(&self, call: &Call, changes: &[StateChange]) -> Option<String> {
-        let rules = self.agent.as_deref().map(|agent| agent.state.clone()).unwrap_or_default();
+        if changes.is_empty() {
+            return None;
+        }
         let machine = &self.mind.machine;
-        let batch = machine.state.batch().filter(|_| !changes.is_empty())?;
-        custom::refusal(&machine.custom, batch, &call.id, changes, &rules)
+        let no_rules = StateRules::default();
+        let rules = self.agent.as_deref().map_or(&no_rules, |agent| &agent.state);
+        custom::refusal(&machine.custom, machine.state.batch()?, &call.id, changes, rules)
     }
 
     /// Whether what a call changes of the custom state can be taken, as it looks now.

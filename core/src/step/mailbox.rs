@@ -213,22 +213,8 @@ impl StepIterator {
         let machine = &self.mind.machine;
         let edited = self.steering().filter_map(|item| mailbox::said(item).edits);
         let edited = edited.map(|message| MessageSeq(message.0.saturating_sub(1)));
-        let rolled_back = match &machine.state {
-            AgentState::Done { ending, .. } if ending.cause == StopCause::Rollback && self.rolls_back() => {
-                Some(machine.turn.began)
-            }
-            AgentState::Done { .. }
-            | AgentState::Idle
-            | AgentState::Provisioning { .. }
-            | AgentState::Thinking { .. }
-            | AgentState::Streaming { .. }
-            | AgentState::Executing { .. }
-            | AgentState::Confirming { .. }
-            | AgentState::Steering { .. }
-            | AgentState::Compacting { .. }
-            | AgentState::BackingOff { .. }
-            | AgentState::TearingDown { .. } => None,
-        };
+        let ended = machine.state.ended().filter(|ending| ending.cause == StopCause::Rollback);
+        let rolled_back = ended.filter(|_| self.rolls_back()).map(|_| machine.turn.began);
         edited.chain(rolled_back).min().filter(|to| *to < self.mind.last_message)
     }
 

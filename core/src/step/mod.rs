@@ -447,19 +447,7 @@ impl StepIterator {
             .answered_at
             .filter(|_| calls_run && self.writing.is_none())
             .map(|at| Timestamp::from_ms(at.as_ms().saturating_add(ANSWER_HELD_MS_MAX)));
-        let backing_off = match &self.mind.machine.state {
-            AgentState::BackingOff { until, .. } => Some(*until),
-            AgentState::Idle
-            | AgentState::Provisioning { .. }
-            | AgentState::Thinking { .. }
-            | AgentState::Streaming { .. }
-            | AgentState::Executing { .. }
-            | AgentState::Confirming { .. }
-            | AgentState::Steering { .. }
-            | AgentState::Compacting { .. }
-            | AgentState::TearingDown { .. }
-            | AgentState::Done { .. } => None,
-        };
+        let backing_off = self.mind.machine.state.backs_off_until();
         let turn_ends = self.turn_ends_at().filter(|_| self.cuttable());
         // What lies behind was decided on with the last reply; if it still waits, then for another one.
         [calls, held_answer, backing_off, turn_ends].into_iter().flatten().filter(|at| *at > self.now).min()

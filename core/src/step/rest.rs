@@ -129,28 +129,15 @@ impl StepIterator {
     }
 
     fn wants_retry(&self) -> bool {
-        let asked = self.is_hurried();
-        let resumable = match &self.mind.machine.state {
-            AgentState::Done { ending, .. } => match ending.reason {
-                DoneReason::Error | DoneReason::UserAbort => true,
-                DoneReason::ModelStop
-                | DoneReason::MaxTurns
-                | DoneReason::BudgetExceeded
-                | DoneReason::LoopDetected
-                | DoneReason::ToolStop => false,
-            },
-            AgentState::Idle
-            | AgentState::Provisioning { .. }
-            | AgentState::Thinking { .. }
-            | AgentState::Streaming { .. }
-            | AgentState::Executing { .. }
-            | AgentState::Confirming { .. }
-            | AgentState::Steering { .. }
-            | AgentState::Compacting { .. }
-            | AgentState::BackingOff { .. }
-            | AgentState::TearingDown { .. } => false,
-        };
-        asked && resumable
+        let resumable = self.mind.machine.state.ended().is_some_and(|ending| match ending.reason {
+            DoneReason::Error | DoneReason::UserAbort => true,
+            DoneReason::ModelStop
+            | DoneReason::MaxTurns
+            | DoneReason::BudgetExceeded
+            | DoneReason::LoopDetected
+            | DoneReason::ToolStop => false,
+        });
+        self.is_hurried() && resumable
     }
 
     fn begin_turn(&mut self, request: TurnRequest) {

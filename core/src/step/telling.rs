@@ -2,7 +2,7 @@
 
 use super::StepIterator;
 use crate::event::Event;
-use crate::machine::{AgentState, Ending, Machine};
+use crate::machine::{Ending, Machine};
 
 impl StepIterator {
     /// A turn began: the first event of all that tell of it.
@@ -22,22 +22,9 @@ impl StepIterator {
     pub(super) fn told_of_move(&self, before: &Machine) -> Vec<Event> {
         let after = &self.mind.machine.state;
         let (was, is) = (before.state.open_step(), after.open_step());
-        let error = match after {
-            AgentState::TearingDown { ending, .. } if before.turn.open && !is_fixed(&before.state) => {
-                ending.error.clone()
-            }
-            AgentState::Idle
-            | AgentState::Provisioning { .. }
-            | AgentState::Thinking { .. }
-            | AgentState::Streaming { .. }
-            | AgentState::Executing { .. }
-            | AgentState::Confirming { .. }
-            | AgentState::Steering { .. }
-            | AgentState::Compacting { .. }
-            | AgentState::BackingOff { .. }
-            | AgentState::TearingDown { .. }
-            | AgentState::Done { .. } => None,
-        };
+        // The outcome is fixed by one move of an open turn, and told once.
+        let fixed = after.ending().filter(|_| before.turn.open && before.state.ending().is_none());
+        let error = fixed.and_then(|ending| ending.error.clone());
         let changed = was != is;
         let ended = was.filter(|_| changed).map(|step| Event::StepEnded { step });
         let begun = is.filter(|_| changed).map(|step| Event::StepStarted { step });
@@ -51,11 +38,6 @@ impl StepIterator {
         self.emit(Event::AgentEnd { turn, session, steps, reason });
         self.emit(Event::Done { turn, ending, usage: self.mind.machine.usage });
     }
-}
-
-/// Whether the outcome of the turn is known already.
-fn is_fixed(state: &AgentState) -> bool {
-    matches!(state, AgentState::TearingDown { .. })
 }
 
 /// Of words that came from outside an event shows so much, in characters.

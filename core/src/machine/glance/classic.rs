@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::{AgentState, DoneReason, SteeringFrom};
-use super::ending_of;
 
 /// One of the six states that agents are taught with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -45,7 +44,7 @@ impl Classic {
     /// The view of a state in which the outcome of the turn may be fixed.
     fn of_the_end(state: &AgentState) -> Self {
         let frees = matches!(state, AgentState::TearingDown { .. });
-        match ending_of(state).map(|ending| ending.reason) {
+        match state.ending().map(|ending| ending.reason) {
             None => Self::Thinking,
             Some(DoneReason::Error) => Self::Error,
             Some(DoneReason::UserAbort) => Self::Idle,

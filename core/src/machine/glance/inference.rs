@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::{AgentState, DoneReason, Machine};
-use super::ending_of;
 
 /// Whether the model is at work. A cancelled inference is over; the next one begins as from idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -20,7 +19,7 @@ pub enum Inference {
 impl Inference {
     /// The view of this machine.
     pub fn of(machine: &Machine) -> Self {
-        let stopped = ending_of(&machine.state).is_some_and(|ending| ending.reason == DoneReason::UserAbort);
+        let stopped = machine.state.ending().is_some_and(|ending| ending.reason == DoneReason::UserAbort);
         match &machine.state {
             AgentState::Done { .. } | AgentState::TearingDown { .. } if stopped => Self::Cancelled,
             AgentState::Idle

@@ -14,9 +14,7 @@ pub use inference::Inference;
 pub use interaction::{Interaction, LastSaid, OpenCalls};
 pub use seven::Seven;
 
-use super::{
-    AgentState, Batch, CallState, CompactionCause, DoneReason, Ending, InputKind, Machine, StateKind, table,
-};
+use super::{AgentState, Batch, CallState, DoneReason, InputKind, Machine, StateKind, table};
 use crate::error::ErrorInfo;
 use crate::ids::{CallId, StepNumber, TurnNumber};
 use crate::store::{Session, SessionStatus};
@@ -153,41 +151,15 @@ impl Ended {
 
     /// How the last turn of this machine ended; none while one is open, and before the first.
     pub fn of(machine: &Machine) -> Option<Self> {
-        let ending = ending_of(&machine.state).filter(|_| !machine.turn.open)?;
+        let ending = machine.state.ending().filter(|_| !machine.turn.open)?;
         Some(Self::for_reason(ending.reason))
     }
 }
 
-/// How the last turn ends or has ended, once that is fixed.
-fn ending_of(state: &AgentState) -> Option<&Ending> {
-    match state {
-        AgentState::Done { ending, .. }
-        | AgentState::TearingDown { ending, .. }
-        | AgentState::Compacting { why: CompactionCause::Manual { ending }, .. } => Some(ending),
-        AgentState::Idle
-        | AgentState::Provisioning { .. }
-        | AgentState::Thinking { .. }
-        | AgentState::Streaming { .. }
-        | AgentState::Executing { .. }
-        | AgentState::Confirming { .. }
-        | AgentState::Steering { .. }
-        | AgentState::Compacting { .. }
-        | AgentState::BackingOff { .. } => None,
-    }
-}
-
+/// The error for which a model is asked again later, or on which the turn ended.
 fn error_of(state: &AgentState) -> Option<&ErrorInfo> {
-    match state {
-        AgentState::BackingOff { error, .. } => Some(error),
-        AgentState::Idle
-        | AgentState::Provisioning { .. }
-        | AgentState::Thinking { .. }
-        | AgentState::Streaming { .. }
-        | AgentState::Executing { .. }
-        | AgentState::Confirming { .. }
-        | AgentState::Steering { .. }
-        | AgentState::Compacting { .. }
-        | AgentState::TearingDown { .. }
-        | AgentState::Done { .. } => ending_of(state).and_then(|ending| ending.error.as_ref()),
+    if let AgentState::BackingOff { error, .. } = state {
+        return Some(error);
     }
+    state.ending().and_then(|ending| ending.error.as_ref())
 }

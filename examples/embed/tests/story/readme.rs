@@ -1,6 +1,5 @@
 //! Every command of the README works, in this order, and shows what the page says.
 
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
@@ -10,7 +9,7 @@ const HERE: &str = env!("CARGO_MANIFEST_DIR");
 fn every_command_of_the_readme_works() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let address = format!("127.0.0.1:{}", holdover_launcher::free_port().unwrap());
     write("README.md", &include_str!("../../README.md").replace("127.0.0.1:8080", &address));
     // `cargo run` is the program that was just built, at an address that is free.
     let program = env!("CARGO_BIN_EXE_holdover-example-embed");

@@ -214,9 +214,7 @@ async fn a_refusal_says_why_and_how_long_to_wait() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_a_network_error_without_its_url() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let base_url = format!("http://{}/v1?token=secret", listener.local_addr().unwrap());
-    drop(listener);
+    let base_url = format!("http://127.0.0.1:{}/v1?token=secret", holdover_launcher::free_port().unwrap());
     let events = ask(&*model(&base_url), request(vec![user("Hello")])).await;
     let [Err(error)] = events.as_slice() else { panic!("one error: {events:?}") };
     assert_eq!(error.kind, ModelErrorKind::Network);
