@@ -7,7 +7,7 @@ import { PAGE, readPage, rowsOf } from './rows.mjs';
 
 // How many ids each section has.
 const SECTIONS = { A: 71, B: 50, C: 63, D: 23, H: 26, U: 13 };
-const STATES = ['shown', 'does not apply', 'open'];
+const STATES = ['shown', 'shown but for children', 'does not apply', 'open'];
 
 const wrong = [];
 const page = readPage();
@@ -42,8 +42,11 @@ for (const [section, many] of Object.entries(SECTIONS)) {
         if (!row) { wrong.push(`${id}: no row`); continue; }
         if (!STATES.includes(row.state)) { wrong.push(`${id}: ${row.state} is none of ${STATES.join(', ')}`); continue; }
         counts[row.state]++;
-        if (row.state === 'shown') {
+        if (row.state.startsWith('shown')) {
             const tests = row.by.split('<br>').map((test) => test.trim());
+            // Its last words are about children.
+            if (row.state !== 'shown' && tests.pop().startsWith('`')) wrong.push(`${id}: does not say what of it is about children`);
+            if (tests.length === 0) wrong.push(`${id}: names no test`);
             for (const found of tests.map((test) => check(id, test))) if (found) wrong.push(found);
         }
         if (row.state === 'does not apply' && !/^“.+”/.test(row.by)) wrong.push(`${id}: quotes no line of the design`);

@@ -9,6 +9,7 @@ use holdover_core::agent::{
     AtMax, Compaction, Durability, Limits, LoopDetection, OnDenial, Prices, Retries, StopCondition,
     StopSignals,
 };
+use holdover_core::breaker::BreakerRules;
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::{QueueLabel, ToolName};
@@ -48,6 +49,8 @@ pub(crate) struct Blueprint {
     pub(crate) compaction: Compaction,
     /// What is tried again when it failed.
     pub(crate) retries: Retries,
+    /// When its models are left alone.
+    pub(crate) breaker: Option<BreakerRules>,
     /// What becomes of a message that comes while a turn runs.
     pub(crate) on_message: Option<MessagePolicy>,
     /// What it means for approvals that are open.
@@ -159,6 +162,7 @@ impl Blueprint {
             loops: spec.loops,
             compaction: spec.compaction,
             retries: spec.retries,
+            breaker: spec.breaker,
             on_message: spec.on_message,
             on_message_while_asking: spec.on_message_while_asking,
             stop_when: spec.stop_when,
@@ -225,6 +229,9 @@ impl Blueprint {
             .stop_signals(self.stop_signals)
             .at_max(self.at_max)
             .source(source);
+        if let Some(rules) = &self.breaker {
+            agent = agent.breaker(rules.clone());
+        }
         if let Some(identity) = &self.identity {
             agent = agent.identity(identity);
         }

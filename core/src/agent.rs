@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::breaker::BreakerRules;
 use crate::custom::StateRules;
 use crate::hook::HookPoint;
 use crate::ids::ToolName;
@@ -51,6 +52,10 @@ pub struct AgentSpec {
     /// What is tried again when it failed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retries: Retries,
+    /// When its models are left alone because their providers fail, whoever found that out. None: each session finds out by
+    /// itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breaker: Option<BreakerRules>,
     /// The models that are asked in its model's place, in this order: the next one when one refuses for good, or has
     /// failed as often as it is tried. Each step begins with its own model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -101,6 +106,7 @@ impl AgentSpec {
             loops: LoopDetection::default(),
             compaction: Compaction::default(),
             retries: Retries::default(),
+            breaker: None,
             fallback: Vec::new(),
             on_message: None,
             on_message_while_asking: WhileAsking::default(),

@@ -6,6 +6,7 @@
 //! come in as facts; what must be done goes out as actions.
 
 pub mod agent;
+pub mod breaker;
 pub mod compaction;
 pub mod custom;
 pub mod delta;

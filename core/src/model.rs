@@ -211,6 +211,8 @@ pub enum ModelErrorKind {
     Held,
     /// A hook forbids the request, or the answer.
     Denied,
+    /// Its provider failed so often that nobody asks it for a while (the [breaker](crate::breaker)).
+    CircuitOpen,
 }
 
 impl ModelErrorKind {
@@ -223,7 +225,8 @@ impl ModelErrorKind {
             | Self::Incomplete
             | Self::Malformed
             | Self::Stalled
-            | Self::Held => true,
+            | Self::Held
+            | Self::CircuitOpen => true,
             Self::Auth
             | Self::Quota
             | Self::ContextLimit
@@ -251,6 +254,7 @@ impl ModelErrorKind {
             Self::Transcript => "transcript",
             Self::Held => "held",
             Self::Denied => "denied",
+            Self::CircuitOpen => "circuit_open",
         }
     }
 }

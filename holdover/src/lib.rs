@@ -6,6 +6,7 @@ pub use holdover_core::agent::{
     AgentSpec, AtMax, Compaction, Durability, Fallback, Limits, LoopDetection, OnDenial, OnTrip, Prices,
     Retries, StopCondition, StopSignals,
 };
+pub use holdover_core::breaker::{Breaker, BreakerRules};
 pub use holdover_core::compaction::ResultSummariser;
 pub use holdover_core::custom::{CustomState, STATE_BYTES_MAX, StateChange, StateCheck, StateRules};
 pub use holdover_core::delta::Delta;

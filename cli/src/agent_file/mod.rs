@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use holdover_core::agent::{
     AtMax, Compaction, Durability, LoopDetection, OnDenial, Retries, StopCondition, StopSignals,
 };
+use holdover_core::breaker::BreakerRules;
 use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction};
 use holdover_core::ids::ToolName;
 use holdover_core::mailbox::{MessagePolicy, WhileAsking};
@@ -76,6 +77,7 @@ struct AgentFile {
     on_message_while_asking: WhileAsking,
     #[serde(default)]
     retries: Retries,
+    breaker: Option<BreakerRules>,
     #[serde(default)]
     stop_when: Vec<StopCondition>,
     #[serde(default)]
@@ -183,6 +185,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         loops: file.loops,
         compaction: file.compaction,
         retries: file.retries,
+        breaker: file.breaker,
         on_message: file.on_message,
         on_message_while_asking: file.on_message_while_asking,
         stop_when: file.stop_when,

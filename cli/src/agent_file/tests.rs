@@ -1,6 +1,7 @@
 //! What a file says, and how it is refused.
 
 use holdover_core::agent::{Limits, OnTrip};
+use holdover_core::breaker::BreakerRules;
 use holdover_core::gate::RuleAction;
 use holdover_core::model::ModelErrorKind;
 use holdover_core::tool::{Bound, EffectClass};
@@ -75,6 +76,9 @@ on_trip = "observe"
 
 [retries.model_waits_by_kind_ms]
 rate_limited = [60_000]
+
+[breaker]
+failures = 3
 "#;
 
 fn read(text: &str) -> Result<Blueprint, String> {
@@ -106,6 +110,8 @@ fn a_file_says_all_of_it() {
     assert_eq!((agent.retries.tool_waits_ms.len(), agent.retries.on_trip), (0, OnTrip::Observe));
     assert_eq!(agent.retries.model_waits_ms, Retries::default().model_waits_ms);
     assert_eq!(agent.retries.model_waits_by_kind_ms[&ModelErrorKind::RateLimited], [60_000]);
+    let breaker = agent.breaker.as_ref().unwrap();
+    assert_eq!((breaker.failures, breaker.open_ms), (3, BreakerRules::default().open_ms));
     assert_eq!(agent.stop_when.len(), 2);
     assert_eq!(agent.recipe.approval[0].action, RuleAction::Ask);
     assert_eq!(agent.recipe.approval[1].arguments.to_string(), "path=notes/*");
@@ -257,7 +263,7 @@ fn on_page(table: &str) -> &'static str {
 
 #[test]
 fn the_page_of_the_agent_file_has_every_key() {
-    let tables = ["model", "sandbox", "gate", "limits", "loops", "compaction", "retries"];
+    let tables = ["model", "sandbox", "gate", "limits", "loops", "compaction", "retries", "breaker"];
     let lists = ["tool", "mcp", "approval"];
     let heads = std::iter::once((String::new(), ""))
         .chain(tables.map(|table| (format!("[{table}]\n"), table)))

@@ -98,7 +98,9 @@ impl StepIterator {
     fn on_failure(&mut self, error: &ModelError, usage: Usage) {
         let AgentState::Streaming { attempt, .. } = self.mind.machine.state else { return };
         let compact = self.may_mend(error);
-        let retry_at = if compact { None } else { self.wait_after(error, attempt) };
+        // What nobody asks is not waited for while there is another.
+        let gives_way = error.kind == ModelErrorKind::CircuitOpen && self.next_model(error).is_some();
+        let retry_at = if compact || gives_way { None } else { self.wait_after(error, attempt) };
         let next = if compact || retry_at.is_some() { None } else { self.next_model(error) };
         let error = ErrorInfo::from(error);
         if let Some(until) = retry_at {

@@ -6,7 +6,7 @@ use super::AgentError;
 
 /// Refuses the first number that is out of its bounds.
 pub(super) fn check(agent: &str, spec: &AgentSpec) -> Result<(), AgentError> {
-    let refused = zero(spec).or_else(|| unreachable(spec));
+    let refused = zero(spec).or_else(|| unreachable(spec)).or_else(|| spec.breaker.as_ref()?.fault());
     match refused {
         Some((field, why)) => {
             Err(AgentError::Bound { agent: agent.to_owned(), field: field.to_owned(), why })

@@ -7,6 +7,7 @@ use holdover_core::agent::{
     AgentSpec, AtMax, Compaction, Durability, Fallback, Limits, LoopDetection, OnDenial, Prices, Retries,
     StopCondition, StopSignals,
 };
+use holdover_core::breaker::BreakerRules;
 use holdover_core::compaction::ResultSummariser;
 use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::hook::{Hook, StepEnded, StopIf};
@@ -127,6 +128,14 @@ impl AgentBuilder {
     /// What is tried again when it failed, and after which waits.
     pub fn retries(mut self, retries: Retries) -> Self {
         self.spec.retries = retries;
+        self
+    }
+
+    /// When its models are left alone because their providers fail: what one session finds out, on any process that shares
+    /// the store, all that set a breaker know. A model is known by its [name](Model::name). Without it each session finds
+    /// out by itself.
+    pub fn breaker(mut self, rules: BreakerRules) -> Self {
+        self.spec.breaker = Some(rules);
         self
     }
 

@@ -35,7 +35,7 @@ impl Driver {
             self.send(async move { Done::ModelAnswered { id, result: Err(error) } });
             return;
         };
-        let (store, key) = (Arc::clone(&self.store), self.fence.key.clone());
+        let (runtime, store, key) = (self.runtime.clone(), Arc::clone(&self.store), self.fence.key.clone());
         let (transcript, lease) = (self.transcript.clone(), self.lease.clone());
         let options = self.runtime.options();
         let bounds = Bounds {
@@ -77,7 +77,7 @@ impl Driver {
                 Ok(request) => request,
                 Err(error) => return Done::ModelAnswered { id, result: Err(error) },
             };
-            let model = Arc::clone(agent.model_in(call.mode, call.model));
+            let model = runtime.behind_breaker(&agent, agent.model_in(call.mode, call.model));
             let mut teller = Teller { observer, of, deltas, said: heard };
             let answered = guarded(async move { ask(&*model, request, bounds, &mut teller).await });
             let result = answered.await.unwrap_or_else(|panicked| {

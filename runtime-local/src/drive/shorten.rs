@@ -8,7 +8,7 @@ use holdover_core::compaction;
 use holdover_core::hook::ModelAsked;
 use holdover_core::ids::{MessageSeq, SessionKey, StepNumber};
 use holdover_core::message::ToolResult;
-use holdover_core::model::TokenUsage;
+use holdover_core::model::{Model, TokenUsage};
 use holdover_core::step::{ActionId, Reply, Shortened, Shown};
 use tokio::time::timeout;
 
@@ -37,6 +37,7 @@ impl Driver {
             return;
         };
         let (store, key) = (Arc::clone(&self.store), self.fence.key.clone());
+        let model = self.runtime.behind_breaker(&agent, agent.model(model));
         let (transcript, lease) = (self.transcript.clone(), self.lease.clone());
         self.send(async move {
             let messages = match transcript.of(&shown, &store, &key, &lease).await {
@@ -45,7 +46,7 @@ impl Driver {
                 Err(Unread::Broken(_)) => return reply(Vec::new()),
             };
             let asking = compaction::to_summarise(&messages, &places).into_iter().map(|(of, result)| {
-                let (agent, key) = (Arc::clone(&agent), key.clone());
+                let (agent, key, model) = (Arc::clone(&agent), key.clone(), Arc::clone(&model));
                 async move {
                     let tool = result.tool.clone();
                     let made = timeout(BOUND, in_short(agent, key, step, model, result)).await;
@@ -67,7 +68,7 @@ async fn in_short(
     agent: Arc<Agent>,
     key: SessionKey,
     step: StepNumber,
-    model: u32,
+    model: Arc<dyn Model>,
     result: ToolResult,
 ) -> Result<(String, TokenUsage), String> {
     let panicked = |panicked: crate::guard::Panicked| format!("it panicked: {}", panicked.0);
@@ -80,7 +81,6 @@ async fn in_short(
     let request = compaction::request_for(&result, &agent.spec().compaction, step.0);
     // What a hook keeps from the model must not reach it here either.
     let request = agent.hooks().before_model(&asked, request).await.map_err(|error| error.to_string())?;
-    let model = Arc::clone(agent.model(model));
     let made = guarded(async move { answer(&*model, request, BOUND).await }).await;
     let made = made.map_err(panicked)?.map_err(|error| error.to_string())?;
     agent.hooks().after_model(&asked, &made).await.map_err(|error| error.to_string())?;

@@ -37,7 +37,7 @@ impl Driver {
             self.send(async move { reply(Err(error)) });
             return;
         };
-        let (store, key) = (Arc::clone(&self.store), self.fence.key.clone());
+        let (runtime, store, key) = (self.runtime.clone(), Arc::clone(&self.store), self.fence.key.clone());
         let (transcript, lease) = (self.transcript.clone(), self.lease.clone());
         let handle = self.send(async move {
             let messages = match transcript.of(&shown, &store, &key, &lease).await {
@@ -59,7 +59,7 @@ impl Driver {
                 Ok(request) => request,
                 Err(error) => return reply(Err(error)),
             };
-            let model = Arc::clone(agent.model(model));
+            let model = runtime.behind_breaker(&agent, agent.model(model));
             let bound = Duration::from_millis(rules.timeout_ms);
             let made = guarded(async move { answer(&*model, request, bound).await }).await;
             let made = made.unwrap_or_else(|panicked| {

@@ -64,6 +64,7 @@ pub(crate) use claim::Claimed;
 pub(crate) use repeat::{Backoff, GivenUp, until_answered};
 
 use crate::agent::Agent;
+use crate::breaker::Breakers;
 use crate::clock::StoreClock;
 use crate::error::RuntimeError;
 use crate::observer::RunObserver;
@@ -130,6 +131,7 @@ struct Shared {
     worker: WorkerId,
     agents: Mutex<HashMap<(QueueLabel, Digest), Known>>,
     clock: Mutex<Option<StoreClock>>,
+    breakers: Breakers,
 }
 
 impl Runtime {
@@ -144,6 +146,7 @@ impl Runtime {
             worker,
             agents: Mutex::new(HashMap::new()),
             clock: Mutex::new(None),
+            breakers: Breakers::default(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -156,6 +159,10 @@ impl Runtime {
     /// Who we are in leases and run records.
     pub fn worker_id(&self) -> &WorkerId {
         &self.shared.worker
+    }
+
+    pub(crate) fn breakers(&self) -> &Breakers {
+        &self.shared.breakers
     }
 
     pub(crate) fn queues(&self) -> Queues {

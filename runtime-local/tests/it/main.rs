@@ -11,6 +11,7 @@ mod tools;
 
 mod answers;
 mod approvals;
+mod breaking;
 mod briefing;
 mod correcting;
 mod custom;

@@ -1,0 +1,185 @@
+//! Where a breaker is kept: a store keeps nothing that belongs to no session, so it is the state of a session of its own,
+//! of which only breakers know. No queue that is served is its queue, nothing is ever delivered to it: no worker runs it.
+//! It is there while its model fails, and deleted when it is answered.
+
+use std::time::Duration;
+
+use holdover_core::breaker::Breaker;
+use holdover_core::ids::{
+    ID_BYTES_MAX, Incarnation, QueueLabel, SessionId, SessionKey, StateFormat, TenantId,
+};
+use holdover_core::payload::{Digest, Payload};
+use holdover_core::store::{
+    Claim, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, Deletion, Labels, NewSession,
+    NewState, OutcomeKind, Release, RunEnd, SessionStatus, Start, StateStore, StoreError,
+};
+use holdover_core::time::Timestamp;
+use tokio::time::sleep;
+use uuid::Uuid;
+
+use crate::runtime::{Runtime, draw_id, draw_run};
+
+/// The tenant of the sessions in which breakers are kept: `breaker MODEL` is the breaker of a model. To close one by hand,
+/// delete its session.
+pub const BREAKER_TENANT: &str = "holdover";
+
+/// Their format is theirs alone.
+const FORMAT: StateFormat = StateFormat(1);
+
+/// Who writes does so at once, or has died.
+const LEASE: Duration = Duration::from_secs(2);
+
+/// How often it is tried to write while others do.
+const TRIES_MAX: u32 = 20;
+
+/// Between two tries.
+const WAIT: Duration = Duration::from_millis(20);
+
+/// Its model may have so many characters in the label by which the session is listed.
+const LABEL_CHARS: usize = Labels::TEXT_BYTES_MAX / 4;
+
+/// What becomes of a breaker that is not there.
+#[derive(Clone, Copy)]
+pub(super) enum Missing {
+    Made,
+    Left,
+}
+
+/// What a breaker becomes, from what it is when nobody else can change it.
+pub(super) type Change<'a> = Box<dyn FnOnce(Option<Breaker>, Timestamp) -> Option<Breaker> + Send + 'a>;
+
+/// A breaker as the store has it.
+pub(super) struct Record {
+    incarnation: Incarnation,
+    pub(super) breaker: Breaker,
+}
+
+impl Record {
+    /// As it is now; none: it is closed, and nobody failed.
+    pub(super) async fn read(runtime: &Runtime, model: &str) -> Result<Option<Self>, String> {
+        let session = runtime.store().load_session(&key(model)?).await.map_err(words)?;
+        let Some(session) = session else { return Ok(None) };
+        Ok(decoded(session.state.as_ref())?.map(|breaker| Self { incarnation: session.incarnation, breaker }))
+    }
+
+    /// Changes it while nobody else can. If it is not there it is made, or left so.
+    pub(super) async fn change(
+        runtime: &Runtime,
+        model: &str,
+        missing: Missing,
+        change: Change<'_>,
+    ) -> Result<Option<Self>, String> {
+        for _ in 0..TRIES_MAX {
+            match claim(runtime, model).await? {
+                Held::Ours(claim) => return write(runtime, *claim, change).await,
+                Held::Theirs => sleep(WAIT).await,
+                Held::Missing => match missing {
+                    Missing::Left => return Ok(None),
+                    Missing::Made => {
+                        if let Some(claim) = make(runtime, model).await? {
+                            return write(runtime, *claim, change).await;
+                        }
+                    }
+                },
+            }
+        }
+        Err(format!("others have written it for {} ms", (WAIT * TRIES_MAX).as_millis()))
+    }
+
+    /// Removes it, unless somebody writes it just now.
+    pub(super) async fn remove(&self, runtime: &Runtime) -> Result<(), String> {
+        let deletion = Deletion::UNLESS_ACTIVE.of(self.incarnation);
+        runtime.store().delete_session(&key(&self.breaker.model)?, deletion).await.map_err(words)?;
+        Ok(())
+    }
+}
+
+fn words(error: StoreError) -> String {
+    error.to_string()
+}
+
+/// Names that are too long are known by their digest.
+fn key(model: &str) -> Result<SessionKey, String> {
+    let name = format!("breaker {model}");
+    let name =
+        if name.len() > ID_BYTES_MAX { format!("breaker {}", Digest::of(model.as_bytes())) } else { name };
+    let tenant = TenantId::new(BREAKER_TENANT).map_err(|error| error.to_string())?;
+    Ok(SessionKey::new(tenant, SessionId::new(name).map_err(|error| error.to_string())?))
+}
+
+fn decoded(state: Option<&Payload>) -> Result<Option<Breaker>, String> {
+    let Some(state) = state else { return Ok(None) };
+    state.parse().map(Some).map_err(|error| format!("cannot be read: {error}"))
+}
+
+/// In whose hands it is.
+enum Held {
+    Ours(Box<Claim>),
+    Theirs,
+    Missing,
+}
+
+fn claim_one(runtime: &Runtime) -> ClaimOne {
+    ClaimOne {
+        run: draw_run(),
+        worker: runtime.worker_id().clone(),
+        lease: LEASE,
+        expected_version: None,
+        items: Vec::new(),
+    }
+}
+
+async fn claim(runtime: &Runtime, model: &str) -> Result<Held, String> {
+    let key = key(model)?;
+    match runtime.store().claim_session(&key, claim_one(runtime)).await.map_err(words)? {
+        ClaimOutcome::Claimed(claim) => Ok(Held::Ours(claim)),
+        ClaimOutcome::NotFound => Ok(Held::Missing),
+        ClaimOutcome::Held { .. } | ClaimOutcome::VersionConflict { .. } | ClaimOutcome::LeaseEnded => {
+            Ok(Held::Theirs)
+        }
+        ClaimOutcome::ItemRefused { .. } | ClaimOutcome::Aborted => {
+            Err(format!("{key}: is no breaker any more; delete it"))
+        }
+    }
+}
+
+/// Makes it, in our hands; none if another was faster.
+async fn make(runtime: &Runtime, model: &str) -> Result<Option<Box<Claim>>, String> {
+    let label: String = model.chars().take(LABEL_CHARS).collect();
+    let new = NewSession {
+        key: key(model)?,
+        incarnation: Incarnation(Uuid::new_v4()),
+        operation: draw_id(),
+        queue: QueueLabel::new("breaker").map_err(|error| error.to_string())?,
+        labels: [("model", label)].into_iter().collect(),
+        definition: Payload::new("the breaker of a model"),
+        format: FORMAT,
+        items: Vec::new(),
+        start: Start::Claimed(claim_one(runtime)),
+    };
+    match runtime.store().create_session(new).await.map_err(words)? {
+        CreateOutcome::Created { claim, .. } => Ok(claim),
+        CreateOutcome::AlreadyExists { .. } | CreateOutcome::Deleted | CreateOutcome::ItemConflict { .. } => {
+            Ok(None)
+        }
+    }
+}
+
+async fn write(runtime: &Runtime, claim: Claim, change: Change<'_>) -> Result<Option<Record>, String> {
+    runtime.hear(claim.now);
+    // What cannot be read is written anew.
+    let before = decoded(claim.session.state.as_ref()).unwrap_or_default();
+    let after = change(before, claim.now);
+    let state = after.as_ref().map(Payload::json).transpose().map_err(|error| error.to_string())?;
+    let commit = Commit {
+        state: state.map(|payload| NewState { format: FORMAT, payload }),
+        run: Some(RunEnd { outcome: OutcomeKind::Released, detail: Payload::new("") }),
+        release: Some(Release::To { status: SessionStatus::Idle, deadline: None, wake_on: 0 }),
+        ..Commit::new(draw_id())
+    };
+    let incarnation = claim.session.incarnation;
+    match runtime.store().save_state_and_promote_staging(&claim.fence, commit).await.map_err(words)? {
+        CommitOutcome::Committed(_) => Ok(after.map(|breaker| Record { incarnation, breaker })),
+        other => Err(format!("{}: not written: {other:?}", claim.fence.key)),
+    }
+}

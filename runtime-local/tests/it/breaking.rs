@@ -1,0 +1,289 @@
+//! A breaker that all who share a store share: what some find out of a model the others know.
+//!
+//! Requirements: C53, U10.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use holdover_core::agent::Retries;
+use holdover_core::breaker::BreakerRules;
+use holdover_core::ids::{RunId, SessionKey, TenantId, WorkerId};
+use holdover_core::model::{Model, ModelError, ModelErrorKind, ModelRequest, ModelStream};
+use holdover_core::step::RunOutcome;
+use holdover_core::store::{
+    Answer, ClaimOne, ClaimOutcome, Layer, Layered, OutcomeKind, Request, Retry, SessionQuery, SessionStatus,
+    StateStore, StoreError, StoreErrorKind,
+};
+use holdover_runtime_local::{Agent, BREAKER_TENANT, Runtime, WorkerOptions};
+use tokio::time::{Instant, sleep};
+
+use crate::bench::{agent, finish, runtime, say, store, worker};
+use crate::script::{Say, Script};
+
+/// A provider that can be out, and how often it was asked.
+#[derive(Clone, Default)]
+struct Provider {
+    out: Arc<AtomicBool>,
+    asked: Arc<AtomicU32>,
+}
+
+impl Provider {
+    fn is_out() -> Self {
+        let provider = Self::default();
+        provider.out.store(true, Ordering::SeqCst);
+        provider
+    }
+
+    fn is_back(&self) {
+        self.out.store(false, Ordering::SeqCst);
+    }
+
+    fn asked(&self) -> u32 {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    /// It takes a second to answer.
+    fn model(&self) -> Script {
+        let provider = self.clone();
+        Script::new(move |_| {
+            provider.asked.fetch_add(1, Ordering::SeqCst);
+            if provider.out.load(Ordering::SeqCst) {
+                Say::Fail(ModelError::new(ModelErrorKind::Provider, "out"))
+            } else {
+                Say::Slowly { pieces: vec!["hello".into()], apart: Duration::from_secs(1), whole: true }
+            }
+        })
+    }
+
+    /// An agent that asks it, and asks it once if it fails.
+    fn agent(&self) -> Arc<Agent> {
+        let agent = agent(&self.model()).retries(Retries::none()).breaker(BreakerRules::default());
+        Arc::new(agent.build().unwrap())
+    }
+}
+
+/// How a turn ends that is begun now.
+async fn ends(runtime: &Runtime, agent: &Arc<Agent>) -> String {
+    let (_, outcome) = finish(runtime.execute(say(agent, "go")).await.unwrap()).await;
+    let RunOutcome::Ended(ending) = outcome else { panic!("the turn ends: {outcome:?}") };
+    ending.error.map_or("completed".to_owned(), |error| error.code)
+}
+
+async fn records(runtime: &Runtime) -> usize {
+    let query = SessionQuery::all(TenantId::new(BREAKER_TENANT).unwrap());
+    runtime.store().list_sessions(&query).await.unwrap().items.len()
+}
+
+/// Five failures: the breaker is open.
+async fn open(runtimes: &[&Runtime], agent: &Arc<Agent>) {
+    for round in 0..5 {
+        assert_eq!(ends(runtimes[round % runtimes.len()], agent).await, "model.provider");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn u10_what_sessions_of_two_processes_found_out_a_third_process_knows() {
+    let provider = Provider::is_out();
+    let agent = provider.agent();
+    let store = store();
+    let [one, two, three] = [(); 3].map(|()| runtime(&store, &agent));
+    open(&[&one, &two], &agent).await;
+    assert_eq!(ends(&three, &agent).await, "model.circuit_open");
+    // Who read it before it opened knows a second later.
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(ends(&one, &agent).await, "model.circuit_open");
+    assert_eq!(ends(&two, &agent).await, "model.circuit_open");
+    assert_eq!(provider.asked(), 5, "nobody asks");
+}
+
+#[tokio::test(start_paused = true)]
+async fn u10_one_of_all_probes_and_its_answer_lets_all_through() {
+    let provider = Provider::is_out();
+    let agent = provider.agent();
+    let store = store();
+    let [one, two] = [(); 2].map(|()| runtime(&store, &agent));
+    open(&[&one, &two], &agent).await;
+    sleep(Duration::from_secs(31)).await;
+    provider.is_back();
+    let asking = (0..8).map(|nth| ends(if nth % 2 == 0 { &one } else { &two }, &agent));
+    let mut ended = futures::future::join_all(asking).await;
+    ended.sort();
+    assert_eq!(ended[0], "completed", "the probe");
+    assert!(ended[1..].iter().all(|end| end == "model.circuit_open"), "{ended:?}");
+    assert_eq!(provider.asked(), 6);
+    // Its breaker is closed, and nothing is left of it.
+    assert_eq!(records(&one).await, 0);
+    sleep(Duration::from_secs(1)).await;
+    for runtime in [&one, &two] {
+        assert_eq!(ends(runtime, &agent).await, "completed");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn u10_a_probe_that_fails_holds_all_for_longer() {
+    let provider = Provider::is_out();
+    let agent = provider.agent();
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    open(&[&runtime], &agent).await;
+    sleep(Duration::from_secs(31)).await;
+    assert_eq!(ends(&runtime, &agent).await, "model.provider", "the probe");
+    sleep(Duration::from_secs(59)).await;
+    assert_eq!(ends(&runtime, &agent).await, "model.circuit_open");
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(ends(&runtime, &agent).await, "model.provider", "the next probe");
+    assert_eq!(provider.asked(), 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn u10_a_session_that_is_held_rests_in_the_store_and_goes_on_by_itself() {
+    let provider = Provider::is_out();
+    let agent = provider.agent();
+    let patient = agent_with_retries(&provider);
+    let store = store();
+    open(&[&runtime(&store, &agent)], &agent).await;
+    let process = runtime(&store, &patient);
+    let mut run = process.execute(say(&patient, "go")).await.unwrap();
+    let parked = run.first_outcome().await.unwrap().unwrap();
+    assert_eq!(parked.kind(), OutcomeKind::SuspendedUntil);
+    let key = run.key().clone();
+    drop(run);
+    provider.is_back();
+    let _worker = worker(&process, WorkerOptions::default());
+    assert_eq!(process.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+    assert_eq!(provider.asked(), 6);
+}
+
+fn agent_with_retries(provider: &Provider) -> Arc<Agent> {
+    Arc::new(agent(&provider.model()).breaker(BreakerRules::default()).build().unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn c53_a_model_that_is_held_is_followed_by_the_next_at_once() {
+    let provider = Provider::is_out();
+    let own = provider.agent();
+    let store = store();
+    open(&[&runtime(&store, &own)], &own).await;
+    let agent = agent(&provider.model()).breaker(BreakerRules::default()).fallback(Spare);
+    let agent = Arc::new(agent.build().unwrap());
+    let began = Instant::now();
+    let runtime = runtime(&store, &agent);
+    assert_eq!(ends(&runtime, &agent).await, "completed");
+    assert!(began.elapsed() < Duration::from_secs(1));
+    assert_eq!(provider.asked(), 5);
+}
+
+/// A model of another name.
+struct Spare;
+
+#[async_trait]
+impl Model for Spare {
+    fn name(&self) -> &str {
+        "test:spare"
+    }
+
+    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+        Script::new(|_| Say::Text("the spare one")).stream(request).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn u10_a_provider_that_refuses_lives() {
+    let provider = Provider::is_out();
+    let agent = provider.agent();
+    let store = store();
+    let process = runtime(&store, &agent);
+    for _ in 0..4 {
+        assert_eq!(ends(&process, &agent).await, "model.provider");
+    }
+    let refusing = Script::new(|_| Say::Fail(ModelError::new(ModelErrorKind::Refused, "no")));
+    let other = crate::bench::agent(&refusing).breaker(BreakerRules::default()).build().unwrap();
+    let other = Arc::new(other);
+    assert_eq!(ends(&runtime(&store, &other), &other).await, "model.refused");
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(ends(&process, &agent).await, "model.provider");
+    assert_eq!(ends(&process, &agent).await, "model.provider", "the count began anew");
+}
+
+#[tokio::test(start_paused = true)]
+async fn u10_who_dies_while_he_writes_a_breaker_holds_nobody_up() {
+    let provider = Provider::is_out();
+    let agent = provider.agent();
+    let store = store();
+    let process = runtime(&store, &agent);
+    assert_eq!(ends(&process, &agent).await, "model.provider");
+    let key = SessionKey::new(TenantId::new(BREAKER_TENANT).unwrap(), "breaker test:script".parse().unwrap());
+    let claim = ClaimOne {
+        run: RunId::new("dies").unwrap(),
+        worker: WorkerId::new("dies").unwrap(),
+        lease: Duration::from_secs(2),
+        expected_version: None,
+        items: Vec::new(),
+    };
+    let claimed = store.claim_session(&key, claim).await.unwrap();
+    assert!(matches!(claimed, ClaimOutcome::Claimed(_)), "{claimed:?}");
+    // This one is not counted, and its turn ends as it would.
+    assert_eq!(ends(&process, &agent).await, "model.provider");
+    // The store wants a worker for it, and no worker takes it for a session of its own.
+    sleep(Duration::from_secs(3)).await;
+    let _worker = worker(&process, WorkerOptions::default());
+    sleep(Duration::from_secs(60)).await;
+    for _ in 0..4 {
+        assert_eq!(ends(&process, &agent).await, "model.provider");
+    }
+    assert_eq!(ends(&process, &agent).await, "model.circuit_open");
+    let session = store.load_session(&key).await.unwrap().unwrap();
+    assert_eq!(session.status, SessionStatus::Idle);
+}
+
+/// Where breakers are kept is away.
+#[derive(Default)]
+struct Away {
+    fired: AtomicU32,
+}
+
+#[async_trait]
+impl Layer for Away {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        let operation = request.operation();
+        if request.key().is_some_and(|key| key.tenant.as_str() == BREAKER_TENANT) {
+            self.fired.fetch_add(1, Ordering::SeqCst);
+            return Err(StoreError::new(StoreErrorKind::Unavailable, operation, "away").retry(Retry::Later));
+        }
+        request.perform(&store).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn u10_a_breaker_that_cannot_be_read_lets_all_through() {
+    let provider = Provider::is_out();
+    let agent = provider.agent();
+    let store = Layered::new(store(), Away::default());
+    let process = runtime(&store, &agent);
+    for _ in 0..7 {
+        assert_eq!(ends(&process, &agent).await, "model.provider");
+    }
+    assert!(store.layer().fired.load(Ordering::SeqCst) >= 7, "it was asked");
+    provider.is_back();
+    assert_eq!(ends(&process, &agent).await, "completed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_without_a_breaker_asks_whatever_others_found_out() {
+    let provider = Provider::is_out();
+    let guarded = provider.agent();
+    let store = store();
+    open(&[&runtime(&store, &guarded)], &guarded).await;
+    let agent = Arc::new(agent(&provider.model()).retries(Retries::none()).build().unwrap());
+    assert_eq!(ends(&runtime(&store, &agent), &agent).await, "model.provider");
+    assert_eq!(provider.asked(), 6);
+}
+
+#[test]
+fn rules_that_cannot_be_meant_are_refused() {
+    let rules = BreakerRules { probe_ms: 0, ..BreakerRules::default() };
+    let error = agent(&Provider::default().model()).breaker(rules).build().unwrap_err();
+    assert_eq!(error.to_string(), "agent \"tester\": breaker.probe_ms: is zero");
+}
