@@ -200,17 +200,17 @@ impl Breaker {
 mod tests {
     use super::*;
 
-    fn at(seconds: u64) -> Timestamp {
+    fn at(seconds: i64) -> Timestamp {
         Timestamp::from_ms(seconds * 1_000)
     }
 
-    fn fails(before: Option<Breaker>, seconds: u64, probe: bool) -> Breaker {
+    fn fails(before: Option<Breaker>, seconds: i64, probe: bool) -> Breaker {
         let error = ModelError::new(ModelErrorKind::Provider, "overloaded");
         let failure = Failure { model: "openai:m", error: &error, probe };
         Breaker::failed(before, failure, &BreakerRules::default(), at(seconds))
     }
 
-    fn opened_at(seconds: u64) -> Breaker {
+    fn opened_at(seconds: i64) -> Breaker {
         let mut breaker = None;
         for _ in 0..5 {
             breaker = Some(fails(breaker, seconds, false));

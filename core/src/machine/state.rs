@@ -18,6 +18,20 @@ use crate::time::Timestamp;
 /// arguments are referred to by place, never copied.
 ///
 /// Dispatching (only children owe outcomes) stands between Confirming and Steering, once it works.
+///
+/// Whoever handles it handles every state: one that is left out, as a new one would be, does not compile (requirement A01).
+///
+/// ```compile_fail,E0004
+/// # use holdover_core::machine::AgentState;
+/// fn a01_a_state_without_a_handler_does_not_compile(state: &AgentState) -> &'static str {
+///     match state {
+///         AgentState::Idle | AgentState::Done { .. } => "rests",
+///         AgentState::Provisioning { .. } | AgentState::Thinking { .. } | AgentState::Streaming { .. } => "thinks",
+///         AgentState::Executing { .. } | AgentState::Confirming { .. } => "acts",
+///         AgentState::Steering { .. } | AgentState::Compacting { .. } | AgentState::BackingOff { .. } => "decides",
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum AgentState {

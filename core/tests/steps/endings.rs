@@ -1,6 +1,6 @@
 //! How turns end.
 //!
-//! Requirements: A17, A18, C39, H08, B17, B28, B36, C16, C18, C38, C42, C44, C46, C47, C51.
+//! Requirements: A17, A18, C39, H08, B17, B28, B36, C16, C18, C38, C42, C44, C46, C47, C51, H07.
 
 use holdover_core::agent::StopCondition;
 use holdover_core::error::ErrorInfo;

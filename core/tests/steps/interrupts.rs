@@ -1,6 +1,6 @@
 //! Somebody stops the turn, or the session for ever: at every moment, exactly one end.
 //!
-//! Requirements: A16, B42, B43, C18, C25, H05, H06.
+//! Requirements: A16, B42, B43, C18, C25, H05, H06, C61.
 
 use std::time::Duration;
 

@@ -50,3 +50,42 @@ impl Seven {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::glance::stories::{play, stories};
+
+    use Seven::{Compacting, Confirming, Done, Executing, Streaming, Thinking};
+
+    /// From calls that run on, by way of what steers; children are not there.
+    const MOVES: [(Seven, Seven); 9] = [
+        (Thinking, Streaming),
+        (Streaming, Executing),
+        (Streaming, Thinking),
+        (Executing, Confirming),
+        (Confirming, Executing),
+        (Executing, Thinking),
+        (Thinking, Compacting),
+        (Compacting, Thinking),
+        (Thinking, Done),
+    ];
+
+    #[test]
+    fn a01_a07_the_seven_move_as_the_loop_of_an_agent_does() {
+        let mut seen = Vec::new();
+        for story in stories() {
+            for pair in play(&story).windows(2) {
+                seen.push((Seven::of(pair[0].state.kind()), Seven::of(pair[1].state.kind())));
+            }
+        }
+        for (from, to) in MOVES {
+            assert!(seen.contains(&(from, to)), "{from:?} -> {to:?} was not seen");
+        }
+        for never in
+            [(Executing, Streaming), (Confirming, Streaming), (Compacting, Streaming), (Done, Streaming)]
+        {
+            assert!(!seen.contains(&never), "{never:?}: the next request is made ready first");
+        }
+    }
+}

@@ -1,11 +1,13 @@
 //! Turns as lists of inputs, and the machines that a view is shown along them.
 
 use crate::error::ErrorInfo;
-use crate::ids::{CallId, MessageSeq};
+use crate::gate::ArgumentPatterns;
+use crate::ids::{CallId, MessageSeq, PendingId};
 use crate::machine::{
     CallInput, DoneReason, Ending, Facts, Input, Machine, NewCall, StopCause, TurnRequest, Usage, transition,
 };
 use crate::model::StopReason;
+use crate::payload::Digest;
 use crate::store::InterruptKind;
 use crate::time::Timestamp;
 use crate::tool::{EffectClass, ResourceProfile, RunsOn};
@@ -53,6 +55,25 @@ fn returned() -> Vec<Input> {
     ]
 }
 
+/// A person is asked first, and lets it run.
+fn approved() -> Vec<Input> {
+    let needs_user = CallInput::NeedsUser {
+        pending: PendingId::new("p.1").unwrap(),
+        deadline: None,
+        profile: ResourceProfile::Serial,
+        arguments: MessageSeq(2),
+        panel: None,
+    };
+    let approved = CallInput::Approved {
+        arguments: MessageSeq(2),
+        digest: Digest::of(b"{}"),
+        always: false,
+        only: ArgumentPatterns::default(),
+    };
+    // The gate is asked once more about what was approved.
+    [CallInput::Asked, needs_user, approved].map(call).into_iter().chain(returned()).collect()
+}
+
 fn steered(stop: Option<DoneReason>) -> Input {
     Input::Steered {
         stop: stop.map(Ending::of),
@@ -86,6 +107,7 @@ pub(super) fn stories() -> Vec<Vec<Input>> {
         [message(), answer(), vec![steered(None)], answer(), ends(DoneReason::ModelStop), message()].concat(),
         [message(), vec![asked(), answered(1)], returned(), vec![steered(None)], answer()].concat(),
         [message(), vec![asked(), answered(1)], returned(), ends(DoneReason::ToolStop)].concat(),
+        [message(), vec![asked(), answered(1)], approved(), ends(DoneReason::ToolStop)].concat(),
         [message(), vec![asked(), answered(1), stopped(), Input::TornDown], again()].concat(),
         [message(), vec![asked(), answered(1), Input::Failed { error: error() }, Input::TornDown]].concat(),
         [message(), vec![asked(), failed(Some(5)), Input::TimerRang, asked(), failed(None), Input::TornDown]]
