@@ -2,7 +2,9 @@
 
 use std::fs::File;
 use std::io::{IsTerminal, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use holdover_core::image::{IMAGE_BYTES_MAX, Image, Images};
 
 use crate::exit::Failure;
 use crate::print::note;
@@ -42,6 +44,25 @@ pub(crate) fn message_of(word: Option<&str>) -> Result<String, Failure> {
         return Err(Failure::wrong_use("the message is empty: give a MESSAGE, or - and standard input"));
     }
     Ok(text)
+}
+
+/// The pictures of these files.
+pub(crate) fn images_of(paths: &[PathBuf]) -> Result<Images, Failure> {
+    let image_of = |path: &PathBuf| -> Result<Image, Failure> {
+        let refuse = |why: String| Failure::wrong_use(format!("{}: {why}", path.display()));
+        let mut bytes = Vec::new();
+        let file = File::open(path).map_err(|error| refuse(error.to_string()))?;
+        // One more byte than it may have, so that it is seen to be too large.
+        file.take(IMAGE_BYTES_MAX as u64 + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| refuse(error.to_string()))?;
+        if bytes.len() > IMAGE_BYTES_MAX {
+            return Err(refuse(format!("a picture has at most {IMAGE_BYTES_MAX} bytes")));
+        }
+        Image::new(&bytes).map_err(|why| refuse(why.to_string()))
+    };
+    let images = paths.iter().map(image_of).collect::<Result<Vec<_>, _>>()?;
+    Images::of(images).map_err(|why| Failure::wrong_use(format!("--image: {why}")))
 }
 
 /// The text of a file that says how something is done: an agent file, its instructions. Why there is none, without

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::agent::Compaction;
 use crate::ids::MessageSeq;
+use crate::image::{IMAGE_TOKENS, Images, images_of};
 use crate::message::{Message, ToolResult, UserMessage};
 use crate::model::{ModelRequest, ModelTool};
 
@@ -45,8 +46,19 @@ pub fn tokens_of(message: &Message) -> u64 {
         | Message::Assistant(_)
         | Message::Tool(_)
         | Message::Notice(_)
-        | Message::Summary(_) => message.to_payload().map_or(0, |payload| estimate(payload.len())),
+        | Message::Summary(_) => {
+            message.to_payload().map_or(0, |payload| estimate(bytes_counted(message, payload.len())))
+        }
     }
+}
+
+/// As how many bytes a message of `bytes` counts: its pictures by what they are to a model.
+pub fn bytes_counted(message: &Message, bytes: usize) -> usize {
+    let images = images_of(message);
+    let written: usize = images.iter().map(|image| image.base64().len()).sum();
+    let as_tokens = usize::try_from(IMAGE_TOKENS).unwrap_or(usize::MAX).saturating_mul(CHARS_PER_TOKEN);
+    let counted = images.iter().count().saturating_mul(as_tokens);
+    bytes.saturating_sub(written).saturating_add(counted)
 }
 
 /// So many characters stay of the beginning of a result that is snipped, and as many of its end.
@@ -79,7 +91,10 @@ pub fn shown(
         }
         Message::Tool(result) => {
             match cleared.word_for(seq, result).or_else(|| snipped(&result.content, most)) {
-                Some(content) => Some(Arc::new(Message::Tool(ToolResult { content, ..result.clone() }))),
+                Some(content) => {
+                    let images = if cleared.is_cleared(seq) { Images::none() } else { result.images.clone() };
+                    Some(Arc::new(Message::Tool(ToolResult { content, images, ..result.clone() })))
+                }
                 None => Some(Arc::clone(message)),
             }
         }
@@ -154,7 +169,7 @@ fn render(old: &[(MessageSeq, Arc<Message>)], rules: &Compaction) -> String {
     let mut text = String::new();
     for (_, message) in old {
         let _ = match &**message {
-            Message::User(said) => writeln!(text, "USER: {}\n", said.text),
+            Message::User(said) => writeln!(text, "USER: {}\n", worded(&said.text, &said.images)),
             Message::Summary(summary) => writeln!(text, "SUMMARY OF WHAT CAME BEFORE: {}\n", summary.text),
             Message::Assistant(said) => {
                 let mut wrote = Ok(());
@@ -167,7 +182,7 @@ fn render(old: &[(MessageSeq, Arc<Message>)], rules: &Compaction) -> String {
                 wrote
             }
             Message::Tool(result) => {
-                let content = middle_out(&result.content, RESULT_CHARS_MAX);
+                let content = worded(&middle_out(&result.content, RESULT_CHARS_MAX), &result.images);
                 writeln!(text, "RESULT OF {} ({}): {content}\n", result.tool, result.call)
             }
             Message::Notice(notice) if notice.told => writeln!(text, "NOTE: {}\n", notice.text),
@@ -176,6 +191,11 @@ fn render(old: &[(MessageSeq, Arc<Message>)], rules: &Compaction) -> String {
     }
     let room = usize::try_from(rules.context_tokens).unwrap_or(usize::MAX).saturating_mul(2);
     middle_out(&text, room)
+}
+
+/// A text, and of the pictures with it that they were there.
+fn worded(text: &str, images: &Images) -> String {
+    images.iter().fold(text.to_owned(), |text, image| format!("{text}\n[a picture: {image}]"))
 }
 
 /// A text of at most so many characters, and a word on how many are left out in its middle.

@@ -16,6 +16,7 @@ pub mod fork;
 pub mod gate;
 pub mod hook;
 pub mod ids;
+pub mod image;
 pub mod machine;
 pub mod mailbox;
 pub mod message;

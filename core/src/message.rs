@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::custom::{StateChange, Undo};
 use crate::gate::{ArgumentPatterns, DenialRecord};
 use crate::ids::{CallId, InboxSeq, MessageSeq, PendingId, ToolName};
+use crate::image::Images;
 use crate::machine::Panel;
 use crate::mailbox::MessagePolicy;
 use crate::mode::{Briefing, Mode};
@@ -63,12 +64,15 @@ pub struct UserMessage {
     /// How the agent works from here on.
     #[serde(default, skip_serializing_if = "Briefing::is_empty")]
     pub briefing: Briefing,
+    /// What it is shown with the text.
+    #[serde(default, skip_serializing_if = "Images::is_empty")]
+    pub images: Images,
 }
 
 impl UserMessage {
     /// This text, and nothing else.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), item: None, briefing: Briefing::default() }
+        Self { text: text.into(), item: None, briefing: Briefing::default(), images: Images::none() }
     }
 }
 
@@ -178,6 +182,9 @@ pub struct ToolResult {
     /// What it changes of the [custom state](crate::custom). No model sees it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<StateChange>,
+    /// What the model is shown beside what it is told.
+    #[serde(default, skip_serializing_if = "Images::is_empty")]
+    pub images: Images,
 }
 
 impl ToolResult {
@@ -279,12 +286,21 @@ pub struct Said {
     /// said of how the agent is to work, and a turn that runs is stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edits: Option<MessageSeq>,
+    /// What the agent is shown with the text.
+    #[serde(default, skip_serializing_if = "Images::is_empty")]
+    pub images: Images,
 }
 
 impl Said {
     /// This text, under the policy of the agent.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), briefing: Briefing::default(), policy: None, edits: None }
+        Self {
+            text: text.into(),
+            briefing: Briefing::default(),
+            policy: None,
+            edits: None,
+            images: Images::none(),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod bound;
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 use crate::custom::{CustomState, StateChange};
 use crate::ids::{CallId, SessionKey, ToolName};
+use crate::image::Images;
 
 /// What a crash in the middle of a call means for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -234,12 +236,30 @@ pub struct ToolOutput {
     /// What changes of the [custom state](crate::custom) of the session once the step is over, in this order. If it cannot
     /// be taken, nothing of it is, and the call is an error that says why.
     pub changes: Vec<StateChange>,
+    /// What the model is shown beside the text. A result that is given later has none.
+    pub images: Images,
 }
 
 impl ToolOutput {
     /// A text.
     pub fn text(content: impl Into<String>) -> Self {
-        Self { content: content.into(), stop: false, changes: Vec::new() }
+        Self { content: content.into(), stop: false, changes: Vec::new(), images: Images::none() }
+    }
+
+    /// The same, and the model is shown these pictures with it.
+    #[must_use]
+    pub fn showing(self, images: Images) -> Self {
+        Self { images, ..self }
+    }
+
+    /// The same, with a word in place of its pictures.
+    pub(crate) fn told_later(mut self) -> Self {
+        let many = std::mem::take(&mut self.images).iter().count();
+        if many > 0 {
+            // Writing to a String does not fail.
+            let _ = write!(self.content, "\n[not shown: {many} pictures; what is given later has none]");
+        }
+        self
     }
 
     /// The same, and the value under `key` of the custom state is `value` from the next step on.

@@ -29,7 +29,7 @@
 //!
 //! **What is not there.** A client that asks nothing of people and of models on behalf of a server: sampling, elicitation
 //! and roots are not offered. Tasks are not either: a call is answered while its connection is open, or its outcome is
-//! unknown. Images and sound are named in the result, and not shown.
+//! unknown. Pictures are shown as far as models read them; sound is named in the result, and not heard.
 
 mod client;
 mod connection;

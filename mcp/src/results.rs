@@ -1,5 +1,6 @@
 //! What a server answered, as a model is told.
 
+use holdover_core::image::{Image, Images};
 use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};
 use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ResourceContents};
 
@@ -19,27 +20,40 @@ pub(crate) fn read(response: CallToolResponse) -> Result<ToolReturn, ToolError> 
         other => return Err(ToolError::Lost(format!("the server answered what is not known: {other:?}"))),
     };
     let failed = result.is_error == Some(true);
-    let told = text(result);
+    let images = images(&result);
+    let told = text(result, &images);
     if failed {
         let why = if told.is_empty() { "the server says only that it failed".to_owned() } else { told };
         return Err(ToolError::Failed(why));
     }
-    Ok(ToolOutput::text(told).into())
+    Ok(ToolOutput::text(told).showing(images).into())
+}
+
+/// Its pictures, as far as a model can be shown them; none if they are too large together.
+fn images(result: &CallToolResult) -> Images {
+    let shown = result.content.iter().filter_map(|block| match block {
+        ContentBlock::Image(image) => Image::from_base64(&image.data).ok(),
+        _ => None,
+    });
+    Images::of(shown).unwrap_or_default()
 }
 
 /// Its parts, a paragraph each; its structured content where it has no parts.
-fn text(result: CallToolResult) -> String {
-    let parts: Vec<String> = result.content.iter().map(part).collect();
+fn text(result: CallToolResult, shown: &Images) -> String {
+    let parts: Vec<String> = result.content.iter().map(|block| part(block, shown)).collect();
     match result.structured_content {
         Some(value) if parts.is_empty() => value.to_string(),
         Some(_) | None => parts.join("\n\n"),
     }
 }
 
-fn part(block: &ContentBlock) -> String {
+fn part(block: &ContentBlock, shown: &Images) -> String {
     match block {
         ContentBlock::Text(text) => text.text.clone(),
-        ContentBlock::Image(image) => not_shown("image", &image.mime_type, &image.data),
+        ContentBlock::Image(image) => match shown.iter().find(|shown| shown.base64() == image.data) {
+            Some(shown) => format!("[a picture: {shown}]"),
+            None => not_shown("image", &image.mime_type, &image.data),
+        },
         ContentBlock::Audio(audio) => not_shown("sound", &audio.mime_type, &audio.data),
         ContentBlock::Resource(embedded) => match &embedded.resource {
             ResourceContents::TextResourceContents { text, .. } => text.clone(),
@@ -78,6 +92,19 @@ mod tests {
         );
         let told = "one\n\n[image, image/png, 4 bytes in base 64: not shown]\n\ntwo\n\n[b: file:///b]";
         assert_eq!(result, Ok(ToolOutput::text(told).into()));
+    }
+
+    #[test]
+    fn a51_a_picture_that_models_read_is_shown() {
+        let result = read_json(
+            r#"{ "content": [
+                { "type": "text", "text": "the plan" },
+                { "type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/jpeg" }
+            ] }"#,
+        );
+        let shown = Images::of([Image::from_base64("iVBORw0KGgo=").unwrap()]).unwrap();
+        let told = "the plan\n\n[a picture: image/png, 8 bytes]";
+        assert_eq!(result, Ok(ToolOutput::text(told).showing(shown).into()));
     }
 
     #[test]

@@ -33,6 +33,9 @@ pub(crate) struct Briefing {
     /// From this message on with this system prompt instead of the agent's; empty: with the agent's again
     #[arg(long, value_name = "TEXT")]
     pub(crate) system_prompt: Option<String>,
+    /// Show the agent this picture (PNG, JPEG, GIF, WebP; at most 1 MiB); may be said several times
+    #[arg(long = "image", value_name = "FILE")]
+    pub(crate) images: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -44,6 +47,7 @@ Examples:
   git diff | holdover run reviewer.toml -
   holdover run agent.toml --wait=2m \"Tidy up\"     a worker does it; says after 2 minutes if it still runs
   holdover run agent.toml --session notes --key 2024-05-01 \"The daily round\"
+  holdover run agent.toml --image plan.png \"What is wrong with this?\"
   holdover run agent.toml --model openai:qwen3 --base-url http://127.0.0.1:8080/v1 \"Hello\"")]
 pub(crate) struct Run {
     /// The agent file (TOML)

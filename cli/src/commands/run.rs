@@ -16,7 +16,7 @@ use crate::args::{self, Again, Common, Compact, Drive, Run, Send};
 use crate::exit::{Exit, Failure};
 use crate::follow::{Following, follow, report};
 use crate::front::Front;
-use crate::input::message_of;
+use crate::input::{images_of, message_of};
 use crate::print::{clean, in_time, instant, json, note};
 use crate::store::IfMissing;
 
@@ -26,6 +26,7 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     let instead = instead_of(drive, root.clone());
     let mut blueprint = agent_file::read(file, &instead)?;
     let message = message_of(message.as_deref())?;
+    let images = images_of(&briefing.images)?;
     let refuse = |why: String| Failure::wrong_use(format!("{}: {why}", file.display()));
     blueprint.discover().await.map_err(refuse)?;
     let agent = Arc::new(blueprint.build().map_err(refuse)?);
@@ -39,6 +40,7 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
         (None, None) => Some(new_id()?),
     };
     request.briefing = briefing_of(briefing);
+    request.images = images;
     request.session.clone_from(&session);
     request.policy = *policy;
     request.idempotency_key.clone_from(key);
@@ -78,6 +80,7 @@ fn tell_of_changes(before: &Session, agent: &Agent, args: &Run) {
 /// Says something to a session.
 pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> {
     let message = message_of(args.message.as_deref())?;
+    let images = images_of(&args.briefing.images)?;
     let mut front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
     let session = front.session(&args.session).await?;
     front.can_run_with(&args.drive, &session)?;
@@ -86,7 +89,7 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
         None if args.note => Deliver::message_that(message, Wake::Quiet),
         None => Deliver::message(message).under(args.policy),
     };
-    deliver = deliver.briefed(briefing_of(&args.briefing));
+    deliver = deliver.briefed(briefing_of(&args.briefing)).showing(images);
     if let Some(key) = &args.key {
         deliver = deliver.once(key.clone());
     }

@@ -36,6 +36,9 @@ pub(crate) fn message(out: &Out, message: &Message, detail: Detail, said: bool) 
             for line in clean(&user.text).lines() {
                 out.line(out.bold(&format!("> {line}")));
             }
+            for image in &user.images {
+                out.line(out.bold(&format!("> [a picture: {image}]")));
+            }
         }
         Message::Assistant(assistant) => {
             for part in &assistant.parts {

@@ -64,16 +64,21 @@ impl Cleared {
         Self { up_to, in_short: said.map(|short| (short.of, short.text.clone())).collect() }
     }
 
+    /// Whether a result at this place is cleared.
+    pub(super) fn is_cleared(&self, seq: MessageSeq) -> bool {
+        seq <= self.up_to
+    }
+
     /// What stands for this result; none if it is shown.
     pub(super) fn word_for(&self, seq: MessageSeq, result: &ToolResult) -> Option<String> {
-        let cleared = seq <= self.up_to && is_longer(result);
+        let cleared = self.is_cleared(seq) && is_longer(result);
         cleared.then(|| self.in_short.get(&seq).map_or_else(|| CLEARED.to_owned(), |text| marker(text)))
     }
 }
 
 /// Whether clearing it saves anything.
 fn is_longer(result: &ToolResult) -> bool {
-    result.content.len() > CLEARED.len()
+    result.content.len() > CLEARED.len() || !result.images.is_empty()
 }
 
 fn marker(text: &str) -> String {

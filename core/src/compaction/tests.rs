@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ids::CallId;
+use crate::image::Images;
 use crate::message::{AssistantMessage, AssistantPart, CallRequest, Notice, ResultStatus, Summary};
 
 /// A transcript, written short: `u` said by a user, `s` a step of one call and its result, `n` a notice, `S` a
@@ -31,6 +32,7 @@ fn transcript(short: &str, result_chars: usize) -> Vec<(MessageSeq, Arc<Message>
                     sent: None,
                     denial: None,
                     changes: Vec::new(),
+                    images: Images::none(),
                 }));
             }
             other => panic!("{other}"),
@@ -167,4 +169,25 @@ fn a51_a_long_result_is_shown_as_its_beginning_and_its_end_and_a_word_between() 
     assert_eq!(cut.len(), head.len() + 2_000);
     assert_eq!(snipped(&"é".repeat(20_000), 20_000), None, "characters are counted, not bytes");
     assert_eq!(snipped(&"x".repeat(3_000), 10), None, "it would grow");
+}
+
+#[test]
+fn a51_a_picture_of_an_old_result_is_cleared_with_it_and_a_summary_says_that_it_was_there() {
+    let png = crate::image::Image::new(b"\x89PNG\r\n\x1a\n").unwrap();
+    let mut messages = transcript("us", 10);
+    let (seq, message) = messages.last_mut().unwrap();
+    let Message::Tool(result) = &**message else { panic!("a result") };
+    let result = ToolResult { images: Images::of([png]).unwrap(), ..result.clone() };
+    *message = Arc::new(Message::Tool(result));
+    let (seq, message) = (*seq, Arc::clone(message));
+
+    let seen = |up_to| shown(seq, &message, &Cleared::of(&messages, up_to), usize::MAX).unwrap();
+    assert_eq!(seen(MessageSeq(0)), message);
+    let Message::Tool(cleared) = &*seen(seq) else { panic!("a result") };
+    assert_eq!((cleared.content.as_str(), cleared.images.is_empty()), (CLEARED, true));
+
+    let asked = request(&messages, &rules(10_000), 1);
+    let Message::User(said) = &*asked.messages[0] else { panic!("a text") };
+    assert!(said.text.contains("xxxxxxxxxx\n[a picture: image/png, 8 bytes]"), "{}", said.text);
+    assert!(said.images.is_empty());
 }

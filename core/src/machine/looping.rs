@@ -142,6 +142,7 @@ fn are_alike(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
 mod tests {
     use super::*;
     use crate::ids::CallId;
+    use crate::image::Images;
     use crate::message::{AssistantMessage, AssistantPart, CallRequest, ResultStatus, UserMessage};
 
     fn user() -> Message {
@@ -166,6 +167,7 @@ mod tests {
             sent: None,
             denial: None,
             changes: Vec::new(),
+            images: Images::none(),
         };
         [Message::Assistant(asked), Message::Tool(result)]
     }

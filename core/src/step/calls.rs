@@ -6,6 +6,7 @@ use super::results::{cancelled, ended_waiting, result, says_error, stopped_alone
 use super::{Action, CallOut, DEFERRED_OUTPUT_BYTES_MAX, StepIterator};
 use crate::event::Event;
 use crate::ids::{CallId, PendingId, ToolName};
+use crate::image::Images;
 use crate::machine::{Batch, Call, CallInput, CallState, CancelReason, Ending, Input};
 use crate::message::ResultStatus;
 use crate::parameters::{Parameters, shown_parameters};
@@ -83,6 +84,10 @@ impl StepIterator {
     }
 
     fn input_of(&mut self, call: &Call, result_: Result<ToolReturn, ToolError>, stopping: bool) -> CallInput {
+        let result_ = result_.map(|returned| match returned {
+            ToolReturn::After { delay, output } => ToolReturn::After { delay, output: output.told_later() },
+            ToolReturn::Output(_) => returned,
+        });
         match result_ {
             Ok(ToolReturn::Output(output) | ToolReturn::After { output, .. })
                 if says_error(&output.content) =>
@@ -92,6 +97,7 @@ impl StepIterator {
             }
             Ok(ToolReturn::Output(output)) => {
                 self.keep_output(call, output.content, output.changes);
+                self.show(&call.id, output.images);
                 if let Some(ended) = self.mind.ended.get_mut(&call.id) {
                     ended.result.stop = output.stop && ended.result.status == ResultStatus::Done;
                 }
@@ -146,6 +152,13 @@ impl StepIterator {
         let told = if stopping.is_some() { cancelled(reason) } else { stopped_alone() };
         self.keep_result(result(call, ResultStatus::Cancelled, told, self.edited(call)));
         CallInput::Cancelled { reason }
+    }
+
+    /// What the result of a call that is done shows stands beside what it says.
+    pub(super) fn show(&mut self, call: &CallId, images: Images) {
+        if !images.is_empty() && self.is_done(call) {
+            self.amend(call, |result| result.images = images);
+        }
     }
 
     pub(super) fn is_done(&self, call: &CallId) -> bool {

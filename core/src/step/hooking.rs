@@ -38,6 +38,7 @@ impl StepIterator {
 
     pub(super) fn synthesise(&mut self, call: &Call, output: ToolOutput) -> CallInput {
         self.keep_output(call, output.content, output.changes);
+        self.show(&call.id, output.images);
         match self.is_done(&call.id) {
             true => CallInput::Synthesised { stop: output.stop },
             false => CallInput::Refused,
@@ -117,9 +118,10 @@ impl StepIterator {
                 Message::Assistant(said) => self.mind.said = said.text(),
                 Message::Tool(result) => {
                     if result.status == ResultStatus::Done {
-                        self.mind.tools_done.push(result.tool);
+                        self.mind.tools_done.push(result.tool.clone());
                     }
-                    self.mind.grown += compaction::estimate(stored.payload.len());
+                    let counted = compaction::bytes_counted(&Message::Tool(result), stored.payload.len());
+                    self.mind.grown += compaction::estimate(counted);
                     let first = self.mind.promoted.map_or(stored.seq, |range| range.from);
                     self.mind.promoted = Some(MessageRange::new(first, stored.seq));
                 }

@@ -198,8 +198,8 @@ impl StepIterator {
         self.mind.draft.consumed.extend(gone);
         for item in taken {
             self.take_modes_before(item.seq);
-            let Said { text, briefing, .. } = mailbox::said_in(&inbox, item);
-            let said = UserMessage { text, item: Some(item.seq), briefing: briefing.clone() };
+            let Said { text, briefing, images, .. } = mailbox::said_in(&inbox, item);
+            let said = UserMessage { text, item: Some(item.seq), briefing: briefing.clone(), images };
             let at = self.append(Message::User(said));
             self.take_briefing(briefing, at);
         }

@@ -1,6 +1,7 @@
 //! What the model is told of a call that gave no output of its own.
 
 use crate::gate::DenialRecord;
+use crate::image::Images;
 use crate::machine::{Call, CallState, CancelReason};
 use crate::message::{ResultStatus, ToolResult};
 use crate::tool::EffectClass;
@@ -24,6 +25,7 @@ pub(crate) fn result(
         sent: None,
         denial: None,
         changes: Vec::new(),
+        images: Images::none(),
     }
 }
 

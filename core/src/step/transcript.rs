@@ -30,7 +30,8 @@ impl StepIterator {
     fn append_as(&mut self, message: Message, stored: NewMessage, bytes: usize) -> MessageSeq {
         match &message {
             Message::User(_) | Message::Assistant(_) | Message::Tool(_) => {
-                let shown = bytes.saturating_sub(self.left_out(&message));
+                let counted = compaction::bytes_counted(&message, bytes);
+                let shown = counted.saturating_sub(self.left_out(&message));
                 self.mind.grown = self.mind.grown.saturating_add(compaction::estimate(shown));
             }
             Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => {}

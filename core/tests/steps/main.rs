@@ -26,6 +26,7 @@ mod cutting;
 mod denials;
 mod endings;
 mod hooking;
+mod images;
 mod interrupts;
 mod late_rollbacks;
 mod looping;

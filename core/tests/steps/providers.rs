@@ -214,6 +214,7 @@ fn gemini(view: &[Message]) -> Result<(), Refusal> {
 
 mod tests {
     use holdover_core::ids::CallId;
+    use holdover_core::image::Images;
     use holdover_core::message::{CallRequest, ResultStatus, ToolResult};
 
     use super::*;
@@ -244,6 +245,7 @@ mod tests {
             sent: None,
             denial: None,
             changes: Vec::new(),
+            images: Images::none(),
         })
     }
 

@@ -516,8 +516,7 @@ fn think(thought: Option<Thought>) -> Result<ModelAnswer, ModelError> {
 fn come_back(returns: &Return) -> Result<ToolReturn, ToolError> {
     match returns {
         Return::Output { stop, changes } => {
-            let (content, changes) = ("done".to_owned(), changes.clone());
-            Ok(ToolOutput { content, stop: *stop, changes }.into())
+            Ok(ToolOutput { stop: *stop, changes: changes.clone(), ..ToolOutput::text("done") }.into())
         }
         Return::After(ms, changes) => {
             let output = ToolOutput { changes: changes.clone(), ..ToolOutput::text("later") };

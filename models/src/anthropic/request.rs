@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use holdover_core::image::{Image, ImageType};
 use holdover_core::message::{AssistantMessage, AssistantPart, Message, ResultStatus, ToolResult};
 use holdover_core::model::{ModelError, ModelErrorKind, ModelRequest, ModelTool};
 use serde::Serialize;
@@ -53,14 +54,32 @@ enum Block<'a> {
         name: Cow<'a, str>,
         input: Cow<'a, RawValue>,
     },
+    Image {
+        source: Source<'a>,
+    },
     ToolResult {
         tool_use_id: String,
-        content: &'a str,
+        content: Told<'a>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
+}
+
+/// A picture.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Source<'a> {
+    Base64 { media_type: ImageType, data: &'a str },
+}
+
+/// What a result says, and shows.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Told<'a> {
+    Text(&'a str),
+    Blocks(Vec<Block<'a>>),
 }
 
 /// Up to here the service keeps what it has read, and reads it again for a fraction of the price: each step
@@ -113,6 +132,8 @@ fn messages(request: &ModelRequest) -> Result<Vec<Said<Block<'_>>>, ModelError> 
     for (at, message) in request.messages.iter().enumerate() {
         match &**message {
             Message::User(said) => {
+                // Models read what is asked about a picture best behind it.
+                said.images.iter().for_each(|image| spoken.push(Role::User, picture(image)));
                 let said = if said.text.trim().is_empty() { "[empty message]" } else { &said.text };
                 spoken.push(Role::User, text(said));
             }
@@ -139,6 +160,10 @@ fn messages(request: &ModelRequest) -> Result<Vec<Said<Block<'_>>>, ModelError> 
         *cache_control = Some(CacheControl::Ephemeral);
     }
     Ok(messages)
+}
+
+fn picture(image: &Image) -> Block<'_> {
+    Block::Image { source: Source::Base64 { media_type: image.media_type(), data: image.base64() } }
 }
 
 fn text(text: &str) -> Block<'_> {
@@ -222,7 +247,12 @@ fn result_block(result: &ToolResult, id: String) -> Block<'_> {
         | ResultStatus::Cancelled
         | ResultStatus::InDoubt => true,
     };
-    Block::ToolResult { tool_use_id: id, content: told(result), is_error, cache_control: None }
+    let content = if result.images.is_empty() {
+        Told::Text(told(result))
+    } else {
+        Told::Blocks(std::iter::once(text(told(result))).chain(result.images.iter().map(picture)).collect())
+    };
+    Block::ToolResult { tool_use_id: id, content, is_error, cache_control: None }
 }
 
 /// The arguments as the model wrote them, if they are an object, since the service takes nothing else: what is

@@ -1,5 +1,6 @@
 //! A request in the words of the wire.
 
+use holdover_core::image::Images;
 use holdover_core::message::{AssistantMessage, AssistantPart, CallRequest, Message};
 use holdover_core::model::{ModelError, ModelRequest, ModelTool};
 use serde_json::{Value, json};
@@ -47,7 +48,7 @@ fn messages(request: &ModelRequest) -> Result<Vec<Value>, ModelError> {
     let mut calls_before = 0;
     for (at, message) in request.messages.iter().enumerate() {
         match &**message {
-            Message::User(said) => messages.push(json!({ "role": "user", "content": said.text })),
+            Message::User(said) => messages.push(user(&said.text, &said.images)),
             Message::Assistant(said) => {
                 push_assistant(&mut messages, said, &results, &mut calls_before, at > last_user)?;
             }
@@ -62,6 +63,18 @@ fn messages(request: &ModelRequest) -> Result<Vec<Value>, ModelError> {
     Ok(messages)
 }
 
+fn user(text: &str, images: &Images) -> Value {
+    if images.is_empty() {
+        return json!({ "role": "user", "content": text });
+    }
+    let mut parts = vec![json!({ "type": "text", "text": text })];
+    parts.extend(images.iter().map(|image| {
+        let url = format!("data:{};base64,{}", image.media_type().as_str(), image.base64());
+        json!({ "type": "image_url", "image_url": { "url": url } })
+    }));
+    json!({ "role": "user", "content": parts })
+}
+
 fn push_assistant(
     messages: &mut Vec<Value>,
     said: &AssistantMessage,
@@ -70,7 +83,7 @@ fn push_assistant(
     this_turn: bool,
 ) -> Result<(), ModelError> {
     let (mut texts, mut thoughts) = (Vec::new(), Vec::new());
-    let (mut calls, mut answers) = (Vec::new(), Vec::new());
+    let (mut calls, mut answers, mut pictures) = (Vec::new(), Vec::new(), Vec::new());
     for part in &said.parts {
         match part {
             AssistantPart::Text { text } if text.is_empty() => {}
@@ -79,9 +92,12 @@ fn push_assistant(
             AssistantPart::Call(call) => {
                 let id = call_id(&call.id, *calls_before);
                 *calls_before += 1;
-                let told = told(results.of(&call.id)?);
+                let result = results.of(&call.id)?;
                 calls.push(asked(&id, call));
-                answers.push(json!({ "role": "tool", "tool_call_id": id, "content": told }));
+                answers.push(json!({ "role": "tool", "tool_call_id": id, "content": told(result) }));
+                if !result.images.is_empty() {
+                    pictures.push(user(&format!("[what {} showed, call {id}]", call.tool), &result.images));
+                }
             }
         }
     }
@@ -99,6 +115,8 @@ fn push_assistant(
     }
     messages.push(message);
     messages.append(&mut answers);
+    // A result has no pictures on this wire: they follow all of a step, as if a user showed them.
+    messages.append(&mut pictures);
     Ok(())
 }
 

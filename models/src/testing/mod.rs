@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use holdover_core::ids::CallId;
+use holdover_core::image::{Image, Images};
 use holdover_core::message::{
     AssistantMessage, AssistantPart, CallRequest, Message, ResultStatus, ToolResult, UserMessage,
 };
@@ -62,7 +63,18 @@ pub(crate) fn result(call: &str, tool: &str, content: &str) -> Message {
         sent: None,
         denial: None,
         changes: Vec::new(),
+        images: Images::none(),
     })
+}
+
+/// The same message with a picture of eight bytes.
+pub(crate) fn shows(message: Message) -> Message {
+    let images = Images::of([Image::new(b"\x89PNG\r\n\x1a\n").unwrap()]).unwrap();
+    match message {
+        Message::User(said) => Message::User(UserMessage { images, ..said }),
+        Message::Tool(result) => Message::Tool(ToolResult { images, ..result }),
+        Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => message,
+    }
 }
 
 /// Everything that comes until the stream is over and is to be shown, or ends it.

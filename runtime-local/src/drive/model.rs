@@ -9,6 +9,7 @@ use holdover_core::compaction::{self, Cleared};
 use holdover_core::delta::Delta;
 use holdover_core::hook::ModelAsked;
 use holdover_core::ids::MessageSeq;
+use holdover_core::image::within_bound;
 use holdover_core::message::{Message, UserMessage};
 use holdover_core::model::{
     Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
@@ -139,6 +140,8 @@ fn request(
     let note = call.note.clone().map(|text| Arc::new(Message::User(UserMessage::new(text))));
     let most = agent.spec().limits.result_chars_shown;
     let shown = messages.iter().filter_map(|(seq, message)| compaction::shown(*seq, message, &cleared, most));
+    let mut messages: Vec<Arc<Message>> = shown.chain(note).collect();
+    within_bound(&mut messages);
     let tools = if call.withheld.is_empty() {
         Arc::clone(&told.tools)
     } else {
@@ -146,7 +149,7 @@ fn request(
     };
     ModelRequest {
         system: prompt.unwrap_or_else(|| Arc::clone(&told.system)),
-        messages: shown.chain(note).collect(),
+        messages,
         tools,
         max_output_tokens: told.max_output_tokens,
         step: call.step.0,

@@ -2,6 +2,7 @@
 
 use holdover_core::gate::ArgumentPatterns;
 use holdover_core::ids::{CallId, Incarnation, InvalidId, ItemKey, MessageSeq, PendingId, SessionKey};
+use holdover_core::image::Images;
 use holdover_core::mailbox::{MessagePolicy, QueueChange};
 use holdover_core::message::{CallSignal, ClientAnswer, Decision, Said, SignalBody};
 use holdover_core::mode::{Briefing, Mode};
@@ -82,6 +83,15 @@ impl Deliver {
     pub fn briefed(mut self, briefing: Briefing) -> Self {
         if let What::Message { said, .. } = &mut self.what {
             said.briefing = briefing;
+        }
+        self
+    }
+
+    /// With these pictures. Means nothing for other deliveries than messages.
+    #[must_use]
+    pub fn showing(mut self, images: Images) -> Self {
+        if let What::Message { said, .. } = &mut self.what {
+            said.images = images;
         }
         self
     }

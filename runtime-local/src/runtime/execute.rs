@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use holdover_core::ids::{Incarnation, InvalidId, ItemKey, SessionId, SessionKey, TenantId};
+use holdover_core::image::Images;
 use holdover_core::mailbox::MessagePolicy;
 use holdover_core::message::Said;
 use holdover_core::mode::{Briefing, Mode};
@@ -49,6 +50,8 @@ pub struct Execute {
     pub labels: Labels,
     /// How the agent works from this message on.
     pub briefing: Briefing,
+    /// What the agent is shown with the message.
+    pub images: Images,
 }
 
 impl Execute {
@@ -64,6 +67,7 @@ impl Execute {
             policy: None,
             labels: Labels::default(),
             briefing: Briefing::default(),
+            images: Images::none(),
         }
     }
 
@@ -98,6 +102,12 @@ impl Execute {
         Self { labels, ..self }
     }
 
+    /// With these pictures.
+    #[must_use]
+    pub fn showing(self, images: Images) -> Self {
+        Self { images, ..self }
+    }
+
     /// From this message on in this mode.
     #[must_use]
     pub fn in_mode(mut self, mode: Mode) -> Self {
@@ -120,7 +130,8 @@ impl Execute {
             (None, None) => (SessionId::new(Uuid::now_v7().to_string())?, false),
         };
         let (id, derived) = id;
-        let said = Said { policy: self.policy, briefing: self.briefing, ..Said::new(self.message) };
+        let Self { policy, briefing, images, .. } = self;
+        let said = Said { policy, briefing, images, ..Said::new(self.message) };
         let payload = Payload::json(&said);
         let key = SessionKey::new(self.tenant, id);
         let once = match self.idempotency_key {
@@ -134,7 +145,7 @@ impl Execute {
             incarnation: None,
             payload: payload.map_err(|error| RuntimeError::unreadable(&key, "message", error))?,
         };
-        Ok(Prepared { key, derived, agent: self.agent, once, item, policy: self.policy, labels: self.labels })
+        Ok(Prepared { key, derived, agent: self.agent, once, item, policy, labels: self.labels })
     }
 }
 

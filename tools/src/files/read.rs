@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 
 use holdover_core::ids::ToolName;
+use holdover_core::image::{IMAGE_BYTES_MAX, Image, ImageType, Images};
 use holdover_core::tool::{Access, EffectClass, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -28,12 +29,13 @@ pub(crate) struct ReadFile {
     to_line: Option<u64>,
 }
 
-/// Reads a text file, or some of its lines: at most [`READ_BYTES_MAX`] bytes, and says where it was cut.
+/// Reads a picture, or a text file, or some of its lines: at most [`READ_BYTES_MAX`] bytes, and says where it was cut.
 pub(crate) fn read_file(name: ToolName, root: Root) -> FunctionTool<ReadFile> {
     let touched = root.clone();
     FunctionTool::new(
         name,
-        "Reads a text file, or the lines from_line to to_line of it. At most 128 KiB are shown at once.",
+        "Reads a text file, or the lines from_line to to_line of it. At most 128 KiB are shown at once. A picture (PNG, \
+         JPEG, GIF, WebP) of at most 1 MiB is shown.",
         move |asked: ReadFile, _| {
             let root = root.clone();
             blocking(move |dropped| read(&root, &asked, dropped))
@@ -59,6 +61,9 @@ fn read(root: &Root, asked: &ReadFile, dropped: &Dropped) -> Result<ToolOutput, 
     }
     let (file, _) = root.open_file(&path)?;
     let mut reader = BufReader::new(file);
+    if let Some(picture) = picture(&mut reader, &path)? {
+        return Ok(picture);
+    }
     for before in 1..from {
         if !skip_line(&mut reader, dropped).map_err(|error| error.told(&path))? {
             let lines = before - 1;
@@ -84,6 +89,23 @@ fn read(root: &Root, asked: &ReadFile, dropped: &Dropped) -> Result<ToolOutput, 
         });
     }
     Ok(ToolOutput::text(text))
+}
+
+/// What is shown of a file that is a picture, as far as its first bytes say.
+fn picture(reader: &mut impl BufRead, path: &RelativePath) -> Result<Option<ToolOutput>, ToolError> {
+    let begins = reader.fill_buf().map_err(|error| failed(path, &error))?;
+    if ImageType::of(begins).is_none() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    reader.take(IMAGE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(|error| failed(path, &error))?;
+    if bytes.len() > IMAGE_BYTES_MAX {
+        return Err(ToolError::Failed(format!("{path}: is a picture of more than {IMAGE_BYTES_MAX} bytes")));
+    }
+    let image = Image::new(&bytes).map_err(|why| ToolError::Failed(format!("{path}: {why}")))?;
+    let told = format!("[{path}: {image}]");
+    let images = Images::of([image]).map_err(|why| ToolError::Failed(format!("{path}: {why}")))?;
+    Ok(Some(ToolOutput::text(told).showing(images)))
 }
 
 struct Shown {
@@ -176,6 +198,25 @@ mod tests {
 
     use super::*;
     use crate::testing::Fixture;
+
+    #[tokio::test]
+    async fn a51_a_picture_is_shown_if_it_is_not_too_large() {
+        let fixture = Fixture::new(&[("a.txt", "GIF is a word")]);
+        let write =
+            |name: &str, bytes: &[u8]| std::fs::write(fixture.folder.path().join(name), bytes).unwrap();
+        let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
+        write("small.png", &png);
+        png.resize(IMAGE_BYTES_MAX + 1, 0);
+        write("large.png", &png);
+        let tool = fixture.tool("read_file");
+        let read = |path: &str| tool.call(crate::testing::call(json!({ "path": path })));
+        let shown = Images::of([Image::new(b"\x89PNG\r\n\x1a\n").unwrap()]).unwrap();
+        let told = ToolOutput::text("[small.png: image/png, 8 bytes]").showing(shown);
+        assert_eq!(read("small.png").await, Ok(told.into()));
+        let refused = read("large.png").await.unwrap_err();
+        assert_eq!(refused.to_string(), "large.png: is a picture of more than 1048576 bytes");
+        assert_eq!(read("a.txt").await, Ok(ToolOutput::text("GIF is a word").into()));
+    }
 
     #[tokio::test]
     async fn a_file_or_some_of_its_lines_is_read() {

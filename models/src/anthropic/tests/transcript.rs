@@ -1,6 +1,6 @@
 //! What is sent of a transcript.
 //!
-//! Requirements: A42.
+//! Requirements: A42, A51.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use super::super::request::to_body;
 use super::{open, whole};
 use crate::testing::server::serve;
 use crate::testing::transcript::{Said, check_name, said, thought, transcript, with_reasoning};
-use crate::testing::{self, ask, assistant, request, result, settings, user};
+use crate::testing::{self, ask, assistant, request, result, settings, shows, user};
 
 fn ended(status: ResultStatus, said: Message) -> Message {
     let Message::Tool(mut result) = said else { panic!("a result") };
@@ -151,6 +151,24 @@ fn check_accepted(messages: &[Value]) {
 fn sent(all: &[Said]) -> Vec<Value> {
     let body: Value = serde_json::from_str(&to_body("m", &request(transcript(all))).unwrap()).unwrap();
     body["messages"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a51_pictures_stand_before_the_words_about_them_and_in_the_results_that_show_them() {
+    let asked = request(vec![
+        shows(user("what is it?")),
+        assistant("", &[("c1", "look", "{}"), ("c2", "look", "{}")]),
+        shows(result("c1", "look", "a plan")),
+        result("c2", "look", "nothing"),
+    ]);
+    let body: Value = serde_json::from_str(&to_body("m", &asked).unwrap()).unwrap();
+    let image = json!({ "type": "image", "source": {
+        "type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo=",
+    } });
+    assert_eq!(body["messages"][0]["content"], json!([image, { "type": "text", "text": "what is it?" }]));
+    let results = &body["messages"][2]["content"];
+    assert_eq!(results[0]["content"], json!([{ "type": "text", "text": "a plan" }, image]));
+    assert_eq!(results[1]["content"], "nothing");
 }
 
 proptest! {

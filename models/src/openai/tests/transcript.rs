@@ -1,6 +1,6 @@
 //! What is sent of a transcript.
 //!
-//! Requirements: A35.
+//! Requirements: A35, A51.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use super::super::request::to_body;
 use super::{finish, model};
 use crate::testing::server::{Reply, serve};
 use crate::testing::transcript::{check_name, said, thought, transcript, with_reasoning};
-use crate::testing::{ask, assistant, request, result, user};
+use crate::testing::{ask, assistant, request, result, shows, user};
 
 #[tokio::test]
 async fn the_transcript_is_sent_as_servers_want_it() {
@@ -125,6 +125,25 @@ fn check_accepted(messages: &[Value]) {
     }
     assert!(owed.is_empty(), "every call has its result: {owed:?}");
     assert_ne!(messages.last().unwrap()["role"], "assistant", "it is the model's turn");
+}
+
+#[test]
+fn a51_pictures_are_shown_with_the_words_of_a_user_and_those_of_results_behind_all_of_them() {
+    let asked = request(vec![
+        shows(user("what is it?")),
+        assistant("", &[("c1", "look", "{}"), ("c2", "look", "{}")]),
+        shows(result("c1", "look", "a plan")),
+        result("c2", "look", "nothing"),
+    ]);
+    let body = to_body("m", &asked).unwrap();
+    let image = json!({ "type": "image_url", "image_url": { "url": "data:image/png;base64,iVBORw0KGgo=" } });
+    let messages = body["messages"].as_array().unwrap();
+    assert_eq!(messages[1]["content"], json!([{ "type": "text", "text": "what is it?" }, image]));
+    let roles: Vec<&Value> = messages.iter().map(|message| &message["role"]).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "tool", "tool", "user"]);
+    assert_eq!(messages[3]["content"], "a plan");
+    let shown = json!([{ "type": "text", "text": "[what look showed, call c1]" }, image]);
+    assert_eq!(messages[5]["content"], shown);
 }
 
 proptest! {

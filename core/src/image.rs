@@ -1,0 +1,312 @@
+//! Pictures in a transcript: what people and tools show a model (requirement A51).
+
+use std::fmt;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use crate::message::{Message, ToolResult, UserMessage};
+
+/// The largest picture, in bytes.
+pub const IMAGE_BYTES_MAX: usize = 1 << 20;
+
+/// The most bytes of pictures that one message may have, and that a model is shown at once.
+pub const IMAGES_BYTES_MAX: usize = 5 << 20;
+
+/// What a picture is in tokens, roughly: providers count what is seen, and scale what is large.
+pub const IMAGE_TOKENS: u64 = 1_600;
+
+/// What a picture is written in: what OpenAI, Anthropic and Gemini all read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ImageType {
+    /// PNG.
+    #[serde(rename = "image/png")]
+    Png,
+    /// JPEG.
+    #[serde(rename = "image/jpeg")]
+    Jpeg,
+    /// GIF; of one that moves models see the first picture.
+    #[serde(rename = "image/gif")]
+    Gif,
+    /// WebP.
+    #[serde(rename = "image/webp")]
+    Webp,
+}
+
+impl ImageType {
+    /// The type of these bytes, by how they begin; none if they are no picture that models read.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Png),
+            [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
+            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Self::Gif),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Self::Webp),
+            _ => None,
+        }
+    }
+
+    /// The media type: `image/png`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Png => "image/png",
+            Self::Jpeg => "image/jpeg",
+            Self::Gif => "image/gif",
+            Self::Webp => "image/webp",
+        }
+    }
+}
+
+/// A picture of at most [`IMAGE_BYTES_MAX`], kept in base 64, as wires want it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    media_type: ImageType,
+    data: Arc<str>,
+}
+
+/// Why there is no such picture.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidImage {
+    /// Its bytes do not begin as those of a picture do.
+    #[error("is no picture that models read: PNG, JPEG, GIF or WebP")]
+    Unknown,
+    /// It has none, or they are no base 64.
+    #[error("is not in base 64")]
+    NotBase64,
+    /// One picture is too large.
+    #[error("a picture has {0} bytes, at most {IMAGE_BYTES_MAX} are allowed")]
+    TooLarge(usize),
+    /// They are too large together.
+    #[error("the pictures have {0} bytes together, at most {IMAGES_BYTES_MAX} are allowed")]
+    TooManyBytes(usize),
+}
+
+impl Image {
+    /// The picture of these bytes.
+    ///
+    /// # Errors
+    /// They are no picture that models read, or too many.
+    pub fn new(bytes: &[u8]) -> Result<Self, InvalidImage> {
+        if bytes.len() > IMAGE_BYTES_MAX {
+            return Err(InvalidImage::TooLarge(bytes.len()));
+        }
+        let media_type = ImageType::of(bytes).ok_or(InvalidImage::Unknown)?;
+        Ok(Self { media_type, data: STANDARD.encode(bytes).into() })
+    }
+
+    /// The picture of bytes that come in base 64. What is said of their type elsewhere does not matter.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), or it is no base 64.
+    pub fn from_base64(text: &str) -> Result<Self, InvalidImage> {
+        // Not decoded first: it may be of any size.
+        if text.len() / 4 * 3 > IMAGE_BYTES_MAX + 3 {
+            return Err(InvalidImage::TooLarge(text.len() / 4 * 3));
+        }
+        Self::new(&STANDARD.decode(text).map_err(|_| InvalidImage::NotBase64)?)
+    }
+
+    /// What it is written in.
+    pub fn media_type(&self) -> ImageType {
+        self.media_type
+    }
+
+    /// Its bytes in base 64.
+    pub fn base64(&self) -> &str {
+        &self.data
+    }
+
+    /// How many bytes it has.
+    pub fn bytes(&self) -> usize {
+        let padding = self.data.bytes().rev().take_while(|byte| *byte == b'=').count();
+        (self.data.len() / 4 * 3).saturating_sub(padding)
+    }
+}
+
+impl fmt::Debug for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Image({self})")
+    }
+}
+
+impl fmt::Display for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {} bytes", self.media_type.as_str(), self.bytes())
+    }
+}
+
+/// The pictures of one message: at most [`IMAGES_BYTES_MAX`] together.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Images(Vec<Image>);
+
+impl Images {
+    /// None.
+    pub const fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    /// These, in this order.
+    ///
+    /// # Errors
+    /// They are too large together.
+    pub fn of(images: impl IntoIterator<Item = Image>) -> Result<Self, InvalidImage> {
+        let images: Vec<Image> = images.into_iter().collect();
+        match images.iter().map(Image::bytes).sum() {
+            bytes if bytes > IMAGES_BYTES_MAX => Err(InvalidImage::TooManyBytes(bytes)),
+            _ => Ok(Self(images)),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each, in order.
+    pub fn iter(&self) -> std::slice::Iter<'_, Image> {
+        self.0.iter()
+    }
+
+    /// Up to how many from the end fit into `room` bytes, and how much room is left then. None is left once one does
+    /// not fit.
+    fn fitting(&self, room: usize) -> (usize, usize) {
+        let mut room = room;
+        for (kept, image) in self.0.iter().rev().enumerate() {
+            match room.checked_sub(image.bytes()) {
+                Some(left) => room = left,
+                None => return (kept, 0),
+            }
+        }
+        (self.0.len(), room)
+    }
+
+    fn newest(&self, many: usize) -> Self {
+        Self(self.0.iter().skip(self.0.len().saturating_sub(many)).cloned().collect())
+    }
+}
+
+impl<'a> IntoIterator for &'a Images {
+    type Item = &'a Image;
+    type IntoIter = std::slice::Iter<'a, Image>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// The pictures of a message.
+pub fn images_of(message: &Message) -> &Images {
+    static NONE: Images = Images::none();
+    match message {
+        Message::User(said) => &said.images,
+        Message::Tool(result) => &result.images,
+        Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => &NONE,
+    }
+}
+
+/// What a model is shown of these messages: of all their pictures the newest, as many as [`IMAGES_BYTES_MAX`] lets through,
+/// and of the others a word that they were there.
+pub fn within_bound(messages: &mut [Arc<Message>]) {
+    let mut room = IMAGES_BYTES_MAX;
+    for message in messages.iter_mut().rev() {
+        let images = images_of(message);
+        if images.is_empty() {
+            continue;
+        }
+        let (kept, left) = images.fitting(room);
+        room = left;
+        if kept < images.0.len() {
+            let (images, word) = (images.newest(kept), left_out(images.0.len() - kept));
+            *message = Arc::new(with(message, images, &word));
+        }
+    }
+}
+
+fn left_out(many: usize) -> String {
+    let pictures = if many == 1 { "a picture was".to_owned() } else { format!("{many} pictures were") };
+    format!("[{pictures} shown here, too old to be shown again]")
+}
+
+/// The same message with these pictures, and a word behind its text.
+fn with(message: &Message, images: Images, word: &str) -> Message {
+    let text = |text: &str| if text.is_empty() { word.to_owned() } else { format!("{text}\n{word}") };
+    match message {
+        Message::User(said) => Message::User(UserMessage { text: text(&said.text), images, ..said.clone() }),
+        Message::Tool(result) => {
+            Message::Tool(ToolResult { content: text(&result.content), images, ..result.clone() })
+        }
+        Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => {
+            message.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn png(bytes: usize) -> Image {
+        let mut data = b"\x89PNG\r\n\x1a\n".to_vec();
+        data.resize(bytes, 0);
+        Image::new(&data).unwrap()
+    }
+
+    fn shows(images: impl IntoIterator<Item = Image>) -> Arc<Message> {
+        let images = Images::of(images).unwrap();
+        Arc::new(Message::User(UserMessage { images, ..UserMessage::new("look") }))
+    }
+
+    #[test]
+    fn a51_a_picture_is_known_by_its_bytes_and_bounded() {
+        for (bytes, media_type) in [
+            (&b"\x89PNG\r\n\x1a\n..."[..], "image/png"),
+            (b"\xff\xd8\xff\xe0", "image/jpeg"),
+            (b"GIF89a", "image/gif"),
+            (b"RIFF....WEBPVP8 ", "image/webp"),
+        ] {
+            let image = Image::new(bytes).unwrap();
+            assert_eq!((image.media_type().as_str(), image.bytes()), (media_type, bytes.len()));
+            assert_eq!(Image::from_base64(image.base64()), Ok(image));
+        }
+        assert_eq!(Image::new(b"%PDF-1.7"), Err(InvalidImage::Unknown));
+        assert_eq!(Image::new(b""), Err(InvalidImage::Unknown));
+        assert_eq!(Image::from_base64("no base 64!"), Err(InvalidImage::NotBase64));
+        assert_eq!(png(IMAGE_BYTES_MAX).bytes(), IMAGE_BYTES_MAX);
+        assert_eq!(
+            Image::new(&vec![0; IMAGE_BYTES_MAX + 1]),
+            Err(InvalidImage::TooLarge(IMAGE_BYTES_MAX + 1))
+        );
+        assert!(matches!(Image::from_base64(&"A".repeat(4 << 20)), Err(InvalidImage::TooLarge(_))));
+        let whole = png(IMAGE_BYTES_MAX);
+        assert_eq!(Image::from_base64(whole.base64()).as_ref(), Ok(&whole));
+        assert!(Images::of(vec![whole.clone(); 5]).is_ok());
+        assert_eq!(Images::of(vec![whole; 6]), Err(InvalidImage::TooManyBytes(6 << 20)));
+    }
+
+    #[test]
+    fn a51_a_model_is_shown_the_newest_pictures_up_to_the_bound_and_told_of_the_others() {
+        let whole = || png(IMAGE_BYTES_MAX);
+        let mut messages = vec![
+            shows([whole()]),
+            shows([png(100), whole(), whole()]),
+            Arc::new(Message::User(UserMessage::new("and these"))),
+            shows([whole(), whole(), whole()]),
+        ];
+        let before = messages.clone();
+        within_bound(&mut messages);
+        let many: Vec<usize> = messages.iter().map(|message| images_of(message).0.len()).collect();
+        assert_eq!(many, [0, 2, 0, 3], "once one does not fit, nothing older is shown");
+        let text = |at: usize| {
+            let Message::User(said) = &*messages[at] else { panic!("a word of a user") };
+            said.text.clone()
+        };
+        assert_eq!(text(0), "look\n[a picture was shown here, too old to be shown again]");
+        assert_eq!(text(1), "look\n[a picture was shown here, too old to be shown again]");
+        assert_eq!((&messages[2], &messages[3]), (&before[2], &before[3]));
+        let again = messages.clone();
+        within_bound(&mut messages);
+        assert_eq!(messages, again);
+    }
+}
