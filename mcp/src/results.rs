@@ -31,10 +31,8 @@ pub(crate) fn read(response: CallToolResponse) -> Result<ToolReturn, ToolError> 
 
 /// Its pictures, as far as a model can be shown them; none if they are too large together.
 fn images(result: &CallToolResult) -> Images {
-    let shown = result.content.iter().filter_map(|block| match block {
-        ContentBlock::Image(image) => Image::from_base64(&image.data).ok(),
-        _ => None,
-    });
+    let images = result.content.iter().filter_map(ContentBlock::as_image);
+    let shown = images.filter_map(|image| Image::from_base64(&image.data).ok());
     Images::of(shown).unwrap_or_default()
 }
 
