@@ -127,7 +127,7 @@ async fn h24_sessions_are_listed_by_agent_status_user_tags_metadata_and_time() {
         ("c", other, &[("user", "bob"), ("urgent", "")][..]),
     ] {
         let labels = Labels::from_iter(labels.iter().copied());
-        let say = say(&agent, "go").in_session(id.parse().unwrap()).labelled(labels);
+        let say = say(&agent, "go").in_session(SessionId::new(id).unwrap()).labelled(labels);
         let (key, _) = finish(runtime.execute(say).await.unwrap()).await;
         instants.push(runtime.session(&key).await.unwrap().unwrap().created_at);
         tokio::time::sleep(Duration::from_secs(60)).await;
@@ -157,7 +157,8 @@ async fn h24_sessions_are_listed_by_agent_status_user_tags_metadata_and_time() {
     assert_eq!(listed(SessionQuery { created: TimeRange::before(instants[1]), ..all() }).await, "a");
     // Time of the last change: the oldest is said something to.
     let before = runtime.now();
-    finish(runtime.execute(say(&first, "more").in_session("a".parse().unwrap())).await.unwrap()).await;
+    finish(runtime.execute(say(&first, "more").in_session(SessionId::new("a").unwrap())).await.unwrap())
+        .await;
     assert_eq!(listed(SessionQuery { changed: TimeRange::since(before), ..all() }).await, "a");
     assert_eq!(listed(SessionQuery { changed: TimeRange::before(before), ..all() }).await, "cb");
     // Status.
@@ -173,7 +174,7 @@ async fn h24_a_page_has_50_sessions_unless_asked_otherwise_and_200_at_most() {
     let store = store();
     let runtime = runtime(&store, &agent);
     for number in 0..SESSIONS {
-        let say = say(&agent, "go").in_session(format!("s{number:03}").parse().unwrap());
+        let say = say(&agent, "go").in_session(SessionId::new(format!("s{number:03}")).unwrap());
         runtime.start(say).await.unwrap();
     }
     for (limit, most) in [(None, 50), (Some(7), 7), (Some(200), 200), (Some(201), 200), (Some(u32::MAX), 200)]
