@@ -180,6 +180,12 @@ async fn write(runtime: &Runtime, claim: Claim, change: Change<'_>) -> Result<Op
     let incarnation = claim.session.incarnation;
     match runtime.store().save_state_and_promote_staging(&claim.fence, commit).await.map_err(words)? {
         CommitOutcome::Committed(_) => Ok(after.map(|breaker| Record { incarnation, breaker })),
-        other => Err(format!("{}: not written: {other:?}", claim.fence.key)),
+        refused @ (CommitOutcome::VersionConflict { .. }
+        | CommitOutcome::StaleFence { .. }
+        | CommitOutcome::AnswerWaiting { .. }
+        | CommitOutcome::NotStaged { .. }
+        | CommitOutcome::StageConflict { .. }
+        | CommitOutcome::PendingConflict { .. }
+        | CommitOutcome::NotInInbox { .. }) => Err(format!("{}: not written: {refused:?}", claim.fence.key)),
     }
 }
