@@ -12,7 +12,7 @@ use holdover_core::message::{Message, ResultStatus};
 use holdover_core::model::{AnswerPart, ModelError, ModelErrorKind, StopReason};
 use holdover_core::step::{Action, CallOut, Reply, Ruling};
 use holdover_core::store::InterruptKind;
-use holdover_core::tool::{ResourceProfile, RunsOn};
+use holdover_core::tool::{Access, EffectClass, ResourceProfile, RunsOn, ToolOutput};
 
 use crate::bench::Bench;
 use crate::check;
@@ -138,15 +138,15 @@ fn a40_no_read_begins_of_which_it_is_not_certain_that_it_will_run_as_it_stands()
         let run = writing(&bench, &[call, "look"]);
         assert!(run.begun().is_empty(), "{call}: nor does one behind it");
     }
-    let look = || ToolName::new("look").unwrap();
-    let changes: [(&str, Box<dyn FnOnce(&mut AgentSpec)>); 7] = [
-        ("the agent does not want it", Box::new(|agent| agent.early_reads = false)),
-        ("every commit is awaited", Box::new(|agent| agent.durability = Durability::Sync)),
-        ("a hook sees the answer first", Box::new(|agent| agent.hooks = [HookPoint::AfterModel].into())),
-        ("it is for people", Box::new(move |agent| agent.human_only = [look()].into())),
-        ("it is dangerous", Box::new(|agent| agent.tools[0].dangerous = true)),
-        ("a client runs it", Box::new(|agent| agent.tools[0].runs_on = RunsOn::Client)),
-        ("it acts", Box::new(|agent| agent.tools[0].effect = Default::default())),
+    type Change = fn(&mut AgentSpec);
+    let changes: [(&str, Change); 7] = [
+        ("the agent does not want it", |agent| agent.early_reads = false),
+        ("every commit is awaited", |agent| agent.durability = Durability::Sync),
+        ("a hook sees the answer first", |agent| agent.hooks = [HookPoint::AfterModel].into()),
+        ("it is for people", |agent| agent.human_only = [ToolName::new("look").unwrap()].into()),
+        ("it is dangerous", |agent| agent.tools[0].dangerous = true),
+        ("a client runs it", |agent| agent.tools[0].runs_on = RunsOn::Client),
+        ("it acts", |agent| agent.tools[0].effect = EffectClass::AtMostOnce),
     ];
     for (why, change) in changes {
         let bench = early(change);
@@ -180,7 +180,7 @@ fn a40_calls_that_would_come_one_after_the_other_do_not_begin_together() {
         let Action::Foresee { id, .. } = run.take("foresee") else { unreachable!() };
         ids.push(id);
     }
-    let key = |key: &str| Some(ResourceProfile::key(key, holdover_core::tool::Access::Read));
+    let key = |key: &str| Some(ResourceProfile::key(key, Access::Read));
     let profiles = [key("a"), Some(ResourceProfile::Serial), key("b")];
     // What is said of the later ones first waits for its turn.
     for (id, profile) in ids.into_iter().zip(profiles).rev() {
@@ -233,7 +233,7 @@ fn a40_what_was_begun_for_an_answer_that_does_not_come_is_dropped() {
 
 #[test]
 fn a40_a_call_that_is_refused_changed_or_held_in_the_end_does_not_take_what_was_begun() {
-    let profile = || ResourceProfile::key("shelf", holdover_core::tool::Access::Read);
+    let profile = || ResourceProfile::key("shelf", Access::Read);
     let deny = || Ruling::Deny { reason: "not today".into(), rule: None };
     let hold = || Ruling::NeedsApproval { prompt: None, terms: Box::default(), profile: profile() };
     let rewrite = || Ruling::Rewritten {
@@ -241,7 +241,7 @@ fn a40_a_call_that_is_refused_changed_or_held_in_the_end_does_not_take_what_was_
         by: "scribe".into(),
         ruling: Box::new(Ruling::Allow { profile: profile() }),
     };
-    let answered = || Ruling::Answered { output: holdover_core::tool::ToolOutput::text("known") };
+    let answered = || Ruling::Answered { output: ToolOutput::text("known") };
     let failed = || Ruling::Failed { detail: "this must not be".into() };
     for ruling in [deny(), hold(), rewrite(), answered(), failed()] {
         let bench = early(|_| {});
