@@ -80,6 +80,7 @@ fn told(stream: ModelStream, teller: Teller) -> ModelStream {
                 ModelEvent::Text(_)
                 | ModelEvent::Reasoning(_)
                 | ModelEvent::CallStarted { .. }
+                | ModelEvent::CallWritten { .. }
                 | ModelEvent::Progress,
             )) => None,
         };
