@@ -53,8 +53,8 @@ pub use holdover_core::tool::{
 pub use holdover_runtime_local::{
     Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, Breaking, Breaks, CancellationToken,
     Changed, CheckpointEntry, ClientTool, Deciders, Definition, Deliver, Delivered, DeltaEntry, Denial,
-    EventEntry, Execute, Follow, Fork, Forked, Later, MessageEntry, Move, PendingEntry, Provisional,
-    QueuedMessage, Replay, Response, Retention, RunHandle, RunObserver, Runtime, RuntimeError,
+    EventEntry, Execute, Follow, Fork, Forked, HandOff, HandedOff, Later, MessageEntry, Move, PendingEntry,
+    Provisional, QueuedMessage, Replay, Response, Retention, RunHandle, RunObserver, Runtime, RuntimeError,
     RuntimeErrorKind, RuntimeOptions, Shown, Snapshot, Standing, Started, Worker, WorkerOptions,
 };
 #[cfg(feature = "memory")]

@@ -12,7 +12,7 @@ use holdover_core::machine::StateKind;
 use holdover_core::mode::Mode;
 use holdover_core::store::{EventCursor, SessionStatus};
 
-use super::{Fork, Purge, help};
+use super::{Fork, Handoff, Purge, help};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sessions {
@@ -51,6 +51,8 @@ pub(crate) enum Sessions {
     Mode(ModeOf),
     /// Begin a session as another one was at a checkpoint
     Fork(Fork),
+    /// Begin a session that works on a goal, with what of another one matters for it
+    Handoff(Handoff),
     /// Delete a session with all that belongs to it
     Delete(Delete),
     /// Delete all sessions that have rested for long, or their old checkpoints

@@ -11,7 +11,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use holdover_core::ids::TenantId;
 
 pub(crate) use answers::{Answer, Approve, Decide, Deny, Interrupt, Stop};
-pub(crate) use branch::{Fork, Purge};
+pub(crate) use branch::{Fork, Handoff, Purge};
 pub(crate) use conformance::{Conformance, Form};
 pub(crate) use drive::{Again, Briefing, Compact, Drive, Run, Send, Work};
 pub(crate) use look::{

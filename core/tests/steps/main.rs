@@ -25,6 +25,7 @@ mod custom;
 mod cutting;
 mod denials;
 mod endings;
+mod handoff;
 mod hooking;
 mod interrupts;
 mod late_rollbacks;

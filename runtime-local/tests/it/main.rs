@@ -20,6 +20,7 @@ mod errors;
 mod files;
 mod following;
 mod forks;
+mod handoff;
 mod hooks;
 mod looking;
 mod mailbox;
