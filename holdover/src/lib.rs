@@ -10,11 +10,12 @@ pub use holdover_core::compaction::ResultSummariser;
 pub use holdover_core::custom::{CustomState, STATE_BYTES_MAX, StateChange, StateCheck, StateRules};
 pub use holdover_core::delta::Delta;
 pub use holdover_core::error::ErrorInfo;
-pub use holdover_core::event::Event;
+pub use holdover_core::event::{Event, SummaryCause};
 pub use holdover_core::gate::{
     ApprovalRule, ApprovalTerms, Approvers, ArgumentPatterns, AtExpiry, DenialRecord, DeniedBy, Escalation,
     GateError, GateQuestion, PermissionMode, PolicyGate, RuleAction, RuleGate, StrictestGate, Verdict,
 };
+pub use holdover_core::handoff::{GOAL_BYTES_MAX, InvalidGoal};
 pub use holdover_core::hook::{
     AfterStep, AfterTool, BeforeModel, BeforeTool, HOOK_TIMEOUT, Hook, HookError, HookPoint, ModelAsked,
     Moved, OnFailure, StepEnded, StopIf, ToolEnded, TurnBegins, TurnEnds,
@@ -23,7 +24,7 @@ pub use holdover_core::ids::{
     CallId, CheckpointId, InboxSeq, InvalidId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel,
     SessionId, SessionKey, TenantId, ToolName, WorkerId,
 };
-pub use holdover_core::machine::glance::Glance;
+pub use holdover_core::machine::glance::{Glance, Interaction};
 pub use holdover_core::machine::{DoneReason, Ending, Owed, OwedKind, Suspension, Usage};
 pub use holdover_core::mailbox::{MessagePolicy, WhileAsking};
 pub use holdover_core::message::{

@@ -90,7 +90,7 @@ pub(crate) enum Command {
     /// Stop a session for ever
     #[command(after_help = help::ABORT)]
     Abort(Stop),
-    /// Look at sessions, fork or delete them
+    /// Look at sessions, fork them, hand them over, delete them
     #[command(subcommand)]
     Sessions(Sessions),
     /// Print the events of a session, each with the cursor to go on after it

@@ -1,7 +1,7 @@
 //! What people read.
 
 use holdover_core::delta::Delta;
-use holdover_core::event::{Event, SummaryCause};
+use holdover_core::event::Event;
 use holdover_core::gate::AtExpiry;
 use holdover_core::ids::{CallId, MessageSeq};
 use holdover_core::machine::{OwedKind, StopCause};
@@ -11,7 +11,7 @@ use holdover_core::time::Timestamp;
 use holdover_runtime_local::Deciders;
 use serde_json::Value;
 
-use super::{Out, clean, cut, in_time, inline, instant, shell};
+use super::{Out, clean, cut, in_time, inline, instant, shell, summaries};
 use crate::owed::Debt;
 
 /// How much of arguments and results is shown in passing, in characters.
@@ -134,18 +134,14 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
         Event::CircuitOpened { calls, why } => {
             Some(out.bold(&inline(&format!("! {calls} calls in a row could not be run; the last: {why}"))))
         }
-        Event::CompactionStarted { cause: SummaryCause::Handoff, .. } => {
-            Some(out.dim("• what matters for the goal is put together"))
+        Event::CompactionStarted { tokens, threshold, cause } => {
+            Some(out.dim(&format!("• {}", summaries::begins(*tokens, *threshold, *cause))))
         }
-        Event::CompactionStarted { tokens, threshold, .. } if tokens > threshold && *threshold > 0 => {
-            Some(out.dim(&format!("• what is old is summarised: {tokens} tokens are too many")))
-        }
-        Event::CompactionStarted { .. } => Some(out.dim("• what is old is summarised")),
         Event::CompactionEnded { error: Some(error), cause, .. } => {
-            Some(out.bold(&inline(&format!("! no {}: {error}", made_for(*cause)))))
+            Some(out.bold(&inline(&format!("! {}", summaries::failed(error, *cause)))))
         }
         Event::CompactionEnded { before, after, cause, .. } => {
-            Some(out.dim(&format!("• {}", compacted(*before, *after, *cause))))
+            Some(out.dim(&format!("• {}", summaries::made(*before, *after, *cause))))
         }
         Event::TeardownFailed { error } => Some(out.bold(&inline(&format!("! {error}")))),
         Event::Escalated { call, to, .. } => {
@@ -225,16 +221,11 @@ pub(crate) fn event(event: &Event) -> String {
         Event::CircuitOpened { calls, why } => {
             format!("the circuit is open: {calls} calls in a row could not be run; the last: {why}")
         }
-        Event::CompactionStarted { cause: SummaryCause::Handoff, tokens, .. } => {
-            format!("what matters for the goal is put together, of {tokens} tokens")
+        Event::CompactionStarted { tokens, threshold, cause } => {
+            summaries::begins_at(*tokens, *threshold, *cause)
         }
-        Event::CompactionStarted { tokens, threshold, .. } => {
-            format!("what is old is summarised: {tokens} tokens, the threshold is {threshold}")
-        }
-        Event::CompactionEnded { error: Some(error), cause, .. } => {
-            format!("no {}: {error}", made_for(*cause))
-        }
-        Event::CompactionEnded { before, after, cause, .. } => compacted(*before, *after, *cause),
+        Event::CompactionEnded { error: Some(error), cause, .. } => summaries::failed(error, *cause),
+        Event::CompactionEnded { before, after, cause, .. } => summaries::made(*before, *after, *cause),
         Event::Forked { from, at, goal: None } => format!("forked from {from} at checkpoint {at}"),
         Event::Forked { from, at, goal: Some(goal) } => {
             format!("handed over from {from} at checkpoint {at}, with the goal of message {goal}")
@@ -254,24 +245,6 @@ pub(crate) fn event(event: &Event) -> String {
         }
     };
     inline(&line)
-}
-
-/// What came of a summary, by how many tokens the model was shown before and is after it.
-fn compacted(before: u64, after: u64, cause: SummaryCause) -> String {
-    if cause == SummaryCause::Handoff {
-        format!("handed over: {before} tokens became {after}")
-    } else if before == after {
-        "nothing is old enough to be summarised".to_owned()
-    } else {
-        format!("summarised: {before} tokens became {after}")
-    }
-}
-
-fn made_for(cause: SummaryCause) -> &'static str {
-    match cause {
-        SummaryCause::TooLong | SummaryCause::Asked => "summary",
-        SummaryCause::Handoff => "extract",
-    }
 }
 
 /// A piece of an answer on one line.

@@ -66,8 +66,8 @@ async fn is_ready(front: &Front, key: &SessionKey) -> Result<bool, Failure> {
 /// What there is to do with a draft.
 fn say_what_next(front: &Front, key: &SessionKey, goal: Option<MessageSeq>) {
     let id = &key.id;
-    front.out.line(format!("  holdover resume {id}"));
+    front.out.passing(format!("  holdover resume {id}"));
     if let Some(goal) = goal {
-        front.out.line(format!("  holdover send {id} --instead-of {goal} \"…\""));
+        front.out.passing(format!("  holdover send {id} --instead-of {goal} \"…\""));
     }
 }
