@@ -100,6 +100,62 @@ fn a_worker_does_what_is_left_to_it() {
 }
 
 #[test]
+fn h24_sessions_are_listed_by_label_and_by_time_of_creation_and_change() {
+    let fixture = Fixture::new();
+    let labels = ["--label", "user=ada", "--label", "urgent="];
+    fixture.run(&[&["run", "agent.toml", "--session", "old", "hello"], &labels[..]].concat()).ends(0);
+    fixture.run(&["run", "agent.toml", "--session", "new", "--label", "user=ada", "hello"]).ends(0);
+    let lines =
+        |words: &[&str]| fixture.run(&[&["sessions", "list", "--json"], words].concat()).ends(0).lines();
+    let ids = |words: &[&str]| -> Vec<String> {
+        lines(words).iter().map(|line| line["session"].as_str().expect("an id").to_owned()).collect()
+    };
+    let at = |id: &str, what: &str| -> String {
+        let all = lines(&[]);
+        all.iter().find(|line| line["session"] == id).expect("it is listed")[what].to_string()
+    };
+    let none = Vec::<String>::new();
+    assert_eq!(ids(&["--label", "user=ada"]), ["new", "old"]);
+    assert_eq!(ids(&["--label", "user=ada", "--label", "urgent="]), ["old"]);
+    assert_eq!(ids(&["--label", "user=ada", "--agent", "other"]), none);
+    assert_eq!(
+        lines(&["--label", "urgent="])[0]["labels"],
+        json!({"agent": "tester", "urgent": "", "user": "ada"})
+    );
+
+    let born = at("new", "created_at");
+    assert_eq!(ids(&["--created-since", &born]), ["new"]);
+    assert_eq!(ids(&["--created-before", &born]), ["old"]);
+    assert_eq!(ids(&["--created-since", "2h"]), ["new", "old"]);
+    assert_eq!(ids(&["--created-since", "2h", "--created-before", "1h"]), none);
+    assert_eq!(ids(&["--created-since", "2024-05-01T12:00:00+02:00", "--limit", "1"]), ["new"]);
+    assert_eq!(ids(&["--created-before", "2024-05-01"]), none);
+
+    let changed = at("new", "updated_at");
+    fixture.run(&["send", "old", "hello"]).ends(0);
+    assert_eq!(ids(&["--changed-since", &at("old", "updated_at")]), ["old"]);
+    assert_eq!(ids(&["--changed-since", &changed]), ["new", "old"]);
+    assert_eq!(ids(&["--changed-before", &at("old", "updated_at")]), ["new"]);
+    assert_eq!(ids(&["--changed-since", &changed, "--label", "urgent="]), ["old"]);
+
+    fixture.run(&["sessions", "fork", "old", "--to", "again"]).ends(0);
+    assert_eq!(ids(&["--label", "forked_from=old"]), ["again"]);
+
+    let list = |words: &[&str]| fixture.run(&[&["sessions", "list"], words].concat());
+    for flag in ["--created-since", "--created-before", "--changed-since", "--changed-before"] {
+        let said = list(&[flag, "yesterday"]).ends(2).err;
+        let first = said.lines().next().unwrap_or_default();
+        assert!(first.contains(flag) && first.contains("write how long ago, as 2h, or an instant"), "{said}");
+    }
+    list(&["--created-since", "1h", "--created-before", "2h"])
+        .fails(2, &["--created-before", "--created-since"]);
+    list(&["--changed-since", "1h", "--changed-before", "1h"]).fails(2, &["--changed-before"]);
+    list(&["--label", "user=ada", "--label", "user=bob"]).fails(2, &["--label", "user=ada", "user=bob"]);
+    list(&["--label", "user"]).ends(2);
+    list(&["--help"]).ends(0).says("--changed-since 2h");
+}
+
+#[test]
 fn sessions_are_listed_and_shown() {
     let fixture = Fixture::new();
     fixture.run(&["run", "agent.toml", "--session", "done", "hello"]).ends(0);

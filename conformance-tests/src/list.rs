@@ -306,6 +306,8 @@ macro_rules! __each_conformance_case {
                 core cursor_walk_equals_full_set,
                 core cursor_stable_under_inserts_and_deletes,
                 core filters_compose,
+                core created_range_is_half_open,
+                core changed_range_follows_the_last_change,
                 core limit_over_max_is_bounded,
                 core cursor_of_other_filter_or_tenant_rejected,
             }

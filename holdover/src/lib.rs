@@ -44,7 +44,7 @@ pub use holdover_core::store::{
     Capabilities, Checkpoint, DeleteMode, Deletion, EventCursor, InterruptOutcome, Labels, OutcomeKind, Page,
     PageCursor, PageRequest, PendingCall, PendingKind, PendingQuery, PurgeReport, Queues, Remove, RunRecord,
     Session, SessionQuery, SessionStatus, SessionSummary, StateStore, StoreError, StoreErrorKind, StreamId,
-    Wake,
+    TimeRange, Wake,
 };
 pub use holdover_core::time::{Clock, Timestamp};
 pub use holdover_core::tool::{

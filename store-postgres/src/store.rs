@@ -90,7 +90,8 @@ impl StateStore for PostgresStore {
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
         const OPERATION: &str = "list_sessions";
         let position = read::position(&query.page, query.digest(), OPERATION)?;
-        let after = read::SessionPlace::new(position).ok_or_else(|| read::bad_place(OPERATION))?;
+        let after = read::SessionPlace::new(position, query.created.before);
+        let after = after.ok_or_else(|| read::bad_place(OPERATION))?;
         self.call(read::ListSessions { query: query.clone(), after }).await
     }
 

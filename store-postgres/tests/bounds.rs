@@ -11,7 +11,7 @@ use holdover_core::payload::Payload;
 use holdover_core::store::{
     CheckpointQuery, DeleteOutcome, Deletion, ForkOutcome, Labels, NewFork, NewSession, NewState,
     PageRequest, PendingKind, PendingQuery, Remove, RetentionRule, SessionQuery, SessionStatus, Start,
-    StateStore, StoreErrorKind,
+    StateStore, StoreErrorKind, TimeRange,
 };
 use holdover_core::time::Timestamp;
 use holdover_store_postgres::PostgresStore;
@@ -146,6 +146,7 @@ async fn a_walk_past_many_others_ends_each_page_in_time_and_finds_the_last() {
         by(|query| query.queue = Some(id("wanted"))),
         by(|query| query.status = vec![SessionStatus::Idle]),
         by(|query| query.labels = Labels([("name".to_owned(), "value".to_owned())].into())),
+        by(|query| query.changed = TimeRange::since(Timestamp::from_ms(2))),
     ];
     for mut query in queries {
         let first = store.list_sessions(&query).await.unwrap();

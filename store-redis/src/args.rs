@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use holdover_core::ids::Incarnation;
 use holdover_core::payload::Payload;
-use holdover_core::store::{InboxItem, ItemKind, Wake};
+use holdover_core::store::{InboxItem, ItemKind, TimeRange, Wake};
 use holdover_core::time::Timestamp;
 
 use crate::error::Fault;
@@ -82,6 +82,15 @@ impl Args {
     pub(crate) fn bound(self, at: Timestamp) -> Self {
         let last = i64::try_from(BEYOND).unwrap_or(i64::MAX) - 1;
         self.text(at.as_ms().clamp(-last, last).to_string())
+    }
+
+    /// A range that stored instants are compared with.
+    pub(crate) fn range(self, range: TimeRange) -> Self {
+        let bound = |this: Self, at: Option<Timestamp>| match at {
+            Some(at) => this.bound(at),
+            None => this.bytes([]),
+        };
+        bound(bound(self, range.since), range.before)
     }
 
     pub(crate) fn incarnation(self, incarnation: Incarnation) -> Self {

@@ -26,7 +26,7 @@ const STORE: &str = include_str!("../scripts/prelude/store.lua");
 
 /// The decisions, each file beside the one of `core/src/store/rules` that it follows; then what they are
 /// decided on and how it is kept.
-const SHARED: [&str; 18] = [
+const SHARED: [&str; 19] = [
     include_str!("../scripts/rules/session.lua"),
     include_str!("../scripts/rules/ownership.lua"),
     include_str!("../scripts/rules/commit.lua"),
@@ -35,6 +35,7 @@ const SHARED: [&str; 18] = [
     include_str!("../scripts/rules/fork.lua"),
     include_str!("../scripts/rules/tombstone.lua"),
     include_str!("../scripts/rules/retention.lua"),
+    include_str!("../scripts/rules/list.lua"),
     include_str!("../scripts/rows/session.lua"),
     include_str!("../scripts/rows/keys.lua"),
     include_str!("../scripts/rows/index.lua"),

@@ -95,7 +95,7 @@ fn checkpoint(text: &str) -> Result<CheckpointId, String> {
     text.parse().map(CheckpointId).map_err(|_| String::from("a checkpoint is a number"))
 }
 
-fn label(text: &str) -> Result<(String, String), String> {
+pub(super) fn label(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         Some(_) | None => Err(String::from("write NAME=VALUE")),

@@ -10,6 +10,8 @@ use holdover_core::mailbox::MessagePolicy;
 use holdover_core::mode::Mode;
 use holdover_models::ModelRef;
 
+use super::branch::label;
+
 /// How a session is driven in this process.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Drive {
@@ -53,6 +55,9 @@ pub(crate) struct Run {
     /// The session to say it in, created if there is none; left out: a new one
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<SessionId>,
+    /// A new session is listed by this label (sessions list --label)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
+    pub(crate) label: Vec<(String, String)>,
     /// Idempotency key: the same key starts at most one turn
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<ItemKey>,

@@ -12,7 +12,8 @@ use holdover_core::machine::StateKind;
 use holdover_core::mode::Mode;
 use holdover_core::store::{EventCursor, SessionStatus};
 
-use super::{Fork, Handoff, Purge, help};
+use super::branch::label;
+use super::{Fork, Handoff, Purge, When, help};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sessions {
@@ -61,9 +62,16 @@ pub(crate) enum Sessions {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+TIME is how long ago (90s, 2h, 7d), or an instant: 2024-05-01T12:00:00Z, 2024-05-01T14:00:00+02:00, 2024-05-01, or milliseconds as --json prints them. What is since holds the instant, what is before does not. A session is listed that fits all that is asked for; of several --status it has one, of several --label all.
+
+A fork has the label forked_from: what it was forked from.
+
 Examples:
   holdover sessions list
-  holdover sessions list --status suspended --status failed --agent clerk")]
+  holdover sessions list --status suspended --status failed --agent clerk
+  holdover sessions list --label user=ada --label urgent= --changed-since 2h
+  holdover sessions list --created-since 2024-05-01 --created-before 2024-06-01
+  holdover sessions list --label forked_from=notes --json")]
 pub(crate) struct List {
     /// Only with this status
     #[arg(long, value_name = "STATUS", value_parser = status(SessionStatus::ALL))]
@@ -71,6 +79,21 @@ pub(crate) struct List {
     /// Only of the agent with this name
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
+    /// Only with this label
+    #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
+    pub(crate) label: Vec<(String, String)>,
+    /// Only created then or later
+    #[arg(long, value_name = "TIME")]
+    pub(crate) created_since: Option<When>,
+    /// Only created before
+    #[arg(long, value_name = "TIME")]
+    pub(crate) created_before: Option<When>,
+    /// Only with a change then or later
+    #[arg(long, value_name = "TIME")]
+    pub(crate) changed_since: Option<When>,
+    /// Only without a change since: the last one came before
+    #[arg(long, value_name = "TIME")]
+    pub(crate) changed_before: Option<When>,
     /// At most this many
     #[arg(long, value_name = "N", default_value = "100")]
     pub(crate) limit: NonZeroUsize,

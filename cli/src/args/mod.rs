@@ -6,6 +6,7 @@ mod conformance;
 mod drive;
 mod help;
 mod look;
+mod when;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use holdover_core::ids::TenantId;
@@ -18,6 +19,7 @@ pub(crate) use look::{
     Check, Completions, Delete, Demo, Doctor, Events, History, List, Machine, ModeOf, One, Pending, Replace,
     Sessions, Show, Withdraw,
 };
+pub(crate) use when::When;
 
 use crate::store::{DEFAULT_STORE, StoreUrl, VARIABLE};
 

@@ -22,7 +22,7 @@ use crate::store::IfMissing;
 
 /// Starts a turn of an agent.
 pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
-    let Run { agent: file, message, session, key, policy, root, briefing, detach, wait, drive } = args;
+    let Run { agent: file, message, session, label, key, policy, root, briefing, detach, wait, drive } = args;
     let instead = instead_of(drive, root.clone());
     let mut blueprint = agent_file::read(file, &instead)?;
     let message = message_of(message.as_deref())?;
@@ -30,8 +30,8 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     blueprint.discover().await.map_err(refuse)?;
     let agent = Arc::new(blueprint.build().map_err(refuse)?);
     let mut front = Front::open(common, Some(drive), IfMissing::Create).await?;
-    let mut request = Execute::new(common.tenant.clone(), agent, message)
-        .labelled(Labels::from_iter([("agent", blueprint.name.clone())]));
+    let mut request =
+        Execute::new(common.tenant.clone(), agent, message).labelled(Labels::from_iter(label.clone()));
     let session = match (session, key) {
         (Some(session), _) => Some(session.clone()),
         // The runtime derives it from the key, so that any process finds the same one.

@@ -1,11 +1,12 @@
-//! Lists, page by page.
+//! Lists, page by page (H24).
 
 use std::num::NonZeroU32;
 
 use holdover_core::store::{
     Commit, Deletion, Labels, NewSession, PAGE_ROWS_MAX, PageRequest, PendingQuery, SessionQuery,
-    SessionStatus, SessionSummary, StateStore, StoreErrorKind,
+    SessionStatus, SessionSummary, StateStore, StoreErrorKind, TimeRange,
 };
+use holdover_core::time::Timestamp;
 
 use crate::bench::Bench;
 use crate::case::cases;
@@ -34,6 +35,14 @@ cases! {
         "status, queue and labels filter together, each by exact match",
         "a filter that is dropped shows what was not asked for",
         "SessionQuery: with one of these statuses; in this queue; with all of these labels";
+    list.created_range_is_half_open: Core Time,
+        "sessions of a time of creation are listed: from its first instant on, and not at its end",
+        "sessions would be missing between two days, or be in both",
+        "SessionQuery: created in this time; TimeRange: instants from `since` on that lie before `before`";
+    list.changed_range_follows_the_last_change: Core Time,
+        "sessions of a time of change are listed by what changed in them last, whatever they were created at",
+        "whoever asks for what is new would be shown what is old, and miss what has changed",
+        "SessionQuery: last changed in this time; all filters hold together";
     list.limit_over_max_is_bounded: Core Sequential,
         "a page holds at most the maximum, whatever is asked for",
         "one request would read the whole table",
@@ -47,6 +56,10 @@ cases! {
         "a caller that stops at a short page misses the rest",
         "Page: it may be short and still have a cursor; a walk to the end is complete";
 }
+
+/// No session is created or changed before the one or from the other on, whatever the clock.
+const EARLIEST: Timestamp = Timestamp::from_ms(i64::MIN);
+const LATEST: Timestamp = Timestamp::from_ms(i64::MAX);
 
 fn rows(limit: u32) -> Option<NonZeroU32> {
     NonZeroU32::new(limit)
@@ -191,6 +204,114 @@ async fn filters_compose(t: Bench) -> CaseResult {
     Ok(())
 }
 
+/// Each range of which a bound is one of these instants, and which of them lie in it.
+fn ranges(instants: &[Timestamp]) -> Vec<(TimeRange, Vec<usize>)> {
+    let bounds = || [None].into_iter().chain(instants.iter().copied().map(Some));
+    let ranges = bounds().flat_map(|since| bounds().map(move |before| TimeRange { since, before }));
+    let within = |range: TimeRange| {
+        let after_begin = |at: Timestamp| range.since.is_none_or(|since| at >= since);
+        let before_end = |at: Timestamp| range.before.is_none_or(|before| at < before);
+        let all = instants.iter().enumerate().filter(|(_, at)| after_begin(**at) && before_end(**at));
+        (range, all.map(|(index, _)| index).collect())
+    };
+    ranges.map(within).collect()
+}
+
+async fn created_range_is_half_open(t: Bench) -> CaseResult {
+    let mut created = Vec::new();
+    for number in 0..4 {
+        let new = NewSession { queue: id("q"), ..new_session(&format!("s{number}")) };
+        t.store.create_session(new).await?;
+        created.push(t.load(&key(&format!("s{number}"))).await?.created_at);
+        t.advance(t.lease() / 10).await;
+    }
+    ensure!(created.is_sorted_by(|a, b| a < b), "expected instants that rise", found = "{created:?}");
+    // What happens to a session later does not move it.
+    t.deliver(&key("s0"), message("m")).await?;
+    t.claim(&key("s2")).await?;
+    for (range, within) in ranges(&created) {
+        let expected: Vec<_> = within.iter().rev().map(|number| format!("s{number}")).collect();
+        for limit in [1, 2, 50] {
+            let page = PageRequest { after: None, limit: rows(limit) };
+            let query = SessionQuery { created: range, page, ..all() };
+            ensure_eq!(names(&t, query).await?, expected, "created in {range:?}, by {limit}");
+        }
+    }
+    let between = |since: i64, before: i64| {
+        let at = |index: usize, by: i64| Some(Timestamp::from_ms(created[index].as_ms() + by));
+        SessionQuery { created: TimeRange { since: at(1, since), before: at(2, before) }, ..all() }
+    };
+    ensure_eq!(names(&t, between(0, 1)).await?, ["s2", "s1"], "up to a millisecond beyond one");
+    ensure_eq!(names(&t, between(1, 1)).await?, ["s2"], "from a millisecond after one");
+    let ever = TimeRange { since: Some(EARLIEST), before: Some(LATEST) };
+    ensure_eq!(
+        names(&t, SessionQuery { created: ever, ..all() }).await?.len(),
+        4,
+        "from the first to the last instant"
+    );
+    let never = TimeRange { since: Some(LATEST), before: Some(EARLIEST) };
+    let none = names(&t, SessionQuery { created: never, ..all() }).await?;
+    ensure_eq!(none, Vec::<String>::new(), "from the last to the first");
+    // With other filters.
+    let idle = SessionQuery { status: vec![SessionStatus::Idle], queue: Some(id("q")), ..between(0, 1) };
+    ensure_eq!(names(&t, idle).await?, ["s1"], "idle, and up to a millisecond beyond one");
+    Ok(())
+}
+
+async fn changed_range_follows_the_last_change(t: Bench) -> CaseResult {
+    let mut changed = Vec::new();
+    for name in ["s0", "s1", "s2", "s3"] {
+        t.create(name).await?;
+        t.advance(t.lease() / 10).await;
+    }
+    // They change in another order than that in which they were created, each in another way.
+    t.store
+        .create_session(NewSession { labels: Labels::from_iter([("a", "b")]), ..new_session("s4") })
+        .await?;
+    t.advance(t.lease() / 10).await;
+    t.deliver(&key("s2"), message("m")).await?;
+    t.advance(t.lease() / 10).await;
+    let claim = t.claim(&key("s0")).await?;
+    t.advance(t.lease() / 10).await;
+    let other = t.claim(&key("s3")).await?;
+    t.release(&other.fence, SessionStatus::Idle).await?;
+    t.advance(t.lease() / 10).await;
+    t.commit(&claim.fence, commit()).await?;
+    let order = ["s1", "s4", "s2", "s3", "s0"];
+    for name in order {
+        changed.push(t.load(&key(name)).await?.updated_at);
+    }
+    ensure!(changed.is_sorted_by(|a, b| a < b), "expected instants that rise", found = "{changed:?}");
+    for (range, within) in ranges(&changed) {
+        let mut expected: Vec<_> = within.iter().map(|place| order[*place]).collect();
+        // Listed newest first all the same.
+        expected.sort_by(|a, b| b.cmp(a));
+        for limit in [1, 2, 50] {
+            let page = PageRequest { after: None, limit: rows(limit) };
+            let query = SessionQuery { changed: range, page, ..all() };
+            ensure_eq!(names(&t, query).await?, expected, "changed in {range:?}, by {limit}");
+        }
+    }
+    // What reads changes nothing.
+    ensure_eq!(t.load(&key("s1")).await?.updated_at, changed[0], "the last change of what was only read");
+    // With the other filters, and with a time of creation.
+    let late = SessionQuery { changed: TimeRange::since(changed[1]), ..all() };
+    let labelled = SessionQuery { labels: Labels::from_iter([("a", "b")]), ..late.clone() };
+    ensure_eq!(names(&t, labelled).await?, ["s4"], "changed late, with a label");
+    let early = t.load(&key("s2")).await?.created_at;
+    let both = SessionQuery { created: TimeRange::before(early), ..late.clone() };
+    ensure_eq!(names(&t, both).await?, ["s0"], "created early and changed late");
+    let both = SessionQuery { status: vec![SessionStatus::Idle], created: TimeRange::since(early), ..late };
+    ensure_eq!(names(&t, both).await?, ["s4", "s3", "s2"], "idle, created late and changed late");
+    // Another change, and it is found no more where it was.
+    t.advance(t.lease() / 10).await;
+    t.deliver(&key("s1"), message("m")).await?;
+    let at_first = TimeRange { since: Some(changed[0]), before: Some(changed[1]) };
+    let gone = names(&t, SessionQuery { changed: at_first, ..all() }).await?;
+    ensure_eq!(gone, Vec::<String>::new(), "changed when nothing changed last");
+    Ok(())
+}
+
 async fn limit_over_max_is_bounded(t: Bench) -> CaseResult {
     let total = PAGE_ROWS_MAX + 3;
     for number in 0..total {
@@ -217,6 +338,10 @@ async fn cursor_of_other_filter_or_tenant_rejected(t: Bench) -> CaseResult {
         ("another status", SessionQuery { status: vec![SessionStatus::Idle], ..all() }),
         ("another queue", SessionQuery { queue: Some(id("queue")), ..all() }),
         ("other labels", SessionQuery { labels: Labels::from_iter([("a", "b")]), ..all() }),
+        ("a time of creation", SessionQuery { created: TimeRange::since(EARLIEST), ..all() }),
+        ("an end of creation", SessionQuery { created: TimeRange::before(LATEST), ..all() }),
+        ("a time of change", SessionQuery { changed: TimeRange::since(EARLIEST), ..all() }),
+        ("an end of change", SessionQuery { changed: TimeRange::before(LATEST), ..all() }),
     ];
     for (what, query) in others {
         let error = want!(t.store.list_sessions(&with(query)).await, Err(error) => error);

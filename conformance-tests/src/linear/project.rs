@@ -17,8 +17,7 @@
 
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{
-    CheckpointQuery, ClaimDue, PageRequest, PendingQuery, Retry, SessionQuery, StateStore, StoreError,
-    StoreErrorKind,
+    CheckpointQuery, ClaimDue, PageRequest, PendingQuery, Retry, StateStore, StoreError, StoreErrorKind,
 };
 
 use super::{Event, Heard};
@@ -46,8 +45,8 @@ impl Asked {
         if let Request::Purge(rule) = request {
             return Ok(Some(Answer::of(store.purge(rule).await, Answer::Purge)?));
         }
-        if let Request::ListSessions(tenant) = request {
-            let page = store.list_sessions(&SessionQuery::all(tenant.clone())).await;
+        if let Request::ListSessions(query) = request {
+            let page = store.list_sessions(query).await;
             return whole(page.map(|page| (page.next.is_none(), page.items)), Answer::ListSessions);
         }
         if let Request::ListPending(tenant) = request {

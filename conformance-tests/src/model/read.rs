@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 
 use holdover_core::ids::{SessionKey, TenantId};
 use holdover_core::store::{
-    Claim, DeltaPage, EventCursor, INBOX_PAGE, PendingCall, Session, SessionSummary, Staged, StoredItem,
+    Claim, DeltaPage, EventCursor, INBOX_PAGE, PendingCall, Session, SessionQuery, SessionSummary, Staged,
+    StoredItem,
 };
 use holdover_core::time::Timestamp;
 
@@ -28,10 +29,10 @@ impl Model {
         }
     }
 
-    /// The sessions of a tenant, newest first.
-    pub(crate) fn list_sessions(&self, tenant: &TenantId) -> Vec<SessionSummary> {
-        let of_tenant = self.lives.values().filter(|life| life.row.key.tenant == *tenant);
-        let mut all: Vec<SessionSummary> = of_tenant.map(Life::summary).collect();
+    /// The sessions that the query is about, newest first.
+    pub(crate) fn list_sessions(&self, query: &SessionQuery) -> Vec<SessionSummary> {
+        let wanted = self.lives.values().filter(|life| life.row.listed(&life.labels, query));
+        let mut all: Vec<SessionSummary> = wanted.map(Life::summary).collect();
         all.sort_by_key(|one| (Reverse(one.created_at), Reverse(one.key.id.clone())));
         all
     }

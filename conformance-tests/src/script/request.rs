@@ -35,7 +35,7 @@ pub(crate) enum Request {
     Fork { from: SessionKey, at: CheckpointId, new: Box<NewFork> },
     Purge(RetentionRule),
     Load(SessionKey),
-    ListSessions(TenantId),
+    ListSessions(SessionQuery),
     ListPending(TenantId),
     ReadMessages(SessionKey, MessageRange),
     ReadInbox(SessionKey, InboxSeq, u32),
@@ -113,7 +113,7 @@ impl Request {
 
     /// The tenant that it is about, if it is about the many sessions of one.
     pub(crate) fn tenant(&self) -> Option<&TenantId> {
-        if let Self::ListSessions(tenant) | Self::ListPending(tenant) = self {
+        if let Self::ListSessions(SessionQuery { tenant, .. }) | Self::ListPending(tenant) = self {
             return Some(tenant);
         }
         if let Self::ClaimDue(due) = self {
@@ -174,8 +174,7 @@ impl Request {
             Self::Load(key) => {
                 Answer::of(store.load_session(&key).await, |session| Answer::Load(session.map(Box::new)))
             }
-            Self::ListSessions(tenant) => {
-                let mut query = SessionQuery::all(tenant);
+            Self::ListSessions(mut query) => {
                 query.page.limit = std::num::NonZeroU32::new(2);
                 Ok(Answer::ListSessions(walk_sessions(store, query).await?))
             }
@@ -233,7 +232,7 @@ impl Request {
             Self::Fork { from, at, new } => Answer::Fork(model.fork(from, *at, new)),
             Self::Purge(rule) => Answer::Purge(model.purge(rule)),
             Self::Load(key) => Answer::Load(snapshot(key).session.map(Box::new)),
-            Self::ListSessions(tenant) => Answer::ListSessions(model.list_sessions(tenant)),
+            Self::ListSessions(query) => Answer::ListSessions(model.list_sessions(query)),
             Self::ListPending(tenant) => Answer::ListPending(model.list_pending(tenant)),
             Self::ReadMessages(key, range) => {
                 let mut messages = snapshot(key).messages;

@@ -4,7 +4,8 @@ use holdover_core::ids::{CheckpointId, Epoch, Fence, InboxSeq, RunId, StateForma
 use holdover_core::store::{
     ClaimDue, ClaimOne, Commit, Deletion, DeltaBatch, EventCursor, InboxItem, Interrupt, InterruptKind,
     ItemKind, Labels, NewFork, NewMessage, NewPending, NewSession, NewState, OutcomeKind, PendingKind,
-    Queues, Release, Remove, RetentionRule, RunEnd, StagedResult, Staging, Start, StatusCas,
+    Queues, Release, Remove, RetentionRule, RunEnd, SessionQuery, StagedResult, Staging, Start, StatusCas,
+    TimeRange,
 };
 use holdover_core::time::Timestamp;
 use std::num::NonZeroU32;
@@ -325,7 +326,7 @@ impl Play {
         let key = who.key();
         match at {
             Look::Session => Request::Load(key),
-            Look::Sessions => Request::ListSessions(key.tenant),
+            Look::Sessions => Request::ListSessions(self.sessions(who)),
             Look::PendingCalls => Request::ListPending(key.tenant),
             Look::Messages { from, to } => Request::ReadMessages(key, crate::fixture::range(from, to)),
             Look::Inbox { after, limit } => Request::ReadInbox(key, InboxSeq(after), limit),
@@ -339,6 +340,23 @@ impl Play {
             }
             Look::Runs => Request::ListRuns(key),
             Look::Checkpoints => Request::ListCheckpoints(key),
+        }
+    }
+}
+
+impl Play {
+    /// All sessions of a tenant; or those of a time that begins or ends where this one was created, or has changed
+    /// last. Which it is follows from what was asked before, and is not drawn: so no other draw depends on it.
+    fn sessions(&self, who: Who) -> SessionQuery {
+        let all = SessionQuery::all(who.key().tenant);
+        let Some(life) = self.there(who).filter(|_| self.powers.moves_time) else { return all };
+        let (born, last) = (life.row.created_at, life.row.updated_at);
+        match self.asked.len() % 5 {
+            1 => SessionQuery { created: TimeRange::since(born), ..all },
+            2 => SessionQuery { created: TimeRange::before(born), ..all },
+            3 => SessionQuery { changed: TimeRange::since(last), ..all },
+            4 => SessionQuery { changed: TimeRange::before(last), ..all },
+            _ => all,
         }
     }
 }

@@ -45,8 +45,8 @@ pub use layer::{Answer, Layer, Layered, Request};
 pub use pending::{NewPending, PendingCall, PendingKind};
 pub use read::{
     EventPage, MessagePage, MessageRange, PAGE_BYTES_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, Page,
-    PageRequest, PendingQuery, RunEnded, RunRecord, SessionQuery, StoredEvent, StoredMessage, Watch,
-    runs_digest,
+    PageRequest, PendingQuery, RunEnded, RunRecord, SessionQuery, StoredEvent, StoredMessage, TimeRange,
+    Watch, runs_digest,
 };
 pub use retention::{PurgeReport, Remove, RetentionRule};
 pub use session::{
@@ -98,8 +98,8 @@ pub trait StateStore: Send + Sync + 'static {
     /// Reads a session with what is staged, at one instant. None if there is no such session.
     async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError>;
 
-    /// Lists sessions, newest first. A cursor of another query is an
-    /// [`InvalidArgument`](StoreErrorKind::InvalidArgument).
+    /// Lists sessions, newest first: those for which [`SessionRow::listed`](rules::SessionRow::listed) holds. A cursor
+    /// of another query is an [`InvalidArgument`](StoreErrorKind::InvalidArgument).
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError>;
 
     /// Removes every row of a session: messages, events, deltas, inbox, keys, pending calls, runs, staged

@@ -158,7 +158,43 @@ pub struct Page<T> {
     pub next: Option<PageCursor>,
 }
 
-/// Which sessions, newest first, ties by id descending.
+/// Instants from `since` on that lie before `before`: half-open, so that of ranges side by side each instant lies in
+/// one. A side without a bound is open. Holds nothing when `before` does not come after `since`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TimeRange {
+    /// The first; as early as you like if none.
+    pub since: Option<Timestamp>,
+    /// The first that no longer is; as late as you like if none.
+    pub before: Option<Timestamp>,
+}
+
+impl TimeRange {
+    /// Every instant.
+    pub const ALWAYS: Self = Self { since: None, before: None };
+
+    /// From this instant on.
+    pub const fn since(at: Timestamp) -> Self {
+        Self { since: Some(at), before: None }
+    }
+
+    /// Before this instant.
+    pub const fn before(at: Timestamp) -> Self {
+        Self { since: None, before: Some(at) }
+    }
+
+    /// Whether `at` lies in it.
+    pub fn contains(&self, at: Timestamp) -> bool {
+        self.since.is_none_or(|since| since <= at) && self.before.is_none_or(|before| at < before)
+    }
+}
+
+/// Which sessions, newest first, ties by id descending. Agent, user, tags, metadata and the session that one was
+/// forked from are [`labels`](Self::labels).
+///
+/// All filters hold together. A list is a walk along the sessions of the tenant by their creation: `created` bounds
+/// the walk, every other filter is asked of each session on it. A store that bounds how many it looks at for one
+/// page answers fewer rows, with a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionQuery {
     /// Of this tenant.
@@ -169,6 +205,11 @@ pub struct SessionQuery {
     pub queue: Option<QueueLabel>,
     /// With all of these labels.
     pub labels: super::Labels,
+    /// Created in this time: by [`created_at`](super::SessionSummary::created_at), which never changes.
+    pub created: TimeRange,
+    /// Last changed in this time: by [`updated_at`](super::SessionSummary::updated_at). A session that changes during
+    /// a walk is shown or not by what it is when the walk comes by.
+    pub changed: TimeRange,
     /// Which page.
     pub page: PageRequest,
 }
@@ -181,16 +222,24 @@ impl SessionQuery {
             status: Vec::new(),
             queue: None,
             labels: super::Labels::default(),
+            created: TimeRange::ALWAYS,
+            changed: TimeRange::ALWAYS,
             page: PageRequest::default(),
         }
     }
 
     /// The digest of everything but the page, to which its cursors are bound.
     pub fn digest(&self) -> Digest {
-        let filter = serde_json::json!({
+        let mut filter = serde_json::json!({
             "list": "sessions", "tenant": self.tenant, "status": self.status,
             "queue": self.queue, "labels": self.labels,
         });
+        // A filter by time came later: cursors from before it still belong to queries without one.
+        let times = [("created", self.created), ("changed", self.changed)];
+        let times = times.into_iter().filter(|(_, range)| *range != TimeRange::ALWAYS);
+        if let Some(filter) = filter.as_object_mut() {
+            filter.extend(times.map(|(name, range)| (name.to_owned(), serde_json::json!(range))));
+        }
         Digest::of(filter.to_string().as_bytes())
     }
 }
@@ -235,4 +284,37 @@ pub enum Watch {
     Session(SessionKey),
     /// Any session may have become due.
     Due,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_holds_its_begin_and_not_its_end() {
+        let at = Timestamp::from_ms;
+        let range = TimeRange { since: Some(at(2)), before: Some(at(4)) };
+        let held: Vec<i64> = (0..6).filter(|ms| range.contains(at(*ms))).collect();
+        assert_eq!(held, [2, 3]);
+        assert!(TimeRange::ALWAYS.contains(at(i64::MIN)) && TimeRange::ALWAYS.contains(at(i64::MAX)));
+        assert!(TimeRange::since(at(2)).contains(at(i64::MAX)) && !TimeRange::since(at(2)).contains(at(1)));
+        assert!(TimeRange::before(at(2)).contains(at(i64::MIN)) && !TimeRange::before(at(2)).contains(at(2)));
+        assert!(!TimeRange { since: Some(at(3)), before: Some(at(3)) }.contains(at(3)), "it is empty");
+    }
+
+    #[test]
+    fn a_cursor_is_bound_to_each_bound_of_time_and_one_from_before_them_still_holds() {
+        let all = SessionQuery::all("acme".parse().unwrap());
+        let before = r#"{"labels":{},"list":"sessions","queue":null,"status":[],"tenant":"acme"}"#;
+        assert_eq!(all.digest(), Digest::of(before.as_bytes()));
+        let (at, later) = (Timestamp::from_ms(1), Timestamp::from_ms(2));
+        let ranges = [TimeRange::since(at), TimeRange::before(at), TimeRange::since(later)];
+        let created = ranges.map(|created| SessionQuery { created, ..all.clone() });
+        let changed = ranges.map(|changed| SessionQuery { changed, ..all.clone() });
+        let mut digests: Vec<Digest> =
+            [&all].into_iter().chain(&created).chain(&changed).map(SessionQuery::digest).collect();
+        digests.sort_by_key(|digest| digest.0);
+        digests.dedup();
+        assert_eq!(digests.len(), 7);
+    }
 }

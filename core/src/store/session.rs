@@ -67,8 +67,9 @@ impl std::fmt::Display for SessionStatus {
     }
 }
 
-/// Names and values by which sessions are listed: agent, user, parent, tags. At most
-/// [`LABELS_MAX`](Self::LABELS_MAX), fixed at creation.
+/// Names and values by which sessions are listed: agent, user, the session that one was forked from, tags, metadata. At
+/// most [`LABELS_MAX`](Self::LABELS_MAX), fixed at creation. A session has one value for each name, so a tag is a name
+/// whose value is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Labels(pub BTreeMap<String, String>);
@@ -78,6 +79,21 @@ impl Labels {
     pub const LABELS_MAX: usize = 32;
     /// The longest name or value, in bytes.
     pub const TEXT_BYTES_MAX: usize = 256;
+    /// The name of the agent that serves the session, whatever its version. Set by the runtime unless the creator says
+    /// otherwise.
+    pub const AGENT: &'static str = "agent";
+    /// The id of the session that this one was forked from. Set by the runtime.
+    pub const FORKED_FROM: &'static str = "forked_from";
+
+    /// With this label, where there is room for it: beside [`LABELS_MAX`](Self::LABELS_MAX) others it is left out, so
+    /// that what a creator asks for is never too much because of it.
+    #[must_use]
+    pub fn with_if_room(mut self, name: &str, value: impl Into<String>) -> Self {
+        if self.0.contains_key(name) || self.0.len() < Self::LABELS_MAX {
+            self.0.insert(name.to_owned(), value.into());
+        }
+        self
+    }
 
     /// Whether every label of `wanted` is here with the same value.
     pub fn contains_all(&self, wanted: &Self) -> bool {

@@ -1117,10 +1117,13 @@ impl StateStore for RedbStore {
 
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
         const OPERATION: &str = "list_sessions";
-        let after = place(OPERATION, &query.page, query.digest())?;
+        let end = query.created.before.map(|end| (end.as_ms(), String::new(), String::new()));
+        let after: Option<Place> = place(OPERATION, &query.page, query.digest())?.or(end);
         let query = query.clone();
         let job = move |read: &Read| {
             let found = places(&read.index, List::Created, query.tenant.as_str(), after.as_ref(), true)?;
+            let early = |at: i64| query.created.since.is_some_and(|since| at < since.as_ms());
+            let found = found.take_while(|place| !place.as_ref().is_ok_and(|(at, ..)| early(*at)));
             let found = found.map(|place| readable(OPERATION, summary(read, &query, &place?)));
             let rows = found.filter_map(Result::transpose);
             Page::fill(&query.page, query.digest(), rows, |_| 0)
@@ -1606,10 +1609,7 @@ fn summary(read: &Read, query: &SessionQuery, place: &Place) -> Done<Option<(Vec
     let key = key_of(query.tenant.as_str(), &place.1)?;
     let Some(row) = read.rows.row(&key)? else { return Ok(None) };
     let labels = read.rows.labels(&key)?;
-    let wanted = (query.status.is_empty() || query.status.contains(&row.status))
-        && query.queue.as_ref().is_none_or(|queue| *queue == row.queue)
-        && labels.contains_all(&query.labels);
-    if wanted { Ok(Some((position(place)?, row.summary(labels)))) } else { Ok(None) }
+    if row.listed(&labels, query) { Ok(Some((position(place)?, row.summary(labels)))) } else { Ok(None) }
 }
 
 /// The pending call at a place in the list of deadlines, if the query is about it.

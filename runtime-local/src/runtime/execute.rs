@@ -92,7 +92,8 @@ impl Execute {
         Self { policy: policy.into(), ..self }
     }
 
-    /// A new session is listed by these.
+    /// A new session is listed by these: user, tags, metadata. The name of its agent is among them by itself
+    /// ([`AGENT`](Labels::AGENT)).
     #[must_use]
     pub fn labelled(self, labels: Labels) -> Self {
         Self { labels, ..self }
@@ -158,12 +159,16 @@ struct Prepared {
 
 impl Prepared {
     fn new_session(&self, start: Start, items: Vec<InboxItem>) -> NewSession {
+        let labels = match self.labels.clone() {
+            own if own.0.contains_key(Labels::AGENT) => own,
+            own => own.with_if_room(Labels::AGENT, self.agent.spec().name.as_str()),
+        };
         NewSession {
             key: self.key.clone(),
             incarnation: Incarnation(Uuid::new_v4()),
             operation: draw_id(),
             queue: self.agent.queue().clone(),
-            labels: self.labels.clone(),
+            labels,
             definition: self.agent.definition().clone(),
             format: STATE_FORMAT,
             items,

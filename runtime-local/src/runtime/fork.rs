@@ -110,6 +110,9 @@ impl Runtime {
     /// Begins a session as another one was at a checkpoint: with its transcript up to there, its agent and
     /// its labels, at rest. What was out or owed there stays behind: a call that had ended keeps its result,
     /// one that was out is in doubt, every other is cancelled (`system:forked`). The source is not touched.
+    ///
+    /// Its label [`FORKED_FROM`](Labels::FORKED_FROM) names the source, by which its forks are
+    /// [listed](Self::list).
     pub async fn fork(&self, from: &SessionKey, fork: Fork) -> Result<Forked, RuntimeError> {
         self.branch(from, Branch { fork, handoff: None }).await
     }
@@ -125,6 +128,7 @@ impl Runtime {
         let status = plan.status;
         let mut labels = source.labels;
         labels.0.extend(fork.labels.0);
+        let labels = labels.with_if_room(Labels::FORKED_FROM, from.id.as_str());
         let new = NewFork {
             source: checkpoint.incarnation,
             key: key.clone(),

@@ -8,8 +8,14 @@ use super::repeat::repeated;
 use crate::error::RuntimeError;
 
 impl Runtime {
-    /// A page of the sessions of a tenant. By status, labels, or queue: that of an agent's older version
-    /// tells whether its code is still needed.
+    /// A page of the sessions of a tenant, newest first: 50 unless the query says otherwise, 200 at most. The page's
+    /// cursor leads to the next.
+    ///
+    /// By status, time of creation and of the last change; by queue: that of an agent's older version tells whether its
+    /// code is still needed; and by labels, all of which a session must have: the name of its agent
+    /// ([`AGENT`](holdover_core::store::Labels::AGENT)) and the session that it was forked from
+    /// ([`FORKED_FROM`](holdover_core::store::Labels::FORKED_FROM)), which the runtime sets, and whatever it was
+    /// [created with](super::Execute::labelled): user, tags, metadata.
     pub async fn list(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, RuntimeError> {
         Ok(self.shared.store.list_sessions(query).await?)
     }

@@ -1,7 +1,8 @@
 //! Sessions that begin as another one was.
 //!
-//! Requirements: C63, H19.
+//! Requirements: C63, H19, H24.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use holdover_core::ids::{CheckpointId, SessionId, SessionKey};
 use holdover_core::machine::Machine;
 use holdover_core::machine::history::rebuild;
 use holdover_core::message::{Message, ResultStatus};
-use holdover_core::store::{EventCursor, OutcomeKind, PageRequest, SessionStatus};
+use holdover_core::store::{EventCursor, Labels, OutcomeKind, PageRequest, SessionQuery, SessionStatus};
 use holdover_core::tool::{EffectClass, ToolOutput};
 use holdover_runtime_local::{Agent, Approval, Follow, Fork, Runtime};
 use tokio::time::sleep;
@@ -211,4 +212,33 @@ async fn what_cannot_be_forked_says_so_and_makes_nothing() {
     assert_eq!(labels.0.get("why").map(String::as_str), Some("test"));
     let error = runtime.fork(&key, Fork::newest().to(to)).await.unwrap_err();
     assert_eq!(error.to_string(), "session acme/fork: it exists already and is idle");
+}
+
+/// What a session was forked from is the only parent it has.
+#[tokio::test(start_paused = true)]
+async fn h24_a_fork_is_listed_by_the_session_that_it_came_from() {
+    let agent = Arc::new(agent(&Script::new(|_| Say::Text("hi"))).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let key = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let fork = async |from: &SessionKey| runtime.fork(from, Fork::newest()).await.unwrap().key;
+    let (one, other) = (fork(&key).await, fork(&key).await);
+    let of_one = fork(&one).await;
+    let forks_of = async |of: &SessionKey| {
+        let labels = Labels::from_iter([(Labels::FORKED_FROM, of.id.as_str())]);
+        let query = SessionQuery { labels, ..SessionQuery::all(of.tenant.clone()) };
+        let found = runtime.list(&query).await.unwrap().items;
+        found.into_iter().map(|found| found.key).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(forks_of(&key).await, [one.clone(), other.clone()].into());
+    assert_eq!(forks_of(&one).await, [of_one].into(), "of the nearest");
+    assert_eq!(forks_of(&other).await, [].into());
+
+    // It takes no room from whoever uses all there is.
+    let labels: Labels = (0..Labels::LABELS_MAX).map(|number| (number.to_string(), "x")).collect();
+    let full = completes(runtime.execute(say(&agent, "go").labelled(labels.clone())).await.unwrap()).await;
+    let forked = fork(&full).await;
+    for key in [full, forked] {
+        assert_eq!(runtime.session(&key).await.unwrap().unwrap().labels, labels);
+    }
 }

@@ -1,12 +1,15 @@
 //! What a service reads of its sessions, and their end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use holdover_core::ids::{MessageSeq, SessionId, SessionKey};
-use holdover_core::store::{Deletion, OutcomeKind, PageRequest, SessionQuery, Wake};
-use holdover_runtime_local::{Deliver, MessageEntry, RuntimeError, RuntimeErrorKind};
+use holdover_core::store::{
+    Deletion, Labels, OutcomeKind, Page, PageRequest, SessionQuery, SessionStatus, TimeRange, Wake,
+};
+use holdover_runtime_local::{Agent, Deliver, MessageEntry, RuntimeError, RuntimeErrorKind};
 
-use crate::bench::{agent, asking_for, finish, only_pending, runtime, say, settle, store, tenant};
+use crate::bench::{agent, agentless, asking_for, finish, only_pending, runtime, say, settle, store, tenant};
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
@@ -105,5 +108,93 @@ async fn sessions_are_listed_tell_their_runs_and_are_deleted() {
         runtime.interrupt(&key, "stop").await.unwrap_err(),
     ] {
         assert_eq!(error.kind(), RuntimeErrorKind::NotFound, "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn h24_sessions_are_listed_by_agent_status_user_tags_metadata_and_time() {
+    let model = Script::new(|_| Say::Text("ok"));
+    let first = Arc::new(agent(&model).build().unwrap());
+    let second = Arc::new(agent(&model).version("2").build().unwrap());
+    let asks = Script::calling(vec![("pay", "{}")]);
+    let other = Agent::builder("other").model(asks).tool(Fake::echo("pay")).gate(asking_for("pay"));
+    let other = Arc::new(other.build().unwrap());
+    let runtime = agentless(&store());
+    let mut instants = Vec::new();
+    for (id, agent, labels) in [
+        ("a", Arc::clone(&first), &[("user", "ada"), ("urgent", ""), ("invoice", "17")][..]),
+        ("b", second, &[("user", "ada"), ("urgent", ""), ("billing", "")][..]),
+        ("c", other, &[("user", "bob"), ("urgent", "")][..]),
+    ] {
+        let labels = Labels::from_iter(labels.iter().copied());
+        let say = say(&agent, "go").in_session(SessionId::new(id).unwrap()).labelled(labels);
+        let (key, _) = finish(runtime.execute(say).await.unwrap()).await;
+        instants.push(runtime.session(&key).await.unwrap().unwrap().created_at);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    }
+    let listed = async |query: SessionQuery| -> String {
+        let page = runtime.list(&query).await.unwrap();
+        page.items.iter().map(|session| session.key.id.to_string()).collect()
+    };
+    let all = || SessionQuery::all(tenant());
+    let with =
+        |labels: &[(&str, &str)]| SessionQuery { labels: Labels::from_iter(labels.iter().copied()), ..all() };
+    assert_eq!(listed(all()).await, "cba", "newest first");
+    // The agent, whatever its version; and one version of it.
+    assert_eq!(listed(with(&[(Labels::AGENT, "tester")])).await, "ba");
+    assert_eq!(listed(with(&[(Labels::AGENT, "other")])).await, "c");
+    assert_eq!(listed(SessionQuery { queue: Some("tester@2".parse().unwrap()), ..all() }).await, "b");
+    // User; all of several tags; metadata.
+    assert_eq!(listed(with(&[("user", "ada")])).await, "ba");
+    assert_eq!(listed(with(&[("urgent", "")])).await, "cba");
+    assert_eq!(listed(with(&[("urgent", ""), ("billing", "")])).await, "b");
+    assert_eq!(listed(with(&[("invoice", "17")])).await, "a");
+    assert_eq!(listed(with(&[("invoice", "18")])).await, "");
+    // Time of creation.
+    let since_b = TimeRange::since(instants[1]);
+    assert_eq!(listed(SessionQuery { created: since_b, ..all() }).await, "cb");
+    assert_eq!(listed(SessionQuery { created: since_b, ..with(&[("user", "ada")]) }).await, "b");
+    assert_eq!(listed(SessionQuery { created: TimeRange::before(instants[1]), ..all() }).await, "a");
+    // Time of the last change: the oldest is said something to.
+    let before = runtime.now();
+    finish(runtime.execute(say(&first, "more").in_session(SessionId::new("a").unwrap())).await.unwrap())
+        .await;
+    assert_eq!(listed(SessionQuery { changed: TimeRange::since(before), ..all() }).await, "a");
+    assert_eq!(listed(SessionQuery { changed: TimeRange::before(before), ..all() }).await, "cb");
+    // Status.
+    let status = |status| SessionQuery { status: vec![status], ..all() };
+    assert_eq!(listed(status(SessionStatus::Suspended)).await, "c");
+    assert_eq!(listed(status(SessionStatus::Idle)).await, "ba");
+}
+
+#[tokio::test(start_paused = true)]
+async fn h24_a_page_has_50_sessions_unless_asked_otherwise_and_200_at_most() {
+    const SESSIONS: usize = 450;
+    let agent = Arc::new(agent(&Script::new(|_| Say::Text("ok"))).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    for number in 0..SESSIONS {
+        let say = say(&agent, "go").in_session(SessionId::new(format!("s{number:03}")).unwrap());
+        runtime.start(say).await.unwrap();
+    }
+    for (limit, most) in [(None, 50), (Some(7), 7), (Some(200), 200), (Some(201), 200), (Some(u32::MAX), 200)]
+    {
+        let limit = limit.map(|limit| limit.try_into().unwrap());
+        let page = PageRequest { after: None, limit };
+        // A filter by time goes with the cursor from page to page.
+        let created = TimeRange::before(runtime.now().after(Duration::from_secs(1)));
+        let mut query = SessionQuery { created, page, ..SessionQuery::all(tenant()) };
+        let mut seen = Vec::new();
+        loop {
+            let Page { items, next } = runtime.list(&query).await.unwrap();
+            assert_eq!(items.len(), most.min(SESSIONS - seen.len()), "{limit:?} asked for");
+            seen.extend(items.into_iter().map(|session| session.key.id));
+            match next {
+                Some(next) => query.page.after = Some(next),
+                None => break,
+            }
+        }
+        assert_eq!(seen.len(), SESSIONS);
+        assert!(seen.is_sorted_by(|a, b| a > b), "each once, in one order");
     }
 }

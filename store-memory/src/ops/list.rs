@@ -22,13 +22,7 @@ pub(super) trait Place: Ord + Sized {
 
 /// Sessions of a tenant, newest first, ties by id descending.
 pub fn list_sessions(sessions: &Sessions, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
-    let wanted = |record: &&Record| {
-        let row = &record.row;
-        row.key.tenant == query.tenant
-            && (query.status.is_empty() || query.status.contains(&row.status))
-            && query.queue.as_ref().is_none_or(|queue| *queue == row.queue)
-            && record.labels.contains_all(&query.labels)
-    };
+    let wanted = |record: &&Record| record.row.listed(&record.labels, query);
     let rows = sessions.values().filter(wanted).map(|record| {
         let place = (Reverse(record.row.created_at), Reverse(record.row.key.id.clone()));
         (place, record.summary())

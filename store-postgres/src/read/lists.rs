@@ -24,7 +24,7 @@ pub(crate) struct ListSessions {
 impl Call for ListSessions {
     type Outcome = Page<SessionSummary>;
     const OPERATION: &'static str = "list_sessions";
-    const PARAMETERS: usize = 8;
+    const PARAMETERS: usize = 11;
     const COLUMNS: &'static str =
         concat!("a.walked_at, a.walked_id, ", session_columns!(), ", a.label_names, a.label_values");
     const WRITES: bool = false;
@@ -41,6 +41,9 @@ impl Call for ListSessions {
             .add(query.queue.as_ref().map(|queue| queue.as_str()))
             .add(query.labels.0.keys().map(String::as_bytes).collect::<Vec<_>>())
             .add(query.labels.0.values().map(String::as_bytes).collect::<Vec<_>>())
+            .add(query.created.since.map_or(i64::MIN, Timestamp::as_ms))
+            .add(query.changed.since.map(Timestamp::as_ms))
+            .add(query.changed.before.map(Timestamp::as_ms))
             .add(self.after.created_at)
             .add(self.after.id.as_str())
             .add(i64::from(query.page.rows()) + 1);
@@ -67,16 +70,19 @@ impl Call for ListSessions {
     }
 }
 
-/// Where a page of sessions ended.
+/// Where a page of sessions begins: after this one.
 pub(crate) struct SessionPlace {
     created_at: i64,
     id: String,
 }
 
 impl SessionPlace {
-    /// The place of these bytes, the beginning if there are none.
-    pub(crate) fn new(position: Option<Vec<u8>>) -> Option<Self> {
-        let Some(position) = position else { return Some(Self { created_at: i64::MAX, id: String::new() }) };
+    /// The place of these bytes; if there are none the beginning of what was created before `end`.
+    pub(crate) fn new(position: Option<Vec<u8>>, end: Option<Timestamp>) -> Option<Self> {
+        let Some(position) = position else {
+            // No id comes before the empty one.
+            return Some(Self { created_at: end.map_or(i64::MAX, Timestamp::as_ms), id: String::new() });
+        };
         let (created_at, id) = position.split_first_chunk::<8>()?;
         let id = String::from_utf8(id.to_vec()).ok()?;
         Some(Self { created_at: i64::from_be_bytes(*created_at), id })

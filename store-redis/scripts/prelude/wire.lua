@@ -63,6 +63,11 @@ function args.queues()
   return queues, served
 end
 
+-- A range of instants: its first, and the first behind it; nil where it is open.
+function args.range()
+  return { since = args.optional_number(), before = args.optional_number() }
+end
+
 -- Several texts as one: each behind its length.
 local function pack(...)
   local packed = {}

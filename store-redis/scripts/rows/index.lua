@@ -54,15 +54,15 @@ function rows.reach_places(row)
 end
 
 -- At most `most` members of an index after `from` ('' = from the start) and before `before` (nil = to the end),
--- upwards; or downwards.
+-- upwards; or downwards, no further than to `least`.
 function rows.walk(index, from, before, most)
   local low = from == '' and '-' or '(' .. from
   return redis.call('ZRANGEBYLEX', index, low, before and '(' .. before or '+', 'LIMIT', 0, most)
 end
 
-function rows.walk_down(index, from, most)
+function rows.walk_down(index, from, least, most)
   local high = from == '' and '+' or '(' .. from
-  return redis.call('ZREVRANGEBYLEX', index, high, '-', 'LIMIT', 0, most)
+  return redis.call('ZREVRANGEBYLEX', index, high, least and '[' .. least or '-', 'LIMIT', 0, most)
 end
 
 -- Tenant and id of a member of an index of all tenants; nothing if it names no session.

@@ -79,6 +79,8 @@ impl Shared {
                 .each(&query.status, |args, status| args.text(status.as_str()))
                 .optional(query.queue.as_ref().map(|queue| queue.as_str()))
                 .each(&query.labels.0, |args, (name, value)| args.text(name).text(value))
+                .range(query.created)
+                .range(query.changed)
                 .size(most)
                 .number(LOOKED_AT_MAX)
                 .size(PARTITION_BYTES_MAX);

@@ -66,6 +66,18 @@ pub(crate) async fn list_sessions(
     if let Some(queue) = &query.queue {
         sql.push(" AND queue = ").push_bind(queue.as_str().to_owned());
     }
+    // What bounds the creation bounds the walk along `session_newest`.
+    let times = [
+        (" AND created_at >= ", query.created.since),
+        (" AND created_at < ", query.created.before),
+        (" AND updated_at >= ", query.changed.since),
+        (" AND updated_at < ", query.changed.before),
+    ];
+    for (condition, bound) in times {
+        if let Some(bound) = bound {
+            sql.push(condition).push_bind(bound.as_ms());
+        }
+    }
     for (name, value) in &query.labels.0 {
         sql.push(" AND EXISTS (SELECT 1 FROM label WHERE label.sid = s.sid AND name = ")
             .push_bind(name.clone())

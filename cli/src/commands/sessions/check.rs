@@ -22,7 +22,7 @@ pub(super) async fn check(front: &Front, args: &Check) -> Result<Exit, Failure> 
             let mut blueprint = agent_file::read(file, &Instead::default())?;
             blueprint.discover().await.map_err(refuse)?;
             let agent = Agents::new().with(Arc::new(blueprint.build().map_err(refuse)?));
-            let labels = Labels::from_iter([("agent", blueprint.name)]);
+            let labels = Labels::from_iter([(Labels::AGENT, blueprint.name)]);
             let runtime = Runtime::new(front.store.shared(), agent, RuntimeOptions::default());
             (runtime, SessionQuery { labels, ..all })
         }

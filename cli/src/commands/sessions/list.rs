@@ -2,20 +2,47 @@
 
 use std::num::NonZeroU32;
 
-use holdover_core::store::{Labels, PAGE_ROWS_MAX, PageRequest, SessionQuery, SessionSummary};
+use holdover_core::store::{Labels, PAGE_ROWS_MAX, PageRequest, SessionQuery, SessionSummary, TimeRange};
 
-use crate::args::List;
+use crate::args::{List, When};
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::print::{inline, instant, json, note};
 
+/// What is asked for.
+fn query(front: &Front, args: &List) -> Result<SessionQuery, Failure> {
+    let mut labels = Labels::default();
+    let agent = args.agent.iter().map(|name| (Labels::AGENT.to_owned(), name.clone()));
+    for (name, value) in args.label.iter().cloned().chain(agent) {
+        if let Some(other) = labels.0.insert(name.clone(), value.clone())
+            && other != value
+        {
+            let why = format!("no session has both {name}={other} and {name}={value}");
+            return Err(Failure::wrong_use(format!("--label: {why}")));
+        }
+    }
+    let now = front.runtime.now();
+    let range = |of: &str, since: Option<When>, before: Option<When>| {
+        let [since, before] = [since, before].map(|when| when.map(|when| when.instant(now)));
+        match (since, before) {
+            (Some(begin), Some(end)) if end <= begin => Err(Failure::wrong_use(format!(
+                "--{of}-before: nothing lies before it and after --{of}-since"
+            ))),
+            (_, _) => Ok(TimeRange { since, before }),
+        }
+    };
+    Ok(SessionQuery {
+        status: args.status.clone(),
+        labels,
+        created: range("created", args.created_since, args.created_before)?,
+        changed: range("changed", args.changed_since, args.changed_before)?,
+        ..SessionQuery::all(front.common.tenant.clone())
+    })
+}
+
 /// Lists sessions.
 pub(super) async fn list(front: &Front, args: &List) -> Result<(), Failure> {
-    let mut query =
-        SessionQuery { status: args.status.clone(), ..SessionQuery::all(front.common.tenant.clone()) };
-    if let Some(agent) = &args.agent {
-        query.labels = Labels::from_iter([("agent", agent.clone())]);
-    }
+    let mut query = query(front, args)?;
     let mut left = args.limit.get();
     let mut found: Vec<SessionSummary> = Vec::new();
     while left > 0 {

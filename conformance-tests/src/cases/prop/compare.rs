@@ -2,6 +2,8 @@
 
 use std::fmt::Debug;
 
+use holdover_core::store::SessionQuery;
+
 use crate::bench::{Bench, Handle};
 use crate::difference::compared;
 use crate::failure::{CaseResult, Failure};
@@ -114,7 +116,10 @@ impl Stage {
     async fn compare_everything(&self) -> CaseResult {
         for who in Who::ALL {
             self.compare_session(who).await?;
-            for request in [Request::ListSessions(who.key().tenant), Request::ListPending(who.key().tenant)] {
+            for request in [
+                Request::ListSessions(SessionQuery::all(who.key().tenant)),
+                Request::ListPending(who.key().tenant),
+            ] {
                 let expected = request.ask_model(&mut self.play.model.clone());
                 let found = request.ask(&self.bench.store).await?;
                 self.same_answer(&expected, &found, || {

@@ -13,6 +13,7 @@ mod delivery;
 mod delta;
 mod fork;
 mod limits;
+mod list;
 mod ownership;
 mod page;
 mod retention;

@@ -1,9 +1,12 @@
 //! Lists, page by page.
 
+use std::time::Duration;
+
 use holdover_core::payload::Digest;
 use holdover_core::store::{
-    Labels, Page, PageCursor, PageRequest, PendingQuery, SessionQuery, StoreErrorKind,
+    Labels, Page, PageCursor, PageRequest, PendingQuery, SessionQuery, StoreErrorKind, TimeRange,
 };
+use holdover_core::time::Timestamp;
 
 use crate::fault::{Fault, Mutant, SOUND};
 use crate::sound;
@@ -18,6 +21,11 @@ fn bound<T>(page: Page<T>, of: Digest, to: Digest) -> Page<T> {
 fn rebound(page: &PageRequest, of: Digest, to: Digest) -> PageRequest {
     let place = page.after.as_ref().and_then(|cursor| cursor.position_in(of).ok());
     PageRequest { after: place.map(|place| PageCursor::at(to, &place)), ..page.clone() }
+}
+
+/// The millisecond after this one.
+fn next(at: Timestamp) -> Timestamp {
+    at.after(Duration::from_millis(1))
 }
 
 /// Lists sessions by another query than was asked.
@@ -77,6 +85,52 @@ pub(super) static MUTANTS: &[Mutant] = &[
         fault: sessions_by!(|query| {
             let first = query.labels.0.pop_first();
             query.labels = first.into_iter().collect();
+        }),
+    },
+    Mutant {
+        name: "list-ignores-created-since",
+        broken: "a list of sessions does not look at where the time of creation begins",
+        fault: sessions_by!(|query| query.created.since = None),
+    },
+    Mutant {
+        name: "list-ignores-created-before",
+        broken: "a list of sessions does not look at where the time of creation ends",
+        fault: sessions_by!(|query| query.created.before = None),
+    },
+    Mutant {
+        name: "list-ignores-changed-since",
+        broken: "a list of sessions does not look at where the time of change begins",
+        fault: sessions_by!(|query| query.changed.since = None),
+    },
+    Mutant {
+        name: "list-ignores-changed-before",
+        broken: "a list of sessions does not look at where the time of change ends",
+        fault: sessions_by!(|query| query.changed.before = None),
+    },
+    Mutant {
+        name: "list-time-with-its-end",
+        broken: "the end of a time belongs to it",
+        fault: sessions_by!(|query| {
+            query.created.before = query.created.before.map(next);
+            query.changed.before = query.changed.before.map(next);
+        }),
+    },
+    Mutant {
+        name: "list-time-without-its-begin",
+        broken: "the first instant of a time does not belong to it",
+        fault: sessions_by!(|query| {
+            query.created.since = query.created.since.map(next);
+            query.changed.since = query.changed.since.map(next);
+        }),
+    },
+    Mutant {
+        name: "list-changed-by-creation",
+        broken: "a time of change is held against the creation",
+        fault: sessions_by!(|query| {
+            let created = std::mem::replace(&mut query.changed, TimeRange::ALWAYS);
+            query.created.since = query.created.since.max(created.since);
+            let ends = [query.created.before, created.before];
+            query.created.before = ends.into_iter().flatten().min();
         }),
     },
     Mutant {
