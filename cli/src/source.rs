@@ -66,6 +66,8 @@ pub(crate) struct Blueprint {
     pub(crate) on_denial: OnDenial,
     /// When intents are made durable.
     pub(crate) durability: Durability,
+    /// Whether calls that only read begin while its model is still writing.
+    pub(crate) early_reads: bool,
     /// The rest.
     pub(crate) recipe: Recipe,
 }
@@ -166,6 +168,7 @@ impl Blueprint {
             at_max: spec.at_max,
             output_schema: spec.output.map(|output| output.schema),
             durability: spec.durability,
+            early_reads: spec.early_reads,
             human_only: spec.human_only,
             on_denial: spec.on_denial,
             recipe,
@@ -221,6 +224,7 @@ impl Blueprint {
             .compaction(self.compaction.clone())
             .retries(self.retries.clone())
             .durability(self.durability)
+            .early_reads(self.early_reads)
             .on_denial(self.on_denial)
             .stop_signals(self.stop_signals)
             .at_max(self.at_max)

@@ -83,6 +83,12 @@ pub struct AgentSpec {
     /// What is asked of the custom state of its sessions.
     #[serde(default, skip_serializing_if = "is_default")]
     pub state: StateRules,
+    /// Whether calls that only read may begin while the model is still writing the answer that asks for them. Such a read
+    /// is done in vain if the answer fails, is refused, or is stopped: what it costs and whom it asks should not matter.
+    /// It begins only where nothing could say otherwise once the answer is whole, and what it brings is kept and shown
+    /// only then. Not with [`Durability::Sync`].
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub early_reads: bool,
 }
 
 impl AgentSpec {
@@ -111,6 +117,7 @@ impl AgentSpec {
             stop_signals: StopSignals::default(),
             at_max: AtMax::default(),
             state: StateRules::default(),
+            early_reads: false,
         }
     }
 

@@ -79,6 +79,18 @@ pub enum ModelEvent {
         /// Which tool.
         tool: String,
     },
+    /// The model wrote a call to its end. In the order of the calls; those that it does not say so of are known once the
+    /// whole answer is there. An adapter says it as soon as the wire does, of every call of which it can be known before
+    /// [`Finished`](Self::Finished), and never of one that may have been cut off. Only the whole answer counts: what comes
+    /// otherwise there was not written so.
+    CallWritten {
+        /// Which call of this answer, from 0.
+        index: usize,
+        /// Which tool.
+        tool: String,
+        /// The arguments, as they stand in the whole answer.
+        arguments: String,
+    },
     /// Something came that is not to be shown: a piece of a call's arguments, a count. An adapter says so for
     /// each, since by this, too, it is known that the model is still writing.
     Progress,

@@ -64,6 +64,25 @@ pub(crate) async fn fits(agent: &Arc<Agent>, question: &GateQuestion) -> Result<
     if matches!(ruling, Ruling::Allow { .. }) { Ok(()) } else { Err(ruling) }
 }
 
+/// What a call touches of which it is certain now that it would be allowed as it stands: it fits, no hook would see it
+/// first, and the gate can tell without asking anybody.
+pub(crate) async fn foresee(agent: Arc<Agent>, question: GateQuestion) -> Option<ResourceProfile> {
+    if agent.hooks().concern_calls_of(&question.tool) {
+        return None;
+    }
+    let foreseen = async move {
+        match profile(&agent, &question) {
+            Ok(profile) if agent.gate().foresee(&question) == Some(Verdict::Allow) => {
+                Ruling::Allow { profile }
+            }
+            Ok(_) => unavailable(String::from("that is not certain yet")),
+            Err(refused) => refused,
+        }
+    };
+    let ruling = bounded(foreseen).await;
+    if let Ruling::Allow { profile } = ruling { Some(profile) } else { None }
+}
+
 /// A ruling by code that may hang or panic: its silence is a denial.
 async fn bounded(asked: impl Future<Output = Ruling> + Send + 'static) -> Ruling {
     let began = Instant::now();

@@ -86,6 +86,8 @@ struct AgentFile {
     output_schema_file: Option<Spanned<PathBuf>>,
     #[serde(default)]
     durability: Durability,
+    #[serde(default)]
+    early_reads: bool,
     root: Option<Spanned<PathBuf>>,
     #[serde(default)]
     pass_environment: Vec<String>,
@@ -190,6 +192,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         at_max: file.at_max,
         output_schema,
         durability: file.durability,
+        early_reads: file.early_reads,
         human_only: file.human_only.into_iter().map(Spanned::into_inner).collect(),
         on_denial: file.on_denial,
         recipe: Recipe {

@@ -19,6 +19,7 @@ always_allow = ["read_*"]
 on_denial = "end_turn"
 stop_when = [{ tool_done = "write_file" }, { text_contains = "DONE" }]
 durability = "sync"
+early_reads = true
 pass_environment = ["CARGO_HOME"]
 fallback = ["anthropic:spare", { model = "scripted:play.toml", prices = { output_microusd = 2 } }, { provider = "openai", name = "q" }]
 
@@ -92,7 +93,7 @@ fn a_file_says_all_of_it() {
     assert_eq!((agent.limits.prices.input_microusd, agent.limits.prices.output_microusd), (1, 0));
     assert_eq!((agent.loops.stop_at, agent.loops.warn_at, agent.loops.withheld_steps), (0, 3, 3));
     assert_eq!((agent.compaction.threshold(), agent.compaction.kept_turns), (Some(14_000), 6));
-    assert_eq!(agent.durability, Durability::Sync);
+    assert_eq!((agent.durability, agent.early_reads), (Durability::Sync, true));
     let names: Vec<&str> =
         agent.recipe.fallback.iter().map(|fallback| fallback.model.name.as_str()).collect();
     assert_eq!(names, ["spare", "/agents/play.toml", "q"]);

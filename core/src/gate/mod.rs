@@ -32,6 +32,13 @@ pub const GATE_TIMEOUT: Duration = Duration::from_secs(5);
 pub trait PolicyGate: Send + Sync + 'static {
     /// Decides on one call. Must have no effect: after a crash it is asked again.
     async fn consult(&self, question: &GateQuestion) -> Result<Verdict, GateError>;
+
+    /// What [`consult`](Self::consult) would say of a call that a model is about to ask for, as far as the question and
+    /// what the gate holds decide it: nobody is asked, nothing is waited for, nothing is counted. None where that does not
+    /// decide it, and by default. The call may never come; if it does, the gate is consulted all the same.
+    fn foresee(&self, _question: &GateQuestion) -> Option<Verdict> {
+        None
+    }
 }
 
 /// What the gate is asked.

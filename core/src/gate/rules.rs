@@ -186,6 +186,10 @@ impl PolicyGate for RuleGate {
     async fn consult(&self, question: &GateQuestion) -> Result<Verdict, GateError> {
         Ok(self.decide(question.tool.as_str(), &question.arguments, question.dangerous))
     }
+
+    fn foresee(&self, question: &GateQuestion) -> Option<Verdict> {
+        Some(self.decide(question.tool.as_str(), &question.arguments, question.dangerous))
+    }
 }
 
 #[cfg(test)]

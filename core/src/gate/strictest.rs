@@ -61,6 +61,12 @@ impl PolicyGate for StrictestGate {
         }
         Ok(strictest)
     }
+
+    /// That all allow it, if each of them can say so. No other verdict is foreseen.
+    fn foresee(&self, question: &GateQuestion) -> Option<Verdict> {
+        let allows = |gate: &Arc<dyn PolicyGate>| gate.foresee(question) == Some(Verdict::Allow);
+        self.0.iter().all(allows).then_some(Verdict::Allow)
+    }
 }
 
 #[cfg(test)]
@@ -68,6 +74,7 @@ mod tests {
     use futures::FutureExt;
 
     use super::*;
+    use crate::gate::{ApprovalRule, RuleAction, RuleGate};
     use crate::ids::{CallId, SessionId, SessionKey, TenantId, ToolName};
     use crate::payload::Digest;
     use crate::tool::EffectClass;
@@ -81,8 +88,8 @@ mod tests {
         }
     }
 
-    fn all(words: &[Result<Verdict, GateError>]) -> Result<Verdict, GateError> {
-        let question = GateQuestion {
+    fn question() -> GateQuestion {
+        GateQuestion {
             session: SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap()),
             call: CallId::new("c").unwrap(),
             tool: ToolName::new("tool").unwrap(),
@@ -92,9 +99,24 @@ mod tests {
             dangerous: false,
             approved: false,
             approved_on: None,
-        };
+        }
+    }
+
+    fn all(words: &[Result<Verdict, GateError>]) -> Result<Verdict, GateError> {
         let gate = words.iter().fold(StrictestGate::new(), |gate, word| gate.and(Says(word.clone())));
-        gate.consult(&question).now_or_never().unwrap()
+        gate.consult(&question()).now_or_never().unwrap()
+    }
+
+    #[test]
+    fn a40_what_one_gate_cannot_foresee_is_not_foreseen() {
+        let rules = |action| RuleGate::new(vec![ApprovalRule::new("tool", action)]);
+        let gate = StrictestGate::new().and(rules(RuleAction::Allow));
+        assert_eq!(gate.foresee(&question()), Some(Verdict::Allow));
+        for action in [RuleAction::Ask, RuleAction::Deny] {
+            assert_eq!(gate.clone().and(rules(action)).foresee(&question()), None);
+        }
+        let asks_elsewhere = gate.and(Says(Ok(Verdict::Allow)));
+        assert_eq!(asks_elsewhere.foresee(&question()), None);
     }
 
     #[test]

@@ -94,6 +94,28 @@ pub enum Action {
         /// The calls in question.
         questions: Vec<GateQuestion>,
     },
+    /// Find out whether this call, which the model has written and not yet asked for, may begin early: by what is at hand
+    /// alone, with nobody asked. Answer: [`Reply::Foreseen`](super::Reply::Foreseen).
+    Foresee {
+        /// To be named in the answer.
+        id: ActionId,
+        /// The call in question.
+        question: GateQuestion,
+    },
+    /// Begin this read, if the lease still runs, and keep what it brings: nobody is told of it, and there is no answer. It
+    /// is asked for with [`RunCalls`](Self::RunCalls), or dropped with [`DropEarly`](Self::DropEarly).
+    RunEarly {
+        /// It changes nothing, so that no start mark is written for it.
+        call: CallOut,
+    },
+    /// Stop these calls, which were begun early, and forget what they brought: their answer did not come. There is no
+    /// answer. What they leave behind is put away before anything is freed.
+    DropEarly {
+        /// Which calls.
+        calls: Vec<CallId>,
+        /// Until when to wait for them.
+        until: Timestamp,
+    },
     /// Ask the hooks about a step that is over; each is bounded. Answer: [`Reply::HooksRan`](super::Reply::HooksRan).
     RunHooks {
         /// To be named in the answer.
@@ -101,7 +123,8 @@ pub enum Action {
         /// The step.
         step: Box<StepEnded>,
     },
-    /// Send these calls, side by side, if the lease still runs. Answer for each:
+    /// Send these calls, side by side, if the lease still runs. One that was begun early just so is not sent again: what
+    /// it brings is taken, also by whoever sees results before they are told. Answer for each:
     /// [`Reply::CallEnded`](super::Reply::CallEnded).
     RunCalls {
         /// Their intents, marks and `allow`s are durable, where their class asks for it.

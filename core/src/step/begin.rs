@@ -138,6 +138,7 @@ impl StepIterator {
             loading: false,
             news_due: false,
             model_call: None,
+            early: super::early::Early::default(),
             summarising: None,
             stopped_model: None,
             before_claim: super::looping::Before::default(),

@@ -4,13 +4,14 @@ use super::broken::NotRun;
 use super::custom::bytes_of;
 use super::results::{cancelled, ended_waiting, result, says_error, stopped_alone};
 use super::{Action, CallOut, DEFERRED_OUTPUT_BYTES_MAX, StepIterator};
+use crate::agent::AgentSpec;
 use crate::event::Event;
 use crate::ids::{CallId, PendingId, ToolName};
 use crate::machine::{Batch, Call, CallInput, CallState, CancelReason, Ending, Input};
 use crate::message::ResultStatus;
 use crate::parameters::{Parameters, shown_parameters};
 use crate::payload::Digest;
-use crate::tool::{Bound, EffectClass, ToolError, ToolReturn};
+use crate::tool::{Bound, EffectClass, ToolError, ToolReturn, ToolSpec};
 
 impl StepIterator {
     /// Sends calls whose intents, marks and `allow`s are durable, as far as their class asks for it.
@@ -29,20 +30,32 @@ impl StepIterator {
                 self.feed(Input::Call { call: id.clone(), input });
                 continue;
             };
-            let arguments = self.arguments_of(id);
-            out.push(CallOut {
-                id: id.clone(),
-                idempotency_key: self.idempotency_key(id, &tool, &arguments),
-                tool,
-                arguments,
-                timeout_ms: spec.timeout_ms.map_or(Some(agent.limits.tool_timeout_ms), Bound::limit),
-                state: self.mind.machine.custom.clone(),
-            });
+            out.push(self.call_out(&agent, spec, id.clone(), tool, self.arguments_of(id)));
+            self.early.taken(id);
         }
         if !out.is_empty() {
             self.out.extend(out.iter().map(|call| call.id.clone()));
             self.actions.push_back(Action::RunCalls { calls: out });
             self.keep_before();
+        }
+    }
+
+    /// A call as its tool gets it.
+    pub(super) fn call_out(
+        &self,
+        agent: &AgentSpec,
+        spec: &ToolSpec,
+        id: CallId,
+        tool: ToolName,
+        arguments: String,
+    ) -> CallOut {
+        CallOut {
+            idempotency_key: self.idempotency_key(&id, &tool, &arguments),
+            id,
+            tool,
+            arguments,
+            timeout_ms: spec.timeout_ms.map_or(Some(agent.limits.tool_timeout_ms), Bound::limit),
+            state: self.mind.machine.custom.clone(),
         }
     }
 

@@ -3,14 +3,21 @@
 use super::asking::Why;
 use super::results::{denied, result};
 use super::{Action, ActionId, Ruling, StepIterator};
+use crate::agent::AgentSpec;
 use crate::error::ErrorInfo;
 use crate::gate::{ApprovalTerms, DenialRecord, DeniedBy, GateQuestion};
 use crate::ids::{CallId, ToolName};
 use crate::machine::{Call, CallInput, CallState, Input};
 use crate::message::ResultStatus;
+use crate::mode::Mode;
 use crate::output::OutputCheck;
 use crate::payload::Digest;
 use crate::tool::{RunsOn, ToolSpec};
+
+/// Whether the model is told of this tool in this step.
+pub(super) fn is_told_of(agent: &AgentSpec, tool: &ToolSpec, mode: Mode, withheld: &[String]) -> bool {
+    agent.tells_of(tool, mode) && !withheld.iter().any(|withheld| withheld == tool.name.as_str())
+}
 
 impl StepIterator {
     /// Asks the gate; a tool that does not exist, or is withheld from the model, needs no gate.
@@ -32,11 +39,8 @@ impl StepIterator {
                 }
                 continue;
             }
-            let withheld = self.withheld();
-            let mode = self.mode();
-            let is_told = |tool: &&ToolSpec| {
-                agent.tells_of(tool, mode) && !withheld.iter().any(|withheld| withheld == tool.name.as_str())
-            };
+            let (withheld, mode) = (self.withheld(), self.mode());
+            let is_told = |tool: &&ToolSpec| is_told_of(&agent, tool, mode, &withheld);
             let Some(spec) = agent.tool(&call.tool).filter(is_told) else {
                 let names = agent.tools.iter().filter(is_told).map(|tool| tool.name.as_str());
                 let names: Vec<&str> = names.collect();

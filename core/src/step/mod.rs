@@ -26,6 +26,7 @@ mod correcting;
 mod custom;
 mod cutting;
 mod decisions;
+mod early;
 mod gating;
 mod hooking;
 mod looping;
@@ -56,6 +57,7 @@ pub use outcome::RunOutcome;
 pub use record::{RunDetail, RunKind};
 pub use reply::{Correction, Found, HookStop, Reply, Ruling, Shortened, Summarised};
 
+use early::Early;
 use mind::Mind;
 use writes::{Wanted, Writing};
 
@@ -139,6 +141,8 @@ pub struct StepIterator {
     loading: bool,
     news_due: bool,
     model_call: Option<ActionId>,
+    /// Calls that began while the model was writing.
+    early: Early,
     summarising: Option<ActionId>,
     /// The model call that was stopped, while it is waited for what it had said.
     stopped_model: Option<ActionId>,
@@ -201,6 +205,8 @@ impl StepIterator {
             | Reply::Summarised { .. }
             | Reply::Shortened { .. }
             | Reply::Consulted { .. }
+            | Reply::CallWritten { .. }
+            | Reply::Foreseen { .. }
             | Reply::HooksRan { .. }
             | Reply::CallEnded { .. }
             | Reply::Slept { .. }
@@ -209,6 +215,7 @@ impl StepIterator {
             | Reply::TimePassed) => self.held_back.push_back(other),
         }
         self.go_on();
+        self.drop_early();
     }
 
     /// The machine as decided so far; the store may not have acknowledged all of it.
@@ -279,6 +286,10 @@ impl StepIterator {
             Reply::Summarised { id, result } => self.on_summarised(id, result),
             Reply::Shortened { id, made } => self.on_shortened(id, made),
             Reply::Consulted { id, rulings } => self.on_rulings(id, rulings),
+            Reply::CallWritten { of, index, tool, arguments } => {
+                self.on_call_written(of, index, tool, arguments);
+            }
+            Reply::Foreseen { id, profile } => self.on_foreseen(id, profile),
             Reply::HooksRan { id, stop, corrections } => self.on_hooks_ran(id, stop, corrections),
             Reply::CallEnded { call, result, duration_ms } => self.on_call_ended(&call, result, duration_ms),
             Reply::Slept { id } => {
@@ -377,8 +388,7 @@ impl StepIterator {
             Effect::StopModel => self.stop_listening(),
             Effect::Consult(calls) => self.consult(&calls),
             Effect::StopCalls(calls) => {
-                let grace = self.agent.as_ref().map_or(0, |agent| agent.limits.stop_grace_ms);
-                let until = self.now.after(std::time::Duration::from_millis(grace));
+                let until = self.grace_ends_at();
                 self.out.extend(calls.iter().cloned());
                 self.actions.push_back(Action::StopCalls { calls, until });
             }
@@ -406,9 +416,21 @@ impl StepIterator {
         self.given_up = true;
         self.stopped_model = None;
         self.actions.retain(|action| {
-            matches!(action, Action::Commit { .. } | Action::StageResult { .. } | Action::Read { .. })
+            matches!(
+                action,
+                Action::Commit { .. }
+                    | Action::StageResult { .. }
+                    | Action::Read { .. }
+                    | Action::DropEarly { .. }
+            )
         });
         self.feed(Input::Failed { error });
+    }
+
+    /// Until when what is told to stop now is waited for.
+    fn grace_ends_at(&self) -> Timestamp {
+        let grace = self.agent.as_ref().map_or(0, |agent| agent.limits.stop_grace_ms);
+        self.now.after(std::time::Duration::from_millis(grace))
     }
 
     fn emit(&mut self, event: Event) {

@@ -17,6 +17,7 @@ use crate::tool::EffectClass;
 
 impl StepIterator {
     pub(super) fn progress(&mut self) -> bool {
+        self.drop_early();
         if self.leaving.is_some() {
             return false;
         }

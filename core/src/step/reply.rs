@@ -62,6 +62,26 @@ pub enum Reply {
         /// One for each question.
         rulings: Vec<(CallId, Ruling)>,
     },
+    /// The model has written a call to its end, and its answer goes on. Said in call order, each once, and only if the
+    /// agent begins [reads early](crate::agent::AgentSpec::early_reads).
+    CallWritten {
+        /// Which model call.
+        of: ActionId,
+        /// Which call of its answer, from 0.
+        index: usize,
+        /// Which tool, as the model named it.
+        tool: String,
+        /// The arguments, as the model wrote them.
+        arguments: String,
+    },
+    /// The answer to [`Action::Foresee`](super::Action::Foresee).
+    Foreseen {
+        /// Of which action.
+        id: ActionId,
+        /// What the call touches, if its arguments fit and nothing that could refuse, change or answer it is left to be
+        /// asked.
+        profile: Option<ResourceProfile>,
+    },
     /// The answer to [`Action::RunHooks`](super::Action::RunHooks).
     HooksRan {
         /// Of which action.

@@ -5,7 +5,7 @@ use super::looping::Looked;
 use super::{ActionId, StepIterator};
 use crate::error::ErrorInfo;
 use crate::event::Event;
-use crate::ids::CallId;
+use crate::ids::{CallId, InvalidId, StepNumber};
 use crate::machine::{AgentState, Input, NewCall, Usage};
 use crate::message::{AssistantMessage, AssistantPart, CallRequest, Message};
 use crate::mode::Mode;
@@ -39,6 +39,11 @@ fn is_call(part: &AnswerPart, holds: impl Fn(&str) -> bool) -> bool {
         AnswerPart::Call { arguments, .. } => holds(arguments),
         AnswerPart::Text(_) | AnswerPart::Reasoning { .. } => false,
     }
+}
+
+/// The name of a call by its place in the answer of this step.
+pub(super) fn call_id(step: StepNumber, at: usize) -> Result<CallId, InvalidId> {
+    CallId::new(format!("c{step}-{at}"))
 }
 
 impl StepIterator {
@@ -165,7 +170,7 @@ impl StepIterator {
                 AnswerPart::Text(text) => AssistantPart::Text { text },
                 AnswerPart::Reasoning { text, signature } => AssistantPart::Reasoning { text, signature },
                 AnswerPart::Call { tool, arguments } => {
-                    let id = match CallId::new(format!("c{step}-{}", calls.len())) {
+                    let id = match call_id(step, calls.len()) {
                         Ok(id) => id,
                         Err(error) => {
                             return self.give_up(ErrorInfo::new("engine.call_id", error.to_string()));

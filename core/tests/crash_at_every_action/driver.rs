@@ -358,6 +358,8 @@ impl<P: Place> Teller<P> {
                     self.store.save_state_and_promote_staging(&fence, *commit).await.expect("committed");
                 Reply::Committed { id, outcome: Ok(outcome) }
             }
+            // Its agent begins nothing early.
+            Action::Foresee { .. } | Action::RunEarly { .. } | Action::DropEarly { .. } => return,
             Action::RunCalls { .. } | Action::Await { .. } | Action::Exit(_) => return,
         };
         replies.push_back(reply);
@@ -630,6 +632,9 @@ fn kind_of(action: &Action) -> &'static str {
         Action::Shorten { .. } => "shorten",
         Action::StopModel { .. } => "stop_model",
         Action::Consult { .. } => "consult",
+        Action::Foresee { .. } => "foresee",
+        Action::RunEarly { .. } => "run_early",
+        Action::DropEarly { .. } => "drop_early",
         Action::RunHooks { .. } => "run_hooks",
         Action::RunCalls { .. } => "run_call",
         Action::StopCalls { .. } => "stop_calls",

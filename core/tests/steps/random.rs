@@ -2,7 +2,7 @@
 //!
 //! `HOLDOVER_CASES=20000 cargo test -p holdover-core --test steps random` looks for longer.
 //!
-//! Requirements: B06, A42, B07, B28, B49, C19, C34, C42, C51, C56, C57, D19, D23, H18, U04, U08.
+//! Requirements: A40, A41, A42, B06, B07, B28, B49, C19, C34, C42, C51, C56, C57, D19, D23, H18, U04, U08.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -372,8 +372,13 @@ impl<'b> World<'b> {
                     // A server that counts nothing: what is shown is counted here.
                     answer.usage.input = 0;
                 }
+                // Its calls are told of while it is written; some of that may come late, or not in order.
+                if let (Ok(answer), true) = (&result, self.bench.agent.early_reads) {
+                    self.replies.extend(Run::written_of(id, answer));
+                }
                 Reply::ModelAnswered { id, result }
             }
+            Action::RunEarly { .. } | Action::DropEarly { .. } => return,
             Action::RunCalls { mut calls } => {
                 let call = calls.remove(0);
                 if !calls.is_empty() {
@@ -579,7 +584,7 @@ proptest! {
         denies: bool,
         few: bool,
         schema: bool,
-        handed: Option<bool>,
+        (early, handed) in any::<(bool, Option<bool>)>(),
         story in prop::collection::vec(happens(), 0..120),
     ) {
         let fresh = Bench::with(|agent| {
@@ -593,6 +598,7 @@ proptest! {
                 agent.state = state_rules(json!({ "properties": { "log": log } }));
             }
             agent.state.bytes_max = 250;
+            agent.early_reads = early;
             if hooked {
                 agent.hooks = [HookPoint::AfterStep, HookPoint::AgentEnd, HookPoint::Transition].into();
             }

@@ -3,7 +3,7 @@
 //! Reads, writes and the gate are performed as soon as they are asked for, unless the story holds them
 //! back; the model, the tools and the passing of time are the story's.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use holdover_core::compaction;
@@ -11,15 +11,16 @@ use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{CallId, Fence, MessageSeq};
 use holdover_core::machine::Facts;
 use holdover_core::message::Message;
-use holdover_core::model::{ModelAnswer, ModelError, TokenUsage};
+use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, TokenUsage};
 use holdover_core::step::{
-    Action, ActionId, Found, ModelCall, Reply, RunOutcome, Shortened, Shown, StepIterator, Summarised,
+    Action, ActionId, CallOut, Found, ModelCall, Reply, Ruling, RunOutcome, Shortened, Shown, StepIterator,
+    Summarised,
 };
 use holdover_core::store::{
     Claim, CommitOutcome, InterruptCheck, LeaseOutcome, Receipt, StageOutcome, StateStore, StateStoreExt,
 };
 use holdover_core::time::{Clock, Timestamp};
-use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};
+use holdover_core::tool::{EffectClass, ToolError, ToolOutput, ToolReturn};
 
 use crate::bench::{Bench, LEASE, Write, now};
 use crate::{check, providers, world};
@@ -41,6 +42,8 @@ pub(crate) struct Run<'b> {
     exit: Option<RunOutcome>,
     /// What a model that is stopped had said.
     pub(crate) said: String,
+    /// Calls that were begun early, and neither sent nor dropped.
+    pub(crate) early: BTreeMap<CallId, CallOut>,
 }
 
 impl<'b> Run<'b> {
@@ -50,7 +53,8 @@ impl<'b> Run<'b> {
 
     pub(crate) fn with(bench: &'b Bench, steps: StepIterator, held: Vec<&'static str>) -> Self {
         let (out, said) = (VecDeque::new(), String::new());
-        let mut run = Self { bench, steps, out, held, until: None, exit: None, said };
+        let early = BTreeMap::new();
+        let mut run = Self { bench, steps, out, held, until: None, exit: None, said, early };
         run.settle();
         run
     }
@@ -130,7 +134,7 @@ impl<'b> Run<'b> {
                     awakenings = 0;
                     self.note(&action);
                     let kind = kind_of(&action);
-                    let by_itself = ["read", "commit", "stage", "consult"].contains(&kind);
+                    let by_itself = ["read", "commit", "stage", "consult", "foresee"].contains(&kind);
                     if kind == "stop_model" && !self.held.contains(&kind) {
                         // It stays to be seen that it was asked for.
                         let reply = self.reply_to(action.clone());
@@ -148,15 +152,33 @@ impl<'b> Run<'b> {
         panic!("actions without end in {:?}", self.steps.machine());
     }
 
-    fn note(&self, action: &Action) {
+    fn note(&mut self, action: &Action) {
         match action {
             Action::RunCalls { calls } => {
                 for call in calls {
                     check::intent_is_durable(self.bench, call);
+                    if let Some(begun) = self.early.remove(&call.id) {
+                        assert_eq!(begun, *call, "what is taken is what was begun");
+                    }
                 }
                 self.bench.sends.borrow_mut().extend(calls.iter().cloned());
             }
+            Action::RunEarly { call } => {
+                assert_eq!(world::effect_of(call.tool.as_str()), EffectClass::ReadOnly, "{call:?}");
+                self.bench.sends.borrow_mut().push(call.clone());
+                let before = self.early.insert(call.id.clone(), call.clone());
+                assert_eq!(before, None, "it was begun before");
+            }
+            Action::DropEarly { calls, .. } => {
+                for call in calls {
+                    assert!(self.early.remove(call).is_some(), "{call} was begun");
+                }
+            }
+            Action::TearDown { .. } => {
+                assert!(self.early.is_empty(), "{:?} may use what is freed", self.early);
+            }
             Action::CallModel { call, .. } => {
+                assert!(self.early.is_empty(), "{:?} is of another answer", self.early);
                 let seen = self.seen_by_model(call);
                 check::transcript_is_whole(&seen);
                 providers::accept(&seen, true);
@@ -256,6 +278,13 @@ impl<'b> Run<'b> {
                 let rulings = questions.iter().map(|asked| (asked.call.clone(), world::ruling(asked)));
                 Reply::Consulted { id, rulings: rulings.collect() }
             }
+            Action::Foresee { id, question } => {
+                let profile = match world::ruling(&question) {
+                    Ruling::Allow { profile } => Some(profile),
+                    _ => None,
+                };
+                Reply::Foreseen { id, profile }
+            }
             Action::Shorten { id, results, .. } => {
                 let usage = TokenUsage { input: 7, output: 1, ..TokenUsage::default() };
                 let made =
@@ -303,6 +332,37 @@ impl<'b> Run<'b> {
     pub(crate) fn model_fails(&mut self, error: ModelError) {
         let id = self.take_model();
         self.apply(Reply::ModelAnswered { id, result: Err(error) });
+    }
+
+    /// The model has written these calls, the first of its answer, and goes on.
+    pub(crate) fn model_writes(&mut self, tools: &[&str]) {
+        for told in self.written(&world::calls(tools)) {
+            self.apply(told);
+        }
+    }
+
+    /// Word of each call of this answer, while it is still being written.
+    pub(crate) fn written(&self, answer: &ModelAnswer) -> Vec<Reply> {
+        let asked = self.out.iter().find_map(|action| match action {
+            Action::CallModel { id, .. } => Some(*id),
+            _ => None,
+        });
+        Self::written_of(asked.expect("the model is asked"), answer)
+    }
+
+    /// The same, of this call of the model.
+    pub(crate) fn written_of(of: ActionId, answer: &ModelAnswer) -> Vec<Reply> {
+        let calls = answer.parts.iter().filter_map(|part| match part {
+            AnswerPart::Call { tool, arguments } => Some((tool.clone(), arguments.clone())),
+            AnswerPart::Text(_) | AnswerPart::Reasoning { .. } => None,
+        });
+        let told = |(index, (tool, arguments))| Reply::CallWritten { of, index, tool, arguments };
+        calls.enumerate().map(told).collect()
+    }
+
+    /// The calls that were begun early, and neither sent nor dropped.
+    pub(crate) fn begun(&self) -> Vec<String> {
+        self.early.keys().map(ToString::to_string).collect()
     }
 
     fn take_model(&mut self) -> ActionId {
@@ -416,6 +476,9 @@ pub(crate) fn kind_of(action: &Action) -> &'static str {
         Action::Shorten { .. } => "shorten",
         Action::StopModel { .. } => "stop_model",
         Action::Consult { .. } => "consult",
+        Action::Foresee { .. } => "foresee",
+        Action::RunEarly { .. } => "run_early",
+        Action::DropEarly { .. } => "drop_early",
         Action::RunHooks { .. } => "run_hooks",
         Action::RunCalls { .. } => "run_calls",
         Action::StopCalls { .. } => "stop_calls",

@@ -3,7 +3,7 @@
 use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, ModelEvent, StopReason, TokenUsage};
 
 use super::event::{BlockDelta, BlockStart, Event, UsageReport};
-use crate::wire::{Answer, Heard, Taken, Tokens, in_stream, incomplete, malformed};
+use crate::wire::{Answer, Heard, Taken, Tokens, in_stream, incomplete, is_json, malformed};
 
 /// Marks the data of a redacted block among signatures, which are base64.
 pub(super) const REDACTED: &str = "redacted:";
@@ -15,6 +15,8 @@ const BLOCKS_MAX: usize = 1024;
 pub(super) struct Blocks {
     blocks: Vec<(u64, Block)>,
     calls: usize,
+    /// How many of them were told of as written.
+    written: usize,
     /// Whether the newest block is a call that is still being written.
     writing: bool,
     taken: Taken,
@@ -35,6 +37,8 @@ enum Block {
         tool: String,
         arguments: String,
         given: Option<String>,
+        /// Once nothing more of it comes: whether it can be read whole.
+        stopped: Option<bool>,
     },
     /// Of a kind that was not asked for.
     Unknown,
@@ -57,7 +61,13 @@ impl Answer for Blocks {
         if matches!(event, Event::Ping) && !self.writing {
             return Ok(Heard::Connection);
         }
-        Ok(Heard::Part(self.hear(event)?.into_iter().collect()))
+        let mut events: Vec<ModelEvent> = self.hear(event)?.into_iter().collect();
+        // The whole answer stands for all that came before it.
+        if !matches!(events.last(), Some(ModelEvent::Finished(_))) {
+            // A call is written before the next block begins.
+            events.splice(0..0, self.newly_written());
+        }
+        Ok(Heard::Part(events))
     }
 }
 
@@ -78,8 +88,12 @@ impl Blocks {
             }
             Event::MessageStop => self.finish().map(|answer| Some(ModelEvent::Finished(answer))),
             Event::Error { error } => Err(in_stream(&error)),
-            Event::ContentBlockStop => {
+            Event::ContentBlockStop { index } => {
                 self.writing = false;
+                let block = self.blocks.iter_mut().rev().find(|(known, _)| Some(*known) == index);
+                if let Some((_, Block::Call { stopped, arguments, .. })) = block {
+                    *stopped = Some(is_json(arguments));
+                }
                 Ok(None)
             }
             Event::Ping | Event::Unknown => Ok(None),
@@ -116,7 +130,8 @@ impl Blocks {
                 self.taken.arguments(given.as_deref().unwrap_or_default())?;
                 let event = ModelEvent::CallStarted { index: self.calls, tool: name.clone() };
                 self.calls += 1;
-                (Block::Call { tool: name, arguments: String::new(), given }, Some(event))
+                let (arguments, stopped) = (String::new(), None);
+                (Block::Call { tool: name, arguments, given, stopped }, Some(event))
             }
             BlockStart::Unknown => (Block::Unknown, None),
         };
@@ -163,6 +178,33 @@ impl Blocks {
         }
     }
 
+    /// Word of the calls that were written to their end since the last time, in order. The last block also ends where the
+    /// answer is cut off: a call there is whole if it can be read so, or once it is said why the model stopped.
+    fn newly_written(&mut self) -> Vec<ModelEvent> {
+        if self.written == self.calls {
+            return Vec::new();
+        }
+        let stop = self.stop.as_deref().and_then(|stop| stop_reason(stop, true).ok());
+        let ended = stop.is_some_and(StopReason::is_whole);
+        let last = self.blocks.len().saturating_sub(1);
+        let mut events = Vec::new();
+        let mut index = 0;
+        for (at, (_, block)) in self.blocks.iter().enumerate() {
+            let Block::Call { tool, arguments, given, stopped } = block else { continue };
+            if index >= self.written {
+                let whole = stopped.is_some_and(|readable| readable || at < last || ended);
+                if !whole {
+                    break;
+                }
+                let arguments = in_full(arguments.clone(), given.clone(), false);
+                events.push(ModelEvent::CallWritten { index, tool: tool.clone(), arguments });
+            }
+            index += 1;
+        }
+        self.written = index.max(self.written);
+        events
+    }
+
     fn finish(&mut self) -> Result<ModelAnswer, ModelError> {
         let Some(stop) = self.stop.take().filter(|stop| !stop.trim().is_empty()) else {
             return Err(incomplete("the stream ended without a reason to stop"));
@@ -192,18 +234,22 @@ impl Block {
                 text: String::new(),
                 signature: Some(format!("{REDACTED}{data}")),
             }),
-            Self::Call { tool, arguments, given } => {
-                let written = !arguments.trim().is_empty();
-                let arguments = match given {
-                    Some(given) if !written => given,
-                    // Nothing is written for a tool without arguments; nor for one that was cut off.
-                    None if !written && !cut => "{}".to_owned(),
-                    Some(_) | None => arguments,
-                };
-                Some(AnswerPart::Call { tool, arguments })
+            Self::Call { tool, arguments, given, stopped: _ } => {
+                Some(AnswerPart::Call { tool, arguments: in_full(arguments, given, cut) })
             }
             Self::Unknown => None,
         }
+    }
+}
+
+/// The arguments of a call: those that were written, else those that it began with.
+fn in_full(arguments: String, given: Option<String>, cut: bool) -> String {
+    let written = !arguments.trim().is_empty();
+    match given {
+        Some(given) if !written => given,
+        // Nothing is written for a tool without arguments; nor for one that was cut off.
+        None if !written && !cut => "{}".to_owned(),
+        Some(_) | None => arguments,
     }
 }
 

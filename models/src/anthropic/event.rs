@@ -21,7 +21,9 @@ pub(super) enum Event {
         index: u64,
         delta: BlockDelta,
     },
-    ContentBlockStop,
+    ContentBlockStop {
+        index: Option<u64>,
+    },
     MessageDelta {
         delta: Ended,
         usage: Option<UsageReport>,

@@ -47,6 +47,7 @@ impl Answer for Chunks {
         if let Some(Choice { delta, finish_reason }) = chunk.choices.and_then(|all| all.into_iter().next()) {
             self.hear(delta.unwrap_or_default(), &mut events)?;
             self.stop = finish_reason.filter(|reason| !reason.trim().is_empty()).or(self.stop.take());
+            events.extend(self.calls.newly_written(self.is_through()));
         }
         Ok(Heard::Part(events))
     }
@@ -75,6 +76,12 @@ impl Chunks {
         }
         events.extend(self.calls.newly_started());
         Ok(())
+    }
+
+    /// Whether the model has said all that it wanted to say.
+    fn is_through(&self) -> bool {
+        let stop = self.stop.as_deref().filter(|_| !self.refused);
+        stop.and_then(|stop| stop_reason(stop, !self.calls.is_empty()).ok()).is_some_and(StopReason::is_whole)
     }
 
     fn finish(&mut self) -> Result<ModelAnswer, ModelError> {

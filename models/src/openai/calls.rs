@@ -4,14 +4,16 @@ use holdover_core::model::{AnswerPart, ModelError, ModelEvent};
 use serde_json::Value;
 
 use super::chunk::CallDelta;
-use crate::wire::Taken;
+use crate::wire::{Taken, is_json};
 
 /// The calls of one answer, in the order they began.
 #[derive(Default)]
 pub(super) struct Calls {
     calls: Vec<Call>,
-    /// How many were told of.
+    /// How many were told of as begun.
     told: usize,
+    /// How many were told of as written.
+    written: usize,
 }
 
 #[derive(Default)]
@@ -20,6 +22,8 @@ struct Call {
     id: String,
     tool: String,
     arguments: String,
+    /// Another one began after it when it could be read whole.
+    whole: bool,
 }
 
 impl Calls {
@@ -57,7 +61,11 @@ impl Calls {
             }
             None => {
                 taken.call()?;
-                self.calls.push(Call { index: delta.index, id, tool: name, arguments: piece });
+                // Servers may go on with a call when the next one has begun.
+                if let Some(last) = self.calls.last_mut() {
+                    last.whole = is_json(&last.arguments);
+                }
+                self.calls.push(Call { index: delta.index, id, tool: name, arguments: piece, whole: false });
             }
         }
         Ok(())
@@ -74,18 +82,37 @@ impl Calls {
         started
     }
 
+    /// Word of the calls that were written to their end since the last time, in order: one that may go on holds back
+    /// those after it. `ended`: whether the model has said that it is through, and was not cut off.
+    pub(super) fn newly_written(&mut self, ended: bool) -> Vec<ModelEvent> {
+        let whole =
+            self.calls.iter().enumerate().skip(self.written).take_while(|(_, call)| ended || call.whole);
+        let event = |(index, call): (usize, &Call)| {
+            let (tool, arguments) = (call.tool.clone(), written(&call.arguments));
+            ModelEvent::CallWritten { index, tool, arguments }
+        };
+        let written: Vec<_> = whole.map(event).collect();
+        self.written += written.len();
+        written
+    }
+
     /// All calls of a stream that ended, in the order they began, also those that name no tool. `cut`: whether
     /// the answer ended at its cap on tokens, maybe in the middle of the last call.
     pub(super) fn into_parts(self, cut: bool) -> Vec<AnswerPart> {
         let last = self.calls.len().saturating_sub(1);
         let part = |(at, call): (usize, Call)| {
-            // Some servers write nothing for a tool without arguments.
-            let none = call.arguments.trim().is_empty() && !(cut && at == last);
-            let arguments = if none { "{}".to_owned() } else { call.arguments };
+            let may_be_cut = cut && at == last;
+            let arguments = if may_be_cut { call.arguments } else { written(&call.arguments) };
             AnswerPart::Call { tool: call.tool, arguments }
         };
         self.calls.into_iter().enumerate().map(part).collect()
     }
+}
+
+/// The arguments of a call that was written to its end. Some servers write nothing for a tool without any.
+fn written(arguments: &str) -> String {
+    let none = arguments.trim().is_empty();
+    if none { "{}".to_owned() } else { arguments.to_owned() }
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ mod tests {
     use holdover_core::time::Timestamp;
 
     use super::*;
-    use crate::testing::{ask, assistant, request, result, user};
+    use crate::testing::{self, ask, assistant, request, result, user};
 
     fn model(script: &str) -> ScriptedModel {
         ScriptedModel::new("test", Script::from_toml(script).unwrap())
@@ -276,6 +276,7 @@ mod tests {
         );
         let text = |text: &str| Ok(ModelEvent::Text(text.to_owned()));
         let started = |index, tool: &str| Ok(ModelEvent::CallStarted { index, tool: tool.to_owned() });
+        let written = |index, tool: &str, arguments: &str| Ok(testing::written(index, tool, arguments));
         assert_eq!(
             events,
             [
@@ -286,10 +287,22 @@ mod tests {
                 text("to "),
                 text("you"),
                 started(0, "read"),
+                written(0, "read", r#"{"deep":{"x":true},"lines":[1,2],"path":"a"}"#),
                 started(1, "list"),
+                written(1, "list", "{}"),
                 started(2, "bad"),
+                written(2, "bad", "{broken"),
             ]
         );
+    }
+
+    #[tokio::test]
+    async fn a40_the_last_call_of_an_answer_that_is_cut_off_is_not_told_of_as_written() {
+        let model = model("turns = [{ calls = [{ tool = 'a' }, { tool = 'b' }], stop = 'max_tokens' }]");
+        let events = ask(&model, request(vec![user("hello")])).await;
+        let started = |index, tool: &str| Ok(ModelEvent::CallStarted { index, tool: tool.to_owned() });
+        assert_eq!(events[..3], [started(0, "a"), Ok(testing::written(0, "a", "{}")), started(1, "b")]);
+        assert_eq!(events.len(), 4);
     }
 
     #[tokio::test(start_paused = true)]

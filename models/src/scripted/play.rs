@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, ModelEvent, ModelStream};
+use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, ModelEvent, ModelStream, StopReason};
 
 use super::script::{Failure, Streaming, Turn};
 
@@ -25,12 +25,14 @@ pub(super) fn play(turn: &Turn, streaming: Streaming, attempt: u32) -> Result<Mo
         }
         None => {
             items.extend(pieces(say, streaming.words).map(text));
-            items.extend(
-                turn.calls
-                    .iter()
-                    .enumerate()
-                    .map(|(index, call)| Ok(ModelEvent::CallStarted { index, tool: call.tool.clone() })),
-            );
+            items.extend(turn.calls.iter().enumerate().flat_map(|(index, call)| {
+                let tool = || call.tool.clone();
+                // The cap on tokens comes in the middle of the last call.
+                let cut = turn.stop_reason() == StopReason::MaxTokens && index + 1 == turn.calls.len();
+                let written = ModelEvent::CallWritten { index, tool: tool(), arguments: call.text() };
+                let started = ModelEvent::CallStarted { index, tool: tool() };
+                [Some(started), (!cut).then_some(written)].into_iter().flatten().map(Ok)
+            }));
             items.push(Ok(ModelEvent::Finished(answer(turn))));
         }
     }

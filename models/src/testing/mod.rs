@@ -65,6 +65,11 @@ pub(crate) fn result(call: &str, tool: &str, content: &str) -> Message {
     })
 }
 
+/// Word that a call is written to its end.
+pub(crate) fn written(index: usize, tool: &str, arguments: &str) -> ModelEvent {
+    ModelEvent::CallWritten { index, tool: tool.to_owned(), arguments: arguments.to_owned() }
+}
+
 /// Everything that comes until the stream is over and is to be shown, or ends it.
 pub(crate) async fn ask(model: &dyn Model, request: ModelRequest) -> Vec<Result<ModelEvent, ModelError>> {
     let shown = |event: &Result<ModelEvent, ModelError>| !matches!(event, Ok(ModelEvent::Progress));

@@ -269,6 +269,13 @@ impl AgentBuilder {
         self
     }
 
+    /// Whether calls that only read begin while its model is still writing the answer that asks for them: see
+    /// [`AgentSpec::early_reads`]. They do not, unless this is said.
+    pub fn early_reads(mut self, early_reads: bool) -> Self {
+        self.spec.early_reads = early_reads;
+        self
+    }
+
     /// What a front needs to build this agent again in another process; stored with each session.
     pub fn source(mut self, source: Value) -> Self {
         self.source = Some(source);

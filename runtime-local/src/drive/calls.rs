@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Driver;
 use super::done::Done;
+use super::early::Brought;
 use super::phases::Sending;
 use crate::arguments::parse_arguments;
 use crate::hooks::Hooks;
@@ -80,32 +81,51 @@ impl Driver {
     }
 
     fn send_call(&mut self, call: CallOut) {
-        let sent = Instant::now();
-        let id = call.id.clone();
-        let equipped = self.agent.as_ref().and_then(|agent| agent.tool(&call.tool)).cloned();
-        let (tool, request) = match (equipped, self.request(&call)) {
-            (Some(equipped), Ok(request)) => (equipped.tool, request),
-            // It would be no better a second time.
-            (None, _) => return self.failed(id, format!("not run: there is no tool {}", call.tool)),
-            (_, Err(detail)) => return self.failed(id, format!("not run: {detail}")),
-        };
-        let hooks = self.agent.as_ref().map(|agent| agent.hooks().clone()).unwrap_or_default();
+        if let Some(begun) = self.early.take(&call) {
+            let stop = begun.stop.clone();
+            return self.let_out(call, stop, begun.brought());
+        }
         let (stop, stopping) = watch::channel(None);
+        match self.sending(&call, stopping) {
+            Ok(sending) => self.let_out(call, stop, sending.timed()),
+            // It would be no better a second time.
+            Err(detail) => self.failed(call.id, format!("not run: {detail}")),
+        }
+    }
+
+    /// A call as it goes out, or why it cannot.
+    pub(super) fn sending(
+        &self,
+        call: &CallOut,
+        stop: watch::Receiver<Option<Instant>>,
+    ) -> Result<Sending, String> {
+        let sent = Instant::now();
+        let equipped = self.agent.as_ref().and_then(|agent| agent.tool(&call.tool));
+        let tool = equipped.ok_or_else(|| format!("there is no tool {}", call.tool))?.tool.clone();
+        let request = self.request(call)?;
+        Ok(Sending { tool, call: request, lease: self.lease.clone(), sent, stop })
+    }
+
+    /// The call is out from now on, and comes back with what it brings, as hooks leave it.
+    fn let_out(
+        &mut self,
+        call: CallOut,
+        stop: watch::Sender<Option<Instant>>,
+        brings: impl Future<Output = Brought> + Send + 'static,
+    ) {
+        let id = call.id.clone();
+        let hooks = self.agent.as_ref().map(|agent| agent.hooks().clone()).unwrap_or_default();
+        let stopping = stop.subscribe();
         self.calls.out.insert(id.clone(), stop);
         if let Some(observer) = self.observer() {
             observer.on_call_sent(&self.fence.key, &id, &call.tool);
         }
-        let sending =
-            Sending { tool, call: request, lease: self.lease.clone(), sent, stop: stopping.clone() };
         let session = self.fence.key.clone();
         self.send(async move {
-            match sending.through().await {
-                Some(result) => {
-                    let result = looked_at(&hooks, session, call, result, stopping).await;
-                    Done::CallEnded { call: id, result, sent }
-                }
-                None => Done::CallHeld(call),
-            }
+            let Some((result, out)) = brings.await else { return Done::CallHeld(call) };
+            let back = Instant::now();
+            let result = looked_at(&hooks, session, call, result, stopping).await;
+            Done::CallEnded { call: id, result, took: out.saturating_add(back.elapsed()) }
         });
     }
 

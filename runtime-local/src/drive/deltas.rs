@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use holdover_core::delta::Delta;
 use holdover_core::ids::{Fence, MessageSeq};
 use holdover_core::payload::Payload;
+use holdover_core::step::Reply;
 use holdover_core::store::{DeltaBatch, DeltaOutcome, Receipt, Retry, StateStore, StoreError};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
@@ -17,9 +18,11 @@ use tokio::time::{Instant, sleep_until};
 use crate::clock::far;
 use crate::runtime::Backoff;
 
-/// What a write of deltas brought for the run.
+/// What a model call that goes on brought for the run.
 pub(super) enum Heard {
-    /// The news, asked for at this instant.
+    /// A call of its answer is written.
+    Call(Reply),
+    /// The news that a write of deltas brought, asked for at this instant.
     News(Instant, Receipt),
     /// Another run owns the session.
     Lost,

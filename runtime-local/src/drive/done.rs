@@ -1,5 +1,7 @@
 //! What comes back from something that was out.
 
+use std::time::Duration;
+
 use holdover_core::ids::CallId;
 use holdover_core::model::{ModelAnswer, ModelError};
 use holdover_core::step::{ActionId, CallOut, Reply};
@@ -46,8 +48,8 @@ pub(super) enum Done {
         call: CallId,
         /// With what.
         result: Result<ToolReturn, ToolError>,
-        /// When it was sent.
-        sent: Instant,
+        /// How long it was out.
+        took: Duration,
     },
     /// The store was looked at.
     Looked {
@@ -89,10 +91,10 @@ impl Driver {
                     self.renewal.now();
                 }
             }
-            Done::CallEnded { call, result, sent } => {
+            Done::CallEnded { call, result, took } => {
                 if self.calls.over(&call) {
                     self.tell_over(&call);
-                    let duration_ms = u64::try_from(sent.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
                     let result = result.map_err(|error| match error {
                         ToolError::Transient { detail, wait } => {
                             ToolError::Transient { detail, wait: wait.map(|wait| self.clock.at_least(wait)) }

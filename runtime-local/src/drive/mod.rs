@@ -4,6 +4,7 @@
 mod calls;
 mod deltas;
 mod done;
+mod early;
 mod model;
 mod panicked;
 mod perform;
@@ -32,6 +33,7 @@ use tokio::time::{Instant, sleep_until};
 use calls::Calls;
 use deltas::Heard;
 use done::Done;
+use early::Early;
 use model::ModelOut;
 use panicked::{AfterPanic, unless_panicked};
 use renewal::Renewal;
@@ -114,6 +116,7 @@ async fn one_run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Result<RunOu
         out: FuturesUnordered::new(),
         model: None,
         calls: Calls::default(),
+        early: Early::default(),
         watcher,
         writes_out: 0,
         releasing: 0,
@@ -147,13 +150,15 @@ struct Driver {
     /// The model call that is out.
     model: Option<ModelOut>,
     calls: Calls,
+    /// Calls that were begun while the model was writing.
+    early: Early,
     /// Tells hooks of transitions.
     watcher: Option<Watcher>,
     /// Commits and stagings on their way.
     writes_out: usize,
     /// Commits on their way that release the session: its lease ends with them.
     releasing: usize,
-    /// What writes of deltas brought, and where they tell it.
+    /// What model calls that go on brought, and where they tell it.
     heard: UnboundedReceiver<Heard>,
     hears: UnboundedSender<Heard>,
     /// The newest message that the store is known to have.
@@ -170,6 +175,10 @@ impl Driver {
             self.tell_moves();
             let action = self.steps.next_action();
             if let Action::Exit(outcome) = action {
+                // What another run owns now is left to it at once.
+                if outcome != RunOutcome::Lost {
+                    self.end_early().await;
+                }
                 if let Some(watcher) = self.watcher.take() {
                     watcher.finish().await;
                 }
@@ -196,6 +205,7 @@ impl Driver {
                     self.take(done);
                 }
             }
+            () = self.early.go_on(), if self.early.is_any_out() => {}
             Some(heard) = self.heard.recv() => self.on_heard(heard),
             () = at(renew_at) => self.renew(),
             () = at(look_at) => self.look(),

@@ -14,10 +14,11 @@ use holdover_core::model::{
     Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
 };
 use holdover_core::step::{ActionId, ModelCall, Reply};
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Driver;
-use super::deltas::{Deltas, Written};
+use super::deltas::{Deltas, Heard, Written};
 use super::done::Done;
 use super::transcript::Unread;
 use crate::agent::Agent;
@@ -50,6 +51,7 @@ impl Driver {
         let shown = Written::new(after, self.written.subscribe());
         let (fence, hears, every) = (self.fence.clone(), self.hears.clone(), options.delta_interval);
         let deltas = Deltas::new(Arc::clone(&self.store), fence, hears, shown, call.stream, every);
+        let calls = agent.spec().early_reads.then(|| Calls { of: id, run: self.hears.clone() });
         // A hook that could refuse the answer has not seen it: then nothing of it is kept that it might withhold.
         let said = (!agent.hooks().withholds_answers()).then(Said::default);
         let heard = said.clone();
@@ -78,7 +80,7 @@ impl Driver {
                 Err(error) => return Done::ModelAnswered { id, result: Err(error) },
             };
             let model = Arc::clone(agent.model_in(call.mode, call.model));
-            let mut teller = Teller { observer, of, deltas, said: heard };
+            let mut teller = Teller { observer, of, deltas, said: heard, calls };
             let answered = guarded(async move { ask(&*model, request, bounds, &mut teller).await });
             let result = answered.await.unwrap_or_else(|panicked| {
                 Err(ModelError::new(ModelErrorKind::Provider, format!("it panicked: {}", panicked.0)))
@@ -160,6 +162,14 @@ struct Teller {
     of: Provisional,
     deltas: Deltas,
     said: Option<Said>,
+    /// None where no call begins early.
+    calls: Option<Calls>,
+}
+
+/// Tells the run of calls that are written.
+struct Calls {
+    of: ActionId,
+    run: UnboundedSender<Heard>,
 }
 
 impl Teller {
@@ -172,6 +182,13 @@ impl Teller {
     fn ends(&self, answer: &ModelAnswer) {
         if let Some(observer) = &self.observer {
             observer.on_model_answered(&self.of, answer.usage);
+        }
+    }
+
+    fn written(&self, index: usize, tool: String, arguments: String) {
+        if let Some(Calls { of, run }) = &self.calls {
+            // The run may be over.
+            let _ = run.send(Heard::Call(Reply::CallWritten { of: *of, index, tool, arguments }));
         }
     }
 
@@ -244,6 +261,7 @@ async fn read(
             ModelEvent::Text(text) => teller.tell(Delta::Text { text }),
             ModelEvent::Reasoning(text) => teller.tell(Delta::Reasoning { text }),
             ModelEvent::CallStarted { tool, .. } => teller.tell(Delta::CallStarted { tool }),
+            ModelEvent::CallWritten { index, tool, arguments } => teller.written(index, tool, arguments),
             ModelEvent::Progress => {}
         }
     }

@@ -39,6 +39,9 @@ impl Driver {
             }
             Action::StopModel { of } => self.stop_model(of),
             Action::Consult { id, questions } => self.consult(id, questions),
+            Action::Foresee { id, question } => self.foresee(id, question),
+            Action::RunEarly { call } => self.run_early(call),
+            Action::DropEarly { calls, until } => self.drop_early(&calls, until),
             Action::RunHooks { id, step } => self.run_hooks(id, *step),
             Action::RunCalls { calls } => self.run_calls(calls),
             Action::StopCalls { calls, until } => self.stop_calls(&calls, until),
@@ -83,6 +86,17 @@ impl Driver {
         };
     }
 
+    fn foresee(&mut self, id: ActionId, question: GateQuestion) {
+        let agent = self.agent.clone();
+        self.send(async move {
+            let profile = match agent {
+                Some(agent) => gate::foresee(agent, question).await,
+                None => None,
+            };
+            Done::Reply(Reply::Foreseen { id, profile })
+        });
+    }
+
     fn run_hooks(&mut self, id: ActionId, step: StepEnded) {
         let hooks = self.agent.as_ref().map(|agent| agent.hooks().clone()).unwrap_or_default();
         self.send(async move {
@@ -123,7 +137,10 @@ impl Driver {
         let (agent, definition, runtime) =
             (self.agent.clone(), self.definition.clone(), self.runtime.clone());
         let lease = self.lease.clone();
+        let reads_over = self.early.none_is_out();
         self.send(async move {
+            // What was begun in vain may still use what is freed.
+            reads_over.await;
             if !provisioned {
                 return Done::Reply(Reply::TornDown { id, result: Ok(()) });
             }

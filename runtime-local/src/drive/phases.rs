@@ -9,6 +9,7 @@ use holdover_core::tool::{CLEANUP_MAX, Stopped, Tool, ToolCall, ToolError, ToolR
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
+use super::early::Brought;
 use crate::clock::{Lease, far};
 use crate::guard::guarded;
 
@@ -52,8 +53,14 @@ impl Phase {
 }
 
 impl Sending {
+    /// [All three phases](Self::through), and how long they took.
+    pub(super) async fn timed(self) -> Brought {
+        let sent = self.sent;
+        self.through().await.map(|result| (result, sent.elapsed()))
+    }
+
     /// All three phases. None: the lease had ended, and the call did not act.
-    pub(super) async fn through(self) -> Option<Result<ToolReturn, ToolError>> {
+    async fn through(self) -> Option<Result<ToolReturn, ToolError>> {
         let phase = Phase::default();
         let (tool, call) = (Arc::clone(&self.tool), self.call.clone());
         let result = self.in_time(&phase).await;

@@ -166,6 +166,7 @@ impl Driver {
     /// A write of deltas was answered.
     pub(super) fn on_heard(&mut self, heard: Heard) {
         match heard {
+            Heard::Call(reply) => self.apply(reply),
             Heard::News(asked, receipt) => {
                 self.renewal.wrote(asked);
                 self.hear(asked, false, &receipt);

@@ -15,6 +15,7 @@ mod briefing;
 mod correcting;
 mod custom;
 mod dice;
+mod early;
 mod effects;
 mod errors;
 mod files;

@@ -8,7 +8,7 @@ use super::{
     text, text_block, whole, writes,
 };
 use crate::testing::server::{Reply, Then};
-use crate::testing::{self, answer};
+use crate::testing::{self, answer, written};
 
 fn call(tool: &str, arguments: &str) -> AnswerPart {
     AnswerPart::Call { tool: tool.to_owned(), arguments: arguments.to_owned() }
@@ -102,9 +102,12 @@ async fn calls_keep_their_order_and_their_bytes() {
         [
             Ok(text("I look.")),
             started(0, "read_file"),
+            Ok(written(0, "read_file", "{\"path\":  \"b\", \"a\": 1e400}")),
             Ok(ModelEvent::Reasoning("And?".to_owned())),
             started(1, "list_files"),
+            Ok(written(1, "list_files", "{}")),
             started(2, "list_files"),
+            Ok(written(2, "list_files", "{broken")),
         ]
     );
     assert_eq!(
@@ -118,6 +121,28 @@ async fn calls_keep_their_order_and_their_bytes() {
         ]
     );
     assert_eq!(answer.stop, StopReason::ToolUse);
+}
+
+#[tokio::test]
+async fn a40_a_call_is_told_of_as_written_when_its_block_stops_unless_it_may_have_been_cut_off() {
+    use ModelErrorKind::Incomplete;
+    let started = |index| ModelEvent::CallStarted { index, tool: "read".to_owned() };
+    let read = |index, arguments| written(index, "read", arguments);
+    let begun = |blocks: &[Value]| [&[message_start()], blocks].concat();
+    let one = |arguments: &str| vec![call_block(0, "read"), writes(0, arguments), block_stop(0)];
+    // The stream is cut after that each time: it is told before the end.
+    check_fails(Reply::events(&begun(&one("{\"a\": 1}"))), &[started(0), read(0, "{\"a\": 1}")], Incomplete)
+        .await;
+    check_fails(Reply::events(&begun(&one("{\"a\": 1}")[..2])), &[started(0)], Incomplete).await;
+    // What cannot be read, or was not written, may have been cut off there.
+    for arguments in ["{\"a\":", ""] {
+        check_fails(Reply::events(&begun(&one(arguments))), &[started(0)], Incomplete).await;
+        let cut = Reply::events(&begun(&[one(arguments), vec![stops("max_tokens")]].concat()));
+        check_fails(cut, &[started(0)], Incomplete).await;
+        let whole = if arguments.is_empty() { "{}" } else { arguments };
+        let through = Reply::events(&begun(&[one(arguments), vec![stops("tool_use")]].concat()));
+        check_fails(through, &[started(0), read(0, whole)], Incomplete).await;
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The adapter against a server on loopback.
 //!
-//! Requirements: A38.
+//! Requirements: A38, A40.
 
 mod transcript;
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::OpenAi;
 use crate::testing::server::{Reply, Seen, Then, serve};
-use crate::testing::{self, ask, faults, refusals, request, settings, user};
+use crate::testing::{self, ask, faults, refusals, request, settings, user, written};
 use crate::wire::{ApiKey, ServerSettings};
 
 fn open(settings: ServerSettings) -> Arc<dyn Model> {
@@ -113,7 +113,18 @@ async fn calls_in_parallel_keep_their_order_and_their_bytes() {
     let (mut events, _) = exchange(reply).await;
     let ModelEvent::Finished(answer) = events.pop().unwrap().unwrap() else { panic!("finished") };
     let started = |index, tool: &str| Ok(ModelEvent::CallStarted { index, tool: tool.to_owned() });
-    assert_eq!(events, [Ok(text("I look.")), started(0, "read_file"), started(1, "list_files")]);
+    let first = written(0, "read_file", "{\"path\":  \"b\", \"a\": 1}");
+    assert_eq!(
+        events,
+        [
+            Ok(text("I look.")),
+            started(0, "read_file"),
+            started(1, "list_files"),
+            // The first went on when the second had begun: it is known at the end alone.
+            Ok(first),
+            Ok(written(1, "list_files", "{broken")),
+        ]
+    );
     let call = |tool: &str, arguments: &str| AnswerPart::Call {
         tool: tool.to_owned(),
         arguments: arguments.to_owned(),
@@ -127,6 +138,32 @@ async fn calls_in_parallel_keep_their_order_and_their_bytes() {
         ]
     );
     assert_eq!(answer.stop, StopReason::ToolUse);
+}
+
+#[tokio::test]
+async fn a40_a_call_is_told_of_as_written_once_the_next_one_begins_or_the_model_is_through() {
+    use ModelErrorKind::Incomplete;
+    let call = |index: usize, arguments: &str| {
+        let function = json!({ "name": "read", "arguments": arguments });
+        delta(json!({ "tool_calls": [{ "index": index, "id": index.to_string(), "function": function }] }))
+    };
+    let started = |index| ModelEvent::CallStarted { index, tool: "read".to_owned() };
+    let read = |index, arguments| written(index, "read", arguments);
+    let two = || vec![call(0, "{\"a\": 1}"), call(1, "{}")];
+    let first = [started(0), started(1), read(0, "{\"a\": 1}")];
+    // The stream is cut after that each time: it is told before the end.
+    check_fails(Reply::sse(&two()), &first, Incomplete).await;
+    let ended = |reason: &str| Reply::sse(&[two(), vec![finish(reason)]].concat());
+    let both = [first.as_slice(), &[read(1, "{}")]].concat();
+    check_fails(ended("tool_calls"), &both, Incomplete).await;
+    // The last one may have been cut off, and of a refusal none counts.
+    check_fails(ended("length"), &first, Incomplete).await;
+    check_fails(ended("content_filter"), &first, Incomplete).await;
+    // Nothing has come of the first when the second begins: it may still come.
+    let none = Reply::sse(&[call(0, ""), call(1, "{}")]);
+    check_fails(none, &[started(0), started(1)], Incomplete).await;
+    let none = Reply::sse(&[call(0, ""), call(1, "{}"), finish("stop")]);
+    check_fails(none, &[started(0), started(1), read(0, "{}"), read(1, "{}")], Incomplete).await;
 }
 
 #[tokio::test]

@@ -1,0 +1,184 @@
+//! Reads that begin while the model is still writing the answer that asks for them (requirements A40, A41).
+//!
+//! Calls begin early from the first of an answer on, up to the first of which it is not certain that it changes nothing and
+//! will run as it stands. So no read overtakes a call that may change what it reads. What has begun so lies in the memory
+//! of the run alone: the machine is not told, and nothing is drafted. Once the answer is taken its calls pass the gate and
+//! are sent as any others, and the runtime has what was begun already.
+
+use std::collections::VecDeque;
+
+use super::gating::is_told_of;
+use super::thinking::call_id;
+use super::{Action, ActionId, CallOut, StepIterator};
+use crate::gate::GateQuestion;
+use crate::hook::HookPoint;
+use crate::ids::{CallId, ToolName};
+use crate::machine::CallState;
+use crate::payload::Digest;
+use crate::tool::{EffectClass, ResourceProfile, RunsOn};
+
+/// The calls of the answer that is being written, as far as they may begin.
+#[derive(Debug, Default)]
+pub(super) struct Early {
+    /// Which model call writes it.
+    of: Option<ActionId>,
+    /// How many of its calls are written.
+    written: usize,
+    /// No more of them begins early.
+    over: bool,
+    /// Those of which it is being found out whether they may, in call order.
+    asked: VecDeque<Asked>,
+    /// Those that have begun and are not sent yet.
+    begun: Vec<Begun>,
+}
+
+#[derive(Debug)]
+struct Asked {
+    id: ActionId,
+    call: CallOut,
+    word: Word,
+}
+
+#[derive(Debug)]
+enum Word {
+    Awaited,
+    May(ResourceProfile),
+    MayNot,
+}
+
+#[derive(Debug)]
+struct Begun {
+    call: CallOut,
+    profile: ResourceProfile,
+}
+
+impl Early {
+    /// This call is sent: the runtime has what was begun of it.
+    pub(super) fn taken(&mut self, call: &CallId) {
+        self.begun.retain(|begun| begun.call.id != *call);
+    }
+
+    fn end(&mut self) {
+        self.over = true;
+        self.asked.clear();
+    }
+}
+
+impl StepIterator {
+    pub(super) fn on_call_written(&mut self, of: ActionId, index: usize, tool: String, arguments: String) {
+        if self.model_call != Some(of) {
+            return;
+        }
+        if self.early.of != Some(of) {
+            self.early.of = Some(of);
+            (self.early.written, self.early.over) = (0, false);
+        }
+        let next = index == self.early.written;
+        self.early.written += 1;
+        if self.early.over {
+            return;
+        }
+        match self.may_begin(index, &tool, arguments).filter(|_| next) {
+            Some(call) => {
+                let id = self.next_id();
+                let question = self.question_ahead(&call);
+                self.early.asked.push_back(Asked { id, call, word: Word::Awaited });
+                self.actions.push_back(Action::Foresee { id, question });
+            }
+            // Those before it may begin, none after it.
+            None => self.early.over = true,
+        }
+    }
+
+    pub(super) fn on_foreseen(&mut self, id: ActionId, profile: Option<ResourceProfile>) {
+        if let Some(asked) = self.early.asked.iter_mut().find(|asked| asked.id == id) {
+            asked.word = profile.map_or(Word::MayNot, Word::May);
+        }
+        while let Some(asked) = self.early.asked.pop_front() {
+            match asked.word {
+                Word::Awaited => return self.early.asked.push_front(asked),
+                Word::May(profile) if !self.is_in_the_way(&profile) => self.begin_early(asked.call, profile),
+                Word::May(_) | Word::MayNot => return self.early.end(),
+            }
+        }
+    }
+
+    /// The call, if it is certain as far as core can tell that it changes nothing and will run as it stands.
+    fn may_begin(&self, index: usize, tool: &str, arguments: String) -> Option<CallOut> {
+        let agent = self.agent.clone().filter(|agent| agent.early_reads && !self.is_sync())?;
+        // A hook that sees whole answers may refuse this one.
+        if agent.is_hooked(HookPoint::AfterModel) {
+            return None;
+        }
+        let spec = agent.tool(tool)?;
+        let reads = spec.effect == EffectClass::ReadOnly && !spec.dangerous && spec.runs_on == RunsOn::Server;
+        let told = is_told_of(&agent, spec, self.mode(), &self.withheld());
+        let id = call_id(self.mind.machine.step, index).ok()?;
+        let plain = reads && told && !agent.is_output(tool);
+        plain.then(|| self.call_out(&agent, spec, id, spec.name.clone(), arguments))
+    }
+
+    fn question_ahead(&self, call: &CallOut) -> GateQuestion {
+        GateQuestion {
+            session: self.fence.key.clone(),
+            call: call.id.clone(),
+            tool: ToolName::clone(&call.tool),
+            arguments: call.arguments.clone(),
+            digest: Digest::of(call.arguments.as_bytes()),
+            effect: EffectClass::ReadOnly,
+            dangerous: false,
+            approved: false,
+            approved_on: None,
+        }
+    }
+
+    /// Whether one that has begun must not be out beside this: those would come one after the other.
+    fn is_in_the_way(&self, profile: &ResourceProfile) -> bool {
+        self.early.begun.iter().any(|begun| begun.profile.conflicts_with(profile))
+    }
+
+    fn begin_early(&mut self, call: CallOut, profile: ResourceProfile) {
+        self.actions.push_back(Action::RunEarly { call: call.clone() });
+        self.early.begun.push(Begun { call, profile });
+        self.keep_before();
+    }
+
+    /// Drops what was begun for an answer that did not come, or came otherwise, and for calls that will not run as they
+    /// stood.
+    pub(super) fn drop_early(&mut self) {
+        if self.early.of.is_some() && self.early.of == self.model_call {
+            return;
+        }
+        self.early.of = None;
+        self.early.end();
+        let begun = std::mem::take(&mut self.early.begun);
+        let (kept, dropped): (Vec<_>, Vec<_>) =
+            begun.into_iter().partition(|begun| self.is_about_to_run(&begun.call));
+        self.early.begun = kept;
+        if !dropped.is_empty() {
+            let calls = dropped.into_iter().map(|begun| begun.call.id).collect();
+            self.actions.push_back(Action::DropEarly { calls, until: self.grace_ends_at() });
+        }
+    }
+
+    /// Whether the step has this call, word for word, and nothing has come between it and its start.
+    fn is_about_to_run(&self, begun: &CallOut) -> bool {
+        let batch = self.mind.machine.state.batch().filter(|batch| batch.stopping.is_none());
+        let Some(call) = batch.and_then(|batch| batch.call(&begun.id)) else { return false };
+        let waits = match &call.state {
+            CallState::Queued | CallState::Gating | CallState::Approved => true,
+            CallState::Preparing
+            | CallState::Executing
+            | CallState::CleaningUp
+            | CallState::BlockedOnUser { .. }
+            | CallState::BlockedOnClient { .. }
+            | CallState::Waiting { .. }
+            | CallState::Done
+            | CallState::Error
+            | CallState::RejectedByUser
+            | CallState::Cancelled { .. }
+            | CallState::InDoubt => false,
+        };
+        waits && call.tool == begun.tool.as_str() && self.arguments_of(&call.id) == begun.arguments
+    }
+}

@@ -1,0 +1,139 @@
+//! Calls that were begun while the model was still writing: what they bring is kept here until the run takes it with its
+//! call, or drops it.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use holdover_core::ids::CallId;
+use holdover_core::step::CallOut;
+use holdover_core::time::Timestamp;
+use holdover_core::tool::{ToolError, ToolReturn};
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+
+use super::Driver;
+
+/// What a call came back with, and how long it was out. None: the lease had ended, and it did not act.
+pub(super) type Brought = Option<(Result<ToolReturn, ToolError>, Duration)>;
+
+/// The calls that were begun early.
+pub(super) struct Early {
+    begun: HashMap<CallId, Begun>,
+    /// Those that are out, and those that are being stopped or cleaned up after.
+    out: FuturesUnordered<BoxFuture<'static, ()>>,
+    /// How many these are.
+    left: watch::Sender<usize>,
+}
+
+/// One that nobody has taken or dropped.
+pub(super) struct Begun {
+    call: CallOut,
+    pub(super) stop: watch::Sender<Option<Instant>>,
+    brings: oneshot::Receiver<Brought>,
+}
+
+impl Begun {
+    /// What it brings, once it is there.
+    pub(super) async fn brought(self) -> Brought {
+        self.brings.await.unwrap_or_default()
+    }
+}
+
+impl Default for Early {
+    fn default() -> Self {
+        Self { begun: HashMap::new(), out: FuturesUnordered::new(), left: watch::Sender::new(0) }
+    }
+}
+
+impl Early {
+    fn begin(
+        &mut self,
+        call: CallOut,
+        stop: watch::Sender<Option<Instant>>,
+        brings: impl Future<Output = Brought> + Send + 'static,
+    ) {
+        let (tells, told) = oneshot::channel();
+        self.out.push(Box::pin(async move {
+            // Nobody waits for one that was dropped.
+            let _ = tells.send(brings.await);
+        }));
+        self.left.send_modify(|left| *left += 1);
+        self.begun.insert(call.id.clone(), Begun { call, stop, brings: told });
+    }
+
+    /// What was begun of this call, if it was begun just so.
+    pub(super) fn take(&mut self, call: &CallOut) -> Option<Begun> {
+        match self.begun.remove(&call.id) {
+            Some(begun) if begun.call == *call => Some(begun),
+            Some(otherwise) => {
+                otherwise.stop.send_replace(Some(Instant::now()));
+                None
+            }
+            None => None,
+        }
+    }
+
+    fn drop(&mut self, call: &CallId, until: Instant) {
+        if let Some(begun) = self.begun.remove(call) {
+            begun.stop.send_replace(Some(until));
+        }
+    }
+
+    pub(super) fn is_any_out(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    /// Lets them go on, until one of them is through.
+    pub(super) async fn go_on(&mut self) {
+        if self.out.next().await.is_some() {
+            self.left.send_modify(|left| *left -= 1);
+        }
+    }
+
+    /// When none is out any more. They go on only while they are [polled](Self::go_on).
+    pub(super) fn none_is_out(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut left = self.left.subscribe();
+        async move {
+            // An error: the run is over.
+            let _ = left.wait_for(|left| *left == 0).await;
+        }
+    }
+
+    /// Stops those that are left, and waits until they are through.
+    pub(super) async fn end(&mut self, until: Instant) {
+        for (_, begun) in self.begun.drain() {
+            begun.stop.send_replace(Some(until));
+        }
+        while self.is_any_out() {
+            self.go_on().await;
+        }
+    }
+}
+
+impl Driver {
+    /// Begins a call that may be asked for. One that cannot be sent is not begun: that is said when it is asked for.
+    pub(super) fn run_early(&mut self, call: CallOut) {
+        let (stop, stopping) = watch::channel(None);
+        if let Ok(sending) = self.sending(&call, stopping) {
+            tracing::debug!(run = %self.fence, call = %call.id, tool = %call.tool, "begins before the answer is whole");
+            self.early.begin(call, stop, sending.timed());
+        }
+    }
+
+    pub(super) fn drop_early(&mut self, calls: &[CallId], until: Timestamp) {
+        let until = self.clock.instant(until);
+        for call in calls {
+            tracing::debug!(run = %self.fence, %call, "was begun in vain");
+            self.early.drop(call, until);
+        }
+    }
+
+    /// Leaves nothing behind of what was begun in vain.
+    pub(super) async fn end_early(&mut self) {
+        let grace = self.agent.as_ref().map_or(0, |agent| agent.spec().limits.stop_grace_ms);
+        self.early.end(Instant::now() + Duration::from_millis(grace)).await;
+    }
+}
