@@ -39,7 +39,9 @@ fn said(request: &ModelRequest) -> Vec<String> {
     let text = |message: &Arc<Message>| match &**message {
         Message::User(said) => said.text.clone(),
         Message::Assistant(said) => said.text(),
-        other => other.role().to_owned(),
+        Message::Tool(_) | Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => {
+            message.role().to_owned()
+        }
     };
     request.messages.iter().map(text).collect()
 }
