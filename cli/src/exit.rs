@@ -151,6 +151,7 @@ impl From<RuntimeError> for Failure {
             RuntimeError::NotOpen { key, call } => {
                 Self::failed(format!("session {}: call {call} is not open", key.id))
             }
+            RuntimeError::Goal { key, why } => Self::wrong_use(format!("session {}: {why}", key.id)),
             RuntimeError::NotEditable { key, message, why } => {
                 Self::failed(format!("session {}: message {message}: {why}", key.id))
             }

@@ -4,6 +4,7 @@
 //! [`View`](crate::machine::View) says that it stands for what came before.
 
 mod clearing;
+mod extract;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ pub use clearing::{
     CLEARED, CLEARED_BEGINNING, CLEARED_CHARS_MAX, Cleared, IN_SHORT_AT_ONCE, IN_SHORT_MS_MAX,
     ResultSummariser, bounded, request_for, to_summarise,
 };
+pub use extract::{EXTRACT_MARKER, EXTRACT_SECTIONS, cut_for_handoff, request_for_handoff};
 
 /// What a summary begins with as the model sees it.
 pub const SUMMARY_MARKER: &str = "[Summary of the conversation so far]";
@@ -86,7 +88,8 @@ pub fn shown(
         }
         Message::Decision(_) | Message::Notice(_) => None,
         Message::Summary(summary) => {
-            let text = format!("{SUMMARY_MARKER}\n\n{}", summary.text);
+            let marker = if summary.extract { EXTRACT_MARKER } else { SUMMARY_MARKER };
+            let text = format!("{marker}\n\n{}", summary.text);
             Some(Arc::new(Message::User(UserMessage::new(text))))
         }
         Message::Tool(result) => {

@@ -30,9 +30,23 @@ use crate::machine::history::{self, HistoryRow};
 use crate::machine::{DoneReason, Ending, Owed, Usage};
 use crate::mode::Mode;
 use crate::parameters::Parameters;
+use crate::payload::is_default;
 use crate::step::RunKind;
 use crate::store::{OutcomeKind, PendingKind, SessionStatus, StreamId};
 use crate::time::Timestamp;
+
+/// Why what is old is summarised.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SummaryCause {
+    /// It is more than the model should be shown, or can be.
+    #[default]
+    TooLong,
+    /// Somebody asked for it.
+    Asked,
+    /// It is handed over to a new session.
+    Handoff,
+}
 
 /// One event. JSON with a `type`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -190,6 +204,9 @@ pub enum Event {
         tokens: u64,
         /// Beyond how many that is done.
         threshold: u64,
+        /// Why it is done now.
+        #[serde(default, skip_serializing_if = "is_default")]
+        cause: SummaryCause,
     },
     /// What is old was summarised, or not.
     CompactionEnded {
@@ -202,6 +219,9 @@ pub enum Event {
         /// What went wrong; then, and if there was nothing to summarise, both numbers are the same.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ErrorInfo>,
+        /// Why it was done.
+        #[serde(default, skip_serializing_if = "is_default")]
+        cause: SummaryCause,
     },
     /// The session began as a fork. What stands before is a copy.
     Forked {
@@ -209,6 +229,9 @@ pub enum Event {
         from: SessionKey,
         /// From which of its checkpoints.
         at: CheckpointId,
+        /// Where the goal stands that it was handed; none if it is no handoff.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        goal: Option<MessageSeq>,
     },
     /// Freeing what the turn held failed. Its outcome stands.
     TeardownFailed {

@@ -6,14 +6,16 @@
 
 use std::collections::BTreeMap;
 
+use crate::compaction;
 use crate::custom::{self, Merged};
 use crate::event::Event;
+use crate::handoff::Goal;
 use crate::ids::{CallId, MessageSeq, SessionKey};
 use crate::machine::history::HistoryRow;
 use crate::machine::{
-    AgentState, Batch, Call, CallState, Effect, Facts, Input, Machine, Refused, transition,
+    AgentState, Batch, Call, CallState, Effect, Facts, Input, Machine, Refused, StateKind, transition,
 };
-use crate::message::{Message, ToolResult};
+use crate::message::{Message, ToolResult, UserMessage};
 use crate::parameters::Parameters;
 use crate::payload::Payload;
 use crate::step::STATE_FORMAT;
@@ -32,7 +34,7 @@ pub struct ForkPlan {
     pub status: SessionStatus,
     /// Its state.
     pub state: NewState,
-    /// What closes the calls that were open, in call order.
+    /// What closes the calls that were open, in call order, and the goal of a handoff.
     pub messages: Vec<Payload>,
     /// What tells of it.
     pub events: Vec<Payload>,
@@ -57,6 +59,8 @@ enum Why {
     Refused(#[from] Refused),
     #[error("call {0} had ended and its result is nowhere")]
     NoResult(CallId),
+    #[error("nothing was said there that could be handed over")]
+    NothingSaid,
 }
 
 /// The messages of the source that [`plan`] must see: what the calls of the checkpoint's step ran with and
@@ -81,10 +85,33 @@ pub fn plan(
     staged: &[StagedResult],
     now: Timestamp,
 ) -> Result<ForkPlan, ForkError> {
+    planned(source, at, messages, staged, None, now)
+}
+
+/// The same for a session that is [handed over](crate::handoff): it rests interrupted, with `goal` as its newest
+/// message, and its next turn works on that. `draft`: that turn ends as soon as the session is prepared.
+pub fn plan_handoff(
+    source: &SessionKey,
+    at: &Checkpoint,
+    messages: &[StoredMessage],
+    staged: &[StagedResult],
+    (goal, draft): (&Goal, bool),
+    now: Timestamp,
+) -> Result<ForkPlan, ForkError> {
+    planned(source, at, messages, staged, Some((goal, draft)), now)
+}
+
+fn planned(
+    source: &SessionKey,
+    at: &Checkpoint,
+    messages: &[StoredMessage],
+    staged: &[StagedResult],
+    handoff: Option<(&Goal, bool)>,
+    now: Timestamp,
+) -> Result<ForkPlan, ForkError> {
     let fail = |why| ForkError { key: source.clone(), at: at.id, why };
     let before = machine_of(at).map_err(fail)?;
     let mut fork = Draft { seq: at.last_message, ..Draft::default() };
-    fork.tell(&Event::Forked { from: source.clone(), at: at.id }).map_err(fail)?;
     let mut machine = before.clone();
     let mut history = Vec::new();
     let mut ended = None;
@@ -114,11 +141,28 @@ pub fn plan(
         history.push(HistoryRow { from, input, at: now });
         machine = moved.next;
     }
+    let said = handoff.map(|(goal, _)| Message::User(UserMessage::new(goal.as_str())));
+    if let (Some((_, draft)), Some(said)) = (handoff, &said) {
+        let from = machine.state.kind();
+        if from == StateKind::Idle {
+            return Err(fail(Why::NothingSaid));
+        }
+        let input = Input::HandedOff { after: fork.seq, tokens: compaction::tokens_of(said), draft };
+        let moved = transition(&machine, &input, &Facts { now }).map_err(|refused| fail(refused.into()))?;
+        history.push(HistoryRow { from, input, at: now });
+        machine = moved.next;
+    }
+    let goal = said.is_some().then_some(fork.seq.next());
+    let forked = Event::Forked { from: source.clone(), at: at.id, goal };
+    fork.events.insert(0, Payload::json(&forked).map_err(|error| fail(error.into()))?);
     fork.tell(&Event::History { rows: history }).map_err(fail)?;
     if let Some(ending) = ended {
         let (turn, steps, reason) = (machine.turn.number, machine.turn.steps, Some(ending.reason));
         fork.tell(&Event::AgentEnd { turn, session: None, steps, reason }).map_err(fail)?;
         fork.tell(&Event::Done { turn, ending, usage: machine.usage }).map_err(fail)?;
+    }
+    if let Some(said) = &said {
+        fork.say(said).map_err(fail)?;
     }
     let payload = Payload::json(&machine).map_err(|error| fail(error.into()))?;
     let status = machine.state.status_at_rest();
@@ -168,12 +212,16 @@ impl Draft {
         Ok(())
     }
 
+    fn say(&mut self, message: &Message) -> Result<(), Why> {
+        self.seq = self.seq.next();
+        self.messages.push(message.to_payload()?);
+        self.tell(&Event::Message { seq: self.seq, role: message.role().to_owned(), stream: None })
+    }
+
     /// Says what the calls of the step changed of the custom state.
     fn tell_of_state(&mut self, merged: &Merged) -> Result<(), Why> {
         if !merged.undo.is_empty() {
-            self.seq = self.seq.next();
-            self.messages.push(Message::Notice(custom::notice(merged)).to_payload()?);
-            self.tell(&Event::Message { seq: self.seq, role: "notice".to_owned(), stream: None })?;
+            self.say(&Message::Notice(custom::notice(merged)))?;
         }
         merged.conflicts.iter().try_for_each(|conflict| self.tell(&conflict.to_event()))
     }

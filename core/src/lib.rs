@@ -14,6 +14,7 @@ pub mod error;
 pub mod event;
 pub mod fork;
 pub mod gate;
+pub mod handoff;
 pub mod hook;
 pub mod ids;
 pub mod image;

@@ -393,6 +393,9 @@ pub struct Summary {
     pub text: String,
     /// It stands for all that was shown to the model before this message.
     pub before: MessageSeq,
+    /// Whether it was made for a handoff: of what matters for the goal that follows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub extract: bool,
 }
 
 /// What is shown to whoever owes an answer: the body of a pending call.

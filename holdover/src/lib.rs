@@ -11,11 +11,12 @@ pub use holdover_core::compaction::ResultSummariser;
 pub use holdover_core::custom::{CustomState, STATE_BYTES_MAX, StateChange, StateCheck, StateRules};
 pub use holdover_core::delta::Delta;
 pub use holdover_core::error::ErrorInfo;
-pub use holdover_core::event::Event;
+pub use holdover_core::event::{Event, SummaryCause};
 pub use holdover_core::gate::{
     ApprovalRule, ApprovalTerms, Approvers, ArgumentPatterns, AtExpiry, DenialRecord, DeniedBy, Escalation,
     GateError, GateQuestion, PermissionMode, PolicyGate, RuleAction, RuleGate, StrictestGate, Verdict,
 };
+pub use holdover_core::handoff::{GOAL_BYTES_MAX, InvalidGoal};
 pub use holdover_core::hook::{
     AfterStep, AfterTool, BeforeModel, BeforeTool, HOOK_TIMEOUT, Hook, HookError, HookPoint, ModelAsked,
     Moved, OnFailure, StepEnded, StopIf, ToolEnded, TurnBegins, TurnEnds,
@@ -25,7 +26,7 @@ pub use holdover_core::ids::{
     SessionId, SessionKey, TenantId, ToolName, WorkerId,
 };
 pub use holdover_core::image::{IMAGE_BYTES_MAX, IMAGES_BYTES_MAX, Image, ImageType, Images, InvalidImage};
-pub use holdover_core::machine::glance::Glance;
+pub use holdover_core::machine::glance::{Glance, Interaction};
 pub use holdover_core::machine::{DoneReason, Ending, Owed, OwedKind, Suspension, Usage};
 pub use holdover_core::mailbox::{MessagePolicy, WhileAsking};
 pub use holdover_core::message::{
@@ -55,8 +56,8 @@ pub use holdover_core::tool::{
 pub use holdover_runtime_local::{
     Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, Breaking, Breaks, CancellationToken,
     Changed, CheckpointEntry, ClientTool, Deciders, Definition, Deliver, Delivered, DeltaEntry, Denial,
-    EventEntry, Execute, Follow, Fork, Forked, Later, MessageEntry, Move, PendingEntry, Provisional,
-    QueuedMessage, Replay, Response, Retention, RunHandle, RunObserver, Runtime, RuntimeError,
+    EventEntry, Execute, Follow, Fork, Forked, HandOff, HandedOff, Later, MessageEntry, Move, PendingEntry,
+    Provisional, QueuedMessage, Replay, Response, Retention, RunHandle, RunObserver, Runtime, RuntimeError,
     RuntimeErrorKind, RuntimeOptions, Shown, Snapshot, Standing, Started, Worker, WorkerOptions,
 };
 #[cfg(feature = "memory")]

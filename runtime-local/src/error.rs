@@ -2,6 +2,7 @@
 
 use holdover_core::error::ErrorInfo;
 use holdover_core::fork::ForkError;
+use holdover_core::handoff::InvalidGoal;
 use holdover_core::ids::{
     CallId, CheckpointId, Epoch, InboxSeq, InvalidId, ItemKey, MessageSeq, PendingId, QueueLabel, SessionKey,
     StepNumber, ToolName, WorkerId,
@@ -143,6 +144,14 @@ pub enum RuntimeError {
         key: SessionKey,
         /// Which was asked for; the newest if none.
         at: Option<CheckpointId>,
+    },
+    /// The session cannot be handed over for this goal. Nothing was made.
+    #[error("session {key}: {why}")]
+    Goal {
+        /// Which session.
+        key: SessionKey,
+        /// Why.
+        why: InvalidGoal,
     },
     /// No fork can begin from the checkpoint.
     #[error(transparent)]
@@ -336,8 +345,10 @@ impl RuntimeError {
             | Self::Unanswered { .. }
             | Self::Running { .. }
             | Self::Fork(_) => RuntimeErrorKind::Conflict,
-            Self::Id(_) => RuntimeErrorKind::Invalid,
-            Self::TooLong { .. } => RuntimeErrorKind::TooLarge,
+            Self::Id(_) | Self::Goal { why: InvalidGoal::Empty, .. } => RuntimeErrorKind::Invalid,
+            Self::TooLong { .. } | Self::Goal { why: InvalidGoal::TooLong { .. }, .. } => {
+                RuntimeErrorKind::TooLarge
+            }
             Self::Contended { .. } => RuntimeErrorKind::Unavailable,
             Self::AgentUnknown { .. }
             | Self::EffectsRefused { .. }

@@ -4,9 +4,10 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use clap::Args;
-use holdover_core::ids::{CheckpointId, SessionId};
+use holdover_core::ids::{CheckpointId, ItemKey, SessionId};
 use holdover_core::store::SessionStatus;
 
+use super::drive::Drive;
 use super::look::status;
 
 #[derive(Debug, Args)]
@@ -29,6 +30,45 @@ pub(crate) struct Fork {
     /// With this label beside those of the session
     #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
     pub(crate) label: Vec<(String, String)>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The new session begins as a fork does, with a goal. Its model writes down what of the old conversation matters for that goal; from then on it is shown those words, the goal, and what comes after. Until they exist the new session is in handoff (holdover sessions show). If none can be made its turn fails: holdover retry tries again. The session itself is not touched, also while it runs.
+
+GOAL may be - : it is then read from standard input.
+
+Examples:
+  holdover sessions handoff notes --goal \"Write the release notes\"
+  holdover sessions handoff notes --goal \"Write the release notes\" --to release --draft
+  holdover resume release                               works on the goal of the draft
+  holdover send release --instead-of 8 \"Write a post\"   says it otherwise")]
+pub(crate) struct Handoff {
+    /// Which session
+    pub(crate) session: SessionId,
+    /// What the new session is for
+    #[arg(long, value_name = "GOAL")]
+    pub(crate) goal: String,
+    /// Only prepare it: the new session waits with its goal until it is resumed or something is said to it
+    #[arg(long)]
+    pub(crate) draft: bool,
+    /// From this checkpoint; left out: the newest
+    #[arg(long, value_name = "CHECKPOINT", value_parser = checkpoint)]
+    pub(crate) at: Option<CheckpointId>,
+    /// The name of the new session; left out: one is drawn
+    #[arg(long, visible_alias = "session", value_name = "ID")]
+    pub(crate) to: Option<SessionId>,
+    /// Hand over at most once under this key, and find the session that was made so
+    #[arg(long)]
+    pub(crate) key: Option<ItemKey>,
+    /// With this label beside those of the session
+    #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
+    pub(crate) label: Vec<(String, String)>,
+    /// Leave the work to a worker (holdover work)
+    #[arg(long, alias = "no-wait")]
+    pub(crate) detach: bool,
+    #[command(flatten)]
+    pub(crate) drive: Drive,
 }
 
 #[derive(Debug, Args)]

@@ -13,7 +13,7 @@ use holdover_core::mode::Mode;
 use holdover_core::store::{EventCursor, SessionStatus};
 
 use super::branch::label;
-use super::{Fork, Purge, When, help};
+use super::{Fork, Handoff, Purge, When, help};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sessions {
@@ -52,6 +52,8 @@ pub(crate) enum Sessions {
     Mode(ModeOf),
     /// Begin a session as another one was at a checkpoint
     Fork(Fork),
+    /// Begin a session that works on a goal, with what of another one matters for it
+    Handoff(Handoff),
     /// Delete a session with all that belongs to it
     Delete(Delete),
     /// Delete all sessions that have rested for long, or their old checkpoints

@@ -12,7 +12,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use holdover_core::ids::TenantId;
 
 pub(crate) use answers::{Answer, Approve, Decide, Deny, Interrupt, Stop};
-pub(crate) use branch::{Fork, Purge};
+pub(crate) use branch::{Fork, Handoff, Purge};
 pub(crate) use conformance::{Conformance, Form};
 pub(crate) use drive::{Again, Briefing, Compact, Drive, Run, Send, Work};
 pub(crate) use look::{
@@ -92,7 +92,7 @@ pub(crate) enum Command {
     /// Stop a session for ever
     #[command(after_help = help::ABORT)]
     Abort(Stop),
-    /// Look at sessions, fork or delete them
+    /// Look at sessions, fork them, hand them over, delete them
     #[command(subcommand)]
     Sessions(Sessions),
     /// Print the events of a session, each with the cursor to go on after it

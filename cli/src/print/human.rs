@@ -4,14 +4,14 @@ use holdover_core::delta::Delta;
 use holdover_core::event::Event;
 use holdover_core::gate::AtExpiry;
 use holdover_core::ids::{CallId, MessageSeq};
-use holdover_core::machine::OwedKind;
+use holdover_core::machine::{OwedKind, StopCause};
 use holdover_core::message::{AssistantPart, Message, ResultStatus};
 use holdover_core::step::RunOutcome;
 use holdover_core::time::Timestamp;
 use holdover_runtime_local::Deciders;
 use serde_json::Value;
 
-use super::{Out, clean, cut, in_time, inline, instant, shell};
+use super::{Out, clean, cut, in_time, inline, instant, shell, summaries};
 use crate::owed::Debt;
 
 /// How much of arguments and results is shown in passing, in characters.
@@ -97,7 +97,8 @@ pub(crate) fn message(out: &Out, message: &Message, detail: Detail, said: bool) 
         }
         Message::Notice(notice) => out.line(out.bold(&format!("! {}", indented(&notice.text)))),
         Message::Summary(summary) => {
-            out.line(out.dim(&format!("• summary of all before message {}:", summary.before)));
+            let word = if summary.extract { "extract for a handoff" } else { "summary" };
+            out.line(out.dim(&format!("• {word} of all before message {}:", summary.before)));
             for line in clean(&summary.text).lines() {
                 out.line(out.dim(&format!("  {line}")));
             }
@@ -136,15 +137,14 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
         Event::CircuitOpened { calls, why } => {
             Some(out.bold(&inline(&format!("! {calls} calls in a row could not be run; the last: {why}"))))
         }
-        Event::CompactionStarted { tokens, threshold } if tokens > threshold && *threshold > 0 => {
-            Some(out.dim(&format!("• what is old is summarised: {tokens} tokens are too many")))
+        Event::CompactionStarted { tokens, threshold, cause } => {
+            Some(out.dim(&format!("• {}", summaries::begins(*tokens, *threshold, *cause))))
         }
-        Event::CompactionStarted { .. } => Some(out.dim("• what is old is summarised")),
-        Event::CompactionEnded { error: Some(error), .. } => {
-            Some(out.bold(&inline(&format!("! no summary: {error}"))))
+        Event::CompactionEnded { error: Some(error), cause, .. } => {
+            Some(out.bold(&inline(&format!("! {}", summaries::failed(error, *cause)))))
         }
-        Event::CompactionEnded { before, after, .. } => {
-            Some(out.dim(&format!("• {}", compacted(*before, *after))))
+        Event::CompactionEnded { before, after, cause, .. } => {
+            Some(out.dim(&format!("• {}", summaries::made(*before, *after, *cause))))
         }
         Event::TeardownFailed { error } => Some(out.bold(&inline(&format!("! {error}")))),
         Event::Escalated { call, to, .. } => {
@@ -224,12 +224,15 @@ pub(crate) fn event(event: &Event) -> String {
         Event::CircuitOpened { calls, why } => {
             format!("the circuit is open: {calls} calls in a row could not be run; the last: {why}")
         }
-        Event::CompactionStarted { tokens, threshold } => {
-            format!("what is old is summarised: {tokens} tokens, the threshold is {threshold}")
+        Event::CompactionStarted { tokens, threshold, cause } => {
+            summaries::begins_at(*tokens, *threshold, *cause)
         }
-        Event::CompactionEnded { error: Some(error), .. } => format!("no summary: {error}"),
-        Event::CompactionEnded { before, after, .. } => compacted(*before, *after),
-        Event::Forked { from, at } => format!("forked from {from} at checkpoint {at}"),
+        Event::CompactionEnded { error: Some(error), cause, .. } => summaries::failed(error, *cause),
+        Event::CompactionEnded { before, after, cause, .. } => summaries::made(*before, *after, *cause),
+        Event::Forked { from, at, goal: None } => format!("forked from {from} at checkpoint {at}"),
+        Event::Forked { from, at, goal: Some(goal) } => {
+            format!("handed over from {from} at checkpoint {at}, with the goal of message {goal}")
+        }
         Event::TeardownFailed { error } => format!("teardown failed: {error}"),
         Event::Done { turn, ending, usage } => {
             let tokens = usage.tokens.total();
@@ -245,15 +248,6 @@ pub(crate) fn event(event: &Event) -> String {
         }
     };
     inline(&line)
-}
-
-/// What came of a summary, by how many tokens the model was shown before and is after it.
-fn compacted(before: u64, after: u64) -> String {
-    if before == after {
-        "nothing is old enough to be summarised".to_owned()
-    } else {
-        format!("summarised: {before} tokens became {after}")
-    }
 }
 
 /// A piece of an answer on one line.
@@ -273,6 +267,9 @@ pub(crate) fn outcome(outcome: &RunOutcome) -> String {
             Some(error) => {
                 let step = ending.step.map(|step| format!("step {step}: ")).unwrap_or_default();
                 format!("{kind}: {step}{error}")
+            }
+            None if ending.cause == StopCause::HandedOff => {
+                format!("{kind}: it has a goal, and nobody works on it yet")
             }
             None => format!("{kind} ({})", ending.reason.as_str()),
         },

@@ -14,7 +14,7 @@ fn transcript(short: &str, result_chars: usize) -> Vec<(MessageSeq, Arc<Message>
         match kind {
             'u' => messages.push(Message::User(UserMessage::new(text))),
             'n' => messages.push(Message::Notice(Notice::new(text))),
-            'S' => messages.push(Message::Summary(Summary { text, before: MessageSeq(1) })),
+            'S' => messages.push(Message::Summary(Summary { text, before: MessageSeq(1), extract: false })),
             's' => {
                 let id = CallId::new(format!("c{at}-0")).unwrap();
                 let call =

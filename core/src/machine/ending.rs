@@ -62,6 +62,8 @@ pub enum StopCause {
     /// Somebody asked for it.
     #[default]
     Asked,
+    /// A handoff: the session rests with its goal, and nobody has worked on it yet.
+    HandedOff,
     /// A message that interrupts.
     Message,
     /// An earlier message was edited.
@@ -74,7 +76,7 @@ impl StopCause {
     /// Why the open calls of the turn are cancelled.
     pub fn cancels_as(self) -> CancelReason {
         match self {
-            Self::Asked => CancelReason::UserCancelled,
+            Self::Asked | Self::HandedOff => CancelReason::UserCancelled,
             Self::Message | Self::Rollback => CancelReason::UserInterrupted,
             Self::Edit => CancelReason::SystemEdited,
         }

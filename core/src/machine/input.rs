@@ -171,6 +171,12 @@ pub enum Input {
         /// What trying used.
         #[serde(default, skip_serializing_if = "is_default")]
         usage: Usage,
+        /// When it is tried again; none if it is not. Only an extract is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_at: Option<Timestamp>,
+        /// Whether the agent's next model is asked for it instead.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        next: bool,
     },
     /// The back-off is over.
     TimerRang,
@@ -201,6 +207,17 @@ pub enum Input {
     TornDown,
     /// From here on the history is that of a fork: what was out or owed stays behind with the source.
     Forked,
+    /// From here on the session works on a goal, with what matters for it of what was said before.
+    HandedOff {
+        /// The last message of before; the goal stands behind it.
+        after: MessageSeq,
+        /// How many tokens the goal has.
+        #[serde(default, skip_serializing_if = "is_default")]
+        tokens: u64,
+        /// Whether the session waits once it is prepared.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        draft: bool,
+    },
 }
 
 /// An asking for more steps.
@@ -290,11 +307,13 @@ pub enum InputKind {
     TornDown,
     /// From here on the history is that of a fork.
     Forked,
+    /// The session is handed a goal.
+    HandedOff,
 }
 
 impl InputKind {
     /// Every input.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::TurnRequested,
         Self::Briefed,
         Self::Rewound,
@@ -316,6 +335,7 @@ impl InputKind {
         Self::Failed,
         Self::TornDown,
         Self::Forked,
+        Self::HandedOff,
     ];
 
     /// The wire name.
@@ -342,6 +362,7 @@ impl InputKind {
             Self::Failed => "failed",
             Self::TornDown => "torn_down",
             Self::Forked => "forked",
+            Self::HandedOff => "handed_off",
         }
     }
 }
@@ -371,6 +392,7 @@ impl Input {
             Self::Failed { .. } => InputKind::Failed,
             Self::TornDown => InputKind::TornDown,
             Self::Forked => InputKind::Forked,
+            Self::HandedOff { .. } => InputKind::HandedOff,
         }
     }
 }

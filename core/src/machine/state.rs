@@ -76,7 +76,7 @@ pub enum AgentState {
         /// What there is to steer by.
         from: SteeringFrom,
     },
-    /// What is old is summarised; then the model is asked, or the session rests again.
+    /// What is old is summarised; then the model is asked, or the turn ends, or the session rests again.
     Compacting {
         /// Why.
         why: CompactionCause,
@@ -209,7 +209,9 @@ impl AgentState {
             Self::Executing { batch } | Self::Confirming { batch } if batch.for_more => None,
             Self::Executing { batch } | Self::Confirming { batch } => Some(batch.step),
             Self::Compacting { why, step, .. } => match why {
-                CompactionCause::Threshold | CompactionCause::ContextLimit { .. } => Some(*step),
+                CompactionCause::Threshold
+                | CompactionCause::ContextLimit { .. }
+                | CompactionCause::Handoff => Some(*step),
                 CompactionCause::Manual { .. } => None,
             },
             Self::Idle
@@ -323,4 +325,6 @@ pub enum CompactionCause {
         /// How the session's last turn ended: so it rests again.
         ending: Ending,
     },
+    /// A handoff needs its extract.
+    Handoff,
 }

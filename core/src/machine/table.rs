@@ -107,8 +107,8 @@ pub const ROWS: &[Row] = &[
     row(S::Steering, I::CutShort, &[S::TearingDown]),
     row(S::Steering, I::Forked, &[S::TearingDown]),
     row(S::Steering, I::Failed, &[S::TearingDown]),
-    row(S::Compacting, I::Compacted, &[S::Thinking, S::Done]),
-    row(S::Compacting, I::NotCompacted, &[S::Thinking, S::TearingDown, S::Done]),
+    row(S::Compacting, I::Compacted, &[S::Thinking, S::TearingDown, S::Done]),
+    row(S::Compacting, I::NotCompacted, &[S::Thinking, S::BackingOff, S::TearingDown, S::Done]),
     row(S::Compacting, I::CompactionRequested, &[S::Compacting]),
     row(S::Compacting, I::Claimed, &[S::Compacting]),
     row(S::Compacting, I::Interrupted, &[S::TearingDown, S::Done]),
@@ -132,6 +132,7 @@ pub const ROWS: &[Row] = &[
     row(S::Done, I::CompactionRequested, &[S::Compacting]),
     row(S::Done, I::Interrupted, &[S::Done, S::TearingDown]),
     row(S::Done, I::Forked, &[S::Done]),
+    row(S::Done, I::HandedOff, &[S::Done]),
     row(S::Done, I::TornDown, &[S::Done]),
 ];
 
@@ -155,7 +156,10 @@ pub const NATURES: &[(StateKind, Nature)] = &[
 pub const BOUNDS: &[Bound] = &[
     Bound { state: S::Steering, by: "limits.max_steps" },
     Bound { state: S::BackingOff, by: "the waits of the agent's retries, at most retry::RETRIES_MAX" },
-    Bound { state: S::Compacting, by: "turn.compacted: once a step" },
+    Bound {
+        state: S::Compacting,
+        by: "turn.compacted: once a step; of a handoff each of the agent's models, until one has made the extract",
+    },
     Bound {
         state: S::Confirming,
         by: "the deadline of each pending call, the waits of the agent's retries: each call parks a bounded number of times",

@@ -171,6 +171,7 @@ fn states() -> Vec<AgentState> {
         compacting(CompactionCause::Threshold),
         compacting(CompactionCause::ContextLimit { error: error() }),
         compacting(CompactionCause::Manual { ending: Ending::of(DoneReason::ModelStop) }),
+        compacting(CompactionCause::Handoff),
         AgentState::BackingOff { step, attempt: 1, until: Timestamp::from_ms(5), error: error() },
         left(false),
         left(true),
@@ -246,6 +247,8 @@ fn inputs() -> Vec<Input> {
         next,
         usage: Usage::default(),
     };
+    let not_compacted =
+        |error, retry_at| Input::NotCompacted { error, usage: Usage::default(), retry_at, next: false };
     let steered = |stop| Input::Steered {
         stop,
         no_output: false,
@@ -289,8 +292,9 @@ fn inputs() -> Vec<Input> {
         steered(Some(Ending::of(DoneReason::MaxTurns))),
         Input::CompactionRequested,
         Input::Compacted { summary: MessageSeq(9), from: MessageSeq(5), tokens: 11, usage: Usage::default() },
-        Input::NotCompacted { error: None, usage: Usage::default() },
-        Input::NotCompacted { error: Some(error()), usage: Usage::default() },
+        not_compacted(None, None),
+        not_compacted(Some(error()), None),
+        not_compacted(Some(error()), Some(Timestamp::from_ms(5))),
         Input::Rewound { to: MessageSeq(2), at: MessageSeq(9), tokens: 4, state: Vec::new() },
         Input::TimerRang,
         Input::Parked,
@@ -301,6 +305,7 @@ fn inputs() -> Vec<Input> {
         Input::Failed { error: error() },
         Input::TornDown,
         Input::Forked,
+        Input::HandedOff { after: MessageSeq(2), tokens: 4, draft: false },
     ];
     for (_, input) in call_inputs() {
         inputs.push(Input::Call { call: CallId::new("call-0").unwrap(), input });
@@ -311,6 +316,9 @@ fn inputs() -> Vec<Input> {
 fn at(state: AgentState) -> Machine {
     let mut machine = Machine { state, step: StepNumber(1), ..Machine::default() };
     machine.turn.open = !matches!(machine.state, AgentState::Idle | AgentState::Done { .. });
+    if let AgentState::Compacting { why: CompactionCause::Handoff, .. } = machine.state {
+        machine.handoff = Some(Handoff { after: MessageSeq(1), draft: true });
+    }
     machine
 }
 

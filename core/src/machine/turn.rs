@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::briefing::Briefings;
+use super::handoff::Handoff;
 use super::input::Withheld;
 use super::standing::StandingApprovals;
 use super::state::AgentState;
@@ -43,6 +44,9 @@ pub struct Machine {
     /// What its tools remember.
     #[serde(default, skip_serializing_if = "CustomState::is_empty")]
     pub custom: CustomState,
+    /// The handoff that is being prepared: until its extract exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<Handoff>,
 }
 
 /// A turn.

@@ -59,6 +59,8 @@ pub enum Action {
         model: u32,
         /// Whether somebody asked for it: then it is done also if what is old is not long.
         asked: bool,
+        /// Of a handoff, the last message of the old conversation: an extract of it is made, for the goal behind it.
+        handoff: Option<MessageSeq>,
         /// What the model is shown now.
         shown: Shown,
     },

@@ -5,7 +5,7 @@ use super::{Action, ActionId, RunOutcome, StepIterator, Summarised};
 use crate::agent::Compaction;
 use crate::compaction;
 use crate::error::ErrorInfo;
-use crate::event::Event;
+use crate::event::{Event, SummaryCause};
 use crate::ids::MessageSeq;
 use crate::machine::view::cleared_up_to;
 use crate::machine::{AgentState, CompactionCause, Input, Usage, steering};
@@ -60,12 +60,15 @@ impl StepIterator {
         let Some(agent) = &self.agent else { return false };
         let threshold = agent.compaction.threshold().unwrap_or(0);
         let AgentState::Compacting { why, step, .. } = &self.mind.machine.state else { return false };
-        let (asked, step) = (matches!(why, CompactionCause::Manual { .. }), *step);
+        let (cause, step) = (cause_of(why), *step);
         let model = self.mind.machine.turn.model;
-        self.emit(Event::CompactionStarted { tokens: self.tokens(), threshold });
+        self.emit(Event::CompactionStarted { tokens: self.tokens(), threshold, cause });
         let id = self.next_id();
         self.summarising = Some(id);
-        self.actions.push_back(Action::Summarise { id, step, model, asked, shown: self.shown() });
+        let asked = cause == SummaryCause::Asked;
+        let handoff = self.mind.machine.handoff.map(|handoff| handoff.after);
+        let handoff = handoff.filter(|_| cause == SummaryCause::Handoff);
+        self.actions.push_back(Action::Summarise { id, step, model, asked, handoff, shown: self.shown() });
         false
     }
 
@@ -78,52 +81,57 @@ impl StepIterator {
             after: tokens,
             usage,
             error: Some(error.clone()),
+            cause: SummaryCause::Asked,
         });
         self.mind.draft.decided = true;
-        self.feed(Input::NotCompacted { error: Some(error), usage });
+        self.feed(Input::NotCompacted { error: Some(error), usage, retry_at: None, next: false });
         let status = self.mind.machine.state.status_at_rest();
         self.leave_at_rest(RunOutcome::Released, status);
         true
     }
 
     pub(super) fn on_summarised(&mut self, id: ActionId, result: Result<Option<Summarised>, ModelError>) {
+        let AgentState::Compacting { why, attempt, .. } = &self.mind.machine.state else { return };
         if self.summarising != Some(id) {
             return;
         }
         self.summarising = None;
+        let (cause, attempt) = (cause_of(why), *attempt);
+        let extract = cause == SummaryCause::Handoff;
         let before = self.tokens();
-        let (input, after, usage, error) = match result {
-            Ok(Some(made)) if !made.text.trim().is_empty() => {
-                let usage = self.usage_of(made.usage);
+        let usage = match &result {
+            Ok(Some(made)) => self.usage_of(made.usage),
+            Ok(None) | Err(_) => Usage::default(),
+        };
+        let made = result.and_then(|made| match made {
+            Some(made) if made.text.trim().is_empty() => {
+                Err(ModelError::new(ModelErrorKind::Malformed, "the summary was empty"))
+            }
+            made => Ok(made),
+        });
+        let (input, after, error) = match made {
+            Ok(Some(made)) => {
                 // Not every provider counts.
                 let new_tokens = made.usage.output.max(compaction::estimate(made.text.len()));
                 let tokens = before.saturating_sub(made.old_tokens).saturating_add(new_tokens);
-                let before = made.before;
-                let summary = self.append(Message::Summary(Summary { text: made.text, before }));
-                (Input::Compacted { summary, from: before, tokens, usage }, tokens, usage, None)
+                let from = made.before;
+                let summary =
+                    self.append(Message::Summary(Summary { text: made.text, before: from, extract }));
+                self.mind.grown = 0;
+                (Input::Compacted { summary, from, tokens, usage }, tokens, None)
             }
-            Ok(made) => {
-                let usage = made.as_ref().map(|made| self.usage_of(made.usage)).unwrap_or_default();
-                let error = made
-                    .is_some()
-                    .then(|| ModelError::new(ModelErrorKind::Malformed, "the summary was empty"));
-                let error = error.as_ref().map(Into::into);
-                (Input::NotCompacted { error: error.clone(), usage }, before, usage, error)
+            Ok(None) => {
+                (Input::NotCompacted { error: None, usage, retry_at: None, next: false }, before, None)
             }
             Err(error) => {
-                let error = Some((&error).into());
-                (
-                    Input::NotCompacted { error: error.clone(), usage: Usage::default() },
-                    before,
-                    Usage::default(),
-                    error,
-                )
+                // A turn goes on without a summary; a handoff is nothing without its extract.
+                let (retry_at, next) =
+                    if extract { self.after_failure(&error, attempt) } else { (None, false) };
+                let error = Some(ErrorInfo::from(&error));
+                (Input::NotCompacted { error: error.clone(), usage, retry_at, next }, before, error)
             }
         };
-        if matches!(input, Input::Compacted { .. }) {
-            self.mind.grown = 0;
-        }
-        self.emit(Event::CompactionEnded { before, after, usage, error });
+        self.emit(Event::CompactionEnded { before, after, usage, error, cause });
         self.mind.draft.decided = true;
         self.feed(input);
     }
@@ -144,5 +152,13 @@ impl StepIterator {
             added: self.added[..self.mind.added].to_vec(),
             cleared: view.cleared,
         }
+    }
+}
+
+fn cause_of(why: &CompactionCause) -> SummaryCause {
+    match why {
+        CompactionCause::Threshold | CompactionCause::ContextLimit { .. } => SummaryCause::TooLong,
+        CompactionCause::Manual { .. } => SummaryCause::Asked,
+        CompactionCause::Handoff => SummaryCause::Handoff,
     }
 }

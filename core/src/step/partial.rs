@@ -22,7 +22,7 @@ impl StepIterator {
         let AgentState::TearingDown { ending, .. } = &self.mind.machine.state else { return false };
         ending.error.is_none()
             && match ending.cause {
-                StopCause::Asked | StopCause::Message => true,
+                StopCause::Asked | StopCause::HandedOff | StopCause::Message => true,
                 StopCause::Edit | StopCause::Rollback => false,
             }
     }

@@ -52,6 +52,10 @@ impl StepIterator {
         if self.is_held() || (self.is_sync() && self.writing.is_some()) {
             return false;
         }
+        if self.mind.machine.handoff.is_some() {
+            self.mind.draft.decided = true;
+            return self.feed(Input::CompactionRequested);
+        }
         let withheld = match self.look_for_loop() {
             Looked::Waits => return false,
             Looked::Stops { tool, count } => return self.stop_loop(tool, count),
@@ -103,20 +107,25 @@ impl StepIterator {
     fn on_failure(&mut self, error: &ModelError, usage: Usage) {
         let AgentState::Streaming { attempt, .. } = self.mind.machine.state else { return };
         let compact = self.may_mend(error);
+        let (retry_at, next) = if compact { (None, false) } else { self.after_failure(error, attempt) };
+        self.mind.draft.decided = true;
+        self.feed(Input::ModelFailed { error: error.into(), retry_at, compact, next, usage });
+    }
+
+    /// When a model that failed so is asked again, else whether the next one is asked instead. Says so.
+    pub(super) fn after_failure(&mut self, error: &ModelError, attempt: u32) -> (Option<Timestamp>, bool) {
+        let next = self.next_model(error);
         // What nobody asks is not waited for while there is another.
-        let gives_way = error.kind == ModelErrorKind::CircuitOpen && self.next_model(error).is_some();
-        let retry_at = if compact || gives_way { None } else { self.wait_after(error, attempt) };
-        let next = if compact || retry_at.is_some() { None } else { self.next_model(error) };
-        let error = ErrorInfo::from(error);
-        if let Some(until) = retry_at {
-            self.emit(Event::BackingOff { until, attempt: attempt + 1, error: error.clone() });
+        let gives_way = error.kind == ModelErrorKind::CircuitOpen && next.is_some();
+        if let Some(until) = self.wait_after(error, attempt).filter(|_| !gives_way) {
+            self.emit(Event::BackingOff { until, attempt: attempt + 1, error: error.into() });
+            return (Some(until), false);
         }
         let falls_back = next.is_some();
         if let Some(model) = next {
-            self.emit(Event::FellBack { model, error: error.clone() });
+            self.emit(Event::FellBack { model, error: error.into() });
         }
-        self.mind.draft.decided = true;
-        self.feed(Input::ModelFailed { error, retry_at, compact, next: falls_back, usage });
+        (None, falls_back)
     }
 
     fn wait_after(&self, error: &ModelError, attempt: u32) -> Option<Timestamp> {

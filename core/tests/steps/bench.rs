@@ -7,7 +7,9 @@ use std::time::Duration;
 use futures::FutureExt;
 use holdover_core::agent::AgentSpec;
 use holdover_core::compaction;
+use holdover_core::fork;
 use holdover_core::gate::ArgumentPatterns;
+use holdover_core::handoff::Goal;
 use holdover_core::ids::{
     CallId, InboxSeq, Incarnation, InterruptId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel,
     RunId, SessionId, SessionKey, TenantId, WorkerId,
@@ -21,9 +23,10 @@ use holdover_core::mode::{Briefing, Mode};
 use holdover_core::payload::Payload;
 use holdover_core::step::{CallOut, STATE_FORMAT, StepIterator};
 use holdover_core::store::{
-    CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, Delivery, InboxItem, Interrupt,
-    InterruptKind, InterruptOutcome, ItemKind, Labels, MessageRange, NewSession, PendingCall, PendingQuery,
-    Queues, RunRecord, Session, SessionStatus, Staging, Start, StateStore, StateStoreExt, StatusCas, Wake,
+    CasOutcome, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, Delivery, ForkOutcome,
+    InboxItem, Interrupt, InterruptKind, InterruptOutcome, ItemKind, Labels, MessageRange, NewFork,
+    NewSession, PendingCall, PendingQuery, Queues, RunRecord, Session, SessionStatus, Staging, Start,
+    StateStore, StateStoreExt, StatusCas, Wake,
 };
 use holdover_core::time::{Clock, Timestamp};
 use holdover_store_memory::{Limits, MemoryStore};
@@ -96,6 +99,47 @@ impl Bench {
         begin(&mut new);
         now(bench.store.create_session(new)).expect("created");
         bench
+    }
+
+    /// The session that begins when this one is handed over for a goal, from its newest checkpoint. Nobody has set it
+    /// going yet.
+    pub(crate) fn hand_off(&self, goal: &str, draft: bool) -> Self {
+        let at = now(self.store.list_checkpoints(&CheckpointQuery::all(self.key.clone())))
+            .unwrap()
+            .items
+            .remove(0);
+        let read = |range: &MessageRange| now(self.store.read_all_messages(&self.key, &[*range])).unwrap();
+        let messages: Vec<_> = fork::needed_messages(&self.key, &at).unwrap().iter().flat_map(read).collect();
+        let (source, staged) = (self.session(), self.session().staged.results);
+        let goal = Goal::new(goal).unwrap();
+        let plan =
+            fork::plan_handoff(&self.key, &at, &messages, &staged, (&goal, draft), self.clock.now()).unwrap();
+        let handed = Self {
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            key: SessionKey::new(self.key.tenant.clone(), SessionId::new("handed").unwrap()),
+            agent: self.agent.clone(),
+            writes: RefCell::default(),
+            sends: RefCell::default(),
+            names: Cell::new(self.names.get() + 1_000),
+        };
+        let new = NewFork {
+            source: source.incarnation,
+            key: handed.key.clone(),
+            incarnation: Incarnation(uuid::Uuid::from_u128(8)),
+            operation: OperationId::new("hand off").unwrap(),
+            queue: source.queue,
+            labels: source.labels,
+            definition: source.definition,
+            status: plan.status,
+            state: plan.state,
+            messages: plan.messages,
+            events: plan.events,
+        };
+        let made = now(self.store.fork_session(&self.key, at.id, new)).unwrap();
+        assert!(matches!(made, ForkOutcome::Forked { .. }), "{made:?}");
+        crate::check::invariants(&handed);
+        handed
     }
 
     // Runs

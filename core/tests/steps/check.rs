@@ -83,10 +83,16 @@ fn turns_end_once(bench: &Bench, events: &[Event]) {
 /// order, within its turn; a turn that fails says `error` first.
 fn turns_are_told_in_order(bench: &Bench, events: &[Event]) {
     let (mut within, mut step, mut last, mut failed) = (false, None, 0, false);
-    for event in events {
+    let forked = events.iter().rposition(|event| matches!(event, Event::Forked { .. }));
+    let handed = events.iter().find_map(|event| match event {
+        Event::Forked { goal, .. } => *goal,
+        _ => None,
+    });
+    for (at, event) in events.iter().enumerate() {
         match event {
             Event::Init { session, .. } => {
-                assert_eq!(session.as_ref(), Some(&bench.key.id));
+                // What stands before is a copy.
+                assert!(forked.is_some_and(|forked| at < forked) || session.as_ref() == Some(&bench.key.id));
                 (within, failed) = (true, false);
             }
             Event::StepStarted { step: begun } => {
@@ -105,6 +111,7 @@ fn turns_are_told_in_order(bench: &Bench, events: &[Event]) {
             }
             // What the engine says between turns: a summary, a word on what was taken back.
             Event::Message { role, .. } if role == "summary" || role == "notice" => {}
+            Event::Message { seq, .. } if Some(*seq) == handed => assert!(!within, "{events:#?}"),
             Event::Message { .. } | Event::Call { .. } | Event::AgentEnd { .. } | Event::Suspended { .. } => {
                 assert!(within, "{event:?} is outside of a turn: {events:#?}");
             }

@@ -5,7 +5,7 @@
 use holdover_core::agent::Compaction;
 use holdover_core::compaction::{CLEARED, SUMMARY_MARKER};
 use holdover_core::error::ErrorInfo;
-use holdover_core::event::Event;
+use holdover_core::event::{Event, SummaryCause};
 use holdover_core::machine::{AgentState, DoneReason};
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::model::{ModelError, ModelErrorKind};
@@ -91,8 +91,8 @@ fn a52_beyond_the_threshold_what_is_old_is_summarised_before_the_next_step() {
         .filter(|event| matches!(event, Event::CompactionStarted { .. } | Event::CompactionEnded { .. }))
         .collect();
     let [
-        Event::CompactionStarted { tokens, threshold: 700 },
-        Event::CompactionEnded { before, after, usage, error: None },
+        Event::CompactionStarted { tokens, threshold: 700, cause: SummaryCause::TooLong },
+        Event::CompactionEnded { before, after, usage, error: None, cause: SummaryCause::TooLong },
     ] = &told[..]
     else {
         panic!("{told:?}")

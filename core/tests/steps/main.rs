@@ -26,6 +26,7 @@ mod cutting;
 mod denials;
 mod early;
 mod endings;
+mod handoff;
 mod hooking;
 mod images;
 mod interrupts;

@@ -197,7 +197,30 @@ struct World<'b> {
     runs: usize,
 }
 
+/// The session that begins when this one, which has heard the first word, is handed over with the second.
+fn handed_over(source: &Bench, draft: bool) -> Bench {
+    let mut world = World::new(source, 0);
+    world.happen(&Happens::Say(None));
+    world.come_to_rest();
+    let bench = source.hand_off("word 2", draft);
+    bench.signal(&SignalBody::Resume);
+    bench
+}
+
 impl<'b> World<'b> {
+    fn new(bench: &'b Bench, heard: usize) -> Self {
+        Self {
+            bench,
+            thoughts: Vec::new().into_iter(),
+            run: None,
+            replies: Vec::new(),
+            not_run: BTreeMap::new(),
+            said: vec![None; heard],
+            withdrawn: BTreeSet::new(),
+            runs: 0,
+        }
+    }
+
     fn happen(&mut self, what: &Happens) {
         match what {
             Happens::Say(policy) if self.bench.status() != SessionStatus::Aborted => {
@@ -372,8 +395,8 @@ impl<'b> World<'b> {
                 let error = ModelError::new(ModelErrorKind::Provider, "no summary today");
                 Reply::Summarised { id, result: Err(error) }
             }
-            Action::Summarise { id, asked, shown, .. } => {
-                let (_, made) = run.summary_of(&shown, asked, "what was");
+            Action::Summarise { id, .. } => {
+                let (_, made) = run.summary_of(&action, "what was");
                 Reply::Summarised { id, result: Ok(made) }
             }
             Action::Sleep { id, until } => {
@@ -560,10 +583,10 @@ proptest! {
         denies: bool,
         few: bool,
         schema: bool,
-        early: bool,
+        (early, handed) in any::<(bool, Option<bool>)>(),
         story in prop::collection::vec(happens(), 0..120),
     ) {
-        let bench = Bench::with(|agent| {
+        let fresh = Bench::with(|agent| {
             agent.provisions = provisions;
             if few {
                 agent.limits.max_steps = 2;
@@ -602,16 +625,13 @@ proptest! {
                 };
             }
         });
-        let mut world = World {
-            bench: &bench,
-            thoughts: thoughts.into_iter(),
-            run: None,
-            replies: Vec::new(),
-            not_run: BTreeMap::new(),
-            said: Vec::new(),
-            withdrawn: BTreeSet::new(),
-            runs: 0,
+        // The session is new, or one that another was handed over to: then it has heard two words already.
+        let (bench, heard) = match handed {
+            None => (fresh, 0),
+            Some(draft) => (handed_over(&fresh, draft), 2),
         };
+        let mut world = World::new(&bench, heard);
+        world.thoughts = thoughts.into_iter();
         world.happen(&Happens::Say(None));
         for what in &story {
             world.happen(what);

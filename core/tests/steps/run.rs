@@ -218,22 +218,26 @@ impl<'b> Run<'b> {
 
     /// The summary that is asked for is made with these words; none if nothing is old enough.
     pub(crate) fn summarise(&mut self, text: &str) -> Option<Vec<Message>> {
-        let Action::Summarise { id, asked, shown, .. } = self.take("summarise") else { unreachable!() };
-        let (old, made) = self.summary_of(&shown, asked, text);
+        let asked = self.take("summarise");
+        let (old, made) = self.summary_of(&asked, text);
+        let Action::Summarise { id, .. } = asked else { unreachable!() };
         let found = made.is_some();
         self.apply(Reply::Summarised { id, result: Ok(made) });
         found.then(|| old.into_iter().map(|(_, message)| message.as_ref().clone()).collect())
     }
 
-    /// What is old of what is shown, and the summary of it in these words; none if nothing is.
+    /// What is old of what is shown to the one that is asked for a summary, and the summary of it in these words; none if nothing is.
     pub(crate) fn summary_of(
         &self,
-        shown: &Shown,
-        asked: bool,
+        asked: &Action,
         text: &str,
     ) -> (Vec<(MessageSeq, Arc<Message>)>, Option<Summarised>) {
+        let Action::Summarise { asked, handoff, shown, .. } = asked else { panic!("{asked:?}") };
         let placed = self.placed(shown);
-        let before = compaction::cut(&placed, &self.bench.agent.compaction, asked);
+        let before = match handoff {
+            None => compaction::cut(&placed, &self.bench.agent.compaction, *asked),
+            Some(after) => compaction::cut_for_handoff(&placed, *after),
+        };
         let old: Vec<_> = placed.into_iter().take_while(|(seq, _)| Some(*seq) != before).collect();
         let made = before.map(|before| Summarised {
             text: text.to_owned(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use holdover_core::compaction;
 use holdover_core::hook::ModelAsked;
-use holdover_core::ids::StepNumber;
+use holdover_core::ids::{MessageSeq, StepNumber};
 use holdover_core::model::{
     AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest,
 };
@@ -26,11 +26,13 @@ pub(super) struct Asking {
     pub(super) model: u32,
     /// Whether somebody asked for it.
     pub(super) asked: bool,
+    /// Of a handoff, where the old conversation ends.
+    pub(super) handoff: Option<MessageSeq>,
 }
 
 impl Driver {
     pub(super) fn summarise(&mut self, id: ActionId, asking: Asking, shown: Shown) {
-        let Asking { step, model, asked } = asking;
+        let Asking { step, model, asked, handoff } = asking;
         let reply = move |result| Done::Reply(Reply::Summarised { id, result });
         let Some(agent) = self.agent.clone() else {
             let error = ModelError::new(ModelErrorKind::Configuration, "the session runs without its agent");
@@ -48,12 +50,19 @@ impl Driver {
                 }
             };
             let rules = &agent.spec().compaction;
-            let Some(before) = compaction::cut(&messages, rules, asked) else { return reply(Ok(None)) };
+            let before = match handoff {
+                None => compaction::cut(&messages, rules, asked),
+                Some(after) => compaction::cut_for_handoff(&messages, after),
+            };
+            let Some(before) = before else { return reply(Ok(None)) };
             let at = messages.iter().position(|(seq, _)| *seq == before).unwrap_or(0);
-            let old = &messages[..at];
+            let (old, new) = messages.split_at(at);
             let old_tokens = old.iter().map(|(_, message)| compaction::tokens_of(message)).sum();
             let asked = ModelAsked { session: key, step, attempt: 0, summary: true };
-            let request = compaction::request(old, rules, step.0);
+            let request = match handoff {
+                None => compaction::request(old, rules, step.0),
+                Some(_) => compaction::request_for_handoff(old, new, rules, step.0),
+            };
             // What a hook keeps from the model must not reach it in a request for a summary.
             let request = match agent.hooks().before_model(&asked, request).await {
                 Ok(request) => request,

@@ -133,6 +133,11 @@ impl Deliver {
         Self { once: key.into().map_or(Once::Never, Once::Key), ..self }
     }
 
+    /// At most once in the life of the session.
+    pub(super) fn first(self) -> Self {
+        Self { once: Once::First, ..self }
+    }
+
     fn into_item(self, key: &SessionKey) -> Result<InboxItem, RuntimeError> {
         let unreadable = |error| RuntimeError::unreadable(key, "delivery", error);
         let once = &self.once;

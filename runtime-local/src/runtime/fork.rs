@@ -1,6 +1,7 @@
 //! Branches: the checkpoints of a session, and sessions that begin from one.
 
 use holdover_core::fork::{self, ForkPlan};
+use holdover_core::handoff::Goal;
 use holdover_core::ids::{CheckpointId, Incarnation, OperationId, SessionId, SessionKey};
 use holdover_core::machine::Machine;
 use holdover_core::store::{
@@ -58,6 +59,12 @@ impl Fork {
     }
 }
 
+/// A fork, and the goal that it is handed, if any, with whether that is a draft.
+pub(super) struct Branch<'a> {
+    pub(super) fork: Fork,
+    pub(super) handoff: Option<(&'a Goal, bool)>,
+}
+
 /// A session that was forked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forked {
@@ -107,12 +114,17 @@ impl Runtime {
     /// Its label [`FORKED_FROM`](Labels::FORKED_FROM) names the source, by which its forks are
     /// [listed](Self::list).
     pub async fn fork(&self, from: &SessionKey, fork: Fork) -> Result<Forked, RuntimeError> {
+        self.branch(from, Branch { fork, handoff: None }).await
+    }
+
+    pub(super) async fn branch(&self, from: &SessionKey, branch: Branch<'_>) -> Result<Forked, RuntimeError> {
+        let Branch { fork, handoff } = branch;
         let key = SessionKey::new(from.tenant.clone(), fork.to.clone().unwrap_or_else(draw_id));
         let operation = fork.operation.clone().unwrap_or_else(draw_id);
         let source = self.existing(from).await?;
         let checkpoint = self.checkpoint(from, fork.at).await?;
         let at = checkpoint.id;
-        let plan = self.plan_fork(&source, &checkpoint).await?;
+        let plan = self.plan_fork(&source, &checkpoint, handoff).await?;
         let status = plan.status;
         let mut labels = source.labels;
         labels.0.extend(fork.labels.0);
@@ -159,7 +171,12 @@ impl Runtime {
         }
     }
 
-    async fn plan_fork(&self, source: &Session, at: &Checkpoint) -> Result<ForkPlan, RuntimeError> {
+    async fn plan_fork(
+        &self,
+        source: &Session,
+        at: &Checkpoint,
+        handoff: Option<(&Goal, bool)>,
+    ) -> Result<ForkPlan, RuntimeError> {
         let ranges = fork::needed_messages(&source.key, at)?;
         // What is staged is read before the messages: a result that is promoted in between is in both.
         let staged = match self.existing(&source.key).await? {
@@ -171,6 +188,10 @@ impl Runtime {
         } else {
             self.shared.store.read_all_messages(&source.key, &ranges).await?
         };
-        Ok(fork::plan(&source.key, at, &messages, &staged, self.now())?)
+        let now = self.now();
+        Ok(match handoff {
+            None => fork::plan(&source.key, at, &messages, &staged, now)?,
+            Some(handoff) => fork::plan_handoff(&source.key, at, &messages, &staged, handoff, now)?,
+        })
     }
 }

@@ -60,6 +60,12 @@ fn references(input: &Input) -> String {
         Input::Compacted { summary, from, tokens, .. } => {
             format!("message {summary} stands for all before message {from}: {tokens} tokens are left")
         }
+        Input::NotCompacted { error: Some(error), next: true, .. } => {
+            format!("{error}; the next model is asked")
+        }
+        Input::NotCompacted { error: Some(error), retry_at: Some(at), .. } => {
+            format!("{error}; again at {}", instant(*at))
+        }
         Input::NotCompacted { error: Some(error), .. } => error.to_string(),
         Input::NotCompacted { error: None, .. } => "nothing is old enough".to_owned(),
         Input::ModelAnswered { message, calls, stop: _, usage, tokens: _, counted: _ } => {
@@ -85,11 +91,16 @@ fn references(input: &Input) -> String {
         Input::Interrupted { kind, cause } => {
             let by = match cause {
                 StopCause::Asked => "somebody",
+                StopCause::HandedOff => "a handoff",
                 StopCause::Message => "a message",
                 StopCause::Edit => "an edit",
                 StopCause::Rollback => "a message that takes the turn back",
             };
             format!("{} by {by}", kind.as_str())
+        }
+        Input::HandedOff { after, draft, tokens: _ } => {
+            let word = if *draft { ", as a draft" } else { "" };
+            format!("works on the goal behind message {after}{word}")
         }
         Input::Rewound { to, at, .. } => format!("to message {to}, as message {at} says"),
         Input::Failed { error } => error.to_string(),

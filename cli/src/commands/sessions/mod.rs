@@ -1,7 +1,8 @@
-//! `sessions`: looking, forking, deleting.
+//! `sessions`: looking, forking, handing over, deleting.
 
 mod branch;
 mod check;
+mod handoff;
 mod history;
 mod list;
 mod pending;
@@ -36,12 +37,14 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
         | Sessions::Checkpoints(_) => IfMissing::AsItIs,
         Sessions::Mode(_)
         | Sessions::Fork(_)
+        | Sessions::Handoff(_)
         | Sessions::Purge(_)
         | Sessions::Delete(_)
         | Sessions::Withdraw(_)
         | Sessions::Replace(_) => IfMissing::Refuse,
     };
-    let front = Front::open(common, None, if_missing).await?;
+    let drive = if let Sessions::Handoff(args) = what { Some(&args.drive) } else { None };
+    let front = Front::open(common, drive, if_missing).await?;
     match what {
         Sessions::List(args) => list::list(&front, args).await?,
         Sessions::Show(args) => show::show(&front, args).await?,
@@ -65,6 +68,7 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
         Sessions::Checkpoints(args) => branch::checkpoints(&front, args).await?,
         Sessions::Mode(args) => mode(&front, args).await?,
         Sessions::Fork(args) => branch::fork(&front, args).await?,
+        Sessions::Handoff(args) => return handoff::handoff(front, args).await,
         Sessions::Purge(args) => branch::purge(&front, args).await?,
         Sessions::Delete(args) => delete(&front, args).await?,
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{AgentState, DoneReason, Machine};
+use super::super::{AgentState, DoneReason, Machine, StopCause};
 
 /// Whether the model is at work. A cancelled inference is over; the next one begins as from idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -19,7 +19,10 @@ pub enum Inference {
 impl Inference {
     /// The view of this machine.
     pub fn of(machine: &Machine) -> Self {
-        let stopped = machine.state.ending().is_some_and(|ending| ending.reason == DoneReason::UserAbort);
+        // Of a handoff that waits nobody stopped anything.
+        let stopped = machine.state.ending().is_some_and(|ending| {
+            ending.reason == DoneReason::UserAbort && ending.cause != StopCause::HandedOff
+        });
         match &machine.state {
             AgentState::Done { .. } | AgentState::TearingDown { .. } if stopped => Self::Cancelled,
             AgentState::Idle

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::super::{Machine, StateKind};
+use super::super::{Machine, StateKind, StopCause};
 use super::Inference;
 use crate::ids::MessageSeq;
 use crate::store::Session;
@@ -10,7 +10,7 @@ use crate::store::Session;
 /// What a person may do now. As JSON its wire name, and `false` for nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Interaction {
-    /// Somebody else has the session in hand. Reserved: nothing hands one over yet.
+    /// Nothing yet: the session is prepared from a goal, and the extract of what was said before does not exist.
     Handoff,
     /// Nothing but to stop it, or to take it up again after a stop.
     Nothing,
@@ -27,7 +27,7 @@ pub enum Interaction {
 /// What stands last in the transcript, as far as it says who is to act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastSaid {
-    /// Nothing was said yet.
+    /// Nothing was said yet, or a handoff is ready and its goal is but a draft.
     Nothing,
     /// The agent said all it wanted.
     WholeAnswer,
@@ -61,10 +61,16 @@ impl LastSaid {
         }
         match (session.last_message, session.unread) {
             (MessageSeq(0), 0) => Self::Nothing,
+            (_, 0) if is_draft(machine) => Self::Nothing,
             (_, 0) if rests && machine.turn.answered => Self::WholeAnswer,
             (_, _) => Self::Other,
         }
     }
+}
+
+/// Whether the session waits with a goal on which nobody has worked.
+fn is_draft(machine: &Machine) -> bool {
+    machine.state.ended().is_some_and(|ending| ending.cause == StopCause::HandedOff)
 }
 
 impl Interaction {
@@ -72,7 +78,7 @@ impl Interaction {
     ///
     /// | | |
     /// |---|---|
-    /// | it is handed over | `handoff` |
+    /// | a handoff whose extract does not exist yet | `handoff` |
     /// | the model is at work, or was cancelled | `false` |
     /// | nothing was said | `user-message-initial` |
     /// | the agent said all it wanted | `user-message-reply` |

@@ -74,7 +74,11 @@ impl Glance {
             seven: Seven::of(state.kind()),
             classic: Classic::of(state),
             inference,
-            interaction: Interaction::of(inference, &LastSaid::in_session(session, machine), false),
+            interaction: Interaction::of(
+                inference,
+                &LastSaid::in_session(session, machine),
+                machine.handoff.is_some(),
+            ),
             turn: machine.turn.number,
             step: state.open_step(),
             steps: machine.turn.steps,

@@ -119,7 +119,10 @@ pub(super) fn stories() -> Vec<Vec<Input>> {
         [message(), vec![asked(), stopped(), Input::TornDown], message()].concat(),
         [
             message(),
-            vec![Input::CompactionRequested, Input::NotCompacted { error: None, usage: Usage::default() }],
+            vec![
+                Input::CompactionRequested,
+                Input::NotCompacted { error: None, usage: Usage::default(), retry_at: None, next: false },
+            ],
         ]
         .concat(),
     ]

@@ -32,6 +32,7 @@ pub(super) fn on(
         | Input::LoopFound { .. }
         | Input::CompactionRequested
         | Input::Compacted { .. }
-        | Input::NotCompacted { .. } => refuse(),
+        | Input::NotCompacted { .. }
+        | Input::HandedOff { .. } => refuse(),
     }
 }

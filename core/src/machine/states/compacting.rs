@@ -1,7 +1,7 @@
 //! Compacting: what is old is summarised. Whatever becomes of it, the turn goes on (A10), unless the provider
-//! refuses the request as it stands.
+//! refuses the request as it stands, or a handoff has no extract (B50).
 
-use super::super::{AgentState, CompactionCause, Effect, Ending, Facts, Input, Machine};
+use super::super::{AgentState, CompactionCause, Effect, Ending, Facts, Input, Machine, StopCause};
 use super::{Lead, claimed, end, in_fork, left_behind, refuse, same, to, with};
 use crate::ids::StepNumber;
 use crate::store::InterruptKind;
@@ -22,18 +22,37 @@ pub(super) fn on(
                 machine.turn.seen_before = Some(Box::new(machine.view.clone()));
             }
             machine.view.compact(*summary, *from, *tokens);
-            to(match why {
-                CompactionCause::Threshold => AgentState::Thinking { step, attempt },
-                CompactionCause::ContextLimit { .. } => AgentState::Thinking { step, attempt: attempt + 1 },
-                CompactionCause::Manual { ending } => rest(machine, ending),
-            })
+            match why {
+                CompactionCause::Threshold => to(AgentState::Thinking { step, attempt }),
+                CompactionCause::ContextLimit { .. } => {
+                    to(AgentState::Thinking { step, attempt: attempt + 1 })
+                }
+                CompactionCause::Manual { ending } => to(rest(machine, ending)),
+                CompactionCause::Handoff => prepared(machine, step),
+            }
         }
-        Input::NotCompacted { error, usage } => {
+        Input::NotCompacted { error, usage, retry_at, next } => {
             machine.usage.add(*usage);
-            if error.is_some() {
+            // An extract must be made: that it failed says nothing of summaries.
+            if error.is_some() && *why != CompactionCause::Handoff {
                 machine.view.failures = machine.view.failures.saturating_add(1);
             }
             match why {
+                CompactionCause::Handoff => match (error, retry_at) {
+                    // There is nothing old.
+                    (None, _) => prepared(machine, step),
+                    (Some(_), _) if *next => {
+                        machine.turn.model += 1;
+                        to(AgentState::Thinking { step, attempt: 0 })
+                    }
+                    (Some(error), Some(until)) => to(AgentState::BackingOff {
+                        step,
+                        attempt: attempt + 1,
+                        until: *until,
+                        error: error.clone(),
+                    }),
+                    (Some(error), None) => Ok(Some(end(machine, Ending::error(error.clone())))),
+                },
                 CompactionCause::Threshold => to(AgentState::Thinking { step, attempt }),
                 CompactionCause::ContextLimit { error } => {
                     Ok(Some(end(machine, Ending::error(error.clone()))))
@@ -55,21 +74,23 @@ pub(super) fn on(
         Input::CutShort { ending: cut, .. } => {
             let (state, mut effects) = match why {
                 CompactionCause::Manual { ending } => (rest(machine, ending), Vec::new()),
-                CompactionCause::Threshold | CompactionCause::ContextLimit { .. } => {
-                    end(machine, cut.clone())
-                }
+                CompactionCause::Threshold
+                | CompactionCause::ContextLimit { .. }
+                | CompactionCause::Handoff => end(machine, cut.clone()),
             };
             effects.insert(0, Effect::StopModel);
             with(state, effects)
         }
         Input::Forked => match why {
             CompactionCause::Manual { ending } => to(rest(machine, &in_fork(ending))),
-            CompactionCause::Threshold | CompactionCause::ContextLimit { .. } => left_behind(machine),
+            CompactionCause::Threshold | CompactionCause::ContextLimit { .. } | CompactionCause::Handoff => {
+                left_behind(machine)
+            }
         },
         Input::Failed { error } => match why {
             // The turn before has its outcome already.
             CompactionCause::Manual { ending } => with(rest(machine, ending), [Effect::StopModel]),
-            CompactionCause::Threshold | CompactionCause::ContextLimit { .. } => {
+            CompactionCause::Threshold | CompactionCause::ContextLimit { .. } | CompactionCause::Handoff => {
                 let (state, mut effects) = end(machine, Ending::error(error.clone()));
                 effects.insert(0, Effect::StopModel);
                 with(state, effects)
@@ -88,8 +109,17 @@ pub(super) fn on(
         | Input::Steered { .. }
         | Input::TimerRang
         | Input::Parked
-        | Input::TornDown => refuse(),
+        | Input::TornDown
+        | Input::HandedOff { .. } => refuse(),
     }
+}
+
+/// The new session has all it needs: its turn goes on, or waits as a draft.
+fn prepared(machine: &mut Machine, step: StepNumber) -> Lead {
+    if machine.handoff.take().is_some_and(|handoff| handoff.draft) {
+        return Ok(Some(end(machine, Ending::stopped_by(InterruptKind::Soft, StopCause::HandedOff))));
+    }
+    to(AgentState::Thinking { step, attempt: 0 })
 }
 
 fn rest(machine: &Machine, ending: &Ending) -> AgentState {

@@ -70,7 +70,8 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
         | Input::LoopFound { .. }
         | Input::CompactionRequested
         | Input::Compacted { .. }
-        | Input::NotCompacted { .. } => refuse(),
+        | Input::NotCompacted { .. }
+        | Input::HandedOff { .. } => refuse(),
     }
 }
 

@@ -35,6 +35,7 @@ pub(super) fn on(machine: &mut Machine, request: TurnRequest, input: &Input, fac
         | Input::LoopFound { .. }
         | Input::CompactionRequested
         | Input::Compacted { .. }
-        | Input::NotCompacted { .. } => refuse(),
+        | Input::NotCompacted { .. }
+        | Input::HandedOff { .. } => refuse(),
     }
 }

@@ -1,7 +1,7 @@
 //! Idle and Done: at rest, until a turn is requested.
 
 use super::super::{
-    AgentState, CompactionCause, Ending, Facts, Input, Machine, Spent, StopCause, TurnRequest,
+    AgentState, CompactionCause, Ending, Facts, Handoff, Input, Machine, Spent, StopCause, TurnRequest,
 };
 use super::{Lead, briefed, end, in_fork, provisioning_or, refuse, same, to};
 use crate::store::InterruptKind;
@@ -42,6 +42,14 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             }
             to(machine.state.clone())
         }
+        Input::HandedOff { after, tokens, draft } if matches!(machine.state, AgentState::Done { .. }) => {
+            machine.handoff = Some(Handoff { after: *after, draft: *draft });
+            machine.view.tokens = machine.view.tokens.saturating_add(*tokens);
+            machine.turn.answered = false;
+            // A turn that waits to be taken up: that is how one begins that was never claimed.
+            let ending = Ending::stopped_by(InterruptKind::Soft, StopCause::HandedOff);
+            to(AgentState::Done { ending, usage: machine.usage })
+        }
         Input::Rewound { to: place, at, tokens, state }
             if matches!(machine.state, AgentState::Done { .. }) =>
         {
@@ -53,12 +61,15 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.view.rewind(*place, *at, *tokens);
             machine.custom.take_back(state);
             machine.unbrief(*place);
+            machine.handoff = machine.handoff.filter(|handoff| handoff.after <= *place);
             if let AgentState::Done { ending, .. } = &mut machine.state {
                 // It is not taken back twice.
                 ending.cause = StopCause::Asked;
             }
             to(machine.state.clone())
         }
+        // Its extract will stand for what is old.
+        Input::CompactionRequested if machine.handoff.is_some() => same(),
         Input::CompactionRequested => {
             // Before the first turn nothing was said.
             let AgentState::Done { ending, .. } = &machine.state else { return same() };
@@ -67,6 +78,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
         }
         Input::TornDown if matches!(machine.state, AgentState::Done { .. }) => same(),
         Input::TornDown
+        | Input::HandedOff { .. }
         | Input::Rewound { .. }
         | Input::Claimed { .. }
         | Input::Provisioned

@@ -44,6 +44,7 @@ pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, fact
         | Input::LoopFound { .. }
         | Input::CompactionRequested
         | Input::Compacted { .. }
-        | Input::NotCompacted { .. } => refuse(),
+        | Input::NotCompacted { .. }
+        | Input::HandedOff { .. } => refuse(),
     }
 }

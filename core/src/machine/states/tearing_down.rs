@@ -52,7 +52,8 @@ pub(super) fn on(
         | Input::LoopFound { .. }
         | Input::CompactionRequested
         | Input::Compacted { .. }
-        | Input::NotCompacted { .. } => refuse(),
+        | Input::NotCompacted { .. }
+        | Input::HandedOff { .. } => refuse(),
     }
 }
 

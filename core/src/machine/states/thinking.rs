@@ -20,6 +20,9 @@ pub(super) fn on(
                 [Effect::CallModel { step, attempt, entry: *entry }],
             )
         }
+        Input::CompactionRequested if machine.handoff.is_some() => {
+            to(AgentState::Compacting { why: CompactionCause::Handoff, step, attempt })
+        }
         Input::CompactionRequested => {
             machine.turn.compacted = Some(step);
             to(AgentState::Compacting { why: CompactionCause::Threshold, step, attempt })
@@ -42,6 +45,7 @@ pub(super) fn on(
         | Input::Parked
         | Input::TornDown
         | Input::Compacted { .. }
-        | Input::NotCompacted { .. } => refuse(),
+        | Input::NotCompacted { .. }
+        | Input::HandedOff { .. } => refuse(),
     }
 }

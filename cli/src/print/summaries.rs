@@ -1,0 +1,46 @@
+//! Summaries, and the extracts of handoffs, in words.
+
+use holdover_core::error::ErrorInfo;
+use holdover_core::event::SummaryCause;
+
+/// What begins, for whoever reads in passing.
+pub(super) fn begins(tokens: u64, threshold: u64, cause: SummaryCause) -> String {
+    match cause {
+        SummaryCause::Handoff => "what matters for the goal is put together".to_owned(),
+        SummaryCause::TooLong | SummaryCause::Asked if tokens > threshold && threshold > 0 => {
+            format!("what is old is summarised: {tokens} tokens are too many")
+        }
+        SummaryCause::TooLong | SummaryCause::Asked => "what is old is summarised".to_owned(),
+    }
+}
+
+/// The same with all its numbers.
+pub(super) fn begins_at(tokens: u64, threshold: u64, cause: SummaryCause) -> String {
+    match cause {
+        SummaryCause::Handoff => format!("what matters for the goal is put together, of {tokens} tokens"),
+        SummaryCause::TooLong | SummaryCause::Asked => {
+            format!("what is old is summarised: {tokens} tokens, the threshold is {threshold}")
+        }
+    }
+}
+
+/// What came of it, by how many tokens the model was shown before and is after it.
+pub(super) fn made(before: u64, after: u64, cause: SummaryCause) -> String {
+    match cause {
+        SummaryCause::Handoff => format!("handed over: {before} tokens became {after}"),
+        SummaryCause::TooLong | SummaryCause::Asked if before == after => {
+            "nothing is old enough to be summarised".to_owned()
+        }
+        SummaryCause::TooLong | SummaryCause::Asked => {
+            format!("summarised: {before} tokens became {after}")
+        }
+    }
+}
+
+/// That there is none, and why.
+pub(super) fn failed(error: &ErrorInfo, cause: SummaryCause) -> String {
+    match cause {
+        SummaryCause::Handoff => format!("no extract: {error}"),
+        SummaryCause::TooLong | SummaryCause::Asked => format!("no summary: {error}"),
+    }
+}

@@ -1,0 +1,146 @@
+//! Sessions that are handed over: a new one works on a goal, with what of the old one matters for it.
+//!
+//! Requirements: B50.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod support;
+
+use serde_json::{Value, json};
+use support::Fixture;
+
+const AGENT: &str = r#"
+name = "talker"
+model = "scripted:talk.toml"
+"#;
+
+/// Answers, and makes extracts.
+const TALK: &str = r###"
+[[turns]]
+when = { user_contains = "THE GOAL: " }
+say = "## Background\nthe blue paint is in the shed"
+
+[[turns]]
+when = { user_contains = "paint the door" }
+say = "The door is blue now."
+
+[[turns]]
+when = { user_contains = "paint the window" }
+say = "The window is blue now."
+
+[[turns]]
+when = { user_contains = "hello" }
+say = "Good day."
+"###;
+
+/// A model that makes no extracts.
+const MUTE: &str = r#"
+[[turns]]
+when = { user_contains = "THE GOAL: " }
+say = ""
+fail = [{ attempt = 0, kind = "auth", detail = "out of ink" }]
+"#;
+
+const GOAL: &str = "paint the door";
+
+fn talked() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("talker.toml", AGENT);
+    fixture.write("talk.toml", TALK);
+    fixture.run(&["run", "talker.toml", "--session", "s", "hello"]).ends(0);
+    fixture
+}
+
+fn interaction(fixture: &Fixture, session: &str) -> Value {
+    fixture.run(&["sessions", "show", session, "--json"]).ends(0).last()["state"]["interaction"].clone()
+}
+
+#[test]
+fn b50_a_goal_is_worked_on_with_what_matters_for_it() {
+    let fixture = talked();
+    let before = fixture.run(&["events", "s", "--json"]).ends(0).out;
+    let ran = fixture.run(&["sessions", "handoff", "s", "--goal", GOAL, "--session", "t"]).ends(0);
+    ran.says("session t: handed over from s\n")
+        .says("• what matters for the goal is put together\n")
+        .says("the blue paint is in the shed")
+        .says("• handed over: ")
+        .says("The door is blue now.");
+    let messages = fixture.run(&["sessions", "messages", "t"]).ends(0);
+    messages
+        .says("> hello\n")
+        .says("• extract for a handoff of all before message 3:\n")
+        .says("> paint the door\n");
+    fixture.run(&["events", "t"]).ends(0).says("handed over from default/s at checkpoint ");
+    fixture.run(&["sessions", "history", "t"]).ends(0).says("works on the goal behind message 2");
+    fixture.run(&["sessions", "replay", "t"]).ends(0);
+    assert_eq!(interaction(&fixture, "t"), "user-message-reply");
+    assert_eq!(fixture.run(&["events", "s", "--json"]).ends(0).out, before, "the source is as it was");
+    let again = ["sessions", "handoff", "s", "--goal", GOAL, "--to", "t"];
+    fixture.run(&again).fails(1, &["session default/t", "exists already"]);
+}
+
+#[test]
+fn b50_a_draft_says_what_can_be_done_with_it() {
+    let fixture = talked();
+    let words = ["sessions", "handoff", "s", "--goal", GOAL, "--to", "t", "--draft"];
+    let ran = fixture.run(&words).ends(0);
+    let ran = ran
+        .says("it has a goal, and nobody works on it yet\n")
+        .says("  holdover resume t\n")
+        .says("  holdover send t --instead-of 3 ");
+    assert!(!ran.out.contains("blue now"), "{ran:#?}");
+    assert_eq!(interaction(&fixture, "t"), "user-message-initial");
+    fixture.run(&["resume", "t"]).ends(0).says("The door is blue now.");
+    let words = ["sessions", "handoff", "s", "--goal", GOAL, "--to", "u", "--draft", "--json"];
+    let ran = fixture.run(&words).ends(0);
+    assert_eq!(ran.lines()[0], json!({ "session": "u", "handed_over_from": "s", "goal": 3 }));
+    assert_eq!(ran.last()["outcome"]["kind"], "interrupted");
+    fixture
+        .run(&["send", "u", "--instead-of", "3", "paint the window"])
+        .ends(0)
+        .says("The window is blue now.");
+}
+
+#[test]
+fn b50_a_worker_does_it_and_a_repeat_finds_the_same_session() {
+    let fixture = talked();
+    let words = ["sessions", "handoff", "s", "--goal", GOAL, "--key", "k", "--detach", "--json"];
+    let made = fixture.run(&words).ends(0).last();
+    assert_eq!((&made["delivered"], &made["outcome"]), (&json!("accepted"), &Value::Null));
+    let id = made["session"].as_str().unwrap().to_owned();
+    assert_eq!(interaction(&fixture, &id), "handoff");
+    assert_eq!(fixture.run(&words).ends(0).last()["session"], json!(id));
+    fixture.run(&["work", "--until-idle"]).ends(0);
+    assert_eq!(interaction(&fixture, &id), "user-message-reply");
+    assert_eq!(fixture.run(&words).ends(0).last()["session"], json!(id));
+    let messages = fixture.run(&["sessions", "messages", &id]).ends(0).out;
+    assert_eq!(messages.matches("The door is blue now.").count(), 1, "{messages}");
+    let other = ["sessions", "handoff", "s", "--goal", "paint the window", "--key", "k"];
+    fixture.run(&other).fails(1, &["exists already"]);
+}
+
+#[test]
+fn b50_an_extract_that_cannot_be_made_is_said_and_tried_again() {
+    let fixture = talked();
+    fixture.write("talk.toml", MUTE);
+    let words = ["sessions", "handoff", "s", "--goal", GOAL, "--to", "t"];
+    fixture.run(&words).ends(1).says("! no extract: ").says("out of ink");
+    assert_eq!(interaction(&fixture, "t"), "handoff");
+    fixture.write("talk.toml", TALK);
+    fixture.run(&["retry", "t"]).ends(0).says("The door is blue now.");
+}
+
+#[test]
+fn b50_what_cannot_be_handed_over_is_refused() {
+    let fixture = talked();
+    let handoff = |words: &[&str]| fixture.run(&[&["sessions", "handoff"], words].concat());
+    handoff(&["s", "--goal", " "]).fails(2, &["session s: the goal is empty"]);
+    handoff(&["s"]).ends(2);
+    handoff(&["s", "--goal", GOAL, "--at", "99"]).fails(1, &["session default/s", "no checkpoint 99"]);
+    handoff(&["nobody", "--goal", GOAL]).fails(1, &["session nobody: there is no such session"]);
+    handoff(&["s", "--goal", GOAL, "--model", "scripted:nope.toml"])
+        .fails(2, &["session s: nothing was done: "]);
+    assert_eq!(fixture.run(&["sessions", "list", "--json"]).ends(0).lines().len(), 1, "nothing was made");
+    let help = handoff(&["--help"]).ends(0);
+    help.says("--goal <GOAL>").says("--draft").says("Examples:");
+}

@@ -1,0 +1,15 @@
+//! A handoff in the machine: what it remembers until the extract exists.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::MessageSeq;
+
+/// A handoff whose extract does not exist yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handoff {
+    /// The last message of the old conversation, of which the extract is made. What was said behind it stays: the goal.
+    pub after: MessageSeq,
+    /// Whether the session waits with its draft ready once the extract exists, instead of going on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub draft: bool,
+}

@@ -1,0 +1,132 @@
+//! Handing a session over: a new one begins from a goal, with what of this one matters for it.
+
+use holdover_core::handoff::Goal;
+use holdover_core::ids::{CheckpointId, InvalidId, ItemKey, OperationId, SessionId, SessionKey};
+use holdover_core::machine::StopCause;
+use holdover_core::message::SignalBody;
+use holdover_core::payload::Digest;
+use holdover_core::store::Labels;
+
+use super::deliver::Deliver;
+use super::fork::{Branch, Fork};
+use super::standing::machine_of;
+use super::{Runtime, draw_id};
+use crate::error::RuntimeError;
+
+/// The handoff of a session: for which goal, from where, and under which name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandOff {
+    goal: String,
+    draft: bool,
+    at: Option<CheckpointId>,
+    to: Option<SessionId>,
+    labels: Labels,
+    once: Option<ItemKey>,
+}
+
+impl HandOff {
+    /// For this goal, from the newest checkpoint, under an id that is drawn. A goal says something, in at most
+    /// [`GOAL_BYTES_MAX`](holdover_core::handoff::GOAL_BYTES_MAX) bytes.
+    pub fn for_goal(goal: impl Into<String>) -> Self {
+        Self { goal: goal.into(), draft: false, at: None, to: None, labels: Labels::default(), once: None }
+    }
+
+    /// The new session does not go on by itself: once it is prepared it waits, until it is
+    /// [resumed](Runtime::resume), or something is said to it, or instead of its goal.
+    #[must_use]
+    pub fn draft(self) -> Self {
+        Self { draft: true, ..self }
+    }
+
+    /// From this checkpoint.
+    #[must_use]
+    pub fn at(self, checkpoint: CheckpointId) -> Self {
+        Self { at: Some(checkpoint), ..self }
+    }
+
+    /// Under this id.
+    #[must_use]
+    pub fn to(self, id: SessionId) -> Self {
+        Self { to: Some(id), ..self }
+    }
+
+    /// With this label beside those of the source, or in place of one.
+    #[must_use]
+    pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.labels.0.insert(name.into(), value.into());
+        self
+    }
+
+    /// At most once under this key: a repeat with the same goal finds the session that the first has made, also when the
+    /// source has gone on meanwhile. The id, if none is given, is derived from the key.
+    #[must_use]
+    pub fn once(self, key: impl Into<Option<ItemKey>>) -> Self {
+        Self { once: key.into(), ..self }
+    }
+}
+
+/// A session that was handed a goal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandedOff {
+    /// Its key.
+    pub key: SessionKey,
+}
+
+impl Runtime {
+    /// Begins a session that works on a goal, with what of another one matters for it. It is a [fork](Self::fork), also
+    /// of a session that runs or waits, from its newest checkpoint: same agent, labels, mode and custom state; approvals
+    /// for the rest of the session are asked for again; the source is not touched.
+    ///
+    /// Before its first step its model makes an extract of the old conversation for the goal. From then on the model is
+    /// shown the extract, the goal and what comes after; the old messages stay in the transcript. Until the extract
+    /// exists the session looks like [`Handoff`](holdover_core::machine::glance::Interaction::Handoff). If none can be
+    /// made the turn fails, and [`retry`](Self::retry) tries it again.
+    ///
+    /// The new session is durable with its goal when this returns, and wakes: a worker takes it up, or whoever
+    /// [waits](Self::wait) for it. If the process dies between, it rests interrupted, and a repeat
+    /// [once](HandOff::once) or [`resume`](Self::resume) sets it going.
+    ///
+    /// Errors, besides those of [`fork`](Self::fork): the goal is [none](RuntimeError::Goal).
+    pub async fn hand_off(&self, from: &SessionKey, handoff: HandOff) -> Result<HandedOff, RuntimeError> {
+        let HandOff { goal, draft, at, to, labels, once } = handoff;
+        let goal = Goal::new(goal).map_err(|why| RuntimeError::Goal { key: from.clone(), why })?;
+        let id = match (to, &once) {
+            (Some(id), _) => id,
+            (None, Some(once)) => derived_id(from, once)?,
+            (None, None) => draw_id(),
+        };
+        let key = SessionKey::new(from.tenant.clone(), id);
+        let operation = match &once {
+            Some(once) => operation_of(once, &goal, draft)?,
+            None => draw_id(),
+        };
+        let mut fork = at.map_or_else(Fork::newest, Fork::at).to(key.id.clone()).once(operation);
+        for (name, value) in labels.0 {
+            fork = fork.label(name, value);
+        }
+        self.branch(from, Branch { fork, handoff: Some((&goal, draft)) }).await?;
+        // Of a repeat it is set going only if nobody has done so.
+        let machine = machine_of(&self.existing(&key).await?)?;
+        let untouched = machine.is_some_and(|machine| {
+            let waits = machine.state.ended().is_some_and(|ending| ending.cause == StopCause::HandedOff);
+            waits && machine.handoff.is_some()
+        });
+        if untouched {
+            self.deliver(&key, Deliver::signal(SignalBody::Resume).first()).await?;
+        }
+        Ok(HandedOff { key })
+    }
+}
+
+/// The id of the session that belongs to a key: the same in every process, for ever.
+fn derived_id(from: &SessionKey, once: &ItemKey) -> Result<SessionId, InvalidId> {
+    let text = format!("holdover handoff\0{}\0{from}\0{once}", from.tenant.as_str().len());
+    let digest = Digest::of(text.as_bytes()).to_string();
+    SessionId::new(format!("h-{}", &digest[..40]))
+}
+
+/// The same key with another goal is another operation: it finds the session taken.
+fn operation_of(once: &ItemKey, goal: &Goal, draft: bool) -> Result<OperationId, InvalidId> {
+    let text = format!("{}\0{once}\0{draft}\0{goal}", once.as_str().len());
+    OperationId::new(format!("handoff-{}", Digest::of(text.as_bytes())))
+}
