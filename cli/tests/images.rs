@@ -53,7 +53,8 @@ fn a51_a_picture_is_said_with_a_message_and_one_that_is_none_changes_nothing() {
     ] {
         fixture.run(&[&run[..], &[file, "look"]].concat()).fails(2, &[why]);
     }
-    assert!(fixture.run(&["sessions", "list"]).ends(0).out.trim().is_empty(), "nothing was begun");
+    // Nothing was begun: there is no store.
+    fixture.run(&["sessions", "list"]).fails(1, &["there is no"]);
 
     fixture.run(&[&run[..], &["plan.png", "look"]].concat()).ends(0).says("A plan.");
     fixture.run(&["send", "s", "--image", "plan.png", "--image", "plan.png", "and at these"]).ends(0);
