@@ -12,6 +12,7 @@ use std::process::Command;
 const ALLOWED: &[&str] = &[
     // Traits with async methods, and what a stream is.
     "async-trait",
+    "base64",
     "bytes",
     "futures",
     "futures-channel",
