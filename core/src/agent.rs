@@ -91,7 +91,7 @@ pub struct AgentSpec {
     /// Whether calls that only read may begin while the model is still writing the answer that asks for them. Such a read
     /// is done in vain if the answer fails, is refused, or is stopped: what it costs and whom it asks should not matter.
     /// It begins only where nothing could say otherwise once the answer is whole, and what it brings is kept and shown
-    /// only then. Not with [`Durability::Sync`].
+    /// only then. At most [`EARLY_READS_MAX`] of an answer do. Not with [`Durability::Sync`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub early_reads: bool,
 }
@@ -266,6 +266,10 @@ pub struct Prices {
 
 /// The highest number of like calls that a rule against loops may name.
 pub const COUNTED_MAX: u32 = 100;
+
+/// So many calls of one answer [begin early](AgentSpec::early_reads) at most: what they bring is held until the answer is
+/// whole.
+pub const EARLY_READS_MAX: usize = 16;
 
 /// What is done when the model asks for the same again and again: how many calls of one tool that are alike
 /// lead to what, at most [`COUNTED_MAX`]. Zero: never. What is alike is said in [`machine::looping`](crate::machine::looping).
