@@ -49,7 +49,7 @@ fn c30_the_mode_decides_what_no_rule_denies() {
 }
 
 #[test]
-fn c30_what_was_approved_for_the_rest_of_the_session_runs_in_every_mode_unless_it_is_for_people_alone() {
+fn c30_what_was_approved_for_the_rest_of_the_session_runs_in_every_mode() {
     let ask = "[[approval]]\ntool = 'write_file'\naction = 'ask'\n";
     for mode in ["manual", "auto"] {
         let fixture = agent(&format!("permissions = '{mode}'"), ask);
