@@ -2,7 +2,7 @@
 //!
 //! `HOLDOVER_CASES=20000 cargo test -p holdover-core --test steps random` looks for longer.
 //!
-//! Requirements: A40, A41, A42, B06, B07, B28, B49, C19, C34, C42, C51, C56, C57, D19, D23, H18, U04, U08.
+//! Requirements: A40, A41, A42, B06, B07, B14, B21, B28, B49, C19, C34, C42, C51, C56, C57, D19, D23, H18, U04, U08.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -27,7 +27,7 @@ use serde_json::json;
 use crate::bench::Bench;
 use crate::check;
 use crate::run::Run;
-use crate::world::{calls, effect_of, overloaded, state_rules, text};
+use crate::world::{WRONG, calls, effect_of, overloaded, state_rules, text};
 
 /// Runs until a session that is left in peace rests.
 const RUNS_MAX: usize = 300;
@@ -39,6 +39,8 @@ const ACTIONS_MAX: usize = 2_000;
 enum Thought {
     Calls(Vec<&'static str>),
     Text,
+    /// What the hook corrects, if it is asked.
+    Wrong,
     Busy(Option<u64>),
     TooLong,
     Fatal,
@@ -59,6 +61,8 @@ enum Return {
 #[derive(Debug, Clone)]
 enum Happens {
     Say(Option<MessagePolicy>),
+    /// A message that wakes nobody.
+    Note,
     SayIn(Mode),
     SetMode(Mode),
     /// A message that waits is withdrawn, or says something else.
@@ -112,6 +116,7 @@ fn thought() -> impl Strategy<Value = Thought> {
     prop_oneof![
         6 => prop::collection::vec(prop::sample::select(all), 1..5).prop_map(Thought::Calls),
         1 => Just(Thought::Text),
+        1 => Just(Thought::Wrong),
         1 => prop::option::of(0..3_000_u64).prop_map(Thought::Busy),
         1 => Just(Thought::TooLong),
         1 => Just(Thought::Fatal),
@@ -160,6 +165,7 @@ fn happens() -> impl Strategy<Value = Happens> {
     let stop = prop_oneof![6 => Just(InterruptKind::Soft), 1 => Just(InterruptKind::Abort)];
     prop_oneof![
         3 => prop::option::of(prop::sample::select(MessagePolicy::ALL.to_vec())).prop_map(Happens::Say),
+        1 => Just(Happens::Note),
         1 => (0..4_usize, any::<bool>()).prop_map(|(which, withdraw)| Happens::Change { which, withdraw }),
         1 => (0..4_usize).prop_map(|which| Happens::StopCall { which }),
         1 => prop::sample::select(Mode::ALL.to_vec()).prop_map(Happens::SayIn),
@@ -228,6 +234,10 @@ impl<'b> World<'b> {
                 let said = Said::new(format!("word {}", self.said.len()));
                 self.bench.say_as(Said { policy: *policy, ..said });
             }
+            Happens::Note if self.bench.status() != SessionStatus::Aborted => {
+                self.said.push(None);
+                self.bench.note(&format!("word {}", self.said.len()));
+            }
             Happens::Change { which, withdraw } if self.bench.status() != SessionStatus::Aborted => {
                 self.change(*which, *withdraw);
             }
@@ -289,6 +299,7 @@ impl<'b> World<'b> {
                 }
             }
             Happens::Say(_)
+            | Happens::Note
             | Happens::Change { .. }
             | Happens::StopCall { .. }
             | Happens::SayIn(_)
@@ -473,6 +484,7 @@ impl<'b> World<'b> {
         let words: Vec<usize> = transcript
             .iter()
             .filter_map(|message| match message {
+                Message::User(said) if said.text.starts_with("[course correction") => None,
                 Message::User(said) => Some(number_of(&said.text)),
                 _ => None,
             })
@@ -538,6 +550,7 @@ fn think(thought: Option<Thought>) -> Result<ModelAnswer, ModelError> {
     match thought {
         Some(Thought::Calls(tools)) => Ok(calls(&tools)),
         Some(Thought::Text) | None => Ok(text("done")),
+        Some(Thought::Wrong) => Ok(text(WRONG)),
         Some(Thought::Busy(after)) => Err(overloaded(after.map(Duration::from_millis))),
         Some(Thought::TooLong) => Err(ModelError::new(ModelErrorKind::ContextLimit, "it is too long")),
         Some(Thought::Fatal) => Err(ModelError::new(ModelErrorKind::Auth, "the key is wrong")),
@@ -640,6 +653,11 @@ proptest! {
             world.happen(what);
         }
         world.come_to_rest();
+        if bench.session().unread > 0 {
+            // Notes wake nobody: they are taken with what comes next.
+            world.happen(&Happens::Say(None));
+            world.come_to_rest();
+        }
         world.check();
     }
 }
