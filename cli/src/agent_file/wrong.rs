@@ -108,7 +108,17 @@ fn found(unexpected: Unexpected<'_>) -> String {
         Unexpected::Str(text) => format!("the text {}", shown(text)),
         Unexpected::Seq => "a list".to_owned(),
         Unexpected::Map => "a table".to_owned(),
-        other => other.to_string(),
+        Unexpected::Char(_)
+        | Unexpected::Bytes(_)
+        | Unexpected::Unit
+        | Unexpected::Option
+        | Unexpected::NewtypeStruct
+        | Unexpected::Enum
+        | Unexpected::UnitVariant
+        | Unexpected::NewtypeVariant
+        | Unexpected::TupleVariant
+        | Unexpected::StructVariant
+        | Unexpected::Other(_) => unexpected.to_string(),
     }
 }
 
