@@ -39,7 +39,9 @@ pub(crate) fn of_beginning(server: &McpServer, error: &ClientInitializeError) ->
         | ClientInitializeError::ExpectedInitResult(_)
         | ClientInitializeError::ConflictInitResponseId(_, _)
         | ClientInitializeError::UncorrelatedErrorResponse { .. } => NO_SERVER.to_owned(),
-        other => other.to_string(),
+        ClientInitializeError::NoPreferredProtocolVersion | ClientInitializeError::Cancelled | _ => {
+            error.to_string()
+        }
     }
 }
 
@@ -50,7 +52,11 @@ pub(crate) fn of_request(server: &McpServer, error: &ServiceError) -> String {
         ServiceError::TransportSend(error) => of_transport(server, error),
         ServiceError::TransportClosed => closed(server),
         ServiceError::UnexpectedResponse => NO_SERVER.to_owned(),
-        other => other.to_string(),
+        ServiceError::SubscriptionLagged { .. }
+        | ServiceError::Cancelled { .. }
+        | ServiceError::Timeout { .. }
+        | ServiceError::InputRequiredRoundsExceeded { .. }
+        | _ => error.to_string(),
     }
 }
 
@@ -105,7 +111,19 @@ fn of_http(server: &McpServer, error: &StreamableHttpError<reqwest::Error>) -> S
         StreamableHttpError::TransportChannelClosed | StreamableHttpError::UnexpectedEndOfStream => {
             closed(server)
         }
-        other => root(other),
+        StreamableHttpError::Sse(_)
+        | StreamableHttpError::Io(_)
+        | StreamableHttpError::ServerDoesNotSupportSse
+        | StreamableHttpError::ServerDoesNotSupportDeleteSession
+        | StreamableHttpError::TokioJoinError(_)
+        | StreamableHttpError::MissingSessionIdInResponse
+        | StreamableHttpError::ReservedHeaderConflict(_)
+        | StreamableHttpError::ResponseBodyTooLarge { .. }
+        | StreamableHttpError::SessionExpired
+        | StreamableHttpError::SessionRecoveryTimeout
+        | StreamableHttpError::ReinitializationFailed(_)
+        | StreamableHttpError::ControlRequestTimeout
+        | _ => root(error),
     }
 }
 
