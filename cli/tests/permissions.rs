@@ -108,7 +108,7 @@ fn gate_saying<const N: usize>(answers: [&'static str; N]) -> (String, std::thre
         .unwrap();
         head + &String::from_utf8(body).unwrap()
     };
-    let asked = std::thread::spawn(move || answers.into_iter().map(hears).last().unwrap());
+    let asked = std::thread::spawn(move || answers.map(hears)[N - 1].clone());
     (url, asked)
 }
 
