@@ -37,6 +37,7 @@ fn c31_a_rule_may_name_arguments() {
     assert!(!fixture.has("files/note.txt"));
     let denied = fixture.run(&["sessions", "messages", "s", "--json"]).ends(0);
     assert!(denied.out.contains(r#""rule":"rule 1: write_file where path=note.*""#), "{denied:#?}");
+    assert!(denied.out.contains(r#""status":"denied""#), "{denied:#?}");
 }
 
 #[test]
@@ -45,6 +46,17 @@ fn c30_the_mode_decides_what_no_rule_denies() {
     agent("permissions = 'manual'", "").run(&WRITES).ends(10);
     agent("permissions = 'auto'", "").run(&WRITES).ends(0).says("Written.");
     agent("permissions = 'full'", ask).run(&WRITES).ends(0).says("Written.");
+}
+
+#[test]
+fn c30_what_was_approved_for_the_rest_of_the_session_runs_in_every_mode() {
+    let ask = "[[approval]]\ntool = 'write_file'\naction = 'ask'\n";
+    for mode in ["manual", "auto"] {
+        let fixture = agent(&format!("permissions = '{mode}'"), ask);
+        fixture.run(&WRITES).ends(10);
+        fixture.run(&["approve", "s", "--always"]).ends(0).says("Written.");
+        fixture.run(&["send", "s", "write"]).ends(0).says("Written.");
+    }
 }
 
 #[test]
