@@ -83,7 +83,8 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
 
 /// Logs to standard error. Quiet unless `HOLDOVER_LOG` says otherwise: what a command has to say, it prints.
 fn log(command: &Command) -> Result<(), Failure> {
-    let default = if matches!(command, Command::Work(_)) { "warn" } else { "error" };
+    // The MCP client's library logs what goes wrong; we say it ourselves.
+    let default = if matches!(command, Command::Work(_)) { "warn,rmcp=off" } else { "error,rmcp=off" };
     let filter = match std::env::var("HOLDOVER_LOG") {
         Ok(filter) if !filter.trim().is_empty() => filter,
         Ok(_) | Err(_) => default.to_owned(),

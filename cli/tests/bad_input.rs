@@ -41,11 +41,11 @@ fn an_agent_file_that_is_no_agent_begins_nothing() {
     let cases: [(&str, String, &[&str]); 10] = [
         ("broken", format!("{model}tools = [\n"), &["broken.toml: line 2: "]),
         ("unclosed", format!("{model}\nname = \"clerk\n"), &["unclosed.toml: line 3: "]),
-        ("unknown", format!("{model}tolls = []\n"), &["unknown.toml: line 2: ", "`tolls`"]),
-        ("nested", format!("{model}[limits]\n\nmax_step = 1\n"), &["nested.toml: line 4: ", "`max_step`"]),
+        ("unknown", format!("{model}tolls = []\n"), &["unknown.toml: line 2: tolls: "]),
+        ("nested", format!("{model}[limits]\n\nmax_step = 1\n"), &["nested.toml: line 4: limits.max_step: "]),
         ("twice", format!("{model}{model}"), &["twice.toml: line 2: ", "duplicate"]),
         ("tool", format!("{model}tools = ['write_fil']\n"), &["tool.toml: line 2: ", "write_fil"]),
-        ("kind", format!("{model}tools = 'write_file'\n"), &["kind.toml: line 2: "]),
+        ("kind", format!("{model}tools = 'write_file'\n"), &["kind.toml: line 2: tools: a list is wanted"]),
         ("deep", format!("{model}stop_when = {}\n", deep_list()), &["deep.toml: ", "recur"]),
         ("dotted", format!("{model}{}b = 1\n", "a.".repeat(DEEP)), &["dotted.toml: ", "recur"]),
         ("table", format!("{model}[{}b]\n", "a.".repeat(DEEP)), &["table.toml: ", "recur"]),
@@ -67,6 +67,62 @@ fn an_agent_file_that_is_no_agent_begins_nothing() {
         &format!("[[turns]]\ncalls = [{{ tool = 'x', arguments = {{ x = {} }} }}]\n", deep_list()),
     );
     fixture.run(&["run", "agent.toml", "hello"]).fails(2, &["agent.toml: ", "script.toml", "line 2"]);
+    assert!(!fixture.has("holdover.db"), "nothing was begun");
+}
+
+#[test]
+fn a_wrong_value_in_an_agent_file_is_named_by_its_key_in_plain_words() {
+    let fixture = Fixture::new();
+    for (text, said) in [
+        (
+            "[limits]\nmax_steps = 'ten'",
+            "line 3: limits.max_steps: a whole number from 0 to 4294967295 is wanted, not the text \"ten\"",
+        ),
+        ("name = 5", "line 2: name: a text is wanted, not 5"),
+        ("early_reads = 'yes'", "line 2: early_reads: true or false is wanted, not the text \"yes\""),
+        (
+            "[retries]\ntool_waits_ms = [1, -2]",
+            "line 3: retries.tool_waits_ms[1]: a whole number that is not",
+        ),
+        ("[models]\nplam = 'openai:m'", "line 3: models.plam: \"plan\", \"ask\" or \"agent\" is wanted"),
+        ("[[mcp]]\ncommand = ['x']", "line 2: mcp[0].name: is missing"),
+        ("[[tool]]\nname = 'a'\ndescription = 2", "line 4: tool[0].description: a text is wanted, not 2"),
+        ("stop_when = ['tool_done']", "line 2: stop_when[0]: \"tool_done\" alone says too little"),
+        ("name = 2024-05-01", "line 2: name: a date means nothing here"),
+        // A list where a table is wanted, and the other way round.
+        ("limits = []", "line 2: limits: a table is wanted, not a list"),
+        ("limits = [7]", "line 2: limits: a table is wanted, not a list"),
+        ("limits = { prices = [1, 2] }", "line 2: limits.prices: a table is wanted, not a list"),
+        ("sandbox = []", "line 2: sandbox: a table is wanted, not a list"),
+        ("mcp = [['x']]", "line 2: mcp[0]: a table is wanted, not a list"),
+        ("[[limits]]\nmax_steps = 1", "limits: a table is wanted, not a list"),
+        ("models = []", "line 2: models: a table is wanted, not a list"),
+        ("[tool]\nname = 'a'", "line 2: tool: a list is wanted, not a table"),
+        ("[tools]\nread_file = true", "line 2: tools: a list is wanted, not a table"),
+        ("name = {}", "line 2: name: a text is wanted, not a table"),
+        ("durability = []", "is wanted, not a list"),
+        // What stands in a list is named by its place.
+        ("fallback = ['openai:a', 'gpt-5']", "line 2: fallback[1]: model \"gpt-5\": write PROVIDER:NAME"),
+        ("fallback = ['openai:a', 7]", "line 2: fallback[1]: a model (\"PROVIDER:NAME\", a table with"),
+        ("fallback = ['openai:a', { provider = 'openai' }]", "line 2: fallback[1].name: is missing"),
+        ("fallback = [{ nam = 'a' }]", "line 2: fallback[0].nam: there is no such key; known are provider"),
+        ("fallback = [{ model = 'gpt-5' }]", "line 2: fallback[0].model: model \"gpt-5\": write PROVIDER"),
+        (
+            "fallback = [{ model = 'openai:a', price = {} }]",
+            "line 2: fallback[0].price: there is no such key",
+        ),
+        (
+            "fallback = ['openai:a', { model = 'openai:b', prices = { input_microusd = 'x' } }]",
+            "line 2: fallback[1].prices.input_microusd: a whole number that is not negative is wanted",
+        ),
+        ("fallback = 'openai:a'", "line 2: fallback: a list is wanted, not the text \"openai:a\""),
+    ] {
+        fixture.write("clerk.toml", &format!("model = 'scripted:script.toml'\n{text}\n"));
+        let ran = fixture.run(&["run", "clerk.toml", "hello"]).fails(2, &["error: clerk.toml: ", said]);
+        assert!(!ran.err.contains('`') && !ran.err.contains("expected"), "no words of a library: {ran:#?}");
+    }
+    fixture.write("clerk.toml", "");
+    fixture.run(&["run", "clerk.toml", "hello"]).fails(2, &["error: clerk.toml: model: none is given"]);
     assert!(!fixture.has("holdover.db"), "nothing was begun");
 }
 

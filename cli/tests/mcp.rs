@@ -6,6 +6,9 @@
 
 mod support;
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+
 use support::Fixture;
 
 const SCRIPT: &str = r#"
@@ -71,4 +74,90 @@ fn what_the_file_says_of_a_tool_that_the_server_does_not_have_is_refused_before_
         fixture.run(&["run", "agent.toml", "echo"]).fails(2, &[why]);
         assert!(!fixture.has("holdover.db"), "{why}");
     }
+}
+
+/// An address where every request gets this answer.
+fn answers(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let connection = connection.expect("a request");
+            let (mut reader, mut line, mut length) = (BufReader::new(&connection), String::new(), 0);
+            while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
+                let line = std::mem::take(&mut line).to_lowercase();
+                length =
+                    line.strip_prefix("content-length: ").map_or(length, |n| n.trim().parse().unwrap_or(0));
+            }
+            let mut body = vec![0; length];
+            let _ = reader.read_exact(&mut body);
+            let (head, body) = answer.rsplit_once("\n").expect("two lines");
+            let rest = format!("content-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
+            let _ = write!(&connection, "HTTP/1.1 {head}\r\n{rest}");
+        }
+    });
+    format!("url = 'http://127.0.0.1:{port}/mcp?key=s3cret'")
+}
+
+#[test]
+fn a_server_that_cannot_be_asked_is_named_in_plain_words_with_what_was_tried() {
+    let reads = |says: &str| format!("command = ['sh', '-c', 'read it; {says}; cat > rest']");
+    let nobody = format!("url = 'http://127.0.0.1:{}/mcp'", holdover_launcher::free_port().expect("a port"));
+    let answer = |result: &str| reads(&format!(r#"echo "{{\"jsonrpc\":\"2.0\",\"id\":0,{result}}}""#));
+    for (server, said) in [
+        (
+            "command = ['no-such-program']".to_owned(),
+            "program \"no-such-program\": could not be started: No such file or directory\n",
+        ),
+        (
+            "command = ['true']".to_owned(),
+            "program \"true\": it ended, or closed its output, before it answered\n",
+        ),
+        (
+            reads("echo oops >&2; exit 3"),
+            "program \"sh\": it ended, or closed its output, before it answered; it said: oops\n",
+        ),
+        (
+            answer(r#"\"error\":{\"code\":-1,\"message\":\"go away\"}"#),
+            "program \"sh\": it refuses: go away\n",
+        ),
+        (answer(r#"\"result\":{\"a\":1}"#), "program \"sh\": it answers, but not as an MCP server does\n"),
+        (nobody, "/mcp: it could not be reached: Connection refused\n"),
+        (answers("500 Oops\nboom"), "/mcp: it answers HTTP 500\n"),
+        (answers("404 Not Found\n<html>"), "/mcp: it answers HTTP 404 Not Found: <html>\n"),
+        (
+            answers("401 Who\r\nwww-authenticate: Bearer\nno"),
+            "/mcp: it wants a token; name its variable in bearer_env\n",
+        ),
+        (
+            answers("200 OK\r\ncontent-type: text/html\n<html>"),
+            "/mcp: it answers, but not as an MCP server does: with text/html\n",
+        ),
+        (
+            answers("200 OK\r\ncontent-type: application/json\n{\"a\":1}"),
+            "/mcp: it answers, but not as an MCP server does\n",
+        ),
+    ] {
+        let fixture = Fixture::new();
+        fixture.write(
+            "agent.toml",
+            &format!("model = 'scripted:script.toml'\n[[mcp]]\nname = 'files'\n{server}\n"),
+        );
+        let ran = fixture.run(&["run", "agent.toml", "hello"]);
+        let ran = ran.fails(2, &["error: agent.toml: mcp server \"files\": ", said]);
+        assert!(!ran.err.contains("::") && !ran.err.contains("s3cret"), "{ran:#?}");
+        assert!(!fixture.has("holdover.db"), "nothing was made");
+    }
+}
+
+#[test]
+fn a_server_that_ends_in_the_middle_of_a_call_is_named_and_so_is_the_tool() {
+    let fixture = fixture("[[approval]]\ntool = 'mcp__test__*'\naction = 'allow'\n");
+    fixture.write(
+        "script.toml",
+        "[[turns]]\nwhen = { nth = 1 }\ncalls = [{ tool = 'mcp__test__die', arguments = {} }]\n[[turns]]\nsay = 'Well.'\n",
+    );
+    fixture.run(&["run", "agent.toml", "--session", "s", "x"]).ends(0).says("Well.");
+    let told = fixture.run(&["sessions", "messages", "s"]).ends(0);
+    told.says("mcp server \"test\": program \"sh\": its tool die was called: it ended, or closed its output, before");
 }

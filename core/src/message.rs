@@ -5,15 +5,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::custom::{StateChange, Undo};
+use crate::custom::StateChange;
 use crate::gate::{ArgumentPatterns, DenialRecord};
-use crate::ids::{CallId, InboxSeq, MessageSeq, PendingId, ToolName};
+use crate::ids::{CallId, InboxSeq, PendingId, ToolName};
 use crate::image::Images;
 use crate::machine::Panel;
-use crate::mailbox::MessagePolicy;
-use crate::mode::{Briefing, Mode};
+use crate::mode::Briefing;
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
+
+mod notice;
+mod said;
+
+pub use notice::{InShort, Notice, Rewriting, Summary};
+pub use said::{CallSignal, Said, SignalBody};
 
 /// One entry of the transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -269,133 +274,6 @@ pub struct ClientAnswer {
     pub is_error: bool,
     /// What the model is told.
     pub content: String,
-}
-
-/// The content of a delivered message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
-    /// The text.
-    pub text: String,
-    /// How the agent is to work from here on.
-    #[serde(default, skip_serializing_if = "Briefing::is_empty")]
-    pub briefing: Briefing,
-    /// What becomes of it while a turn runs or is parked; what its agent says if none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policy: Option<MessagePolicy>,
-    /// The earlier message that it stands for from now on: all that was said from there on is taken back, with what it
-    /// said of how the agent is to work, and a turn that runs is stopped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub edits: Option<MessageSeq>,
-    /// What the agent is shown with the text.
-    #[serde(default, skip_serializing_if = "Images::is_empty")]
-    pub images: Images,
-}
-
-impl Said {
-    /// This text, under the policy of the agent.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            briefing: Briefing::default(),
-            policy: None,
-            edits: None,
-            images: Images::none(),
-        }
-    }
-}
-
-/// The content of a delivered signal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "signal", rename_all = "snake_case")]
-pub enum SignalBody {
-    /// Go on where a failed or interrupted turn stopped.
-    Retry,
-    /// The same, asked for after an interrupt.
-    Resume,
-    /// Summarise what is old. Taken while the session rests; a turn that runs drops it.
-    Compact,
-    /// Work in this mode from the next step on, whether a turn runs or the session rests.
-    Mode {
-        /// Which.
-        mode: Mode,
-    },
-}
-
-/// The content of a signal that is about one call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "signal", rename_all = "snake_case")]
-pub enum CallSignal {
-    /// It is to be stopped, and it alone.
-    StopCall {
-        /// Which.
-        call: CallId,
-    },
-}
-
-/// A word of the engine to whoever reads along.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notice {
-    /// The text.
-    pub text: String,
-    /// From here on the model is shown nothing of what stands after this message and before this notice.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rewound: Option<MessageSeq>,
-    /// Whether the model is told, too: what is taken back has left something behind.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub told: bool,
-    /// The arguments that a hook put in place of those that stood.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rewriting: Option<Rewriting>,
-    /// The calls before it changed the custom state: so it is taken back, in this order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub state: Vec<Undo>,
-    /// Old results in short: the model is shown these words in place of them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub in_short: Vec<InShort>,
-}
-
-impl Notice {
-    /// A word that no model sees.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            rewound: None,
-            told: false,
-            rewriting: None,
-            in_short: Vec::new(),
-            state: Vec::new(),
-        }
-    }
-}
-
-/// The arguments that a hook put in place of those that stood.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rewriting {
-    /// Of which call.
-    pub call: CallId,
-    /// The arguments, exactly, as they would run.
-    pub arguments: String,
-}
-
-/// An old result, in short.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InShort {
-    /// Where the result stands.
-    pub of: MessageSeq,
-    /// What the model should still know of it.
-    pub text: String,
-}
-
-/// What was said so far, in short.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Summary {
-    /// The text.
-    pub text: String,
-    /// It stands for all that was shown to the model before this message.
-    pub before: MessageSeq,
-    /// Whether it was made for a handoff: of what matters for the goal that follows.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub extract: bool,
 }
 
 /// What is shown to whoever owes an answer: the body of a pending call.

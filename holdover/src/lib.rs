@@ -1,5 +1,7 @@
 #![doc = include_str!("docs/lib.md")]
 
+pub mod guide;
+
 pub use holdover_core as core;
 
 pub use holdover_core::agent::{

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 
 use crate::connection::{Connection, McpError, one_line};
+use crate::failure;
 use crate::results;
 use crate::server::{InvalidServer, McpServer};
 use crate::tool::McpTool;
@@ -97,7 +98,11 @@ impl McpClient {
             // An answer, though not a result: an observation.
             Err(ServiceError::McpError(error)) => Err(ToolError::Failed(one_line(&error.message))),
             // Whatever else went wrong: the request may have arrived.
-            Err(error) => Err(ToolError::Lost(McpError::new(&self.server, error).to_string())),
+            Err(error) => {
+                let (place, why) = (failure::place(&self.server), failure::of_request(&self.server, &error));
+                let lost = format!("{place}: its tool {} was called: {why}", tool.name);
+                Err(ToolError::Lost(McpError::new(&self.server, lost).to_string()))
+            }
         }
     }
 }

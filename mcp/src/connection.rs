@@ -16,7 +16,9 @@ use rmcp::transport::streamable_http_client::{
 use rmcp::{RoleClient, ServiceExt};
 use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, Command};
+use tokio::task::JoinHandle;
 
+use crate::failure;
 use crate::names::told;
 use crate::server::McpServer;
 
@@ -28,6 +30,9 @@ const TOOLS_MAX: usize = 512;
 
 /// How much of what a program said on its standard error is kept for an error message, in bytes.
 const STDERR_BYTES_MAX: usize = 2_048;
+
+/// How long is waited for the end of what a program says that is going down.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// What a program sees of the environment unless more is named.
 const ENVIRONMENT: [&str; 5] = ["PATH", "HOME", "LANG", "USER", "TMPDIR"];
@@ -62,41 +67,43 @@ pub(crate) struct Connection {
 impl Connection {
     /// Starts or calls the server, and asks what tools it has.
     pub(crate) async fn open(server: &McpServer) -> Result<Self, McpError> {
-        let said = Arc::new(Mutex::new(String::new()));
-        let opened = tokio::time::timeout(CONNECT_LIMIT, Self::opened(server, &said)).await;
-        let error = match opened {
+        let mut said = Said::default();
+        let opened = tokio::time::timeout(CONNECT_LIMIT, Self::opened(server, &mut said)).await;
+        let why = match opened {
             Ok(Ok(connection)) => return Ok(connection),
-            Ok(Err(error)) => error,
-            Err(_) => McpError::new(server, format!("no answer within {} s", CONNECT_LIMIT.as_secs())),
+            Ok(Err(why)) => why,
+            Err(_) => {
+                format!("{}: no answer within {} s", failure::place(server), CONNECT_LIMIT.as_secs())
+            }
         };
-        let said = one_line(&said.lock().unwrap_or_else(PoisonError::into_inner));
-        Err(if said.is_empty() {
-            error
-        } else {
-            McpError::new(server, format!("{}; it said: {said}", error.detail))
-        })
+        let said = said.all().await;
+        Err(McpError::new(server, if said.is_empty() { why } else { format!("{why}; it said: {said}") }))
     }
 
-    async fn opened(server: &McpServer, said: &Arc<Mutex<String>>) -> Result<Self, McpError> {
-        let refuse = |error: &dyn std::fmt::Display| McpError::new(server, error);
+    /// The same, or why not.
+    async fn opened(server: &McpServer, said: &mut Said) -> Result<Self, String> {
+        let refuse = |why: String| format!("{}: {why}", failure::place(server));
         let client = ClientConfig::new(
             ClientCapabilities::default(),
             Implementation::new("holdover", env!("CARGO_PKG_VERSION")),
         );
-        let service = match &server.url {
-            Some(url) => client.serve(http(server, url)?).await.map_err(|error| refuse(&error))?,
+        let begun = match &server.url {
+            Some(url) => client.serve(http(server, url)?).await,
             None => {
                 let (process, stderr) = TokioChildProcess::builder(program(server))
                     .stderr(Stdio::piped())
                     .spawn()
-                    .map_err(|error| McpError::new(server, format!("could not be started: {error}")))?;
+                    .map_err(|error| refuse(format!("could not be started: {}", failure::of_io(&error))))?;
                 if let Some(stderr) = stderr {
-                    tokio::spawn(keep_end(stderr, Arc::clone(said)));
+                    said.reader = Some(tokio::spawn(keep_end(stderr, Arc::clone(&said.text))));
                 }
-                client.serve(process).await.map_err(|error| refuse(&error))?
+                client.serve(process).await
             }
         };
-        let listed = service.peer().list_all_tools().await.map_err(|error| refuse(&error))?;
+        let service = begun.map_err(|error| refuse(failure::of_beginning(server, &error)))?;
+        let listed = service.peer().list_all_tools().await.map_err(|error| {
+            refuse(format!("asked what tools it has: {}", failure::of_request(server, &error)))
+        })?;
         let tools = named(server, listed)?;
         Ok(Self { service, tools })
     }
@@ -118,14 +125,13 @@ impl Connection {
 }
 
 /// The tools that the agent may have, by the names that a model knows.
-fn named(server: &McpServer, listed: Vec<ServerTool>) -> Result<BTreeMap<ToolName, ServerTool>, McpError> {
-    let refuse = |why: String| McpError::new(server, why);
+fn named(server: &McpServer, listed: Vec<ServerTool>) -> Result<BTreeMap<ToolName, ServerTool>, String> {
     if listed.len() > TOOLS_MAX {
-        return Err(refuse(format!("it has {} tools, more than {TOOLS_MAX}", listed.len())));
+        return Err(format!("it has {} tools, more than {TOOLS_MAX}", listed.len()));
     }
     let mut wanted = server.tools.iter().flatten();
     if let Some(missing) = wanted.find(|name| listed.iter().all(|tool| tool.name != name.as_str())) {
-        return Err(refuse(format!("tools: it has no tool {missing:?}")));
+        return Err(format!("tools: it has no tool {missing:?}"));
     }
     let is_wanted = |tool: &ServerTool| {
         server.tools.as_ref().is_none_or(|wanted| wanted.iter().any(|name| tool.name == name.as_str()))
@@ -133,9 +139,9 @@ fn named(server: &McpServer, listed: Vec<ServerTool>) -> Result<BTreeMap<ToolNam
     let mut tools = BTreeMap::new();
     for tool in listed.into_iter().filter(is_wanted) {
         let own = tool.name.clone();
-        let name = told(&server.name, &own).map_err(|why| refuse(format!("tool {own:?}: {why}")))?;
+        let name = told(&server.name, &own).map_err(|why| format!("tool {own:?}: {why}"))?;
         if let Some(other) = tools.insert(name.clone(), tool) {
-            return Err(refuse(format!("tools {:?} and {own:?} would both be called {name}", other.name)));
+            return Err(format!("tools {:?} and {own:?} would both be called {name}", other.name));
         }
     }
     Ok(tools)
@@ -151,15 +157,31 @@ fn program(server: &McpServer) -> CommandWrap {
     wrapped
 }
 
-fn http(server: &McpServer, url: &str) -> Result<StreamableHttpClientTransport<reqwest::Client>, McpError> {
+fn http(server: &McpServer, url: &str) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
     let mut config = StreamableHttpClientTransportConfig::with_uri(url);
     if let Some(variable) = &server.bearer_env {
-        let token = std::env::var(variable).map_err(|_| {
-            McpError::new(server, format!("bearer_env: the environment variable {variable} is not set"))
-        })?;
+        let token = std::env::var(variable)
+            .map_err(|_| format!("bearer_env: the environment variable {variable} is not set"))?;
         config = config.auth_header(token);
     }
     Ok(StreamableHttpClientTransport::from_config(config))
+}
+
+/// What a program says on its standard error.
+#[derive(Default)]
+struct Said {
+    text: Arc<Mutex<String>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Said {
+    /// All of it, in one line, once the program is gone; or what it has said when it takes its time to go.
+    async fn all(self) -> String {
+        if let Some(reader) = self.reader {
+            let _ = tokio::time::timeout(LAST_WORDS, reader).await;
+        }
+        one_line(&self.text.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// Reads what a program says on its standard error, so that it never blocks, and keeps the end of it.

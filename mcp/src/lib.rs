@@ -33,6 +33,7 @@
 
 mod client;
 mod connection;
+mod failure;
 mod names;
 mod results;
 mod server;

@@ -154,7 +154,10 @@ async fn the_server_is_told_of_a_call_that_is_stopped() {
 async fn a_server_that_cannot_be_had_means_that_nothing_was_sent_and_says_why() {
     let absent = McpServer { command: vec!["/no/such/server".to_owned()], ..Place::new().server(json!({})) };
     let error = McpClient::new(absent).unwrap().discover().await.unwrap_err().to_string();
-    assert!(error.starts_with("mcp server \"test\": could not be started: "), "{error}");
+    assert!(
+        error.starts_with("mcp server \"test\": program \"/no/such/server\": could not be started: "),
+        "{error}"
+    );
 
     let place = Place::new();
     let client = place.client(json!({}));

@@ -5,7 +5,8 @@ use std::path::Path;
 use holdover_core::agent::{Limits, Prices};
 use holdover_models::ModelRef;
 use serde::Deserialize;
-use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor};
 
 use super::absolute_script;
 use crate::source::FallbackRef;
@@ -20,7 +21,7 @@ impl<'de> Deserialize<'de> for ModelEntry {
         impl<'de> Visitor<'de> for Either {
             type Value = ModelEntry;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a model: \"PROVIDER:NAME\", or a table with provider and name")
+                f.write_str("a model (\"PROVIDER:NAME\", or a table with provider and name)")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<ModelEntry, E> {
                 text.parse().map(ModelEntry).map_err(E::custom)
@@ -34,11 +35,7 @@ impl<'de> Deserialize<'de> for ModelEntry {
 }
 
 /// A model to fall back on: as a model is written, or a table with `model` and the `prices` of its tokens.
-#[derive(Debug, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "a model: \"PROVIDER:NAME\", a table with provider and name, or one with model and prices"
-)]
+#[derive(Debug)]
 pub(super) enum FallbackEntry {
     Priced(Priced),
     Model(ModelEntry),
@@ -50,6 +47,55 @@ pub(super) struct Priced {
     model: ModelEntry,
     #[serde(default)]
     prices: Option<Prices>,
+}
+
+impl<'de> Deserialize<'de> for FallbackEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = FallbackEntry;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(
+                    "a model (\"PROVIDER:NAME\", a table with provider and name, or one with model and prices)",
+                )
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<FallbackEntry, E> {
+                text.parse().map(|model| FallbackEntry::Model(ModelEntry(model))).map_err(E::custom)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FallbackEntry, A::Error> {
+                let first: Option<String> = map.next_key()?;
+                let is_priced = matches!(first.as_deref(), Some("model" | "prices"));
+                let whole = MapAccessDeserializer::new(Again { first, rest: map });
+                if is_priced {
+                    Priced::deserialize(whole).map(FallbackEntry::Priced)
+                } else {
+                    ModelRef::deserialize(whole).map(|model| FallbackEntry::Model(ModelEntry(model)))
+                }
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// A table whose first key was looked at.
+struct Again<A> {
+    first: Option<String>,
+    rest: A,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Again<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        match self.first.take() {
+            Some(first) => seed.deserialize(first.into_deserializer()).map(Some),
+            None => self.rest.next_key_seed(seed),
+        }
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.rest.next_value_seed(seed)
+    }
 }
 
 impl FallbackEntry {

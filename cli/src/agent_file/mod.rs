@@ -1,9 +1,11 @@
 //! Agents as TOML files.
 
 mod entries;
+mod reading;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod wrong;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,6 +26,7 @@ use serde_json::Value;
 use toml::Spanned;
 
 use entries::{FallbackEntry, LimitsEntry, ModelEntry};
+use wrong::Wrong;
 
 use crate::exit::Failure;
 use crate::gate::GateRef;
@@ -121,14 +124,8 @@ pub(crate) fn read(path: &Path, instead: &Instead) -> Result<Blueprint, Failure>
 
 /// The agent that `text` describes, called `stem` if it does not say, or why there is none.
 fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blueprint, String> {
-    let at = |span: std::ops::Range<usize>, why: String| format!("line {}: {why}", line_of(text, span.start));
-    let file: AgentFile = toml::from_str(text).map_err(|error| {
-        let why = one_line(error.message());
-        match error.span() {
-            Some(span) => at(span, why),
-            None => why,
-        }
-    })?;
+    let at = |span: std::ops::Range<usize>, why: String| Wrong::new(why).at(span).told(text);
+    let file: AgentFile = reading::read(text).map_err(|wrong| wrong.told(text))?;
     let tools = tools::built_in(&file.tools).map_err(|(span, why)| at(span, why))?;
     let commands = tools::commands(file.tool, folder).map_err(|(span, why)| at(span, why))?;
     let mcp = tools::servers(file.mcp, folder).map_err(|(span, why)| at(span, why))?;
@@ -302,8 +299,4 @@ fn existing(root: &Path) -> Result<PathBuf, String> {
 /// The folder this process was started in.
 pub(crate) fn current_folder() -> Result<PathBuf, String> {
     std::env::current_dir().map_err(|error| format!("the current folder: {error}"))
-}
-
-fn line_of(text: &str, at: usize) -> usize {
-    text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1
 }

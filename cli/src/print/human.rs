@@ -11,7 +11,7 @@ use holdover_core::time::Timestamp;
 use holdover_runtime_local::Deciders;
 use serde_json::Value;
 
-use super::{Out, clean, cut, in_time, inline, instant, shell, summaries};
+use super::{Out, clean, counted, cut, in_time, inline, instant, shell, summaries};
 use crate::owed::Debt;
 
 /// How much of arguments and results is shown in passing, in characters.
@@ -134,9 +134,10 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
             let at = instant(*until);
             Some(out.dim(&inline(&format!("• {tool} could not be run: {why}; it is tried again at {at}"))))
         }
-        Event::CircuitOpened { calls, why } => {
-            Some(out.bold(&inline(&format!("! {calls} calls in a row could not be run; the last: {why}"))))
-        }
+        Event::CircuitOpened { calls, why } => Some(out.bold(&inline(&format!(
+            "! {} in a row could not be run; the last: {why}",
+            counted(*calls, "call")
+        )))),
         Event::CompactionStarted { tokens, threshold, cause } => {
             Some(out.dim(&format!("• {}", summaries::begins(*tokens, *threshold, *cause))))
         }
@@ -222,7 +223,8 @@ pub(crate) fn event(event: &Event) -> String {
             format!("call {call} of {tool} waits until {}, then attempt {attempt}: {why}", instant(*until))
         }
         Event::CircuitOpened { calls, why } => {
-            format!("the circuit is open: {calls} calls in a row could not be run; the last: {why}")
+            let calls = counted(*calls, "call");
+            format!("the circuit is open: {calls} in a row could not be run; the last: {why}")
         }
         Event::CompactionStarted { tokens, threshold, cause } => {
             summaries::begins_at(*tokens, *threshold, *cause)
@@ -235,10 +237,12 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::TeardownFailed { error } => format!("teardown failed: {error}"),
         Event::Done { turn, ending, usage } => {
-            let tokens = usage.tokens.total();
-            format!("turn {turn} is done: {}; the session has used {tokens} tokens", ending.reason.as_str())
+            let tokens = counted(usage.tokens.total(), "token");
+            format!("turn {turn} is done: {}; the session has used {tokens}", ending.reason.as_str())
         }
-        Event::AgentEnd { turn, steps, .. } => format!("turn {turn} is left after {steps} steps"),
+        Event::AgentEnd { turn, steps, .. } => {
+            format!("turn {turn} is left after {}", counted(*steps, "step"))
+        }
         Event::History { rows } => {
             let moves: Vec<String> = rows
                 .iter()
@@ -324,7 +328,7 @@ fn deciders(deciders: &Deciders) -> Vec<String> {
     let Deciders { needed, approved, may, later, at_expiry } = deciders;
     let who = |names: &[String]| inline(&names.join(", "));
     let from = if may.is_empty() { "anyone with a name".to_owned() } else { who(may) };
-    let mut lines = vec![format!("{} of {needed} approvals, from {from}", approved.len())];
+    let mut lines = vec![format!("{} of {}, from {from}", approved.len(), counted(*needed, "approval"))];
     if !approved.is_empty() {
         lines.push(format!("approved by {}", who(approved)));
     }

@@ -92,10 +92,22 @@ impl Breakers {
             Some(if probes { breaker.probed(rules, now) } else { breaker })
         };
         known.change(runtime, model, Missing::Left, Box::new(take)).await;
+        if known.record.is_none() {
+            // Who could not write it for all the others has still to heed what they wrote.
+            known.hear(Record::read(runtime, model).await, model);
+        }
         match known.breaker().map(|breaker| (breaker, breaker.pass(runtime.now()))) {
             Some((breaker, Pass::Held(until))) if !probes => Err(breaker.refusal(until, runtime.now())),
             Some(_) | None => Ok(probes),
         }
+    }
+
+    /// Whether a call of the model would be let through, and not as the probe.
+    pub(super) async fn is_free(&self, runtime: &Runtime, model: &str) -> bool {
+        let shared = self.of(model);
+        let mut known = shared.lock().await;
+        known.refresh(runtime, model).await;
+        known.breaker().is_none_or(|breaker| breaker.pass(runtime.now()) == Pass::Free)
     }
 
     /// A call failed as one does whose provider fails.
@@ -118,9 +130,13 @@ impl Breakers {
     }
 
     /// A call was answered.
-    pub(super) async fn alive(&self, runtime: &Runtime, model: &str) {
+    pub(super) async fn alive(&self, runtime: &Runtime, model: &str, probe: bool) {
         let shared = self.of(model);
         let mut known = shared.lock().await;
+        if probe && known.record.is_none() {
+            // It was there when the probe began, whatever could not be read since.
+            known.hear(Record::read(runtime, model).await, model);
+        }
         if let Some(record) = known.record.take() {
             known.hear(record.remove(runtime).await.map(|()| None), model);
         }

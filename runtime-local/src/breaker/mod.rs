@@ -5,13 +5,9 @@ mod known;
 mod record;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use async_trait::async_trait;
-use futures::StreamExt;
-use futures::stream::unfold;
-use holdover_core::breaker::{BreakerRules, Health, health_of};
-use holdover_core::model::{Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream};
+use holdover_core::breaker::{Health, health_of};
+use holdover_core::model::{Model, ModelAnswer, ModelError};
 
 pub(crate) use known::Breakers;
 pub use record::BREAKER_TENANT;
@@ -20,100 +16,33 @@ use crate::agent::Agent;
 use crate::runtime::Runtime;
 
 impl Runtime {
-    /// `model`, behind the breaker that the agent sets.
-    pub(crate) fn behind_breaker(&self, agent: &Agent, model: &Arc<dyn Model>) -> Arc<dyn Model> {
-        match &agent.spec().breaker {
-            Some(rules) => {
-                let (runtime, rules, model) = (self.clone(), rules.clone(), Arc::clone(model));
-                Arc::new(BehindBreaker { runtime, rules, model })
-            }
-            None => Arc::clone(model),
-        }
-    }
-}
-
-/// A model that is asked only while its breaker lets it, and whose breaker hears how it answers.
-struct BehindBreaker {
-    runtime: Runtime,
-    rules: BreakerRules,
-    model: Arc<dyn Model>,
-}
-
-#[async_trait]
-impl Model for BehindBreaker {
-    fn name(&self) -> &str {
-        self.model.name()
-    }
-
-    fn stall_timeout(&self) -> Option<Duration> {
-        self.model.stall_timeout()
-    }
-
-    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
-        let breakers = self.runtime.breakers();
-        let probe = breakers.admit(&self.runtime, &self.rules, self.model.name()).await?;
-        let teller = Teller {
-            runtime: self.runtime.clone(),
-            rules: self.rules.clone(),
-            model: self.model.name().to_owned(),
-            probe,
-        };
-        match self.model.stream(request).await {
-            Ok(stream) => Ok(told(stream, teller)),
-            Err(error) => {
-                teller.tell(&Err(error.clone())).await;
-                Err(error)
-            }
-        }
-    }
-}
-
-/// The same stream; its end is told first.
-fn told(stream: ModelStream, teller: Teller) -> ModelStream {
-    let events = unfold((stream, Some(teller)), |(mut stream, mut teller)| async move {
-        let event = stream.next().await;
-        let end = match &event {
-            Some(Ok(ModelEvent::Finished(_))) => Some(Ok(())),
-            Some(Err(error)) => Some(Err(error.clone())),
-            None => Some(Err(ModelError::new(ModelErrorKind::Incomplete, "the stream ended early"))),
-            Some(Ok(
-                ModelEvent::Text(_)
-                | ModelEvent::Reasoning(_)
-                | ModelEvent::CallStarted { .. }
-                | ModelEvent::CallWritten { .. }
-                | ModelEvent::Progress,
-            )) => None,
-        };
-        if let Some(end) = end
-            && let Some(teller) = teller.take()
-        {
-            teller.tell(&end).await;
-        }
-        event.map(|event| (event, (stream, teller)))
-    });
-    events.boxed()
-}
-
-/// Tells how one call of a model ended.
-struct Teller {
-    runtime: Runtime,
-    rules: BreakerRules,
-    model: String,
-    probe: bool,
-}
-
-impl Teller {
-    async fn tell(&self, end: &Result<(), ModelError>) {
-        let breakers = self.runtime.breakers();
-        match end {
-            Ok(()) => breakers.alive(&self.runtime, &self.model).await,
-            Err(error) => match health_of(error) {
-                Health::Alive => breakers.alive(&self.runtime, &self.model).await,
-                Health::Failing => {
-                    breakers.failed(&self.runtime, &self.rules, &self.model, error, self.probe).await;
+    /// What comes of `asking`, which asks `model`, behind the breaker that the agent sets: it is not begun
+    /// while the model is held, and the breaker hears how it ends, be it that nobody waits for it any longer. Dropped on
+    /// its way it says nothing of the model.
+    pub(crate) async fn behind_breaker(
+        &self,
+        agent: &Agent,
+        model: &Arc<dyn Model>,
+        asking: impl Future<Output = Result<ModelAnswer, ModelError>>,
+    ) -> Result<ModelAnswer, ModelError> {
+        let Some(rules) = &agent.spec().breaker else { return asking.await };
+        let (breakers, model) = (self.breakers(), model.name());
+        let probe = breakers.admit(self, rules, model).await?;
+        let answered = asking.await;
+        match answered.as_ref().map_or_else(health_of, |_| Health::Alive) {
+            Health::Alive => breakers.alive(self, model, probe).await,
+            Health::Failing => {
+                if let Err(error) = &answered {
+                    breakers.failed(self, rules, model, error, probe).await;
                 }
-                Health::Unknown => {}
-            },
+            }
+            Health::Unknown => {}
         }
+        answered
+    }
+
+    /// Whether `model` is neither held nor waits for a probe, as far as the breaker goes that the agent sets.
+    pub(crate) async fn is_let_through(&self, agent: &Agent, model: &dyn Model) -> bool {
+        agent.spec().breaker.is_none() || self.breakers().is_free(self, model.name()).await
     }
 }

@@ -1,5 +1,5 @@
 //! Where a breaker is kept: a store keeps nothing that belongs to no session, so it is the state of a session of its own,
-//! of which only breakers know. No queue that is served is its queue, nothing is ever delivered to it: no worker runs it.
+//! of which only breakers know. Its format is one that no worker reads, nothing is ever delivered to it: no worker runs it.
 //! It is there while its model fails, and deleted when it is answered.
 
 use std::time::Duration;
@@ -23,8 +23,8 @@ use crate::runtime::{Runtime, draw_id, draw_run};
 /// delete its session.
 pub const BREAKER_TENANT: &str = "holdover";
 
-/// Their format is theirs alone.
-const FORMAT: StateFormat = StateFormat(1);
+/// Newer than what any worker reads: else those that serve all queues would take up what a dead writer left.
+const FORMAT: StateFormat = StateFormat(u32::MAX);
 
 /// Who writes does so at once, or has died.
 const LEASE: Duration = Duration::from_secs(2);
@@ -86,9 +86,9 @@ impl Record {
         Err(format!("others have written it for {} ms", (WAIT * TRIES_MAX).as_millis()))
     }
 
-    /// Removes it, unless somebody writes it just now.
+    /// Removes it, whoever writes it just now or died when he did.
     pub(super) async fn remove(&self, runtime: &Runtime) -> Result<(), String> {
-        let deletion = Deletion::UNLESS_ACTIVE.of(self.incarnation);
+        let deletion = Deletion::FORCE.of(self.incarnation);
         runtime.store().delete_session(&key(&self.breaker.model)?, deletion).await.map_err(words)?;
         Ok(())
     }

@@ -24,7 +24,7 @@ use super::done::Done;
 use super::transcript::Unread;
 use crate::agent::Agent;
 use crate::clock::far;
-use crate::guard::guarded;
+use crate::guard::{Panicked, guarded};
 use crate::observer::{Provisional, RunObserver};
 
 /// An adapter that watches its own silence knows better what was missing: its word comes first.
@@ -80,12 +80,11 @@ impl Driver {
                 Ok(request) => request,
                 Err(error) => return Done::ModelAnswered { id, result: Err(error) },
             };
-            let model = runtime.behind_breaker(&agent, agent.model_in(call.mode, call.model));
+            let model = agent.model_in(call.mode, call.model);
             let mut teller = Teller { observer, of, deltas, said: heard, calls };
-            let answered = guarded(async move { ask(&*model, request, bounds, &mut teller).await });
-            let result = answered.await.unwrap_or_else(|panicked| {
-                Err(ModelError::new(ModelErrorKind::Provider, format!("it panicked: {}", panicked.0)))
-            });
+            let its = Arc::clone(model);
+            let asking = apart(async move { ask(&*its, request, bounds, &mut teller).await });
+            let result = runtime.behind_breaker(&agent, model, asking).await;
             let result = match result {
                 Ok(answer) => agent.hooks().after_model(&asked, &answer).await.map(|()| answer),
                 Err(error) => Err(error),
@@ -208,6 +207,16 @@ impl Teller {
         }
         self.deltas.push(delta);
     }
+}
+
+/// What `asking` a model brings, in a task of its own: to panic is to fail.
+pub(super) async fn apart(
+    asking: impl Future<Output = Result<ModelAnswer, ModelError>> + Send + 'static,
+) -> Result<ModelAnswer, ModelError> {
+    let panicked = |panicked: Panicked| {
+        Err(ModelError::new(ModelErrorKind::Provider, format!("it panicked: {}", panicked.0)))
+    };
+    guarded(asking).await.unwrap_or_else(panicked)
 }
 
 /// How long one model call may take.

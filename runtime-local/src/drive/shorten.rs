@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::Driver;
 use super::done::Done;
+use super::model::apart;
 use super::summary::{answer, text_of};
 use super::transcript::Unread;
 use crate::agent::Agent;
@@ -37,9 +38,13 @@ impl Driver {
             return;
         };
         let (store, key) = (Arc::clone(&self.store), self.fence.key.clone());
-        let model = self.runtime.behind_breaker(&agent, agent.model(model));
+        let (runtime, model) = (self.runtime.clone(), Arc::clone(agent.model(model)));
         let (transcript, lease) = (self.transcript.clone(), self.lease.clone());
         self.send(async move {
+            // It is given up soon, whoever it was asked of: that says nothing of a model, and is no trial of one.
+            if agent.summariser().is_none() && !runtime.is_let_through(&agent, &*model).await {
+                return reply(Vec::new());
+            }
             let messages = match transcript.of(&shown, &store, &key, &lease).await {
                 Ok(messages) => messages,
                 Err(Unread::LeaseEnded) => return Done::LeaseLost,
@@ -81,8 +86,8 @@ async fn in_short(
     let request = compaction::request_for(&result, &agent.spec().compaction, step.0);
     // What a hook keeps from the model must not reach it here either.
     let request = agent.hooks().before_model(&asked, request).await.map_err(|error| error.to_string())?;
-    let made = guarded(async move { answer(&*model, request, BOUND).await }).await;
-    let made = made.map_err(panicked)?.map_err(|error| error.to_string())?;
+    let made = apart(async move { answer(&*model, request, BOUND).await }).await;
+    let made = made.map_err(|error| error.to_string())?;
     agent.hooks().after_model(&asked, &made).await.map_err(|error| error.to_string())?;
     Ok((text_of(&made), made.usage))
 }

@@ -15,9 +15,8 @@ use tokio::time::timeout;
 
 use super::Driver;
 use super::done::Done;
-use super::model::ModelOut;
+use super::model::{ModelOut, apart};
 use super::transcript::Unread;
-use crate::guard::guarded;
 
 /// What a summary is asked for with.
 pub(super) struct Asking {
@@ -70,13 +69,10 @@ impl Driver {
                 Ok(request) => request,
                 Err(error) => return reply(Err(error)),
             };
-            let model = runtime.behind_breaker(&agent, agent.model(model));
-            let bound = Duration::from_millis(rules.timeout_ms);
-            let made = guarded(async move { answer(&*model, request, bound).await }).await;
-            let made = made.unwrap_or_else(|panicked| {
-                Err(ModelError::new(ModelErrorKind::Provider, format!("it panicked: {}", panicked.0)))
-            });
-            let made = match made {
+            let model = agent.model(model);
+            let (its, bound) = (Arc::clone(model), Duration::from_millis(rules.timeout_ms));
+            let asking = apart(async move { answer(&*its, request, bound).await });
+            let made = match runtime.behind_breaker(&agent, model, asking).await {
                 Ok(answer) => agent.hooks().after_model(&asked, &answer).await.map(|()| answer),
                 Err(error) => Err(error),
             };

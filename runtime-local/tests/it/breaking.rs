@@ -2,6 +2,8 @@
 //!
 //! Requirements: C53, U10.
 
+mod many;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -156,6 +158,64 @@ async fn u10_a_session_that_is_held_rests_in_the_store_and_goes_on_by_itself() {
     assert_eq!(provider.asked(), 6);
 }
 
+#[tokio::test(start_paused = true)]
+async fn u10_a_provider_that_hangs_fails_and_so_does_a_probe_of_one() {
+    let silent = Script::new(|_| Say::Nothing).silent_for(Duration::from_secs(10));
+    let hangs = agent(&silent).retries(Retries::none()).breaker(BreakerRules::default()).build().unwrap();
+    let hangs = Arc::new(hangs);
+    let store = store();
+    let process = runtime(&store, &hangs);
+    for _ in 0..5 {
+        assert_eq!(ends(&process, &hangs).await, "model.stalled");
+    }
+    assert_eq!(ends(&process, &hangs).await, "model.circuit_open");
+    sleep(Duration::from_secs(31)).await;
+    assert_eq!(ends(&process, &hangs).await, "model.stalled", "the probe");
+    sleep(Duration::from_secs(58)).await;
+    assert_eq!(ends(&process, &hangs).await, "model.circuit_open", "for twice as long from there on");
+    sleep(Duration::from_secs(3)).await;
+    assert_eq!(ends(&process, &hangs).await, "model.stalled");
+}
+
+#[tokio::test(start_paused = true)]
+async fn u10_an_adapter_that_panics_fails() {
+    let panics = agent(&Script::new(|_| panic!("out of order"))).retries(Retries::none());
+    let panics = Arc::new(panics.breaker(BreakerRules::default()).build().unwrap());
+    let process = runtime(&store(), &panics);
+    open(&[&process], &panics).await;
+    assert_eq!(ends(&process, &panics).await, "model.circuit_open");
+}
+
+#[tokio::test(start_paused = true)]
+async fn u10_a_turn_that_is_stopped_tells_nothing_and_a_stopped_probe_is_followed_by_another() {
+    let provider = Provider::is_out();
+    let own = provider.agent();
+    let store = store();
+    let process = runtime(&store, &own);
+    let hangs = agent(&Script::new(|_| Say::Nothing)).breaker(BreakerRules::default()).build().unwrap();
+    let hangs = Arc::new(hangs);
+    let other = runtime(&store, &hangs);
+    let stopped = async || {
+        let run = other.execute(say(&hangs, "go")).await.unwrap();
+        sleep(Duration::from_secs(10)).await;
+        other.interrupt(run.key(), "enough").await.unwrap();
+        assert_eq!(finish(run).await.1.kind(), OutcomeKind::Interrupted);
+    };
+    for _ in 0..4 {
+        assert_eq!(ends(&process, &own).await, "model.provider");
+    }
+    stopped().await;
+    assert_eq!(ends(&process, &own).await, "model.provider", "four failures and none, no fifth");
+    assert_eq!(ends(&process, &own).await, "model.circuit_open");
+    sleep(Duration::from_secs(31)).await;
+    // As the probe.
+    stopped().await;
+    provider.is_back();
+    assert_eq!(ends(&process, &own).await, "model.circuit_open");
+    sleep(Duration::from_secs(51)).await;
+    assert_eq!(ends(&process, &own).await, "completed", "a minute after it began");
+}
+
 fn agent_with_retries(provider: &Provider) -> Arc<Agent> {
     Arc::new(agent(&provider.model()).breaker(BreakerRules::default()).build().unwrap())
 }
@@ -207,6 +267,22 @@ async fn u10_a_provider_that_refuses_lives() {
     assert_eq!(ends(&process, &agent).await, "model.provider", "the count began anew");
 }
 
+/// Where its breaker is kept.
+fn key() -> SessionKey {
+    SessionKey::new(TenantId::new(BREAKER_TENANT).unwrap(), "breaker test:script".parse().unwrap())
+}
+
+/// The claim of one who is never heard of again.
+fn dying() -> ClaimOne {
+    ClaimOne {
+        run: RunId::new("dies").unwrap(),
+        worker: WorkerId::new("dies").unwrap(),
+        lease: Duration::from_secs(2),
+        expected_version: None,
+        items: Vec::new(),
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn u10_who_dies_while_he_writes_a_breaker_holds_nobody_up() {
     let provider = Provider::is_out();
@@ -214,15 +290,7 @@ async fn u10_who_dies_while_he_writes_a_breaker_holds_nobody_up() {
     let store = store();
     let process = runtime(&store, &agent);
     assert_eq!(ends(&process, &agent).await, "model.provider");
-    let key = SessionKey::new(TenantId::new(BREAKER_TENANT).unwrap(), "breaker test:script".parse().unwrap());
-    let claim = ClaimOne {
-        run: RunId::new("dies").unwrap(),
-        worker: WorkerId::new("dies").unwrap(),
-        lease: Duration::from_secs(2),
-        expected_version: None,
-        items: Vec::new(),
-    };
-    let claimed = store.claim_session(&key, claim).await.unwrap();
+    let claimed = store.claim_session(&key(), dying()).await.unwrap();
     assert!(matches!(claimed, ClaimOutcome::Claimed(_)), "{claimed:?}");
     // This one is not counted, and its turn ends as it would.
     assert_eq!(ends(&process, &agent).await, "model.provider");
@@ -234,7 +302,7 @@ async fn u10_who_dies_while_he_writes_a_breaker_holds_nobody_up() {
         assert_eq!(ends(&process, &agent).await, "model.provider");
     }
     assert_eq!(ends(&process, &agent).await, "model.circuit_open");
-    let session = store.load_session(&key).await.unwrap().unwrap();
+    let session = store.load_session(&key()).await.unwrap().unwrap();
     assert_eq!(session.status, SessionStatus::Idle);
 }
 

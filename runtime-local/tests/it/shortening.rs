@@ -1,21 +1,25 @@
 //! Old results are put in short by whoever the program brings, or by the agent's model, beside the run.
 //!
-//! Requirements: A34.
+//! Requirements: A34, U10.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::agent::{Compaction, LoopDetection};
+use holdover_core::agent::{Compaction, LoopDetection, Retries};
+use holdover_core::breaker::BreakerRules;
 use holdover_core::compaction::{CLEARED, CLEARED_BEGINNING, ResultSummariser};
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::SessionKey;
 use holdover_core::message::ToolResult;
 use holdover_core::model::{ModelError, ModelErrorKind, ModelRequest};
+use holdover_core::store::{SessionQuery, StateStore};
+use holdover_core::tool::ToolOutput;
+use holdover_runtime_local::BREAKER_TENANT;
 use tokio::time::Instant;
 
-use crate::bench::{agent, completes, runtime, say, store};
+use crate::bench::{agent, completes, finish, runtime, say, store};
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
@@ -116,4 +120,46 @@ async fn a34_the_agents_model_puts_them_in_short_and_its_failure_leaves_the_mark
     assert_eq!(asked.load(Ordering::SeqCst), 6);
     let glance = runtime.response(&key).await.unwrap().unwrap();
     assert_eq!(glance.steps, 3, "summaries are no steps");
+}
+
+#[tokio::test(start_paused = true)]
+async fn u10_what_is_put_in_short_beside_a_run_says_nothing_of_the_model_and_is_no_probe() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let model = looking({
+        let asked = Arc::clone(&asked);
+        move |_| {
+            asked.fetch_add(1, Ordering::SeqCst);
+            Say::Fail(ModelError::new(ModelErrorKind::Provider, "out"))
+        }
+    });
+    let slow = Fake::new("look", |call| async move {
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        Ok(ToolOutput::text(call.arguments.to_string()).into())
+    });
+    let agent = agent(&model).tool(slow).compaction(rules()).breaker(BreakerRules::default());
+    let agent = agent.loops(LoopDetection { stop_at: 0, ..LoopDetection::default() }).build().unwrap();
+    let (store, agent) = (store(), Arc::new(agent));
+    let process = runtime(&store, &agent);
+    let breakers = SessionQuery::all(BREAKER_TENANT.parse().unwrap());
+
+    // Six summaries fail.
+    let run = process.execute(say(&agent, "go")).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(25)).await;
+    assert_eq!(asked.load(Ordering::SeqCst), 6);
+    assert_eq!(store.list_sessions(&breakers).await.unwrap().items, [], "nothing is known against the model");
+    completes(run).await;
+
+    // While the calls of a run are out the breaker opens, and waits for a probe: the run probes with its step.
+    let run = process.execute(say(&agent, "go")).await.unwrap();
+    let out = Script::new(|_| Say::Fail(ModelError::new(ModelErrorKind::Provider, "out")));
+    let rules = BreakerRules { open_ms: 10_000, ..BreakerRules::default() };
+    let others = crate::bench::agent(&out).retries(Retries::none()).breaker(rules).build().unwrap();
+    let others = Arc::new(others);
+    let elsewhere = runtime(&store, &others);
+    for _ in 0..5 {
+        finish(elsewhere.execute(say(&others, "go")).await.unwrap()).await;
+    }
+    completes(run).await;
+    assert_eq!(asked.load(Ordering::SeqCst), 6, "nobody is asked beside the probe");
+    assert_eq!(store.list_sessions(&breakers).await.unwrap().items, [], "the probe was answered");
 }

@@ -118,7 +118,10 @@ async fn a_model_that_falls_silent_is_given_up_and_asked_again() {
     let runtime = runtime(&store, &agent);
     let began = Instant::now();
     completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
-    assert!(began.elapsed() >= Duration::from_secs(125));
+    // Two minutes of silence, and the first wait.
+    let waited = began.elapsed();
+    assert!(waited >= Duration::from_secs(125) && waited < Duration::from_secs(127), "{waited:?}");
+    assert_eq!(model.asked().iter().map(|request| request.attempt).collect::<Vec<_>>(), [0, 1]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,82 @@
+//! What bounds the turns of an agent, and what they cost.
+
+use serde::{Deserialize, Serialize};
+
+/// What bounds an agent's turns. Every number has a unit in its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Steps of one turn (`max_turns`): that many finished model calls, and the last one's tools run.
+    pub max_steps: u32,
+    /// Tokens read and written over the whole session (`budget_exceeded`); a soft ceiling, checked in
+    /// steering.
+    pub max_tokens: Option<u64>,
+    /// Money over the whole session, in millionths of a dollar (`budget_exceeded`), by `prices`.
+    pub max_cost_microusd: Option<u64>,
+    /// Wall time of one turn in milliseconds, suspended time not counted (`budget_exceeded`).
+    pub max_run_ms: Option<u64>,
+    /// What tokens cost.
+    pub prices: Prices,
+    /// Output tokens of one model call.
+    pub max_output_tokens: u32,
+    /// How long one tool call may take, in milliseconds, unless the tool says otherwise.
+    pub tool_timeout_ms: u64,
+    /// How long a person or a client may take to answer, in milliseconds. None: for ever.
+    pub answer_timeout_ms: Option<u64>,
+    /// The largest tool result that is kept, in bytes; a larger one is an error result.
+    pub result_bytes_max: usize,
+    /// The longest error that a client may answer with, in bytes.
+    pub error_bytes_max: usize,
+    /// A result of more characters is shown to the model as its beginning and its end; it is stored whole.
+    pub result_chars_shown: usize,
+    /// How long a call that was told to stop may take to come back, in milliseconds.
+    pub stop_grace_ms: u64,
+    /// So often hooks may correct the course of a turn; 0: never. A correction beyond is dropped, and the turn goes its
+    /// way.
+    #[serde(skip_serializing_if = "is_usual_corrections")]
+    pub corrections_max: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_steps: 50,
+            max_tokens: None,
+            max_cost_microusd: None,
+            max_run_ms: Some(600_000),
+            prices: Prices::default(),
+            max_output_tokens: 16_384,
+            tool_timeout_ms: 30_000,
+            answer_timeout_ms: Some(30 * 60 * 1000),
+            result_bytes_max: 1024 * 1024,
+            error_bytes_max: 8 * 1024,
+            result_chars_shown: 20_000,
+            stop_grace_ms: 2_000,
+            corrections_max: CORRECTIONS_MAX,
+        }
+    }
+}
+
+/// So often hooks may correct the course of a turn, if nobody says otherwise.
+const CORRECTIONS_MAX: u32 = 3;
+
+fn is_usual_corrections(most: &u32) -> bool {
+    *most == CORRECTIONS_MAX
+}
+
+impl Limits {
+    /// The longest answer that is taken from a client, in bytes: a result, or an error.
+    pub fn answer_bytes_max(&self, is_error: bool) -> usize {
+        if is_error { self.error_bytes_max } else { self.result_bytes_max }
+    }
+}
+
+/// What a million tokens cost, in millionths of a dollar.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Prices {
+    /// A million tokens read.
+    pub input_microusd: u64,
+    /// A million tokens written.
+    pub output_microusd: u64,
+}

@@ -1,0 +1,96 @@
+//! The table is checked for all that could be wrong with it.
+//!
+//! Requirements: C02, D04, D20, D21.
+
+use super::super::table::{BOUNDS, Bound, NATURES, Nature, ROWS, Row, Table, TableError};
+use super::super::{InputKind as I, StateKind as S};
+
+fn check(change: impl Fn(&mut Vec<Row>, &mut Vec<(S, Nature)>, &mut Vec<Bound>)) -> Vec<TableError> {
+    let (mut rows, mut natures, mut bounds) = (ROWS.to_vec(), NATURES.to_vec(), BOUNDS.to_vec());
+    change(&mut rows, &mut natures, &mut bounds);
+    Table { rows: &rows, natures: &natures, bounds: &bounds }.validate().expect_err("a broken table").0
+}
+
+#[test]
+fn the_table_of_this_version_is_sound() {
+    super::table::validate().expect("sound");
+}
+
+#[test]
+fn a_missing_target_is_found() {
+    let broken = check(|rows, _, _| rows[0].to = &[]);
+    assert!(broken.contains(&TableError::MissingTarget(S::Idle, I::TurnRequested)), "{broken:?}");
+    let broken = check(|_, natures, _| natures.retain(|(state, _)| *state != S::BackingOff));
+    assert!(broken.contains(&TableError::MissingTarget(S::Streaming, I::ModelFailed)), "{broken:?}");
+}
+
+#[test]
+fn a_dead_end_is_found_also_when_only_an_error_leads_out() {
+    let broken = check(|rows, _, _| {
+        rows.retain(|row| (row.from, row.on) != (S::BackingOff, I::TimerRang));
+    });
+    assert!(broken.contains(&TableError::DeadEnd(S::BackingOff)), "{broken:?}");
+}
+
+#[test]
+fn a_missing_failure_edge_is_found() {
+    let broken = check(|rows, _, _| rows.retain(|row| (row.from, row.on) != (S::Thinking, I::Failed)));
+    assert!(broken.contains(&TableError::NoFailureEdge(S::Thinking)), "{broken:?}");
+}
+
+#[test]
+fn a_parked_state_that_nothing_wakes_is_found() {
+    let broken = check(|_, natures, _| {
+        for (state, nature) in natures.iter_mut().filter(|(state, _)| *state == S::Confirming) {
+            assert_eq!(*state, S::Confirming);
+            *nature = Nature::Parked { woken_by: &[], answered_by: Some(I::Call) };
+        }
+    });
+    assert!(broken.contains(&TableError::NoWakeUp(S::Confirming)), "{broken:?}");
+}
+
+#[test]
+fn a_state_whose_answer_leads_nowhere_is_found() {
+    let broken = check(|rows, _, _| {
+        rows.retain(|row| (row.from, row.on) != (S::Confirming, I::Call));
+    });
+    assert!(broken.contains(&TableError::NoAnswer(S::Confirming)), "{broken:?}");
+}
+
+/// A known trap: a validator that stops at the first of several.
+#[test]
+fn all_that_is_wrong_is_found_at_once() {
+    let broken = check(|rows, natures, bounds| {
+        rows.retain(|row| (row.from, row.on) != (S::Thinking, I::Failed));
+        rows.retain(|row| (row.from, row.on) != (S::BackingOff, I::TimerRang));
+        rows[0].to = &[];
+        for (_, nature) in natures.iter_mut().filter(|(state, _)| *state == S::Confirming) {
+            *nature = Nature::Parked { woken_by: &[], answered_by: Some(I::Steered) };
+        }
+        bounds.clear();
+    });
+    for expected in [
+        TableError::MissingTarget(S::Idle, I::TurnRequested),
+        TableError::DeadEnd(S::BackingOff),
+        TableError::NoFailureEdge(S::Thinking),
+        TableError::NoWakeUp(S::Confirming),
+        TableError::NoAnswer(S::Confirming),
+    ] {
+        assert!(broken.contains(&expected), "{expected}: {broken:?}");
+    }
+    assert!(broken.iter().any(|one| matches!(one, TableError::UnboundedCycle(_))), "{broken:?}");
+}
+
+#[test]
+fn a_cycle_that_nothing_bounds_is_found() {
+    let broken = check(|_, _, bounds| {
+        bounds.retain(|bound| bound.state != S::Steering && bound.state != S::Streaming);
+    });
+    assert!(broken.iter().any(|one| matches!(one, TableError::UnboundedCycle(_))), "{broken:?}");
+}
+
+#[test]
+fn a_pair_that_is_listed_twice_is_found() {
+    let broken = check(|rows, _, _| rows.push(rows[0]));
+    assert!(broken.contains(&TableError::Twice(S::Idle, I::TurnRequested)), "{broken:?}");
+}

@@ -1,0 +1,162 @@
+//! What can happen, and how likely it is.
+
+use holdover_core::custom::StateChange;
+use holdover_core::mailbox::MessagePolicy;
+use holdover_core::mode::Mode;
+use holdover_core::store::InterruptKind;
+use proptest::prelude::*;
+use serde_json::json;
+
+/// What the model does, one after another; in the end it says that it is done.
+#[derive(Debug, Clone)]
+pub(super) enum Thought {
+    Calls(Vec<&'static str>),
+    Text,
+    /// What the hook corrects, if it is asked.
+    Wrong,
+    Busy(Option<u64>),
+    TooLong,
+    Fatal,
+}
+
+/// How a call comes back.
+#[derive(Debug, Clone)]
+pub(super) enum Return {
+    Output { stop: bool, changes: Vec<StateChange> },
+    After(u64, Vec<StateChange>),
+    Failed,
+    NotRun,
+    Transient(u64),
+    Lost,
+}
+
+/// What happens next.
+#[derive(Debug, Clone)]
+pub(super) enum Happens {
+    Say(Option<MessagePolicy>),
+    /// A message that wakes nobody.
+    Note,
+    SayIn(Mode),
+    SetMode(Mode),
+    /// A message that waits is withdrawn, or says something else.
+    Change {
+        which: usize,
+        withdraw: bool,
+    },
+    StopCall {
+        which: usize,
+    },
+    Decide {
+        which: usize,
+        approve: bool,
+        edit: Option<&'static str>,
+    },
+    Garbage {
+        which: usize,
+    },
+    Retry,
+    RetryByStatus,
+    Stop(InterruptKind),
+    /// An action that is out is performed; its answer is on its way.
+    Perform {
+        which: usize,
+        returns: Return,
+    },
+    /// An answer that is on its way arrives.
+    Arrive {
+        which: usize,
+    },
+    /// Both at once, oldest first, so many times.
+    GoOn {
+        actions: usize,
+    },
+    WriteFails,
+    News,
+    Crash,
+    WithoutAgent,
+    Pass {
+        ms: u64,
+    },
+}
+
+pub(super) fn thought() -> impl Strategy<Value = Thought> {
+    let tools = ["look", "put", "pay", "bill", "peep", "note", "edit", "wipe", "ask", "serial", "fly"];
+    let several = r#"edit:{"terms": {"approvers": {"needed": 2}, "at_expiry": "approve"}}"#;
+    let some = r#"edit:{"terms": {"approvers": {"names": ["ann"]}, "escalate": [{"after_ms": 1000, "to": ["bob"]}]}}"#;
+    let more = ["edit", "note:bad", "pay:forbidden", several, some];
+    let hooked = ["put:rewrite", "edit:rewrite", "ask:rewrite", "pay:known", "note:fatal"];
+    let all: Vec<&'static str> = tools.into_iter().chain(more).chain(hooked).collect();
+    prop_oneof![
+        6 => prop::collection::vec(prop::sample::select(all), 1..5).prop_map(Thought::Calls),
+        1 => Just(Thought::Text),
+        1 => Just(Thought::Wrong),
+        1 => prop::option::of(0..3_000_u64).prop_map(Thought::Busy),
+        1 => Just(Thought::TooLong),
+        1 => Just(Thought::Fatal),
+    ]
+}
+
+impl Return {
+    /// What every call comes back with when nothing is the matter.
+    pub(super) fn calm() -> Self {
+        Self::Output { stop: false, changes: Vec::new() }
+    }
+}
+
+/// Changes of the custom state, of few keys, some of which cannot be taken.
+pub(super) fn changes() -> impl Strategy<Value = Vec<StateChange>> {
+    let key = || prop::sample::select(vec!["log", "word", "long"]).prop_map(str::to_owned);
+    let value =
+        || prop_oneof![Just(json!("a")), Just(json!(1)), Just(json!([])), Just(json!("x".repeat(90)))];
+    let change = prop_oneof![
+        2 => (key(), value()).prop_map(|(key, value)| StateChange::Set { key, value }),
+        2 => (key(), value()).prop_map(|(key, value)| StateChange::Append { key, value }),
+        1 => key().prop_map(|key| StateChange::Delete { key }),
+    ];
+    prop::collection::vec(change, 0..4)
+}
+
+pub(super) fn returns() -> impl Strategy<Value = Return> {
+    prop_oneof![
+        6 => (prop::bool::weighted(0.1), changes()).prop_map(|(stop, changes)| Return::Output { stop, changes }),
+        2 => (0..3_000_u64, changes()).prop_map(|(ms, changes)| Return::After(ms, changes)),
+        1 => Just(Return::Failed),
+        1 => Just(Return::NotRun),
+        1 => (0..3_000_u64).prop_map(Return::Transient),
+        1 => Just(Return::Lost),
+    ]
+}
+
+pub(super) fn happens() -> impl Strategy<Value = Happens> {
+    let edit = prop::option::of(prop::sample::select(vec![
+        "{\"place\": \"edited\"}",
+        "{\"steps\": 1}",
+        "bad",
+        "forbidden",
+        "rewrite",
+    ]));
+    let stop = prop_oneof![6 => Just(InterruptKind::Soft), 1 => Just(InterruptKind::Abort)];
+    prop_oneof![
+        3 => prop::option::of(prop::sample::select(MessagePolicy::ALL.to_vec())).prop_map(Happens::Say),
+        1 => Just(Happens::Note),
+        1 => (0..4_usize, any::<bool>()).prop_map(|(which, withdraw)| Happens::Change { which, withdraw }),
+        1 => (0..4_usize).prop_map(|which| Happens::StopCall { which }),
+        1 => prop::sample::select(Mode::ALL.to_vec()).prop_map(Happens::SayIn),
+        1 => prop::sample::select(Mode::ALL.to_vec()).prop_map(Happens::SetMode),
+        6 => (0..4_usize, prop::bool::weighted(0.8), edit)
+            .prop_map(|(which, approve, edit)| Happens::Decide { which, approve, edit }),
+        1 => (0..4_usize).prop_map(|which| Happens::Garbage { which }),
+        1 => Just(Happens::Retry),
+        1 => Just(Happens::RetryByStatus),
+        2 => stop.prop_map(Happens::Stop),
+        12 => (0..4_usize, returns()).prop_map(|(which, returns)| Happens::Perform { which, returns }),
+        12 => (0..4_usize).prop_map(|which| Happens::Arrive { which }),
+        8 => (1..12_usize).prop_map(|actions| Happens::GoOn { actions }),
+        1 => Just(Happens::WriteFails),
+        4 => Just(Happens::News),
+        2 => Just(Happens::Crash),
+        1 => Just(Happens::WithoutAgent),
+        3 => prop_oneof![0..2_000_u64, 2_000..120_000_u64, Just(31 * 60 * 1000)]
+            .prop_map(|ms| Happens::Pass { ms }),
+    ]
+}

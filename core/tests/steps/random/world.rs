@@ -1,0 +1,332 @@
+//! Plays what happens.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use holdover_core::error::ErrorInfo;
+use holdover_core::ids::CallId;
+use holdover_core::mailbox::{MessagePolicy, QueueChange};
+use holdover_core::message::{CallSignal, Said, SignalBody};
+use holdover_core::mode::Briefing;
+use holdover_core::model::{ModelAnswer, ModelError, ModelErrorKind};
+use holdover_core::payload::Payload;
+use holdover_core::step::{Action, Reply};
+use holdover_core::store::{PendingKind, SessionStatus};
+use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};
+
+use crate::bench::Bench;
+use crate::run::Run;
+use crate::world::{WRONG, calls, overloaded, text};
+
+use super::checks::number_of;
+use super::story::{Happens, Return, Thought};
+
+/// Runs until a session that is left in peace rests.
+const RUNS_MAX: usize = 300;
+/// Actions of one run that is left in peace.
+const ACTIONS_MAX: usize = 2_000;
+
+/// A session in a world where anything happens.
+pub(super) struct World<'b> {
+    pub(super) bench: &'b Bench,
+    pub(super) thoughts: std::vec::IntoIter<Thought>,
+    run: Option<Run<'b>>,
+    /// Answers that are on their way.
+    replies: Vec<Reply>,
+    /// How often each call came back and had not acted.
+    pub(super) not_run: BTreeMap<CallId, usize>,
+    pub(super) said: Vec<Option<MessagePolicy>>,
+    /// Words that may have been withdrawn in time.
+    pub(super) withdrawn: BTreeSet<usize>,
+    runs: usize,
+}
+
+impl<'b> World<'b> {
+    pub(super) fn new(bench: &'b Bench, heard: usize) -> Self {
+        Self {
+            bench,
+            thoughts: Vec::new().into_iter(),
+            run: None,
+            replies: Vec::new(),
+            not_run: BTreeMap::new(),
+            said: vec![None; heard],
+            withdrawn: BTreeSet::new(),
+            runs: 0,
+        }
+    }
+
+    pub(super) fn happen(&mut self, what: &Happens) {
+        match what {
+            Happens::Say(policy) if self.bench.status() != SessionStatus::Aborted => {
+                self.said.push(*policy);
+                let said = Said::new(format!("word {}", self.said.len()));
+                self.bench.say_as(Said { policy: *policy, ..said });
+            }
+            Happens::Note if self.bench.status() != SessionStatus::Aborted => {
+                self.said.push(None);
+                self.bench.note(&format!("word {}", self.said.len()));
+            }
+            Happens::Change { which, withdraw } if self.bench.status() != SessionStatus::Aborted => {
+                self.change(*which, *withdraw);
+            }
+            Happens::StopCall { which } if self.bench.status() != SessionStatus::Aborted => {
+                let machine = self.bench.machine();
+                if let Some(batch) = machine.state.batch() {
+                    let call = batch.calls[which % batch.calls.len()].id.clone();
+                    self.bench.signal(&CallSignal::StopCall { call });
+                }
+            }
+            Happens::SayIn(mode) if self.bench.status() != SessionStatus::Aborted => {
+                self.said.push(None);
+                let briefing = Briefing { mode: Some(*mode), system_prompt: Some("Be brief.".into()) };
+                self.bench.brief(&format!("word {}", self.said.len()), briefing);
+            }
+            Happens::SetMode(mode) if self.bench.status() != SessionStatus::Aborted => {
+                // Not quietly, so that it is taken before the session rests for good.
+                self.bench.signal(&SignalBody::Mode { mode: *mode });
+            }
+            Happens::Decide { which, approve, edit } => self.decide(*which, *approve, *edit),
+            Happens::Garbage { which } => {
+                let pending = self.bench.pending();
+                if !pending.is_empty() {
+                    self.bench.answer_with(&pending[which % pending.len()].id, Payload::new("garbage"));
+                }
+            }
+            Happens::Retry if self.bench.status() != SessionStatus::Aborted => self.bench.retry(),
+            Happens::RetryByStatus
+                if matches!(self.bench.status(), SessionStatus::Failed | SessionStatus::Interrupted) =>
+            {
+                self.bench.retry_by_status(true);
+            }
+            Happens::Stop(kind) => drop(self.bench.interrupt(*kind)),
+            Happens::Perform { which, returns } => self.perform(*which, returns),
+            Happens::Arrive { which } => self.arrive(*which),
+            Happens::GoOn { actions } => {
+                for _ in 0..*actions {
+                    self.perform(0, &Return::calm());
+                    self.arrive(0);
+                }
+            }
+            Happens::WriteFails => self.write_fails(),
+            Happens::News => {
+                if let Some(receipt) = self.running().and_then(|run| run.try_renew()) {
+                    self.replies.push(Reply::News(receipt));
+                }
+            }
+            Happens::Crash => {
+                if let Some(run) = self.run.take() {
+                    self.replies.clear();
+                    self.bench.crash(run);
+                }
+            }
+            Happens::WithoutAgent => self.end_without_agent(),
+            Happens::Pass { ms } => {
+                self.bench.clock.pass(Duration::from_millis(*ms));
+                if let Some(run) = self.running() {
+                    run.apply(Reply::TimePassed);
+                }
+            }
+            Happens::Say(_)
+            | Happens::Note
+            | Happens::Change { .. }
+            | Happens::StopCall { .. }
+            | Happens::SayIn(_)
+            | Happens::SetMode(_)
+            | Happens::Retry
+            | Happens::RetryByStatus => {}
+        }
+    }
+
+    /// The run that is under way, or a new one if the session is due.
+    fn running(&mut self) -> Option<&mut Run<'b>> {
+        if self.run.as_ref().is_some_and(Run::is_over) {
+            self.run = None;
+            self.replies.clear();
+        }
+        if self.run.is_none() {
+            let claim = self.bench.claim()?;
+            self.runs += 1;
+            let held = ["read", "commit", "stage", "consult", "stop_model"];
+            let run = self.run.insert(Run::holding(self.bench, claim, &held));
+            // Of every other answer that is stopped something had come.
+            run.said = if self.runs.is_multiple_of(2) { "so far".into() } else { String::new() };
+        }
+        self.run.as_mut().filter(|run| !run.is_over())
+    }
+
+    fn end_without_agent(&mut self) {
+        if self.run.as_ref().is_none_or(Run::is_over)
+            && self.bench.session().interrupt.is_some()
+            && self.bench.is_due()
+        {
+            self.run = None;
+            self.replies.clear();
+            let mut run = self.bench.end();
+            while run.is_out("tear_down") {
+                run.perform("tear_down");
+            }
+            assert!(run.is_over(), "{:?}", run.steps.machine());
+        }
+    }
+
+    fn change(&mut self, which: usize, withdraw: bool) {
+        let queued = self.bench.queued();
+        if queued.is_empty() {
+            return;
+        }
+        let (of, text) = queued[which % queued.len()].clone();
+        if withdraw {
+            self.withdrawn.insert(number_of(&text));
+            self.bench.signal(&QueueChange::Withdrawn { of });
+        } else {
+            self.bench.signal(&QueueChange::Replaced { of, text: format!("{text}, I mean") });
+        }
+    }
+
+    fn decide(&mut self, which: usize, approve: bool, edit: Option<&str>) {
+        let pending = self.bench.pending();
+        if pending.is_empty() {
+            return;
+        }
+        let asked = &pending[which % pending.len()];
+        match (asked.kind, approve, edit) {
+            (PendingKind::ClientTool, ..) => self.bench.answer(asked, "42"),
+            (PendingKind::Approval, false, _) => self.bench.deny(asked),
+            // Where two must approve, one does not do it for both.
+            (PendingKind::Approval, true, None) => {
+                self.bench.approve_as(if self.runs.is_multiple_of(2) { "ann" } else { "bob" }, asked)
+            }
+            (PendingKind::Approval, true, Some(arguments)) => self.bench.edit(asked, arguments),
+        };
+    }
+
+    fn perform(&mut self, which: usize, returns: &Return) {
+        let Some(run) = self.running() else { return };
+        if run.out.is_empty() {
+            return;
+        }
+        let at = which % run.out.len();
+        let action = run.out.remove(at).expect("it is out");
+        let reply = match action {
+            Action::CallModel { id, .. } => {
+                let mut result = think(self.thoughts.next());
+                if let (Ok(answer), true) = (&mut result, self.bench.agent.compaction.clears_results()) {
+                    // A server that counts nothing: what is shown is counted here.
+                    answer.usage.input = 0;
+                }
+                // Its calls are told of while it is written; some of that may come late, or not in order.
+                if let (Ok(answer), true) = (&result, self.bench.agent.early_reads) {
+                    self.replies.extend(Run::written_of(id, answer));
+                }
+                Reply::ModelAnswered { id, result }
+            }
+            Action::RunEarly { .. } | Action::DropEarly { .. } => return,
+            Action::RunCalls { mut calls } => {
+                let call = calls.remove(0);
+                if !calls.is_empty() {
+                    run.out.push_back(Action::RunCalls { calls });
+                }
+                let result = come_back(returns);
+                if matches!(result, Err(ToolError::NotRun(_) | ToolError::Transient { .. })) {
+                    *self.not_run.entry(call.id.clone()).or_default() += 1;
+                }
+                Reply::CallEnded { call: call.id, result, duration_ms: 1 }
+            }
+            Action::StopCalls { .. } => return,
+            Action::Summarise { id, .. } if matches!(returns, Return::Failed) => {
+                let error = ModelError::new(ModelErrorKind::Provider, "no summary today");
+                Reply::Summarised { id, result: Err(error) }
+            }
+            Action::Summarise { id, .. } => {
+                let (_, made) = run.summary_of(&action, "what was");
+                Reply::Summarised { id, result: Ok(made) }
+            }
+            Action::Sleep { id, until } => {
+                self.bench.clock.move_to(until);
+                Reply::Slept { id }
+            }
+            Action::Provision { id, .. } if matches!(returns, Return::Failed) => {
+                Reply::Provisioned { id, result: Err(ErrorInfo::new("provision.full", "no room")) }
+            }
+            Action::TearDown { id, .. } if matches!(returns, Return::Failed) => {
+                Reply::TornDown { id, result: Err(ErrorInfo::new("provision.stuck", "no way")) }
+            }
+            other => run.reply_to(other),
+        };
+        self.replies.push(reply);
+    }
+
+    fn arrive(&mut self, which: usize) {
+        if self.replies.is_empty() || self.run.as_ref().is_none_or(Run::is_over) {
+            return;
+        }
+        let reply = self.replies.remove(which % self.replies.len());
+        if let Some(run) = &mut self.run {
+            run.apply(reply);
+        }
+    }
+
+    fn write_fails(&mut self) {
+        if let Some(run) = self.running()
+            && (run.is_out("commit") || run.is_out("stage"))
+        {
+            run.write_fails();
+        }
+    }
+
+    /// People answer, time passes, nothing fails any more: the session comes to rest.
+    pub(super) fn come_to_rest(&mut self) {
+        self.thoughts = Vec::new().into_iter();
+        loop {
+            assert!(self.runs < RUNS_MAX, "no rest: {:?}", self.bench.session());
+            let mut actions = 0;
+            while self.running().is_some() {
+                actions += 1;
+                assert!(actions < ACTIONS_MAX, "no exit: {:?}", self.bench.machine());
+                self.perform(0, &Return::calm());
+                if self.replies.is_empty()
+                    && let Some(run) = self.run.as_mut().filter(|run| !run.is_over() && run.out.is_empty())
+                {
+                    run.wait();
+                }
+                self.arrive(0);
+            }
+            let pending = self.bench.pending();
+            let owed = pending.iter().position(|asked| asked.answered == 0);
+            match (owed, self.bench.session().alarm) {
+                (Some(which), _) => self.decide(which, true, None),
+                (None, Some(alarm)) => self.bench.clock.move_to(alarm),
+                (None, None) => return,
+            }
+        }
+    }
+}
+
+fn think(thought: Option<Thought>) -> Result<ModelAnswer, ModelError> {
+    match thought {
+        Some(Thought::Calls(tools)) => Ok(calls(&tools)),
+        Some(Thought::Text) | None => Ok(text("done")),
+        Some(Thought::Wrong) => Ok(text(WRONG)),
+        Some(Thought::Busy(after)) => Err(overloaded(after.map(Duration::from_millis))),
+        Some(Thought::TooLong) => Err(ModelError::new(ModelErrorKind::ContextLimit, "it is too long")),
+        Some(Thought::Fatal) => Err(ModelError::new(ModelErrorKind::Auth, "the key is wrong")),
+    }
+}
+
+fn come_back(returns: &Return) -> Result<ToolReturn, ToolError> {
+    match returns {
+        Return::Output { stop, changes } => {
+            Ok(ToolOutput { stop: *stop, changes: changes.clone(), ..ToolOutput::text("done") }.into())
+        }
+        Return::After(ms, changes) => {
+            let output = ToolOutput { changes: changes.clone(), ..ToolOutput::text("later") };
+            Ok(ToolReturn::After { delay: Duration::from_millis(*ms), output })
+        }
+        Return::Failed => Err(ToolError::Failed("closed on Sundays".into())),
+        Return::NotRun => Err(ToolError::NotRun("no such host".into())),
+        Return::Transient(ms) => {
+            Err(ToolError::Transient { detail: "busy".into(), wait: Some(Duration::from_millis(*ms)) })
+        }
+        Return::Lost => Err(ToolError::Lost("connection reset".into())),
+    }
+}
