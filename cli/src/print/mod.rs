@@ -1,5 +1,6 @@
 //! Printing. Everything that people or programs read on standard output goes through [`Out`].
 
+pub(crate) mod debts;
 pub(crate) mod human;
 pub(crate) mod json;
 pub(crate) mod screen;

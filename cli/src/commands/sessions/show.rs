@@ -13,7 +13,7 @@ use crate::args::Show;
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::owed::{self, Debt};
-use crate::print::{counted, human, in_time, inline, instant, json as print};
+use crate::print::{counted, debts, human, in_time, inline, instant, json as print};
 use crate::signals::Signals;
 use crate::source::Blueprint;
 
@@ -117,7 +117,7 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
             format!("{} ({kind}) of {}, found it {}, began {begun}: {end}", run.epoch, run.worker, run.found);
         row("run", &line);
     }
-    human::debts(&front.out, &debts, now);
+    debts::all(&front.out, &debts, now);
     Ok(())
 }
 
