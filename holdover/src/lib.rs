@@ -5,8 +5,8 @@ pub mod guide;
 pub use holdover_core as core;
 
 pub use holdover_core::agent::{
-    AgentSpec, AtMax, Compaction, Durability, Fallback, Limits, LoopDetection, OnDenial, OnTrip, Prices,
-    Retries, StopCondition, StopSignals,
+    AgentSpec, AtMax, Compaction, Durability, EARLY_READS_MAX, Fallback, Limits, LoopDetection, OnDenial,
+    OnTrip, Prices, Retries, StopCondition, StopSignals,
 };
 pub use holdover_core::breaker::{Breaker, BreakerRules};
 pub use holdover_core::compaction::ResultSummariser;
