@@ -166,6 +166,9 @@ impl From<RuntimeError> for Failure {
                     format!(", only {}", may.join(", "))
                 },
             )),
+            RuntimeError::Unfit { key, call, why, .. } => {
+                Self::wrong_use(format!("session {}: call {call}: {why}; nothing was decided", key.id))
+            }
             RuntimeError::KeyConflict { .. }
             | RuntimeError::OtherAgent { .. }
             | RuntimeError::AgentUnknown { .. }

@@ -16,6 +16,22 @@ use crate::store::VARIABLE;
 /// The name by which other programs know this one.
 const PROGRAM: &str = "holdover";
 
+/// Whether `word` reads like the id of an asking: then it names no session, so that no session can be given the name
+/// of an asking.
+pub(crate) fn reads_like_an_asking(word: &str) -> bool {
+    PendingId::new(word).is_ok_and(|id| id.parts().is_some())
+}
+
+/// Refuses a name for a new session that reads like the id of an asking.
+pub(crate) fn check_new_name(session: &SessionId) -> Result<(), Failure> {
+    if reads_like_an_asking(session.as_str()) {
+        return Err(Failure::wrong_use(format!(
+            "session {session}: this reads like the id of a pending call (holdover sessions pending); name it otherwise"
+        )));
+    }
+    Ok(())
+}
+
 /// One thing that is owed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Debt {

@@ -4,6 +4,11 @@
 
 mod support;
 
+use std::sync::Arc;
+
+use holdover_core::ids::SessionKey;
+use holdover_runtime_local::{Agents, Fork, Runtime, RuntimeOptions};
+use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use support::Fixture;
 
 fn pending_ids(fixture: &Fixture) -> Vec<String> {
@@ -104,11 +109,42 @@ fn no_session_is_taken_for_an_asking() {
     fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
     let shown = pending_ids(&fixture).remove(0);
     fixture.run(&["sessions", "delete", "s"]).ends(0);
-    // A session by the name of what was shown, and a call of it waits.
-    fixture.run(&["run", "agent.toml", "--session", &shown, "write"]).ends(10);
-    fixture.run(&["approve", &shown]).fails(1, &["no call was asked about under this id"]);
+    // No session is given such a name, in whatever way it is made.
+    fixture.run(&["run", "agent.toml", "--session", "t", "hello"]).ends(0);
+    for words in [
+        &["run", "agent.toml", "--session", &shown, "write"][..],
+        &["sessions", "fork", "t", "--to", &shown],
+        &["sessions", "handoff", "t", "--goal", "write", "--to", &shown],
+    ] {
+        fixture.run(words).fails(2, &[&shown, "this reads like the id of a pending call"]);
+    }
+    fixture
+        .run(&["approve", &shown])
+        .fails(1, &["error: pending call ", "no call was asked about under this id"]);
+    // One that another program has named so is not taken for the asking, either.
+    let named = |id: &str| SessionKey::new("default".parse().unwrap(), id.parse().unwrap());
+    with_runtime(&fixture, async |runtime| {
+        runtime.fork(&named("t"), Fork::newest().to(shown.parse().unwrap())).await.unwrap();
+    });
+    fixture.run(&["send", &shown, "write"]).ends(10);
+    fixture.run(&["approve", &shown]).fails(1, &["no call was asked", "a session is called so"]);
     assert!(!fixture.has("files/note.txt"));
-    fixture.run(&["approve", &pending_ids(&fixture)[0]]).ends(0).says("Written.");
+    fixture.run(&["run", "agent.toml", "--session", &shown, "--detach", "--policy", "enqueue", "x"]).ends(0);
+    fixture.run(&["approve", &pending_ids(&fixture)[0], "--detach"]).ends(0);
+}
+
+/// Does something to the fixture's store that no command does.
+fn with_runtime<T>(fixture: &Fixture, act: impl AsyncFnOnce(&Runtime) -> T) -> T {
+    let waits = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    waits.block_on(async {
+        let store = SqliteStore::open(SqliteOptions::new(fixture.path("holdover.db"))).await.unwrap();
+        let store = Arc::new(store);
+        let runtime = Runtime::new(Arc::clone(&store), Agents::new(), RuntimeOptions::default());
+        let done = act(&runtime).await;
+        drop(runtime);
+        store.close().await;
+        done
+    })
 }
 
 /// An agent with a tool that takes whatever comes, and is asked about.
@@ -165,7 +201,8 @@ fn u12_at_the_step_limit_somebody_may_grant_more_and_else_the_turn_ends_there() 
     }
     // One more, then as many as she says; then they are all taken again.
     fixture.run(&["approve", "s"]).ends(10);
-    fixture.run(&["approve", "s", "--edit", r#"{"steps": 0}"#]).ends(10).says("from 1 to 1000");
+    fixture.run(&["approve", "s", "--edit", r#"{"steps": 0}"#]).fails(2, &["0 is not from 1 to 1000"]);
+    fixture.run(&["approve", "s", "--always"]).fails(2, &["more steps are granted once"]);
     fixture.run(&["approve", "s", "--edit", r#"{"steps": 2}"#]).ends(10).says("it may (4)");
     fixture.run(&["deny", "s"]).ends(0).says("max_turns");
     fixture.run(&["sessions", "messages", "s"]).ends(0).says("stopped after 4 steps");

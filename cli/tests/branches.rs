@@ -43,6 +43,23 @@ fn a_session_is_forked_from_where_it_parked_and_decided_otherwise() {
 }
 
 #[test]
+fn one_is_no_plural() {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);
+    let shown = fixture.run(&["sessions", "show", "s"]).ends(0);
+    assert!(shown.out.contains(" 1 model call, 0 tool calls, "), "{shown:#?}");
+    fixture.run(&["events", "s"]).ends(0).says(" is left after 1 step\n");
+    fixture.run(&["sessions", "purge", "--unchanged-for", "0s", "--checkpoints", "0"]).ends(2);
+    fixture.run(&["send", "s", "hello"]).ends(0);
+    fixture
+        .run(&["sessions", "purge", "--unchanged-for", "0s", "--checkpoints", "1"])
+        .ends(0)
+        .says("1 checkpoint removed\n");
+    fixture.run(&["sessions", "purge", "--unchanged-for", "0s"]).ends(0).says("1 session removed\n");
+    fixture.run(&["sessions", "purge", "--unchanged-for", "0s"]).ends(0).says("0 sessions removed\n");
+}
+
+#[test]
 fn what_rests_is_purged_and_what_waits_is_not() {
     let fixture = Fixture::new();
     fixture.run(&["run", "agent.toml", "--session", "done", "hello"]).ends(0);

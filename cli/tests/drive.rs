@@ -87,7 +87,10 @@ fn a_worker_does_what_is_left_to_it() {
     }
     // Everything that the agent needs is stored with its sessions, and not where it was written.
     std::fs::remove_file(fixture.path("agent.toml")).expect("the agent file is removed");
-    let worked = fixture.run(&["work", "--until-idle", "--max-running", "2"]).ends(0).says("idle");
+    let worked = fixture
+        .run(&["work", "--until-idle", "--max-running", "2"])
+        .ends(0)
+        .says("idle; 3 runs: 3 completed\n");
     for session in ["a", "b", "c"] {
         assert!(worked.out.contains(&format!("session {session}: completed")), "{worked:#?}");
     }
@@ -97,6 +100,17 @@ fn a_worker_does_what_is_left_to_it() {
     fixture.run(&["send", "a", "--detach", "nonsense"]).ends(0);
     let lines = fixture.run(&["work", "--until-idle", "--json"]).ends(0).lines();
     assert_eq!(lines[0], json!({ "session": "a", "outcome": { "kind": "failed" } }), "{lines:#?}");
+    // A turn that failed is no failure of the worker.
+    assert_eq!(
+        (&lines[1]["stopped"], &lines[1]["runs"]),
+        (&json!("idle"), &json!({ "failed": 1 })),
+        "{lines:#?}"
+    );
+    fixture.run(&["send", "b", "--detach", "ask"]).ends(0);
+    fixture.run(&["work", "--until-idle"]).ends(0).says("idle; 1 run: 1 suspended_client_tool\n");
+    let idle = fixture.run(&["work", "--until-idle"]).ends(0);
+    assert!(idle.out.ends_with(": idle\n"), "{idle:#?}");
+    fixture.run(&["work", "--help"]).ends(0).says("Exit code 0 says that the worker has done its work");
 }
 
 #[test]

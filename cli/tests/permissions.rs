@@ -1,6 +1,6 @@
 //! What an agent may do: rules on arguments, modes, tools for people alone, a gate that is asked over HTTP.
 //!
-//! Requirements: A46, C20, C30, C31, C32, U05, U06.
+//! Requirements: A46, C20, C25, C30, C31, C32, U05, U06.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -83,9 +83,14 @@ fn u06_an_approval_may_stand_for_some_arguments() {
 
 /// A gate that answers one question so; its address, and a place where the question will be.
 fn gate(answer: &'static str) -> (String, std::thread::JoinHandle<String>) {
+    gate_saying([answer])
+}
+
+/// A gate that answers one question after the other; its address, and a place where the last will be.
+fn gate_saying<const N: usize>(answers: [&'static str; N]) -> (String, std::thread::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
-    let asked = std::thread::spawn(move || {
+    let hears = move |answer: &str| {
         let (connection, _) = listener.accept().unwrap();
         let mut reader = BufReader::new(connection.try_clone().unwrap());
         let (mut head, mut line) = (String::new(), String::new());
@@ -102,7 +107,8 @@ fn gate(answer: &'static str) -> (String, std::thread::JoinHandle<String>) {
         )
         .unwrap();
         head + &String::from_utf8(body).unwrap()
-    });
+    };
+    let asked = std::thread::spawn(move || answers.map(hears)[N - 1].clone());
     (url, asked)
 }
 
@@ -147,4 +153,82 @@ fn u05_two_people_approve_and_the_list_shows_who_has() {
     assert!(listed.out.contains("approved by ann"), "{listed:#?}");
     fixture.shell(&asked.command("approve")).ends(0).says("Written.");
     assert!(fixture.has("files/note.txt"));
+}
+
+/// All that the session shows of itself.
+fn shown(fixture: &Fixture) -> String {
+    let show = |words: &[&str]| fixture.run(&[words, &["s", "--json"]].concat()).ends(0).out;
+    show(&["sessions", "show"]) + &show(&["sessions", "messages"]) + &show(&["sessions", "pending"])
+}
+
+#[test]
+fn c25_an_edit_that_would_not_run_is_refused_before_anything_is_stored() {
+    let rules = "[[approval]]\ntool = 'write_file'\naction = 'deny'\narguments = { path = '*.md' }\n\
+                 [[approval]]\ntool = 'write_file'\naction = 'ask'\n";
+    // Also beside a gate that is a server: it is asked when the call is about to run.
+    let (url, _asked) = gate(r#"{"verdict": "allow"}"#);
+    for rules in [rules.to_owned(), format!("{rules}[gate]\nurl = '{url}'\n")] {
+        let fixture = agent("", &rules);
+        fixture.run(&WRITES).ends(10);
+        let before = shown(&fixture);
+        for (edit, why) in [
+            (r#"{"path": 5, "content": "x"}"#, "session s: call c1-0: /path: 5 is not of type \"string\""),
+            (
+                r#"{"path": "note.txt"}"#,
+                "session s: call c1-0: arguments: \"content\" is a required property",
+            ),
+            (r#"{"path": "a", "content": "", "mode": 1}"#, "session s: call c1-0: arguments: "),
+            (r#"{"path": "x.md", "content": ""}"#, "session s: call c1-0: the policy denies it: "),
+        ] {
+            for detach in [&[][..], &["--detach"]] {
+                let ran = fixture.run(&[&["approve", "s", "--edit", edit], detach].concat());
+                let ran = ran.fails(2, &[why, "; nothing was decided"]);
+                assert!(!ran.out.contains("approved"), "{ran:#?}");
+            }
+        }
+        assert_eq!(shown(&fixture), before, "nothing was changed");
+    }
+}
+
+#[test]
+fn c25_an_approval_that_the_gate_denies_all_the_same_is_told_to_who_gave_it() {
+    let (url, _asked) =
+        gate_saying([r#"{"verdict": "needs_approval"}"#, r#"{"verdict": "deny", "reason": "not this one"}"#]);
+    let fixture = agent("", &format!("[gate]\nurl = '{url}'\n"));
+    fixture.run(&WRITES).ends(10);
+    let script = fixture.read("script.toml");
+    fixture.write("script.toml", &format!("{script}\n[[turns]]\nsay = 'Then not.'\n"));
+    let ran = fixture.run(&["approve", "s", "--edit", r#"{"path": "x.txt", "content": ""}"#]);
+    let ran =
+        ran.fails(1, &["session s: call c1-0: it was approved, and the policy denied it: ", "not this one"]);
+    ran.says("Then not.");
+    assert!(!fixture.has("files/x.txt"));
+}
+
+#[test]
+fn u06_what_cannot_stand_for_the_rest_of_the_session_is_refused_and_changes_nothing() {
+    let ask = "[[approval]]\ntool = 'write_file'\naction = 'ask'\n";
+    let fixture = agent("", ask);
+    fixture.run(&WRITES).ends(10);
+    let before = shown(&fixture);
+    let always = |only: &str| fixture.run(&["approve", "s", "--always", "--only", only]);
+    always("unknown=*")
+        .fails(2, &["session s: call c1-0: only: this call has no argument \"unknown\"; nothing"]);
+    always("path=*.md").fails(2, &["call c1-0: only: the arguments of this call do not fit path=*.md"]);
+    let edit = r#"{"path": "a.md", "content": ""}"#;
+    fixture
+        .run(&["approve", "s", "--always", "--only", "path=*.txt", "--edit", edit])
+        .fails(2, &["do not fit"]);
+    assert_eq!(shown(&fixture), before, "nothing was changed");
+    fixture.run(&["approve", "s", "--always", "--only", "path=*.md", "--edit", edit]).ends(0);
+
+    let named =
+        agent("", &format!("{ask}terms = {{ approvers = {{ names = ['ann', 'bob'], needed = 1 }} }}\n"));
+    named.run(&WRITES).ends(10);
+    let before = shown(&named);
+    named
+        .run(&["approve", "s", "--as", "ann", "--always"])
+        .fails(2, &["call c1-0: who must approve is laid down for each call", "nothing was decided"]);
+    assert_eq!(shown(&named), before, "nothing was changed");
+    named.run(&["approve", "s", "--as", "ann"]).ends(0).says("Written.");
 }

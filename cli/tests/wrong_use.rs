@@ -10,9 +10,9 @@ use support::Fixture;
 fn an_unknown_key_is_refused_with_its_line() {
     let fixture = Fixture::new();
     fixture.write("bad.toml", "model = 'scripted:script.toml'\ntools = []\n\n[limits]\nmax_step = 3\n");
-    fixture.run(&["run", "bad.toml", "hello"]).fails(2, &["bad.toml: line 5: ", "`max_step`"]);
+    fixture.run(&["run", "bad.toml", "hello"]).fails(2, &["bad.toml: line 5: limits.max_step: "]);
     fixture.write("bad.toml", "model = 'scripted:script.toml'\ntolls = []\n");
-    fixture.run(&["run", "bad.toml", "hello"]).fails(2, &["bad.toml: line 2: ", "`tolls`"]);
+    fixture.run(&["run", "bad.toml", "hello"]).fails(2, &["bad.toml: line 2: tolls: "]);
     assert!(!fixture.has("holdover.db"), "nothing was begun");
 }
 

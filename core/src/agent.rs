@@ -101,7 +101,7 @@ pub struct AgentSpec {
     /// Whether calls that only read may begin while the model is still writing the answer that asks for them. Such a read
     /// is done in vain if the answer fails, is refused, or is stopped: what it costs and whom it asks should not matter.
     /// It begins only where nothing could say otherwise once the answer is whole, and what it brings is kept and shown
-    /// only then. Not with [`Durability::Sync`].
+    /// only then. At most [`EARLY_READS_MAX`] of an answer do. Not with [`Durability::Sync`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub early_reads: bool,
 }
@@ -194,6 +194,10 @@ pub struct Fallback {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
 }
+
+/// So many calls of one answer [begin early](AgentSpec::early_reads) at most: what they bring is held until the answer is
+/// whole.
+pub const EARLY_READS_MAX: usize = 16;
 
 /// When a run waits for its commits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,10 +1,12 @@
 #![doc = include_str!("docs/lib.md")]
 
+pub mod guide;
+
 pub use holdover_core as core;
 
 pub use holdover_core::agent::{
-    AgentSpec, AtMax, Compaction, Durability, Fallback, Limits, LoopDetection, OnDenial, OnTrip, Prices,
-    Retries, StopCondition, StopSignals,
+    AgentSpec, AtMax, Compaction, Durability, EARLY_READS_MAX, Fallback, Limits, LoopDetection, OnDenial,
+    OnTrip, Prices, Retries, StopCondition, StopSignals,
 };
 pub use holdover_core::breaker::{Breaker, BreakerRules};
 pub use holdover_core::compaction::ResultSummariser;

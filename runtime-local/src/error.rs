@@ -198,6 +198,20 @@ pub enum RuntimeError {
         /// Who may now; empty: anyone with a name.
         may: Vec<String>,
     },
+    /// The decision would not be carried out as it is said: edited arguments that do not fit the tool's schema or that the
+    /// policy denies, or a word for the rest of the session that could not stand. Nothing was delivered, and the call
+    /// waits as before.
+    #[error("session {key}: call {call}: {why}")]
+    Unfit {
+        /// Which session.
+        key: SessionKey,
+        /// Which pending call.
+        pending: PendingId,
+        /// The call that it is about.
+        call: CallId,
+        /// Why, in one line.
+        why: String,
+    },
     /// The pending call has all the answers it needs: somebody was faster.
     #[error("session {key}: pending call {pending}: was answered before")]
     AlreadyAnswered {
@@ -345,7 +359,9 @@ impl RuntimeError {
             | Self::Unanswered { .. }
             | Self::Running { .. }
             | Self::Fork(_) => RuntimeErrorKind::Conflict,
-            Self::Id(_) | Self::Goal { why: InvalidGoal::Empty, .. } => RuntimeErrorKind::Invalid,
+            Self::Id(_) | Self::Unfit { .. } | Self::Goal { why: InvalidGoal::Empty, .. } => {
+                RuntimeErrorKind::Invalid
+            }
             Self::TooLong { .. } | Self::Goal { why: InvalidGoal::TooLong { .. }, .. } => {
                 RuntimeErrorKind::TooLarge
             }

@@ -83,6 +83,25 @@ pub(crate) async fn foresee(agent: Arc<Agent>, question: GateQuestion) -> Option
     if let Ruling::Allow { profile } = ruling { Some(profile) } else { None }
 }
 
+/// Why it is certain now that a call would be denied as it stands: no hook would see it first, and the gate can tell
+/// without asking anybody.
+pub(crate) async fn foreseen_denial(agent: Arc<Agent>, question: GateQuestion) -> Option<String> {
+    if agent.hooks().concern_calls_of(&question.tool) {
+        return None;
+    }
+    let foreseen = async move {
+        match agent.gate().foresee(&question) {
+            Some(Verdict::Deny { reason, rule }) => Ruling::Deny { reason, rule },
+            Some(Verdict::Allow | Verdict::NeedsApproval { .. }) | None => {
+                unavailable(String::from("that is not certain yet"))
+            }
+        }
+    };
+    let Ruling::Deny { reason, rule } = bounded(foreseen).await else { return None };
+    let rule = rule.map(|rule| format!(" ({rule})")).unwrap_or_default();
+    Some(format!("the policy denies it: {reason}{rule}"))
+}
+
 /// A ruling by code that may hang or panic: its silence is a denial.
 async fn bounded(asked: impl Future<Output = Ruling> + Send + 'static) -> Ruling {
     let began = Instant::now();
@@ -125,6 +144,15 @@ fn profile(agent: &Agent, question: &GateQuestion) -> Result<ResourceProfile, Ru
 /// What a call with these arguments touches, or why they do not fit.
 fn check(tool: &EquippedTool, arguments: &str) -> Result<ResourceProfile, String> {
     Ok(tool.tool.profile(&read_fitting(&tool.schema, arguments)?))
+}
+
+/// Whether a tool with these parameters takes these arguments, or why not. A schema that is none refuses nothing: whoever
+/// knows the agent judges by it.
+pub(crate) fn fit(parameters: &Value, arguments: &str) -> Result<(), String> {
+    match jsonschema::validator_for(parameters) {
+        Ok(schema) => read_fitting(&schema, arguments).map(drop),
+        Err(_) => parse_arguments(arguments).map(drop),
+    }
 }
 
 /// The arguments, or why they do not fit.

@@ -32,8 +32,8 @@ pub(crate) struct Decide {
     override_usage = "holdover approve [OPTIONS] <SESSION> [CALL]...\n       holdover approve [OPTIONS] <PENDING>..."
 )]
 #[command(after_help = "\
-With --edit the call runs with other arguments; the tool's schema and the policy are asked about them again.
-With --always its tool is not asked about again in this session, with --only where its arguments match; what the policy denies stays denied.
+With --edit the call runs with other arguments. Arguments that do not fit the tool's schema or that a rule denies are refused before anything is stored; a gate that is a server is asked when the call is about to run, and if it denies them the exit code is 1.
+With --always its tool is not asked about again in this session, with --only where its arguments match, as those of this call must; what the policy denies stays denied. Where it is laid down who approves, each call is approved by itself.
 
 Examples:
   holdover approve notes

@@ -156,6 +156,8 @@ pub(crate) struct Compact {
 #[command(after_help = "\
 Serves the sessions of one tenant, whatever their agent: each session carries its agent with it. Ctrl-C or SIGTERM lets what runs come to its end; a second one stops at once, and others take the sessions over, as they do what has not come to its end within --grace (exit code 130 or 143).
 
+Exit code 0 says that the worker has done its work, with --until-idle too, however the turns ended that it ran: its last line counts them, and holdover sessions list --status failed lists sessions that failed. A turn that failed is no failure of the worker.
+
 Examples:
   holdover work --max-running 4
   holdover work --until-idle && holdover sessions list")]
@@ -163,7 +165,7 @@ pub(crate) struct Work {
     /// How many sessions run at once
     #[arg(long, value_name = "N", default_value = "16")]
     pub(crate) max_running: NonZeroUsize,
-    /// Exit once nothing is due and no session is held by anybody
+    /// Exit with 0 once nothing is due and no session is held by anybody, also if sessions failed or wait for somebody
     #[arg(long)]
     pub(crate) until_idle: bool,
     /// Serve every tenant

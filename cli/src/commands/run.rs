@@ -17,6 +17,7 @@ use crate::exit::{Exit, Failure};
 use crate::follow::{Following, follow, report};
 use crate::front::Front;
 use crate::input::{images_of, message_of};
+use crate::owed::check_new_name;
 use crate::print::{clean, in_time, instant, json, note};
 use crate::store::IfMissing;
 
@@ -48,8 +49,10 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
         Some(session) => front.runtime.session(&front.key(session)).await?,
         None => None,
     };
-    if let Some(before) = &before {
-        tell_of_changes(before, &request.agent, args);
+    match (&before, &session) {
+        (Some(before), _) => tell_of_changes(before, &request.agent, args),
+        (None, Some(session)) => check_new_name(session)?,
+        (None, None) => {}
     }
     if *detach || wait.is_some() {
         let started = front.runtime.start(request).await?;

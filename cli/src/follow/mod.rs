@@ -19,7 +19,7 @@ use self::reader::Reader;
 use crate::exit::{Exit, Failure};
 use crate::front::{Front, Live};
 use crate::owed;
-use crate::print::{clean, human, json, note, screen};
+use crate::print::{clean, debts, human, json, note, screen};
 use crate::signals::{Signals, Told};
 
 /// How often what is drawn is drawn anew.
@@ -150,7 +150,7 @@ pub(crate) async fn report(
     if let Some(output) = &output_text {
         front.out.line(format!("output: {}", clean(output)));
     }
-    human::debts(&front.out, &debts, front.runtime.now());
+    debts::all(&front.out, &debts, front.runtime.now());
     if front.out.json() {
         let response = match outcome {
             RunOutcome::Ended(_) => front.runtime.response(key).await?,

@@ -2,23 +2,15 @@
 
 use holdover_core::delta::Delta;
 use holdover_core::event::Event;
-use holdover_core::gate::AtExpiry;
 use holdover_core::ids::{CallId, MessageSeq};
-use holdover_core::machine::{OwedKind, StopCause};
+use holdover_core::machine::StopCause;
 use holdover_core::message::{AssistantPart, Message, ResultStatus};
 use holdover_core::step::RunOutcome;
-use holdover_core::time::Timestamp;
-use holdover_runtime_local::Deciders;
-use serde_json::Value;
 
-use super::{Out, clean, cut, in_time, inline, instant, shell, summaries};
-use crate::owed::Debt;
+use super::{Out, clean, counted, cut, inline, instant, summaries};
 
 /// How much of arguments and results is shown in passing, in characters.
 const PASSING_CHARS: usize = 120;
-
-/// How much of one argument is shown to whoever must decide on it, in characters.
-const SHOWN_CHARS: usize = 4_000;
 
 /// How much of a message is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,9 +126,10 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
             let at = instant(*until);
             Some(out.dim(&inline(&format!("• {tool} could not be run: {why}; it is tried again at {at}"))))
         }
-        Event::CircuitOpened { calls, why } => {
-            Some(out.bold(&inline(&format!("! {calls} calls in a row could not be run; the last: {why}"))))
-        }
+        Event::CircuitOpened { calls, why } => Some(out.bold(&inline(&format!(
+            "! {} in a row could not be run; the last: {why}",
+            counted(*calls, "call")
+        )))),
         Event::CompactionStarted { tokens, threshold, cause } => {
             Some(out.dim(&format!("• {}", summaries::begins(*tokens, *threshold, *cause))))
         }
@@ -222,7 +215,8 @@ pub(crate) fn event(event: &Event) -> String {
             format!("call {call} of {tool} waits until {}, then attempt {attempt}: {why}", instant(*until))
         }
         Event::CircuitOpened { calls, why } => {
-            format!("the circuit is open: {calls} calls in a row could not be run; the last: {why}")
+            let calls = counted(*calls, "call");
+            format!("the circuit is open: {calls} in a row could not be run; the last: {why}")
         }
         Event::CompactionStarted { tokens, threshold, cause } => {
             summaries::begins_at(*tokens, *threshold, *cause)
@@ -235,10 +229,12 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::TeardownFailed { error } => format!("teardown failed: {error}"),
         Event::Done { turn, ending, usage } => {
-            let tokens = usage.tokens.total();
-            format!("turn {turn} is done: {}; the session has used {tokens} tokens", ending.reason.as_str())
+            let tokens = counted(usage.tokens.total(), "token");
+            format!("turn {turn} is done: {}; the session has used {tokens}", ending.reason.as_str())
         }
-        Event::AgentEnd { turn, steps, .. } => format!("turn {turn} is left after {steps} steps"),
+        Event::AgentEnd { turn, steps, .. } => {
+            format!("turn {turn} is left after {}", counted(*steps, "step"))
+        }
         Event::History { rows } => {
             let moves: Vec<String> = rows
                 .iter()
@@ -284,104 +280,6 @@ pub(crate) fn outcome(outcome: &RunOutcome) -> String {
     inline(&line)
 }
 
-/// Prints what is owed, and the commands that answer it.
-pub(crate) fn debts(out: &Out, debts: &[Debt], now: Timestamp) {
-    for owed in debts {
-        out.line("");
-        debt(out, owed, now);
-    }
-}
-
-/// Prints one thing that is owed, and the commands that answer it.
-pub(crate) fn debt(out: &Out, debt: &Debt, now: Timestamp) {
-    let what = match debt.kind {
-        OwedKind::Approval => "waits for approval",
-        OwedKind::ClientTool => "waits for an answer",
-        OwedKind::Timer => "waits for its time",
-    };
-    let until = match debt.until {
-        Some(at) => format!(", until {} ({})", instant(at), in_time(now, at)),
-        None if debt.kind == OwedKind::Timer => String::new(),
-        None => ", for ever".to_owned(),
-    };
-    out.line(format!("  {} {what}{until}", out.bold(&format!("{} ({})", inline(&debt.tool), debt.call))));
-    if let Some(prompt) = &debt.prompt {
-        out.line(format!("    {}", cut(prompt, SHOWN_CHARS)));
-    }
-    for line in debt.deciders.iter().flat_map(deciders) {
-        out.line(format!("    {line}"));
-    }
-    for line in debt.arguments.iter().flat_map(|text| arguments(text)) {
-        out.line(format!("    {line}"));
-    }
-    for (word, command) in &debt.commands {
-        out.line(format!("  {word:<8} {}", shell(command)));
-    }
-}
-
-/// Who decides, in at most four lines.
-fn deciders(deciders: &Deciders) -> Vec<String> {
-    let Deciders { needed, approved, may, later, at_expiry } = deciders;
-    let who = |names: &[String]| inline(&names.join(", "));
-    let from = if may.is_empty() { "anyone with a name".to_owned() } else { who(may) };
-    let mut lines = vec![format!("{} of {needed} approvals, from {from}", approved.len())];
-    if !approved.is_empty() {
-        lines.push(format!("approved by {}", who(approved)));
-    }
-    lines
-        .extend(later.iter().take(1).map(|next| format!("from {} also {}", instant(next.at), who(&next.to))));
-    match at_expiry {
-        AtExpiry::Deny => {}
-        AtExpiry::Approve => lines.push("runs when nobody decides in time".to_owned()),
-        AtExpiry::Result(text) => {
-            lines.push(format!("when nobody decides in time: {}", cut(text, SHOWN_CHARS)))
-        }
-    }
-    lines
-}
-
-/// The arguments of a call, one a line; of a long one, the beginning and how much there is. Whatever the model
-/// wrote stands to the right of a name or of a bar, so that it cannot pass for a line of ours.
-fn arguments(text: &str) -> Vec<String> {
-    let Ok(Value::Object(fields)) = serde_json::from_str(text) else { return barred(text) };
-    let mut lines = Vec::new();
-    for (name, value) in &fields {
-        let name = inline(name);
-        match value.as_str() {
-            Some(text) if text.contains('\n') => {
-                lines.push(format!("{name}:"));
-                lines.extend(barred(text).iter().map(|line| format!("  {line}")));
-            }
-            Some(text) => lines.extend(named(&name, text)),
-            None => lines.extend(named(&name, &value.to_string())),
-        }
-    }
-    lines
-}
-
-fn named(name: &str, text: &str) -> Vec<String> {
-    let (text, rest) = shown(text);
-    [format!("{name}: {}", inline(&text))].into_iter().chain(rest).collect()
-}
-
-fn barred(text: &str) -> Vec<String> {
-    let (text, rest) = shown(text);
-    text.lines().map(|line| format!("| {line}")).chain(rest).collect()
-}
-
-/// As much of `text` as is shown, and what is said of the rest.
-fn shown(text: &str) -> (String, Option<String>) {
-    let cleaned = clean(text);
-    match cleaned.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => {
-            let bytes = text.len();
-            let rest = format!("… {bytes} bytes in all: holdover sessions messages shows them");
-            (cleaned[..end].to_owned(), Some(rest))
-        }
-        None => (cleaned, None),
-    }
-}
-
 /// `text` with all lines but the first set in.
 fn indented(text: &str) -> String {
     clean(text).lines().collect::<Vec<_>>().join("\n  ")
@@ -390,21 +288,6 @@ fn indented(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn no_line_of_an_argument_begins_as_the_model_likes() {
-        for (text, lines) in [
-            (r#"{"x\n  approve  rm": "boo"}"#, &[r"x\n  approve  rm: boo"][..]),
-            (r#"{"x": "a\tb", "y": {"\n": 1}}"#, &[r"x: a\tb", r#"y: {"\n":1}"#]),
-            (r#"{"x": "a\n  approve  rm"}"#, &["x:", "  | a", "  |   approve  rm"]),
-            ("[1,\n  approve  rm\n]", &["| [1,", "|   approve  rm", "| ]"]),
-            ("\r\n  deny", &["| \u{fffd}", "|   deny"]),
-        ] {
-            assert_eq!(arguments(text), lines, "{text}");
-        }
-        let long = arguments(&"x".repeat(SHOWN_CHARS + 1));
-        assert_eq!(long[1], "… 4001 bytes in all: holdover sessions messages shows them");
-    }
 
     #[test]
     fn what_is_one_line_stays_one() {

@@ -1,5 +1,6 @@
 //! Printing. Everything that people or programs read on standard output goes through [`Out`].
 
+pub(crate) mod debts;
 pub(crate) mod human;
 pub(crate) mod json;
 pub(crate) mod screen;
@@ -170,6 +171,12 @@ pub(crate) fn note(line: &str) {
     });
 }
 
+/// How many things of a kind: `1 call`, `2 calls`.
+pub(crate) fn counted(count: impl TryInto<u64>, thing: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
 /// `text` on one line.
 pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -242,6 +249,11 @@ mod tests {
     fn a_shell_reads_words_back() {
         let words = ["a", "b c", "it's", "", "$x"].map(str::to_owned);
         assert_eq!(shell(&words), r"a 'b c' 'it'\''s' '' '$x'");
+    }
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!([0, 1, 2].map(|count| counted(count, "call")), ["0 calls", "1 call", "2 calls"]);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use holdover_core::error::ErrorInfo;
 use holdover_core::event::SummaryCause;
 
+use super::counted;
+
 /// What begins, for whoever reads in passing.
 pub(super) fn begins(tokens: u64, threshold: u64, cause: SummaryCause) -> String {
     match cause {
@@ -17,9 +19,12 @@ pub(super) fn begins(tokens: u64, threshold: u64, cause: SummaryCause) -> String
 /// The same with all its numbers.
 pub(super) fn begins_at(tokens: u64, threshold: u64, cause: SummaryCause) -> String {
     match cause {
-        SummaryCause::Handoff => format!("what matters for the goal is put together, of {tokens} tokens"),
+        SummaryCause::Handoff => {
+            format!("what matters for the goal is put together, of {}", counted(tokens, "token"))
+        }
         SummaryCause::TooLong | SummaryCause::Asked => {
-            format!("what is old is summarised: {tokens} tokens, the threshold is {threshold}")
+            let tokens = counted(tokens, "token");
+            format!("what is old is summarised: {tokens}, the threshold is {threshold}")
         }
     }
 }
@@ -27,12 +32,12 @@ pub(super) fn begins_at(tokens: u64, threshold: u64, cause: SummaryCause) -> Str
 /// What came of it, by how many tokens the model was shown before and is after it.
 pub(super) fn made(before: u64, after: u64, cause: SummaryCause) -> String {
     match cause {
-        SummaryCause::Handoff => format!("handed over: {before} tokens became {after}"),
+        SummaryCause::Handoff => format!("handed over: {} became {after}", counted(before, "token")),
         SummaryCause::TooLong | SummaryCause::Asked if before == after => {
             "nothing is old enough to be summarised".to_owned()
         }
         SummaryCause::TooLong | SummaryCause::Asked => {
-            format!("summarised: {before} tokens became {after}")
+            format!("summarised: {} became {after}", counted(before, "token"))
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use holdover_core::ids::{CallId, SessionId, StepNumber, ToolName};
 use holdover_core::machine::Usage;
 
-use super::inline;
+use super::{counted, inline};
 
 /// The most lines beneath the first.
 const LINES_MAX: usize = 8;
@@ -76,7 +76,7 @@ impl Followed {
         let mut first = vec![doing];
         let tokens = self.usage.tokens.total();
         if tokens > 0 {
-            first.push(format!("{} tokens", short(tokens)));
+            first.push(in_tokens(tokens));
         }
         if self.usage.cost_microusd > 0 {
             first.push(dollars(self.usage.cost_microusd));
@@ -118,10 +118,11 @@ impl Serving {
             sessions => format!("{sessions} sessions run"),
         }];
         if self.over > 0 {
-            first.push(format!("{} runs are over", self.over));
+            let verb = if self.over == 1 { "is" } else { "are" };
+            first.push(format!("{} {verb} over", counted(self.over, "run")));
         }
         if self.tokens > 0 {
-            first.push(format!("{} tokens", short(self.tokens)));
+            first.push(in_tokens(self.tokens));
         }
         first.push(took(now));
         let sessions = self.running.iter().flat_map(|(id, session)| {
@@ -167,6 +168,10 @@ fn took(time: Duration) -> String {
         (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
         (hours, minutes, _) => format!("{hours} h {minutes} min"),
     }
+}
+
+fn in_tokens(tokens: u64) -> String {
+    if tokens == 1 { counted(tokens, "token") } else { format!("{} tokens", short(tokens)) }
 }
 
 /// A number to three places: `999`, `1.2k`, `3.4M`.

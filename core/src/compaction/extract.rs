@@ -27,12 +27,13 @@ pub fn cut_for_handoff(shown: &[(MessageSeq, Arc<Message>)], after: MessageSeq) 
     shown.get(at).map(|(seq, _)| *seq)
 }
 
-/// What a model is asked with for an extract of `old`, for what is said in `new`.
+/// What a model is asked with for an extract of `old`, for what is said in `new`; the `attempt` counts from 0.
 pub fn request_for_handoff(
     old: &[(MessageSeq, Arc<Message>)],
     new: &[(MessageSeq, Arc<Message>)],
     rules: &Compaction,
     step: u64,
+    attempt: u32,
 ) -> ModelRequest {
     let mut system = String::from(
         "You hand the work of an agent over to another one. The other one is given a goal, and sees nothing of the \
@@ -52,7 +53,7 @@ pub fn request_for_handoff(
         tools: Arc::<[ModelTool]>::from([]),
         max_output_tokens: rules.summary_tokens,
         step,
-        attempt: 0,
+        attempt,
     }
 }
 
@@ -95,7 +96,7 @@ mod tests {
     #[test]
     fn b50_the_request_names_the_goal_and_shows_the_old_conversation() {
         let shown = [summary(4), said(2, "keep the blue one"), said(5, "paint"), said(6, "the door")];
-        let asked = request_for_handoff(&shown[..2], &shown[2..], &Compaction::default(), 7);
+        let asked = request_for_handoff(&shown[..2], &shown[2..], &Compaction::default(), 7, 0);
         let Message::User(text) = &*asked.messages[0] else { panic!("{asked:?}") };
         assert!(
             text.text.starts_with("THE GOAL: paint\n\nthe door\n\nTHE OLD CONVERSATION:\n\n"),

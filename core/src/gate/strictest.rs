@@ -62,10 +62,13 @@ impl PolicyGate for StrictestGate {
         Ok(strictest)
     }
 
-    /// That all allow it, if each of them can say so. No other verdict is foreseen.
+    /// That all allow it, if each of them can say so, or that one denies it, whatever the others say. No other verdict is
+    /// foreseen.
     fn foresee(&self, question: &GateQuestion) -> Option<Verdict> {
-        let allows = |gate: &Arc<dyn PolicyGate>| gate.foresee(question) == Some(Verdict::Allow);
-        self.0.iter().all(allows).then_some(Verdict::Allow)
+        let foreseen: Vec<Option<Verdict>> = self.0.iter().map(|gate| gate.foresee(question)).collect();
+        let denied = foreseen.iter().flatten().find(|verdict| matches!(verdict, Verdict::Deny { .. }));
+        let all_allow = || foreseen.iter().all(|verdict| *verdict == Some(Verdict::Allow));
+        denied.cloned().or_else(|| all_allow().then_some(Verdict::Allow))
     }
 }
 
@@ -112,11 +115,12 @@ mod tests {
         let rules = |action| RuleGate::new(vec![ApprovalRule::new("tool", action)]);
         let gate = StrictestGate::new().and(rules(RuleAction::Allow));
         assert_eq!(gate.foresee(&question()), Some(Verdict::Allow));
-        for action in [RuleAction::Ask, RuleAction::Deny] {
-            assert_eq!(gate.clone().and(rules(action)).foresee(&question()), None);
-        }
+        assert_eq!(gate.clone().and(rules(RuleAction::Ask)).foresee(&question()), None);
         let asks_elsewhere = gate.and(Says(Ok(Verdict::Allow)));
         assert_eq!(asks_elsewhere.foresee(&question()), None);
+        // A denial is one whatever the others would say.
+        let denied = asks_elsewhere.and(rules(RuleAction::Deny)).foresee(&question());
+        assert!(matches!(denied, Some(Verdict::Deny { .. })), "{denied:?}");
     }
 
     #[test]

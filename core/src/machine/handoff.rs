@@ -9,7 +9,8 @@ use crate::ids::MessageSeq;
 pub struct Handoff {
     /// The last message of the old conversation, of which the extract is made. What was said behind it stays: the goal.
     pub after: MessageSeq,
-    /// Whether the session waits with its draft ready once the extract exists, instead of going on.
+    /// Whether the session waits with its draft ready once the extract exists, instead of going on. No more once something is
+    /// said to it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub draft: bool,
 }

@@ -61,6 +61,8 @@ pub enum Action {
         asked: bool,
         /// Of a handoff, the last message of the old conversation: an extract of it is made, for the goal behind it.
         handoff: Option<MessageSeq>,
+        /// 0 for the first try, also of another model; only an extract is tried again.
+        attempt: u32,
         /// What the model is shown now.
         shown: Shown,
     },

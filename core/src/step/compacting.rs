@@ -59,8 +59,10 @@ impl StepIterator {
         }
         let Some(agent) = &self.agent else { return false };
         let threshold = agent.compaction.threshold().unwrap_or(0);
-        let AgentState::Compacting { why, step, .. } = &self.mind.machine.state else { return false };
+        let AgentState::Compacting { why, step, attempt } = &self.mind.machine.state else { return false };
         let (cause, step) = (cause_of(why), *step);
+        // The attempts of a step that was too long are not those of its summary.
+        let attempt = if cause == SummaryCause::Handoff { *attempt } else { 0 };
         let model = self.mind.machine.turn.model;
         self.emit(Event::CompactionStarted { tokens: self.tokens(), threshold, cause });
         let id = self.next_id();
@@ -68,7 +70,8 @@ impl StepIterator {
         let asked = cause == SummaryCause::Asked;
         let handoff = self.mind.machine.handoff.map(|handoff| handoff.after);
         let handoff = handoff.filter(|_| cause == SummaryCause::Handoff);
-        self.actions.push_back(Action::Summarise { id, step, model, asked, handoff, shown: self.shown() });
+        let shown = self.shown();
+        self.actions.push_back(Action::Summarise { id, step, model, asked, handoff, attempt, shown });
         false
     }
 

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use super::gating::is_told_of;
 use super::thinking::call_id;
 use super::{Action, ActionId, CallOut, StepIterator};
+use crate::agent::EARLY_READS_MAX;
 use crate::gate::GateQuestion;
 use crate::hook::HookPoint;
 use crate::ids::{CallId, ToolName};
@@ -107,7 +108,7 @@ impl StepIterator {
     fn may_begin(&self, index: usize, tool: &str, arguments: String) -> Option<CallOut> {
         let agent = self.agent.clone().filter(|agent| agent.early_reads && !self.is_sync())?;
         // A hook that sees whole answers may refuse this one.
-        if agent.is_hooked(HookPoint::AfterModel) {
+        if index >= EARLY_READS_MAX || agent.is_hooked(HookPoint::AfterModel) {
             return None;
         }
         let spec = agent.tool(tool)?;

@@ -9,11 +9,16 @@ use crate::machine::{AskedForMore, Batch, Call, CallInput, CallState, Input};
 use crate::message::{Decision, DecisionRecord, Message, Notice, Rewriting};
 use crate::store::StoredItem;
 
+/// What makes so many of a thing a plural.
+fn plural(count: u32) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
 impl StepIterator {
     /// Says in the transcript why the turn ends.
     pub(super) fn tell_of_max(&mut self) {
         let steps = self.mind.machine.turn.steps;
-        self.append(Message::Notice(Notice::new(format!("stopped after {steps} steps"))));
+        self.append(Message::Notice(Notice::new(format!("stopped after {steps} step{}", plural(steps)))));
     }
 
     /// Asks a person for more steps: as many as the agent may take by itself, unless the answer says otherwise. None: the
@@ -63,7 +68,7 @@ impl StepIterator {
             Ok(MoreSteps { steps }) => steps,
             Err(why) => return self.reopen(call, Why::with("so many steps are not granted", &why)),
         };
-        let note = decision.always.then(|| format!("granted this once: {steps} more steps"));
+        let note = decision.always.then(|| format!("granted this once: {steps} more step{}", plural(steps)));
         self.append(Message::Decision(DecisionRecord {
             call: call.id.clone(),
             pending,

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use holdover_core::agent::{AgentSpec, Durability, Fallback, LoopDetection};
+use holdover_core::agent::{AgentSpec, Durability, EARLY_READS_MAX, Fallback, LoopDetection};
 use holdover_core::event::Event;
 use holdover_core::hook::HookPoint;
 use holdover_core::ids::{CallId, ToolName};
@@ -166,6 +166,48 @@ fn a40_no_read_begins_of_which_it_is_not_certain_that_it_will_run_as_it_stands()
             run.returns(&format!("c{step}-0"), "the same");
         }
     }
+}
+
+#[test]
+fn a40_so_many_calls_of_an_answer_begin_early_at_most() {
+    let bench = early(|_| {});
+    let all = vec!["look"; EARLY_READS_MAX + 2];
+    let mut run = writing(&bench, &all);
+    assert_eq!(run.begun().len(), EARLY_READS_MAX);
+    run.model(calls(&all));
+    assert_eq!((run.calls_out().len(), dropped(&mut run)), (all.len(), vec![]), "the others run, too");
+    for at in 0..all.len() {
+        run.returns(&format!("c1-{at}"), "seen");
+    }
+    // Each answer counts for itself.
+    run.model_writes(&["look"]);
+    assert_eq!(run.begun(), ["c2-0"]);
+}
+
+#[test]
+fn a40_word_of_a_call_that_does_not_follow_the_one_before_begins_nothing() {
+    let bench = early(|_| {});
+    let mut run = writing(&bench, &[]);
+    let told = run.written(&calls(&["look", "look", "look"]));
+    // One was not told of: nobody knows what it is, and what it writes.
+    run.apply(told[0].clone());
+    run.apply(told[2].clone());
+    run.apply(told[1].clone());
+    assert_eq!(run.begun(), ["c1-0"]);
+}
+
+#[test]
+fn a40_word_of_an_answer_that_was_given_up_begins_nothing() {
+    let bench = early(|agent| agent.fallback = vec![Fallback { model: "other".into(), prices: None }]);
+    let mut run = writing(&bench, &[]);
+    let late = run.written(&calls(&["look"]));
+    run.model_fails(ModelError::new(ModelErrorKind::Auth, "the key is wrong"));
+    for told in late {
+        run.apply(told);
+    }
+    assert!(run.is_out("call_model") && run.begun().is_empty(), "another model is asked: {:?}", run.out);
+    run.model_writes(&["peep"]);
+    assert_eq!(run.begun(), ["c1-0"]);
 }
 
 #[test]

@@ -157,6 +157,38 @@ fn b50_the_goal_of_a_draft_is_said_otherwise_and_the_extract_stays() {
 }
 
 #[test]
+fn b50_what_is_said_to_a_draft_that_is_not_prepared_yet_is_answered() {
+    for resumed in [false, true] {
+        let bench = old().hand_off(GOAL, true);
+        if resumed {
+            resume(&bench);
+        }
+        bench.say("by noon");
+        let mut run = bench.run();
+        run.summarise(EXTRACT).expect("old");
+        assert_eq!(seen(&run), [&*extract(), GOAL, "by noon"]);
+        run.model(text("done"));
+        drop(run);
+        assert_eq!(bench.status(), SessionStatus::Idle);
+        check::at_rest(&bench);
+    }
+    // What comes while the extract is made is worked on as soon as the draft is ready.
+    let bench = old().hand_off(GOAL, true);
+    resume(&bench);
+    let mut run = bench.run();
+    bench.say("by noon");
+    run.summarise(EXTRACT).expect("old");
+    drop(run);
+    while bench.is_due() {
+        assert!(run_until(&bench, &mut None, true));
+    }
+    let view = words(&bench.view(bench.session().last_message));
+    assert_eq!(view, [&*extract(), GOAL, "by noon", "assistant"]);
+    assert_eq!(bench.status(), SessionStatus::Idle);
+    check::at_rest(&bench);
+}
+
+#[test]
 fn b50_what_is_said_to_a_session_that_is_not_prepared_yet_stands_behind_its_goal() {
     let bench = old().hand_off(GOAL, false);
     bench.say("by noon");
@@ -226,15 +258,15 @@ fn b50_an_extract_is_tried_again_as_a_step_is_and_asked_of_the_next_model() {
     assert_eq!((bench.status(), interaction(&bench)), (SessionStatus::Suspended, Interaction::Handoff));
     bench.clock.pass(std::time::Duration::from_secs(120));
     let mut run = bench.run();
-    let model = |run: &Run<'_>| {
+    let asked = |run: &Run<'_>| {
         run.out.iter().find_map(|action| match action {
-            Action::Summarise { model, .. } => Some(*model),
+            Action::Summarise { model, attempt, .. } => Some((*model, *attempt)),
             _ => None,
         })
     };
-    assert_eq!(model(&run), Some(0));
+    assert_eq!(asked(&run), Some((0, 1)), "the same model, for the second time");
     run.no_summary(overloaded(None));
-    assert_eq!(model(&run), Some(1), "no wait is left: {:?}", run.out);
+    assert_eq!(asked(&run), Some((1, 0)), "no wait is left: {:?}", run.out);
     run.summarise(EXTRACT).expect("old");
     assert_eq!(seen(&run), [extract(), GOAL.to_owned()]);
     run.model(text("done"));

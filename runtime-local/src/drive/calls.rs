@@ -18,7 +18,7 @@ use super::phases::Sending;
 use crate::arguments::parse_arguments;
 use crate::hooks::Hooks;
 
-const STOPPED_UNSENT: &str = "it was stopped before it was sent";
+pub(super) const STOPPED_UNSENT: &str = "it was stopped before it was sent";
 
 /// The calls that are out, and those that wait for the lease.
 #[derive(Default)]
@@ -87,7 +87,10 @@ impl Driver {
         }
         let (stop, stopping) = watch::channel(None);
         match self.sending(&call, stopping) {
-            Ok(sending) => self.let_out(call, stop, sending.timed()),
+            Ok(sending) => {
+                let put_away = self.early.are_put_away();
+                self.let_out(call, stop, sending.timed_after(put_away));
+            }
             // It would be no better a second time.
             Err(detail) => self.failed(call.id, format!("not run: {detail}")),
         }

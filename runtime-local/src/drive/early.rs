@@ -1,7 +1,7 @@
 //! Calls that were begun while the model was still writing: what they bring is kept here until the run takes it with its
 //! call, or drops it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -23,13 +23,16 @@ pub(super) type Brought = Option<(Result<ToolReturn, ToolError>, Duration)>;
 pub(super) struct Early {
     begun: HashMap<CallId, Begun>,
     /// Those that are out, and those that are being stopped or cleaned up after.
-    out: FuturesUnordered<BoxFuture<'static, ()>>,
-    /// How many these are.
-    left: watch::Sender<usize>,
+    out: FuturesUnordered<BoxFuture<'static, u64>>,
+    /// These by their numbers, and whether each was dropped.
+    left: watch::Sender<BTreeMap<u64, bool>>,
+    /// The number of the newest.
+    newest: u64,
 }
 
 /// One that nobody has taken or dropped.
 pub(super) struct Begun {
+    number: u64,
     call: CallOut,
     pub(super) stop: watch::Sender<Option<Instant>>,
     brings: oneshot::Receiver<Brought>,
@@ -44,7 +47,12 @@ impl Begun {
 
 impl Default for Early {
     fn default() -> Self {
-        Self { begun: HashMap::new(), out: FuturesUnordered::new(), left: watch::Sender::new(0) }
+        Self {
+            begun: HashMap::new(),
+            out: FuturesUnordered::new(),
+            left: watch::Sender::default(),
+            newest: 0,
+        }
     }
 }
 
@@ -56,12 +64,17 @@ impl Early {
         brings: impl Future<Output = Brought> + Send + 'static,
     ) {
         let (tells, told) = oneshot::channel();
+        self.newest += 1;
+        let number = self.newest;
         self.out.push(Box::pin(async move {
             // Nobody waits for one that was dropped.
             let _ = tells.send(brings.await);
+            number
         }));
-        self.left.send_modify(|left| *left += 1);
-        self.begun.insert(call.id.clone(), Begun { call, stop, brings: told });
+        self.left.send_modify(|left| {
+            left.insert(number, false);
+        });
+        self.begun.insert(call.id.clone(), Begun { number, call, stop, brings: told });
     }
 
     /// What was begun of this call, if it was begun just so.
@@ -69,7 +82,7 @@ impl Early {
         match self.begun.remove(&call.id) {
             Some(begun) if begun.call == *call => Some(begun),
             Some(otherwise) => {
-                otherwise.stop.send_replace(Some(Instant::now()));
+                self.stop(&otherwise, Instant::now());
                 None
             }
             None => None,
@@ -78,8 +91,17 @@ impl Early {
 
     fn drop(&mut self, call: &CallId, until: Instant) {
         if let Some(begun) = self.begun.remove(call) {
-            begun.stop.send_replace(Some(until));
+            self.stop(&begun, until);
         }
+    }
+
+    fn stop(&self, begun: &Begun, until: Instant) {
+        begun.stop.send_replace(Some(until));
+        self.left.send_modify(|left| {
+            if let Some(dropped) = left.get_mut(&begun.number) {
+                *dropped = true;
+            }
+        });
     }
 
     pub(super) fn is_any_out(&self) -> bool {
@@ -88,8 +110,10 @@ impl Early {
 
     /// Lets them go on, until one of them is through.
     pub(super) async fn go_on(&mut self) {
-        if self.out.next().await.is_some() {
-            self.left.send_modify(|left| *left -= 1);
+        if let Some(through) = self.out.next().await {
+            self.left.send_modify(|left| {
+                left.remove(&through);
+            });
         }
     }
 
@@ -98,7 +122,17 @@ impl Early {
         let mut left = self.left.subscribe();
         async move {
             // An error: the run is over.
-            let _ = left.wait_for(|left| *left == 0).await;
+            let _ = left.wait_for(BTreeMap::is_empty).await;
+        }
+    }
+
+    /// When nothing is left of those that were dropped by now: what is sent next may have the id of one, or touch what it
+    /// touched. They go on only while they are [polled](Self::go_on).
+    pub(super) fn are_put_away(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (mut left, newest) = (self.left.subscribe(), self.newest);
+        async move {
+            // An error: the run is over.
+            let _ = left.wait_for(|left| !left.range(..=newest).any(|(_, dropped)| *dropped)).await;
         }
     }
 
@@ -119,7 +153,8 @@ impl Driver {
         let (stop, stopping) = watch::channel(None);
         if let Ok(sending) = self.sending(&call, stopping) {
             tracing::debug!(run = %self.fence, call = %call.id, tool = %call.tool, "begins before the answer is whole");
-            self.early.begin(call, stop, sending.timed());
+            let put_away = self.early.are_put_away();
+            self.early.begin(call, stop, sending.timed_after(put_away));
         }
     }
 

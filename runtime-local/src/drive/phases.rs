@@ -9,6 +9,7 @@ use holdover_core::tool::{CLEANUP_MAX, Stopped, Tool, ToolCall, ToolError, ToolR
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
+use super::calls::STOPPED_UNSENT;
 use super::early::Brought;
 use crate::clock::{Lease, far};
 use crate::guard::guarded;
@@ -53,9 +54,18 @@ impl Phase {
 }
 
 impl Sending {
-    /// [All three phases](Self::through), and how long they took.
-    pub(super) async fn timed(self) -> Brought {
-        let sent = self.sent;
+    /// [All three phases](Self::through) once nothing is in the way any more, and how long they took. What is told to stop
+    /// before is not sent.
+    pub(super) async fn timed_after(mut self, way_is_free: impl Future<Output = ()>) -> Brought {
+        tokio::select! {
+            biased;
+            () = way_is_free => {}
+            Ok(_) = self.stop.wait_for(Option::is_some) => {
+                return Some((Err(ToolError::NotRun(String::from(STOPPED_UNSENT))), Duration::ZERO));
+            }
+        }
+        let sent = Instant::now();
+        self.sent = sent;
         self.through().await.map(|result| (result, sent.elapsed()))
     }
 

@@ -27,11 +27,13 @@ pub(super) struct Asking {
     pub(super) asked: bool,
     /// Of a handoff, where the old conversation ends.
     pub(super) handoff: Option<MessageSeq>,
+    /// Which try of the model it is, from 0.
+    pub(super) attempt: u32,
 }
 
 impl Driver {
     pub(super) fn summarise(&mut self, id: ActionId, asking: Asking, shown: Shown) {
-        let Asking { step, model, asked, handoff } = asking;
+        let Asking { step, model, asked, handoff, attempt } = asking;
         let reply = move |result| Done::Reply(Reply::Summarised { id, result });
         let Some(agent) = self.agent.clone() else {
             let error = ModelError::new(ModelErrorKind::Configuration, "the session runs without its agent");
@@ -57,10 +59,10 @@ impl Driver {
             let at = messages.iter().position(|(seq, _)| *seq == before).unwrap_or(0);
             let (old, new) = messages.split_at(at);
             let old_tokens = old.iter().map(|(_, message)| compaction::tokens_of(message)).sum();
-            let asked = ModelAsked { session: key, step, attempt: 0, summary: true };
+            let asked = ModelAsked { session: key, step, attempt, summary: true };
             let request = match handoff {
                 None => compaction::request(old, rules, step.0),
-                Some(_) => compaction::request_for_handoff(old, new, rules, step.0),
+                Some(_) => compaction::request_for_handoff(old, new, rules, step.0, attempt),
             };
             // What a hook keeps from the model must not reach it in a request for a summary.
             let request = match agent.hooks().before_model(&asked, request).await {

@@ -263,7 +263,8 @@ impl Runtime {
     /// Lets a call run that waits for a person, or for the approvals of several: then this is one of them, and it is
     /// counted once for each name.
     ///
-    /// Errors, besides those of [`deliver`](Self::deliver): [others](RuntimeError::NotApprover) must decide.
+    /// Errors, besides those of [`deliver`](Self::deliver): [others](RuntimeError::NotApprover) must decide; or it is
+    /// certain that it would not be carried out as it is [said](RuntimeError::Unfit).
     ///
     /// `pending` names the asking that was shown: this call with these bytes in this life of the session.
     /// What is asked there now, if it is anything else, has another id, and is not approved. Who says the
@@ -354,13 +355,14 @@ impl Runtime {
         pending: &PendingId,
         decide: impl FnOnce(Digest) -> Decision,
     ) -> Result<Delivered, RuntimeError> {
-        let Bound { life, saw, panel } = self.bound_to(key, pending, PendingKind::Approval).await?;
+        let Bound { life, saw, asked } = self.bound_to(key, pending, PendingKind::Approval).await?;
         let decision = decide(saw);
         if decision.by.as_deref().is_some_and(|by| by.trim().is_empty()) {
             return Err(InvalidId::Empty { kind: "by: the name of who decides" }.into());
         }
         let plain = decision.approve && decision.arguments.is_none();
         let voter = decision.by.clone().filter(|_| plain);
+        let panel = asked.as_ref().and_then(|asked| asked.body.panel.as_deref());
         if let Some(panel) = panel {
             let (now, by) = (self.now(), decision.by.clone());
             if !panel.may_answer(by.as_deref(), now) {
@@ -372,6 +374,11 @@ impl Runtime {
                     may,
                 });
             }
+        }
+        if let Some(asked) = &asked {
+            self.refuse_unfit(asked, &decision).await?;
+        }
+        if let Some(panel) = panel {
             if let Some(voter) = voter.filter(|_| !panel.terms.is_anyone()) {
                 if panel.has_vote_of(&voter) {
                     return Ok(Delivered::Duplicate);

@@ -32,7 +32,8 @@ impl HandOff {
     }
 
     /// The new session does not go on by itself: once it is prepared it waits, until it is
-    /// [resumed](Runtime::resume), or something is said to it, or instead of its goal.
+    /// [resumed](Runtime::resume), or something is said to it, or instead of its goal. What is said before it is prepared
+    /// is answered, too: then it does not wait.
     #[must_use]
     pub fn draft(self) -> Self {
         Self { draft: true, ..self }

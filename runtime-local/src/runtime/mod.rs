@@ -6,6 +6,7 @@ mod deciders;
 mod deliver;
 mod events;
 mod execute;
+mod fitting;
 mod fork;
 mod glance;
 mod handle;

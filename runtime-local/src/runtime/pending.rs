@@ -1,7 +1,6 @@
 //! What is owed: the open pending calls, of one session or of all.
 
 use holdover_core::ids::{Incarnation, PendingId, SessionKey};
-use holdover_core::machine::Panel;
 use holdover_core::message::PendingBody;
 use holdover_core::payload::Digest;
 use holdover_core::store::{Page, PageRequest, PendingCall, PendingKind, PendingQuery};
@@ -65,8 +64,8 @@ pub(super) struct Bound {
     pub(super) life: Incarnation,
     /// The digest of the arguments that were shown; of nothing if the asking is over.
     pub(super) saw: Digest,
-    /// Who must decide, as far as the asking is open.
-    pub(super) panel: Option<Box<Panel>>,
+    /// What is asked, as far as the asking is open.
+    pub(super) asked: Option<Box<PendingEntry>>,
 }
 
 impl Runtime {
@@ -125,10 +124,12 @@ impl Runtime {
                 let (key, call, found) = (key.clone(), call.call, call.kind);
                 Err(RuntimeError::OtherAnswer { key, call, found, asked })
             }
-            Some(PendingEntry { call, body, .. }) => {
-                Ok(Bound { life: call.incarnation, saw: body.digest, panel: body.panel })
-            }
-            None => Ok(Bound { life: self.life_of(key, pending).await?, saw: Digest::of(b""), panel: None }),
+            Some(asked) => Ok(Bound {
+                life: asked.call.incarnation,
+                saw: asked.body.digest,
+                asked: Some(Box::new(asked)),
+            }),
+            None => Ok(Bound { life: self.life_of(key, pending).await?, saw: Digest::of(b""), asked: None }),
         }
     }
 

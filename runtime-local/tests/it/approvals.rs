@@ -72,6 +72,34 @@ async fn an_edit_runs_with_the_edited_arguments() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn c25_what_would_come_to_nothing_is_refused_also_where_nobody_knows_the_agent() {
+    let model = Script::calling(vec![("pay", r#"{"n":7}"#)]);
+    let agent = Arc::new(agent(&model).tool(Fake::echo("pay")).gate(asking_for("pay")).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let (before, call) = (runtime.session(&key).await.unwrap(), only_pending(&runtime, &key).await);
+    let edit = |arguments: &str| Approval { arguments: Some(arguments.into()), ..Approval::default() };
+    let only = |name: &str| Approval {
+        always: true,
+        only: [(name, "*")].into_iter().collect(),
+        ..Approval::default()
+    };
+    for (approval, why) in [
+        (edit(r#"{"n":"seven"}"#), "/n: "),
+        (edit("{"), "arguments: not JSON"),
+        (only("m"), "this call has no argument \"m\""),
+    ] {
+        let refused = agentless(&store).approve(&key, &call, approval).await.expect_err(why);
+        assert!(matches!(&refused, RuntimeError::Unfit { why: said, .. } if said.contains(why)), "{refused}");
+        assert_eq!(refused.kind(), RuntimeErrorKind::Invalid);
+    }
+    assert_eq!(runtime.session(&key).await.unwrap(), before, "nothing was stored");
+    agentless(&store).approve(&key, &call, only("n")).await.unwrap();
+    assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_denied_call_never_runs_and_the_model_is_told() {
     let tool = Fake::echo("pay");
     let model = Script::calling(vec![("pay", r#"{"n":7}"#)]);

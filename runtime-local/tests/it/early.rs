@@ -139,6 +139,7 @@ struct Watched {
     access: Access,
     log: Log,
     may_end: Arc<Semaphore>,
+    may_clean_up: Arc<Semaphore>,
 }
 
 /// Notes that a call was dropped in the middle.
@@ -156,7 +157,17 @@ impl Watched {
     fn new(name: &str, effect: EffectClass, log: &Log) -> Self {
         let access = if effect == EffectClass::ReadOnly { Access::Read } else { Access::Write };
         let spec = ToolSpec { effect, ..spec(name) };
-        Self { spec, access, log: log.clone(), may_end: Arc::new(Semaphore::new(0)) }
+        let (may_end, may_clean_up) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(100)));
+        Self { spec, access, log: log.clone(), may_end, may_clean_up }
+    }
+
+    /// Its calls are cleaned up after one by one, [when they may](Self::cleans_up).
+    fn slow_to_clean_up(self) -> Self {
+        Self { may_clean_up: Arc::new(Semaphore::new(0)), ..self }
+    }
+
+    fn cleans_up(&self) {
+        self.may_clean_up.add_permits(1);
     }
 
     fn note(&self, what: &str) {
@@ -189,6 +200,7 @@ impl Tool for Watched {
     }
 
     async fn cleanup(&self, _call: &ToolCall) -> Result<(), ToolError> {
+        self.may_clean_up.acquire().await.unwrap().forget();
         self.note("cleaned up");
         Ok(())
     }
@@ -317,10 +329,72 @@ async fn a40_what_was_begun_for_an_answer_that_asks_otherwise_is_not_used() {
     log.until(1, "look begins").await;
     pen.asks_for(&[("look", r#"{"n": 1}"#)]);
     log.until(2, "look begins").await;
-    log.until(1, "look dropped").await;
     look.ends();
     let key = completes(run).await;
     assert_eq!(only_result(&runtime, &key).await.0, ResultStatus::Done);
+    let order =
+        ["look begins", "look dropped", "look cleaned up", "look begins", "look ends", "look cleaned up"];
+    assert_eq!(log.all(), order, "never two calls of one name at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a40_nothing_is_sent_beside_what_is_left_of_a_read_that_was_begun_in_vain() {
+    let (model, log) = (Dictated::default(), Log::new());
+    let look = reader(&log).slow_to_clean_up();
+    let put = Watched::new("put", EffectClass::Idempotent, &log);
+    let (broken, pen) = (model.answer(), model.answer());
+    let retries = Retries { model_waits_ms: vec![10], ..Retries::default() };
+    let built = agent(&model).tool(look.clone()).tool(put.clone()).retries(retries).build().unwrap();
+    let agent = Arc::new(built);
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let run = runtime.execute(say(&agent, "go")).await.unwrap();
+    broken.writes(&[LOOK]);
+    log.until(1, "look begins").await;
+    broken.fails(ModelErrorKind::Malformed);
+    log.until(1, "look dropped").await;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    // The model is asked again, and writes the same: its call has the same name.
+    pen.writes(&[LOOK]);
+    settle().await;
+    assert_eq!(log.all(), ["look begins", "look dropped"], "what is left of the first is not put away");
+    // It thinks better of it, and asks for something that changes what the first has read.
+    pen.asks_for(&[("put", "{}")]);
+    settle().await;
+    assert_eq!(log.count("put begins"), 0);
+    look.cleans_up();
+    log.until(1, "put begins").await;
+    put.ends();
+    let key = completes(run).await;
+    assert_eq!(only_result(&runtime, &key).await.1, "seen by put");
+    let order =
+        ["look begins", "look dropped", "look cleaned up", "put begins", "put ends", "put cleaned up"];
+    assert_eq!(log.all(), order, "the second read never began");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a40_a_call_that_is_stopped_while_something_is_left_of_a_read_is_not_sent() {
+    let (model, log) = (Dictated::default(), Log::new());
+    let look = reader(&log).slow_to_clean_up();
+    let put = Watched::new("put", EffectClass::AtMostOnce, &log);
+    let pen = model.answer();
+    let agent = Arc::new(agent(&model).tool(look.clone()).tool(put.clone()).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let run = runtime.execute(say(&agent, "go")).await.unwrap();
+    pen.writes(&[LOOK]);
+    log.until(1, "look begins").await;
+    pen.asks_for(&[("put", "{}")]);
+    log.until(1, "look dropped").await;
+    settle().await;
+    runtime.interrupt(run.key(), "enough").await.unwrap();
+    // Within the time that it may take to clean up.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    look.cleans_up();
+    let (key, outcome) = finish(run).await;
+    assert_eq!(outcome.kind(), OutcomeKind::Interrupted);
+    assert_eq!(log.count("put begins"), 0, "{:?}", log.all());
+    assert_eq!(only_result(&runtime, &key).await.0, ResultStatus::Cancelled, "it is known not to have acted");
 }
 
 #[tokio::test(start_paused = true)]

@@ -233,6 +233,24 @@ async fn b50_an_extract_that_fails_is_told_and_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn b50_each_try_of_an_extract_says_which_it_is() {
+    let model = Script::new(|request| match (asks_for_extract(request), request.attempt) {
+        (true, 0 | 1) => Say::Fail(ModelError::new(ModelErrorKind::RateLimited, "later")),
+        (true, _) => Say::Text(EXTRACT),
+        (false, _) => Say::Text("done"),
+    });
+    let agent = built(&model);
+    let runtime = runtime(&store(), &agent);
+    let source = completes(runtime.execute(say(&agent, "hello")).await.unwrap()).await;
+    let handed = runtime.hand_off(&source, HandOff::for_goal(GOAL)).await.unwrap().key;
+    assert_eq!(runtime.wait(&handed).await.unwrap().kind(), OutcomeKind::Completed);
+    let tries: Vec<u32> =
+        model.asked().iter().filter(|asked| asks_for_extract(asked)).map(|asked| asked.attempt).collect();
+    assert_eq!(tries, [0, 1, 2]);
+    assert_eq!(model.asked().last().map(|asked| asked.attempt), Some(0), "the step begins anew");
+}
+
+#[tokio::test(start_paused = true)]
 async fn b50_a_handoff_is_stopped_while_its_extract_is_made() {
     let silent = Arc::new(AtomicU32::new(1));
     let model = Script::new({

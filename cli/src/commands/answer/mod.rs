@@ -1,5 +1,6 @@
 //! `approve`, `deny`, `answer`: what somebody owes a session.
 
+mod after;
 mod before;
 mod which;
 
@@ -8,6 +9,7 @@ use holdover_core::store::{PendingCall, PendingKind, Session};
 use holdover_runtime_local::{Approval, Delivered, Denial, RuntimeError, check_arguments};
 use serde_json::{Value, json};
 
+use self::after::denied_all_the_same;
 use self::before::{Before, answered_before};
 use self::which::{Asked, asked};
 use super::run::left_to_workers;
@@ -17,6 +19,7 @@ use crate::follow::{Following, follow};
 use crate::front::Front;
 use crate::input::{images_of, text_of, text_or_file};
 use crate::owed::all_pending;
+use crate::print::note;
 use crate::store::IfMissing;
 
 /// Lets calls run.
@@ -112,7 +115,8 @@ impl Word {
 }
 
 /// Says `word` about all that `which` names, then goes on with the sessions of those calls, one after the
-/// other. The answer is that of the first that did not complete.
+/// other. The answer is that of the first that did not complete; it is a failure if all did and a call that was
+/// approved was not run.
 async fn give(
     common: &Common,
     which: &[String],
@@ -122,6 +126,7 @@ async fn give(
 ) -> Result<Exit, Failure> {
     let mut front = Front::open(common, Some(drive), IfMissing::Refuse).await?;
     let mut to_follow: Vec<Session> = Vec::new();
+    let mut approved: Vec<Asked> = Vec::new();
     let asked = asked(&front, which, word.kind()).await?;
     if asked.len() > 1 {
         if !word.fits_several() {
@@ -144,7 +149,10 @@ async fn give(
                     "session": id, "call": one.call, "pending": one.pending, "delivered": "accepted",
                 }));
                 if !to_follow.iter().any(|known| known.key == one.session.key) {
-                    to_follow.push(one.session);
+                    to_follow.push(one.session.clone());
+                }
+                if matches!(word, Word::Approve(_)) {
+                    approved.push(one);
                 }
             }
         }
@@ -160,6 +168,12 @@ async fn give(
         let runtime = front.runtime.clone();
         let ended = follow(&mut front, Following::since(session), runtime.wait(key)).await?;
         exit = if exit == Exit::Completed { ended } else { exit };
+        for one in approved.iter().filter(|one| one.session.key == *key) {
+            if let Some(why) = denied_all_the_same(&front, one).await? {
+                note(&format!("error: session {}: call {}: {why}", key.id, one.call));
+                exit = if exit == Exit::Completed { Exit::Failed } else { exit };
+            }
+        }
     }
     front.close().await;
     Ok(exit)

@@ -7,7 +7,7 @@ use holdover_core::store::{PAGE_ROWS_MAX, PendingCall, PendingKind, Session, Ses
 
 use crate::exit::Failure;
 use crate::front::Front;
-use crate::owed::all_pending;
+use crate::owed::{all_pending, reads_like_an_asking};
 
 /// A call of a session that is answered.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,7 +43,7 @@ pub(super) async fn asked(front: &Front, which: &[String], kind: PendingKind) ->
 }
 
 async fn existing(front: &Front, word: &str) -> Result<Option<Session>, Failure> {
-    if PendingId::new(word).is_ok_and(|id| id.parts().is_some()) {
+    if reads_like_an_asking(word) {
         return Ok(None);
     }
     // What is no id at all names no session.
@@ -96,13 +96,30 @@ async fn of_any_session(front: &Front, which: &[String]) -> Result<Vec<Asked>, F
             }
             None => closed(front, word).await?,
         };
-        asked.push(one.ok_or_else(|| {
-            Failure::failed(format!(
-                "session {word}: there is no such session, and no call was asked about under this id"
-            ))
-        })?);
+        match one {
+            Some(one) => asked.push(one),
+            None => return Err(nothing(front, word).await),
+        }
     }
     Ok(asked)
+}
+
+/// Why `word` names nothing.
+async fn nothing(front: &Front, word: &str) -> Failure {
+    let no_asking = "no call was asked about under this id";
+    if !reads_like_an_asking(word) {
+        return Failure::failed(format!("session {word}: there is no such session, and {no_asking}"));
+    }
+    let session = match SessionId::new(word) {
+        Ok(id) => front.runtime.session(&front.key(&id)).await.ok().flatten(),
+        Err(_) => None,
+    };
+    let hint = session.map_or(String::new(), |_| {
+        format!(
+            "; a session is called so: name its pending calls by their ids (holdover sessions pending {word})"
+        )
+    });
+    Failure::failed(format!("pending call {word}: {no_asking}{hint}"))
 }
 
 /// An asking that is over, if its session is still there.

@@ -13,7 +13,7 @@ use holdover_conformance_tests::{Report, Verdict};
 use self::run::Run;
 use crate::args::{Common, Conformance, Form};
 use crate::exit::{Exit, Failure};
-use crate::print::Out;
+use crate::print::{Out, counted};
 use crate::signals::Signals;
 
 /// Runs the suite, prints and writes its reports.
@@ -61,9 +61,9 @@ fn places<'a>(common: &Common, args: &'a Conformance) -> Result<Vec<(Form, Place
             pairs.map(|(form, file)| Ok((*form, Place::File(writable(file)?)))).collect()
         }
         (forms, files) => Err(Failure::wrong_use(format!(
-            "--report {} times and --out {} times: each report needs its file",
-            forms.len(),
-            files.len()
+            "--report {} and --out {}: each report needs its file",
+            counted(forms.len(), "time"),
+            counted(files.len(), "time")
         ))),
     }
 }

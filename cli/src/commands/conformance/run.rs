@@ -8,7 +8,7 @@ use serde_json::json;
 use super::watch::Watch;
 use crate::args::{Common, Conformance};
 use crate::exit::Failure;
-use crate::print::{Out, note};
+use crate::print::{Out, counted, note};
 use crate::signals::Signals;
 
 /// What a run is asked for.
@@ -46,7 +46,7 @@ impl Run<'_> {
         out.object(&json!({ "stopped": true, "begun": begun }));
         Err(Failure {
             exit: told.exit(),
-            line: format!("the suite was stopped: {begun} cases had begun, none is judged"),
+            line: format!("the suite was stopped: {} had begun, none is judged", counted(begun, "case")),
         })
     }
 

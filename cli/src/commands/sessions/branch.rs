@@ -7,7 +7,8 @@ use serde_json::json;
 use crate::args::{Fork, One, Purge};
 use crate::exit::Failure;
 use crate::front::Front;
-use crate::print::instant;
+use crate::owed::check_new_name;
+use crate::print::{counted, instant};
 
 /// Lists the checkpoints of a session, newest first.
 pub(super) async fn checkpoints(front: &Front, args: &One) -> Result<(), Failure> {
@@ -46,6 +47,7 @@ fn show(front: &Front, entry: &CheckpointEntry) {
 pub(super) async fn fork(front: &Front, args: &Fork) -> Result<(), Failure> {
     let mut how = args.at.map_or_else(holdover_runtime_local::Fork::newest, holdover_runtime_local::Fork::at);
     if let Some(to) = &args.to {
+        check_new_name(to)?;
         how = how.to(to.clone());
     }
     for (name, value) in &args.label {
@@ -71,8 +73,8 @@ pub(super) async fn purge(front: &Front, args: &Purge) -> Result<(), Failure> {
     };
     let removed = front.runtime.purge(&retention).await?;
     let line = match args.checkpoints {
-        Some(_) => format!("{} checkpoints removed", removed.checkpoints),
-        None => format!("{} sessions removed", removed.sessions),
+        Some(_) => format!("{} removed", counted(removed.checkpoints, "checkpoint")),
+        None => format!("{} removed", counted(removed.sessions, "session")),
     };
     front.out.line(line);
     front.out.object(&json!({ "sessions": removed.sessions, "checkpoints": removed.checkpoints }));

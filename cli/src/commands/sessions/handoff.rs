@@ -13,6 +13,7 @@ use crate::exit::{Exit, Failure};
 use crate::follow::{Following, follow};
 use crate::front::Front;
 use crate::input::text_of;
+use crate::owed::check_new_name;
 
 /// Begins a session that works on a goal, with what of another one matters for it, and runs it here.
 pub(super) async fn handoff(mut front: Front, args: &Handoff) -> Result<Exit, Failure> {
@@ -26,6 +27,7 @@ pub(super) async fn handoff(mut front: Front, args: &Handoff) -> Result<Exit, Fa
         how = how.at(at);
     }
     if let Some(to) = &args.to {
+        check_new_name(to)?;
         how = how.to(to.clone());
     }
     for (name, value) in &args.label {

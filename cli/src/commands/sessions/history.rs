@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::args::History;
 use crate::exit::Failure;
 use crate::front::Front;
-use crate::print::{inline, instant, json};
+use crate::print::{counted, inline, instant, json};
 
 /// Prints every move of a session's machine, or what it was after one of them.
 pub(super) async fn history(front: &Front, args: &History) -> Result<(), Failure> {
@@ -56,9 +56,10 @@ fn references(input: &Input) -> String {
         Input::ModelCalled { entry, withheld: Some(withheld) } => {
             format!("will answer in message {entry}, without {} until step {}", withheld.tool, withheld.until)
         }
-        Input::LoopFound { tool, count } => format!("{count} calls of {tool} are alike"),
+        Input::LoopFound { tool, count } => format!("{} of {tool} are alike", counted(*count, "call")),
         Input::Compacted { summary, from, tokens, .. } => {
-            format!("message {summary} stands for all before message {from}: {tokens} tokens are left")
+            let left = counted(*tokens, "token");
+            format!("message {summary} stands for all before message {from}: {left} left")
         }
         Input::NotCompacted { error: Some(error), next: true, .. } => {
             format!("{error}; the next model is asked")
@@ -69,11 +70,11 @@ fn references(input: &Input) -> String {
         Input::NotCompacted { error: Some(error), .. } => error.to_string(),
         Input::NotCompacted { error: None, .. } => "nothing is old enough".to_owned(),
         Input::ModelAnswered { message, calls, stop: _, usage, tokens: _, counted: _ } => {
-            let tokens = usage.tokens.total();
+            let tokens = counted(usage.tokens.total(), "token");
             let asked: Vec<String> = calls.iter().map(|call| format!("{} {}", call.tool, call.id)).collect();
             let asks =
                 if asked.is_empty() { String::new() } else { format!(", asks for {}", asked.join(", ")) };
-            format!("in message {message}, {tokens} tokens{asks}")
+            format!("in message {message}, {tokens}{asks}")
         }
         Input::ModelFailed { error, compact: true, .. } => format!("{error}; again with a summary"),
         Input::ModelFailed { error, next: true, .. } => format!("{error}; the next model is asked"),
@@ -127,7 +128,7 @@ fn call_input(input: &CallInput) -> String {
         CallInput::Approved { arguments, always: true, .. } => {
             return format!("is approved for the rest of the session, arguments in message {arguments}");
         }
-        CallInput::Granted { steps } => return format!("is granted {steps} more steps"),
+        CallInput::Granted { steps } => return format!("is granted {}", counted(*steps, "more step")),
         CallInput::Voted { vote } => return format!("is approved by {}, one of several", vote.by),
         CallInput::Edited { arguments, .. } => {
             return format!("is edited, arguments in message {arguments}; approvals before are void");

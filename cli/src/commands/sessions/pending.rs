@@ -4,7 +4,7 @@ use crate::args::Pending;
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::owed::{all_pending, debt_of};
-use crate::print::{human, inline, json};
+use crate::print::{debts, inline, json};
 
 /// Lists the calls that somebody owes an answer, soonest deadline first.
 pub(super) async fn pending(front: &Front, args: &Pending) -> Result<(), Failure> {
@@ -28,7 +28,7 @@ pub(super) async fn pending(front: &Front, args: &Pending) -> Result<(), Failure
                 debt.call
             ));
         } else {
-            human::debt(&front.out, &debt, now);
+            debts::one(&front.out, &debt, now);
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::args::One;
 use crate::exit::{Exit, Failure};
 use crate::front::Front;
-use crate::print::one_line;
+use crate::print::{counted, one_line};
 
 /// Rebuilds a session from its rows alone, and says where the stored state differs.
 pub(super) async fn replay(front: &Front, args: &One) -> Result<Exit, Failure> {
@@ -31,6 +31,7 @@ pub(super) async fn replay(front: &Front, args: &One) -> Result<Exit, Failure> {
         return Ok(Exit::Failed);
     }
     let state = replay.ends_in().map_or("idle", |state| state.as_str());
-    front.out.line(format!("session {id}: {rows} rows lead to {state}, and so says its state"));
+    let (rows, verb) = (counted(rows, "row"), if rows == 1 { "leads" } else { "lead" });
+    front.out.line(format!("session {id}: {rows} {verb} to {state}, and so says its state"));
     Ok(Exit::Completed)
 }

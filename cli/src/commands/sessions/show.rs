@@ -13,7 +13,7 @@ use crate::args::Show;
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::owed::{self, Debt};
-use crate::print::{human, in_time, inline, instant, json as print};
+use crate::print::{counted, debts, human, in_time, inline, instant, json as print};
 use crate::signals::Signals;
 use crate::source::Blueprint;
 
@@ -83,10 +83,10 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
         row(
             "usage",
             &format!(
-                "{} model calls, {} tool calls, {} tokens in ({} cached), {} out ({} reasoning), {} µ$",
-                usage.model_calls,
-                usage.tool_calls,
-                usage.tokens.input,
+                "{}, {}, {} in ({} cached), {} out ({} reasoning), {} µ$",
+                counted(usage.model_calls, "model call"),
+                counted(usage.tool_calls, "tool call"),
+                counted(usage.tokens.input, "token"),
                 usage.tokens.cached,
                 usage.tokens.output,
                 usage.tokens.reasoning,
@@ -117,7 +117,7 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
             format!("{} ({kind}) of {}, found it {}, began {begun}: {end}", run.epoch, run.worker, run.found);
         row("run", &line);
     }
-    human::debts(&front.out, &debts, now);
+    debts::all(&front.out, &debts, now);
     Ok(())
 }
 
@@ -147,7 +147,7 @@ fn state(glance: &Glance) -> String {
     let mut words = vec![format!("{} ({})", glance.state.as_str(), glance.classic.as_str())];
     if glance.turn.0 > 0 {
         let most = glance.max_steps.map(|most| format!(" of at most {most}")).unwrap_or_default();
-        words.push(format!("turn {}, {} steps{most}", glance.turn, glance.steps));
+        words.push(format!("turn {}, {}{most}", glance.turn, counted(glance.steps, "step")));
     }
     words.push(format!("inference {}", glance.inference.as_str()));
     match glance.interaction {

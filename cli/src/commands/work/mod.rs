@@ -2,6 +2,7 @@
 
 mod serve;
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,7 +20,7 @@ use crate::exit::{Exit, Failure};
 use crate::follow::REDRAW_EVERY;
 use crate::front::Front;
 use crate::print::view::{Doing, Serving};
-use crate::print::{Out, human, inline, json, note, screen};
+use crate::print::{Out, counted, human, inline, json, note, screen};
 use crate::store::IfMissing;
 
 /// Serves the sessions that are due.
@@ -50,13 +51,19 @@ pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> 
         Ended::Idle => ("idle", Exit::Completed),
         Ended::Stopped => ("stopped", Exit::Completed),
         Ended::Late { told, left } => {
-            note(&format!("--grace is over; left as they are, for others to take over: {left} sessions"));
+            note(&format!("--grace is over; left for others to take over: {}", counted(left, "session")));
             ("stopped late", told.exit())
         }
         Ended::AtOnce(told) => ("stopped at once", told.exit()),
     };
-    front.out.passing(front.out.dim(&format!("worker {id}: {why}")));
-    front.out.object(&json!({ "worker": id, "stopped": why }));
+    let ended = teller.ended().clone();
+    let how: Vec<String> = ended.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    let runs = match ended.values().sum::<u64>() {
+        0 => String::new(),
+        runs => format!("; {}: {}", counted(runs, "run"), how.join(", ")),
+    };
+    front.out.passing(front.out.dim(&format!("worker {id}: {why}{runs}")));
+    front.out.object(&json!({ "worker": id, "stopped": why, "runs": ended }));
     front.close().await;
     Ok(exit)
 }
@@ -66,11 +73,18 @@ struct Teller {
     out: Out,
     began: Instant,
     serving: Mutex<Serving>,
+    /// How the runs that are over came to their end, by the name of the outcome.
+    ended: Mutex<BTreeMap<&'static str, u64>>,
 }
 
 impl Teller {
     fn new(out: Out) -> Self {
-        Self { out, began: Instant::now(), serving: Mutex::default() }
+        Self { out, began: Instant::now(), serving: Mutex::default(), ended: Mutex::default() }
+    }
+
+    /// How the runs that are over came to their end.
+    fn ended(&self) -> MutexGuard<'_, BTreeMap<&'static str, u64>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn serving(&self) -> MutexGuard<'_, Serving> {
@@ -131,6 +145,7 @@ impl RunObserver for Teller {
         serving.running.remove(&session.id);
         serving.over += 1;
         drop(serving);
+        *self.ended().entry(outcome.kind().as_str()).or_default() += 1;
         self.out.passing(format!("session {}: {}", session.id, human::outcome(outcome)));
         self.out.object(&json::last(&session.id, json!({ "kind": outcome.kind().as_str() }), None, false));
     }

@@ -27,6 +27,10 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.turn.worked_ms = 0;
             machine.turn.spent = Spent::default();
             machine.turn.claimed_at = facts.now;
+            // To whom somebody speaks does not wait with a draft.
+            if let Some(handoff) = machine.handoff.as_mut().filter(|_| *request == TurnRequest::Message) {
+                handoff.draft = false;
+            }
             let (state, effects) = provisioning_or(*request, *provisions);
             Ok(Some((state, effects)))
         }

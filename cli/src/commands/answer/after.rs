@@ -1,0 +1,31 @@
+//! A call that was approved: whether it was run.
+
+use holdover_core::gate::DeniedBy;
+use holdover_core::message::Message;
+
+use super::which::Asked;
+use crate::exit::Failure;
+use crate::front::Front;
+use crate::print::one_line;
+
+/// Why a call was not run though it was approved, if the policy denied it when it was asked again: an approval satisfies
+/// a policy that asks for one, and lifts no denial.
+pub(super) async fn denied_all_the_same(front: &Front, asked: &Asked) -> Result<Option<String>, Failure> {
+    for entry in front.runtime.messages(&asked.session.key).await?.into_iter().rev() {
+        match entry.message {
+            Message::Tool(found) if found.call.as_str() == asked.call => {
+                let denial = found.denial.filter(|denial| denial.denied_by != DeniedBy::User);
+                return Ok(denial.map(|denial| {
+                    format!("it was approved, and the policy denied it: {}", one_line(&denial.reason))
+                }));
+            }
+            Message::Tool(_)
+            | Message::Assistant(_)
+            | Message::Decision(_)
+            | Message::User(_)
+            | Message::Notice(_)
+            | Message::Summary(_) => {}
+        }
+    }
+    Ok(None)
+}
