@@ -142,7 +142,7 @@ fn h24_sessions_are_listed_by_label_and_by_time_of_creation_and_change() {
     assert_eq!(ids(&["--created-before", &born]), ["old"]);
     assert_eq!(ids(&["--created-since", "2h"]), ["new", "old"]);
     assert_eq!(ids(&["--created-since", "2h", "--created-before", "1h"]), none);
-    assert_eq!(ids(&["--created-since", "2024-05-01T12:00:00+02:00", "--limit", "1"]), ["new"]);
+    assert_eq!(ids(&["--created-since", "2024-05-01T12:00:00+02:00"]), ["new", "old"]);
     assert_eq!(ids(&["--created-before", "2024-05-01"]), none);
 
     let changed = at("new", "updated_at");
@@ -170,6 +170,57 @@ fn h24_sessions_are_listed_by_label_and_by_time_of_creation_and_change() {
 }
 
 #[test]
+fn h24_a_list_goes_on_where_another_ended() {
+    let fixture = Fixture::new();
+    let label = "user=ada o'neill";
+    let run =
+        |id: &str| fixture.run(&["run", "agent.toml", "--session", id, "--label", label, "hello"]).ends(0);
+    for id in ["a", "b", "c", "d", "e"] {
+        run(id);
+    }
+    fixture.run(&["run", "agent.toml", "--session", "another", "hello"]).ends(0);
+    let rows = |out: &str| -> Vec<String> {
+        out.lines().skip(1).filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+    };
+    let asked =
+        ["sessions", "list", "--limit", "2", "--status", "idle", "--status", "failed", "--label", label];
+    let asked = [&asked[..], &["--changed-since", "2h", "--created-since", "1971-01-01"]].concat();
+    let mut ran = fixture.run(&asked).ends(0);
+    let mut walked = Vec::new();
+    while let Some((_, next)) = ran.err.split_once("there may be more sessions: ") {
+        walked.push(rows(&ran.out));
+        assert!(walked.len() < 4, "{walked:?}");
+        // Time passes, and what comes new is not on the pages that are left.
+        run(&format!("new-{}", walked.len()));
+        ran = fixture.shell(next).ends(0);
+    }
+    walked.push(rows(&ran.out));
+    assert_eq!(walked, [vec!["e", "d"], vec!["c", "b"], vec!["a"]]);
+
+    // The same for programs: the last line says where to go on, if there is more.
+    let page = |words: &[&str]| -> (Vec<String>, Option<String>) {
+        let words = [&["sessions", "list", "--json", "--limit", "4"], words].concat();
+        let ran = fixture.run(&words).ends(0);
+        assert_eq!(ran.err, "");
+        let mut lines = ran.lines();
+        let next = lines.last().and_then(|line| Some(line.get("next")?.as_str()?.to_owned()));
+        lines.truncate(lines.len() - usize::from(next.is_some()));
+        (lines.iter().map(|line| line["session"].as_str().expect("an id").to_owned()).collect(), next)
+    };
+    let (first, next) = page(&[]);
+    assert_eq!(first, ["new-2", "new-1", "another", "e"]);
+    let next = next.expect("there are more");
+    assert_eq!(page(&["--after", &next]), (["d", "c", "b", "a"].map(str::to_owned).into(), None));
+
+    let list = |words: &[&str]| fixture.run(&[&["sessions", "list", "--after", &next], words].concat());
+    for other in [&["--status", "idle"][..], &["--changed-since", "2h"], &["--tenant", "other"]] {
+        list(other).fails(2, &["--after: ", "another query", "instants in place of how long ago"]);
+    }
+    let refused = fixture.run(&["sessions", "list", "--after", "here"]).ends(2).err;
+    assert!(refused.contains("--after") && refused.contains("not a cursor"), "{refused}");
+}
+
+#[test]
 fn sessions_are_listed_and_shown() {
     let fixture = Fixture::new();
     fixture.run(&["run", "agent.toml", "--session", "done", "hello"]).ends(0);
@@ -179,9 +230,9 @@ fn sessions_are_listed_and_shown() {
         ran.lines().iter().map(|line| line["session"].as_str().expect("an id").to_owned()).collect()
     };
     assert_eq!(ids(&[]), ["waits", "done"]);
-    assert_eq!(ids(&["--limit", "1"]), ["waits"]);
+    assert_eq!(ids(&["--limit", "2"]), ["waits", "done"]);
     let said = |limit: &str| fixture.run(&["sessions", "list", "--limit", limit]).ends(0).err;
-    assert!(said("1").contains("there are more sessions") && said("2").is_empty());
+    assert!(said("1").contains("there may be more sessions: ") && said("2").is_empty());
     assert_eq!(ids(&["--status", "suspended"]), ["waits"]);
     assert_eq!(ids(&["--agent", "tester", "--status", "idle"]), ["done"]);
     assert_eq!(ids(&["--agent", "other"]), Vec::<String>::new());

@@ -65,3 +65,18 @@ fn a51_a_picture_is_said_with_a_message_and_one_that_is_none_changes_nothing() {
     let told = fixture.run(&["sessions", "messages", "s", "--json"]).ends(0);
     assert_eq!(told.out.matches("iVBORw0KGgo=").count(), 4, "{told:#?}");
 }
+
+#[test]
+fn a51_a_picture_is_shown_with_an_answer() {
+    let fixture = Fixture::new();
+    std::fs::write(fixture.path("plan.png"), PNG).unwrap();
+    fixture.run(&["run", "agent.toml", "--session", "s", "ask"]).ends(10);
+    let answer = ["answer", "s", "--image", "plan.png"];
+    fixture.run(&[&answer[..], &["--error", "blue"]].concat()).ends(2);
+    fixture.run(&[&answer[..], &["blue"]].concat()).ends(0).says("Blue it is.");
+    let told = fixture.run(&["sessions", "messages", "s", "--json"]).ends(0);
+    assert_eq!(told.out.matches("iVBORw0KGgo=").count(), 1, "{told:#?}");
+    // The same again says nothing new; without the picture it is another answer.
+    fixture.run(&[&answer[..], &["c1-0", "blue"]].concat()).ends(0);
+    fixture.run(&["answer", "s", "c1-0", "blue"]).fails(1, &["it has its result already"]);
+}

@@ -1,6 +1,6 @@
 //! What failed is tried again: at once if somebody says so, and by another model if the agent has one.
 //!
-//! Requirements: B40, C53, D10.
+//! Requirements: B40, C53, D10, U10.
 
 mod support;
 
@@ -78,4 +78,31 @@ fallback = ["scripted:refuses.toml", { model = "scripted:spare.toml", prices = {
     // Another process builds the same chain from what is stored.
     fixture.run(&["send", "s", "hello again"]).ends(0).says("The spare one.");
     fixture.run(&["sessions", "replay", "s"]).ends(0);
+}
+
+#[test]
+fn u10_a_breaker_is_seen_and_is_closed_by_hand() {
+    let fixture = Fixture::new();
+    let agent = "name = 'guarded'\nmodel = 'scripted:out.toml'\n[retries]\nmodel_waits_ms = []\n[breaker]\nfailures = 2\n";
+    fixture.write("guarded.toml", agent);
+    let out = "[[turns]]\nsay = 'never'\nfail = [{ attempt = 0, kind = 'provider', detail = 'out' }]\n";
+    fixture.write("out.toml", out);
+    let fails = |code: &str| {
+        let ran = fixture.run(&["run", "guarded.toml", "--json", "hello"]).ends(1);
+        assert_eq!(ran.last()["outcome"]["error"]["code"], code, "{ran:#?}");
+    };
+    fails("model.provider");
+    fails("model.provider");
+    fails("model.circuit_open");
+    let theirs = ["--tenant", "holdover"];
+    let listed = fixture.run(&[&["sessions", "list", "--json"], &theirs[..]].concat()).ends(0).lines();
+    assert_eq!(listed.len(), 1, "{listed:#?}");
+    let session = listed[0]["session"].as_str().expect("an id");
+    assert!(session.starts_with("breaker scripted:") && session.ends_with("out.toml"), "{session}");
+    // Nobody takes it for a session to be run, and nothing is wrong with it.
+    fixture.run(&[&["work", "--until-idle"], &theirs[..]].concat()).ends(0);
+    fixture.run(&[&["doctor"], &theirs[..]].concat()).ends(0);
+    fails("model.circuit_open");
+    fixture.run(&[&["sessions", "delete", session], &theirs[..]].concat()).ends(0);
+    fails("model.provider");
 }

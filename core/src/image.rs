@@ -15,6 +15,10 @@ pub const IMAGE_BYTES_MAX: usize = 1 << 20;
 /// The most bytes of pictures that one message may have, and that a model is shown at once.
 pub const IMAGES_BYTES_MAX: usize = 5 << 20;
 
+/// The most pictures that one message may have, and that a model is shown at once. Providers refuse a request with more than
+/// they take, and beyond 20 some refuse large ones among them.
+pub const IMAGES_MAX: usize = 20;
+
 /// What a picture is in tokens, roughly: providers count what is seen, and scale what is large.
 pub const IMAGE_TOKENS: u64 = 1_600;
 
@@ -58,11 +62,26 @@ impl ImageType {
     }
 }
 
-/// A picture of at most [`IMAGE_BYTES_MAX`], kept in base 64, as wires want it.
+/// A picture of at most [`IMAGE_BYTES_MAX`], kept in base 64, as wires want it. What is read as one is held to the same.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct Image {
     media_type: ImageType,
     data: Arc<str>,
+}
+
+/// A picture as it is written. What it is called there does not matter.
+#[derive(Deserialize)]
+struct Written {
+    data: String,
+}
+
+impl TryFrom<Written> for Image {
+    type Error = InvalidImage;
+
+    fn try_from(written: Written) -> Result<Self, InvalidImage> {
+        Self::from_base64(&written.data)
+    }
 }
 
 /// Why there is no such picture.
@@ -80,6 +99,9 @@ pub enum InvalidImage {
     /// They are too large together.
     #[error("the pictures have {0} bytes together, at most {IMAGES_BYTES_MAX} are allowed")]
     TooManyBytes(usize),
+    /// They are too many.
+    #[error("there are {0} pictures, at most {IMAGES_MAX} are allowed")]
+    TooMany(usize),
 }
 
 impl Image {
@@ -136,10 +158,18 @@ impl fmt::Display for Image {
     }
 }
 
-/// The pictures of one message: at most [`IMAGES_BYTES_MAX`] together.
+/// The pictures of one message: at most [`IMAGES_MAX`], and [`IMAGES_BYTES_MAX`] together.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "Vec<Image>")]
 pub struct Images(Vec<Image>);
+
+impl TryFrom<Vec<Image>> for Images {
+    type Error = InvalidImage;
+
+    fn try_from(images: Vec<Image>) -> Result<Self, InvalidImage> {
+        Self::of(images)
+    }
+}
 
 impl Images {
     /// None.
@@ -150,13 +180,22 @@ impl Images {
     /// These, in this order.
     ///
     /// # Errors
-    /// They are too large together.
+    /// They are too many, or too large together.
     pub fn of(images: impl IntoIterator<Item = Image>) -> Result<Self, InvalidImage> {
         let images: Vec<Image> = images.into_iter().collect();
+        if images.len() > IMAGES_MAX {
+            return Err(InvalidImage::TooMany(images.len()));
+        }
         match images.iter().map(Image::bytes).sum() {
             bytes if bytes > IMAGES_BYTES_MAX => Err(InvalidImage::TooManyBytes(bytes)),
             _ => Ok(Self(images)),
         }
+    }
+
+    /// The first of these that fit.
+    pub fn first_of(images: impl IntoIterator<Item = Image>) -> Self {
+        let mut room = Room::default();
+        Self(images.into_iter().take_while(|image| room.takes(image)).collect())
     }
 
     /// Whether there are none.
@@ -167,19 +206,6 @@ impl Images {
     /// Each, in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Image> {
         self.0.iter()
-    }
-
-    /// Up to how many from the end fit into `room` bytes, and how much room is left then. None is left once one does
-    /// not fit.
-    fn fitting(&self, room: usize) -> (usize, usize) {
-        let mut room = room;
-        for (kept, image) in self.0.iter().rev().enumerate() {
-            match room.checked_sub(image.bytes()) {
-                Some(left) => room = left,
-                None => return (kept, 0),
-            }
-        }
-        (self.0.len(), room)
     }
 
     fn newest(&self, many: usize) -> Self {
@@ -206,17 +232,43 @@ pub fn images_of(message: &Message) -> &Images {
     }
 }
 
-/// What a model is shown of these messages: of all their pictures the newest, as many as [`IMAGES_BYTES_MAX`] lets through,
-/// and of the others a word that they were there.
+/// Room for [`IMAGES_MAX`] pictures of [`IMAGES_BYTES_MAX`] together. None is left once one does not fit.
+struct Room {
+    many: usize,
+    bytes: usize,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { many: IMAGES_MAX, bytes: IMAGES_BYTES_MAX }
+    }
+}
+
+impl Room {
+    fn takes(&mut self, image: &Image) -> bool {
+        match (self.many.checked_sub(1), self.bytes.checked_sub(image.bytes())) {
+            (Some(many), Some(bytes)) => {
+                *self = Self { many, bytes };
+                true
+            }
+            (None, _) | (_, None) => {
+                self.many = 0;
+                false
+            }
+        }
+    }
+}
+
+/// What a model is shown of these messages: of all their pictures the newest, as many as [`IMAGES_MAX`] and
+/// [`IMAGES_BYTES_MAX`] let through, and of the others a word that they are there.
 pub fn within_bound(messages: &mut [Arc<Message>]) {
-    let mut room = IMAGES_BYTES_MAX;
+    let mut room = Room::default();
     for message in messages.iter_mut().rev() {
         let images = images_of(message);
         if images.is_empty() {
             continue;
         }
-        let (kept, left) = images.fitting(room);
-        room = left;
+        let kept = images.iter().rev().take_while(|image| room.takes(image)).count();
         if kept < images.0.len() {
             let (images, word) = (images.newest(kept), left_out(images.0.len() - kept));
             *message = Arc::new(with(message, images, &word));
@@ -225,8 +277,8 @@ pub fn within_bound(messages: &mut [Arc<Message>]) {
 }
 
 fn left_out(many: usize) -> String {
-    let pictures = if many == 1 { "a picture was".to_owned() } else { format!("{many} pictures were") };
-    format!("[{pictures} shown here, too old to be shown again]")
+    let pictures = if many == 1 { "a picture is".to_owned() } else { format!("{many} pictures are") };
+    format!("[{pictures} left out here: only the newest are shown]")
 }
 
 /// The same message with these pictures, and a word behind its text.
@@ -298,15 +350,51 @@ mod tests {
         within_bound(&mut messages);
         let many: Vec<usize> = messages.iter().map(|message| images_of(message).0.len()).collect();
         assert_eq!(many, [0, 2, 0, 3], "once one does not fit, nothing older is shown");
-        let text = |at: usize| {
-            let Message::User(said) = &*messages[at] else { panic!("a word of a user") };
-            said.text.clone()
-        };
-        assert_eq!(text(0), "look\n[a picture was shown here, too old to be shown again]");
-        assert_eq!(text(1), "look\n[a picture was shown here, too old to be shown again]");
+        assert_eq!(text_of(&messages[0]), "look\n[a picture is left out here: only the newest are shown]");
+        assert_eq!(text_of(&messages[1]), "look\n[a picture is left out here: only the newest are shown]");
         assert_eq!((&messages[2], &messages[3]), (&before[2], &before[3]));
         let again = messages.clone();
         within_bound(&mut messages);
         assert_eq!(messages, again);
+
+        // Small ones are counted.
+        let mut messages = vec![shows(vec![png(100); IMAGES_MAX]), shows([png(100), png(100)])];
+        within_bound(&mut messages);
+        let many: Vec<usize> = messages.iter().map(|message| images_of(message).0.len()).collect();
+        assert_eq!(many, [IMAGES_MAX - 2, 2]);
+        assert_eq!(text_of(&messages[0]), "look\n[2 pictures are left out here: only the newest are shown]");
+    }
+
+    fn text_of(message: &Message) -> &str {
+        let Message::User(said) = message else { panic!("a word of a user") };
+        &said.text
+    }
+
+    #[test]
+    fn a51_what_is_read_as_a_picture_is_held_to_the_bounds_too() {
+        let whole = Images::of([png(9), png(IMAGE_BYTES_MAX)]).unwrap();
+        let written = serde_json::to_value(&whole).unwrap();
+        assert_eq!(written[0], serde_json::json!({ "media_type": "image/png", "data": "iVBORw0KGgoA" }));
+        assert_eq!(serde_json::from_value::<Images>(written).unwrap(), whole);
+        let called = r#"[{ "media_type": "image/gif", "data": "iVBORw0KGgo=" }]"#;
+        let read: Images = serde_json::from_str(called).unwrap();
+        assert_eq!(read.iter().map(Image::media_type).collect::<Vec<_>>(), [ImageType::Png]);
+
+        let large = STANDARD.encode(vec![0x89; IMAGE_BYTES_MAX + 1]);
+        let refused = |data: &str| {
+            let written = serde_json::json!([{ "media_type": "image/png", "data": data }]);
+            serde_json::from_value::<Images>(written).unwrap_err().to_string()
+        };
+        assert!(refused(&large).contains("at most 1048576 are allowed"), "{}", refused(&large));
+        assert!(refused("JVBERi0xLjc=").contains("no picture that models read"));
+        assert!(refused("iVBORw0KGgo").contains("not in base 64"));
+        let written = |image: Image, many: usize| serde_json::to_string(&vec![image; many]).unwrap();
+        for (too_many, why) in [
+            (written(png(IMAGE_BYTES_MAX), 6), "6291456 bytes together"),
+            (written(png(9), IMAGES_MAX + 1), "there are 21 pictures, at most 20"),
+        ] {
+            let refused = serde_json::from_str::<Images>(&too_many).unwrap_err().to_string();
+            assert!(refused.contains(why), "{refused}");
+        }
     }
 }

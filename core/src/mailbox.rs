@@ -84,7 +84,7 @@ pub enum QueueChange {
         /// Which.
         of: InboxSeq,
     },
-    /// It says something else.
+    /// It says something else. What it shows, and how the agent is to work, stays.
     Replaced {
         /// Which.
         of: InboxSeq,

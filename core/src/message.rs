@@ -274,6 +274,27 @@ pub struct ClientAnswer {
     pub is_error: bool,
     /// What the model is told.
     pub content: String,
+    /// What the model is shown beside it. An error shows none.
+    #[serde(default, skip_serializing_if = "Images::is_empty")]
+    pub images: Images,
+}
+
+impl ClientAnswer {
+    /// It was done: this is the result.
+    pub fn done(content: impl Into<String>) -> Self {
+        Self { is_error: false, content: content.into(), images: Images::none() }
+    }
+
+    /// It could not be done, for this reason.
+    pub fn failed(content: impl Into<String>) -> Self {
+        Self { is_error: true, ..Self::done(content) }
+    }
+
+    /// The same, and the model is shown these pictures with it.
+    #[must_use]
+    pub fn showing(self, images: Images) -> Self {
+        Self { images, ..self }
+    }
 }
 
 /// What is shown to whoever owes an answer: the body of a pending call.

@@ -27,7 +27,9 @@ pub use holdover_core::ids::{
     CallId, CheckpointId, InboxSeq, InvalidId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel,
     SessionId, SessionKey, TenantId, ToolName, WorkerId,
 };
-pub use holdover_core::image::{IMAGE_BYTES_MAX, IMAGES_BYTES_MAX, Image, ImageType, Images, InvalidImage};
+pub use holdover_core::image::{
+    IMAGE_BYTES_MAX, IMAGES_BYTES_MAX, IMAGES_MAX, Image, ImageType, Images, InvalidImage,
+};
 pub use holdover_core::machine::glance::{Glance, Interaction};
 pub use holdover_core::machine::{DoneReason, Ending, Owed, OwedKind, Suspension, Usage};
 pub use holdover_core::mailbox::{MessagePolicy, WhileAsking};

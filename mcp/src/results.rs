@@ -20,7 +20,7 @@ pub(crate) fn read(response: CallToolResponse) -> Result<ToolReturn, ToolError> 
         other => return Err(ToolError::Lost(format!("the server answered what is not known: {other:?}"))),
     };
     let failed = result.is_error == Some(true);
-    let images = images(&result);
+    let images = if failed { Images::none() } else { images(&result) };
     let told = text(result, &images);
     if failed {
         let why = if told.is_empty() { "the server says only that it failed".to_owned() } else { told };
@@ -29,11 +29,10 @@ pub(crate) fn read(response: CallToolResponse) -> Result<ToolReturn, ToolError> 
     Ok(ToolOutput::text(told).showing(images).into())
 }
 
-/// Its pictures, as far as a model can be shown them; none if they are too large together.
+/// Its pictures, as far as a model can be shown them: the first of those, as many as a message may have.
 fn images(result: &CallToolResult) -> Images {
     let images = result.content.iter().filter_map(ContentBlock::as_image);
-    let shown = images.filter_map(|image| Image::from_base64(&image.data).ok());
-    Images::of(shown).unwrap_or_default()
+    Images::first_of(images.filter_map(|image| Image::from_base64(&image.data).ok()))
 }
 
 /// Its parts, a paragraph each; its structured content where it has no parts.
@@ -72,6 +71,8 @@ fn not_shown(what: &str, kind: &str, data: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use holdover_core::image::IMAGES_MAX;
+
     use super::*;
 
     fn read_json(json: &str) -> Result<ToolReturn, ToolError> {
@@ -106,6 +107,16 @@ mod tests {
     }
 
     #[test]
+    fn a51_the_first_pictures_are_shown_as_many_as_fit_and_the_others_are_named() {
+        let one = r#"{ "type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png" }"#;
+        let many = vec![one; IMAGES_MAX + 2].join(",");
+        // They are alike: what is shown is told by its bytes.
+        let result = read_json(&format!(r#"{{ "content": [{many}] }}"#)).unwrap();
+        let ToolReturn::Output(output) = result else { panic!("it is done") };
+        assert_eq!(output.images.iter().count(), IMAGES_MAX);
+    }
+
+    #[test]
     fn structured_content_stands_where_there_are_no_parts() {
         let result = read_json(r#"{ "content": [], "structuredContent": { "sum": 3 } }"#);
         assert_eq!(result, Ok(ToolOutput::text(r#"{"sum":3}"#).into()));
@@ -115,6 +126,11 @@ mod tests {
     fn an_error_of_the_tool_is_an_observation() {
         let failed = read_json(r#"{ "content": [{ "type": "text", "text": "no" }], "isError": true }"#);
         assert_eq!(failed, Err(ToolError::Failed("no".to_owned())));
+        let seen = read_json(
+            r#"{ "content": [{ "type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png" }], "isError": true }"#,
+        );
+        let told = "[image, image/png, 12 bytes in base 64: not shown]";
+        assert_eq!(seen, Err(ToolError::Failed(told.to_owned())), "an error shows none");
         let silent = read_json(r#"{ "content": [], "isError": true }"#);
         assert!(matches!(silent, Err(ToolError::Failed(why)) if why.contains("only that it failed")));
     }

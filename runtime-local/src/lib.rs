@@ -27,7 +27,7 @@ mod worker;
 
 pub use agent::{Agent, AgentBuilder, AgentError, ClientTool, Definition};
 pub use arguments::{JSON_DEPTH_MAX, check_arguments};
-pub use breaker::BREAKER_TENANT;
+pub use breaker::{BREAKER_QUEUE, BREAKER_TENANT};
 pub use error::{RuntimeError, RuntimeErrorKind};
 pub use observer::{Provisional, RunObserver};
 pub use runtime::{

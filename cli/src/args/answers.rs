@@ -1,5 +1,7 @@
 //! The commands that decide, answer and stop.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use holdover_core::ids::{CallId, SessionId};
 
@@ -74,6 +76,7 @@ pub(crate) struct Deny {
 Examples:
   holdover answer notes \"the blue one\"
   holdover answer notes c2-0 --error \"nobody knows\"
+  holdover answer notes --image screen.png \"this is what it shows\"
   holdover answer notes - < answer.txt"
 )]
 pub(crate) struct Answer {
@@ -87,6 +90,9 @@ pub(crate) struct Answer {
     /// The answer says that it could not be done
     #[arg(long)]
     pub(crate) error: bool,
+    /// Show the agent this picture (PNG, JPEG, GIF, WebP; at most 1 MiB); may be said several times
+    #[arg(long = "image", value_name = "FILE", conflicts_with = "error")]
+    pub(crate) images: Vec<PathBuf>,
     /// Leave the work to a worker (holdover work)
     #[arg(long, alias = "no-wait")]
     pub(crate) detach: bool,

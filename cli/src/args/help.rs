@@ -201,6 +201,60 @@ mod tests {
         assert_eq!(found, Vec::<String>::new());
     }
 
+    /// What docs/command-line.md says under the heading `title`.
+    fn on_page(title: &str) -> Option<&'static str> {
+        let page = include_str!("../../../docs/command-line.md");
+        let (_, rest) = page.split_once(&format!("\n### {title}\n"))?;
+        Some(rest.split_once("\n#").map_or(rest, |(part, _)| part))
+    }
+
+    /// Each command without further ones, by its words, with its options and those of every command.
+    fn leaves(command: &Command, path: &str, found: &mut Vec<(String, Vec<String>, Vec<String>)>) {
+        for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
+            let path = format!("{path}{}", inner.get_name());
+            if inner.has_subcommands() {
+                leaves(inner, &format!("{path} "), found);
+                continue;
+            }
+            let (mut own, mut all) = (Vec::new(), Vec::new());
+            for option in inner.get_arguments() {
+                let names = option.get_long_and_visible_aliases().unwrap_or_default();
+                let names: Vec<String> = names.into_iter().map(|name| format!("--{name}")).collect();
+                if !option.is_global_set() && !["help", "version"].contains(&option.get_id().as_str()) {
+                    own.extend(names.clone());
+                }
+                all.extend(names);
+            }
+            found.push((path, own, all));
+        }
+    }
+
+    #[test]
+    fn the_page_of_the_command_line_has_every_command_with_its_options_and_no_others() {
+        let mut command = Cli::described();
+        command.build();
+        let mut found = Vec::new();
+        leaves(&command, "", &mut found);
+        assert!(found.len() > 30, "{} commands", found.len());
+        for (path, own, all) in found {
+            let part = on_page(&path).unwrap_or_else(|| panic!("docs/command-line.md has no {path}"));
+            let named = part.split('`').skip(1).step_by(2).flat_map(|code| code.split([' ', '[', '=']));
+            let named: Vec<&str> = named.filter(|word| word.starts_with("--")).collect();
+            for option in &own {
+                assert!(
+                    named.contains(&option.as_str()),
+                    "docs/command-line.md: {path}: {option} is missing"
+                );
+            }
+            for word in named {
+                assert!(
+                    all.iter().any(|option| option == word),
+                    "docs/command-line.md: {path} has no {word}"
+                );
+            }
+        }
+    }
+
     #[test]
     fn every_command_stands_in_one_group() {
         let command = Cli::described();

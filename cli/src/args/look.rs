@@ -10,10 +10,13 @@ use clap_complete::Shell;
 use holdover_core::ids::{InboxSeq, SessionId};
 use holdover_core::machine::StateKind;
 use holdover_core::mode::Mode;
-use holdover_core::store::{EventCursor, SessionStatus};
+use holdover_core::store::{EventCursor, PageCursor, SessionStatus};
 
 use super::branch::label;
 use super::{Fork, Handoff, Purge, When, help};
+
+/// So many sessions are listed unless it is said how many.
+pub(crate) const LIST_LIMIT: usize = 100;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sessions {
@@ -66,6 +69,8 @@ TIME is how long ago (90s, 2h, 7d), or an instant: 2024-05-01T12:00:00Z, 2024-05
 
 A fork has the label forked_from: what it was forked from.
 
+Where --limit ends a list, the command is printed that goes on there; with --json the last line is then {\"next\": CURSOR}. A list looks at every session of the tenant that was created in the time that is asked for, so that --created-since is what makes one short where there are very many.
+
 Examples:
   holdover sessions list
   holdover sessions list --status suspended --status failed --agent clerk
@@ -95,8 +100,11 @@ pub(crate) struct List {
     #[arg(long, value_name = "TIME")]
     pub(crate) changed_before: Option<When>,
     /// At most this many
-    #[arg(long, value_name = "N", default_value = "100")]
+    #[arg(long, value_name = "N", default_value_t = NonZeroUsize::new(LIST_LIMIT).unwrap_or(NonZeroUsize::MIN))]
     pub(crate) limit: NonZeroUsize,
+    /// Go on where another list ended, with the same filters
+    #[arg(long, value_name = "CURSOR")]
+    pub(crate) after: Option<PageCursor>,
 }
 
 #[derive(Debug, Args)]

@@ -16,8 +16,8 @@ pub(crate) use branch::{Fork, Handoff, Purge};
 pub(crate) use conformance::{Conformance, Form};
 pub(crate) use drive::{Again, Briefing, Compact, Drive, Run, Send, Work};
 pub(crate) use look::{
-    Check, Completions, Delete, Demo, Doctor, Events, History, List, Machine, ModeOf, One, Pending, Replace,
-    Sessions, Show, Withdraw,
+    Check, Completions, Delete, Demo, Doctor, Events, History, LIST_LIMIT, List, Machine, ModeOf, One,
+    Pending, Replace, Sessions, Show, Withdraw,
 };
 pub(crate) use when::When;
 

@@ -1,5 +1,6 @@
 //! Instants on the command line.
 
+use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -16,13 +17,27 @@ pub(crate) enum When {
 }
 
 impl When {
-    /// Which instant it is, now.
+    /// Which instant it is, now. None lies before 1970.
     pub(crate) fn instant(self, now: Timestamp) -> Timestamp {
         match self {
             Self::At(at) => at,
             Self::Ago(ago) => {
                 let ms = i64::try_from(ago.as_millis()).unwrap_or(i64::MAX);
-                Timestamp::from_ms(now.as_ms().saturating_sub(ms))
+                Timestamp::from_ms(now.as_ms().saturating_sub(ms).max(0))
+            }
+        }
+    }
+}
+
+/// As it is read back.
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ago(ago) => humantime::format_duration(*ago).fmt(f),
+            Self::At(at) if at.as_ms() >= MS_MIN => at.as_ms().fmt(f),
+            Self::At(at) => {
+                let since = Duration::from_millis(u64::try_from(at.as_ms()).unwrap_or_default());
+                humantime::format_rfc3339_millis(UNIX_EPOCH + since).fmt(f)
             }
         }
     }
@@ -99,7 +114,17 @@ mod tests {
         let now = Timestamp::from_ms(noon);
         let ago: When = "2h 30m".parse().unwrap();
         assert_eq!(ago.instant(now), Timestamp::from_ms(noon - 150 * 60_000));
-        assert_eq!(When::Ago(Duration::MAX).instant(now), Timestamp::from_ms(noon - i64::MAX));
+        assert_eq!(When::Ago(Duration::MAX).instant(now), Timestamp::EPOCH);
+    }
+
+    #[test]
+    fn an_instant_is_printed_as_it_is_read_back() {
+        for ms in [0, 1, 500, MS_MIN - 1, MS_MIN, 1_714_564_800_123, i64::MAX] {
+            let at = When::At(Timestamp::from_ms(ms));
+            assert_eq!(at.to_string().parse(), Ok(at));
+        }
+        let ago = When::Ago(Duration::from_millis(9_000_500));
+        assert_eq!(ago.to_string().parse(), Ok(ago));
     }
 
     #[test]

@@ -54,7 +54,8 @@ impl StepIterator {
             self.agent.as_ref().map_or(usize::MAX, |agent| agent.limits.answer_bytes_max(answer.is_error));
         let status = if failed { ResultStatus::Error } else { ResultStatus::Done };
         self.keep_within(call, status, answer.content, most);
-        let ok = self.mind.ended.get(&call.id).is_some_and(|ended| ended.result.status == ResultStatus::Done);
+        self.show(&call.id, answer.images);
+        let ok = self.is_done(&call.id);
         self.feed(Input::Call { call: call.id.clone(), input: CallInput::Answered { ok } });
     }
 

@@ -180,9 +180,7 @@ impl<P: Place> Teller<P> {
             }
             let body: PendingBody = pending.body.parse().unwrap();
             let payload = match pending.kind {
-                PendingKind::ClientTool => {
-                    Payload::json(&ClientAnswer { is_error: false, content: "42".into() }).unwrap()
-                }
+                PendingKind::ClientTool => Payload::json(&ClientAnswer::done("42")).unwrap(),
                 PendingKind::Approval => {
                     let arguments = scenario::decide(body.tool.as_str(), &body.arguments);
                     let again = body.tool.as_str() == scenario::TRUSTED && pending.call.as_str() != "c3-0";

@@ -341,7 +341,7 @@ impl Bench {
 
     /// The client answers.
     pub(crate) fn answer(&self, pending: &PendingCall, content: &str) -> Delivery {
-        let answer = ClientAnswer { is_error: false, content: content.into() };
+        let answer = ClientAnswer::done(content);
         self.answer_with(&pending.id, Payload::json(&answer).unwrap())
     }
 

@@ -4,9 +4,12 @@
 
 use std::time::Duration;
 
+use holdover_core::ids::MessageSeq;
 use holdover_core::image::{IMAGE_BYTES_MAX, IMAGE_TOKENS, Image, Images};
-use holdover_core::message::{Message, Said};
+use holdover_core::mailbox::{MessagePolicy, QueueChange};
+use holdover_core::message::{ClientAnswer, Message, Said};
 use holdover_core::model::{ModelAnswer, TokenUsage};
+use holdover_core::payload::Payload;
 use holdover_core::tool::{ToolOutput, ToolReturn};
 
 use crate::bench::Bench;
@@ -65,6 +68,61 @@ fn a51_a_result_that_is_given_later_or_is_an_error_shows_none() {
     let results = bench.results();
     assert_eq!(results[0].content, "later\n[not shown: 1 pictures; what is given later has none]");
     assert!(results.iter().all(|result| result.images.is_empty()), "{results:?}");
+}
+
+#[test]
+fn a51_a_client_shows_pictures_with_its_answer_and_none_with_an_error() {
+    for (answer, many) in [
+        (ClientAnswer::done("the screen").showing(picture(100)), 1),
+        (ClientAnswer::failed("no screen").showing(picture(100)), 0),
+        (ClientAnswer::done(r#"{"error": "no screen"}"#).showing(picture(100)), 0),
+    ] {
+        let bench = Bench::new();
+        bench.say("go");
+        bench.run().model(calls(&["ask"]));
+        bench.answer_with(&bench.asked().id, Payload::json(&answer).unwrap());
+        // Whoever took it up dies.
+        bench.crash(bench.run());
+        let mut run = bench.run();
+        let (seen, _) = run.model_sees();
+        assert_eq!(shown(&seen), [0, 0, many], "{answer:?}");
+        run.model(text("seen"));
+        assert_eq!(bench.results()[0].images.is_empty(), many == 0);
+    }
+}
+
+#[test]
+fn a51_messages_show_their_pictures_whenever_and_however_they_come() {
+    let bench = Bench::new();
+    bench.say("go");
+    let mut run = bench.run();
+    run.model(calls(&["note"]));
+    let says = |policy, bytes| {
+        let said = Said { policy: Some(policy), images: picture(bytes), ..Said::new("look at this") };
+        bench.say_as(said);
+    };
+    says(MessagePolicy::Steer, 100);
+    says(MessagePolicy::Enqueue, 200);
+    run.news();
+    // What a message that waits says may change; what it shows does not.
+    let waits = bench.queued().pop().unwrap().0;
+    bench.signal(&QueueChange::Replaced { of: waits, text: "or rather at that".into() });
+    run.news();
+    run.comes_back("c1-0", Ok(ToolOutput::text("noted").into()));
+    assert_eq!(shown(&run.model_sees().0), [0, 0, 0, 1], "steered");
+    run.model(text("seen"));
+    let mut run = bench.run();
+    let seen = run.model_sees().0;
+    assert_eq!(shown(&seen)[4..], [0, 1], "enqueued");
+    let Some(Message::User(said)) = seen.last() else { panic!("{seen:?}") };
+    assert_eq!((said.text.as_str(), &said.images), ("or rather at that", &picture(200)));
+    run.model(text("seen"));
+    // In place of the first message; of what is taken back nothing is shown.
+    bench.say_as(Said { edits: Some(MessageSeq(1)), images: picture(300), ..Said::new("go on") });
+    let seen = bench.run().model_sees().0;
+    let pictures: Vec<usize> = shown(&seen).into_iter().filter(|many| *many > 0).collect();
+    assert_eq!(pictures, [1], "{seen:?}");
+    assert!(matches!(seen.last(), Some(Message::User(said)) if said.images == picture(300)), "{seen:?}");
 }
 
 #[test]

@@ -308,7 +308,7 @@ fn h09_the_answer_of_a_client_is_bounded_as_a_result_and_as_an_error() {
             bench.run().model(calls(&["ask"]));
             // What it is answered under is the engine's own.
             assert!(bench.asked().id.as_str().len() <= ID_BYTES_MAX && ID_BYTES_MAX <= 256);
-            let answer = ClientAnswer { is_error, content: "x".repeat(bytes) };
+            let answer = ClientAnswer { is_error, ..ClientAnswer::done("x".repeat(bytes)) };
             bench.answer_with(&bench.asked().id, Payload::json(&answer).unwrap());
             bench.run().model(text("done"));
             let result = bench.results().remove(0);

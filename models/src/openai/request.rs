@@ -67,7 +67,9 @@ fn user(text: &str, images: &Images) -> Value {
     if images.is_empty() {
         return json!({ "role": "user", "content": text });
     }
-    let mut parts = vec![json!({ "type": "text", "text": text })];
+    // Servers refuse a part that says nothing.
+    let mut parts =
+        Vec::from_iter((!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text })));
     parts.extend(images.iter().map(|image| {
         let url = format!("data:{};base64,{}", image.media_type().as_str(), image.base64());
         json!({ "type": "image_url", "image_url": { "url": url } })

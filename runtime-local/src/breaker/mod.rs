@@ -10,7 +10,7 @@ use holdover_core::breaker::{Health, health_of};
 use holdover_core::model::{Model, ModelAnswer, ModelError};
 
 pub(crate) use known::Breakers;
-pub use record::BREAKER_TENANT;
+pub use record::{BREAKER_QUEUE, BREAKER_TENANT};
 
 use crate::agent::Agent;
 use crate::runtime::Runtime;

@@ -23,6 +23,9 @@ use crate::runtime::{Runtime, draw_id, draw_run};
 /// delete its session.
 pub const BREAKER_TENANT: &str = "holdover";
 
+/// The queue of these sessions, which waits for nobody.
+pub const BREAKER_QUEUE: &str = "breaker";
+
 /// Newer than what any worker reads: else those that serve all queues would take up what a dead writer left.
 const FORMAT: StateFormat = StateFormat(u32::MAX);
 
@@ -150,7 +153,7 @@ async fn make(runtime: &Runtime, model: &str) -> Result<Option<Box<Claim>>, Stri
         key: key(model)?,
         incarnation: Incarnation(Uuid::new_v4()),
         operation: draw_id(),
-        queue: QueueLabel::new("breaker").map_err(|error| error.to_string())?,
+        queue: QueueLabel::new(BREAKER_QUEUE).map_err(|error| error.to_string())?,
         labels: [("model", label)].into_iter().collect(),
         definition: Payload::new("the breaker of a model"),
         format: FORMAT,

@@ -105,7 +105,7 @@ async fn the_same_answer_again_is_a_duplicate_and_another_one_is_late() {
     let runtime = runtime(&store(), &agent);
     let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     let asked = only_pending(&runtime, &key).await;
-    let answer = |content: &str| ClientAnswer { is_error: false, content: content.into() };
+    let answer = |content: &str| ClientAnswer::done(content);
     assert_eq!(runtime.answer(&key, &asked, answer("blue")).await.unwrap(), Delivered::Accepted);
     assert_eq!(runtime.answer(&key, &asked, answer("blue")).await.unwrap(), Delivered::Duplicate);
     let other = runtime.answer(&key, &asked, answer("red")).await.unwrap_err();

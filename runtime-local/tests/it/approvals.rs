@@ -130,7 +130,7 @@ async fn a_client_tool_is_answered_from_outside() {
     let call = only_pending(&runtime, &key).await;
     let wrong = runtime.approve(&key, &call, Approval::default()).await;
     assert!(matches!(wrong, Err(RuntimeError::OtherAnswer { .. })), "{wrong:?}");
-    let answer = ClientAnswer { is_error: false, content: "blue".into() };
+    let answer = ClientAnswer::done("blue");
     runtime.answer(&key, &call, answer).await.unwrap();
     assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
     assert_eq!(only_result(&runtime, &key).await, (ResultStatus::Done, "blue".into()));
@@ -155,7 +155,7 @@ async fn an_answer_that_is_too_long_is_not_delivered_and_the_call_waits_as_befor
             let edit = Approval { arguments: Some(arguments), ..Approval::default() };
             agentless(&store).approve(&key, &pending, edit).await
         } else {
-            let answer = ClientAnswer { is_error: false, content: text.into() };
+            let answer = ClientAnswer::done(text);
             agentless(&store).answer(&key, &pending, answer).await
         };
         let error = refused.expect_err("it is too long");

@@ -92,7 +92,7 @@ async fn u11_what_does_not_fit_a_session_names_it_and_the_call_the_key_or_the_fi
     let long = Approval { arguments: Some("x".repeat(EDIT_BYTES_MAX + 1)), ..Approval::default() };
     names(runtime.approve(&key, &asked, long).await, &[session, asked.as_str(), "arguments", "bytes"]);
     let pending = runtime.pending(&key).await.unwrap();
-    let answer = ClientAnswer { is_error: false, content: "42".into() };
+    let answer = ClientAnswer::done("42");
     let call = pending[0].call.call.to_string();
     let told = runtime.answer(&key, &asked, answer).await;
     names(told, &[session, &format!("call {call}"), "approval"]);

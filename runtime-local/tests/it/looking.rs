@@ -206,7 +206,7 @@ async fn b12_an_answer_to_a_call_that_nobody_knows_is_ignored_and_logged() {
     let unknown = ["nobody.asked".to_owned(), known.as_str().replace("c1-0", "c9-9")];
     let listening = tracing::subscriber::set_default(log.clone());
     for id in &unknown {
-        let answer = ClientAnswer { is_error: false, content: "data".into() };
+        let answer = ClientAnswer::done("data");
         let refused = runtime.answer(&key, &id.parse().unwrap(), answer).await.unwrap_err();
         assert!(
             matches!(refused, RuntimeError::NotAsked { .. } | RuntimeError::NotPending { .. }),
@@ -222,7 +222,7 @@ async fn b12_an_answer_to_a_call_that_nobody_knows_is_ignored_and_logged() {
     }
     let after = runtime.session(&key).await.unwrap().unwrap();
     assert_eq!((before.version, before.unread), (after.version, after.unread));
-    let answer = ClientAnswer { is_error: false, content: "blue".into() };
+    let answer = ClientAnswer::done("blue");
     runtime.answer(&key, &known, answer).await.unwrap();
     completes(runtime.resume(&key).await.unwrap()).await;
 }

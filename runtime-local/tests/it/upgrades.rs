@@ -200,7 +200,7 @@ async fn goes_on(runtime: &Runtime, agent: &Arc<Agent>, pays: &Fake, id: &str) {
         }
         "client" => {
             let pending = runtime.pending(&key).await.unwrap();
-            let answer = ClientAnswer { is_error: false, content: "42".into() };
+            let answer = ClientAnswer::done("42");
             runtime.deliver(&key, Deliver::client_answer(&pending[0].call, answer)).await.unwrap();
         }
         "failed" | "interrupted" => drop(completes(runtime.retry(&key).await.unwrap()).await),

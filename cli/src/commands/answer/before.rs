@@ -54,7 +54,8 @@ pub(super) async fn answered_before(front: &Front, asked: &Asked, word: &Word) -
     Ok(match (result, word) {
         (Some(result), Word::Answer(answer)) => {
             let status = if answer.is_error { ResultStatus::Error } else { ResultStatus::Done };
-            if result.status == status && result.content == answer.content {
+            let is_same = result.content == answer.content && result.images == answer.images;
+            if result.status == status && is_same {
                 Before::Same
             } else {
                 Before::Otherwise("is not pending: it has its result already".to_owned())

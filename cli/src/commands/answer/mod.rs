@@ -17,7 +17,7 @@ use crate::args::{Answer, Approve, Common, Decide, Deny, Drive};
 use crate::exit::{Exit, Failure};
 use crate::follow::{Following, follow};
 use crate::front::Front;
-use crate::input::{text_of, text_or_file};
+use crate::input::{images_of, text_of, text_or_file};
 use crate::owed::all_pending;
 use crate::print::note;
 use crate::store::IfMissing;
@@ -46,7 +46,8 @@ pub(crate) async fn deny(common: &Common, args: &Deny) -> Result<Exit, Failure> 
 /// Hands in the result of a call.
 pub(crate) async fn answer(common: &Common, args: &Answer) -> Result<Exit, Failure> {
     let (call, text) = args.call_and_text();
-    let word = Word::Answer(ClientAnswer { is_error: args.error, content: text_of(text)? });
+    let (content, images) = (text_of(text)?, images_of(&args.images)?);
+    let word = Word::Answer(ClientAnswer { is_error: args.error, content, images });
     let which: Vec<String> = [args.which.as_str()].into_iter().chain(call).map(str::to_owned).collect();
     give(common, &which, &word, args.detach, &args.drive).await
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{Capabilities, PAGE_ROWS_MAX, PageRequest, SessionQuery, SessionStatus};
 use holdover_core::time::Timestamp;
+use holdover_runtime_local::{BREAKER_QUEUE, BREAKER_TENANT};
 use serde_json::{Value, json};
 
 use self::promises::{effects, in_words};
@@ -103,6 +104,10 @@ async fn examine(
     patient: Timestamp,
 ) -> Result<Option<Stuck>, Failure> {
     let Some(session) = front.runtime.session(key).await? else { return Ok(None) };
+    // A breaker of a model is no session that anybody runs.
+    if key.tenant.as_str() == BREAKER_TENANT && session.queue.as_str() == BREAKER_QUEUE {
+        return Ok(None);
+    }
     let pending = match session.status {
         SessionStatus::Suspended => all_pending(front, Some(&key.id)).await?,
         SessionStatus::Idle

@@ -2,12 +2,16 @@
 
 use std::num::NonZeroU32;
 
-use holdover_core::store::{Labels, PAGE_ROWS_MAX, PageRequest, SessionQuery, SessionSummary, TimeRange};
+use holdover_core::store::{
+    Labels, PAGE_ROWS_MAX, PageCursor, PageRequest, SessionQuery, SessionSummary, TimeRange,
+};
+use serde_json::json as object;
 
-use crate::args::{List, When};
+use crate::args::{LIST_LIMIT, List, When};
 use crate::exit::Failure;
 use crate::front::Front;
-use crate::print::{inline, instant, json, note};
+use crate::owed::command;
+use crate::print::{inline, instant, json, note, shell};
 
 /// What is asked for.
 fn query(front: &Front, args: &List) -> Result<SessionQuery, Failure> {
@@ -31,13 +35,42 @@ fn query(front: &Front, args: &List) -> Result<SessionQuery, Failure> {
             (_, _) => Ok(TimeRange { since, before }),
         }
     };
-    Ok(SessionQuery {
+    let query = SessionQuery {
         status: args.status.clone(),
         labels,
         created: range("created", args.created_since, args.created_before)?,
         changed: range("changed", args.changed_since, args.changed_before)?,
         ..SessionQuery::all(front.common.tenant.clone())
-    })
+    };
+    if let Some(after) = &args.after
+        && let Err(why) = after.position_in(query.digest())
+    {
+        let how = "it goes on with the filters it came with, and with instants in place of how long ago";
+        return Err(Failure::wrong_use(format!("--after: {why}: {how}")));
+    }
+    let page = PageRequest { after: args.after.clone(), limit: None };
+    Ok(SessionQuery { page, ..query })
+}
+
+/// The command that goes on where a list ended: whatever the clock says then, it asks for the same.
+fn on_from(front: &Front, args: &List, query: &SessionQuery, next: &PageCursor) -> String {
+    let mut words = command(front, &["sessions", "list"]);
+    let mut say = |flag: &str, value: String| words.push(format!("--{flag}={value}"));
+    args.status.iter().for_each(|status| say("status", status.as_str().to_owned()));
+    query.labels.0.iter().for_each(|(name, value)| say("label", format!("{name}={value}")));
+    for (flag, at) in [
+        ("created-since", query.created.since),
+        ("created-before", query.created.before),
+        ("changed-since", query.changed.since),
+        ("changed-before", query.changed.before),
+    ] {
+        at.into_iter().for_each(|at| say(flag, When::At(at).to_string()));
+    }
+    if args.limit.get() != LIST_LIMIT {
+        say("limit", args.limit.to_string());
+    }
+    say("after", next.to_string());
+    shell(&words)
 }
 
 /// Lists sessions.
@@ -45,18 +78,17 @@ pub(super) async fn list(front: &Front, args: &List) -> Result<(), Failure> {
     let mut query = query(front, args)?;
     let mut left = args.limit.get();
     let mut found: Vec<SessionSummary> = Vec::new();
+    let mut more = None;
     while left > 0 {
         let rows = u32::try_from(left).unwrap_or(u32::MAX).min(PAGE_ROWS_MAX);
         query.page.limit = NonZeroU32::new(rows);
         let page = front.store.list_sessions(&query).await?;
         left = left.saturating_sub(page.items.len());
         found.extend(page.items);
-        match page.next {
-            Some(next) => query.page = PageRequest { after: Some(next), limit: None },
+        more = page.next;
+        match &more {
+            Some(next) => query.page.after = Some(next.clone()),
             None => break,
-        }
-        if left == 0 {
-            note(&format!("there are more sessions: --limit shows more than {}", args.limit));
         }
     }
     if found.is_empty() {
@@ -81,6 +113,12 @@ pub(super) async fn list(front: &Front, args: &List) -> Result<(), Failure> {
             session.last_message.0,
             instant(session.updated_at),
         ));
+    }
+    if let Some(next) = more {
+        if !front.out.json() {
+            note(&format!("there may be more sessions: {}", on_from(front, args, &query, &next)));
+        }
+        front.out.object(&object!({ "next": next }));
     }
     Ok(())
 }

@@ -144,6 +144,8 @@ fn a51_pictures_are_shown_with_the_words_of_a_user_and_those_of_results_behind_a
     assert_eq!(messages[3]["content"], "a plan");
     let shown = json!([{ "type": "text", "text": "[what look showed, call c1]" }, image]);
     assert_eq!(messages[5]["content"], shown);
+    let body = to_body("m", &request(vec![shows(user(" "))])).unwrap();
+    assert_eq!(body["messages"][1]["content"], json!([image]), "beside a picture nothing need be said");
 }
 
 proptest! {
