@@ -296,6 +296,27 @@ fn b50_a_handoff_is_stopped_and_taken_up_again() {
 }
 
 #[test]
+fn b50_an_extract_takes_no_longer_than_its_turn_may_and_is_made_for_what_is_said_next() {
+    let bench = old().hand_off(GOAL, false);
+    resume(&bench);
+    let mut run = bench.run();
+    assert!(run.is_out("summarise"));
+    run.wait();
+    run.take("stop_model");
+    assert!(run.is_over(), "{:?}", run.steps.machine());
+    drop(run);
+    assert_eq!(bench.dones().last(), Some(&DoneReason::BudgetExceeded));
+    assert_eq!(interaction(&bench), Interaction::Handoff);
+    check::at_rest(&bench);
+    bench.say("go on");
+    let mut run = bench.run();
+    run.summarise(EXTRACT).expect("old");
+    assert_eq!(seen(&run), [&*extract(), GOAL, "go on"]);
+    run.model(text("done"));
+    check::at_rest(&bench);
+}
+
+#[test]
 fn b50_a_handoff_that_kills_its_runs_fails_and_can_be_tried_again() {
     let bench = old().hand_off(GOAL, false);
     resume(&bench);
