@@ -115,8 +115,26 @@ fn b50_a_worker_does_it_and_a_repeat_finds_the_same_session() {
     assert_eq!(fixture.run(&words).ends(0).last()["session"], json!(id));
     let messages = fixture.run(&["sessions", "messages", &id]).ends(0).out;
     assert_eq!(messages.matches("The door is blue now.").count(), 1, "{messages}");
+    // What is said there later is not what it was handed over for.
+    fixture.run(&["send", &id, "paint the window"]).ends(0);
+    assert_eq!(fixture.run(&words).ends(0).lines()[0]["goal"], json!(3));
     let other = ["sessions", "handoff", "s", "--goal", "paint the window", "--key", "k"];
     fixture.run(&other).fails(1, &["exists already"]);
+}
+
+#[test]
+fn b50_a_worker_does_it_and_is_waited_for() {
+    let fixture = talked();
+    let handoff = |to: &str, more: &[&str]| {
+        fixture.run(&[&["sessions", "handoff", "s", "--goal", GOAL, "--to", to], more].concat())
+    };
+    handoff("t", &["--wait=0s"]).ends(11).says("session t: not taken up yet (done)");
+    let working = fixture.start(&["work"]);
+    handoff("u", &["--wait=50s"]).ends(0).says("The door is blue now.");
+    let draft = handoff("v", &["--wait=50s", "--draft"]).ends(0).says("  holdover resume v\n");
+    assert!(!draft.out.contains("blue now"), "{draft:#?}");
+    working.signal(rustix::process::Signal::TERM);
+    handoff("w", &["--wait=1s", "--detach"]).ends(2);
 }
 
 #[test]

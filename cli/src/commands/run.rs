@@ -189,14 +189,26 @@ async fn leave(
         front.close().await;
         return Ok(Exit::Completed);
     };
+    let exit = wait_for_worker(&front, key, delivered, at_most).await;
+    front.close().await;
+    exit
+}
+
+/// Waits `at_most` so long for how a turn ends that a worker runs, and says so.
+pub(crate) async fn wait_for_worker(
+    front: &Front,
+    key: &SessionKey,
+    delivered: &str,
+    at_most: Duration,
+) -> Result<Exit, Failure> {
     let following = Following { key, known: None, duplicate: delivered == "duplicate" };
-    let exit = match front.runtime.wait_at_most(key, at_most).await? {
+    Ok(match front.runtime.wait_at_most(key, at_most).await? {
         Some(outcome) => {
             let answer = front.runtime.response(key).await?.and_then(|response| response.text);
             if let Some(answer) = answer.as_deref().filter(|_| !front.out.quiet()) {
                 front.out.line(clean(answer).trim_end());
             }
-            report(&front, following, &outcome, answer.as_deref()).await?
+            report(front, following, &outcome, answer.as_deref()).await?
         }
         None => {
             let glance = front.runtime.glance(key).await?;
@@ -208,9 +220,7 @@ async fn leave(
             }));
             Exit::StillRunning
         }
-    };
-    front.close().await;
-    Ok(exit)
+    })
 }
 
 /// Says that something was delivered and that a worker must do the rest.

@@ -1,14 +1,16 @@
 //! `sessions handoff`.
 
+use futures::TryStreamExt;
+use holdover_core::event::Event;
 use holdover_core::ids::{MessageSeq, SessionKey};
 use holdover_core::machine::StopCause;
-use holdover_core::message::Message;
 use holdover_core::step::RunOutcome;
-use holdover_runtime_local::{HandOff, outcome_of};
+use holdover_core::store::EventCursor;
+use holdover_runtime_local::{Follow, HandOff, outcome_of};
 use serde_json::json;
 
 use crate::args::Handoff;
-use crate::commands::run::left_to_workers;
+use crate::commands::run::{left_to_workers, wait_for_worker};
 use crate::exit::{Exit, Failure};
 use crate::follow::{Following, follow};
 use crate::front::Front;
@@ -34,9 +36,7 @@ pub(super) async fn handoff(mut front: Front, args: &Handoff) -> Result<Exit, Fa
         how = how.label(name, value);
     }
     let key = front.runtime.hand_off(&source.key, how).await?.key;
-    let messages = front.runtime.messages(&key).await?;
-    let goal = messages.iter().rev().find(|entry| matches!(entry.message, Message::User(_)));
-    let goal = goal.map(|entry| entry.seq);
+    let goal = goal_of(&front, &key).await?;
     front.out.passing(front.out.dim(&format!("session {}: handed over from {}", key.id, args.session)));
     front.out.object(&json!({ "session": key.id, "handed_over_from": args.session, "goal": goal }));
     if args.detach {
@@ -44,11 +44,16 @@ pub(super) async fn handoff(mut front: Front, args: &Handoff) -> Result<Exit, Fa
         front.close().await;
         return Ok(Exit::Completed);
     }
-    let session = front.session(&key.id).await?;
-    front.can_run(&session, "it is made")?;
-    let runtime = front.runtime.clone();
-    let followed = follow(&mut front, Following::since(&session), runtime.wait(&key)).await;
-    let exit = match followed {
+    let ended = match args.wait {
+        Some(at_most) => wait_for_worker(&front, &key, "accepted", at_most).await,
+        None => {
+            let session = front.session(&key.id).await?;
+            front.can_run(&session, "it is made")?;
+            let runtime = front.runtime.clone();
+            follow(&mut front, Following::since(&session), runtime.wait(&key)).await
+        }
+    };
+    let exit = match ended {
         Ok(Exit::Stopped) if is_ready(&front, &key).await? => {
             say_what_next(&front, &key, goal);
             Ok(Exit::Completed)
@@ -57,6 +62,16 @@ pub(super) async fn handoff(mut front: Front, args: &Handoff) -> Result<Exit, Fa
     };
     front.close().await;
     exit
+}
+
+/// Where its goal stands, also if it has gone on since: the last that tells of a fork tells of its own, those before came
+/// with what it was forked from.
+async fn goal_of(front: &Front, key: &SessionKey) -> Result<Option<MessageSeq>, Failure> {
+    let events = front.runtime.events(key, EventCursor::START, Follow::Available);
+    let last = events.try_fold(None, |before, entry| async move {
+        Ok(if let Event::Forked { goal, .. } = entry.event { goal } else { before })
+    });
+    Ok(last.await?)
 }
 
 /// Whether it waits as a draft that is prepared.
