@@ -242,5 +242,10 @@ fn several_calls_are_decided_at_once_also_of_several_sessions() {
     assert_eq!(fixture.run(&["sessions", "pending"]).ends(0).out.matches("waits for approval").count(), 2);
     fixture.run(&["deny", ids[0], ids[1], "--reason", "no"]).ends(0).says("Not written.");
     fixture.run(&["approve", "s", "c1-0", "c1-1", "--edit", "{}"]).fails(2, &["fit one call"]);
+    fixture.run(&["run", "agent.toml", "--session", "u", "two"]).ends(10);
+    let unfit = &["approve", "u", "c1-0", "c1-1", "--always", "--only", "path=a.txt"];
+    fixture.run(unfit).fails(2, &["c1-1", "only: the arguments of this call do not fit path=a.txt"]);
+    assert_eq!(fixture.run(&["sessions", "pending"]).ends(0).out.matches("waits for approval").count(), 2);
+    fixture.run(&["approve", "u", "c1-0", "c1-1"]).ends(0).says("Written.");
     fixture.run(&["sessions", "pending"]).ends(0).says("nothing is owed");
 }

@@ -86,7 +86,7 @@ async fn in_short(
     let request = compaction::request_for(&result, &agent.spec().compaction, step.0);
     // What a hook keeps from the model must not reach it here either.
     let request = agent.hooks().before_model(&asked, request).await.map_err(|error| error.to_string())?;
-    let made = apart(async move { answer(&*model, request, BOUND).await }).await;
+    let made = apart(async move { answer(&*model, request).await }).await;
     let made = made.map_err(|error| error.to_string())?;
     agent.hooks().after_model(&asked, &made).await.map_err(|error| error.to_string())?;
     Ok((text_of(&made), made.usage))

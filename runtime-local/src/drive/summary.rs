@@ -71,8 +71,10 @@ impl Driver {
             };
             let model = agent.model(model);
             let (its, bound) = (Arc::clone(model), Duration::from_millis(rules.timeout_ms));
-            let asking = apart(async move { answer(&*its, request, bound).await });
-            let made = match runtime.behind_breaker(&agent, model, asking).await {
+            let asking = apart(async move { answer(&*its, request).await });
+            // That it takes too long for a summary says nothing of a model that is writing one.
+            let asked_for = timeout(bound, runtime.behind_breaker(&agent, model, asking)).await;
+            let made = match asked_for.unwrap_or_else(|_| Err(too_slow(bound))) {
                 Ok(answer) => agent.hooks().after_model(&asked, &answer).await.map(|()| answer),
                 Err(error) => Err(error),
             };
@@ -86,25 +88,19 @@ impl Driver {
 }
 
 /// The whole answer, shown to nobody while it comes.
-pub(super) async fn answer(
-    model: &dyn Model,
-    request: ModelRequest,
-    bound: Duration,
-) -> Result<ModelAnswer, ModelError> {
-    let asked = async {
-        let mut stream = model.stream(request).await?;
-        while let Some(event) = stream.next().await {
-            if let ModelEvent::Finished(answer) = event? {
-                return Ok(answer);
-            }
+pub(super) async fn answer(model: &dyn Model, request: ModelRequest) -> Result<ModelAnswer, ModelError> {
+    let mut stream = model.stream(request).await?;
+    while let Some(event) = stream.next().await {
+        if let ModelEvent::Finished(answer) = event? {
+            return Ok(answer);
         }
-        let detail = "the stream ended before the summary was finished";
-        Err(ModelError::new(ModelErrorKind::Incomplete, detail))
-    };
-    timeout(bound, asked).await.unwrap_or_else(|_| {
-        let detail = format!("no summary within {} ms", bound.as_millis());
-        Err(ModelError::new(ModelErrorKind::Stalled, detail))
-    })
+    }
+    let detail = "the stream ended before the summary was finished";
+    Err(ModelError::new(ModelErrorKind::Incomplete, detail))
+}
+
+fn too_slow(bound: Duration) -> ModelError {
+    ModelError::new(ModelErrorKind::Stalled, format!("no summary within {} ms", bound.as_millis()))
 }
 
 pub(super) fn text_of(answer: &ModelAnswer) -> String {

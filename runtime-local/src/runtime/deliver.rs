@@ -1,7 +1,7 @@
 //! Deliveries from outside: messages, signals, decisions, answers of clients.
 
 use holdover_core::gate::ArgumentPatterns;
-use holdover_core::ids::{CallId, Incarnation, InvalidId, ItemKey, MessageSeq, PendingId, SessionKey};
+use holdover_core::ids::{CallId, Incarnation, ItemKey, MessageSeq, PendingId, SessionKey};
 use holdover_core::image::Images;
 use holdover_core::mailbox::{MessagePolicy, QueueChange};
 use holdover_core::message::{CallSignal, ClientAnswer, Decision, Said, SignalBody};
@@ -188,6 +188,14 @@ pub struct Approval {
     pub only: ArgumentPatterns,
 }
 
+impl Approval {
+    /// This approval by whoever saw what has this digest.
+    pub(super) fn decision(self, saw: Digest) -> Decision {
+        let Self { by, reason, arguments, always, only } = self;
+        Decision { approve: true, saw, arguments, always, only, reason, by }
+    }
+}
+
 /// A no to a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Denial {
@@ -275,9 +283,7 @@ impl Runtime {
         pending: &PendingId,
         approval: Approval,
     ) -> Result<Delivered, RuntimeError> {
-        let Approval { by, reason, arguments, always, only } = approval;
-        self.decide(key, pending, |saw| Decision { approve: true, saw, arguments, always, only, reason, by })
-            .await
+        self.decide(key, pending, |saw| approval.decision(saw)).await
     }
 
     /// Refuses a call that waits for a person; `pending` as in [`approve`](Self::approve).
@@ -357,27 +363,10 @@ impl Runtime {
     ) -> Result<Delivered, RuntimeError> {
         let Bound { life, saw, asked } = self.bound_to(key, pending, PendingKind::Approval).await?;
         let decision = decide(saw);
-        if decision.by.as_deref().is_some_and(|by| by.trim().is_empty()) {
-            return Err(InvalidId::Empty { kind: "by: the name of who decides" }.into());
-        }
+        self.refuse_unfit(asked.as_deref(), &decision).await?;
         let plain = decision.approve && decision.arguments.is_none();
         let voter = decision.by.clone().filter(|_| plain);
         let panel = asked.as_ref().and_then(|asked| asked.body.panel.as_deref());
-        if let Some(panel) = panel {
-            let (now, by) = (self.now(), decision.by.clone());
-            if !panel.may_answer(by.as_deref(), now) {
-                let may = panel.who_may(now).map(str::to_owned).collect();
-                return Err(RuntimeError::NotApprover {
-                    key: key.clone(),
-                    pending: pending.clone(),
-                    by,
-                    may,
-                });
-            }
-        }
-        if let Some(asked) = &asked {
-            self.refuse_unfit(asked, &decision).await?;
-        }
         if let Some(panel) = panel {
             if let Some(voter) = voter.filter(|_| !panel.terms.is_anyone()) {
                 if panel.has_vote_of(&voter) {

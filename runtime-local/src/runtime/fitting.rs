@@ -1,36 +1,59 @@
 //! Whether a decision can be carried out as it is said. What is certain to come to nothing is refused before it is
 //! delivered; what only a run can judge, a gate elsewhere or a hook, is judged when the call is about to run.
 
-use std::sync::Arc;
-
 use holdover_core::gate::{ArgumentPatterns, GateQuestion};
-use holdover_core::machine::{MORE_STEPS, MoreSteps};
+use holdover_core::ids::{InvalidId, PendingId, SessionKey};
+use holdover_core::machine::{MORE_STEPS, Machine, MoreSteps};
 use holdover_core::message::Decision;
 use holdover_core::payload::Digest;
-use holdover_core::store::Session;
+use holdover_core::store::{PendingKind, Session};
 
 use super::Runtime;
-use super::deliver::EDIT_BYTES_MAX;
-use super::pending::PendingEntry;
+use super::deliver::{Approval, EDIT_BYTES_MAX};
+use super::pending::{Bound, PendingEntry};
+use super::standing::machine_of;
 use crate::agent::Definition;
 use crate::error::RuntimeError;
 use crate::gate;
 
 impl Runtime {
-    /// Refuses a decision on `asked` that is certain not to be carried out.
+    /// Whether [`approve`](Self::approve) would take this approval, as far as that is known here. Nothing is stored, and
+    /// somebody may decide in between.
+    ///
+    /// Errors: those of [`approve`](Self::approve). Of a call that nobody is asked about any more none of what the asking
+    /// would say.
+    pub async fn would_approve(
+        &self,
+        key: &SessionKey,
+        pending: &PendingId,
+        approval: &Approval,
+    ) -> Result<(), RuntimeError> {
+        let Bound { saw, asked, .. } = self.bound_to(key, pending, PendingKind::Approval).await?;
+        self.refuse_unfit(asked.as_deref(), &approval.clone().decision(saw)).await
+    }
+
+    /// Refuses a decision that nobody made, or none of those who may, or that is certain not to be carried out.
     pub(super) async fn refuse_unfit(
         &self,
-        asked: &PendingEntry,
+        asked: Option<&PendingEntry>,
         decision: &Decision,
     ) -> Result<(), RuntimeError> {
-        let why = match &decision.arguments {
-            _ if !decision.approve => None,
-            // That it is too long is said when it is delivered.
-            Some(edited) if edited.len() > EDIT_BYTES_MAX => None,
-            Some(edited) => self.unfit_edit(asked, edited).await?.or_else(|| not_for_good(asked, decision)),
-            None => not_for_good(asked, decision),
-        };
-        match why {
+        if decision.by.as_deref().is_some_and(|by| by.trim().is_empty()) {
+            return Err(InvalidId::Empty { kind: "by: the name of who decides" }.into());
+        }
+        let Some(asked) = asked else { return Ok(()) };
+        if let Some(panel) = asked.body.panel.as_deref() {
+            let now = self.now();
+            if !panel.may_answer(decision.by.as_deref(), now) {
+                return Err(RuntimeError::NotApprover {
+                    key: asked.call.key.clone(),
+                    pending: asked.call.id.clone(),
+                    by: decision.by.clone(),
+                    may: panel.who_may(now).map(str::to_owned).collect(),
+                });
+            }
+        }
+        match self.unfit(asked, decision).await? {
             None => Ok(()),
             Some(why) => Err(RuntimeError::Unfit {
                 key: asked.call.key.clone(),
@@ -41,19 +64,43 @@ impl Runtime {
         }
     }
 
-    /// Why the call will not run with these arguments, as far as that is known here.
-    async fn unfit_edit(&self, asked: &PendingEntry, edited: &str) -> Result<Option<String>, RuntimeError> {
+    async fn unfit(&self, asked: &PendingEntry, decision: &Decision) -> Result<Option<String>, RuntimeError> {
+        // That an edit is too long is said when it is delivered.
+        let edited = decision.arguments.as_deref().filter(|edited| edited.len() <= EDIT_BYTES_MAX);
+        if !decision.approve || (edited.is_none() && !decision.always) {
+            return Ok(None);
+        }
         let session = self.existing(&asked.call.key).await?;
-        // What nobody can read here a run judges.
-        let Ok(Definition { spec, .. }) = Definition::read(&session.definition) else { return Ok(None) };
-        let tool = asked.body.tool.as_str();
-        let Some(known) = spec.tool(tool) else {
-            let is_for_more = tool == MORE_STEPS;
-            let granted = is_for_more.then(|| MoreSteps::read(edited, spec.limits.max_steps));
-            return Ok(granted.and_then(Result::err));
+        let is_for_more = is_for_more(asked, &session);
+        let unfit = match edited {
+            Some(edited) => self.unfit_edit(asked, &session, edited, is_for_more).await,
+            None => None,
         };
+        Ok(unfit.or_else(|| not_for_good(asked, decision, is_for_more)))
+    }
+
+    /// Why the call will not run with these arguments, as far as that is known here: by the agent as it is now, and where
+    /// it is not found, as the session knows it.
+    async fn unfit_edit(
+        &self,
+        asked: &PendingEntry,
+        session: &Session,
+        edited: &str,
+        is_for_more: bool,
+    ) -> Option<String> {
+        let agent = self.agent_of(&session.key, &session.queue, &session.definition).await.ok();
+        let stored = match agent {
+            Some(_) => None,
+            // What nobody can read here a run judges.
+            None => Some(Definition::read(&session.definition).ok()?.spec),
+        };
+        let spec = agent.as_deref().map(|agent| &**agent.spec()).or(stored.as_ref())?;
+        if is_for_more {
+            return MoreSteps::read(edited, spec.limits.max_steps).err();
+        }
+        let known = spec.tool(asked.body.tool.as_str())?;
         if let Err(why) = gate::fit(&known.parameters, edited) {
-            return Ok(Some(why));
+            return Some(why);
         }
         let question = GateQuestion {
             session: asked.call.key.clone(),
@@ -66,18 +113,18 @@ impl Runtime {
             approved: true,
             approved_on: asked.body.panel.as_deref().map(|panel| Box::new(panel.terms.clone())),
         };
-        Ok(self.foreseen_denial(&session, question).await)
-    }
-
-    /// Why the policy is certain to deny it, if the agent is known in this process.
-    async fn foreseen_denial(&self, session: &Session, question: GateQuestion) -> Option<String> {
-        let agent = self.agent_of(&session.key, &session.queue, &session.definition).await.ok()?;
-        gate::foreseen_denial(Arc::clone(&agent), question).await
+        gate::foreseen_denial(agent?, question).await
     }
 }
 
+/// Whether more steps are asked for: a tool of the agent's own may have that name, too.
+fn is_for_more(asked: &PendingEntry, session: &Session) -> bool {
+    let asks = |machine: Machine| machine.state.batch().is_some_and(|batch| batch.for_more);
+    asked.body.tool.as_str() == MORE_STEPS && machine_of(session).ok().flatten().is_none_or(asks)
+}
+
 /// Why what is to stand for the rest of the session would be approved this once alone.
-fn not_for_good(asked: &PendingEntry, decision: &Decision) -> Option<String> {
+fn not_for_good(asked: &PendingEntry, decision: &Decision, is_for_more: bool) -> Option<String> {
     if !decision.always {
         return None;
     }
@@ -87,7 +134,7 @@ fn not_for_good(asked: &PendingEntry, decision: &Decision) -> Option<String> {
                 .to_owned(),
         );
     }
-    if asked.body.tool.as_str() == MORE_STEPS {
+    if is_for_more {
         return Some(
             "more steps are granted once: they cannot be approved for the rest of the session".to_owned(),
         );

@@ -100,6 +100,44 @@ async fn c25_what_would_come_to_nothing_is_refused_also_where_nobody_knows_the_a
 }
 
 #[tokio::test(start_paused = true)]
+async fn c25_an_edit_is_judged_by_the_agent_as_it_is_now() {
+    let model = Script::calling(vec![("pay", r#"{"n":7}"#)]);
+    let of =
+        |tool: Fake| Arc::new(agent(&model).version("1").tool(tool).gate(asking_for("pay")).build().unwrap());
+    let before = of(Fake::echo("pay"));
+    let store = store();
+    let (key, _) = finish(runtime(&store, &before).execute(say(&before, "go")).await.unwrap()).await;
+    // Under the same name and version, a sum may be a word now.
+    let tool = Fake::echo("pay").parameters(json!({ "type": "object", "properties": { "n": {} } }));
+    let now = of(tool.clone());
+    let process = runtime(&store, &now);
+    let call = only_pending(&process, &key).await;
+    let edit = Approval { arguments: Some(r#"{"n":"seven"}"#.into()), ..Approval::default() };
+    let refused = runtime(&store, &before).approve(&key, &call, edit.clone()).await.unwrap_err();
+    assert!(matches!(refused, RuntimeError::Unfit { .. }), "{refused}");
+    process.approve(&key, &call, edit).await.unwrap();
+    assert_eq!(process.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+    assert_eq!(tool.calls()[0].arguments, json!({ "n": "seven" }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_is_called_as_the_asking_for_more_steps_is_approved_as_any() {
+    let model = Script::calling(vec![("more_steps", r#"{"n":7}"#)]);
+    let tool = Fake::echo("more_steps");
+    let agent = Arc::new(agent(&model).tool(tool.clone()).gate(asking_for("more_steps")).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let call = only_pending(&runtime, &key).await;
+    let always = Approval { always: true, ..Approval::default() };
+    runtime.would_approve(&key, &call, &always).await.unwrap();
+    assert_eq!(runtime.pending(&key).await.unwrap().len(), 1, "nothing was said yet");
+    runtime.approve(&key, &call, always).await.unwrap();
+    assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+    assert_eq!(tool.calls().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_denied_call_never_runs_and_the_model_is_told() {
     let tool = Fake::echo("pay");
     let model = Script::calling(vec![("pay", r#"{"n":7}"#)]);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::agent::Retries;
+use holdover_core::agent::{Compaction, Retries};
 use holdover_core::breaker::BreakerRules;
 use holdover_core::ids::{RunId, SessionKey, TenantId, WorkerId};
 use holdover_core::model::{Model, ModelError, ModelErrorKind, ModelRequest, ModelStream};
@@ -175,6 +175,30 @@ async fn u10_a_provider_that_hangs_fails_and_so_does_a_probe_of_one() {
     assert_eq!(ends(&process, &hangs).await, "model.circuit_open", "for twice as long from there on");
     sleep(Duration::from_secs(3)).await;
     assert_eq!(ends(&process, &hangs).await, "model.stalled");
+}
+
+#[tokio::test(start_paused = true)]
+async fn u10_a_summary_that_takes_too_long_says_nothing_of_its_model() {
+    let summaries = Arc::new(AtomicU32::new(0));
+    let asked = Arc::clone(&summaries);
+    let model = Script::new(move |request| {
+        if request.system.contains("keep the notes") {
+            asked.fetch_add(1, Ordering::SeqCst);
+            return Say::Nothing;
+        }
+        Say::Text("hello")
+    });
+    let compaction = Compaction { kept_turns: 1, ..Compaction::default() };
+    let agent = agent(&model).retries(Retries::none()).breaker(BreakerRules::default());
+    let agent = Arc::new(agent.compaction(compaction).build().unwrap());
+    let process = runtime(&store(), &agent);
+    let (key, _) = finish(process.execute(say(&agent, "go")).await.unwrap()).await;
+    finish(process.execute(say(&agent, "go on").in_session(key.id.clone())).await.unwrap()).await;
+    for _ in 0..5 {
+        process.compact(&key).await.unwrap().outcome().await.unwrap();
+    }
+    assert_eq!(summaries.load(Ordering::SeqCst), 5);
+    assert_eq!(ends(&process, &agent).await, "completed");
 }
 
 #[tokio::test(start_paused = true)]

@@ -60,6 +60,7 @@ async fn u11_what_is_asked_of_a_session_that_is_not_there_names_it() {
     names(runtime.fork(&key, Fork::newest()).await, &path);
     names(runtime.deliver(&key, Deliver::message("hello")).await, &path);
     names(runtime.approve(&key, &pending, Approval::default()).await, &path);
+    names(runtime.would_approve(&key, &pending, &Approval::default()).await, &path);
     names(runtime.deny(&key, &pending, Denial::default()).await, &path);
     let mut events = runtime.events(&key, EventCursor::START, Follow::Available);
     names(events.next().await.unwrap(), &path);

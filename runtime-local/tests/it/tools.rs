@@ -49,6 +49,11 @@ impl Fake {
         self
     }
 
+    pub(crate) fn parameters(mut self, parameters: serde_json::Value) -> Self {
+        self.spec.parameters = parameters;
+        self
+    }
+
     pub(crate) fn timeout(mut self, timeout: Bound) -> Self {
         self.spec.timeout_ms = Some(timeout);
         self

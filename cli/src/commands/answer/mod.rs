@@ -187,6 +187,9 @@ async fn check(front: &Front, asked: &Asked, word: &Word) -> Result<(), Failure>
         is_meant && pending.kind == word.kind() && pending.answered < pending.needed
     };
     if open.iter().any(waits) {
+        if let (Some(pending), Word::Approve(approval)) = (&asked.pending, word) {
+            front.runtime.would_approve(&asked.session.key, pending, approval).await?;
+        }
         return Ok(());
     }
     match answered_before(front, asked, word).await? {
