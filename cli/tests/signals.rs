@@ -81,7 +81,7 @@ fn a_worker_that_drops_what_does_not_end_in_time_says_so() {
     let ran = worker.end().ends(143);
     assert!(told.elapsed() < Duration::from_secs(20), "it does not wait for the default");
     assert_eq!(ran.last()["stopped"], "stopped late");
-    assert!(ran.err.contains("left as they are, for others to take over: 1 sessions"), "{ran:#?}");
+    assert!(ran.err.contains("left for others to take over: 1 session\n"), "{ran:#?}");
     fixture.run(&["sessions", "show", "s"]).ends(0).says("active");
 }
 
