@@ -25,6 +25,8 @@ use super::story::{Happens, Return, Thought};
 const RUNS_MAX: usize = 300;
 /// Actions of one run that is left in peace.
 const ACTIONS_MAX: usize = 2_000;
+/// Decisions until a session that is left in peace rests.
+const DECISIONS_MAX: usize = 1_000;
 
 /// A session in a world where anything happens.
 pub(super) struct World<'b> {
@@ -39,6 +41,7 @@ pub(super) struct World<'b> {
     /// Words that may have been withdrawn in time.
     pub(super) withdrawn: BTreeSet<usize>,
     runs: usize,
+    decisions: usize,
 }
 
 impl<'b> World<'b> {
@@ -52,6 +55,7 @@ impl<'b> World<'b> {
             said: vec![None; heard],
             withdrawn: BTreeSet::new(),
             runs: 0,
+            decisions: 0,
         }
     }
 
@@ -189,12 +193,13 @@ impl<'b> World<'b> {
             return;
         }
         let asked = &pending[which % pending.len()];
+        self.decisions += 1;
         match (asked.kind, approve, edit) {
             (PendingKind::ClientTool, ..) => self.bench.answer(asked, "42"),
             (PendingKind::Approval, false, _) => self.bench.deny(asked),
-            // Where two must approve, one does not do it for both.
+            // Where two must approve, one does not do it for both; where one may, the other tries in vain.
             (PendingKind::Approval, true, None) => {
-                self.bench.approve_as(if self.runs.is_multiple_of(2) { "ann" } else { "bob" }, asked)
+                self.bench.approve_as(if self.decisions.is_multiple_of(2) { "ann" } else { "bob" }, asked)
             }
             (PendingKind::Approval, true, Some(arguments)) => self.bench.edit(asked, arguments),
         };
@@ -277,8 +282,10 @@ impl<'b> World<'b> {
     /// People answer, time passes, nothing fails any more: the session comes to rest.
     pub(super) fn come_to_rest(&mut self) {
         self.thoughts = Vec::new().into_iter();
+        self.decisions = 0;
         loop {
-            assert!(self.runs < RUNS_MAX, "no rest: {:?}", self.bench.session());
+            let goes_on = self.runs < RUNS_MAX && self.decisions < DECISIONS_MAX;
+            assert!(goes_on, "no rest: {:?}", self.bench.session());
             let mut actions = 0;
             while self.running().is_some() {
                 actions += 1;
