@@ -35,16 +35,25 @@ fn cases() -> u32 {
     std::env::var("HOLDOVER_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(200)
 }
 
+/// On how many threads the stories are played; each draws its own.
+fn threads() -> u32 {
+    std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(1))
+}
+
+#[test]
+fn whatever_happens_every_session_comes_to_rest_and_its_transcript_is_whole() {
+    std::thread::scope(|scope| (0..threads()).for_each(|_| drop(scope.spawn(play))));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: cases(),
+        cases: cases().div_ceil(threads()),
         max_shrink_iters: 2_000,
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
 
-    #[test]
-    fn whatever_happens_every_session_comes_to_rest_and_its_transcript_is_whole(
+    fn play(
         provisions: bool,
         hooked: bool,
         sync: bool,
