@@ -156,52 +156,42 @@ async fn sixteen_processes_of_two_versions_open_a_new_schema_at_once() {
     store.close().await;
 }
 
-/// Stops whoever is `to be killed` after the statement of this number that changes the schema.
-const STOPS: &str = "CREATE TABLE public.stop (nth int); INSERT INTO public.stop VALUES (0); \
-     CREATE FUNCTION public.stop() RETURNS event_trigger LANGUAGE plpgsql AS $$ \
+/// Ends the connection of whoever is `to be killed` after the statement of this number that changes the schema.
+const KILLS: &str = "CREATE TABLE public.kill (nth int); INSERT INTO public.kill VALUES (0); \
+     CREATE FUNCTION public.kill() RETURNS event_trigger LANGUAGE plpgsql AS $$ \
      DECLARE nth int := coalesce(nullif(current_setting('test.nth', true), ''), '0')::int + 1; \
      BEGIN \
         IF current_setting('application_name') <> 'to be killed' THEN RETURN; END IF; \
         PERFORM set_config('test.nth', nth::text, true); \
-        IF nth = (SELECT s.nth FROM public.stop s) THEN PERFORM pg_advisory_xact_lock(4711); END IF; \
+        IF nth = (SELECT k.nth FROM public.kill k) THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF; \
      END $$; \
-     CREATE EVENT TRIGGER stop ON ddl_command_end EXECUTE FUNCTION public.stop()";
-const KILL: &str = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
-     WHERE application_name = 'to be killed' AND wait_event = 'advisory'";
-const ALIVE: &str = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'to be killed'";
+     CREATE EVENT TRIGGER kill ON ddl_command_end EXECUTE FUNCTION public.kill()";
 
 /// Opens again and again, killed after the first statement, the second, and so on, until no statement is left: what
 /// `looks` says of the schema stays as it was until then. Answers how often it was killed.
 async fn killed_at_each_statement(url: &str, options: &PostgresOptions, looks: &str) -> i64 {
-    let (mut admin, mut holder) = (Admin::at(url).await, Admin::at(url).await);
+    let mut admin = Admin::at(url).await;
     let before = admin.text(looks).await;
-    holder.run("BEGIN; SELECT pg_advisory_xact_lock(4711)").await;
     for nth in 1.. {
-        admin.run(&format!("UPDATE public.stop SET nth = {nth}")).await;
-        let opening = tokio::spawn(PostgresStore::open(options.clone().application("to be killed")));
-        while !opening.is_finished() && admin.number(KILL).await == 0 {
-            tokio::task::yield_now().await;
-        }
-        match opening.await.unwrap() {
+        admin.run(&format!("UPDATE public.kill SET nth = {nth}")).await;
+        match PostgresStore::open(options.clone().application("to be killed")).await {
             Ok(store) => {
                 store.close().await;
-                holder.run("ROLLBACK").await;
                 return nth - 1;
             }
             Err(error) => assert_eq!(error.kind, StoreErrorKind::Unavailable, "killed after {nth}: {error}"),
         }
-        while admin.number(ALIVE).await > 0 {}
         assert_eq!(admin.text(looks).await, before, "killed after {nth}");
     }
     unreachable!("there are fewer statements than numbers")
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn whoever_makes_a_store_is_killed_after_each_statement_and_leaves_nothing() {
     let launcher = Launcher::new().unwrap();
     let server = launcher.postgres(&[]).unwrap();
     let (url, options) = (server.url(), options(&server.url()));
-    Admin::at(&url).await.run(STOPS).await;
+    Admin::at(&url).await.run(KILLS).await;
     let schema = schema_of(&options);
     let looks = format!("SELECT coalesce(to_regnamespace('{schema}')::text, 'nothing')");
     let kills = killed_at_each_statement(&url, &options, &looks).await;
@@ -211,7 +201,7 @@ async fn whoever_makes_a_store_is_killed_after_each_statement_and_leaves_nothing
     store.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn whoever_updates_a_store_is_killed_after_each_statement_and_leaves_the_old() {
     let launcher = Launcher::new().unwrap();
     let server = launcher.postgres(&[]).unwrap();
@@ -231,7 +221,7 @@ async fn whoever_updates_a_store_is_killed_after_each_statement_and_leaves_the_o
          CREATE VIEW {schema}.transcript AS SELECT {schema}.deliver()"
     );
     admin.run(&version_1).await;
-    admin.run(STOPS).await;
+    admin.run(KILLS).await;
     let own = format!("'{schema}'::regnamespace");
     let looks = format!(
         "SELECT concat_ws(' ', (SELECT m::text FROM {schema}.mark m), \
