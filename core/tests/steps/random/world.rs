@@ -11,7 +11,8 @@ use holdover_core::mode::Briefing;
 use holdover_core::model::{ModelAnswer, ModelError, ModelErrorKind};
 use holdover_core::payload::Payload;
 use holdover_core::step::{Action, Reply};
-use holdover_core::store::{PendingKind, SessionStatus};
+use holdover_core::store::{PendingCall, PendingKind, SessionStatus};
+use holdover_core::time::Clock;
 use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};
 
 use crate::bench::Bench;
@@ -298,8 +299,9 @@ impl<'b> World<'b> {
                 }
                 self.arrive(0);
             }
-            let pending = self.bench.pending();
-            let owed = pending.iter().position(|asked| asked.answered == 0);
+            let (pending, now) = (self.bench.pending(), self.bench.clock.now());
+            let in_time = |asked: &PendingCall| asked.deadline.is_none_or(|deadline| deadline > now);
+            let owed = pending.iter().position(|asked| asked.answered == 0 && in_time(asked));
             match (owed, self.bench.session().alarm) {
                 (Some(which), _) => self.decide(which, true, None),
                 (None, Some(alarm)) => self.bench.clock.move_to(alarm),
