@@ -85,10 +85,7 @@ fn places<'a>(value: &'a Value, name: &str) -> Vec<&'a Value> {
 }
 
 fn written(value: &Value) -> Cow<'_, str> {
-    match value {
-        Value::String(text) => Cow::Borrowed(text),
-        other => Cow::Owned(other.to_string()),
-    }
+    value.as_str().map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed)
 }
 
 /// Whether `text` matches `pattern`, in which `*` stands for any run of characters. Linear in time:
