@@ -229,10 +229,12 @@ pub enum Ruling {
         /// What is said of a call with them.
         ruling: Box<Ruling>,
     },
-    /// A hook gives its result; it does not run.
+    /// A hook gives its result: once it may run, it does not.
     Answered {
         /// What the model is told.
         output: ToolOutput,
+        /// Whether it may run: allowed, or once people have approved it.
+        ruling: Box<Ruling>,
     },
     /// A hook ends the turn on an error.
     Failed {
