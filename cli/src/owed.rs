@@ -7,7 +7,7 @@ use holdover_core::machine::{OwedKind, Suspension};
 use holdover_core::message::PendingBody;
 use holdover_core::store::{PageRequest, PendingCall, PendingKind, PendingQuery};
 use holdover_core::time::Timestamp;
-use holdover_runtime_local::Deciders;
+use holdover_runtime_local::{Deciders, RuntimeError};
 
 use crate::exit::Failure;
 use crate::front::Front;
@@ -67,6 +67,9 @@ impl Debt {
     }
 }
 
+/// In place of the tool of a call that cannot be read.
+const UNKNOWN: &str = "?";
+
 /// Where a person puts the answer.
 const PLACE_OF_ANSWER: &str = "YOUR ANSWER";
 
@@ -93,15 +96,26 @@ pub(crate) async fn all_pending(
 
 /// What is owed to a pending call.
 pub(crate) async fn debt_of(front: &Front, pending: &PendingCall) -> Result<Debt, Failure> {
-    let body = body_of(pending)?;
-    let asked = match body.panel {
-        Some(_) => front.runtime.pending_call(&pending.key, &pending.id).await?,
-        None => None,
-    };
-    let deciders = asked.and_then(|entry| entry.deciders);
     let kind = match pending.kind {
         PendingKind::Approval => OwedKind::Approval,
         PendingKind::ClientTool => OwedKind::ClientTool,
+    };
+    let (body, deciders) = match read(front, pending).await {
+        Ok(read) => read,
+        Err(RuntimeError::Unreadable { detail, .. }) => {
+            return Ok(Debt {
+                call: pending.call.clone(),
+                tool: UNKNOWN.to_owned(),
+                kind,
+                until: pending.deadline,
+                arguments: None,
+                prompt: Some(detail),
+                deciders: None,
+                // A version that can read it answers it.
+                commands: Vec::new(),
+            });
+        }
+        Err(error) => return Err(error.into()),
     };
     Ok(Debt {
         call: pending.call.clone(),
@@ -115,9 +129,20 @@ pub(crate) async fn debt_of(front: &Front, pending: &PendingCall) -> Result<Debt
     })
 }
 
-fn body_of(pending: &PendingCall) -> Result<PendingBody, Failure> {
-    let PendingCall { key, call, body, .. } = pending;
-    body.parse().map_err(|error| Failure::failed(format!("session {}: pending call {call}: {error}", key.id)))
+async fn read(front: &Front, pending: &PendingCall) -> Result<(PendingBody, Option<Deciders>), RuntimeError> {
+    match pending.body.parse::<PendingBody>() {
+        Ok(body) if body.panel.is_none() => Ok((body, None)),
+        // The runtime knows who decides, and says in its words what it cannot read.
+        body => match (front.runtime.pending_call(&pending.key, &pending.id).await?, body) {
+            (Some(entry), _) => Ok((entry.body, entry.deciders)),
+            (None, Ok(body)) => Ok((body, None)),
+            (None, Err(error)) => Err(RuntimeError::Unreadable {
+                key: pending.key.clone(),
+                what: format!("pending call {}", pending.id),
+                detail: error.to_string(),
+            }),
+        },
+    }
 }
 
 /// What `suspension` says is owed, in call order.
@@ -127,8 +152,13 @@ pub(crate) async fn debts(
     suspension: &Suspension,
 ) -> Result<Vec<Debt>, Failure> {
     let mut bodies: BTreeMap<PendingId, (PendingBody, Option<Deciders>)> = BTreeMap::new();
-    for entry in front.runtime.pending(key).await? {
-        bodies.insert(entry.call.id, (entry.body, entry.deciders));
+    for pending in all_pending(front, Some(&key.id)).await? {
+        match read(front, &pending).await {
+            Ok(read) => drop(bodies.insert(pending.id, read)),
+            // It is shown as the session's state has it.
+            Err(RuntimeError::Unreadable { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     let debts = suspension.owed.iter().map(|owed| {
         let open = owed.pending.as_ref().and_then(|pending| bodies.get(pending));

@@ -5,8 +5,14 @@
 mod support;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use holdover_core::ids::SessionKey;
+use holdover_core::ids::{CallId, OperationId, PendingId, RunId, SessionId, SessionKey, TenantId, WorkerId};
+use holdover_core::payload::Payload;
+use holdover_core::store::{
+    ClaimOne, ClaimOutcome, Commit, CommitOutcome, NewPending, PendingKind, Release, SessionStatus,
+    StateStore,
+};
 use holdover_runtime_local::{Agents, Fork, Runtime, RuntimeOptions};
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use support::Fixture;
@@ -145,6 +151,66 @@ fn with_runtime<T>(fixture: &Fixture, act: impl AsyncFnOnce(&Runtime) -> T) -> T
         store.close().await;
         done
     })
+}
+
+/// Has session `t` ask what a newer version would; the id of that asking.
+async fn ask_as_a_newer_version(store: &SqliteStore) -> PendingId {
+    let key = SessionKey::new(TenantId::new("default").unwrap(), SessionId::new("t").unwrap());
+    let one = ClaimOne {
+        run: RunId::new("newer").unwrap(),
+        worker: WorkerId::new("newer").unwrap(),
+        lease: Duration::from_secs(30),
+        expected_version: None,
+        items: Vec::new(),
+    };
+    let ClaimOutcome::Claimed(claim) = store.claim_session(&key, one).await.unwrap() else {
+        panic!("it is claimed")
+    };
+    let call = CallId::new("c1-7").unwrap();
+    let pending = PendingId::of(claim.session.incarnation, &call, 0).unwrap();
+    let mut commit = Commit::new(OperationId::new("newer").unwrap());
+    commit.open = vec![NewPending {
+        id: pending.clone(),
+        call,
+        kind: PendingKind::Approval,
+        needed: 1,
+        deadline: None,
+        body: Payload::new(r#"{"asks":["one","two"]}"#),
+    }];
+    commit.release = Some(Release::To { status: SessionStatus::Suspended, deadline: None, wake_on: 1 });
+    let committed = store.save_state_and_promote_staging(&claim.fence, commit).await.unwrap();
+    assert!(matches!(committed, CommitOutcome::Committed(_)), "{committed:?}");
+    pending
+}
+
+#[test]
+fn u05_what_this_version_cannot_read_is_listed_beside_the_others_and_refused() {
+    let fixture = Fixture::new();
+    for session in ["s", "t"] {
+        fixture.run(&["run", "agent.toml", "--session", session, "write"]).ends(10);
+    }
+    let waits = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let newer = waits.block_on(async {
+        let store = SqliteStore::open(SqliteOptions::new(fixture.path("holdover.db"))).await.unwrap();
+        let newer = ask_as_a_newer_version(&store).await;
+        store.close().await;
+        newer.to_string()
+    });
+    let listed = fixture.run(&["sessions", "pending", "--json"]).ends(0).lines();
+    assert_eq!(listed.len(), 3, "{listed:?}");
+    let found = listed.iter().find(|line| line["pending"] == newer.as_str()).expect("it is listed");
+    assert_eq!((&found["session"], &found["call"]), (&"t".into(), &"c1-7".into()));
+    let why = found["prompt"].as_str().expect("words");
+    assert!(why.starts_with("this version cannot read what is asked: "), "{why}");
+    fixture
+        .run(&["sessions", "pending", "t"])
+        .ends(0)
+        .says("this version cannot read what is asked")
+        .says(&newer);
+    let refused = fixture.run(&["approve", &newer]);
+    assert!(refused.code != Some(0) && refused.err.contains("this version cannot read"), "{refused:#?}");
+    fixture.run(&["sessions", "show", "t"]).ends(0);
+    fixture.run(&["approve", "s"]).ends(0).says("Written.");
 }
 
 /// An agent with a tool that takes whatever comes, and is asked about.

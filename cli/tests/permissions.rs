@@ -129,6 +129,23 @@ fn c21_a_gate_is_asked_over_http_besides_the_rules() {
 }
 
 #[test]
+fn u05_a_gate_says_over_http_whose_approval_a_call_takes() {
+    let asks = r#"{"verdict": "needs_approval", "prompt": "is it wise?",
+        "terms": {"approvers": {"names": ["ann", "bob", "eve"], "needed": 2}}}"#;
+    let (url, asked) = gate_saying([asks, asks]);
+    let fixture = agent("", &format!("[gate]\nurl = '{url}'\n"));
+    fixture.run(&WRITES).ends(10).says("0 of 2 approvals, from ann, bob, eve");
+    let stranger = fixture.run(&["approve", "s", "--as", "mallory"]);
+    assert!(stranger.err.contains("mallory may not decide on it, only ann, bob, eve"), "{stranger:#?}");
+    fixture.run(&["approve", "s", "--as", "bob"]).ends(10);
+    fixture.run(&["sessions", "pending"]).ends(0).says("1 of 2 approvals").says("approved by bob");
+    assert!(!fixture.has("files/note.txt"), "one is not enough");
+    fixture.run(&["approve", "s", "--as", "ann"]).ends(0).says("Written.");
+    let asked = asked.join().unwrap();
+    assert!(asked.contains(r#""approved":true"#), "it is asked again when enough have approved: {asked}");
+}
+
+#[test]
 fn c22_a_gate_that_is_away_denies() {
     let url = format!("http://127.0.0.1:{}/", holdover_launcher::free_port().unwrap());
     let fixture = agent("", &format!("[gate]\nurl = '{url}'\n"));

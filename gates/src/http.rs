@@ -7,7 +7,8 @@ use holdover_core::gate::{ApprovalTerms, GATE_TIMEOUT, GateError, GateQuestion, 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Url};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 /// The version of what is asked: a field is only ever added under it.
@@ -28,6 +29,18 @@ pub const ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// `{ "verdict": "allow" }`, `{ "verdict": "deny", "reason": "…", "rule": "…" }` or
 /// `{ "verdict": "needs_approval", "prompt": "…" }`; all but the verdict may be left out, and what else is there is
 /// ignored.
+///
+/// What asks a person may say whose approval it takes ([`ApprovalTerms`]); left out, one of anyone:
+///
+/// ```json
+/// { "verdict": "needs_approval", "prompt": "…", "terms": {
+///   "approvers": { "names": ["ann", "bob", "eve"], "needed": 2 },
+///   "escalate": [{ "after_ms": 600000, "to": ["joe"] }],
+///   "expires_after_ms": 3600000, "at_expiry": "deny" } }
+/// ```
+///
+/// Terms that cannot be read, one unknown field among them, are no answer. When enough have approved, the server is asked again,
+/// with `approved`; the same verdict with the same terms lets the call run then.
 ///
 /// It fails closed: no connection, silence for longer than [`GATE_TIMEOUT`], another status, a redirect, an answer
 /// that is too long or cannot be read are all [`GateError`]s, which are denials. Nothing is asked twice.
@@ -157,8 +170,17 @@ struct Answer {
     rule: Option<String>,
     #[serde(default)]
     prompt: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     terms: ApprovalTerms,
+}
+
+/// Terms by their names: by their places they would be taken, too, and none of them as one approval of anyone.
+fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ApprovalTerms, D::Error> {
+    let terms = Box::<RawValue>::deserialize(deserializer)?;
+    if !terms.get().starts_with('{') {
+        return Err(D::Error::custom("terms: no object"));
+    }
+    serde_json::from_str(terms.get()).map_err(|error| D::Error::custom(format!("terms: {error}")))
 }
 
 #[derive(Deserialize)]

@@ -1,6 +1,6 @@
 //! The gate behind HTTP, against servers on loopback.
 //!
-//! Requirements: C20.
+//! Requirements: C20, U05.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -10,10 +10,12 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::any;
-use holdover_core::gate::{GateError, GateQuestion, PolicyGate, Verdict};
+use holdover_core::gate::{
+    ApprovalTerms, Approvers, AtExpiry, Escalation, GateError, GateQuestion, PolicyGate, Verdict,
+};
 use holdover_core::ids::{CallId, SessionId, SessionKey, TenantId, ToolName};
 use holdover_core::payload::Digest;
-use holdover_core::tool::EffectClass;
+use holdover_core::tool::{Bound, EffectClass};
 use holdover_gates::{ANSWER_BYTES_MAX, HttpGate};
 use serde_json::{Value, json};
 
@@ -72,6 +74,29 @@ async fn its_word_counts() {
         verdict(&json!({ "verdict": "needs_approval", "prompt": "Sure?" })).await,
         Ok(Verdict::ask("Sure?"))
     );
+}
+
+#[tokio::test]
+async fn u05_it_says_whose_approval_a_call_takes() {
+    let terms = json!({
+        "approvers": { "names": ["ann", "bob", "eve"], "needed": 2 },
+        "escalate": [{ "after_ms": 600_000, "to": ["joe"] }],
+        "expires_after_ms": "none",
+        "at_expiry": { "result": "nobody was there" },
+    });
+    let said = verdict(&json!({ "verdict": "needs_approval", "prompt": "Sure?", "terms": terms })).await;
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let terms = ApprovalTerms {
+        approvers: Approvers { names: names(&["ann", "bob", "eve"]), needed: 2 },
+        escalate: vec![Escalation { after_ms: 600_000, to: names(&["joe"]) }],
+        expires_after_ms: Some(Bound::Never),
+        at_expiry: AtExpiry::Result("nobody was there".into()),
+    };
+    assert_eq!(said, Ok(Verdict::NeedsApproval { prompt: Some("Sure?".into()), terms }));
+    for unclear in [json!({ "approvers": { "needed": "two" } }), json!({ "quorum": 2 }), json!([])] {
+        let said = verdict(&json!({ "verdict": "needs_approval", "terms": unclear })).await;
+        assert!(said.is_err(), "{unclear}: {said:?}");
+    }
 }
 
 #[tokio::test]

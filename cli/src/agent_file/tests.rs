@@ -296,3 +296,53 @@ fn the_page_of_the_agent_file_has_every_key() {
         }
     }
 }
+
+/// The block of the README's command line chapter that begins so.
+fn in_readme(beginning: &str) -> &'static str {
+    let readme = include_str!("../../../README.md");
+    let (_, rest) = readme.split_once(&format!("```toml\n{beginning}\n")).expect(beginning);
+    rest.split_once("```").map_or(rest, |(block, _)| block)
+}
+
+#[test]
+fn what_the_readme_says_of_what_is_left_out_is_so() {
+    let model = "model = 'scripted:play.toml'\n";
+    let long = read(&format!("{model}[loops]\n{}", in_readme("[loops]"))).unwrap();
+    assert_eq!((long.loops, long.compaction), (LoopDetection::default(), Compaction::default()));
+    let (retries, rest) = in_readme("[retries]").split_once("[retries.model_waits_by_kind_ms]").unwrap();
+    let failing = read(&format!("{model}[retries]\n{retries}")).unwrap();
+    assert_eq!(failing.retries, Retries::default());
+    let (_, breaker) = rest.split_once("[breaker]").unwrap();
+    let failing = read(&format!("{model}[breaker]{breaker}")).unwrap();
+    assert_eq!(failing.breaker, Some(BreakerRules::default()));
+}
+
+#[test]
+fn what_the_page_says_of_numbers_that_are_left_out_is_so() {
+    let usual = |rules: serde_json::Result<serde_json::Value>| rules.unwrap();
+    for (table, usual, least) in [
+        ("limits", usual(serde_json::to_value(Limits::default())), 9),
+        ("loops", usual(serde_json::to_value(LoopDetection::default())), 5),
+        ("compaction", usual(serde_json::to_value(Compaction::default())), 9),
+        ("breaker", usual(serde_json::to_value(BreakerRules::default())), 2),
+    ] {
+        let mut held = 0;
+        for row in on_page(table).lines().filter(|line| line.starts_with("| `")) {
+            let cells: Vec<&str> = row.split('|').map(|cell| cell.trim().trim_matches('`')).collect();
+            let (key, said) = (cells[1], cells[2].replace(' ', ""));
+            let is_number = |value: &Value, number| match value.as_object() {
+                Some(prices) => prices.values().all(|price| price.as_u64() == Some(number)),
+                None => value.as_u64() == Some(number),
+            };
+            // What is off or usual is left out of what is stored, too.
+            let is_so = match (said.parse::<u64>(), said.parse::<bool>()) {
+                (Ok(number), _) => usual.get(key).is_none_or(|value| is_number(value, number)),
+                (_, Ok(is)) => usual.get(key).map_or(!is, |value| value.as_bool() == Some(is)),
+                _ => continue,
+            };
+            assert!(is_so, "docs/agent-file.md: {table}.{key} is {:?}", usual.get(key));
+            held += 1;
+        }
+        assert!(held >= least, "{table}: {held}");
+    }
+}

@@ -116,12 +116,16 @@ async fn show(State(desk): State<Desk>, Given(Path(session)): Session) -> Result
     Ok(Json(desk.runtime.standing(&desk.key(session)).await?))
 }
 
-/// The calls that wait for a person, of all sessions, soonest deadline first.
+/// The calls that wait for a person, of all sessions, soonest deadline first; beside them those that a newer version asked
+/// about.
 async fn approvals(State(desk): State<Desk>, Given(Query(page)): Given<Query<PageRequest>>) -> Answer {
     let kind = Some(PendingKind::Approval);
     let query = PendingQuery { kind, page, ..PendingQuery::all(desk.tenant) };
     let page = desk.runtime.list_pending(&query).await?;
-    Ok((StatusCode::OK, Json(json!({ "approvals": page.items, "next": page.next }))))
+    Ok((
+        StatusCode::OK,
+        Json(json!({ "approvals": page.items, "unreadable": page.unreadable, "next": page.next })),
+    ))
 }
 
 #[derive(Deserialize)]

@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use holdover_core::gate::AtExpiry;
 use holdover_core::ids::InboxSeq;
 use holdover_core::machine::Panel;
-use holdover_core::message::Decision;
-use holdover_core::store::{ItemKind, StateStoreExt};
+use holdover_core::message::{Decision, PendingBody};
+use holdover_core::store::{ItemKind, PendingCall, StateStoreExt};
 use holdover_core::time::Timestamp;
 use serde::Serialize;
 
 use super::Runtime;
-use super::pending::PendingEntry;
 use super::standing::machine_of;
 use crate::error::RuntimeError;
 
@@ -58,29 +57,32 @@ impl Deciders {
 
 impl Runtime {
     /// Who decides on an open pending call. None where any one person may.
-    pub(super) async fn deciders(&self, entry: &PendingEntry) -> Result<Option<Deciders>, RuntimeError> {
-        let Some(panel) = entry.body.panel.as_deref() else { return Ok(None) };
+    pub(super) async fn deciders(
+        &self,
+        asked: &PendingCall,
+        body: &PendingBody,
+    ) -> Result<Option<Deciders>, RuntimeError> {
+        let Some(panel) = body.panel.as_deref() else { return Ok(None) };
         let mut approved: Vec<String> = panel.votes.iter().map(|vote| vote.by.clone()).collect();
         let mut add = |by: String| {
             if !approved.contains(&by) {
                 approved.push(by);
             }
         };
-        if entry.call.answered > 0 {
-            let key = &entry.call.key;
+        if asked.answered > 0 {
+            let key = &asked.key;
             // What a run has read stands in the state, the rest in the inbox.
             if let Some(session) = self.session(key).await? {
                 let machine = machine_of(&session)?;
                 let batch = machine.as_ref().and_then(|machine| machine.state.batch());
-                let call = batch.and_then(|batch| batch.call(&entry.call.call));
+                let call = batch.and_then(|batch| batch.call(&asked.call));
                 let voted = call.and_then(|call| call.panel.as_deref());
                 voted.into_iter().flat_map(|panel| &panel.votes).for_each(|vote| add(vote.by.clone()));
             }
             for item in self.shared.store.read_whole_inbox(key, InboxSeq(0)).await? {
-                let here = matches!(&item.kind, ItemKind::Answer { pending, .. } if pending == entry.id());
+                let here = matches!(&item.kind, ItemKind::Answer { pending, .. } if *pending == asked.id);
                 let decision = item.payload.parse::<Decision>().ok().filter(|_| here);
-                let counts =
-                    decision.filter(|decision| decision.approve && decision.saw == entry.body.digest);
+                let counts = decision.filter(|decision| decision.approve && decision.saw == body.digest);
                 if let Some(by) = counts.and_then(|decision| decision.by) {
                     add(by);
                 }

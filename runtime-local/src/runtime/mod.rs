@@ -54,7 +54,7 @@ pub use handle::RunHandle;
 pub use handoff::{HandOff, HandedOff};
 pub use history::Move;
 pub use mailbox::QueuedMessage;
-pub use pending::PendingEntry;
+pub use pending::{PendingEntry, PendingPage, UnreadablePending};
 pub use read::MessageEntry;
 pub use replay::Replay;
 pub use response::Response;

@@ -3,7 +3,7 @@
 use holdover_core::ids::{Incarnation, PendingId, SessionKey};
 use holdover_core::message::PendingBody;
 use holdover_core::payload::Digest;
-use holdover_core::store::{Page, PageRequest, PendingCall, PendingKind, PendingQuery};
+use holdover_core::store::{Page, PageCursor, PageRequest, PendingCall, PendingKind, PendingQuery};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::Runtime;
@@ -28,13 +28,6 @@ impl PendingEntry {
     pub fn id(&self) -> &PendingId {
         &self.call.id
     }
-
-    fn read(call: PendingCall) -> Result<Self, RuntimeError> {
-        let unreadable =
-            |error| RuntimeError::unreadable(&call.key, format!("pending call {}", call.id), error);
-        let body = call.body.parse::<PendingBody>().map_err(unreadable)?;
-        Ok(Self { call, body, deciders: None })
-    }
 }
 
 impl Serialize for PendingEntry {
@@ -58,6 +51,49 @@ impl Serialize for PendingEntry {
     }
 }
 
+/// An open pending call that this version cannot read: a newer one asked it, perhaps. It is listed, and whoever can read it
+/// takes the answer. As JSON it has all of a [`PendingEntry`] that is known without: `id`, `session`, `call`, `kind`,
+/// `opened_at`, `deadline`; and `unreadable`, which says why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadablePending {
+    /// As it is stored.
+    pub call: PendingCall,
+    /// Why it cannot be read, in one line.
+    pub why: String,
+}
+
+impl From<UnreadablePending> for RuntimeError {
+    fn from(found: UnreadablePending) -> Self {
+        Self::unreadable(&found.call.key, format!("pending call {}", found.call.id), found.why)
+    }
+}
+
+impl Serialize for UnreadablePending {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { call, why } = self;
+        let mut shown = serializer.serialize_struct("UnreadablePending", 7)?;
+        shown.serialize_field("id", &call.id)?;
+        shown.serialize_field("session", &call.key.id)?;
+        shown.serialize_field("call", &call.call)?;
+        shown.serialize_field("kind", &call.kind)?;
+        shown.serialize_field("opened_at", &call.opened_at)?;
+        shown.serialize_field("deadline", &call.deadline)?;
+        shown.serialize_field("unreadable", why)?;
+        shown.end()
+    }
+}
+
+/// A page of what somebody owes an answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PendingPage {
+    /// What can be read, soonest deadline first.
+    pub items: Vec<PendingEntry>,
+    /// What stands among them and cannot be read by this version.
+    pub unreadable: Vec<UnreadablePending>,
+    /// Where to go on; none at the end.
+    pub next: Option<PageCursor>,
+}
+
 /// What an answer is bound to.
 pub(super) struct Bound {
     /// The life of the session.
@@ -70,13 +106,24 @@ pub(super) struct Bound {
 
 impl Runtime {
     /// All calls of a session that somebody owes an answer.
+    ///
+    /// Errors: one of them cannot be [read](RuntimeError::Unreadable); [`list_pending`](Self::list_pending) has the others.
     pub async fn pending(&self, key: &SessionKey) -> Result<Vec<PendingEntry>, RuntimeError> {
+        let PendingPage { items, unreadable, .. } = self.all_pending(key).await?;
+        match unreadable.into_iter().next() {
+            Some(found) => Err(found.into()),
+            None => Ok(items),
+        }
+    }
+
+    async fn all_pending(&self, key: &SessionKey) -> Result<PendingPage, RuntimeError> {
         let mut query =
             PendingQuery { session: Some(key.id.clone()), ..PendingQuery::all(key.tenant.clone()) };
-        let mut open = Vec::new();
+        let mut open = PendingPage::default();
         loop {
-            let Page { items, next } = self.list_pending(&query).await?;
-            open.extend(items);
+            let PendingPage { items, unreadable, next } = self.list_pending(&query).await?;
+            open.items.extend(items);
+            open.unreadable.extend(unreadable);
             match next {
                 Some(next) => query.page = PageRequest { after: Some(next), limit: None },
                 None => return Ok(open),
@@ -85,31 +132,66 @@ impl Runtime {
     }
 
     /// A page of the calls that somebody owes an answer, across sessions: soonest deadline first, those
-    /// without one last.
-    pub async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingEntry>, RuntimeError> {
+    /// without one last. What this version cannot read is told beside the others, and holds none of them up.
+    pub async fn list_pending(&self, query: &PendingQuery) -> Result<PendingPage, RuntimeError> {
         let Page { items, next } = self.shared.store.list_pending(query).await?;
-        let mut items =
-            items.into_iter().map(PendingEntry::read).collect::<Result<Vec<_>, RuntimeError>>()?;
-        for entry in &mut items {
-            entry.deciders = self.deciders(entry).await?;
+        let mut page = PendingPage { next, ..PendingPage::default() };
+        for call in items {
+            match self.entry(call).await? {
+                Ok(entry) => page.items.push(entry),
+                Err(found) => page.unreadable.push(found),
+            }
         }
-        Ok(Page { items, next })
+        Ok(page)
+    }
+
+    async fn entry(
+        &self,
+        call: PendingCall,
+    ) -> Result<Result<PendingEntry, UnreadablePending>, RuntimeError> {
+        let unreadable = |call, what: &str, error: &dyn std::fmt::Display| {
+            let why = format!("this version cannot read {what}: {error}").replace('\n', " ");
+            Ok(Err(UnreadablePending { call, why }))
+        };
+        let body = match call.body.parse::<PendingBody>() {
+            Ok(body) => body,
+            Err(error) => return unreadable(call, "what is asked", &error),
+        };
+        match self.deciders(&call, &body).await {
+            Ok(deciders) => Ok(Ok(PendingEntry { call, body, deciders })),
+            Err(RuntimeError::Unreadable { what, detail, .. }) => {
+                unreadable(call, &format!("the session's {what}"), &detail)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The open pending call of a session with this id. None if nobody owes it an answer any more.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or it never
-    /// [asked](RuntimeError::NotAsked) under this id.
+    /// [asked](RuntimeError::NotAsked) under this id, or what it asked cannot be [read](RuntimeError::Unreadable).
     pub async fn pending_call(
         &self,
         key: &SessionKey,
         pending: &PendingId,
     ) -> Result<Option<PendingEntry>, RuntimeError> {
-        let found = self.pending(key).await?.into_iter().find(|entry| entry.id() == pending);
+        let found = self.find_pending(key, pending).await?;
         if found.is_none() {
             self.life_of(key, pending).await?;
         }
         Ok(found)
+    }
+
+    async fn find_pending(
+        &self,
+        key: &SessionKey,
+        pending: &PendingId,
+    ) -> Result<Option<PendingEntry>, RuntimeError> {
+        let PendingPage { items, unreadable, .. } = self.all_pending(key).await?;
+        match unreadable.into_iter().find(|found| found.call.id == *pending) {
+            Some(found) => Err(found.into()),
+            None => Ok(items.into_iter().find(|entry| entry.id() == pending)),
+        }
     }
 
     /// What an answer of this kind to `pending` is bound to, also when it is not waited for any more.
@@ -119,7 +201,7 @@ impl Runtime {
         pending: &PendingId,
         asked: PendingKind,
     ) -> Result<Bound, RuntimeError> {
-        match self.pending(key).await?.into_iter().find(|entry| entry.id() == pending) {
+        match self.find_pending(key, pending).await? {
             Some(PendingEntry { call, .. }) if call.kind != asked => {
                 let (key, call, found) = (key.clone(), call.call, call.kind);
                 Err(RuntimeError::OtherAnswer { key, call, found, asked })

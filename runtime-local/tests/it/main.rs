@@ -46,6 +46,7 @@ mod starting;
 mod stopping;
 mod storms;
 mod turns;
+mod unread;
 mod upgrades;
 mod versions;
 mod waiting;

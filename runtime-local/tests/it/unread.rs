@@ -1,0 +1,107 @@
+//! Askings that this version cannot read, among others: what a newer version left behind in a rolling upgrade.
+//!
+//! Requirements: U05.
+
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use holdover_core::ids::{PendingId, SessionKey};
+use holdover_core::payload::Payload;
+use holdover_core::store::{
+    Answer, Layer, Layered, OutcomeKind, PageRequest, PendingCall, PendingQuery, Request, StateStore,
+    StoreError,
+};
+use holdover_runtime_local::{Approval, Denial, RuntimeError};
+use serde_json::{Value, json};
+
+use crate::bench::{agent, asking_for, finish, only_pending, runtime, say, store, tenant};
+use crate::script::Script;
+use crate::tools::Fake;
+
+/// Shows what this session asks as a newer version would have stored it.
+#[derive(Default)]
+struct Newer(Mutex<Option<SessionKey>>);
+
+impl Newer {
+    fn rewrite(&self, call: &mut PendingCall) {
+        if self.0.lock().unwrap().as_ref() == Some(&call.key) {
+            let mut body: Value = call.body.parse().unwrap();
+            let terms = json!({ "approvers": { "needed": 2 }, "quorum": "half" });
+            body["panel"] = json!({ "terms": terms, "asked_at": 0, "votes": [] });
+            call.body = Payload::json(&body).unwrap();
+        }
+    }
+}
+
+#[async_trait]
+impl Layer for Newer {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        let mut answer = request.perform(&store).await?;
+        if let Answer::Pending(page) = &mut answer {
+            page.items.iter_mut().for_each(|call| self.rewrite(call));
+        }
+        Ok(answer)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn u05_an_asking_that_cannot_be_read_holds_no_other_up_and_is_answered_by_nobody_here() {
+    let model = Script::calling(vec![("pay", r#"{"n":7}"#)]);
+    let tool = Fake::echo("pay");
+    let agent = Arc::new(agent(&model).tool(tool.clone()).gate(asking_for("pay")).build().unwrap());
+    let store = Layered::new(store(), Newer::default());
+    let newer = Arc::clone(store.layer());
+    let runtime = runtime(&store, &agent);
+    let mut asked: Vec<(SessionKey, PendingId)> = Vec::new();
+    for _ in 0..3 {
+        let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+        let pending = only_pending(&runtime, &key).await;
+        asked.push((key, pending));
+        tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    }
+    let (key, pending) = &asked[1];
+    *newer.0.lock().unwrap() = Some(key.clone());
+
+    let first = PageRequest::first(NonZeroU32::new(1).unwrap());
+    let mut query = PendingQuery { page: first, ..PendingQuery::all(tenant()) };
+    let (mut read, mut unread) = (Vec::new(), Vec::new());
+    loop {
+        let page = runtime.list_pending(&query).await.unwrap();
+        read.extend(page.items.into_iter().map(|entry| (entry.call.key.clone(), entry.call.id)));
+        unread.extend(page.unreadable);
+        let Some(next) = page.next else { break };
+        query.page.after = Some(next);
+    }
+    assert_eq!(read, [asked[0].clone(), asked[2].clone()], "the others are listed");
+    let [found] = unread.as_slice() else { panic!("{unread:?}") };
+    assert_eq!((&found.call.key, &found.call.id), (key, pending));
+    assert!(
+        found.why.starts_with("this version cannot read what is asked: unknown field `quorum`"),
+        "{found:?}"
+    );
+    let shown = serde_json::to_value(found).unwrap();
+    assert_eq!((&shown["id"], &shown["session"]), (&json!(pending), &json!(key.id)), "{shown}");
+    assert!(shown["deadline"].is_number() || shown["deadline"].is_string(), "{shown}");
+
+    for refused in [
+        runtime.approve(key, pending, Approval::default()).await.map(drop),
+        runtime.deny(key, pending, Denial::default()).await.map(drop),
+        runtime.pending_call(key, pending).await.map(drop),
+        runtime.pending(key).await.map(drop),
+    ] {
+        let refused = refused.unwrap_err();
+        assert!(matches!(refused, RuntimeError::Unreadable { .. }), "{refused}");
+        assert!(refused.to_string().contains("this version cannot read what is asked"), "{refused}");
+    }
+    assert_eq!(runtime.session(key).await.unwrap().unwrap().unread, 0, "nothing was stored");
+    let (key, pending) = &asked[0];
+    runtime.approve(key, pending, Approval::default()).await.unwrap();
+    assert_eq!(runtime.wait(key).await.unwrap().kind(), OutcomeKind::Completed);
+    // A version that can read it is not held up.
+    *newer.0.lock().unwrap() = None;
+    let (key, pending) = &asked[1];
+    runtime.approve(key, pending, Approval::default()).await.unwrap();
+    assert_eq!(runtime.wait(key).await.unwrap().kind(), OutcomeKind::Completed);
+    assert_eq!(tool.calls().len(), 2);
+}
