@@ -36,6 +36,7 @@ mod partial;
 mod phases;
 mod reading;
 mod renewing;
+mod replaying;
 mod retrying;
 mod sandbox;
 mod shortening;
