@@ -1,13 +1,18 @@
 //! Patterns: which tools, and which arguments.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Which arguments: each that is named must be there and match its pattern, in which `*` stands for any run of
-/// characters, also for none. `a.b` names `b` within `a`. A string is matched as it is, anything else as JSON
-/// without spaces. Without a name all arguments fit.
+/// characters, also for none. `a.b` names `b` within `a`, and an argument whose own name is `a.b`: where more than one
+/// is there, nobody knows which of them a tool reads, so all must match to [let a call through](Self::let_through), and
+/// one is enough to [fit](Self::fit) otherwise. No name leads into a list. A string is matched as it is, anything else
+/// as JSON without spaces. Without a name all arguments fit.
+///
+/// The arguments must name no key twice: those that do are refused before a gate is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ArgumentPatterns(BTreeMap<String, String>);
@@ -23,27 +28,30 @@ impl ArgumentPatterns {
         self.0.iter().map(|(name, pattern)| (name.as_str(), pattern.as_str()))
     }
 
-    /// Whether these arguments, JSON, fit.
+    /// Whether these arguments, JSON, fit as far as that keeps them back: what stands anywhere under a name counts.
     pub fn fit(&self, arguments: &str) -> bool {
-        self.is_empty() || parsed(arguments).is_some_and(|arguments| self.all(&arguments, matches_glob))
+        let any = |places: &[&Value], pattern: &str| {
+            places.iter().any(|place| matches_glob(pattern, &written(place)))
+        };
+        self.is_empty() || parsed(arguments).is_some_and(|arguments| self.each(&arguments, any))
     }
 
-    /// Whether these arguments, JSON, fit and may so be let through: a value with `..` between slashes fits no star,
-    /// for `notes/*` is not meant for `notes/../secrets`.
+    /// Whether these arguments, JSON, fit and may so be let through: all that stands under a name must match, and a
+    /// value with `..` between slashes fits no star, for `notes/*` is not meant for `notes/../secrets`.
     pub fn let_through(&self, arguments: &str) -> bool {
         let inside = |pattern: &str, text: &str| {
             let climbs = text.split(['/', '\\']).any(|part| part == "..");
             if climbs { pattern == text } else { matches_glob(pattern, text) }
         };
-        self.is_empty() || parsed(arguments).is_some_and(|arguments| self.all(&arguments, inside))
+        let all = |places: &[&Value], pattern: &str| {
+            !places.is_empty() && places.iter().all(|place| inside(pattern, &written(place)))
+        };
+        self.is_empty() || parsed(arguments).is_some_and(|arguments| self.each(&arguments, all))
     }
 
-    fn all(&self, arguments: &Value, matches: fn(&str, &str) -> bool) -> bool {
-        self.0.iter().all(|(name, pattern)| match at(arguments, name) {
-            Some(Value::String(text)) => matches(pattern, text),
-            Some(other) => matches(pattern, &other.to_string()),
-            None => false,
-        })
+    /// Whether this holds of each name: of all that stands under it, and its pattern.
+    fn each(&self, arguments: &Value, holds: impl Fn(&[&Value], &str) -> bool) -> bool {
+        self.0.iter().all(|(name, pattern)| holds(&places(arguments, name), pattern))
     }
 }
 
@@ -67,12 +75,17 @@ fn parsed(arguments: &str) -> Option<Value> {
     serde_json::from_str(arguments).ok()
 }
 
-/// What stands under this name: as it is written, or along the dots.
-fn at<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
-    value.get(name).or_else(|| {
-        let (first, rest) = name.split_once('.')?;
-        at(value.get(first)?, rest)
-    })
+/// All that stands under this name: as it is written, and along the dots, whichever of them part it.
+fn places<'a>(value: &'a Value, name: &str) -> Vec<&'a Value> {
+    let parted = name.match_indices('.').flat_map(|(at, dot)| {
+        let inside = value.get(&name[..at]);
+        inside.map(|inside| places(inside, &name[at + dot.len()..])).unwrap_or_default()
+    });
+    value.get(name).into_iter().chain(parted).collect()
+}
+
+fn written(value: &Value) -> Cow<'_, str> {
+    value.as_str().map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed)
 }
 
 /// Whether `text` matches `pattern`, in which `*` stands for any run of characters. Linear in time:
@@ -141,6 +154,34 @@ mod tests {
         assert!(amount.fit(r#"{"order": {"amount": 12}, "urgent": true}"#));
         assert!(amount.fit(r#"{"order.amount": 100, "urgent": true}"#), "a name may have a dot of its own");
         assert!(!amount.fit(r#"{"order": {"amount": 2}, "urgent": true}"#));
+    }
+
+    #[test]
+    fn u06_what_stands_twice_under_a_name_is_let_through_only_if_all_of_it_fits() {
+        let small = patterns(&[("order.amount", "1*")]);
+        let both =
+            |own: u32, inside: u32| format!(r#"{{"order.amount":{own},"order":{{"amount":{inside}}}}}"#);
+        for (arguments, fits, through) in [
+            (both(1, 10), true, true),
+            (both(1, 9999), true, false),
+            (both(9999, 1), true, false),
+            (both(9, 9), false, false),
+            (r#"{"order\u002eamount":1,"order":{"amount":9999}}"#.to_owned(), true, false),
+            (r#"{"order":{"amount":[1]}}"#.to_owned(), false, false),
+            (r#"{"order":[{"amount":1}]}"#.to_owned(), false, false),
+        ] {
+            assert_eq!(
+                (small.fit(&arguments), small.let_through(&arguments)),
+                (fits, through),
+                "{arguments}"
+            );
+        }
+        let deep = patterns(&[("a.b.c", "1")]);
+        for parted in [r#"{"a":{"b":{"c":2}}}"#, r#"{"a":{"b.c":2}}"#, r#"{"a.b":{"c":2}}"#] {
+            let shadowed = parted.replacen('{', r#"{"a.b.c":1,"#, 1);
+            assert!(deep.fit(&shadowed) && !deep.let_through(&shadowed), "{shadowed}");
+            assert!(deep.let_through(&parted.replace('2', "1")), "{parted}");
+        }
     }
 
     #[test]

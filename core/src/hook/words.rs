@@ -45,7 +45,9 @@ pub enum BeforeTool {
         /// Why.
         reason: String,
     },
-    /// A person must decide. Satisfied by an approval of the same bytes.
+    /// A person must decide. Satisfied by an approval of the same bytes, and where the gate asks for no more than one of
+    /// anyone, by one for the rest of the session that covers them. That nobody decided in time satisfies it never,
+    /// whatever the terms of the gate say: the call is refused then.
     Hold {
         /// What the person is told.
         prompt: Option<String>,
@@ -57,7 +59,8 @@ pub enum BeforeTool {
         /// The arguments, exactly.
         arguments: String,
     },
-    /// If the gate lets it through, this is its result, and it does not run.
+    /// If the gate lets it through, this is its result, and it does not run. Where people must approve it first, the hook
+    /// is asked again once they have, and its word of then counts.
     Answer(ToolOutput),
     /// It does not run, and the turn ends on an error.
     Fail {

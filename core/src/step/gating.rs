@@ -132,7 +132,10 @@ impl StepIterator {
             Ruling::Rewritten { arguments, by, ruling } => {
                 return self.rewrite(call, arguments, &by, *ruling);
             }
-            Ruling::Answered { output } => Some(self.synthesise(call, output)),
+            Ruling::Answered { output, ruling } if self.lets_through(call, &ruling, digest) => {
+                Some(self.synthesise(call, output))
+            }
+            Ruling::Answered { ruling, .. } => return self.on_ruling(call, *ruling),
             Ruling::Failed { detail } => {
                 self.feed(Input::Failed { error: ErrorInfo::new("hook.before_tool", detail) });
                 return;
@@ -141,6 +144,22 @@ impl StepIterator {
         };
         if let Some(input) = input {
             self.feed(Input::Call { call: call.id.clone(), input });
+        }
+    }
+
+    /// Whether nothing is in the way of a call any more.
+    fn lets_through(&self, call: &Call, ruling: &Ruling, digest: Digest) -> bool {
+        match ruling {
+            Ruling::Allow { .. } => true,
+            Ruling::NeedsApproval { terms, .. } => {
+                call.runs_on == RunsOn::Server && self.is_approved(call, terms, digest)
+            }
+            Ruling::Invalid { .. }
+            | Ruling::Deny { .. }
+            | Ruling::Rewritten { .. }
+            | Ruling::Answered { .. }
+            | Ruling::Failed { .. }
+            | Ruling::Unavailable { .. } => false,
         }
     }
 

@@ -6,7 +6,7 @@ use holdover_core::custom::{CustomState, StateChange};
 use holdover_core::event::Event;
 use holdover_core::ids::{CallId, MessageSeq};
 use holdover_core::machine::history::{HistoryRow, rebuild};
-use holdover_core::machine::{CallState, DoneReason};
+use holdover_core::machine::{CallInput, CallState, DoneReason, Input};
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::step::CallOut;
 use holdover_core::store::{EventCursor, EventPage, StateStore};
@@ -23,6 +23,7 @@ pub(crate) fn invariants(bench: &Bench) {
     history_rebuilds(bench, &events);
     turns_end_once(bench, &events);
     turns_are_told_in_order(bench, &events);
+    steps_stay_within_their_limit(bench, &events);
     calls_have_one_result(bench);
     custom_state_is_that_of_the_results(bench);
     services_accept(bench);
@@ -119,6 +120,20 @@ fn turns_are_told_in_order(bench: &Bench, events: &[Event]) {
         }
     }
     assert_eq!(step, bench.machine().state.open_step());
+}
+
+/// H08, U12: in no turn the model answers more often than its agent allows and people have granted beside.
+fn steps_stay_within_their_limit(bench: &Bench, events: &[Event]) {
+    let (mut answers, mut most) = (0, 0);
+    for row in rows_of(events) {
+        match row.input {
+            Input::TurnRequested { .. } => (answers, most) = (0, bench.agent.limits.max_steps),
+            Input::ModelAnswered { .. } => answers += 1,
+            Input::Call { input: CallInput::Granted { steps }, .. } => most += steps,
+            _ => {}
+        }
+        assert!(answers <= most, "answer {answers} of {most} in {:?}", bench.machine());
+    }
 }
 
 /// INV-08: each call of a closed step has one result, in call order; an open step is named by the state.

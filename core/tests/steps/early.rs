@@ -283,7 +283,10 @@ fn a40_a_call_that_is_refused_changed_or_held_in_the_end_does_not_take_what_was_
         by: "scribe".into(),
         ruling: Box::new(Ruling::Allow { profile: profile() }),
     };
-    let answered = || Ruling::Answered { output: ToolOutput::text("known") };
+    let answered = || Ruling::Answered {
+        output: ToolOutput::text("known"),
+        ruling: Box::new(Ruling::Allow { profile: profile() }),
+    };
     let failed = || Ruling::Failed { detail: "this must not be".into() };
     for ruling in [deny(), hold(), rewrite(), answered(), failed()] {
         let bench = early(|_| {});

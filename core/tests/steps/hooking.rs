@@ -236,3 +236,26 @@ fn d05_each_transition_is_told_of_in_order_and_only_if_somebody_asks() {
     assert_eq!(run.steps.take_moves(), []);
     assert_eq!(unhooked.machine().turn.spent, Default::default());
 }
+
+#[test]
+fn b32_a_hook_answers_a_call_that_people_must_approve_only_once_they_have() {
+    let bench = Bench::new();
+    let mut run = go(&bench);
+    run.model(calls(&["edit:known"]));
+    assert_eq!(bench.results(), []);
+    bench.approve_always(&bench.asked());
+    let mut run = bench.run();
+    assert_eq!(bench.results().len(), 1);
+    // What they said for the rest of the session is enough for the next.
+    run.model(calls(&["edit:known"]));
+    run.model(text("done"));
+    assert_eq!((bench.statuses(), bench.sends.borrow().len()), (vec![ResultStatus::Done; 2], 0));
+    // Nobody decides.
+    let expires = r#"edit:{"known": 1, "terms": {"expires_after_ms": 1000, "at_expiry": "approve"}}"#;
+    let bench = Bench::new();
+    go(&bench).model(calls(&[expires]));
+    bench.clock.pass(std::time::Duration::from_secs(2));
+    bench.run().model(text("done"));
+    assert_eq!((bench.statuses(), bench.sends.borrow().len()), (vec![ResultStatus::Done], 0));
+    check::at_rest(&bench);
+}

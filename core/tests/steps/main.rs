@@ -48,6 +48,7 @@ mod retrying;
 mod shortening;
 mod standing;
 mod stopping;
+mod summaries;
 mod tools;
 mod traps;
 mod turns;

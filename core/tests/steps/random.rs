@@ -62,16 +62,16 @@ proptest! {
         context in prop::option::of(60..300_u64),
         thoughts in prop::collection::vec(thought(), 0..8),
         denies: bool,
-        few: bool,
+        few in prop::option::of(prop::sample::select(vec![AtMax::Stop, AtMax::Ask])),
         schema: bool,
         (early, handed) in any::<(bool, Option<bool>)>(),
         story in prop::collection::vec(happens(), 0..120),
     ) {
         let fresh = Bench::with(|agent| {
             agent.provisions = provisions;
-            if few {
+            if let Some(at_max) = few {
                 agent.limits.max_steps = 2;
-                agent.at_max = AtMax::Ask;
+                agent.at_max = at_max;
             }
             if schema {
                 let log = json!({ "type": "array", "maxItems": 3 });

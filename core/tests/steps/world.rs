@@ -113,7 +113,9 @@ pub(crate) fn ruling(question: &GateQuestion) -> Ruling {
         return Ruling::Rewritten { arguments, by: "scribe".into(), ruling };
     }
     if question.arguments.contains("known") {
-        return Ruling::Answered { output: ToolOutput::text("it is known") };
+        let arguments = question.arguments.replace("known", "");
+        let ruling = Box::new(self::ruling(&GateQuestion { arguments, ..question.clone() }));
+        return Ruling::Answered { output: ToolOutput::text("it is known"), ruling };
     }
     if question.arguments.contains("fatal") {
         return Ruling::Failed { detail: "this must not be".into() };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdover_core::gate::GateQuestion;
+use holdover_core::gate::{AtExpiry, GateQuestion};
 use holdover_core::hook::{AfterTool, BeforeTool, HookPoint, ToolEnded};
 use holdover_core::ids::ToolName;
 use holdover_core::payload::Digest;
@@ -152,12 +152,25 @@ impl Passed {
     /// What the gate's word on it comes to.
     pub(crate) fn ruled(self, ruling: Ruling) -> Ruling {
         let held = self.held.filter(|_| !self.question.approved);
-        let ruling = match (ruling, held, self.answer) {
-            (Ruling::Allow { profile }, Some(prompt), _) => {
+        let ruling = match (ruling, held) {
+            (Ruling::Allow { profile }, Some(prompt)) => {
                 Ruling::NeedsApproval { prompt, terms: Box::default(), profile }
             }
-            (Ruling::Allow { .. }, None, Some(output)) => Ruling::Answered { output },
-            (other, _, _) => other,
+            // A person must decide: that nobody did is no decision.
+            (Ruling::NeedsApproval { prompt, mut terms, profile }, Some(told)) => {
+                if terms.at_expiry == AtExpiry::Approve {
+                    terms.at_expiry = AtExpiry::Deny;
+                }
+                Ruling::NeedsApproval { prompt: prompt.or(told), terms, profile }
+            }
+            (other, _) => other,
+        };
+        let ruling = match (ruling, self.answer) {
+            // Whether the approval that it takes stands already is not known here.
+            (ruling @ (Ruling::Allow { .. } | Ruling::NeedsApproval { .. }), Some(output)) => {
+                Ruling::Answered { output, ruling: Box::new(ruling) }
+            }
+            (other, _) => other,
         };
         match (self.rewritten_by, &ruling) {
             (Some(by), Ruling::Allow { .. } | Ruling::NeedsApproval { .. } | Ruling::Answered { .. }) => {

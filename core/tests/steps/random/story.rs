@@ -84,7 +84,7 @@ pub(super) fn thought() -> impl Strategy<Value = Thought> {
     let several = r#"edit:{"terms": {"approvers": {"needed": 2}, "at_expiry": "approve"}}"#;
     let some = r#"edit:{"terms": {"approvers": {"names": ["ann"]}, "escalate": [{"after_ms": 1000, "to": ["bob"]}]}}"#;
     let more = ["edit", "note:bad", "pay:forbidden", several, some];
-    let hooked = ["put:rewrite", "edit:rewrite", "ask:rewrite", "pay:known", "note:fatal"];
+    let hooked = ["put:rewrite", "edit:rewrite", "ask:rewrite", "pay:known", "edit:known", "note:fatal"];
     let all: Vec<&'static str> = tools.into_iter().chain(more).chain(hooked).collect();
     prop_oneof![
         6 => prop::collection::vec(prop::sample::select(all), 1..5).prop_map(Thought::Calls),
