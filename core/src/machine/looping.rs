@@ -63,7 +63,8 @@ pub fn repeated<'a>(
     rules: &LoopDetection,
 ) -> Vec<Repeated> {
     let seen = messages.rev().filter(|message| is_said(message));
-    let newest: Vec<&Message> = seen.take(window(rules)).take_while(|message| !is_of_user(message)).collect();
+    let newest: Vec<&Message> =
+        seen.take(window(rules)).take_while(|message| !matches!(message, Message::User(_))).collect();
     let results: BTreeMap<&str, &ToolResult> = newest
         .iter()
         .filter_map(|message| match message {
@@ -98,24 +99,20 @@ pub(crate) fn is_whole<'a>(messages: impl Iterator<Item = &'a Message>, rules: &
     let mut said = 0;
     for message in messages.filter(|message| is_said(message)) {
         said += 1;
-        if is_of_user(message) || said >= window(rules) {
+        if matches!(message, Message::User(_)) || said >= window(rules) {
             return true;
         }
     }
     false
 }
 
-/// Whether a message takes up room in the window.
+/// Whether a message takes up room in the window: a user said it, the model, or a tool.
 fn is_said(message: &Message) -> bool {
     match message {
         Message::User(said) => !said.by_engine,
         Message::Assistant(_) | Message::Tool(_) => true,
         Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => false,
     }
-}
-
-fn is_of_user(message: &Message) -> bool {
-    matches!(message, Message::User(said) if !said.by_engine)
 }
 
 /// How many of a tool's calls are alike (A25).

@@ -53,10 +53,11 @@ impl StepIterator {
                 return Looked::Waits;
             }
         }
-        let reached = |at: u32, count: u32| at > 0 && count >= at;
         let found = looping::repeated(self.newest(), rules);
-        if let Some(most) = found.first().filter(|most| reached(rules.stop_at, most.count)) {
-            return Looked::Stops { tool: most.tool.clone(), count: most.count };
+        let Some(Repeated { tool, count }) = found.first().cloned() else { return Looked::Nothing };
+        let reached = |at: u32| is_reached(at, count);
+        if reached(rules.stop_at) {
+            return Looked::Stops { tool, count };
         }
         let step = self.mind.machine.step;
         let until = StepNumber(step.0.saturating_add(u64::from(rules.withheld_steps)));
@@ -70,11 +71,11 @@ impl StepIterator {
                 // Since this step: its request is made once more.
                 Some(since) if since == until => notes.push(taken_away(&tool, count)),
                 Some(_) => {}
-                None if reached(rules.withhold_at, count) && agent.tool(&tool).is_some() => {
+                None if is_reached(rules.withhold_at, count) && agent.tool(&tool).is_some() => {
                     notes.push(taken_away(&tool, count));
                     withheld.push(Withheld { tool, until });
                 }
-                None if reached(rules.warn_at, count) => notes.push(warning(&tool, count)),
+                None if is_reached(rules.warn_at, count) => notes.push(warning(&tool, count)),
                 None => {}
             }
         }
@@ -166,6 +167,11 @@ impl StepIterator {
         }
         true
     }
+}
+
+/// Zero: never.
+fn is_reached(at: u32, count: u32) -> bool {
+    at > 0 && count >= at
 }
 
 fn taken_away(tool: &str, count: u32) -> String {
