@@ -120,6 +120,8 @@ pub fn health_of(error: &ModelError) -> Health {
         | ModelErrorKind::Incomplete
         | ModelErrorKind::Stalled => Health::Failing,
         ModelErrorKind::Malformed
+        | ModelErrorKind::CutOff
+        | ModelErrorKind::Declined
         | ModelErrorKind::Auth
         | ModelErrorKind::Quota
         | ModelErrorKind::ContextLimit

@@ -205,6 +205,10 @@ pub enum ModelErrorKind {
     Incomplete,
     /// What came cannot be read.
     Malformed,
+    /// What came ran into the cap on tokens, and is of no use unless it is whole.
+    CutOff,
+    /// The model refused to say what is of no use unless it is said.
+    Declined,
     /// No data for too long, or no end.
     Stalled,
     /// The key is refused.
@@ -236,6 +240,7 @@ impl ModelErrorKind {
             | Self::Network
             | Self::Incomplete
             | Self::Malformed
+            | Self::CutOff
             | Self::Stalled
             | Self::Held
             | Self::CircuitOpen => true,
@@ -243,6 +248,7 @@ impl ModelErrorKind {
             | Self::Quota
             | Self::ContextLimit
             | Self::Refused
+            | Self::Declined
             | Self::Configuration
             | Self::Transcript
             | Self::Denied => false,
@@ -257,6 +263,8 @@ impl ModelErrorKind {
             Self::Network => "network",
             Self::Incomplete => "incomplete",
             Self::Malformed => "malformed",
+            Self::CutOff => "cut_off",
+            Self::Declined => "declined",
             Self::Stalled => "stalled",
             Self::Auth => "auth",
             Self::Quota => "quota",

@@ -142,8 +142,9 @@ impl RuleGate {
         Self { always_allow: tools.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// The verdict on a call of `tool` with these arguments, JSON. In this order: a rule that denies, mode full, what
-    /// is always allowed in mode auto, the first rule that matches, the mode.
+    /// The verdict on a call of `tool` with these arguments, JSON. Of the rules the first that matches counts, and no other:
+    /// if it denies, in every mode; if it allows, too. If it asks, or none matches, all runs in mode full, and in mode
+    /// auto what is always allowed; else it asks, or the mode decides.
     pub fn decide(&self, tool: &str, arguments: &str, dangerous: bool) -> Verdict {
         let first = self.rules.iter().enumerate().find(|(_, rule)| rule.matches(tool, arguments));
         let action = first.map(|(_, rule)| rule.action);

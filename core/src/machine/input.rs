@@ -161,6 +161,9 @@ pub enum Input {
         from: MessageSeq,
         /// How many tokens the model is shown from now on.
         tokens: u64,
+        /// How many it was shown before; 0 where an older version summarised.
+        #[serde(default, skip_serializing_if = "is_default")]
+        before: u64,
         /// What making it used.
         usage: Usage,
     },
@@ -175,7 +178,7 @@ pub enum Input {
         /// When it is tried again; none if it is not. Only an extract is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_at: Option<Timestamp>,
-        /// Whether the agent's next model is asked for it instead.
+        /// Whether the agent's next model is asked instead: for an extract, or for the step that is too long for this one.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         next: bool,
     },

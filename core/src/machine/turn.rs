@@ -105,6 +105,14 @@ pub struct Turn {
     pub claimed_at: Timestamp,
 }
 
+impl Machine {
+    /// What the model is shown again once what stands after `to` is taken back, if a summary of the newest turn goes with
+    /// it.
+    pub fn seen_again_at(&self, to: MessageSeq) -> Option<&View> {
+        self.turn.seen_before.as_deref().filter(|_| !self.view.shows(to.next()))
+    }
+}
+
 impl Turn {
     /// How long runs have worked on it until `now`, in milliseconds. Time spent suspended does not count.
     pub fn worked_until(&self, now: Timestamp) -> u64 {

@@ -48,7 +48,8 @@ pub enum SignalBody {
     Retry,
     /// The same, asked for after an interrupt.
     Resume,
-    /// Summarise what is old. Taken while the session rests; a turn that runs drops it.
+    /// Summarise what is old. Taken while the session rests, before what was said begins a turn; a turn that runs drops
+    /// it, and so does a stop.
     Compact,
     /// Work in this mode from the next step on, whether a turn runs or the session rests.
     Mode {

@@ -10,7 +10,7 @@ use crate::ids::MessageSeq;
 use crate::machine::view::cleared_up_to;
 use crate::machine::{AgentState, CompactionCause, Input, Usage, steering};
 use crate::message::{Message, Summary};
-use crate::model::{ModelError, ModelErrorKind, TokenUsage};
+use crate::model::{ModelError, ModelErrorKind, StopReason, TokenUsage};
 use crate::store::MessageRange;
 
 impl StepIterator {
@@ -101,17 +101,16 @@ impl StepIterator {
         self.summarising = None;
         let (cause, attempt) = (cause_of(why), *attempt);
         let extract = cause == SummaryCause::Handoff;
+        let refused = match why {
+            CompactionCause::ContextLimit { error } => Some(error.clone()),
+            CompactionCause::Threshold | CompactionCause::Manual { .. } | CompactionCause::Handoff => None,
+        };
         let before = self.tokens();
         let usage = match &result {
             Ok(Some(made)) => self.usage_of(made.usage),
             Ok(None) | Err(_) => Usage::default(),
         };
-        let made = result.and_then(|made| match made {
-            Some(made) if made.text.trim().is_empty() => {
-                Err(ModelError::new(ModelErrorKind::Malformed, "the summary was empty"))
-            }
-            made => Ok(made),
-        });
+        let made = result.and_then(|made| made.map(usable).transpose());
         let (input, after, error) = match made {
             Ok(Some(made)) => {
                 // Not every provider counts.
@@ -121,15 +120,18 @@ impl StepIterator {
                 let summary =
                     self.append(Message::Summary(Summary { text: made.text, before: from, extract }));
                 self.mind.grown = 0;
-                (Input::Compacted { summary, from, tokens, usage }, tokens, None)
+                (Input::Compacted { summary, from, tokens, before, usage }, tokens, None)
             }
             Ok(None) => {
-                (Input::NotCompacted { error: None, usage, retry_at: None, next: false }, before, None)
+                let next = self.falls_back(refused);
+                (Input::NotCompacted { error: None, usage, retry_at: None, next }, before, None)
             }
             Err(error) => {
                 // A turn goes on without a summary; a handoff is nothing without its extract.
-                let (retry_at, next) =
-                    if extract { self.after_failure(&error, attempt) } else { (None, false) };
+                let (retry_at, next) = match extract {
+                    true => self.after_failure(&error, attempt),
+                    false => (None, self.falls_back(refused)),
+                };
                 let error = Some(ErrorInfo::from(&error));
                 (Input::NotCompacted { error: error.clone(), usage, retry_at, next }, before, error)
             }
@@ -137,6 +139,18 @@ impl StepIterator {
         self.emit(Event::CompactionEnded { before, after, usage, error, cause });
         self.mind.draft.decided = true;
         self.feed(input);
+    }
+
+    /// Whether another model is asked, now that nothing was summarised and this one has `refused` what it would be shown as
+    /// too long. Says so.
+    fn falls_back(&mut self, refused: Option<ErrorInfo>) -> bool {
+        let Some(error) = refused else { return false };
+        let next = self.next_model(ModelErrorKind::ContextLimit);
+        let falls_back = next.is_some();
+        if let Some(model) = next {
+            self.emit(Event::FellBack { model, error });
+        }
+        falls_back
     }
 
     /// What a model call used, with what it cost.
@@ -155,6 +169,21 @@ impl StepIterator {
             added: self.added[..self.mind.added].to_vec(),
             cleared: view.cleared,
         }
+    }
+}
+
+/// A summary that can stand for what is old: one that is whole and says something.
+fn usable(made: Summarised) -> Result<Summarised, ModelError> {
+    let unusable = |kind, why| Err(ModelError::new(kind, why));
+    match made.stop {
+        StopReason::Refusal => unusable(ModelErrorKind::Declined, "the model refused to write the summary"),
+        StopReason::MaxTokens => {
+            unusable(ModelErrorKind::CutOff, "the summary ran into the cap on tokens, and ends in the middle")
+        }
+        StopReason::EndTurn | StopReason::ToolUse if made.text.trim().is_empty() => {
+            unusable(ModelErrorKind::Malformed, "the summary was empty")
+        }
+        StopReason::EndTurn | StopReason::ToolUse => Ok(made),
     }
 }
 

@@ -246,9 +246,7 @@ impl StepIterator {
                 return false;
             }
         };
-        let hidden = undone.iter().filter(|(seq, _)| self.mind.machine.view.shows(*seq));
-        let hidden: u64 = hidden.map(|(_, message)| compaction::tokens_of(message)).sum();
-        let tokens = self.tokens().saturating_sub(hidden);
+        let tokens = self.tokens_without(to, &undone);
         let notices = undone.iter().rev().filter_map(|(seq, message)| match &**message {
             Message::Notice(notice) => Some((*seq, notice)),
             Message::User(_)
@@ -276,6 +274,23 @@ impl StepIterator {
         self.feed(Input::Rewound { to, at, tokens, state });
         self.note_unbriefed(works);
         true
+    }
+
+    /// What the model is shown in tokens once what stands after `to` is taken back.
+    fn tokens_without(&self, to: MessageSeq, undone: &[(MessageSeq, Arc<Message>)]) -> u64 {
+        let machine = &self.mind.machine;
+        let (view, counted, counted_to) = match machine.seen_again_at(to) {
+            None => (&machine.view, self.tokens(), MessageSeq(u64::MAX)),
+            // It was counted when its first summary was made: that, and what came later, is not in the count.
+            Some(view) => {
+                let summary = undone.iter().find_map(|(seq, message)| {
+                    (matches!(**message, Message::Summary(_)) && *seq > view.after).then_some(*seq)
+                });
+                (view, view.tokens, summary.unwrap_or(MessageSeq(u64::MAX)))
+            }
+        };
+        let hidden = undone.iter().filter(|(seq, _)| view.shows(*seq) && *seq < counted_to);
+        counted.saturating_sub(hidden.map(|(_, message)| compaction::tokens_of(message)).sum())
     }
 
     /// The calls among these messages that acted, or may have, in words.

@@ -5,7 +5,7 @@ use crate::error::ErrorInfo;
 use crate::gate::ApprovalTerms;
 use crate::ids::{CallId, MessageSeq};
 use crate::machine::Ending;
-use crate::model::{ModelAnswer, ModelError, TokenUsage};
+use crate::model::{ModelAnswer, ModelError, StopReason, TokenUsage};
 use crate::store::{CommitOutcome, Interrupt, Receipt, StageOutcome, StoredItem, StoredMessage};
 use crate::tool::{ResourceProfile, ToolError, ToolOutput, ToolReturn};
 
@@ -172,6 +172,8 @@ pub struct Summarised {
     pub before: MessageSeq,
     /// How many tokens that was, roughly.
     pub old_tokens: u64,
+    /// Why the model stopped: only a text that is whole stands for anything.
+    pub stop: StopReason,
     /// What making it used.
     pub usage: TokenUsage,
 }
@@ -183,6 +185,8 @@ pub struct Shortened {
     pub of: MessageSeq,
     /// The text.
     pub text: String,
+    /// Why whoever wrote it stopped: only a text that is whole is kept.
+    pub stop: StopReason,
     /// What making it used.
     pub usage: TokenUsage,
 }

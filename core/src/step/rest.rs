@@ -42,6 +42,11 @@ impl StepIterator {
         let begins = self.what_begins();
         let aborts =
             self.mind.interrupt.as_ref().is_some_and(|interrupt| interrupt.kind == InterruptKind::Abort);
+        // What somebody asked for is done before a turn begins, and not dropped for it.
+        let stops = self.mind.interrupt.is_some() && !self.mind.interrupt_told;
+        if !stops && self.agent.is_some() && self.begin_compaction() {
+            return true;
+        }
         let by_message = begins == Some(TurnRequest::Message) && !aborts && self.agent.is_some();
         if by_message && !self.rewind() {
             return false;
@@ -62,7 +67,6 @@ impl StepIterator {
         } else {
             match begins {
                 Some(request) => self.begin_turn(request),
-                None if self.begin_compaction() => {}
                 None => self.come_to_rest(),
             }
         }

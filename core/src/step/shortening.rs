@@ -72,7 +72,7 @@ impl StepIterator {
         let mut usage = Usage::default();
         made.iter().for_each(|short| usage.add(self.usage_of(short.usage)));
         let kept = |short: &Shortened| {
-            let text = compaction::bounded(&short.text)?;
+            let text = compaction::bounded(&short.text).filter(|_| short.stop.is_whole())?;
             Some(InShort { of: short.of, text })
         };
         let in_short: Vec<InShort> = made.iter().filter_map(kept).collect();

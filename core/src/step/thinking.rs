@@ -114,7 +114,7 @@ impl StepIterator {
 
     /// When a model that failed so is asked again, else whether the next one is asked instead. Says so.
     pub(super) fn after_failure(&mut self, error: &ModelError, attempt: u32) -> (Option<Timestamp>, bool) {
-        let next = self.next_model(error);
+        let next = self.next_model(error.kind);
         // What nobody asks is not waited for while there is another.
         let gives_way = error.kind == ModelErrorKind::CircuitOpen && next.is_some();
         if let Some(until) = self.wait_after(error, attempt).filter(|_| !gives_way) {
@@ -134,9 +134,9 @@ impl StepIterator {
     }
 
     /// The model that is asked instead of one that failed for good (C53).
-    fn next_model(&self, error: &ModelError) -> Option<String> {
+    pub(super) fn next_model(&self, kind: ModelErrorKind) -> Option<String> {
         // No model can be told what cannot be read, and what a hook says is no failure of the model.
-        if [ModelErrorKind::Transcript, ModelErrorKind::Held, ModelErrorKind::Denied].contains(&error.kind) {
+        if [ModelErrorKind::Transcript, ModelErrorKind::Held, ModelErrorKind::Denied].contains(&kind) {
             return None;
         }
         let next = self.mind.machine.turn.model.checked_add(1)?;

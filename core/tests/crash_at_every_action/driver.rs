@@ -14,7 +14,7 @@ use holdover_core::ids::{
 use holdover_core::machine::history::{HistoryRow, rebuild};
 use holdover_core::machine::{CallState, DoneReason, Facts, Machine};
 use holdover_core::message::{ClientAnswer, Decision, Message, PendingBody, ResultStatus, Said, SignalBody};
-use holdover_core::model::TokenUsage;
+use holdover_core::model::{StopReason, TokenUsage};
 use holdover_core::payload::Payload;
 use holdover_core::step::{
     Action, CallOut, Found, Reply, Ruling, RunOutcome, STATE_FORMAT, Shown, StepIterator, Summarised,
@@ -316,6 +316,7 @@ impl<P: Place> Teller<P> {
                     text: "it went well".into(),
                     before,
                     old_tokens: 100,
+                    stop: StopReason::EndTurn,
                     usage: TokenUsage { input: 20, output: 5, ..TokenUsage::default() },
                 });
                 assert!(summary.is_some(), "something is old: {shown:?}");

@@ -245,9 +245,9 @@ fn u08_a_rollback_goes_back_behind_a_summary_of_the_turn() {
     bench.say("second");
     let mut run = bench.run();
     let mut answer = calls(&["look"]);
-    answer.usage.input = 1_000;
+    answer.usage.input = 0;
     run.model(answer);
-    run.returns("c2-0", &"x".repeat(100));
+    run.returns("c2-0", &"x".repeat(400));
     run.summarise("all of it").expect("a summary");
     run.model(calls(&["look"]));
     bench.say_under(MessagePolicy::Rollback, "third");

@@ -47,6 +47,7 @@ mod retrying;
 mod shortening;
 mod standing;
 mod stopping;
+mod summaries;
 mod tools;
 mod traps;
 mod turns;

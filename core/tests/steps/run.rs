@@ -11,7 +11,7 @@ use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{CallId, Fence, MessageSeq};
 use holdover_core::machine::Facts;
 use holdover_core::message::Message;
-use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, TokenUsage};
+use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, StopReason, TokenUsage};
 use holdover_core::step::{
     Action, ActionId, CallOut, Found, ModelCall, Reply, Ruling, RunOutcome, Shortened, Shown, StepIterator,
     Summarised,
@@ -218,8 +218,14 @@ impl<'b> Run<'b> {
 
     /// The summary that is asked for is made with these words; none if nothing is old enough.
     pub(crate) fn summarise(&mut self, text: &str) -> Option<Vec<Message>> {
+        self.summarise_until(text, StopReason::EndTurn)
+    }
+
+    /// The same, where the model stopped for this reason.
+    pub(crate) fn summarise_until(&mut self, text: &str, stop: StopReason) -> Option<Vec<Message>> {
         let asked = self.take("summarise");
         let (old, made) = self.summary_of(&asked, text);
+        let made = made.map(|made| Summarised { stop, ..made });
         let Action::Summarise { id, .. } = asked else { unreachable!() };
         let found = made.is_some();
         self.apply(Reply::Summarised { id, result: Ok(made) });
@@ -243,6 +249,7 @@ impl<'b> Run<'b> {
             text: text.to_owned(),
             before,
             old_tokens: old.iter().map(|(_, message)| compaction::tokens_of(message)).sum(),
+            stop: StopReason::EndTurn,
             usage: TokenUsage { input: 10, output: 5, ..TokenUsage::default() },
         });
         (old, made)
@@ -287,8 +294,10 @@ impl<'b> Run<'b> {
             }
             Action::Shorten { id, results, .. } => {
                 let usage = TokenUsage { input: 7, output: 1, ..TokenUsage::default() };
-                let made =
-                    results.into_iter().map(|of| Shortened { of, text: format!("what {of} said"), usage });
+                let made = results.into_iter().map(|of| {
+                    let text = format!("what {of} said");
+                    Shortened { of, text, stop: StopReason::EndTurn, usage }
+                });
                 Reply::Shortened { id, made: made.collect() }
             }
             Action::StopModel { of } => Reply::ModelStopped { of, said: self.said.clone() },

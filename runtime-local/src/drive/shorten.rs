@@ -8,7 +8,7 @@ use holdover_core::compaction;
 use holdover_core::hook::ModelAsked;
 use holdover_core::ids::{MessageSeq, SessionKey, StepNumber};
 use holdover_core::message::ToolResult;
-use holdover_core::model::{Model, TokenUsage};
+use holdover_core::model::{Model, StopReason, TokenUsage};
 use holdover_core::step::{ActionId, Reply, Shortened, Shown};
 use tokio::time::timeout;
 
@@ -56,7 +56,7 @@ impl Driver {
                     let tool = result.tool.clone();
                     let made = timeout(BOUND, in_short(agent, key, step, model, result)).await;
                     let made = made.unwrap_or_else(|_| Err(format!("none within {} ms", BOUND.as_millis())));
-                    made.map(|(text, usage)| Shortened { of, text, usage })
+                    made.map(|(text, stop, usage)| Shortened { of, text, stop, usage })
                         .inspect_err(
                             |why| tracing::debug!(tool, message = %of, why, "no summary of an old result"),
                         )
@@ -75,12 +75,13 @@ async fn in_short(
     step: StepNumber,
     model: Arc<dyn Model>,
     result: ToolResult,
-) -> Result<(String, TokenUsage), String> {
+) -> Result<(String, StopReason, TokenUsage), String> {
+    let tool = result.tool.clone();
     let panicked = |panicked: crate::guard::Panicked| format!("it panicked: {}", panicked.0);
     if let Some(summariser) = agent.summariser().cloned() {
         let asked = guarded(async move { summariser.summarise(&key, &result).await });
         let text = asked.await.map_err(panicked)?.map_err(|error| error.to_string())?;
-        return Ok((text, TokenUsage::default()));
+        return Ok((text, StopReason::EndTurn, TokenUsage::default()));
     }
     let asked = ModelAsked { session: key, step, attempt: 0, summary: true };
     let request = compaction::request_for(&result, &agent.spec().compaction, step.0);
@@ -89,5 +90,8 @@ async fn in_short(
     let made = apart(async move { answer(&*model, request).await }).await;
     let made = made.map_err(|error| error.to_string())?;
     agent.hooks().after_model(&asked, &made).await.map_err(|error| error.to_string())?;
-    Ok((text_of(&made), made.usage))
+    if !made.stop.is_whole() {
+        tracing::debug!(tool, stop = ?made.stop, "the summary of an old result is refused or cut off");
+    }
+    Ok((text_of(&made), made.stop, made.usage))
 }

@@ -79,8 +79,8 @@ impl Driver {
                 Err(error) => Err(error),
             };
             reply(made.map(|answer| {
-                let (text, usage) = (text_of(&answer), answer.usage);
-                Some(Summarised { text, before, old_tokens, usage })
+                let (text, stop, usage) = (text_of(&answer), answer.stop, answer.usage);
+                Some(Summarised { text, before, old_tokens, stop, usage })
             }))
         });
         self.model = Some(ModelOut { id, handle, said: None });

@@ -212,7 +212,8 @@ impl Runtime {
     /// An answer that the engine would have to refuse for its length alone is not delivered
     /// ([`RuntimeError::TooLong`]): delivered, it would use up the one answer of its call.
     ///
-    /// A message under the policy [`Reject`](MessagePolicy::Reject) is accepted only while the session rests.
+    /// A message under the policy [`Reject`](MessagePolicy::Reject) is accepted only while the session rests. One that was
+    /// accepted before under its key is a [`Duplicate`](Delivered::Duplicate) whatever the session does.
     ///
     /// Errors: the session is [busy](RuntimeError::Busy), the earlier message cannot be
     /// [edited](RuntimeError::NotEditable), the key was used before for [something else](RuntimeError::KeyConflict), the session is

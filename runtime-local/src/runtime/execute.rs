@@ -200,7 +200,8 @@ pub struct Started {
 impl Runtime {
     /// Starts a turn and runs it here. A new session is created claimed; an existing one is claimed with
     /// the message, or [`RuntimeError::Held`] says who holds it and nothing is delivered, unless the message or its
-    /// agent has a policy: then it is delivered to whoever runs it, or refused as [busy](RuntimeError::Busy).
+    /// agent has a policy: then it is delivered to whoever runs it, or refused as [busy](RuntimeError::Busy). A message
+    /// that was accepted before under its key is refused for neither: what it began is followed.
     pub async fn execute(&self, request: Execute) -> Result<RunHandle, RuntimeError> {
         self.check_effects(&request.agent)?;
         self.remember_own(&request.agent);
@@ -296,6 +297,20 @@ impl Runtime {
         }
     }
 
+    /// Joins the run that was begun for this very message, if it was accepted before; else it is `refused`.
+    async fn join_or(
+        &self,
+        refused: RuntimeError,
+        prepared: &Prepared,
+        session: &Session,
+    ) -> Result<RunHandle, RuntimeError> {
+        if prepared.once == Once::Never {
+            return Err(refused);
+        }
+        self.duplicate_or(refused, session, &prepared.item, prepared.once.named()).await?;
+        Ok(RunHandle::of_another(self, prepared.key.clone(), true))
+    }
+
     /// Claims a session that exists, with the message. None: it changed meanwhile.
     async fn take_up(
         &self,
@@ -310,14 +325,17 @@ impl Runtime {
         };
         let policy = Self::policy_in(&session, prepared.policy);
         let rests_only = policy == Some(MessagePolicy::Reject);
-        if rests_only {
-            self.refuse_if_busy(&session)?;
+        if rests_only && let Err(refused) = self.refuse_if_busy(&session) {
+            return self.join_or(refused, prepared, &session).await.map(Some);
         }
         let version = rests_only.then_some(session.version);
         let claimed = match self.try_claim(&prepared.key, vec![prepared.item.clone()], version).await {
             // Whoever runs it takes the message as its policy says.
             Err(RuntimeError::Held { .. }) if policy.is_some() && !rests_only => {
                 return self.join(prepared).await;
+            }
+            Err(held @ RuntimeError::Held { .. }) => {
+                return self.join_or(held, prepared, &session).await.map(Some);
             }
             // Deleted since it was read.
             Err(RuntimeError::NotFound { .. }) => return Ok(None),

@@ -2,14 +2,16 @@
 //! place of something earlier.
 
 use holdover_core::error::ErrorInfo;
-use holdover_core::ids::{InboxSeq, ItemKey, MessageSeq, SessionKey};
+use holdover_core::ids::{InboxSeq, ItemKey, MessageSeq, PendingId, SessionKey};
 use holdover_core::mailbox::{self, MessagePolicy, QueueChange};
 use holdover_core::message::Message;
-use holdover_core::store::{INBOX_PAGE, InboxItem, Session, SessionStatus};
+use holdover_core::payload::Payload;
+use holdover_core::store::{Delivery, INBOX_PAGE, InboxItem, ItemKind, Session, SessionStatus};
 use holdover_core::time::Timestamp;
 use serde::Serialize;
 
 use super::claim::Try;
+use super::repeat::repeated;
 use super::standing::machine_of;
 use super::{Deliver, Delivered, Runtime};
 use crate::agent::Definition;
@@ -116,7 +118,9 @@ impl Runtime {
     ) -> Result<Delivered, RuntimeError> {
         for _ in 0..TRIES_MAX {
             let session = self.existing(key).await?;
-            self.refuse_if_busy(&session)?;
+            if let Err(refused) = self.refuse_if_busy(&session) {
+                return self.duplicate_or(refused, &session, item, named).await;
+            }
             match self.try_claim(key, vec![item.clone()], Some(session.version)).await {
                 Ok(Try::Ours(claimed)) => {
                     let why = ErrorInfo::new("runtime.delivered", "claimed to deliver a message at rest");
@@ -126,7 +130,8 @@ impl Runtime {
                 Ok(Try::Duplicate) => return Ok(Delivered::Duplicate),
                 Ok(Try::Changed) => {}
                 Err(RuntimeError::Held { .. }) => {
-                    return Err(RuntimeError::Busy { key: key.clone(), status: SessionStatus::Active });
+                    let refused = RuntimeError::Busy { key: key.clone(), status: SessionStatus::Active };
+                    return self.duplicate_or(refused, &session, item, named).await;
                 }
                 Err(RuntimeError::KeyConflict { key, item }) => {
                     return Err(RuntimeError::KeyConflict { key, item: named.unwrap_or(item) });
@@ -135,6 +140,42 @@ impl Runtime {
             }
         }
         Err(RuntimeError::Contended { key: key.clone(), tries: TRIES_MAX })
+    }
+
+    /// What is said of a message that the session does not take now: that it was accepted before, if it was, whatever the
+    /// session does; else that it is `refused`. Stores nothing.
+    ///
+    /// An answer that nobody waits for is accepted under no key, and what it is told says whether the key is known. Keys
+    /// are known for ever, so under a known one the message itself is not accepted either.
+    pub(super) async fn duplicate_or(
+        &self,
+        refused: RuntimeError,
+        session: &Session,
+        item: &InboxItem,
+        named: Option<ItemKey>,
+    ) -> Result<Delivered, RuntimeError> {
+        let (store, key) = (&self.shared.store, &session.key);
+        let again = InboxItem { incarnation: Some(session.incarnation), ..item.clone() };
+        let kind = ItemKind::Answer { pending: PendingId::new("nobody")?, settles: false };
+        let probe = InboxItem { kind, payload: Payload::new("{}"), ..again.clone() };
+        match repeated(|| store.deliver(key, probe.clone())).await? {
+            Delivery::Duplicate { .. } | Delivery::Conflict { .. } => {}
+            Delivery::Accepted { .. }
+            | Delivery::AlreadyAnswered
+            | Delivery::NotPending
+            | Delivery::Aborted
+            | Delivery::NotFound => return Err(refused),
+        }
+        match repeated(|| store.deliver(key, again.clone())).await? {
+            Delivery::Accepted { .. } | Delivery::Duplicate { .. } => Ok(Delivered::Duplicate),
+            Delivery::Conflict { .. } => {
+                let item = named.unwrap_or_else(|| item.key.clone());
+                Err(RuntimeError::KeyConflict { key: key.clone(), item })
+            }
+            Delivery::AlreadyAnswered | Delivery::NotPending | Delivery::Aborted | Delivery::NotFound => {
+                Err(refused)
+            }
+        }
     }
 
     /// Refuses an edit of what is no user message, or of one that the model is shown no more.

@@ -28,8 +28,8 @@ impl Runtime {
         self.again(key, SignalBody::Retry).await
     }
 
-    /// Has what is old of a session at rest summarised, and runs that here. The session rests again as it did. If
-    /// nothing is old enough nothing is changed.
+    /// Has what is old of a session at rest summarised, and runs that here. The session rests again as it did; a message
+    /// that waits begins its turn after that. If nothing is old enough nothing is changed.
     pub async fn compact(&self, key: &SessionKey) -> Result<RunHandle, RuntimeError> {
         self.again(key, SignalBody::Compact).await
     }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use holdover_core::ids::{CallId, MessageSeq, SessionKey};
+use holdover_core::ids::{CallId, ItemKey, MessageSeq, SessionKey};
 use holdover_core::mailbox::MessagePolicy;
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::store::OutcomeKind;
@@ -93,6 +93,68 @@ async fn u08_a_rejecting_message_is_accepted_at_rest_by_one_decision() {
     assert_eq!(runtime.deliver(&key, Deliver::message("three")).await.unwrap(), Delivered::Accepted);
     assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
     assert_eq!(said(&runtime, &key).await, ["go", "one", "three"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn u08_the_repeat_of_a_rejecting_message_that_was_accepted_is_a_duplicate_while_its_turn_runs() {
+    let model = model();
+    let agent = Arc::new(agent(&model).on_message(MessagePolicy::Reject).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let key = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let once = |name: &str| ItemKey::new(name).unwrap();
+    let execute = |name: &str, text: &str| again(&agent, &key, text).once(once(name));
+    let deliver = |name: &str, text: &str| Deliver::message(text).once(once(name));
+    assert_eq!(runtime.deliver(&key, deliver("a", "stuck")).await.unwrap(), Delivered::Accepted);
+    let due = runtime.deliver(&key, deliver("a", "stuck")).await.unwrap();
+    assert_eq!(due, Delivered::Duplicate, "its turn is about to begin");
+    let run = runtime.resume(&key).await.unwrap();
+    while model.asked().len() < 2 {
+        settle().await;
+    }
+    // Its answer was lost, and the very turn that it began runs.
+    assert_eq!(runtime.deliver(&key, deliver("a", "stuck")).await.unwrap(), Delivered::Duplicate);
+    assert!(runtime.start(execute("a", "stuck")).await.unwrap().duplicate);
+    let followed = runtime.execute(execute("a", "stuck")).await.unwrap();
+    assert!(followed.is_duplicate());
+    for (name, text, conflicts) in [("a", "something else", true), ("b", "stuck", false)] {
+        for refused in [
+            runtime.execute(execute(name, text)).await.map(drop),
+            runtime.start(execute(name, text)).await.map(drop),
+            runtime.deliver(&key, deliver(name, text)).await.map(drop),
+        ] {
+            let refused = refused.unwrap_err();
+            assert_eq!(matches!(refused, RuntimeError::KeyConflict { .. }), conflicts, "{refused}");
+            assert_eq!(matches!(refused, RuntimeError::Busy { .. }), !conflicts, "{refused}");
+        }
+    }
+    assert_eq!(runtime.queued(&key).await.unwrap(), [], "nothing was stored");
+    runtime.interrupt(&key, "enough").await.unwrap();
+    assert_eq!(finish(run).await.1.kind(), OutcomeKind::Interrupted);
+    assert_eq!(followed.outcome().await.unwrap().kind(), OutcomeKind::Interrupted, "that of its own turn");
+    assert_eq!(runtime.deliver(&key, deliver("b", "at rest")).await.unwrap(), Delivered::Accepted);
+    runtime.wait(&key).await.unwrap();
+    assert_eq!(said(&runtime, &key).await, ["go", "stuck", "at rest"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn u08_the_repeat_of_a_message_without_a_policy_joins_the_turn_that_it_began() {
+    let model = model();
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let key = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let execute = |name: &str| again(&agent, &key, "stuck").once(ItemKey::new(name).unwrap());
+    let run = runtime.execute(execute("a")).await.unwrap();
+    while model.asked().len() < 2 {
+        settle().await;
+    }
+    assert!(runtime.execute(execute("a")).await.unwrap().is_duplicate());
+    let refused = runtime.execute(execute("b")).await.unwrap_err();
+    assert!(matches!(refused, RuntimeError::Held { .. }), "{refused}");
+    runtime.interrupt(&key, "enough").await.unwrap();
+    finish(run).await;
+    assert_eq!(said(&runtime, &key).await, ["go", "stuck"]);
 }
 
 #[tokio::test(start_paused = true)]

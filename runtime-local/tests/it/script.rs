@@ -14,6 +14,8 @@ use holdover_core::model::{
 pub(crate) enum Say {
     /// Ends the turn with this text.
     Text(&'static str),
+    /// Stops with this text for this reason.
+    Until(&'static str, StopReason),
     /// Asks for these tools.
     Calls(Vec<(&'static str, &'static str)>),
     /// Fails.
@@ -99,6 +101,7 @@ impl Model for Script {
                 let whole = finished(vec![AnswerPart::Text(text.into())], StopReason::EndTurn);
                 vec![Ok(ModelEvent::Text(text.into())), whole]
             }
+            Say::Until(text, stop) => vec![finished(vec![AnswerPart::Text(text.into())], stop)],
             Say::Calls(calls) => {
                 let part = |(tool, arguments): (&str, &str)| AnswerPart::Call {
                     tool: tool.into(),

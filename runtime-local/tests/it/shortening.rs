@@ -12,14 +12,14 @@ use holdover_core::breaker::BreakerRules;
 use holdover_core::compaction::{CLEARED, CLEARED_BEGINNING, ResultSummariser};
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::SessionKey;
-use holdover_core::message::ToolResult;
-use holdover_core::model::{ModelError, ModelErrorKind, ModelRequest};
+use holdover_core::message::{Message, ToolResult};
+use holdover_core::model::{ModelError, ModelErrorKind, ModelRequest, StopReason};
 use holdover_core::store::{SessionQuery, StateStore};
 use holdover_core::tool::ToolOutput;
 use holdover_runtime_local::BREAKER_TENANT;
 use tokio::time::Instant;
 
-use crate::bench::{agent, completes, finish, runtime, say, store};
+use crate::bench::{agent, completes, finish, runtime, say, store, transcript};
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
@@ -120,6 +120,58 @@ async fn a34_the_agents_model_puts_them_in_short_and_its_failure_leaves_the_mark
     assert_eq!(asked.load(Ordering::SeqCst), 6);
     let glance = runtime.response(&key).await.unwrap().unwrap();
     assert_eq!(glance.steps, 3, "summaries are no steps");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a34_what_the_model_refuses_to_put_in_short_or_does_not_finish_keeps_the_marker_and_is_counted() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let model = looking({
+        let asked = Arc::clone(&asked);
+        move |_| match asked.fetch_add(1, Ordering::SeqCst) {
+            0 => Say::Until("I can't help with that", StopReason::Refusal),
+            1 => Say::Until("in two wo", StopReason::MaxTokens),
+            _ => Say::Text("in two words"),
+        }
+    });
+    let agent = agent(&model).tool(Fake::echo("look")).compaction(rules());
+    let agent = agent.loops(LoopDetection { stop_at: 0, ..LoopDetection::default() }).build().unwrap();
+    let (store, agent) = (store(), Arc::new(agent));
+    let runtime = runtime(&store, &agent);
+    let key = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let last = results(model.asked().iter().rfind(|request| !request.tools.is_empty()).unwrap());
+    assert_eq!(last[..6].iter().filter(|word| is_marker(word)).count(), 2, "{last:?}");
+    let in_short = last[..6].iter().filter(|word| word.contains("in short: in two words"));
+    assert_eq!(in_short.count(), 4, "{last:?}");
+    let used = runtime.replay(&key).await.unwrap().rebuilt.unwrap().usage;
+    assert_eq!(used.model_calls, 3 + 6, "{used:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a69_a_summary_that_the_model_refuses_or_does_not_finish_replaces_nothing() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let model = Script::new({
+        let asked = Arc::clone(&asked);
+        move |request| match request.system.contains("keep the notes") {
+            false => Say::Text("done"),
+            true => match asked.fetch_add(1, Ordering::SeqCst) {
+                0 => Say::Until("I can't help with that", StopReason::Refusal),
+                1 => Say::Until("all that was do", StopReason::MaxTokens),
+                _ => Say::Text("all that was done"),
+            },
+        }
+    });
+    let agent = agent(&model).compaction(Compaction { kept_turns: 1, ..Compaction::default() });
+    let (store, agent) = (store(), Arc::new(agent.build().unwrap()));
+    let runtime = runtime(&store, &agent);
+    let (key, _) = finish(runtime.execute(say(&agent, "one")).await.unwrap()).await;
+    completes(runtime.execute(say(&agent, "two").in_session(key.id.clone())).await.unwrap()).await;
+    for summaries in [0, 0, 1] {
+        runtime.compact(&key).await.unwrap().outcome().await.unwrap();
+        let said = transcript(&runtime, &key).await;
+        let found = said.iter().filter(|message| matches!(message, Message::Summary(_))).count();
+        assert_eq!(found, summaries, "{said:?}");
+    }
+    assert!(runtime.replay(&key).await.unwrap().agrees());
 }
 
 #[tokio::test(start_paused = true)]

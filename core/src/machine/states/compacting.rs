@@ -1,5 +1,5 @@
-//! Compacting: what is old is summarised. Whatever becomes of it, the turn goes on (A10), unless the provider
-//! refuses the request as it stands, or a handoff has no extract (B50).
+//! Compacting: what is old is summarised. Whatever becomes of it, the turn goes on (A10), unless the last of the agent's
+//! models refuses the request as it stands, or a handoff has no extract (B50).
 
 use super::super::{AgentState, CompactionCause, Effect, Ending, Facts, Input, Machine, StopCause};
 use super::{Lead, claimed, end, in_fork, left_behind, refuse, same, to, with};
@@ -15,11 +15,13 @@ pub(super) fn on(
     facts: &Facts,
 ) -> Lead {
     match input {
-        Input::Compacted { summary, from, tokens, usage } => {
+        Input::Compacted { summary, from, tokens, before, usage } => {
             machine.usage.add(*usage);
             // Of the first since the turn began, also at rest: an edit that came meanwhile takes it back.
             if machine.turn.seen_before.is_none() {
-                machine.turn.seen_before = Some(Box::new(machine.view.clone()));
+                let mut seen = machine.view.clone();
+                seen.tokens = seen.tokens.max(*before);
+                machine.turn.seen_before = Some(Box::new(seen));
             }
             machine.view.compact(*summary, *from, *tokens);
             match why {
@@ -41,10 +43,7 @@ pub(super) fn on(
                 CompactionCause::Handoff => match (error, retry_at) {
                     // There is nothing old.
                     (None, _) => prepared(machine, step),
-                    (Some(_), _) if *next => {
-                        machine.turn.model += 1;
-                        to(AgentState::Thinking { step, attempt: 0 })
-                    }
+                    (Some(_), _) if *next => next_model(machine, step),
                     (Some(error), Some(until)) => to(AgentState::BackingOff {
                         step,
                         attempt: attempt + 1,
@@ -54,6 +53,7 @@ pub(super) fn on(
                     (Some(error), None) => Ok(Some(end(machine, Ending::error(error.clone())))),
                 },
                 CompactionCause::Threshold => to(AgentState::Thinking { step, attempt }),
+                CompactionCause::ContextLimit { .. } if *next => next_model(machine, step),
                 CompactionCause::ContextLimit { error } => {
                     Ok(Some(end(machine, Ending::error(error.clone()))))
                 }
@@ -119,6 +119,12 @@ fn prepared(machine: &mut Machine, step: StepNumber) -> Lead {
     if machine.handoff.take().is_some_and(|handoff| handoff.draft) {
         return Ok(Some(end(machine, Ending::stopped_by(InterruptKind::Soft, StopCause::HandedOff))));
     }
+    to(AgentState::Thinking { step, attempt: 0 })
+}
+
+/// The agent's next model is asked instead.
+fn next_model(machine: &mut Machine, step: StepNumber) -> Lead {
+    machine.turn.model += 1;
     to(AgentState::Thinking { step, attempt: 0 })
 }
 

@@ -57,11 +57,10 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
         Input::Rewound { to: place, at, tokens, state }
             if matches!(machine.state, AgentState::Done { .. }) =>
         {
-            if let Some(before) = machine.turn.seen_before.take()
-                && !machine.view.shows(place.next())
-            {
-                machine.view = *before;
+            if let Some(before) = machine.seen_again_at(*place).cloned() {
+                machine.view = before;
             }
+            machine.turn.seen_before = None;
             machine.view.rewind(*place, *at, *tokens);
             machine.custom.take_back(state);
             machine.unbrief(*place);
