@@ -59,8 +59,8 @@ impl StepIterator {
         let withheld = match self.look_for_loop() {
             Looked::Waits => return false,
             Looked::Stops { tool, count } => return self.stop_loop(tool, count),
-            Looked::Withholds(withheld) => Some(withheld),
-            Looked::Nothing => None,
+            Looked::Withholds(withheld) => withheld,
+            Looked::Nothing => Vec::new(),
         };
         if self.is_too_long() {
             self.mind.draft.decided = true;
