@@ -37,6 +37,8 @@ pub(crate) struct Blueprint {
     pub(crate) identity: Option<String>,
     /// The mode in which its sessions begin.
     pub(crate) mode: Mode,
+    /// What the models of single modes cost, if not as much as its own.
+    pub(crate) mode_prices: BTreeMap<Mode, Prices>,
     /// Names of built-in tools.
     pub(crate) tools: Vec<String>,
     /// What its MCP servers said that they have; nothing until they were [asked](Self::discover).
@@ -160,6 +162,7 @@ impl Blueprint {
             instructions: spec.instructions,
             identity: spec.identity,
             mode: spec.mode,
+            mode_prices: spec.mode_prices,
             limits: spec.limits,
             loops: spec.loops,
             compaction: spec.compaction,
@@ -177,6 +180,12 @@ impl Blueprint {
             on_denial: spec.on_denial,
             recipe,
         })
+    }
+
+    /// One model stands for all modes.
+    fn without_modes(&mut self) {
+        self.recipe.models.clear();
+        self.mode_prices.clear();
     }
 
     /// Asks its MCP servers what tools they have. Until then it has none of theirs.
@@ -240,7 +249,11 @@ impl Blueprint {
             agent = agent.identity(identity);
         }
         for (mode, model) in models {
-            agent = agent.model_in(*mode, connect(model).map_err(|error| error.detail)?);
+            let model = connect(model).map_err(|error| error.detail)?;
+            agent = match self.mode_prices.get(mode) {
+                Some(prices) => agent.priced_model_in(*mode, model, *prices),
+                None => agent.model_in(*mode, model),
+            };
         }
         if !skills.is_empty() {
             agent = agent.skills(Skills::open(skills).map_err(|error| error.to_string())?);
@@ -310,11 +323,11 @@ impl StoredAgents {
         let mut blueprint = Blueprint::stored(definition)?;
         if let Some(model) = &self.model {
             blueprint.recipe.model = model.clone();
-            blueprint.recipe.models.clear();
+            blueprint.without_modes();
         }
         if let Some(url) = &self.base_url {
             blueprint.recipe.model.base_url = Some(url.clone());
-            blueprint.recipe.models.clear();
+            blueprint.without_modes();
         }
         blueprint.build()
     }

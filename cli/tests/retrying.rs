@@ -2,7 +2,12 @@
 //!
 //! Requirements: B40, C53, D10, U10.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
 mod support;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 
 use support::Fixture;
 
@@ -105,4 +110,46 @@ fn u10_a_breaker_is_seen_and_is_closed_by_hand() {
     fails("model.circuit_open");
     fixture.run(&[&["sessions", "delete", session], &theirs[..]].concat()).ends(0);
     fails("model.provider");
+}
+
+/// Takes one request on `connection` and answers it as a model does.
+fn answers(connection: &TcpStream) {
+    let mut reader = BufReader::new(connection);
+    let (mut length, mut line) = (0, String::new());
+    while reader.read_line(&mut line).unwrap() > 2 {
+        if let Some(bytes) = line.to_lowercase().strip_prefix("content-length:") {
+            length = bytes.trim().parse().unwrap();
+        }
+        line.clear();
+    }
+    reader.read_exact(&mut vec![0; length]).unwrap();
+    let said = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Still here.\"},\"finish_reason\":\"stop\"}]}\n\n\
+                data: [DONE]\n\n";
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n";
+    let mut connection = connection;
+    write!(connection, "{head}content-length: {}\r\n\r\n{said}", said.len()).unwrap();
+}
+
+#[test]
+fn u10_a_server_that_is_out_holds_no_other_that_serves_the_same_model() {
+    let fixture = Fixture::new();
+    let out = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = |listener: &TcpListener| format!("http://{}/v1", listener.local_addr().unwrap());
+    let here = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (broken, good) = (url(&out), url(&here));
+    // Nobody listens there any more.
+    drop(out);
+    std::thread::spawn(move || here.incoming().for_each(|connection| answers(&connection.unwrap())));
+    let agent = format!(
+        "model = {{ provider = 'openai', name = 'm', base_url = '{broken}' }}\n\
+         fallback = [{{ provider = 'openai', name = 'm', base_url = '{good}' }}]\n\
+         [retries]\nmodel_waits_ms = []\n[breaker]\nfailures = 1\n"
+    );
+    fixture.write("chain.toml", &agent);
+    for _ in 0..2 {
+        fixture.run(&["run", "chain.toml", "hello"]).ends(0).says("Still here.");
+    }
+    let listed = fixture.run(&["sessions", "list", "--tenant", "holdover", "--json"]).ends(0).lines();
+    assert_eq!(listed.len(), 1, "{listed:#?}");
+    assert_eq!(listed[0]["session"], format!("breaker openai:m at {broken}/"));
 }

@@ -1,6 +1,6 @@
 //! What an agent is, as far as core decides by it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +70,9 @@ pub struct AgentSpec {
     /// failed as often as it is tried. Each step begins with its own model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<Fallback>,
+    /// What tokens of the models that it thinks with in single modes cost. One that is not here costs as much as its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mode_prices: BTreeMap<Mode, Prices>,
     /// What becomes of a message that comes while a turn runs or is parked and does not say it itself. None: it
     /// steers; only who would start a turn is refused while one runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,6 +127,7 @@ impl AgentSpec {
             retries: Retries::default(),
             breaker: None,
             fallback: Vec::new(),
+            mode_prices: BTreeMap::new(),
             on_message: None,
             on_message_while_asking: WhileAsking::default(),
             human_only: BTreeSet::new(),
@@ -168,9 +172,16 @@ impl AgentSpec {
         mode.tells_of(tool) && !self.is_human_only(tool.name.as_str())
     }
 
-    /// What tokens of its model number `model` cost: 0 is its own, then those that it falls back on.
+    /// What tokens of its model number `model` cost in all modes without one of their own, and in summaries: 0 is its own,
+    /// then those that it falls back on.
     pub fn prices(&self, model: u32) -> &Prices {
         self.fallback_at(model).and_then(|fallback| fallback.prices.as_ref()).unwrap_or(&self.limits.prices)
+    }
+
+    /// What tokens of the model cost that it thinks with in `mode`: 0 is the one of that mode, then those that it falls
+    /// back on.
+    pub fn prices_in(&self, mode: Mode, model: u32) -> &Prices {
+        self.mode_prices.get(&mode).filter(|_| model == 0).unwrap_or_else(|| self.prices(model))
     }
 
     /// The model number `model`, if it is one that it falls back on.

@@ -62,7 +62,7 @@ impl BreakerRules {
 /// What is known of the failures of a model. None is known of one that was answered last: its breaker is closed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Breaker {
-    /// The model, as [`Model::name`](crate::model::Model::name) says it.
+    /// The model, as [`Model::circuit`](crate::model::Model::circuit) says it.
     pub model: String,
     /// How many failures in a row were counted.
     pub failures: u32,
@@ -103,7 +103,7 @@ pub enum Health {
 /// A model call that failed.
 #[derive(Debug, Clone, Copy)]
 pub struct Failure<'a> {
-    /// Of which model.
+    /// Of which model, as [`Model::circuit`](crate::model::Model::circuit) says it.
     pub model: &'a str,
     /// How.
     pub error: &'a ModelError,

@@ -63,7 +63,7 @@ impl Message {
 pub struct UserMessage {
     /// The text.
     pub text: String,
-    /// The inbox item it came as; none: the engine's own word to the model.
+    /// The inbox item it came as; none: the goal of a handoff, or the engine's own word to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<InboxSeq>,
     /// How the agent works from here on.
@@ -72,12 +72,26 @@ pub struct UserMessage {
     /// What it is shown with the text.
     #[serde(default, skip_serializing_if = "Images::is_empty")]
     pub images: Images,
+    /// Whether nobody said it: a correction by a hook, or a reminder of what is owed. Not told by old messages.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_engine: bool,
 }
 
 impl UserMessage {
     /// This text, and nothing else.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), item: None, briefing: Briefing::default(), images: Images::none() }
+        Self {
+            text: text.into(),
+            item: None,
+            briefing: Briefing::default(),
+            images: Images::none(),
+            by_engine: false,
+        }
+    }
+
+    /// This text, said by nobody.
+    pub fn by_engine(text: impl Into<String>) -> Self {
+        Self { by_engine: true, ..Self::new(text) }
     }
 }
 

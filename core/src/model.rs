@@ -21,6 +21,14 @@ pub trait Model: Send + Sync + 'static {
     /// The model as a person would name it: `openai:gpt-5`. For logs and errors.
     fn name(&self) -> &str;
 
+    /// By what a [breaker](crate::breaker) knows it: all that say the same share one, in whatever process, and those that
+    /// say otherwise know nothing of each other. So it tells apart what can fail apart (the server, the account), is
+    /// the same in every process with the same settings, and holds no secret: it is stored, logged and shown. Left out it
+    /// is the name. A model around another says what the other says.
+    fn circuit(&self) -> &str {
+        self.name()
+    }
+
     /// How long this model may say nothing before it is given up. None: as long as the runtime lets any model.
     fn stall_timeout(&self) -> Option<Duration> {
         None

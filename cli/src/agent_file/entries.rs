@@ -9,7 +9,6 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor};
 
 use super::absolute_script;
-use crate::source::FallbackRef;
 
 /// `"openai:gpt-5"`, or a table with the fields of [`ModelRef`].
 #[derive(Debug)]
@@ -34,9 +33,9 @@ impl<'de> Deserialize<'de> for ModelEntry {
     }
 }
 
-/// A model to fall back on: as a model is written, or a table with `model` and the `prices` of its tokens.
+/// A model beside the agent's own: as a model is written, or a table with `model` and the `prices` of its tokens.
 #[derive(Debug)]
-pub(super) enum FallbackEntry {
+pub(super) enum PricedEntry {
     Priced(Priced),
     Model(ModelEntry),
 }
@@ -49,27 +48,27 @@ pub(super) struct Priced {
     prices: Option<Prices>,
 }
 
-impl<'de> Deserialize<'de> for FallbackEntry {
+impl<'de> Deserialize<'de> for PricedEntry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Any;
         impl<'de> Visitor<'de> for Any {
-            type Value = FallbackEntry;
+            type Value = PricedEntry;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(
                     "a model (\"PROVIDER:NAME\", a table with provider and name, or one with model and prices)",
                 )
             }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<FallbackEntry, E> {
-                text.parse().map(|model| FallbackEntry::Model(ModelEntry(model))).map_err(E::custom)
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<PricedEntry, E> {
+                text.parse().map(|model| PricedEntry::Model(ModelEntry(model))).map_err(E::custom)
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FallbackEntry, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PricedEntry, A::Error> {
                 let first: Option<String> = map.next_key()?;
                 let is_priced = matches!(first.as_deref(), Some("model" | "prices"));
                 let whole = MapAccessDeserializer::new(Again { first, rest: map });
                 if is_priced {
-                    Priced::deserialize(whole).map(FallbackEntry::Priced)
+                    Priced::deserialize(whole).map(PricedEntry::Priced)
                 } else {
-                    ModelRef::deserialize(whole).map(|model| FallbackEntry::Model(ModelEntry(model)))
+                    ModelRef::deserialize(whole).map(|model| PricedEntry::Model(ModelEntry(model)))
                 }
             }
         }
@@ -98,14 +97,14 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Again<A> {
     }
 }
 
-impl FallbackEntry {
-    /// A script is looked for beneath `folder`.
-    pub(super) fn beneath(self, folder: &Path) -> FallbackRef {
+impl PricedEntry {
+    /// The model and its prices. A script is looked for beneath `folder`.
+    pub(super) fn beneath(self, folder: &Path) -> (ModelRef, Option<Prices>) {
         let (ModelEntry(model), prices) = match self {
             Self::Model(model) => (model, None),
             Self::Priced(Priced { model, prices }) => (model, prices),
         };
-        FallbackRef { model: absolute_script(model, folder), prices }
+        (absolute_script(model, folder), prices)
     }
 }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use holdover_core::agent::{
-    AtMax, Compaction, Durability, LoopDetection, OnDenial, Retries, StopCondition, StopSignals,
+    AtMax, Compaction, Durability, LoopDetection, OnDenial, Prices, Retries, StopCondition, StopSignals,
 };
 use holdover_core::breaker::BreakerRules;
 use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction};
@@ -25,14 +25,14 @@ use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
 
-use entries::{FallbackEntry, LimitsEntry, ModelEntry};
+use entries::{LimitsEntry, ModelEntry, PricedEntry};
 use wrong::Wrong;
 
 use crate::exit::Failure;
 use crate::gate::GateRef;
 use crate::input::small_file;
 use crate::print::one_line;
-use crate::source::{Blueprint, Recipe};
+use crate::source::{Blueprint, FallbackRef, Recipe};
 
 /// An agent file, as it is written. A key that is not here is refused.
 #[derive(Debug, Deserialize)]
@@ -42,14 +42,14 @@ struct AgentFile {
     version: Option<String>,
     model: Option<ModelEntry>,
     #[serde(default)]
-    models: BTreeMap<Mode, ModelEntry>,
+    models: BTreeMap<Mode, PricedEntry>,
     #[serde(default)]
     mode: Mode,
     identity: Option<String>,
     #[serde(default)]
     skills: Vec<Spanned<PathBuf>>,
     #[serde(default)]
-    fallback: Vec<FallbackEntry>,
+    fallback: Vec<PricedEntry>,
     instructions: Option<String>,
     instructions_file: Option<Spanned<PathBuf>>,
     #[serde(default)]
@@ -173,11 +173,17 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         }
         (None, None) => String::new(),
     };
+    let (models, mode_prices) = models(file.models, folder, instead);
+    let fallback = file.fallback.into_iter().map(|entry| {
+        let (model, prices) = entry.beneath(folder);
+        FallbackRef { model, prices }
+    });
     Ok(Blueprint {
         name: file.name.unwrap_or_else(|| stem.to_owned()),
         instructions,
         identity: file.identity,
         mode: file.mode,
+        mode_prices,
         tools,
         mcp_tools: Vec::new(),
         limits: file.limits.0,
@@ -197,10 +203,10 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         on_denial: file.on_denial,
         recipe: Recipe {
             version: file.version,
-            models: models(file.models, folder, instead),
+            models,
             model: model(file.model, folder, instead)?,
             skills,
-            fallback: file.fallback.into_iter().map(|entry| entry.beneath(folder)).collect(),
+            fallback: fallback.collect(),
             root: match (&instead.root, &file.root) {
                 (Some(root), _) => existing(&current_folder()?.join(root))?,
                 (None, Some(root)) => {
@@ -260,12 +266,22 @@ fn model(entry: Option<ModelEntry>, folder: &Path, instead: &Instead) -> Result<
     Ok(model)
 }
 
-/// The models of single modes. One that the command line names stands for all.
-fn models(entries: BTreeMap<Mode, ModelEntry>, folder: &Path, instead: &Instead) -> BTreeMap<Mode, ModelRef> {
+/// The models of single modes, and what they cost where that is said. One that the command line names stands for all.
+fn models(
+    entries: BTreeMap<Mode, PricedEntry>,
+    folder: &Path,
+    instead: &Instead,
+) -> (BTreeMap<Mode, ModelRef>, BTreeMap<Mode, Prices>) {
+    let (mut models, mut all_prices) = (BTreeMap::new(), BTreeMap::new());
     if instead.model.is_some() || instead.base_url.is_some() {
-        return BTreeMap::new();
+        return (models, all_prices);
     }
-    entries.into_iter().map(|(mode, ModelEntry(model))| (mode, absolute_script(model, folder))).collect()
+    for (mode, entry) in entries {
+        let (model, prices) = entry.beneath(folder);
+        models.insert(mode, model);
+        all_prices.extend(prices.map(|prices| (mode, prices)));
+    }
+    (models, all_prices)
 }
 
 /// The folders of `skills = […]`, which are looked for beside the file.

@@ -23,6 +23,7 @@ durability = "sync"
 early_reads = true
 pass_environment = ["CARGO_HOME"]
 fallback = ["anthropic:spare", { model = "scripted:play.toml", prices = { output_microusd = 2 } }, { provider = "openai", name = "q" }]
+models = { plan = { model = "scripted:plan.toml", prices = { input_microusd = 3 } }, ask = "openai:quick" }
 
 [model]
 provider = "openai"
@@ -108,6 +109,11 @@ fn a_file_says_all_of_it() {
         .map(|fallback| fallback.prices.map(|prices| prices.output_microusd))
         .collect();
     assert_eq!(prices, [None, Some(2), None]);
+    let models: Vec<(Mode, &str)> =
+        agent.recipe.models.iter().map(|(mode, model)| (*mode, model.name.as_str())).collect();
+    assert_eq!(models, [(Mode::Plan, "/agents/plan.toml"), (Mode::Ask, "quick")]);
+    let prices = Prices { input_microusd: 3, output_microusd: 0 };
+    assert_eq!(agent.mode_prices, [(Mode::Plan, prices)].into());
     assert_eq!((agent.retries.tool_waits_ms.len(), agent.retries.on_trip), (0, OnTrip::Observe));
     assert_eq!(agent.retries.model_waits_ms, Retries::default().model_waits_ms);
     assert_eq!(agent.retries.model_waits_by_kind_ms[&ModelErrorKind::RateLimited], [60_000]);

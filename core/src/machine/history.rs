@@ -180,7 +180,7 @@ mod tests {
         vec![
             HistoryRow {
                 from: StateKind::Thinking,
-                input: Input::ModelCalled { entry: MessageSeq(2), withheld: None },
+                input: Input::ModelCalled { entry: MessageSeq(2), withheld: Vec::new() },
                 at: one,
             },
             HistoryRow { from: StateKind::Executing, input: call("c1-0", CallInput::Marked), at: one },

@@ -6,9 +6,10 @@ use super::call::CallInput;
 use super::ending::{Ending, StopCause};
 use super::state::TurnRequest;
 use super::turn::Usage;
+use super::withheld::{self, Withheld};
 use crate::custom::Undo;
 use crate::error::ErrorInfo;
-use crate::ids::{CallId, MessageSeq, PendingId, StepNumber};
+use crate::ids::{CallId, MessageSeq, PendingId};
 use crate::mode::Mode;
 use crate::model::StopReason;
 use crate::payload::is_default;
@@ -68,9 +69,9 @@ pub enum Input {
     ModelCalled {
         /// Where its answer will stand.
         entry: MessageSeq,
-        /// A tool that is withheld from it for a while, because its calls repeat.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        withheld: Option<Withheld>,
+        /// The tools that are withheld from it for a while, because their calls repeat.
+        #[serde(default, with = "withheld::one_or_more", skip_serializing_if = "Vec::is_empty")]
+        withheld: Vec<Withheld>,
     },
     /// The model asks for the same again and again: it is not asked once more.
     LoopFound {
@@ -235,15 +236,6 @@ pub struct AskedForMore {
     pub deadline: Option<Timestamp>,
     /// The notice that says for how many.
     pub notice: MessageSeq,
-}
-
-/// A tool that the model is not told of for a while.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Withheld {
-    /// Which.
-    pub tool: String,
-    /// Until this step, which has it again.
-    pub until: StepNumber,
 }
 
 /// A call that the model asks for.

@@ -1,5 +1,6 @@
 //! Loop detection: whether the model asks for the same again and again (requirements A24 to A27, A32).
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
@@ -38,10 +39,10 @@ const PLAIN_MAX: usize = 2;
 /// The fewest calls that make a group of like ones.
 const GROUP_MIN: usize = 3;
 
-/// What the newest messages say of a loop.
+/// What the newest messages say of the calls of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repeated {
-    /// The tool whose calls repeat most.
+    /// Which tool.
     pub tool: String,
     /// How many of them are alike.
     pub count: u32,
@@ -55,12 +56,12 @@ struct Asked<'a> {
     result: Option<&'a str>,
 }
 
-/// The tool whose calls repeat most in the [newest](window) of these messages, oldest first. What a user said
-/// last begins the count anew.
+/// How often the calls of each tool repeat in the [newest](window) of these messages, oldest first; what repeats most
+/// comes first. What a user said last begins the count anew; what the engine says in a user's place does not.
 pub fn repeated<'a>(
     messages: impl DoubleEndedIterator<Item = &'a Message>,
     rules: &LoopDetection,
-) -> Option<Repeated> {
+) -> Vec<Repeated> {
     let seen = messages.rev().filter(|message| is_said(message));
     let newest: Vec<&Message> =
         seen.take(window(rules)).take_while(|message| !matches!(message, Message::User(_))).collect();
@@ -84,14 +85,32 @@ pub fn repeated<'a>(
             calls.entry(&call.tool).or_default().push(Asked { arguments: &call.arguments, result });
         }
     }
-    let counted = calls.into_iter().map(|(tool, calls)| (tool, count(&calls)));
-    let (tool, count) = counted.max_by_key(|(_, count)| *count)?;
-    Some(Repeated { tool: tool.to_owned(), count: u32::try_from(count).unwrap_or(u32::MAX) })
+    let counted = calls.into_iter().map(|(tool, calls)| {
+        let count = u32::try_from(count(&calls)).unwrap_or(u32::MAX);
+        Repeated { tool: tool.to_owned(), count }
+    });
+    let mut counted: Vec<Repeated> = counted.collect();
+    counted.sort_by_key(|repeated| Reverse(repeated.count));
+    counted
 }
 
+/// Whether these messages, in any order, are all that [`repeated`] looks at: what comes before them changes nothing.
+pub(crate) fn is_whole<'a>(messages: impl Iterator<Item = &'a Message>, rules: &LoopDetection) -> bool {
+    let mut said = 0;
+    for message in messages.filter(|message| is_said(message)) {
+        said += 1;
+        if matches!(message, Message::User(_)) || said >= window(rules) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a message takes up room in the window: a user said it, the model, or a tool.
 fn is_said(message: &Message) -> bool {
     match message {
-        Message::User(_) | Message::Assistant(_) | Message::Tool(_) => true,
+        Message::User(said) => !said.by_engine,
+        Message::Assistant(_) | Message::Tool(_) => true,
         Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => false,
     }
 }
@@ -175,7 +194,7 @@ mod tests {
     fn counted(arguments: &[&str]) -> u32 {
         let steps = arguments.iter().enumerate().flat_map(|(at, text)| step(at, "look", text, "nothing"));
         let messages: Vec<Message> = std::iter::once(user()).chain(steps).collect();
-        repeated(messages.iter(), &LoopDetection::default()).map_or(0, |found| found.count)
+        repeated(messages.iter(), &LoopDetection::default()).first().map_or(0, |found| found.count)
     }
 
     #[test]
@@ -227,14 +246,22 @@ mod tests {
         let steps = |of: std::ops::Range<usize>| of.flat_map(|at| step(at, "look", "{}", "nothing"));
         let rules = LoopDetection::default();
         let messages: Vec<Message> = steps(0..20).collect();
-        let found = repeated(messages.iter(), &rules).unwrap();
-        assert_eq!(found, Repeated { tool: "look".to_owned(), count: 8 }, "half of sixteen");
+        let found = |messages: &[Message], rules| {
+            let found = repeated(messages.iter(), rules);
+            found.into_iter().map(|Repeated { tool, count }| (tool, count)).collect::<Vec<_>>()
+        };
+        let look = |count| vec![("look".to_owned(), count)];
+        assert_eq!(found(&messages, &rules), look(8), "half of sixteen");
         let patient = LoopDetection { stop_at: 12, ..LoopDetection::default() };
-        assert_eq!(repeated(messages.iter(), &patient).unwrap().count, 12, "what may be asked for is seen");
+        assert_eq!(found(&messages, &patient), look(12), "what may be asked for is seen");
         let messages: Vec<Message> = steps(0..7).chain([user()]).chain(steps(7..9)).collect();
-        assert_eq!(repeated(messages.iter(), &rules).unwrap().count, 2);
+        assert_eq!(found(&messages, &rules), look(2));
         let messages: Vec<Message> = steps(0..7).chain([user()]).collect();
-        assert_eq!(repeated(messages.iter(), &rules), None);
+        assert_eq!(found(&messages, &rules), []);
+        // Nobody said that, and it takes no place in the window either.
+        let engine = || Message::User(UserMessage::by_engine("not so"));
+        let messages: Vec<Message> = steps(0..20).flat_map(|message| [message, engine()]).collect();
+        assert_eq!(found(&messages, &rules), look(8));
     }
 
     #[test]
@@ -242,8 +269,9 @@ mod tests {
         let tools = ["look", "find", "look", "find", "look"];
         let messages: Vec<Message> =
             tools.iter().enumerate().flat_map(|(at, tool)| step(at, tool, "{}", "")).collect();
-        let found = repeated(messages.iter(), &LoopDetection::default()).unwrap();
-        assert_eq!(found, Repeated { tool: "look".to_owned(), count: 3 });
+        let found = repeated(messages.iter(), &LoopDetection::default());
+        let of = |tool: &str, count| Repeated { tool: tool.to_owned(), count };
+        assert_eq!(found, [of("look", 3), of("find", 2)]);
     }
 
     #[test]
@@ -251,9 +279,9 @@ mod tests {
         let rules = LoopDetection { with_results: true, ..LoopDetection::default() };
         let polled: Vec<Message> =
             (0..4).flat_map(|at| step(at, "look", r#"{"a":1}"#, &format!("{at} %"))).collect();
-        assert_eq!(repeated(polled.iter(), &rules).unwrap().count, 1);
-        assert_eq!(repeated(polled.iter(), &LoopDetection::default()).unwrap().count, 4);
+        assert_eq!(repeated(polled.iter(), &rules)[0].count, 1);
+        assert_eq!(repeated(polled.iter(), &LoopDetection::default())[0].count, 4);
         let stuck: Vec<Message> = (0..4).flat_map(|at| step(at, "look", r#"{"a":1}"#, "0 %")).collect();
-        assert_eq!(repeated(stuck.iter(), &rules).unwrap().count, 4);
+        assert_eq!(repeated(stuck.iter(), &rules)[0].count, 4);
     }
 }

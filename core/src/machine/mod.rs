@@ -25,6 +25,7 @@ pub mod suspension;
 pub mod table;
 pub mod turn;
 pub mod view;
+mod withheld;
 
 pub use batch::Batch;
 pub use briefing::{BRIEFINGS_MAX, Briefings};
@@ -32,13 +33,14 @@ pub use call::{Call, CallInput, CallState, CancelReason, Panel, Vote};
 pub use ending::{DoneReason, Ending, StopCause, Teardown};
 pub use glance::Glance;
 pub use handoff::Handoff;
-pub use input::{AskedForMore, Input, InputKind, NewCall, Withheld};
+pub use input::{AskedForMore, Input, InputKind, NewCall};
 pub use more::{MORE_STEPS, MORE_STEPS_MAX, MoreSteps};
 pub use standing::{STANDING_APPROVALS_MAX, StandingApproval, StandingApprovals};
 pub use state::{AgentState, CompactionCause, StateKind, SteeringFrom, TurnRequest};
 pub use suspension::{Owed, OwedKind, Suspension, classify_suspension};
 pub use turn::{Machine, Spent, Turn, Usage};
 pub use view::View;
+pub use withheld::Withheld;
 
 use crate::custom::Merged;
 use crate::ids::{CallId, MessageSeq, StepNumber};

@@ -191,9 +191,9 @@ pub enum TableError {
     /// A state that waits for somebody whose answer leads nowhere.
     #[error("machine table: no way to answer {}", .0.as_str())]
     NoAnswer(StateKind),
-    /// A cycle that nothing bounds.
-    #[error("machine table: nothing bounds the cycle through {}", .0.as_str())]
-    UnboundedCycle(StateKind),
+    /// A cycle that nothing bounds: its states in the order in which it passes through them.
+    #[error("machine table: nothing bounds the cycle through {}", .0.iter().map(|state| state.as_str()).collect::<Vec<_>>().join(", "))]
+    UnboundedCycle(Vec<StateKind>),
 }
 
 /// All that is wrong with a table.
@@ -305,28 +305,30 @@ impl Table<'_> {
         }
     }
 
-    /// A state on a cycle that passes through no bounded state and no rest.
-    fn unbounded(&self) -> Option<StateKind> {
+    /// A cycle that passes through no bounded state and no rest.
+    fn unbounded(&self) -> Option<Vec<StateKind>> {
         let free = |state: StateKind| {
             self.nature(state) != Some(&Nature::Rest) && !self.bounds.iter().any(|bound| bound.state == state)
         };
         let mut left: BTreeSet<StateKind> =
             self.natures.iter().map(|(state, _)| *state).filter(|state| free(*state)).collect();
-        // Take away, again and again, what leads to nothing that is left: what remains lies on a cycle.
+        let onward = |state: StateKind, left: &BTreeSet<StateKind>| {
+            let rows = self.rows.iter().filter(|row| row.from == state);
+            rows.flat_map(|row| row.to).copied().find(|to| *to != state && left.contains(to))
+        };
+        // Take away, again and again, what leads to nothing that is left: what remains lies on a cycle, or leads to one.
+        while let Some(end) = left.iter().copied().find(|state| onward(*state, &left).is_none()) {
+            left.remove(&end);
+        }
+        // Whoever goes on within what is left comes back to where he was.
+        let mut path = Vec::new();
+        let mut at = left.first().copied()?;
         loop {
-            let leaves = left.iter().copied().find(|state| {
-                let mut onward = self
-                    .rows
-                    .iter()
-                    .filter(|row| row.from == *state)
-                    .flat_map(|row| row.to)
-                    .filter(|to| *to != state);
-                !onward.any(|to| left.contains(to))
-            });
-            match leaves {
-                Some(state) => left.remove(&state),
-                None => return left.first().copied(),
-            };
+            if let Some(begins) = path.iter().position(|state| *state == at) {
+                return Some(path.split_off(begins));
+            }
+            path.push(at);
+            at = onward(at, &left)?;
         }
     }
 }

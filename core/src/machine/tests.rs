@@ -283,7 +283,7 @@ fn inputs() -> Vec<Input> {
         Input::Claimed { takeover: false },
         Input::Claimed { takeover: true },
         Input::Provisioned,
-        Input::ModelCalled { entry: MessageSeq(2), withheld: None },
+        Input::ModelCalled { entry: MessageSeq(2), withheld: Vec::new() },
         Input::LoopFound { tool: "t".into(), count: 8 },
         answered(vec![new]),
         answered(Vec::new()),

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::briefing::Briefings;
 use super::handoff::Handoff;
-use super::input::Withheld;
 use super::standing::StandingApprovals;
 use super::state::AgentState;
 use super::view::View;
+use super::withheld::Withheld;
 use crate::custom::CustomState;
 use crate::ids::{MessageSeq, StepNumber, TurnNumber};
 use crate::mode::Mode;

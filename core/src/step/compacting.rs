@@ -2,7 +2,7 @@
 
 use super::action::Shown;
 use super::{Action, ActionId, RunOutcome, StepIterator, Summarised};
-use crate::agent::Compaction;
+use crate::agent::{Compaction, Prices};
 use crate::compaction;
 use crate::error::ErrorInfo;
 use crate::event::{Event, SummaryCause};
@@ -153,11 +153,16 @@ impl StepIterator {
         falls_back
     }
 
-    /// What a model call used, with what it cost.
+    /// What a summary used, with what it cost: it is made by the model of all modes.
     pub(super) fn usage_of(&self, tokens: TokenUsage) -> Usage {
         let prices = self.agent.as_ref().map(|agent| agent.prices(self.mind.machine.turn.model));
-        let cost_microusd = prices.map_or(0, |prices| steering::cost_microusd(&tokens, prices));
-        Usage { tokens, cost_microusd, model_calls: 1, tool_calls: 0 }
+        usage(tokens, prices)
+    }
+
+    /// What an answer used, with what it cost: it is the one of the model of the mode.
+    pub(super) fn usage_of_answer(&self, tokens: TokenUsage) -> Usage {
+        let (mode, model) = (self.mode(), self.mind.machine.turn.model);
+        usage(tokens, self.agent.as_ref().map(|agent| agent.prices_in(mode, model)))
     }
 
     /// What the model is shown.
@@ -170,6 +175,12 @@ impl StepIterator {
             cleared: view.cleared,
         }
     }
+}
+
+/// What one model call used.
+fn usage(tokens: TokenUsage, prices: Option<&Prices>) -> Usage {
+    let cost_microusd = prices.map_or(0, |prices| steering::cost_microusd(&tokens, prices));
+    Usage { tokens, cost_microusd, model_calls: 1, tool_calls: 0 }
 }
 
 /// A summary that can stand for what is old: one that is whole and says something.

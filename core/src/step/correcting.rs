@@ -30,7 +30,7 @@ impl StepIterator {
     pub(super) fn correct(&mut self, corrections: &[Correction]) {
         for Correction { by, text } in corrections {
             let said = format!("[course correction by {by}, not said by the user] {text}");
-            self.append(Message::User(UserMessage::new(said)));
+            self.append(Message::User(UserMessage::by_engine(said)));
         }
     }
 }

@@ -2,26 +2,34 @@
 
 use std::sync::Arc;
 
-use super::{ActionId, Found, StepIterator};
+use super::{ActionId, Found, RunKind, StepIterator};
 use crate::agent::LoopDetection;
 use crate::error::ErrorInfo;
-use crate::ids::MessageSeq;
+use crate::ids::{MessageSeq, StepNumber};
 use crate::machine::looping::{self, Repeated};
-use crate::machine::{Input, Withheld};
+use crate::machine::{Input, Machine, Withheld};
 use crate::message::{Message, Notice};
 use crate::store::MessageRange;
 
-/// So many messages before the claim are read: the window, with room for decisions and notices in between.
-fn to_read(rules: &LoopDetection) -> u64 {
+/// So many messages before the claim are read at once: the window, with room for decisions and notices in between.
+fn page(rules: &LoopDetection) -> u64 {
     2 * looping::window(rules) as u64
 }
+
+/// Not more than so many are read in all.
+const READ_MAX: usize = 4096;
 
 /// The newest messages of before the claim, as far as they are needed.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Before {
     #[default]
     Unread,
-    Reading(ActionId),
+    /// These are known, oldest first, and those from here on before them are being read.
+    Reading {
+        id: ActionId,
+        first: MessageSeq,
+        read: Vec<Arc<Message>>,
+    },
     Read(Vec<Arc<Message>>),
 }
 
@@ -31,55 +39,55 @@ impl StepIterator {
         self.note = None;
         let Some(agent) = self.agent.clone() else { return Looked::Nothing };
         let rules = &agent.loops;
-        if rules.least().is_none_or(|least| self.mind.machine.turn.calls < least) {
+        // A turn that nobody's word began counts on from the one before.
+        let goes_on = matches!(self.kind, RunKind::Resume | RunKind::Retry);
+        if rules.least().is_none_or(|least| self.mind.machine.turn.calls < least && !goes_on) {
             return Looked::Nothing;
         }
-        if !self.has_window(rules) {
-            match self.before_claim {
-                Before::Read(_) => {}
-                Before::Reading(_) => return Looked::Waits,
-                Before::Unread => {
-                    self.read_window(rules);
-                    return Looked::Waits;
-                }
+        match &self.before_claim {
+            _ if self.has_window(&[], rules) => {}
+            Before::Read(_) => {}
+            Before::Reading { .. } => return Looked::Waits,
+            Before::Unread => {
+                self.read_page(self.claimed_messages, Vec::new(), rules);
+                return Looked::Waits;
             }
         }
-        let Some(Repeated { tool, count }) = looping::repeated(self.newest(), rules) else {
-            return Looked::Nothing;
-        };
-        let reached = |at: u32| at > 0 && count >= at;
+        let found = looping::repeated(self.newest(), rules);
+        let Some(Repeated { tool, count }) = found.first().cloned() else { return Looked::Nothing };
+        let reached = |at: u32| is_reached(at, count);
         if reached(rules.stop_at) {
             return Looked::Stops { tool, count };
         }
-        // What loops no more needs no word, though it is still remembered.
-        if !self.was_just_asked_for(&tool) || self.is_withheld(&tool) {
-            return Looked::Nothing;
+        let step = self.mind.machine.step;
+        let until = StepNumber(step.0.saturating_add(u64::from(rules.withheld_steps)));
+        let (mut notes, mut withheld) = (Vec::new(), Vec::new());
+        for Repeated { tool, count } in found {
+            // What loops no more needs no word, though it is still remembered.
+            if !self.was_just_asked_for(&tool) {
+                continue;
+            }
+            match self.withheld_until(&tool) {
+                // Since this step: its request is made once more.
+                Some(since) if since == until => notes.push(taken_away(&tool, count)),
+                Some(_) => {}
+                None if is_reached(rules.withhold_at, count) && agent.tool(&tool).is_some() => {
+                    notes.push(taken_away(&tool, count));
+                    withheld.push(Withheld { tool, until });
+                }
+                None if is_reached(rules.warn_at, count) => notes.push(warning(&tool, count)),
+                None => {}
+            }
         }
-        if reached(rules.withhold_at) && agent.tool(&tool).is_some() {
-            let note = format!(
-                "You have called {tool} {count} times in nearly the same way. It is taken away for a while: go on \
-                 without it, or say what keeps you from it."
-            );
-            self.note = Some(note);
-            let step = self.mind.machine.step;
-            let until = crate::ids::StepNumber(step.0.saturating_add(u64::from(rules.withheld_steps)));
-            return Looked::Withholds(Withheld { tool, until });
-        }
-        if reached(rules.warn_at) {
-            let note = format!(
-                "You have called {tool} {count} times in nearly the same way. If it does not bring you further, do \
-                 something else."
-            );
-            self.note = Some(note);
-        }
-        Looked::Nothing
+        self.note = (!notes.is_empty()).then(|| notes.join("\n"));
+        if withheld.is_empty() { Looked::Nothing } else { Looked::Withholds(withheld) }
     }
 
     /// The newest messages, as far as they are known.
     fn newest(&self) -> impl DoubleEndedIterator<Item = &Message> {
         let before: &[Arc<Message>] = match &self.before_claim {
             Before::Read(messages) => messages,
-            Before::Unread | Before::Reading(_) => &[],
+            Before::Unread | Before::Reading { .. } => &[],
         };
         let added = self.added[..self.mind.added].iter().map(|(_, message)| message);
         before.iter().chain(added).map(|message| &**message)
@@ -98,9 +106,11 @@ impl StepIterator {
         said.is_some_and(|said| said.calls().any(|call| call.tool == tool))
     }
 
-    fn is_withheld(&self, tool: &str) -> bool {
-        let machine = &self.mind.machine;
-        machine.turn.withheld.iter().any(|withheld| withheld.tool == tool && withheld.until > machine.step)
+    /// Until when a tool is withheld.
+    fn withheld_until(&self, tool: &str) -> Option<StepNumber> {
+        let Machine { turn, step, .. } = &self.mind.machine;
+        let withheld = turn.withheld.iter().find(|withheld| withheld.tool == tool && withheld.until > *step);
+        withheld.map(|withheld| withheld.until)
     }
 
     /// The turn ends before the model is asked once more, and whoever reads along is told how to go on.
@@ -113,31 +123,26 @@ impl StepIterator {
         self.feed(Input::LoopFound { tool, count })
     }
 
-    /// Whether what was added since the claim is all that counts.
-    fn has_window(&self, rules: &LoopDetection) -> bool {
-        if self.claimed_messages == MessageSeq(0) {
-            return true;
-        }
-        let added = &self.added[..self.mind.added];
-        let said = added.iter().filter(|(_, message)| {
-            matches!(**message, Message::User(_) | Message::Assistant(_) | Message::Tool(_))
-        });
-        said.count() >= looping::window(rules)
-            || added.iter().any(|(_, message)| matches!(**message, Message::User(_)))
+    /// Whether what was added since the claim is all that counts, together with these messages of before it.
+    fn has_window(&self, before: &[Arc<Message>], rules: &LoopDetection) -> bool {
+        let added = self.added[..self.mind.added].iter().map(|(_, message)| message);
+        self.claimed_messages == MessageSeq(0)
+            || looping::is_whole(before.iter().chain(added).map(|message| &**message), rules)
     }
 
-    fn read_window(&mut self, rules: &LoopDetection) {
-        let last = self.claimed_messages;
-        let first = MessageSeq(last.0.saturating_sub(to_read(rules) - 1).max(1));
+    /// Reads a page of messages up to this one, before those that were read already.
+    fn read_page(&mut self, last: MessageSeq, read: Vec<Arc<Message>>, rules: &LoopDetection) {
+        let first = MessageSeq(last.0.saturating_sub(page(rules) - 1).max(1));
         let id = self.read(vec![MessageRange::new(first, last)], self.mind.inbox_seen, false);
-        self.before_claim = Before::Reading(id);
+        self.before_claim = Before::Reading { id, first, read };
     }
 
     /// Takes what was read for loop detection. False: it was read for something else.
     pub(super) fn on_window(&mut self, id: ActionId, result: &Result<Found, ErrorInfo>) -> bool {
-        if !matches!(self.before_claim, Before::Reading(of) if of == id) {
-            return false;
-        }
+        let (first, read) = match &mut self.before_claim {
+            Before::Reading { id: of, first, read } if *of == id => (*first, std::mem::take(read)),
+            Before::Unread | Before::Reading { .. } | Before::Read(_) => return false,
+        };
         let parsed = result.as_ref().map_err(Clone::clone).and_then(|found| {
             let parsed = found.messages.iter().map(|stored| {
                 stored.payload.parse().map(Arc::new).map_err(|error: serde_json::Error| {
@@ -146,15 +151,41 @@ impl StepIterator {
             });
             parsed.collect::<Result<Vec<_>, _>>()
         });
-        match parsed {
-            Ok(messages) => self.before_claim = Before::Read(messages),
+        let mut messages = match parsed {
+            Ok(messages) => messages,
             Err(error) => {
                 self.before_claim = Before::Read(Vec::new());
                 self.give_up(error);
+                return true;
             }
+        };
+        messages.extend(read);
+        let more = first > MessageSeq(1) && messages.len() < READ_MAX;
+        match self.agent.clone().filter(|agent| more && !self.has_window(&messages, &agent.loops)) {
+            Some(agent) => self.read_page(MessageSeq(first.0 - 1), messages, &agent.loops),
+            None => self.before_claim = Before::Read(messages),
         }
         true
     }
+}
+
+/// Zero: never.
+fn is_reached(at: u32, count: u32) -> bool {
+    at > 0 && count >= at
+}
+
+fn taken_away(tool: &str, count: u32) -> String {
+    format!(
+        "You have called {tool} {count} times in nearly the same way. It is taken away for a while: go on without it, or \
+         say what keeps you from it."
+    )
+}
+
+fn warning(tool: &str, count: u32) -> String {
+    format!(
+        "You have called {tool} {count} times in nearly the same way. If it does not bring you further, do something \
+         else."
+    )
 }
 
 /// What the newest messages mean for the step that comes.
@@ -163,8 +194,8 @@ pub(super) enum Looked {
     Nothing,
     /// Something must be read first.
     Waits,
-    /// The model is asked, without this tool.
-    Withholds(Withheld),
+    /// The model is asked, without these tools.
+    Withholds(Vec<Withheld>),
     /// The turn ends.
     Stops { tool: String, count: u32 },
 }

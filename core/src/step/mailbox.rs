@@ -199,7 +199,13 @@ impl StepIterator {
         for item in taken {
             self.take_modes_before(item.seq);
             let Said { text, briefing, images, .. } = mailbox::said_in(&inbox, item);
-            let said = UserMessage { text, item: Some(item.seq), briefing: briefing.clone(), images };
+            let said = UserMessage {
+                text,
+                item: Some(item.seq),
+                briefing: briefing.clone(),
+                images,
+                by_engine: false,
+            };
             let at = self.append(Message::User(said));
             self.take_briefing(briefing, at);
         }

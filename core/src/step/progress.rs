@@ -268,7 +268,7 @@ impl StepIterator {
                 if let Some(output) = agent.output.as_ref().filter(|_| no_output)
                     && !matches!(from, SteeringFrom::Calls { .. })
                 {
-                    self.append(Message::User(UserMessage::new(output.reminder())));
+                    self.append(Message::User(UserMessage::by_engine(output.reminder())));
                 }
             }
             Some(ending) if ending.reason == DoneReason::MaxTurns => self.tell_of_max(),

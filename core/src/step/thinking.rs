@@ -59,8 +59,8 @@ impl StepIterator {
         let withheld = match self.look_for_loop() {
             Looked::Waits => return false,
             Looked::Stops { tool, count } => return self.stop_loop(tool, count),
-            Looked::Withholds(withheld) => Some(withheld),
-            Looked::Nothing => None,
+            Looked::Withholds(withheld) => withheld,
+            Looked::Nothing => Vec::new(),
         };
         if self.is_too_long() {
             self.mind.draft.decided = true;
@@ -93,7 +93,7 @@ impl StepIterator {
         match result {
             Ok(answer) => match self.lacks_input(&answer) {
                 Some(error) => {
-                    let usage = self.usage_of(answer.usage);
+                    let usage = self.usage_of_answer(answer.usage);
                     self.on_failure(&error, usage);
                 }
                 None => self.on_answer(answer),
@@ -196,7 +196,7 @@ impl StepIterator {
         let message = self.append(Message::Assistant(said));
         self.mind.draft.streamed = Some(self.streams);
         self.mind.asked_in = message;
-        let usage = self.usage_of(answer.usage);
+        let usage = self.usage_of_answer(answer.usage);
         // Who counts tokens has counted all that was shown; else what has come is added up.
         let tokens = if answer.usage.input > 0 { answer.usage.total() } else { self.tokens() };
         self.mind.grown = 0;

@@ -4,10 +4,11 @@
 
 use std::time::Duration;
 
-use holdover_core::agent::{Fallback, Prices};
+use holdover_core::agent::{AgentSpec, Fallback, Prices};
 use holdover_core::event::Event;
 use holdover_core::machine::{AgentState, DoneReason};
 use holdover_core::message::ResultStatus;
+use holdover_core::mode::{Briefing, Mode};
 use holdover_core::model::{ModelError, ModelErrorKind};
 use holdover_core::step::Action;
 use holdover_core::store::{InterruptKind, OutcomeKind, SessionStatus};
@@ -315,4 +316,39 @@ fn c53_each_model_costs_what_it_costs() {
         assert_eq!(bench.machine().usage.cost_microusd - before, cost, "{refusals}");
         assert!(matches!(bench.machine().state, AgentState::Done { .. }));
     }
+}
+
+#[test]
+fn c53_the_model_of_a_mode_costs_what_it_costs() {
+    let prices = |each| Prices { input_microusd: each, output_microusd: each };
+    let priced = |agent: &mut AgentSpec| {
+        agent.limits.prices = prices(1_000_000);
+        agent.mode_prices = [(Mode::Plan, prices(4_000_000))].into();
+        agent.fallback = vec![Fallback { model: "spare".to_owned(), prices: None }];
+    };
+    let in_mode = |mode| Briefing { mode: Some(mode), ..Briefing::default() };
+    let bench = Bench::with(priced);
+    // A mode without a price of its own costs what the agent's own model does, and so does what it falls back on.
+    for (mode, refusals, cost) in [(Mode::Ask, 0, 15), (Mode::Plan, 1, 15), (Mode::Plan, 0, 60)] {
+        let before = bench.machine().usage.cost_microusd;
+        bench.brief("go", in_mode(mode));
+        let mut run = bench.run();
+        for _ in 0..refusals {
+            run.model_fails(error(ModelErrorKind::Quota));
+        }
+        run.model(text("done"));
+        assert_eq!(bench.machine().usage.cost_microusd - before, cost, "{mode:?}");
+    }
+
+    let bench = Bench::with(|agent| {
+        priced(agent);
+        agent.limits.max_cost_microusd = Some(60);
+    });
+    bench.brief("go", in_mode(Mode::Plan));
+    let mut run = bench.run();
+    run.model(calls(&["look"]));
+    run.returns("c1-0", "seen");
+    assert!(run.is_over(), "the money is spent");
+    assert_eq!(bench.dones(), [DoneReason::BudgetExceeded]);
+    check::at_rest(&bench);
 }

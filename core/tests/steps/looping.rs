@@ -3,13 +3,15 @@
 //! Requirements: A05.
 
 use holdover_core::agent::LoopDetection;
+use holdover_core::hook::HookPoint;
 use holdover_core::machine::{AgentState, DoneReason};
 use holdover_core::message::{Message, ResultStatus};
+use holdover_core::model::{AnswerPart, ModelError, ModelErrorKind};
 
 use crate::bench::Bench;
 use crate::check;
 use crate::run::Run;
-use crate::world::{calls, text};
+use crate::world::{WRONG, calls, overloaded, text};
 
 /// The model asks for `look` with these arguments, and is told the same as ever.
 fn look(run: &mut Run<'_>, step: u32, arguments: &str) {
@@ -130,4 +132,132 @@ fn a29_a_tool_that_loops_is_withheld_for_three_steps_and_a30_comes_back() {
     assert_eq!(run.model_sees().1.withheld, [""; 0], "it is back");
     run.model(text("done"));
     assert!(matches!(bench.machine().state, AgentState::Done { .. }));
+}
+
+#[test]
+fn a27_a_loop_is_found_across_waits_however_many_people_decide_on_each_call() {
+    const FIVE: &str =
+        r#"edit:{"terms": {"approvers": {"names": ["ann", "bob", "eve", "joe", "sue"], "needed": 5}}}"#;
+    let bench = Bench::new();
+    bench.say("edit");
+    let mut run = bench.run();
+    for step in 1..=8 {
+        run.model(calls(&[FIVE]));
+        assert!(run.is_over(), "it waits, step {step}");
+        for name in ["ann", "bob", "eve", "joe", "sue"] {
+            bench.approve_as(name, &bench.asked());
+        }
+        run = bench.run();
+        run.returns(&format!("c{step}-0"), "edited");
+    }
+    assert_eq!((bench.dones(), bench.statuses().len()), (vec![DoneReason::LoopDetected], 8));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn a32_what_no_user_says_does_not_begin_the_count_anew() {
+    let bench = Bench::with(|agent| agent.hooks = [HookPoint::AfterStep].into());
+    bench.say("look");
+    let mut run = bench.run();
+    for step in 1..=8 {
+        let mut asks = calls(&["look:{}"]);
+        if [3, 5, 7].contains(&step) {
+            asks.parts.insert(0, AnswerPart::Text(WRONG.into()));
+        }
+        run.model(asks);
+        run.returns(&format!("c{step}-0"), "nothing");
+        run.perform("run_hooks");
+        if step == 4 {
+            bench.crash(run);
+            run = bench.run();
+        }
+    }
+    assert_eq!(bench.roles().iter().filter(|role| **role == "user").count(), 4, "three corrections");
+    assert_eq!((bench.dones(), bench.statuses().len()), (vec![DoneReason::LoopDetected], 8));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn a32_a_turn_that_is_taken_up_again_counts_on() {
+    let bench = Bench::new();
+    bench.say("look");
+    let mut run = bench.run();
+    for step in 1..=5 {
+        look(&mut run, step, "{}");
+    }
+    run.model_fails(ModelError::new(ModelErrorKind::Auth, "the key is wrong"));
+    assert_eq!(bench.dones(), [DoneReason::Error]);
+    bench.retry();
+    let mut run = bench.run();
+    for step in 7..=9 {
+        assert!(!run.is_over(), "{step}");
+        look(&mut run, step, "{}");
+    }
+    assert_eq!(bench.dones(), [DoneReason::Error, DoneReason::LoopDetected]);
+    bench.say("keep going");
+    bench.run().model(text("there it is"));
+    assert_eq!(bench.dones()[2..], [DoneReason::ModelStop]);
+    check::at_rest(&bench);
+}
+
+#[test]
+fn a29_the_model_is_told_why_a_tool_is_gone_however_often_its_request_is_made() {
+    let rules = LoopDetection { withhold_at: 3, ..LoopDetection::default() };
+    let bench = Bench::with(|agent| agent.loops = rules);
+    bench.say("look");
+    let mut run = bench.run();
+    for step in 1..=3 {
+        look(&mut run, step, "{}");
+    }
+    let told = run.model_sees().1;
+    assert!(told.note.as_deref().is_some_and(|note| note.contains("It is taken away")), "{told:?}");
+    let tells = |run: &Run<'_>| {
+        let call = run.model_sees().1;
+        (call.note == told.note, call.withheld == ["look"], call.step == told.step)
+    };
+    // Another run makes it anew, whether the one before died or the model failed.
+    bench.crash(run);
+    let mut run = bench.run();
+    assert_eq!(tells(&run), (true, true, true));
+    run.model_fails(overloaded(None));
+    bench.clock.pass(bench.alarm_in().expect("it is tried again"));
+    let mut run = bench.run();
+    assert_eq!(tells(&run), (true, true, true));
+    run.model(calls(&["peep"]));
+    run.returns("c4-0", "a coin");
+    let call = run.model_sees().1;
+    assert_eq!((call.note, call.withheld), (None, vec!["look".to_owned()]), "it was told");
+}
+
+#[test]
+fn a29_every_tool_that_loops_is_withheld_and_a28_warned_of() {
+    let rules = LoopDetection { warn_at: 3, withhold_at: 4, ..LoopDetection::default() };
+    let bench = Bench::with(|agent| agent.loops = rules.clone());
+    bench.say("look");
+    let mut run = bench.run();
+    run.model(calls(&["look:{}"; 5]));
+    (0..5).for_each(|at| run.returns(&format!("c1-{at}"), "nothing"));
+    assert_eq!(run.model_sees().1.withheld, ["look"]);
+    for step in 2..=4 {
+        run.model(calls(&["peep:{}"]));
+        run.returns(&format!("c{step}-0"), "a coin");
+    }
+    let note = run.model_sees().1.note.expect("a warning, though look was called more often");
+    assert!(note.starts_with("You have called peep 3 times"), "{note}");
+    run.model(calls(&["peep:{}"]));
+    run.returns("c5-0", "a coin");
+    assert!(run.model_sees().1.withheld.contains(&"peep".to_owned()));
+    // Both at once.
+    let bench = Bench::with(|agent| agent.loops = rules.clone());
+    bench.say("look");
+    let mut run = bench.run();
+    run.model(calls(&["look:{}", "peep:{}"].repeat(4)));
+    (0..8).for_each(|at| run.returns(&format!("c1-{at}"), "nothing"));
+    let call = run.model_sees().1;
+    assert_eq!(call.withheld, ["look", "peep"]);
+    let note = call.note.expect("a word on each");
+    assert!(note.contains("called look 4 times") && note.contains("called peep 4 times"), "{note}");
+    bench.crash(run);
+    assert_eq!(bench.run().model_sees().1.withheld, ["look", "peep"]);
+    check::invariants(&bench);
 }

@@ -2,7 +2,7 @@
 //!
 //! Requirements: B06, B10, B11, B41, B44, B48, B49, C40, U07, U08.
 
-use holdover_core::machine::{CancelReason, DoneReason};
+use holdover_core::machine::DoneReason;
 use holdover_core::mailbox::{MessagePolicy, QueueChange, WhileAsking};
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::store::{InterruptKind, MessageRange, SessionStatus};
@@ -154,21 +154,6 @@ fn b44_a_message_that_interrupts_ends_a_parked_turn_and_one_in_which_the_model_s
     bench.run().model(text("done"));
     assert_eq!(turns(&bench), [["go"], ["not that"], ["nor that"]]);
     check::at_rest(&bench);
-}
-
-#[test]
-fn b41_these_are_the_wire_names_of_the_reasons() {
-    let names = [
-        (CancelReason::UserCancelled, "user:cancelled"),
-        (CancelReason::UserInterrupted, "user:interrupted"),
-        (CancelReason::SystemEdited, "system:edited"),
-        (CancelReason::SystemDisposed, "system:disposed"),
-        (CancelReason::SystemSafety, "system:safety"),
-    ];
-    for (reason, name) in names {
-        assert_eq!(serde_json::to_value(reason).unwrap(), name);
-        assert_eq!(reason.as_str(), name);
-    }
 }
 
 #[test]

@@ -42,6 +42,7 @@ mod panicking;
 mod partial;
 mod precedence;
 mod random;
+mod reasons;
 mod recovery;
 mod retrying;
 mod shortening;

@@ -1,5 +1,6 @@
 //! Traps into which engines of this kind have fallen, each with the story that shows it. The seventh, a validator that
-//! stops at the first of several faults, is beside the table (`machine/tests.rs`).
+//! stops at the first of several faults, is beside the table: `trap_a_validator_finds_all_that_is_wrong_at_once` in
+//! `core/src/machine/tests/validation.rs`.
 
 use std::time::Duration;
 

@@ -15,7 +15,7 @@ use holdover_core::model::{Model, ModelError, ModelRequest, ModelStream};
 use reqwest::header::{HeaderName, HeaderValue};
 
 use self::answer::Blocks;
-use crate::wire::{self, Http, Redaction, ServerSettings, secret, shown};
+use crate::wire::{self, Http, Redaction, ServerSettings, circuit, secret, shown};
 
 /// The version of the wire that is spoken here.
 const VERSION: &str = "2023-06-01";
@@ -31,6 +31,7 @@ const VERSION: &str = "2023-06-01";
 /// else meanwhile.
 pub struct Anthropic {
     name: String,
+    circuit: String,
     model: String,
     base_url: String,
     http: Http,
@@ -46,8 +47,10 @@ impl Anthropic {
         if let Some(key) = &settings.api_key {
             headers.push((HeaderName::from_static("x-api-key"), secret(key.reveal())?));
         }
+        let name = format!("anthropic:{}", settings.model);
         Ok(Self {
-            name: format!("anthropic:{}", settings.model),
+            circuit: circuit(&name, &settings),
+            name,
             http: Http::new(&settings, "messages", headers)?,
             redaction: Redaction::new(settings.api_key.as_ref()),
             model: settings.model,
@@ -69,6 +72,10 @@ impl fmt::Debug for Anthropic {
 impl Model for Anthropic {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn circuit(&self) -> &str {
+        &self.circuit
     }
 
     fn stall_timeout(&self) -> Option<Duration> {

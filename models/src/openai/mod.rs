@@ -15,7 +15,7 @@ use holdover_core::model::{Model, ModelError, ModelRequest, ModelStream};
 use reqwest::header::AUTHORIZATION;
 
 use self::answer::Chunks;
-use crate::wire::{self, Http, Redaction, ServerSettings, secret, shown};
+use crate::wire::{self, Http, Redaction, ServerSettings, circuit, secret, shown};
 
 /// A model behind a server that speaks OpenAI's chat completions, streamed.
 ///
@@ -23,6 +23,7 @@ use crate::wire::{self, Http, Redaction, ServerSettings, secret, shown};
 /// answer. Reasoning is sent back within the turn it belongs to, as servers that show it ask for.
 pub struct OpenAi {
     name: String,
+    circuit: String,
     model: String,
     base_url: String,
     http: Http,
@@ -35,8 +36,10 @@ impl OpenAi {
         let settings = settings.checked()?;
         let key = settings.api_key.as_ref().map(|key| secret(&format!("Bearer {}", key.reveal())));
         let headers = key.transpose()?.map(|key| (AUTHORIZATION, key));
+        let name = format!("openai:{}", settings.model);
         Ok(Self {
-            name: format!("openai:{}", settings.model),
+            circuit: circuit(&name, &settings),
+            name,
             http: Http::new(&settings, "chat/completions", headers)?,
             redaction: Redaction::new(settings.api_key.as_ref()),
             model: settings.model,
@@ -58,6 +61,10 @@ impl fmt::Debug for OpenAi {
 impl Model for OpenAi {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn circuit(&self) -> &str {
+        &self.circuit
     }
 
     fn stall_timeout(&self) -> Option<Duration> {

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holdover_core::agent::{
-    AgentSpec, AtMax, Compaction, Durability, Fallback, Limits, LoopDetection, OnDenial, Prices, Retries,
-    StopCondition, StopSignals,
+    AgentSpec, AtMax, Compaction, Durability, Limits, LoopDetection, OnDenial, StopCondition, StopSignals,
 };
-use holdover_core::breaker::BreakerRules;
 use holdover_core::compaction::ResultSummariser;
 use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::hook::{Hook, StepEnded, StopIf};
@@ -31,12 +29,12 @@ use crate::hooks::Hooks;
 pub struct AgentBuilder {
     pub(super) spec: AgentSpec,
     version: Option<String>,
-    model: Option<Arc<dyn Model>>,
-    fallback: Vec<Arc<dyn Model>>,
+    pub(super) model: Option<Arc<dyn Model>>,
+    pub(super) fallback: Vec<Arc<dyn Model>>,
     tools: Vec<Arc<dyn Tool>>,
     gate: Option<Arc<dyn PolicyGate>>,
     hooks: Vec<Arc<dyn Hook>>,
-    models: BTreeMap<Mode, Arc<dyn Model>>,
+    pub(super) models: BTreeMap<Mode, Arc<dyn Model>>,
     skills: Vec<SkillEntry>,
     summariser: Option<Arc<dyn ResultSummariser>>,
     provisioners: Vec<Arc<dyn Provisioner>>,
@@ -87,56 +85,11 @@ impl AgentBuilder {
         self
     }
 
-    /// The model it thinks with in `mode`, instead of the one for all modes, which makes its summaries. What it falls
-    /// back on is the same in all modes.
-    pub fn model_in(mut self, mode: Mode, model: Arc<dyn Model>) -> Self {
-        self.models.insert(mode, model);
-        self
-    }
-
     /// Skills: its prompt lists them, and it reads them with the tool `read_skill`.
     pub fn skills(mut self, skills: impl SkillSet) -> Self {
         self.skills.extend(skills.index());
         self.provisioners.push(skills.provisioner());
         self.shared_tool(skills.tool())
-    }
-
-    /// The model it thinks with.
-    pub fn model(self, model: impl Model) -> Self {
-        self.shared_model(Arc::new(model))
-    }
-
-    /// The model it thinks with, shared with others.
-    pub fn shared_model(mut self, model: Arc<dyn Model>) -> Self {
-        self.model = Some(model);
-        self
-    }
-
-    /// A model that is asked in the same step when the ones before it refuse for good, or have failed as often as they
-    /// are tried. May be said several times. Its tokens cost as much as those of the agent's own model.
-    pub fn fallback(self, model: impl Model) -> Self {
-        self.shared_fallback(Arc::new(model), None)
-    }
-
-    /// The same, shared with others, with prices of its own if there are any.
-    pub fn shared_fallback(mut self, model: Arc<dyn Model>, prices: Option<Prices>) -> Self {
-        self.spec.fallback.push(Fallback { model: model.name().to_owned(), prices });
-        self.fallback.push(model);
-        self
-    }
-
-    /// What is tried again when it failed, and after which waits.
-    pub fn retries(mut self, retries: Retries) -> Self {
-        self.spec.retries = retries;
-        self
-    }
-
-    /// When its models are left alone because their providers fail: what one session finds out, on any process that shares
-    /// the store, all that set a breaker know. A model is known by its [name](Model::name). Without it each session finds
-    /// out by itself.
-    pub fn breaker(mut self, rules: BreakerRules) -> Self {
-        self.spec.breaker = Some(rules);
-        self
     }
 
     /// A tool it may ask for.

@@ -5,6 +5,7 @@ mod builder;
 mod client_tool;
 mod custom;
 mod error;
+mod models;
 mod output;
 
 use std::collections::BTreeMap;

@@ -19,7 +19,7 @@ const MODELS_KEPT: usize = 256;
 
 type Shared = Arc<tokio::sync::Mutex<Known>>;
 
-/// The breakers of the models that this process asks, by their names.
+/// The breakers of the models that this process asks, by what [`Model::circuit`](holdover_core::model::Model::circuit) says.
 #[derive(Default)]
 pub(crate) struct Breakers {
     known: Mutex<HashMap<String, Shared>>,

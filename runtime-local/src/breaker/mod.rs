@@ -26,7 +26,7 @@ impl Runtime {
         asking: impl Future<Output = Result<ModelAnswer, ModelError>>,
     ) -> Result<ModelAnswer, ModelError> {
         let Some(rules) = &agent.spec().breaker else { return asking.await };
-        let (breakers, model) = (self.breakers(), model.name());
+        let (breakers, model) = (self.breakers(), model.circuit());
         let probe = breakers.admit(self, rules, model).await?;
         let answered = asking.await;
         match answered.as_ref().map_or_else(health_of, |_| Health::Alive) {
@@ -43,6 +43,6 @@ impl Runtime {
 
     /// Whether `model` is neither held nor waits for a probe, as far as the breaker goes that the agent sets.
     pub(crate) async fn is_let_through(&self, agent: &Agent, model: &dyn Model) -> bool {
-        agent.spec().breaker.is_none() || self.breakers().is_free(self, model.name()).await
+        agent.spec().breaker.is_none() || self.breakers().is_free(self, model.circuit()).await
     }
 }

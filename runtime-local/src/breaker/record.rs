@@ -19,8 +19,8 @@ use uuid::Uuid;
 
 use crate::runtime::{Runtime, draw_id, draw_run};
 
-/// The tenant of the sessions in which breakers are kept: `breaker MODEL` is the breaker of a model. To close one by hand,
-/// delete its session.
+/// The tenant of the sessions in which breakers are kept: `breaker CIRCUIT` is that of the model whose
+/// [circuit](holdover_core::model::Model::circuit) is so called. To close one by hand, delete its session.
 pub const BREAKER_TENANT: &str = "holdover";
 
 /// The queue of these sessions, which waits for nobody.

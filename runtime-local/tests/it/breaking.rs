@@ -3,6 +3,7 @@
 //! Requirements: C53, U10.
 
 mod many;
+mod servers;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

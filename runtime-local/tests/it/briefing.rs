@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::StreamExt;
+use holdover_core::agent::{Limits, Prices};
 use holdover_core::error::ErrorInfo;
 use holdover_core::event::Event;
 use holdover_core::ids::{SessionKey, TurnNumber};
@@ -16,7 +17,7 @@ use holdover_core::provision::Provisioner;
 use holdover_core::skill::{SkillEntry, SkillSet};
 use holdover_core::store::{EventCursor, OutcomeKind};
 use holdover_core::tool::{EffectClass, Tool};
-use holdover_runtime_local::{AgentBuilder, Follow};
+use holdover_runtime_local::{Agent, AgentBuilder, Follow, machine_of};
 
 use crate::bench::{agent, completes, finish, only_result, runtime, say, store};
 use crate::script::{Say, Script};
@@ -116,6 +117,29 @@ async fn b15_each_mode_has_its_words_its_tools_and_its_model() {
     let asked = usual.asked().remove(0);
     assert!(asked.system.starts_with(Mode::Ask.paragraph()));
     assert_eq!((tools(&asked), planner.asked().len()), (vec!["look", "read_skill"], 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn b15_the_model_of_a_mode_costs_what_it_costs_and_is_stored_only_if_it_is_said() {
+    let prices = |each| Prices { input_microusd: each, output_microusd: each };
+    let limits = Limits { prices: prices(1_000_000), ..Limits::default() };
+    let model = Script::new(|_| Say::Text("fine"));
+    let (plain, planner) = (acting_and_looking(&model).limits(limits.clone()), Arc::new(model.clone()));
+    let plain = plain.model_in(Mode::Plan, planner.clone()).build().unwrap();
+    let stored = |agent: &Agent| String::from_utf8(agent.definition().bytes().to_vec()).unwrap();
+    assert!(!stored(&plain).contains("mode_prices"), "{}", stored(&plain));
+    let agent =
+        acting_and_looking(&model).limits(limits).priced_model_in(Mode::Plan, planner, prices(5_000_000));
+    let agent = Arc::new(agent.build().unwrap());
+    assert!(stored(&agent).contains("mode_prices"), "{}", stored(&agent));
+    let runtime = runtime(&store(), &agent);
+    let key = completes(runtime.execute(say(&agent, "think").in_mode(Mode::Plan)).await.unwrap()).await;
+    runtime.set_mode(&key, Mode::Agent).await.unwrap();
+    let run = runtime.execute(say(&agent, "act").in_session(key.id.clone())).await.unwrap();
+    completes(run).await;
+    // A token read and a token written, twice.
+    let machine = machine_of(&runtime.session(&key).await.unwrap().unwrap()).unwrap().unwrap();
+    assert_eq!(machine.usage.cost_microusd, 10 + 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -38,6 +38,7 @@ mod patterns;
 mod phases;
 mod reading;
 mod renewing;
+mod replaying;
 mod retrying;
 mod sandbox;
 mod shortening;

@@ -42,16 +42,23 @@ pub(crate) struct Script {
     say: Arc<Speech>,
     asked: Arc<Mutex<Vec<ModelRequest>>>,
     stall_timeout: Option<Duration>,
+    circuit: &'static str,
 }
 
 impl Script {
     pub(crate) fn new(say: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Self {
-        Self { say: Arc::new(say), asked: Arc::default(), stall_timeout: None }
+        Self { say: Arc::new(say), asked: Arc::default(), stall_timeout: None, circuit: "test:script" }
     }
 
     /// With a bound of its own on its silence.
     pub(crate) fn silent_for(mut self, at_most: Duration) -> Self {
         self.stall_timeout = Some(at_most);
+        self
+    }
+
+    /// At a server of its own, as far as breakers go.
+    pub(crate) fn at(mut self, circuit: &'static str) -> Self {
+        self.circuit = circuit;
         self
     }
 
@@ -85,6 +92,10 @@ pub(crate) fn results(request: &ModelRequest) -> Vec<String> {
 impl Model for Script {
     fn name(&self) -> &str {
         "test:script"
+    }
+
+    fn circuit(&self) -> &str {
+        self.circuit
     }
 
     fn stall_timeout(&self) -> Option<Duration> {

@@ -1,7 +1,7 @@
 //! `sessions history`.
 
 use holdover_core::agent::OnDenial;
-use holdover_core::machine::{CallInput, Input, StopCause};
+use holdover_core::machine::{CallInput, Input, StopCause, Withheld};
 use serde_json::json;
 
 use crate::args::History;
@@ -52,9 +52,9 @@ fn references(input: &Input) -> String {
         | Input::TimerRang
         | Input::Parked
         | Input::TornDown => String::new(),
-        Input::ModelCalled { entry, withheld: None } => format!("will answer in message {entry}"),
-        Input::ModelCalled { entry, withheld: Some(withheld) } => {
-            format!("will answer in message {entry}, without {} until step {}", withheld.tool, withheld.until)
+        Input::ModelCalled { entry, withheld } => {
+            let without = |tool: &Withheld| format!(", without {} until step {}", tool.tool, tool.until);
+            format!("will answer in message {entry}{}", withheld.iter().map(without).collect::<String>())
         }
         Input::LoopFound { tool, count } => format!("{} of {tool} are alike", counted(*count, "call")),
         Input::Compacted { summary, from, tokens, .. } => {

@@ -21,7 +21,7 @@ fn begins(request: TurnRequest) -> Vec<Input> {
 }
 
 fn asked() -> Input {
-    Input::ModelCalled { entry: MessageSeq(2), withheld: None }
+    Input::ModelCalled { entry: MessageSeq(2), withheld: Vec::new() }
 }
 
 fn answered(calls: usize) -> Input {

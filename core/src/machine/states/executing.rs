@@ -294,7 +294,7 @@ fn close(machine: &mut Machine, batch: Batch) -> Vec<Effect> {
 
 /// What the death of the run before means for each call: by its class, and danger wins over the class.
 fn recover(batch: &mut Batch) {
-    let stopping = batch.stopping.is_some();
+    let stopping = batch.stopping.as_ref().map(Ending::cancels_as);
     for call in &mut batch.calls {
         let out = call.state.is_out();
         let parked = call.state.is_parked();
@@ -303,15 +303,13 @@ fn recover(batch: &mut Batch) {
         }
         let told = call.state == CallState::CleaningUp;
         call.sent_before |= out;
+        // With its turn, or alone, while its siblings go on: it is not sent again.
+        let stopped = stopping.or(told.then_some(CancelReason::UserCancelled));
         call.state = match (out, call.dangerous, call.effect) {
             (true, true, _) | (true, false, EffectClass::AtMostOnce) => CallState::InDoubt,
-            (true, false, EffectClass::ReadOnly | EffectClass::Idempotent) if stopping => CallState::InDoubt,
-            // It was stopped alone: it is not sent again.
-            (true, false, EffectClass::ReadOnly) if told => {
-                CallState::Cancelled { reason: CancelReason::UserCancelled }
+            (true, false, EffectClass::ReadOnly | EffectClass::Idempotent) => {
+                stopped.map_or(CallState::Approved, |reason| call.ended_unsent(reason))
             }
-            (true, false, EffectClass::Idempotent) if told => CallState::InDoubt,
-            (true, false, EffectClass::ReadOnly | EffectClass::Idempotent) => CallState::Approved,
             (false, true, _) => CallState::Cancelled { reason: CancelReason::SystemSafety },
             (false, false, _) if call.state == CallState::Gating => CallState::Queued,
             (false, false, _) => call.state.clone(),

@@ -37,7 +37,7 @@ fn a02_what_must_be_done_is_a_value_beside_the_next_state() {
         (AgentState::Idle, turn_requested(), vec![Effect::AnnounceTurn, Effect::Provision]),
         (
             AgentState::Thinking { step, attempt: 3 },
-            Input::ModelCalled { entry, withheld: None },
+            Input::ModelCalled { entry, withheld: Vec::new() },
             vec![Effect::CallModel { step, attempt: 3, entry }],
         ),
         (streaming.clone(), answered.unwrap(), vec![Effect::Consult(vec![first.clone()])]),
@@ -198,7 +198,7 @@ fn b09_a_message_begins_a_turn_without_steering_at_the_first_attempt_and_at_its_
 
 #[test]
 fn b13_a_model_is_never_asked_beside_another_and_each_request_has_a_place_of_its_own() {
-    let asked = Input::ModelCalled { entry: MessageSeq(5), withheld: None };
+    let asked = Input::ModelCalled { entry: MessageSeq(5), withheld: Vec::new() };
     for state in states() {
         let thinks = state.kind() == StateKind::Thinking;
         assert_eq!(transition(&at(state), &asked, &FACTS).is_ok(), thinks);

@@ -57,9 +57,9 @@ fn a_state_whose_answer_leads_nowhere_is_found() {
     assert!(broken.contains(&TableError::NoAnswer(S::Confirming)), "{broken:?}");
 }
 
-/// A known trap: a validator that stops at the first of several.
+/// The seventh of the traps (`core/tests/steps/traps.rs`): a validator that stops at the first of several faults.
 #[test]
-fn all_that_is_wrong_is_found_at_once() {
+fn trap_a_validator_finds_all_that_is_wrong_at_once() {
     let broken = check(|rows, natures, bounds| {
         rows.retain(|row| (row.from, row.on) != (S::Thinking, I::Failed));
         rows.retain(|row| (row.from, row.on) != (S::BackingOff, I::TimerRang));
@@ -87,6 +87,20 @@ fn a_cycle_that_nothing_bounds_is_found() {
         bounds.retain(|bound| bound.state != S::Steering && bound.state != S::Streaming);
     });
     assert!(broken.iter().any(|one| matches!(one, TableError::UnboundedCycle(_))), "{broken:?}");
+}
+
+#[test]
+fn the_cycle_that_nothing_bounds_is_named_without_what_only_leads_to_it() {
+    let broken = check(|_, _, bounds| {
+        bounds.retain(|bound| bound.state != S::Steering && bound.state != S::Streaming);
+    });
+    // What is provisioned leads there, and is left behind for good.
+    let cycle = vec![S::Thinking, S::Streaming, S::Executing, S::Steering];
+    assert_eq!(broken, [TableError::UnboundedCycle(cycle)]);
+    assert_eq!(
+        broken[0].to_string(),
+        "machine table: nothing bounds the cycle through thinking, streaming, executing, steering"
+    );
 }
 
 #[test]

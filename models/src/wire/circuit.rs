@@ -1,0 +1,59 @@
+//! By what a breaker knows a model at a server.
+
+use holdover_core::payload::Digest;
+
+use super::base_url::shown;
+use super::settings::ServerSettings;
+
+/// The model called `name` at the server of checked settings, with the account that is used there: all processes with the
+/// same settings say the same. It is stored and shown, so of what may be secret, the key and a query of the base URL, it
+/// holds 16 bits of a digest: enough to tell the accounts of one service apart but for one pair in 65 536, and too little to
+/// know a key by, however weak it is.
+pub(crate) fn circuit(name: &str, settings: &ServerSettings) -> String {
+    let server = shown(&settings.base_url);
+    let key = settings.api_key.as_ref().map(|key| key.reveal());
+    if key.is_none() && server == settings.base_url {
+        return format!("{name} at {server}");
+    }
+    let secret = format!("{}\n{}", settings.base_url, key.unwrap_or_default());
+    let Digest([first, second, ..]) = Digest::of(secret.as_bytes());
+    format!("{name} at {server} as {first:02x}{second:02x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::ApiKey;
+
+    fn said(base_url: &str, key: Option<&str>) -> String {
+        let mut settings = ServerSettings::openai("m");
+        settings.base_url = base_url.to_owned();
+        settings.api_key = key.map(ApiKey::new);
+        circuit("openai:m", &settings.checked().unwrap())
+    }
+
+    #[test]
+    fn u10_servers_and_accounts_are_told_apart_and_no_secret_is_said() {
+        assert_eq!(said("http://a/v1", None), "openai:m at http://a/v1/");
+        let apart = [
+            said("http://a/v1", None),
+            said("http://b/v1", None),
+            said("http://a/v1", Some("sk-one")),
+            said("http://a/v1", Some("sk-two")),
+            said("http://b/v1", Some("sk-one")),
+            said("http://a/v1?zone=one", None),
+            said("http://a/v1?zone=two", None),
+        ];
+        for (at, one) in apart.iter().enumerate() {
+            assert!(!apart[..at].contains(one), "{apart:?}");
+            assert!(!one.contains("sk-") && !one.contains("zone"), "{one}");
+        }
+    }
+
+    #[test]
+    fn u10_programs_that_share_a_store_agree() {
+        // Programs of several versions share it: what is said of the same settings stays the same.
+        assert_eq!(said("http://a/v1/", Some("sk-one")), said("http://a/v1", Some("sk-one")));
+        assert_eq!(said("http://a/v1", Some("sk-one")), "openai:m at http://a/v1/ as 49e2");
+    }
+}
