@@ -4,7 +4,8 @@
 
 use holdover_core::ids::InboxSeq;
 use holdover_core::store::{
-    Commit, CommitOutcome, Delivery, INBOX_PAGE, InboxItem, SessionStatus, StateStore, StoreErrorKind, Wake,
+    Commit, CommitOutcome, Delivery, INBOX_PAGE, InboxItem, ItemKind, SessionStatus, StateStore,
+    StoreErrorKind, Wake,
 };
 
 use crate::bench::{Bench, nobody, race};
@@ -128,6 +129,11 @@ async fn same_key_other_payload_is_conflict(t: Bench) -> CaseResult {
     ensure_eq!(t.store.deliver(&key, other).await?, Delivery::Conflict { seq }, "other content");
     let signal = t.store.deliver(&key, signal_that("k", Wake::Now)).await?;
     ensure_eq!(signal, Delivery::Conflict { seq }, "the same content as another kind");
+    let incarnation = Some(t.load(&key).await?.incarnation);
+    let kind = ItemKind::Answer { pending: id("never"), settles: false };
+    let unasked = InboxItem { kind, incarnation, ..message("k") };
+    let answered = t.store.deliver(&key, unasked).await?;
+    ensure_eq!(answered, Delivery::Conflict { seq }, "an answer to what was never asked");
     ensure_eq!(t.snapshot(&key).await?, before, "the session");
     Ok(())
 }

@@ -125,7 +125,8 @@ pub enum Delivery {
         /// Its place in the inbox.
         seq: InboxSeq,
     },
-    /// Something else was accepted before under this key; nothing was changed.
+    /// Something else was accepted before under this key; nothing was changed. Also said of an answer that no call waits
+    /// for: what the key is known for comes first.
     Conflict {
         /// Its place in the inbox.
         seq: InboxSeq,
