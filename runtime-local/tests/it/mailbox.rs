@@ -181,7 +181,7 @@ async fn u08_the_repeat_of_an_edit_that_was_carried_out_is_a_duplicate() {
 async fn u08_the_repeat_of_a_message_joins_its_turn_though_the_session_is_aborted_or_its_agent_unknown() {
     let model = model();
     let first = Arc::new(agent(&model).version("1").build().unwrap());
-    let second = Arc::new(agent(&model).version("2").build().unwrap());
+    let second = Arc::new(agent(&model).version("2").instructions("Be brief.").build().unwrap());
     let store = store();
     let old = runtime(&store, &first);
     let key = completes(old.execute(say(&first, "go")).await.unwrap()).await;
