@@ -1,7 +1,7 @@
 //! Compaction in a run: when what is old is summarised, and what becomes of it.
 
 use super::action::Shown;
-use super::{Action, ActionId, RunOutcome, StepIterator, Summarised};
+use super::{Action, ActionId, StepIterator, Summarised};
 use crate::agent::{Compaction, Prices};
 use crate::compaction;
 use crate::error::ErrorInfo;
@@ -89,8 +89,7 @@ impl StepIterator {
         });
         self.mind.draft.decided = true;
         self.feed(Input::NotCompacted { error: Some(error), usage, retry_at: None, next: false });
-        let status = self.mind.machine.state.status_at_rest();
-        self.leave_at_rest(RunOutcome::Released, status);
+        self.leave_as_it_was();
         true
     }
 

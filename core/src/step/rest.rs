@@ -25,6 +25,18 @@ impl StepIterator {
         true
     }
 
+    /// Leaves a session at rest in which no turn ran; what begins one is for the next run, at once.
+    pub(super) fn leave_as_it_was(&mut self) {
+        let status = self.mind.machine.state.status_at_rest();
+        match self.what_begins() {
+            None => self.leave_at_rest(RunOutcome::Released, status),
+            Some(_) => {
+                let now = Some(self.now);
+                self.leave_for(RunOutcome::Released, Release::To { status, deadline: now, wake_on: 0 });
+            }
+        }
+    }
+
     /// Leaves a session at rest; messages that wait are for the next run, at once.
     pub(super) fn leave_at_rest(&mut self, outcome: RunOutcome, status: SessionStatus) {
         self.consume_rest();
@@ -73,13 +85,13 @@ impl StepIterator {
         true
     }
 
-    /// Somebody asked for a summary, and there is something to summarise.
+    /// Somebody asked for a summary, and there is something to summarise. Whatever else waits is for what comes after it.
     fn begin_compaction(&mut self) -> bool {
         if !self.is_asked(&[SignalBody::Compact]) {
             return false;
         }
         self.note_kind(RunKind::Compact);
-        self.consume_rest();
+        self.take_words(&[SignalBody::Compact]);
         if !self.feed(Input::CompactionRequested) {
             return false;
         }
@@ -118,11 +130,15 @@ impl StepIterator {
         self.is_asked(&HURRIES)
     }
 
-    /// Takes the words that hurry: they were for what waited when they came. All else that waits is for another place:
-    /// a mode for the next steering, a stop for its call.
+    /// Takes the words that hurry: they were for what waited when they came.
     pub(super) fn take_hurries(&mut self) {
+        self.take_words(&HURRIES);
+    }
+
+    /// Takes these words. All else that waits is for another place: a mode for the next steering, a stop for its call.
+    fn take_words(&mut self, words: &[SignalBody]) {
         let inbox = std::mem::take(&mut self.mind.inbox);
-        let (taken, kept) = inbox.into_iter().partition(|item| asks(item, &HURRIES));
+        let (taken, kept) = inbox.into_iter().partition(|item| asks(item, words));
         self.mind.inbox = kept;
         self.consume(taken);
     }

@@ -8,8 +8,9 @@ use holdover_core::event::Event;
 use holdover_core::machine::{AgentState, DoneReason};
 use holdover_core::mailbox::MessagePolicy;
 use holdover_core::message::{Message, SignalBody};
+use holdover_core::mode::{Briefing, Mode};
 use holdover_core::model::{ModelError, ModelErrorKind, StopReason};
-use holdover_core::step::Action;
+use holdover_core::step::{ATTEMPTS_MAX, Action};
 use holdover_core::store::SessionStatus;
 
 use crate::bench::Bench;
@@ -258,17 +259,77 @@ fn a_summary_that_was_asked_for_is_made_before_what_was_said_begins_a_turn() {
     run.model(text("three"));
     assert_eq!(bench.dones(), [DoneReason::ModelStop; 3]);
     check::at_rest(&bench);
-    // What takes the turn before back finds it behind its summary.
-    bench.say_instead(1, "uno");
+    // Also before what takes the last turn back.
+    bench.say_instead(6, "drei");
     bench.compact();
     let mut run = bench.run();
-    assert!(run.is_out("summarise") || run.is_out("call_model"), "{:?}", run.out);
-    if run.is_out("summarise") {
-        run.summarise("all was said");
+    let old = run.summarise("one and two were said").expect("it is made");
+    assert_eq!(old.iter().map(Message::role).collect::<Vec<_>>(), ["summary", "user", "assistant"]);
+    let (seen, _) = run.model_sees();
+    let [Message::User(summary), Message::User(edited)] = &seen[..] else { panic!("{seen:?}") };
+    assert!(summary.text.contains("one and two were said"), "{summary:?}");
+    assert_eq!(edited.text, "drei");
+    run.model(text("drei"));
+    check::at_rest(&bench);
+}
+
+/// A session that rests on an error after two turns that can be summarised.
+fn failed() -> Bench {
+    let bench = Bench::with(|agent| agent.compaction.kept_turns = 1);
+    for said in ["one", "two"] {
+        bench.say(said);
+        bench.run().model(text(said));
     }
-    while !run.is_out("call_model") {
-        run.perform("read");
+    bench.say("three");
+    bench.run().model_fails(ModelError::new(ModelErrorKind::Auth, "the key is wrong"));
+    assert_eq!(bench.status(), SessionStatus::Failed);
+    bench
+}
+
+#[test]
+fn a_summary_that_was_asked_for_leaves_the_other_words_to_what_comes_after_it() {
+    for first in [SignalBody::Compact, SignalBody::Retry] {
+        let bench = failed();
+        let then = if first == SignalBody::Retry { SignalBody::Compact } else { SignalBody::Retry };
+        bench.signal(&first);
+        bench.signal(&then);
+        let mut run = bench.run();
+        run.summarise("one and two were said").expect("it is made");
+        assert!(run.is_out("call_model"), "the turn is tried again: {:?}", run.steps.machine());
+        run.model(text("three"));
+        assert_eq!(
+            bench.dones(),
+            [DoneReason::ModelStop, DoneReason::ModelStop, DoneReason::Error, DoneReason::ModelStop]
+        );
+        check::at_rest(&bench);
     }
-    run.model(text("eins"));
+    // A mode that was set later than a message which brings its own.
+    let bench = failed();
+    bench.brief("four", Briefing { mode: Some(Mode::Ask), ..Briefing::default() });
+    bench.set_mode(Mode::Plan);
+    bench.compact();
+    let mut run = bench.run();
+    run.summarise("one and two were said").expect("it is made");
+    run.model(text("four"));
+    assert_eq!(bench.machine().mode, Some(Mode::Plan));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn a_summary_that_is_given_up_leaves_the_other_words_to_the_next_run() {
+    let bench = failed();
+    bench.compact();
+    for _ in 0..ATTEMPTS_MAX {
+        let run = bench.run();
+        assert!(run.is_out("summarise"));
+        bench.crash(run);
+    }
+    bench.signal(&SignalBody::Retry);
+    let run = bench.run();
+    assert!(run.is_over(), "{:?}", run.out);
+    drop(run);
+    let mut run = bench.run();
+    run.model(text("three"));
+    assert_eq!(bench.dones().last(), Some(&DoneReason::ModelStop));
     check::at_rest(&bench);
 }

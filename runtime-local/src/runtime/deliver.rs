@@ -212,8 +212,9 @@ impl Runtime {
     /// An answer that the engine would have to refuse for its length alone is not delivered
     /// ([`RuntimeError::TooLong`]): delivered, it would use up the one answer of its call.
     ///
-    /// A message under the policy [`Reject`](MessagePolicy::Reject) is accepted only while the session rests. One that was
-    /// accepted before under its key is a [`Duplicate`](Delivered::Duplicate) whatever the session does.
+    /// A message under the policy [`Reject`](MessagePolicy::Reject) is accepted only while the session rests. A message that
+    /// was accepted before under its key is a [`Duplicate`](Delivered::Duplicate) whatever the session does, also if it
+    /// edited an earlier one, which is shown no more since.
     ///
     /// Errors: the session is [busy](RuntimeError::Busy), the earlier message cannot be
     /// [edited](RuntimeError::NotEditable), the key was used before for [something else](RuntimeError::KeyConflict), the session is
@@ -221,23 +222,30 @@ impl Runtime {
     /// [faster](RuntimeError::AlreadyAnswered), or it is [not waited for](RuntimeError::NotPending).
     pub async fn deliver(&self, key: &SessionKey, deliver: Deliver) -> Result<Delivered, RuntimeError> {
         self.refuse_too_long(key, &deliver.what).await?;
-        let named = deliver.once.named();
-        let rests_only = match &deliver.what {
-            What::Message { said: Said { edits: Some(message), .. }, .. } => {
-                self.refuse_uneditable(key, *message).await?;
-                false
-            }
+        let (named, may_be_known) = (deliver.once.named(), deliver.once != Once::Never);
+        let (rests_only, edits) = match &deliver.what {
+            What::Message { said: Said { edits: Some(message), .. }, .. } => (false, Some(*message)),
             What::Message { said, .. } => {
                 let session = self.existing(key).await?;
-                Self::policy_in(&session, said.policy) == Some(MessagePolicy::Reject)
+                (Self::policy_in(&session, said.policy) == Some(MessagePolicy::Reject), None)
             }
             What::Signal(_)
             | What::QueueChange(_)
             | What::StopCall(_)
             | What::Decision { .. }
-            | What::ClientAnswer { .. } => false,
+            | What::ClientAnswer { .. } => (false, None),
         };
         let item = deliver.into_item(key)?;
+        if let Some(message) = edits {
+            let session = self.existing(key).await?;
+            match self.refuse_uneditable(&session, message).await {
+                // Perhaps it is its own doing that the earlier message is shown no more.
+                Err(refused @ RuntimeError::NotEditable { .. }) if may_be_known => {
+                    return self.duplicate_or(refused, &session, &item, named).await;
+                }
+                editable => editable?,
+            }
+        }
         if rests_only {
             return self.deliver_at_rest(key, &item, named).await;
         }

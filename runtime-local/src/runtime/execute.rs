@@ -201,7 +201,8 @@ impl Runtime {
     /// Starts a turn and runs it here. A new session is created claimed; an existing one is claimed with
     /// the message, or [`RuntimeError::Held`] says who holds it and nothing is delivered, unless the message or its
     /// agent has a policy: then it is delivered to whoever runs it, or refused as [busy](RuntimeError::Busy). A message
-    /// that was accepted before under its key is refused for neither: what it began is followed.
+    /// that was accepted before under its key is refused for neither, nor because the session was aborted since, or nobody here
+    /// has its agent any more: what it began is followed.
     pub async fn execute(&self, request: Execute) -> Result<RunHandle, RuntimeError> {
         self.check_effects(&request.agent)?;
         self.remember_own(&request.agent);
@@ -321,7 +322,11 @@ impl Runtime {
         let agent = if session.definition == *prepared.agent.definition() {
             Arc::clone(&prepared.agent)
         } else {
-            self.agent_to_run(&session.key, &session.queue, &session.definition).await?
+            match self.agent_to_run(&session.key, &session.queue, &session.definition).await {
+                Ok(agent) => agent,
+                // Whoever has the agent runs what was accepted.
+                Err(unknown) => return self.join_or(unknown, prepared, &session).await.map(Some),
+            }
         };
         let policy = Self::policy_in(&session, prepared.policy);
         let rests_only = policy == Some(MessagePolicy::Reject);
@@ -334,8 +339,8 @@ impl Runtime {
             Err(RuntimeError::Held { .. }) if policy.is_some() && !rests_only => {
                 return self.join(prepared).await;
             }
-            Err(held @ RuntimeError::Held { .. }) => {
-                return self.join_or(held, prepared, &session).await.map(Some);
+            Err(refused @ (RuntimeError::Held { .. } | RuntimeError::Aborted { .. })) => {
+                return self.join_or(refused, prepared, &session).await.map(Some);
             }
             // Deleted since it was read.
             Err(RuntimeError::NotFound { .. }) => return Ok(None),

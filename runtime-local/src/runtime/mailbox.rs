@@ -136,6 +136,10 @@ impl Runtime {
                 Err(RuntimeError::KeyConflict { key, item }) => {
                     return Err(RuntimeError::KeyConflict { key, item: named.unwrap_or(item) });
                 }
+                // Since it was read.
+                Err(refused @ RuntimeError::Aborted { .. }) => {
+                    return self.duplicate_or(refused, &session, item, named).await;
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -181,11 +185,11 @@ impl Runtime {
     /// Refuses an edit of what is no user message, or of one that the model is shown no more.
     pub(super) async fn refuse_uneditable(
         &self,
-        key: &SessionKey,
+        session: &Session,
         message: MessageSeq,
     ) -> Result<(), RuntimeError> {
+        let key = &session.key;
         let refuse = |why| Err(RuntimeError::NotEditable { key: key.clone(), message, why });
-        let session = self.existing(key).await?;
         let before = MessageSeq(message.0.saturating_sub(1));
         let found = self.messages_after(key, before, 1).await?;
         let is_said = found
@@ -194,7 +198,7 @@ impl Runtime {
         if !is_said {
             return refuse("only what was said to the agent can be edited");
         }
-        let shown = machine_of(&session)?.is_none_or(|machine| {
+        let shown = machine_of(session)?.is_none_or(|machine| {
             let earlier = machine.turn.seen_before.is_some_and(|view| view.shows(message));
             earlier || machine.view.shows(message)
         });

@@ -116,7 +116,8 @@ impl Runtime {
         }
     }
 
-    async fn all_pending(&self, key: &SessionKey) -> Result<PendingPage, RuntimeError> {
+    /// All calls of a session that somebody owes an answer, on one page: also those that cannot be read.
+    pub(super) async fn all_pending(&self, key: &SessionKey) -> Result<PendingPage, RuntimeError> {
         let mut query =
             PendingQuery { session: Some(key.id.clone()), ..PendingQuery::all(key.tenant.clone()) };
         let mut open = PendingPage::default();

@@ -7,7 +7,7 @@ use holdover_core::store::EventCursor;
 use serde::Serialize;
 
 use super::standing::machine_of;
-use super::{MessageEntry, Runtime, Standing};
+use super::{MessageEntry, PendingPage, Runtime, Standing};
 use crate::error::RuntimeError;
 
 /// A session at one instant, and where its events go on from there. Whoever shows it and then
@@ -41,10 +41,12 @@ impl Runtime {
             .flat_map(|batch| &batch.calls)
             .filter_map(|call| call.state.pending())
             .collect();
-        let mut pending = if owed.is_empty() { Vec::new() } else { self.pending(key).await? };
+        let open = if owed.is_empty() { PendingPage::default() } else { self.all_pending(key).await? };
+        let PendingPage { items: mut pending, mut unreadable, .. } = open;
         pending.retain(|entry| owed.contains(entry.id()));
+        unreadable.retain(|found| owed.contains(&found.call.id));
         let first = MessageSeq(session.last_message.0.saturating_sub(messages.into()).saturating_add(1));
         let messages = self.read_range(key, first, session.last_message).await?;
-        Ok(Snapshot { standing: Standing { session, outcome, pending }, messages, cursor })
+        Ok(Snapshot { standing: Standing { session, outcome, pending, unreadable }, messages, cursor })
     }
 }

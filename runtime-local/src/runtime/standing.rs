@@ -8,11 +8,11 @@ use holdover_core::time::Timestamp;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use serde_json::json;
 
-use super::{PendingEntry, Runtime};
+use super::{PendingEntry, PendingPage, Runtime, UnreadablePending};
 use crate::error::RuntimeError;
 
 /// How a session stands, for whoever looks at it from outside. As JSON: `session` (its id), `agent` (its queue),
-/// `status`, `unread`, `outcome` (`kind` and `detail`, or null), `pending`.
+/// `status`, `unread`, `outcome` (`kind` and `detail`, or null), `pending`, and `unreadable` if there are any.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
     /// As it is stored.
@@ -21,32 +21,40 @@ pub struct Standing {
     pub outcome: Option<RunOutcome>,
     /// The calls that somebody owes an answer. Read after the rest: it may have gone on in between.
     pub pending: Vec<PendingEntry>,
+    /// Those among them that this version cannot read, such as what a newer one asked: named, and why. They are not in
+    /// `pending`.
+    pub unreadable: Vec<UnreadablePending>,
 }
 
 impl Serialize for Standing {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { session, outcome, pending } = self;
+        let Self { session, outcome, pending, unreadable } = self;
         let outcome = outcome.as_ref().map(|outcome| json!({ "kind": outcome.kind(), "detail": outcome }));
-        let mut shown = serializer.serialize_struct("Standing", 6)?;
+        let mut shown = serializer.serialize_struct("Standing", 6 + usize::from(!unreadable.is_empty()))?;
         shown.serialize_field("session", &session.key.id)?;
         shown.serialize_field("agent", &session.queue)?;
         shown.serialize_field("status", &session.status)?;
         shown.serialize_field("unread", &session.unread)?;
         shown.serialize_field("outcome", &outcome)?;
         shown.serialize_field("pending", pending)?;
+        if unreadable.is_empty() {
+            shown.skip_field("unreadable")?;
+        } else {
+            shown.serialize_field("unreadable", unreadable)?;
+        }
         shown.end()
     }
 }
 
 impl Runtime {
-    /// How a session stands: all that its front page shows.
+    /// How a session stands: all that its front page shows. An asking that cannot be read holds nothing else up.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound).
     pub async fn standing(&self, key: &SessionKey) -> Result<Standing, RuntimeError> {
         let session = self.existing(key).await?;
         let outcome = self.outcome(&session)?;
-        let pending = self.pending(key).await?;
-        Ok(Standing { session, outcome, pending })
+        let PendingPage { items: pending, unreadable, .. } = self.all_pending(key).await?;
+        Ok(Standing { session, outcome, pending, unreadable })
     }
 }
 

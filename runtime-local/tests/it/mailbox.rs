@@ -158,6 +158,51 @@ async fn u08_the_repeat_of_a_message_without_a_policy_joins_the_turn_that_it_beg
 }
 
 #[tokio::test(start_paused = true)]
+async fn u08_the_repeat_of_an_edit_that_was_carried_out_is_a_duplicate() {
+    let model = model();
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let key = completes(runtime.execute(say(&agent, "red")).await.unwrap()).await;
+    let edit =
+        |name: &str, text: &str| Deliver::instead_of(MessageSeq(1), text).once(ItemKey::new(name).unwrap());
+    assert_eq!(runtime.deliver(&key, edit("a", "blue")).await.unwrap(), Delivered::Accepted);
+    runtime.wait(&key).await.unwrap();
+    assert_eq!(runtime.deliver(&key, edit("a", "blue")).await.unwrap(), Delivered::Duplicate);
+    let other = runtime.deliver(&key, edit("a", "green")).await.unwrap_err();
+    assert!(matches!(other, RuntimeError::KeyConflict { .. }), "{other}");
+    let new = runtime.deliver(&key, edit("b", "blue")).await.unwrap_err();
+    assert!(matches!(new, RuntimeError::NotEditable { .. }), "{new}");
+    assert_eq!(runtime.queued(&key).await.unwrap(), [], "nothing was stored");
+    assert_eq!(said(&runtime, &key).await, ["red", "blue"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn u08_the_repeat_of_a_message_joins_its_turn_though_the_session_is_aborted_or_its_agent_unknown() {
+    let model = model();
+    let first = Arc::new(agent(&model).version("1").build().unwrap());
+    let second = Arc::new(agent(&model).version("2").instructions("Be brief.").build().unwrap());
+    let store = store();
+    let old = runtime(&store, &first);
+    let key = completes(old.execute(say(&first, "go")).await.unwrap()).await;
+    let execute = |agent, name: &str| again(agent, &key, "more").once(ItemKey::new(name).unwrap());
+    completes(old.execute(execute(&first, "a")).await.unwrap()).await;
+
+    let new = runtime(&store, &second);
+    assert!(new.execute(execute(&second, "a")).await.unwrap().is_duplicate());
+    let unknown = new.execute(execute(&second, "b")).await.unwrap_err();
+    assert!(matches!(unknown, RuntimeError::AgentUnknown { .. }), "{unknown}");
+
+    old.abort(&key, "enough").await.unwrap();
+    assert!(old.execute(execute(&first, "a")).await.unwrap().is_duplicate());
+    for refused in [execute(&first, "b"), again(&first, &key, "more")] {
+        let refused = old.execute(refused).await.unwrap_err();
+        assert!(matches!(refused, RuntimeError::Aborted { .. }), "{refused}");
+    }
+    assert_eq!(said(&old, &key).await, ["go", "more"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn u08_messages_that_wait_are_listed_replaced_and_withdrawn() {
     let model = Script::calling(vec![("pay", "{}")]);
     let agent =

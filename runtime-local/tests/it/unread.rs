@@ -19,13 +19,22 @@ use crate::bench::{agent, asking_for, finish, only_pending, runtime, say, store,
 use crate::script::Script;
 use crate::tools::Fake;
 
-/// Shows what this session asks as a newer version would have stored it.
+/// Shows what this session asks, or one asking of it, as a newer version would have stored it.
 #[derive(Default)]
-struct Newer(Mutex<Option<SessionKey>>);
+struct Newer(Mutex<Option<(SessionKey, Option<PendingId>)>>);
 
 impl Newer {
+    /// Of all that the session asks, this alone.
+    fn only(&self, key: &SessionKey, pending: &PendingId) {
+        *self.0.lock().unwrap() = Some((key.clone(), Some(pending.clone())));
+    }
+
     fn rewrite(&self, call: &mut PendingCall) {
-        if self.0.lock().unwrap().as_ref() == Some(&call.key) {
+        let newer = self.0.lock().unwrap();
+        let is_newer = newer
+            .as_ref()
+            .is_some_and(|(key, id)| *key == call.key && id.as_ref().is_none_or(|id| *id == call.id));
+        if is_newer {
             let mut body: Value = call.body.parse().unwrap();
             let terms = json!({ "approvers": { "needed": 2 }, "quorum": "half" });
             body["panel"] = json!({ "terms": terms, "asked_at": 0, "votes": [] });
@@ -61,7 +70,7 @@ async fn u05_an_asking_that_cannot_be_read_holds_no_other_up_and_is_answered_by_
         tokio::time::sleep(std::time::Duration::from_secs(60)).await;
     }
     let (key, pending) = &asked[1];
-    *newer.0.lock().unwrap() = Some(key.clone());
+    *newer.0.lock().unwrap() = Some((key.clone(), None));
 
     let first = PageRequest::first(NonZeroU32::new(1).unwrap());
     let mut query = PendingQuery { page: first, ..PendingQuery::all(tenant()) };
@@ -104,4 +113,32 @@ async fn u05_an_asking_that_cannot_be_read_holds_no_other_up_and_is_answered_by_
     runtime.approve(key, pending, Approval::default()).await.unwrap();
     assert_eq!(runtime.wait(key).await.unwrap().kind(), OutcomeKind::Completed);
     assert_eq!(tool.calls().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn u05_the_front_page_of_a_session_names_what_cannot_be_read_and_shows_the_rest() {
+    let model = Script::calling(vec![("pay", r#"{"n":7}"#), ("pay", r#"{"n":8}"#)]);
+    let agent = Arc::new(agent(&model).tool(Fake::echo("pay")).gate(asking_for("pay")).build().unwrap());
+    let store = Layered::new(store(), Newer::default());
+    let newer = Arc::clone(store.layer());
+    let runtime = runtime(&store, &agent);
+    let (key, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let asked = runtime.pending(&key).await.unwrap();
+    assert_eq!(asked.len(), 2);
+    let page = serde_json::to_value(runtime.standing(&key).await.unwrap()).unwrap();
+    assert!(page.get("unreadable").is_none(), "{page}");
+
+    let hidden = asked.iter().position(|entry| entry.body.arguments.contains('8')).unwrap();
+    newer.only(&key, asked[hidden].id());
+    let standing = runtime.standing(&key).await.unwrap();
+    assert_eq!(standing.outcome, Some(outcome));
+    assert_eq!(standing.pending, [asked[1 - hidden].clone()], "what can be read is shown");
+    let [found] = standing.unreadable.as_slice() else { panic!("{standing:?}") };
+    assert_eq!(found.call.id, asked[hidden].call.id);
+    assert!(found.why.contains("unknown field `quorum`"), "{found:?}");
+    let taken = runtime.snapshot(&key, 9).await.unwrap();
+    assert_eq!(taken.standing, standing);
+    let page = serde_json::to_value(&taken).unwrap();
+    assert_eq!((&page["unreadable"][0]["id"], &page["unreadable"][1]), (&json!(found.call.id), &Value::Null));
+    assert_eq!(page["pending"][0]["id"], json!(asked[1 - hidden].id()));
 }

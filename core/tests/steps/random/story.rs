@@ -56,6 +56,7 @@ pub(super) enum Happens {
     },
     Retry,
     RetryByStatus,
+    Compact,
     Stop(InterruptKind),
     /// An action that is out is performed; its answer is on its way.
     Perform {
@@ -148,6 +149,7 @@ pub(super) fn happens() -> impl Strategy<Value = Happens> {
         1 => (0..4_usize).prop_map(|which| Happens::Garbage { which }),
         1 => Just(Happens::Retry),
         1 => Just(Happens::RetryByStatus),
+        1 => Just(Happens::Compact),
         2 => stop.prop_map(Happens::Stop),
         12 => (0..4_usize, returns()).prop_map(|(which, returns)| Happens::Perform { which, returns }),
         12 => (0..4_usize).prop_map(|which| Happens::Arrive { which }),

@@ -98,6 +98,7 @@ impl<'b> World<'b> {
                 }
             }
             Happens::Retry if self.bench.status() != SessionStatus::Aborted => self.bench.retry(),
+            Happens::Compact if self.bench.status() != SessionStatus::Aborted => self.bench.compact(),
             Happens::RetryByStatus
                 if matches!(self.bench.status(), SessionStatus::Failed | SessionStatus::Interrupted) =>
             {
@@ -138,6 +139,7 @@ impl<'b> World<'b> {
             | Happens::SayIn(_)
             | Happens::SetMode(_)
             | Happens::Retry
+            | Happens::Compact
             | Happens::RetryByStatus => {}
         }
     }
