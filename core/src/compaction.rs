@@ -39,6 +39,12 @@ pub fn estimate(bytes: usize) -> u64 {
     bytes.div_ceil(CHARS_PER_TOKEN) as u64
 }
 
+/// How long an answer may be that is capped at so many output tokens, told to the model in words. Half of the cap is
+/// room to spare: words of more than one token, and reasoning where that counts.
+fn told_cap(tokens: u32) -> String {
+    format!("Write at most {} words in all: what is longer is cut off, and lost.\n", (tokens / 2).max(1))
+}
+
 /// What a message is in tokens, roughly.
 pub fn tokens_of(message: &Message) -> u64 {
     match message {
@@ -155,6 +161,7 @@ pub fn request(old: &[(MessageSeq, Arc<Message>)], rules: &Compaction, step: u64
         // Writing to a String does not fail.
         let _ = writeln!(system, "## {section}");
     }
+    system.push_str(&told_cap(rules.summary_tokens));
     let text = render(old, rules);
     ModelRequest {
         system: Arc::from(system),

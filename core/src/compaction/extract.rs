@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::render;
+use super::{render, told_cap};
 use crate::agent::Compaction;
 use crate::ids::MessageSeq;
 use crate::message::{Message, UserMessage};
@@ -46,6 +46,7 @@ pub fn request_for_handoff(
         // Writing to a String does not fail.
         let _ = writeln!(system, "## {section}");
     }
+    system.push_str(&told_cap(rules.summary_tokens));
     let text = format!("THE GOAL: {}\n\nTHE OLD CONVERSATION:\n\n{}", said_in(new), render(old, rules));
     ModelRequest {
         system: Arc::from(system),
@@ -106,6 +107,7 @@ mod tests {
             text.text.contains("so far") && text.text.ends_with("USER: keep the blue one\n\n"),
             "{text:?}"
         );
+        assert!(asked.system.contains("at most 2000 words"), "half of the tokens: {}", asked.system);
         for section in EXTRACT_SECTIONS {
             assert!(asked.system.contains(section));
         }

@@ -191,3 +191,13 @@ fn a51_a_picture_of_an_old_result_is_cleared_with_it_and_a_summary_says_that_it_
     assert!(said.text.contains("xxxxxxxxxx\n[a picture: image/png, 8 bytes]"), "{}", said.text);
     assert!(said.images.is_empty());
 }
+
+#[test]
+fn a69_the_model_is_told_how_long_a_summary_may_be_in_half_as_many_words_as_it_has_tokens() {
+    for (summary_tokens, told) in [(4_000, "at most 2000 words"), (1, "at most 1 words")] {
+        let rules = Compaction { summary_tokens, ..rules(10_000) };
+        let asked = request(&transcript("us", 10), &rules, 1);
+        assert_eq!(asked.max_output_tokens, summary_tokens);
+        assert!(asked.system.contains(told), "{}", asked.system);
+    }
+}

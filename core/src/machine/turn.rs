@@ -80,7 +80,8 @@ pub struct Turn {
     /// After how many of its steps hooks have corrected its course.
     #[serde(default, skip_serializing_if = "is_default")]
     pub corrections: u32,
-    /// The step before which a summary was tried last. It is not tried twice for the same step.
+    /// The step before which a summary was tried last. It is tried again for the same step
+    /// only where it failed and a provider refuses the request as too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacted: Option<StepNumber>,
     /// Which of the agent's models this step is asked of: 0 is its own, then those that it falls back on.

@@ -29,12 +29,13 @@ impl StepIterator {
             && machine.turn.compacted != Some(machine.step)
     }
 
-    /// Whether a summary may mend this failure of a model call (B38).
+    /// Whether a summary may mend this failure of a model call (B38): one that was made for this step already does not,
+    /// one that failed may be tried again. Fails that too, the turn ends or the next model is asked.
     pub(super) fn may_mend(&self, error: &ModelError) -> bool {
         let machine = &self.mind.machine;
         error.kind == ModelErrorKind::ContextLimit
             && self.agent.as_ref().is_some_and(|agent| agent.compaction.threshold().is_some())
-            && machine.turn.compacted != Some(machine.step)
+            && (machine.turn.compacted != Some(machine.step) || machine.view.failures > 0)
     }
 
     /// Up to where results are shown as cleared, now that those of a step stand here.
@@ -109,7 +110,8 @@ impl StepIterator {
             Ok(Some(made)) => self.usage_of(made.usage),
             Ok(None) | Err(_) => Usage::default(),
         };
-        let made = result.and_then(|made| made.map(usable).transpose());
+        let last_resort = refused.is_some() && self.next_model(ModelErrorKind::ContextLimit).is_none();
+        let made = result.and_then(|made| made.map(|made| usable(made, last_resort)).transpose());
         let (input, after, error) = match made {
             Ok(Some(made)) => {
                 // Not every provider counts.
@@ -182,11 +184,19 @@ fn usage(tokens: TokenUsage, prices: Option<&Prices>) -> Usage {
     Usage { tokens, cost_microusd, model_calls: 1, tool_calls: 0 }
 }
 
-/// A summary that can stand for what is old: one that is whole and says something.
-fn usable(made: Summarised) -> Result<Summarised, ModelError> {
+/// What stands at the end of a summary that is taken although it was cut off.
+const CUT_OFF: &str = "\n[this summary was cut off here]";
+
+/// A summary that can stand for what is old: one that is whole and says something. As a `last_resort`, where without it no
+/// model could be shown the session any more, one that was cut off is taken too.
+fn usable(mut made: Summarised, last_resort: bool) -> Result<Summarised, ModelError> {
     let unusable = |kind, why| Err(ModelError::new(kind, why));
     match made.stop {
         StopReason::Refusal => unusable(ModelErrorKind::Declined, "the model refused to write the summary"),
+        StopReason::MaxTokens if last_resort && !made.text.trim().is_empty() => {
+            made.text.push_str(CUT_OFF);
+            Ok(made)
+        }
         StopReason::MaxTokens => {
             unusable(ModelErrorKind::CutOff, "the summary ran into the cap on tokens, and ends in the middle")
         }

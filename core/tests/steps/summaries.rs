@@ -88,6 +88,54 @@ fn a69_a_summary_that_is_refused_or_cut_off_is_a_failure_and_what_is_old_stays()
 }
 
 #[test]
+fn b38_a_cut_off_summary_is_taken_where_no_model_could_read_the_session_without_it() {
+    for fallback in [false, true] {
+        let bench = Bench::with(|agent| {
+            small(agent);
+            if fallback {
+                falls_back(agent);
+            }
+        });
+        bench.say("the task");
+        let mut run = bench.run();
+        steps(&mut run, 1..=5);
+        // By threshold it is a failure; so it is while another model might read all of it.
+        run.summarise_until("all that was do", StopReason::MaxTokens).expect("old");
+        run.model_fails(too_long());
+        if fallback {
+            run.summarise_until("all that was do", StopReason::MaxTokens).expect("old");
+            assert_eq!(asked(&run), Some(1), "{:?}", run.out);
+            assert!(!bench.roles().contains(&"summary"));
+            run.model_fails(too_long());
+        }
+        run.summarise_until("all that was do", StopReason::MaxTokens).expect("old");
+        let (seen, _) = run.model_sees();
+        let Message::User(said) = &seen[0] else { panic!("{:?}", seen[0]) };
+        assert!(said.text.contains("all that was do\n[this summary was cut off here]"), "{}", said.text);
+        assert_eq!(run.steps.machine().view.failures, 0);
+        run.model(text("done"));
+        assert_eq!(bench.dones(), [DoneReason::ModelStop]);
+        assert_eq!(failures(&bench), vec!["model.cut_off"; 1 + usize::from(fallback)]);
+        check::at_rest(&bench);
+    }
+}
+
+#[test]
+fn b38_a_summary_that_is_refused_or_empty_is_not_taken_even_where_the_turn_ends_without_it() {
+    for (said, stop) in [("I can't help with that", StopReason::Refusal), (" ", StopReason::MaxTokens)] {
+        let bench = Bench::with(small);
+        bench.say("the task");
+        let mut run = bench.run();
+        steps(&mut run, 1..=4);
+        run.model_fails(too_long());
+        run.summarise_until(said, stop).expect("old");
+        assert_eq!(bench.dones(), [DoneReason::Error]);
+        assert!(!bench.roles().contains(&"summary"));
+        check::at_rest(&bench);
+    }
+}
+
+#[test]
 fn b50_an_extract_that_is_cut_off_is_made_again_and_one_that_is_refused_by_the_next_model() {
     let source = Bench::with(|agent| {
         falls_back(agent);
