@@ -9,14 +9,7 @@ use crate::support::Fixture;
 use crate::world::{Call, Hit, World};
 
 /// How many calls of the session are in doubt.
-pub(crate) fn check(
-    fixture: &Fixture,
-    session: usize,
-    world: &World,
-    hits: &[Hit],
-    killed: &BTreeSet<u32>,
-    report: &str,
-) -> usize {
+pub(crate) fn check(fixture: &Fixture, session: usize, world: &World, hits: &[Hit], report: &str) -> usize {
     let name = acting(session);
     let messages = fixture.run(&["sessions", "messages", &name, "--json"]).ends(0).lines();
     let of = |role: &str| -> Vec<&Value> {
@@ -27,8 +20,10 @@ pub(crate) fn check(
     assert_eq!(said.last().unwrap()["parts"][0]["text"], "All done.", "{name}");
 
     let lost = lost_runs(fixture, &name);
-    // A worker that was held up for longer than its lease lost its run without being killed.
-    let held_up = lost.iter().any(|worker| !killed.contains(worker));
+    // A worker that was held up for longer than its lease lost its run without being killed, or before it was.
+    let held_up = lost.iter().any(|(worker, taken_over)| {
+        !hits.iter().any(|hit| hit.worker == *worker && hit.at_ms <= *taken_over)
+    });
     let mut doubts = BTreeSet::new();
     for (at, result) in results.iter().enumerate() {
         let call = Call::of_step(session, at / 2 + 1)[at % 2];
@@ -58,11 +53,14 @@ pub(crate) fn check(
     doubts.len()
 }
 
-/// The workers whose runs of the session were taken over.
-fn lost_runs(fixture: &Fixture, name: &str) -> Vec<u32> {
+/// The workers whose runs of the session were taken over, and when, in milliseconds since 1970.
+fn lost_runs(fixture: &Fixture, name: &str) -> Vec<(u32, i64)> {
     let runs = fixture.run(&["sessions", "runs", name, "--json"]).ends(0).lines();
     let lost = runs.iter().filter(|run| run["outcome"] == "lost");
     // A worker is named holdover-PROCESS-CHANCE.
-    let process = |run: &Value| run["worker"].as_str()?.split('-').nth(1)?.parse().ok();
+    let process = |run: &Value| {
+        let worker = run["worker"].as_str()?.split('-').nth(1)?.parse().ok()?;
+        Some((worker, run["ended_at"].as_i64()?))
+    };
     lost.map(|run| process(run).unwrap_or_else(|| panic!("{run}"))).collect()
 }

@@ -89,12 +89,12 @@ impl World {
     }
 
     /// What the death of this worker hit, if the world was read right after it.
-    pub(crate) fn hit(&self, worker: u32, survivor: u32) -> Hit {
+    pub(crate) fn hit(&self, worker: u32, survivor: u32, at_ms: i64) -> Hit {
         let began = self.starts.iter().filter(|(_, by)| by.contains(&worker));
         let inside = began.map(|(call, _)| *call).filter(|call| self.ends(*call) == 0).collect();
         let maybe =
             (0..crate::scene::SESSIONS).flat_map(|session| self.maybe_out(session, survivor)).collect();
-        Hit { worker, inside, maybe, acted: self.has_acted(worker) }
+        Hit { worker, at_ms, inside, maybe, acted: self.has_acted(worker) }
     }
 
     /// The calls of a session that may have been out in a worker other than this one: the last that began, as
@@ -113,6 +113,8 @@ impl World {
 #[derive(Debug)]
 pub(crate) struct Hit {
     pub(crate) worker: u32,
+    /// When it was dead, in milliseconds since 1970.
+    pub(crate) at_ms: i64,
     /// What had begun in the worker and not ended.
     pub(crate) inside: BTreeSet<Call>,
     /// What may have been out in it: all of `inside`, and more.
