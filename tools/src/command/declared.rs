@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::process::Command;
 
+use super::input;
 use super::process::{Finished, MARGIN_MAX, confine, limit_of, run, told};
 use crate::FunctionTool;
 use crate::files::Root;
@@ -17,9 +18,10 @@ use crate::sandbox::Exit;
 /// The longest name that every provider takes.
 const NAME_BYTES_MAX: usize = 64;
 
-/// A tool that is a program. The arguments of a call come to its standard input as one JSON object; what it
-/// prints on standard output is the result. A code other than 0 fails the call, and the model is told the code and
-/// what was printed. Long output is cut in its middle.
+/// A tool that is a program. It reads the arguments of a call from its standard input, as one JSON object. All of them are
+/// there before the program starts: if the engine dies, the program still reads the whole object. What the program prints on
+/// standard output is the result. A code other than 0 fails the call, and the model is told the code and what was printed.
+/// Long output is cut in its middle.
 ///
 /// It begins in the root folder, sees the environment that `run_command` sees, and these besides:
 ///
@@ -136,13 +138,15 @@ pub(crate) fn tool(
         command.args(line.iter().skip(1));
         confine(&mut command, &root, &environment);
         command
-            .stdin(std::process::Stdio::piped())
             .env("HOLDOVER_IDEMPOTENCY_KEY", &call.idempotency_key)
             .env("HOLDOVER_SESSION", call.session.id.as_str());
         let limit = limit_of(call.timeout).min(own);
         async move {
-            let input = Value::Object(asked).to_string();
-            outcome(&run(command, input.as_bytes(), limit).await?, limit)
+            let input = input::whole(Value::Object(asked).to_string().as_bytes()).map_err(|error| {
+                ToolError::NotRun(format!("its arguments could not be handed over: {error}"))
+            })?;
+            command.stdin(input);
+            outcome(&run(command, limit).await?, limit)
         }
     })
     .parameters(Value::Object(parameters))

@@ -4,6 +4,7 @@
 mod capture;
 mod declared;
 mod group;
+mod input;
 mod process;
 mod run;
 

@@ -7,8 +7,8 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use holdover_core::tool::{ToolError, ToolOutput};
-use tokio::io::{AsyncRead, AsyncWriteExt};
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::io::AsyncRead;
+use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use super::capture::Capture;
@@ -58,27 +58,26 @@ pub(crate) struct Finished {
     stderr: Capture,
 }
 
-/// Runs `command` for up to `limit`, with `input` on its standard input if that is a pipe. Its process group is
-/// killed when it ends, when its time is over, and when this future is dropped.
-pub(super) async fn run(mut command: Command, input: &[u8], limit: Duration) -> Result<Finished, ToolError> {
+/// Runs `command` for up to `limit`. Its process group is killed when it ends, when its time is over, and when this
+/// future is dropped.
+pub(super) async fn run(mut command: Command, limit: Duration) -> Result<Finished, ToolError> {
     let child = command.spawn().map_err(|error| {
         let program = command.as_std().get_program().to_string_lossy().into_owned();
         ToolError::Failed(format!("{program}: could not be started: {error}"))
     })?;
-    watch(child, input, limit).await
+    watch(child, limit).await
 }
 
 /// The same of a process that was just begun, at the head of its group.
-pub(crate) async fn watch(mut child: Child, input: &[u8], limit: Duration) -> Result<Finished, ToolError> {
+pub(crate) async fn watch(mut child: Child, limit: Duration) -> Result<Finished, ToolError> {
     let mut group = child.id().map(Group::led_by);
-    let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let streams = (child.stdout.take(), child.stderr.take());
     let (mut stdout, mut stderr) = (Capture::default(), Capture::default());
     let ended = {
         let mut talking = pin!(async {
-            let write_stdin = feed(streams.0, input);
-            let read_stdout = fill(&mut stdout, streams.1);
-            let read_stderr = fill(&mut stderr, streams.2);
-            tokio::join!(write_stdin, read_stdout, read_stderr)
+            let read_stdout = fill(&mut stdout, streams.0);
+            let read_stderr = fill(&mut stderr, streams.1);
+            tokio::join!(read_stdout, read_stderr)
         });
         let mut read_to_end = false;
         let ended = timeout(limit, async {
@@ -108,13 +107,6 @@ pub(crate) async fn watch(mut child: Child, input: &[u8], limit: Duration) -> Re
         Ok(Ok(status)) => Ok(Finished { status: Some(status), stdout, stderr }),
         Ok(Err(error)) => Err(ToolError::Lost(format!("the command's end was not seen: {error}"))),
         Err(_) => Ok(Finished { status: None, stdout, stderr }),
-    }
-}
-
-/// What it does not read is its own affair.
-async fn feed(stdin: Option<ChildStdin>, input: &[u8]) {
-    if let Some(mut stdin) = stdin {
-        let _ = stdin.write_all(input).await;
     }
 }
 

@@ -85,8 +85,8 @@ pub(crate) async fn ran(sandbox: &dyn Sandbox, line: &str) -> Ran {
 }
 
 /// A line that begins a process which leaves the shell's process group and never ends, and keeps `pipe` open.
-pub(crate) const LIVES_ON: &str =
-    "mkfifo made; exec 3<>made; mv made pipe; setsid sleep 1000 >/dev/null 2>/dev/null &";
+pub(crate) const LIVES_ON: &str = "mkfifo made away; exec 3<>made; mv made pipe; \
+     setsid sh -c 'echo >away; exec sleep 1000' >/dev/null 2>/dev/null & read gone <away; rm away;";
 
 /// Sees the end of all that keeps `pipe` open in a workspace.
 pub(crate) struct Witness(fs::File);
