@@ -115,6 +115,7 @@ pub struct Failure<'a> {
 pub fn health_of(error: &ModelError) -> Health {
     match error.kind {
         ModelErrorKind::RateLimited
+        | ModelErrorKind::Unavailable
         | ModelErrorKind::Provider
         | ModelErrorKind::Network
         | ModelErrorKind::Incomplete

@@ -203,9 +203,11 @@ impl TokenUsage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelErrorKind {
-    /// The provider is overloaded or asks for patience (429, 529).
+    /// The provider asks for patience (429).
     RateLimited,
-    /// The provider failed (5xx).
+    /// The provider is overloaded, starting, or out of service (503, 529).
+    Unavailable,
+    /// The provider failed (5xx, 409).
     Provider,
     /// The network failed: name, connection, reset, time-out.
     Network,
@@ -244,6 +246,7 @@ impl ModelErrorKind {
     pub fn is_retryable(self) -> bool {
         match self {
             Self::RateLimited
+            | Self::Unavailable
             | Self::Provider
             | Self::Network
             | Self::Incomplete
@@ -267,6 +270,7 @@ impl ModelErrorKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RateLimited => "rate_limited",
+            Self::Unavailable => "unavailable",
             Self::Provider => "provider",
             Self::Network => "network",
             Self::Incomplete => "incomplete",

@@ -60,6 +60,7 @@ fn b37_what_may_pass_is_tried_again_and_what_will_not_ends_the_turn() {
     use ModelErrorKind as K;
     for (kind, passes) in [
         (K::RateLimited, true),
+        (K::Unavailable, true),
         (K::Provider, true),
         (K::Network, true),
         (K::Incomplete, true),

@@ -15,10 +15,12 @@ use holdover_core::model::{Model, ModelError, ModelRequest, ModelStream};
 use reqwest::header::{HeaderName, HeaderValue};
 
 use self::answer::Blocks;
-use crate::wire::{self, Http, Redaction, ServerSettings, circuit, secret, shown};
+use crate::wire::{self, Http, Redaction, ServerSettings, circuit, secret, shown, with_version};
 
 /// The version of the wire that is spoken here.
 const VERSION: &str = "2023-06-01";
+/// The version in the path of its addresses.
+const PATH_VERSION: &str = "v1";
 
 /// A model behind a server that speaks Anthropic's messages, streamed.
 ///
@@ -41,7 +43,8 @@ pub struct Anthropic {
 impl Anthropic {
     /// An adapter with these settings. Asks no server.
     pub fn new(settings: ServerSettings) -> Result<Self, ModelError> {
-        let settings = settings.checked()?;
+        let mut settings = settings.checked()?;
+        settings.base_url = with_version(&settings.base_url, PATH_VERSION);
         let mut headers =
             vec![(HeaderName::from_static("anthropic-version"), HeaderValue::from_static(VERSION))];
         if let Some(key) = &settings.api_key {

@@ -129,14 +129,8 @@ fn asked(id: &str, call: &CallRequest) -> Value {
     } })
 }
 
-/// The arguments as the model wrote them. What is not JSON goes as a JSON string, and nothing as no arguments:
-/// servers refuse a transcript with arguments that they cannot read.
-fn arguments(text: &str) -> String {
-    if text.trim().is_empty() {
-        return "{}".to_owned();
-    }
-    match serde_json::from_str::<Value>(text) {
-        Ok(_) => text.to_owned(),
-        Err(_) => Value::from(text).to_string(),
-    }
+/// The arguments as the model wrote them, whether or not they can be read: it sees its own words beside the error that they
+/// led to. Where it wrote nothing stand no arguments.
+fn arguments(text: &str) -> &str {
+    if text.trim().is_empty() { "{}" } else { text }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod faults;
 pub(crate) mod refusals;
+pub(crate) mod reuse;
 pub(crate) mod server;
 pub(crate) mod transcript;
 

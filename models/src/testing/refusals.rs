@@ -2,6 +2,7 @@
 
 use holdover_core::model::ModelErrorKind::{
     self, Auth, ContextLimit, Incomplete, Malformed, Network, Provider, Quota, RateLimited, Refused,
+    Unavailable,
 };
 use serde_json::{Value, json};
 
@@ -13,17 +14,22 @@ const NEVER: bool = false;
 
 /// What a refusal of this status and type means, and whether it is tried again.
 const REFUSALS: &[(u16, &str, &str, ModelErrorKind, bool)] = &[
-    (529, "overloaded_error", "Overloaded", RateLimited, LATER),
-    (503, "overloaded", "try later", RateLimited, LATER),
+    (529, "overloaded_error", "Overloaded", Unavailable, LATER),
+    (503, "overloaded", "try later", Unavailable, LATER),
+    (503, "rate_limit_error", "try later", Unavailable, LATER),
+    (503, "unavailable_error", "Loading model", Unavailable, LATER),
     (429, "rate_limit_error", "slow down", RateLimited, LATER),
     (429, "rate_limit_exceeded", "slow down", RateLimited, LATER),
     (429, "", "slow down", RateLimited, LATER),
     (500, "api_error", "oh", Provider, LATER),
     (500, "server_error", "oh", Provider, LATER),
     (502, "", "bad gateway", Provider, LATER),
-    (503, "", "unavailable", Provider, LATER),
+    (503, "", "unavailable", Unavailable, LATER),
     (504, "timeout_error", "gateway timeout", Provider, LATER),
     (520, "", "of a proxy's own", Provider, LATER),
+    (409, "", "conflict", Provider, LATER),
+    (409, "invalid_request_error", "conflict", Provider, LATER),
+    (409, "conflict_error", "conflict", Provider, LATER),
     (408, "", "request timeout", Network, LATER),
     (401, "authentication_error", "invalid x-api-key", Auth, NEVER),
     (401, "invalid_api_key", "no", Auth, NEVER),

@@ -30,6 +30,23 @@ pub(crate) fn shown(base_url: &str) -> &str {
     if base_url.contains('@') { "…@…" } else { base_url.get(..end).unwrap_or_default() }
 }
 
+/// The checked base URL with `version` at the end of its path, unless a version stands there: `http://a/` and `http://a/v1/`
+/// are the same server.
+pub(crate) fn with_version(base_url: &str, version: &str) -> String {
+    let path = base_url.split_once('?').map_or(base_url, |(path, _)| path);
+    let host = path.find("://").map_or(0, |at| at + 3);
+    let last =
+        path.get(host..).unwrap_or_default().trim_end_matches('/').rsplit_once('/').map(|(_, last)| last);
+    let is_version = |part: &str| {
+        part.strip_prefix('v').is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    if last.is_some_and(is_version) {
+        base_url.to_owned()
+    } else {
+        endpoint(base_url, &format!("{version}/"))
+    }
+}
+
 /// What `path` is called at the server of a checked base URL; a query stays at the end.
 pub(super) fn endpoint(base_url: &str, path: &str) -> String {
     match base_url.split_once('?') {
@@ -51,6 +68,25 @@ mod tests {
             ("http://a/v1?zone=b", "http://a/v1/messages?zone=b"),
         ] {
             assert_eq!(endpoint(&checked(base_url).unwrap(), "messages"), expect);
+        }
+    }
+
+    #[test]
+    fn a_version_is_added_where_there_is_none() {
+        for (base_url, expect) in [
+            ("http://a", "http://a/v1/messages"),
+            ("http://a/", "http://a/v1/messages"),
+            ("http://a/v1", "http://a/v1/messages"),
+            ("http://a/v1/", "http://a/v1/messages"),
+            ("http://a/v2beta", "http://a/v2beta/messages"),
+            ("http://v1", "http://v1/v1/messages"),
+            ("http://a/anthropic", "http://a/anthropic/v1/messages"),
+            ("http://a/v1/vertex", "http://a/v1/vertex/v1/messages"),
+            ("http://a?zone=/v1", "http://a/v1/messages?zone=/v1"),
+            ("http://a/v1?zone=b", "http://a/v1/messages?zone=b"),
+        ] {
+            let base_url = with_version(&checked(base_url).unwrap(), "v1");
+            assert_eq!(endpoint(&base_url, "messages"), expect);
         }
     }
 

@@ -2,13 +2,15 @@
 
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use holdover_core::model::{ModelError, ModelErrorKind};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Response, Url};
+use reqwest::{Client, RequestBuilder, Response, Url};
 use tokio::time::{Instant, timeout_at};
 
-use super::base_url::endpoint;
+use super::base_url::{endpoint, shown};
+use super::connection::{NoteConnections, Unanswered, send};
 use super::frames::Frames;
 use super::{ServerSettings, cut, in_page, malformed, refused, retry_after, stalled};
 
@@ -22,7 +24,15 @@ pub(crate) struct Http {
     client: Client,
     url: Url,
     headers: HeaderMap,
+    connect_timeout: Duration,
     stall_timeout: Duration,
+}
+
+/// Whether a client keeps connections for later requests.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Connections {
+    Kept,
+    Fresh,
 }
 
 impl Http {
@@ -40,15 +50,9 @@ impl Http {
         all.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         all.extend(headers);
-        let client = Client::builder()
-            .connect_timeout(settings.connect_timeout)
-            // A redirect to another host would take the transcript and the key along.
-            .redirect(Policy::none())
-            // Core alone asks again.
-            .retry(reqwest::retry::never())
-            .build()
-            .map_err(|error| refuse(format!("no HTTP client: {error}")))?;
-        Ok(Self { client, url, headers: all, stall_timeout: settings.stall_timeout })
+        let ServerSettings { connect_timeout, stall_timeout, .. } = *settings;
+        let client = client(connect_timeout, Connections::Kept)?;
+        Ok(Self { client, url, headers: all, connect_timeout, stall_timeout })
     }
 
     /// How long the server may say nothing.
@@ -58,11 +62,8 @@ impl Http {
 
     /// Sends `body` and waits for the head of the answer; what is no stream of events is an error.
     pub(crate) async fn post(&self, body: String) -> Result<Frames, ModelError> {
-        let request = self.client.post(self.url.clone()).headers(self.headers.clone()).body(body);
-        let response = timeout_at(Instant::now() + self.stall_timeout, request.send())
-            .await
-            .map_err(|_| stalled(false))?
-            .map_err(|error| cut(&error, false))?;
+        let answered = timeout_at(Instant::now() + self.stall_timeout, self.answered(body.into()));
+        let response = answered.await.map_err(|_| stalled(false))??;
         if !response.status().is_success() {
             return Err(refusal(response).await);
         }
@@ -71,6 +72,40 @@ impl Http {
             None => Ok(Frames::of(response, self.stall_timeout)),
         }
     }
+
+    /// The head of the answer. Servers close connections that were idle for a while; a request that was just on its way there
+    /// has failed nowhere. It is sent once more, over a connection of its own, and what becomes of that counts.
+    async fn answered(&self, body: Bytes) -> Result<Response, ModelError> {
+        let closed = match send(self.request(&self.client, body.clone())).await {
+            Ok(response) => return Ok(response),
+            Err(Unanswered { error, is_stale: false }) => return Err(cut(&error, false)),
+            Err(Unanswered { error, is_stale: true }) => error,
+        };
+        let Ok(client) = client(self.connect_timeout, Connections::Fresh) else {
+            return Err(cut(&closed, false));
+        };
+        send(self.request(&client, body)).await.map_err(|unanswered| cut(&unanswered.error, false))
+    }
+
+    fn request(&self, client: &Client, body: Bytes) -> RequestBuilder {
+        client.post(self.url.clone()).headers(self.headers.clone()).body(body)
+    }
+}
+
+fn client(connect_timeout: Duration, connections: Connections) -> Result<Client, ModelError> {
+    let mut builder = Client::builder()
+        .connect_timeout(connect_timeout)
+        .connector_layer(NoteConnections)
+        // A redirect to another host would take the transcript and the key along.
+        .redirect(Policy::none())
+        // Core alone asks again.
+        .retry(reqwest::retry::never());
+    if connections == Connections::Fresh {
+        builder = builder.pool_max_idle_per_host(0);
+    }
+    builder
+        .build()
+        .map_err(|error| ModelError::new(ModelErrorKind::Configuration, format!("no HTTP client: {error}")))
 }
 
 /// A header that holds the key, shown nowhere.
@@ -87,7 +122,8 @@ async fn refusal(response: Response) -> ModelError {
     let status = response.status().as_u16();
     let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
     let wait = retry_after(header("retry-after-ms"), header("retry-after"), SystemTime::now());
-    let mut error = refused(status, &beginning(response).await);
+    let place = response.url().clone();
+    let mut error = refused(status, shown(place.as_str()), &beginning(response).await);
     error.retry_after = wait;
     error
 }

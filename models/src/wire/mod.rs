@@ -6,6 +6,7 @@ mod base_url;
 mod bounds;
 mod call_id;
 mod circuit;
+mod connection;
 mod failure;
 mod frames;
 mod http;
@@ -19,7 +20,7 @@ mod tokens;
 mod tool_name;
 
 pub use api_key::ApiKey;
-pub(crate) use base_url::shown;
+pub(crate) use base_url::{shown, with_version};
 #[cfg(test)]
 pub(crate) use bounds::STREAM_BYTES_MAX;
 pub(crate) use bounds::Taken;

@@ -5,13 +5,25 @@ use serde_json::Value;
 
 use super::malformed;
 
-/// An answer with an HTTP status that is not a success.
-pub(crate) fn refused(status: u16, body: &str) -> ModelError {
+/// An answer of `place` with an HTTP status that is not a success. Where the address may be what is wrong, the error names it.
+pub(crate) fn refused(status: u16, place: &str, body: &str) -> ModelError {
     let parsed: Option<Value> = serde_json::from_str(body).ok();
     let error = parsed.as_ref().map(|body| body.get("error").unwrap_or(body));
     let words = error.and_then(said).unwrap_or_else(|| body.to_owned());
-    let kind = error.and_then(kind_by_code).unwrap_or_else(|| kind_by_status(status, &words));
-    ModelError::new(kind, format!("HTTP {status}: {words}"))
+    let by_code = error.and_then(kind_by_code).filter(|kind| agrees(status, *kind));
+    let kind = by_code.unwrap_or_else(|| kind_by_status(status, &words));
+    ModelError::new(
+        kind,
+        match status {
+            300..=399 | 404 | 405 => format!("HTTP {status} at {place}: {words}"),
+            _ => format!("HTTP {status}: {words}"),
+        },
+    )
+}
+
+/// Whether a status leaves room for the kind that a code says: a server that is away asks for no patience.
+fn agrees(status: u16, by_code: ModelErrorKind) -> bool {
+    !(matches!(status, 503 | 529) && by_code == ModelErrorKind::RateLimited)
 }
 
 /// An error that the server put in the middle of its stream.
@@ -63,9 +75,8 @@ fn kind_by_code(error: &Value) -> Option<ModelErrorKind> {
             | "exceed_context_size_error"
             | "string_above_max_length"
             | "request_too_large" => ModelErrorKind::ContextLimit,
-            "rate_limit_exceeded" | "rate_limit_error" | "overloaded_error" | "overloaded" => {
-                ModelErrorKind::RateLimited
-            }
+            "rate_limit_exceeded" | "rate_limit_error" => ModelErrorKind::RateLimited,
+            "overloaded_error" | "overloaded" | "unavailable_error" => ModelErrorKind::Unavailable,
             "invalid_api_key" | "authentication_error" | "permission_error" => ModelErrorKind::Auth,
             "server_error" | "api_error" | "internal_error" => ModelErrorKind::Provider,
             "content_policy_violation" | "model_not_found" | "not_found_error" => ModelErrorKind::Refused,
@@ -80,8 +91,10 @@ fn kind_by_status(status: u16, words: &str) -> ModelErrorKind {
         402 => ModelErrorKind::Quota,
         408 => ModelErrorKind::Network,
         413 => ModelErrorKind::ContextLimit,
-        429 | 529 => ModelErrorKind::RateLimited,
-        500..=599 => ModelErrorKind::Provider,
+        429 => ModelErrorKind::RateLimited,
+        503 | 529 => ModelErrorKind::Unavailable,
+        // The service says so of a lock that it did not get in time.
+        409 | 500..=599 => ModelErrorKind::Provider,
         _ => kind_by_words(words).unwrap_or(ModelErrorKind::Refused),
     }
 }
@@ -116,7 +129,9 @@ mod tests {
 
     #[test]
     fn a_status_and_what_comes_with_it_give_the_kind() {
-        use ModelErrorKind::{Auth, ContextLimit, Network, Provider, Quota, RateLimited, Refused};
+        use ModelErrorKind::{
+            Auth, ContextLimit, Network, Provider, Quota, RateLimited, Refused, Unavailable,
+        };
         for (status, body, kind) in [
             (400, json!({ "error": { "message": "bad field" } }), Refused),
             (400, json!({ "error": { "message": "no", "code": "context_length_exceeded" } }), ContextLimit),
@@ -129,8 +144,12 @@ mod tests {
             (429, json!({ "error": { "message": "slow down" } }), RateLimited),
             (429, json!({ "error": { "message": "pay", "code": "insufficient_quota" } }), Quota),
             (500, json!({}), Provider),
-            (503, json!({ "error": { "type": "overloaded_error" } }), RateLimited),
-            (529, json!({}), RateLimited),
+            (409, json!({ "error": { "type": "invalid_request_error" } }), Provider),
+            (503, json!({ "error": { "type": "overloaded_error" } }), Unavailable),
+            (503, json!({ "error": { "type": "rate_limit_error" } }), Unavailable),
+            // As llama.cpp says it.
+            (503, json!({ "error": { "code": 503, "type": "unavailable_error" } }), Unavailable),
+            (529, json!({}), Unavailable),
             // As Anthropic says it.
             (400, anthropic("invalid_request_error", "max_tokens: field required"), Refused),
             (
@@ -152,12 +171,15 @@ mod tests {
             (429, anthropic("rate_limit_error", "slow down"), RateLimited),
             (500, anthropic("api_error", "oh"), Provider),
             (504, anthropic("timeout_error", "oh"), Provider),
-            (529, anthropic("overloaded_error", "Overloaded"), RateLimited),
+            (409, anthropic("conflict_error", "a lock"), Provider),
+            (529, anthropic("overloaded_error", "Overloaded"), Unavailable),
         ] {
-            let found = refused(status, &body.to_string());
+            let found = refused(status, "http://a/", &body.to_string());
             assert_eq!(found.kind, kind, "{status} {body}: {found}");
         }
-        assert_eq!(refused(502, "<html>bad</html>").detail, "HTTP 502: <html>bad</html>");
+        let said = |status| refused(status, "http://a/v1/messages", "<html>bad</html>").detail;
+        assert_eq!(said(502), "HTTP 502: <html>bad</html>");
+        assert_eq!(said(404), "HTTP 404 at http://a/v1/messages: <html>bad</html>");
     }
 
     #[test]
@@ -172,12 +194,12 @@ mod tests {
 
     #[test]
     fn an_error_in_the_stream_gives_the_kind() {
-        use ModelErrorKind::{ContextLimit, Malformed, Provider, RateLimited, Refused};
+        use ModelErrorKind::{ContextLimit, Malformed, Provider, RateLimited, Refused, Unavailable};
         for (error, kind) in [
             (json!({ "message": "broken" }), Provider),
             (json!({ "message": "slow", "code": 429 }), RateLimited),
             (json!({ "message": "no", "code": 400 }), Refused),
-            (json!({ "message": "overloaded", "type": "overloaded_error" }), RateLimited),
+            (json!({ "message": "overloaded", "type": "overloaded_error" }), Unavailable),
             (json!("the context window is full"), ContextLimit),
             (json!({ "message": "bad field", "type": "invalid_request_error" }), Refused),
             (json!({ "message": "prompt is too long", "type": "invalid_request_error" }), ContextLimit),

@@ -20,7 +20,8 @@ pub(crate) const TIMEOUT_MS_MAX: u64 = 60 * 60 * 1000;
 pub struct ServerSettings {
     /// The model, as the server names it.
     pub model: String,
-    /// Where the server is, up to before `/chat/completions` or `/messages`.
+    /// Where the server is, up to before `/chat/completions` or `/messages`. For Anthropic's wire, the `/v1` at its end may be
+    /// left out.
     pub base_url: String,
     /// The key. None: no key is sent.
     pub api_key: Option<ApiKey>,

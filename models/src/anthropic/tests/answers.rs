@@ -208,7 +208,7 @@ async fn a_cut_stream_is_never_an_answer() {
 
 #[tokio::test]
 async fn the_first_error_ends_the_stream() {
-    use ModelErrorKind::{ContextLimit, Malformed, Provider, RateLimited};
+    use ModelErrorKind::{ContextLimit, Malformed, Provider, Unavailable};
     let after = |bad: Value| {
         let begun = [message_start(), text_block(0), says(0, "Good "), bad];
         Reply::events(&[&begun[..], &[says(0, "day"), stops("end_turn"), message_stop()]].concat())
@@ -216,7 +216,7 @@ async fn the_first_error_ends_the_stream() {
     let error =
         |kind: &str, message: &str| json!({ "type": "error", "error": { "type": kind, "message": message } });
     for (bad, kind, detail) in [
-        (error("overloaded_error", "Overloaded"), RateLimited, "in the stream: Overloaded"),
+        (error("overloaded_error", "Overloaded"), Unavailable, "in the stream: Overloaded"),
         (error("api_error", "oh"), Provider, "in the stream: oh"),
         (
             error("invalid_request_error", "prompt is too long: 9 > 8"),

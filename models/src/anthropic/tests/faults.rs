@@ -14,7 +14,7 @@ use super::{
     writes,
 };
 use crate::testing::server::{Reply, Seen, Then, serve};
-use crate::testing::{self, ask, faults, refusals, request, settings, user};
+use crate::testing::{self, ask, faults, refusals, request, reuse, settings, user};
 use crate::wire::ApiKey;
 
 #[tokio::test]
@@ -43,6 +43,36 @@ async fn b37_what_may_pass_is_tried_again_and_what_will_not_is_not() {
         .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()))
         .collect();
     refusals::check(open, &begun).await;
+}
+
+#[tokio::test]
+async fn a_request_over_a_connection_that_was_just_closed_is_sent_again_at_once() {
+    let events =
+        [message_start(), text_block(0), says(0, "Gü"), block_stop(0), stops("end_turn"), message_stop()];
+    let whole: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    reuse::check(open, &whole).await;
+}
+
+#[tokio::test]
+async fn a_base_url_names_the_version_or_leaves_it_out() {
+    for version in ["", "/", "/v1", "/v1/"] {
+        let whole = [message_start(), text_block(0), block_stop(0), stops("end_turn"), message_stop()];
+        let (base_url, serving) = serve(Reply::events(&whole)).await;
+        let base_url = base_url.strip_suffix("/v1").unwrap();
+        let model = open(settings(&format!("{base_url}{version}")));
+        assert_eq!(model.circuit(), format!("anthropic:test-model at {base_url}/v1/"), "one server");
+        assert!(ask(&*model, request(vec![user("Hello")])).await.iter().all(Result::is_ok));
+        let head = serving.await.unwrap().head;
+        assert!(head.starts_with("post /v1/messages http/1.1"), "{version:?}: {head}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_found_is_told_with_its_address() {
+    let body = json!({ "type": "error", "error": { "type": "not_found_error", "message": "model: none" } });
+    let error = check_fails(Reply::error(404, &body), &[], ModelErrorKind::Refused).await;
+    assert!(error.detail.starts_with("HTTP 404 at http://127.0.0.1:"), "{error}");
+    assert!(error.detail.ends_with("/v1/messages: model: none"), "{error}");
 }
 
 /// After this beginning, nothing but pings.
@@ -94,7 +124,7 @@ async fn a_refusal_says_why_and_how_long_to_wait() {
     assert!((500..=600).contains(&wait), "{wait}");
     let overloaded =
         json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } });
-    let error = check_fails(Reply::error(529, &overloaded), &[], ModelErrorKind::RateLimited).await;
+    let error = check_fails(Reply::error(529, &overloaded), &[], ModelErrorKind::Unavailable).await;
     assert_eq!(error.retry_after, None);
     // The head tells all that is needed when the rest does not come.
     let stuck = Reply::stream(["slow"]).status(429).header("retry-after", "7").then(Then::Cut);

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::OpenAi;
 use crate::testing::server::{Reply, Seen, Then, serve};
-use crate::testing::{self, ask, faults, refusals, request, settings, user, written};
+use crate::testing::{self, ask, faults, refusals, request, reuse, settings, user, written};
 use crate::wire::{ApiKey, ServerSettings};
 
 fn open(settings: ServerSettings) -> Arc<dyn Model> {
@@ -278,6 +278,21 @@ async fn a_faulty_server_is_known_by_its_fault() {
 #[tokio::test]
 async fn b37_what_may_pass_is_tried_again_and_what_will_not_is_not() {
     refusals::check(open, &format!("data: {}\n\n", delta(json!({ "content": "Gü" })))).await;
+}
+
+#[tokio::test]
+async fn a_request_over_a_connection_that_was_just_closed_is_sent_again_at_once() {
+    let frames =
+        [delta(json!({ "content": "Gü" })), finish("stop")].map(|frame| format!("data: {frame}\n\n"));
+    reuse::check(open, &format!("{}data: [DONE]\n\n", frames.concat())).await;
+}
+
+#[tokio::test]
+async fn what_is_not_found_is_told_with_its_address() {
+    let (events, _) = exchange(Reply::error(404, &json!({ "error": { "message": "no such path" } }))).await;
+    let error = testing::one_error(events, &[], ModelErrorKind::Refused);
+    assert!(error.detail.starts_with("HTTP 404 at http://127.0.0.1:"), "{error}");
+    assert!(error.detail.ends_with("/v1/chat/completions: no such path"), "{error}");
 }
 
 #[tokio::test]
