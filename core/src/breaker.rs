@@ -4,6 +4,12 @@
 //! Whoever asks a model and finds that its provider fails tells the others: after so many failures in a row the breaker
 //! opens, and nobody asks for a while. Then one of them tries, the *probe*. If it is answered the breaker is closed, else
 //! it stays open for longer. Here is what is decided; the runtime keeps the [`Breaker`] where all can see it.
+//!
+//! **Bound:** nobody who is held sleeps longer than [`BreakerRules::open_ms`] after the breaker was closed, or after its
+//! probe died. Two rules make it so: whoever is held looks again at the latest after that time, and a probe holds the
+//! others only for that time unless it renews its hold. Looks within one hold count as one attempt of the step
+//! ([`ModelError::held_for`]). Whoever backs off after a call that was made and failed is not held: he waits as the
+//! [`Retries`](crate::agent::Retries) of his agent say.
 
 use std::time::Duration;
 
@@ -24,7 +30,8 @@ pub struct BreakerRules {
     pub open_ms: u64,
     /// The longest that it is open before somebody tries again, in milliseconds.
     pub open_ms_max: u64,
-    /// How long the others wait for a probe, in milliseconds. Then it counts as dead, and the next may try.
+    /// How long the others wait for a probe that is out, in milliseconds. Then the next may try. One that died is
+    /// followed by another within [`open_ms`](Self::open_ms).
     pub probe_ms: u64,
 }
 
@@ -57,6 +64,15 @@ impl BreakerRules {
             (None, None) => None,
         }
     }
+
+    fn open_for(&self) -> Duration {
+        Duration::from_millis(self.open_ms)
+    }
+
+    /// After how long a probe renews its hold: a third of the time for which it holds the others, at least 10 ms.
+    pub fn renewal(&self) -> Duration {
+        (self.open_for() / 3).max(Duration::from_millis(10))
+    }
 }
 
 /// What is known of the failures of a model. None is known of one that was answered last: its breaker is closed.
@@ -76,6 +92,9 @@ pub struct Breaker {
     /// Nobody asks before. None: it is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_until: Option<Timestamp>,
+    /// A probe is out, and may renew its hold until then. It is known by this instant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe_until: Option<Timestamp>,
 }
 
 /// Whether a model may be asked.
@@ -145,10 +164,22 @@ impl Breaker {
         }
     }
 
-    /// While somebody probes, the others are held.
+    /// Somebody probes: the others are held until the probe answers, or does not renew its hold in time.
     #[must_use]
     pub fn probed(self, rules: &BreakerRules, now: Timestamp) -> Self {
-        Self { held_until: Some(now.after(Duration::from_millis(rules.probe_ms))), ..self }
+        let until = now.after(Duration::from_millis(rules.probe_ms));
+        Self { probe_until: Some(until), ..self }.held_by_probe(rules, now)
+    }
+
+    /// The probe that is known by `probe` is still out. Nothing changes if another has followed it.
+    #[must_use]
+    pub fn renewed(self, probe: Timestamp, rules: &BreakerRules, now: Timestamp) -> Self {
+        if self.probe_until == Some(probe) { self.held_by_probe(rules, now) } else { self }
+    }
+
+    fn held_by_probe(self, rules: &BreakerRules, now: Timestamp) -> Self {
+        let until = now.after(rules.open_for());
+        Self { held_until: Some(self.probe_until.map_or(until, |end| end.min(until))), ..self }
     }
 
     /// What is known after another failure. One of somebody who was let through before the breaker opened tells nothing
@@ -162,6 +193,7 @@ impl Breaker {
             error: failure.error.to_string(),
             opened: 0,
             held_until: None,
+            probe_until: None,
         };
         match before {
             Some(open) if open.held_until.is_some() && !failure.probe => open,
@@ -187,108 +219,26 @@ impl Breaker {
         Self { opened: self.opened.saturating_add(1), held_until: Some(now.after(wait)), ..self }
     }
 
-    /// What whoever is held is told: when it may be tried again, and why.
-    pub fn refusal(&self, until: Timestamp, now: Timestamp) -> ModelError {
-        let wait = now.until(until).max(Duration::from_millis(1));
+    /// What whoever is held is told at `now`, from a breaker as it was at `read_at`: why, when to look again, and how
+    /// long the hold may last. To look again is never later than [`BreakerRules::open_ms`] after `read_at`, so that a
+    /// breaker that closes early keeps nobody.
+    pub fn refusal(&self, rules: &BreakerRules, read_at: Timestamp, now: Timestamp) -> ModelError {
+        let at_least = |wait: Duration| wait.max(Duration::from_millis(1));
+        let held_until = self.held_until.unwrap_or(now);
+        let look_at = held_until.min(read_at.after(rules.open_for()));
+        let held_for = at_least(now.until(self.probe_until.unwrap_or(held_until)));
         let Self { model, failures, error, .. } = self;
         let detail = format!(
             "{model} failed {failures} times in a row, at last: {error}; it is not asked for {} ms",
-            wait.as_millis()
+            held_for.as_millis()
         );
-        ModelError { retry_after: Some(wait), ..ModelError::new(ModelErrorKind::CircuitOpen, detail) }
+        ModelError {
+            retry_after: Some(at_least(now.until(look_at))),
+            held_for: Some(held_for),
+            ..ModelError::new(ModelErrorKind::CircuitOpen, detail)
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(seconds: i64) -> Timestamp {
-        Timestamp::from_ms(seconds * 1_000)
-    }
-
-    fn fails(before: Option<Breaker>, seconds: i64, probe: bool) -> Breaker {
-        let error = ModelError::new(ModelErrorKind::Provider, "overloaded");
-        let failure = Failure { model: "openai:m", error: &error, probe };
-        Breaker::failed(before, failure, &BreakerRules::default(), at(seconds))
-    }
-
-    fn opened_at(seconds: i64) -> Breaker {
-        let mut breaker = None;
-        for _ in 0..5 {
-            breaker = Some(fails(breaker, seconds, false));
-        }
-        breaker.expect("five failures")
-    }
-
-    #[test]
-    fn u10_five_failures_in_a_row_open_it_and_nobody_passes_until_a_probe_may() {
-        let mut breaker = None;
-        for second in 1..=4 {
-            breaker = Some(fails(breaker, second, false));
-            assert_eq!(breaker.as_ref().map(|breaker| breaker.pass(at(second))), Some(Pass::Free));
-        }
-        let breaker = fails(breaker, 5, false);
-        assert_eq!(breaker.pass(at(5)), Pass::Held(at(35)));
-        assert_eq!(breaker.pass(at(34)), Pass::Held(at(35)));
-        assert_eq!(breaker.pass(at(35)), Pass::Probe);
-        let refusal = breaker.refusal(at(35), at(5));
-        assert_eq!(
-            (refusal.kind, refusal.retry_after),
-            (ModelErrorKind::CircuitOpen, Some(Duration::from_secs(30)))
-        );
-        assert_eq!(
-            refusal.detail,
-            "openai:m failed 5 times in a row, at last: model: provider: overloaded; it is not asked for 30000 ms"
-        );
-    }
-
-    #[test]
-    fn u10_one_probes_while_the_others_are_held_and_a_dead_probe_is_followed_by_another() {
-        let probing = opened_at(0).probed(&BreakerRules::default(), at(30));
-        assert_eq!(probing.pass(at(30)), Pass::Held(at(90)));
-        assert_eq!(probing.pass(at(90)), Pass::Probe);
-    }
-
-    #[test]
-    fn u10_each_failed_probe_holds_for_twice_as_long_up_to_the_most() {
-        let mut breaker = opened_at(0);
-        let mut waits = Vec::new();
-        for _ in 0..80 {
-            breaker = fails(Some(breaker), 1_000, true);
-            waits.push(breaker.held_until.map(|until| at(1_000).until(until).as_secs()));
-        }
-        assert_eq!(waits[..4], [Some(60), Some(120), Some(240), Some(300)]);
-        assert!(waits[4..].iter().all(|wait| *wait == Some(300)), "{waits:?}");
-    }
-
-    #[test]
-    fn u10_who_was_let_through_before_it_opened_tells_nothing_new() {
-        let breaker = opened_at(0);
-        assert_eq!(fails(Some(breaker.clone()), 20, false), breaker);
-    }
-
-    #[test]
-    fn u10_failures_far_apart_are_not_in_a_row() {
-        let mut breaker = None;
-        for failure in 0..20 {
-            breaker = Some(fails(breaker, failure * 301, false));
-        }
-        assert_eq!(breaker.map(|breaker| (breaker.failures, breaker.held_until)), Some((1, None)));
-    }
-
-    #[test]
-    fn rules_that_cannot_be_meant_are_named() {
-        let rules = BreakerRules::default;
-        for (rules, field) in [
-            (BreakerRules { failures: 0, ..rules() }, "breaker.failures"),
-            (BreakerRules { open_ms: 0, ..rules() }, "breaker.open_ms"),
-            (BreakerRules { probe_ms: 0, ..rules() }, "breaker.probe_ms"),
-            (BreakerRules { open_ms: 300_001, ..rules() }, "breaker.open_ms_max"),
-            (BreakerRules { open_ms_max: 86_400_001, ..rules() }, "breaker.open_ms_max"),
-        ] {
-            assert_eq!(rules.fault().map(|(field, _)| field), Some(field));
-        }
-        assert_eq!(rules().fault(), None);
-    }
-}
+mod tests;

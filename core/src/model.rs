@@ -301,12 +301,15 @@ pub struct ModelError {
     pub detail: String,
     /// How long the provider asks to wait; wins over the computed delay.
     pub retry_after: Option<Duration>,
+    /// How long an open circuit holds the call at most. All that is heard of it until then is one attempt. None: no
+    /// circuit holds it.
+    pub held_for: Option<Duration>,
 }
 
 impl ModelError {
     /// An error of `kind`.
     pub fn new(kind: ModelErrorKind, detail: impl Into<String>) -> Self {
-        Self { kind, detail: detail.into(), retry_after: None }
+        Self { kind, detail: detail.into(), retry_after: None, held_for: None }
     }
 
     /// An error that will pass: the same call is made again after `wait`, or as the agent says if there is none

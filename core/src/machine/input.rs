@@ -105,6 +105,9 @@ pub enum Input {
         /// When it is tried again; none if it is not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_at: Option<Timestamp>,
+        /// Until when an open circuit holds it at most; none if it was asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held_until: Option<Timestamp>,
         /// Whether what is old is summarised first.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         compact: bool,
@@ -178,6 +181,9 @@ pub enum Input {
         /// When it is tried again; none if it is not. Only an extract is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_at: Option<Timestamp>,
+        /// Until when an open circuit holds it at most; none if it was asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held_until: Option<Timestamp>,
         /// Whether the agent's next model is asked instead: for an extract, or for the step that is too long for this one.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         next: bool,

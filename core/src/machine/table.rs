@@ -155,7 +155,10 @@ pub const NATURES: &[(StateKind, Nature)] = &[
 /// through rest.
 pub const BOUNDS: &[Bound] = &[
     Bound { state: S::Steering, by: "limits.max_steps" },
-    Bound { state: S::BackingOff, by: "the waits of the agent's retries, at most retry::RETRIES_MAX" },
+    Bound {
+        state: S::BackingOff,
+        by: "the waits of the agent's retries, at most retry::RETRIES_MAX; a circuit is looked at again until turn.held_until",
+    },
     Bound {
         state: S::Compacting,
         by: "turn.compacted: once a step; of a handoff each of the agent's models, until one has made the extract",

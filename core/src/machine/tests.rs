@@ -246,12 +246,18 @@ fn inputs() -> Vec<Input> {
     let failed = |retry_at, compact, next| Input::ModelFailed {
         error: error(),
         retry_at,
+        held_until: None,
         compact,
         next,
         usage: Usage::default(),
     };
-    let not_compacted =
-        |error, retry_at| Input::NotCompacted { error, usage: Usage::default(), retry_at, next: false };
+    let not_compacted = |error, retry_at| Input::NotCompacted {
+        error,
+        usage: Usage::default(),
+        retry_at,
+        held_until: None,
+        next: false,
+    };
     let steered = |stop| Input::Steered {
         stop,
         no_output: false,

@@ -87,6 +87,9 @@ pub struct Turn {
     /// Which of the agent's models this step is asked of: 0 is its own, then those that it falls back on.
     #[serde(default, skip_serializing_if = "is_default")]
     pub model: u32,
+    /// Until when an open circuit holds its model at most: what is heard of the circuit before counts as no new attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_until: Option<Timestamp>,
     /// How many calls in a row could not be run, with none among them that did what it was asked for.
     #[serde(default, skip_serializing_if = "is_default")]
     pub broken: u32,
@@ -115,6 +118,26 @@ impl Machine {
 }
 
 impl Turn {
+    /// Which attempt follows `attempt`, that failed at `now`. What an open circuit holds until `held_until` is one attempt,
+    /// however often it is looked at meanwhile.
+    pub(super) fn attempt_after(
+        &mut self,
+        attempt: u32,
+        held_until: Option<Timestamp>,
+        now: Timestamp,
+    ) -> u32 {
+        if held_until.is_some() && self.is_held(now) {
+            return attempt;
+        }
+        self.held_until = held_until;
+        attempt.saturating_add(1)
+    }
+
+    /// Whether a circuit holds its model still, as far as it heard.
+    pub(crate) fn is_held(&self, now: Timestamp) -> bool {
+        self.held_until.is_some_and(|until| now < until)
+    }
+
     /// How long runs have worked on it until `now`, in milliseconds. Time spent suspended does not count.
     pub fn worked_until(&self, now: Timestamp) -> u64 {
         let running = self.claimed_at.until(now).as_millis();

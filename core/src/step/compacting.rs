@@ -1,6 +1,7 @@
 //! Compaction in a run: when what is old is summarised, and what becomes of it.
 
 use super::action::Shown;
+use super::thinking::After;
 use super::{Action, ActionId, StepIterator, Summarised};
 use crate::agent::{Compaction, Prices};
 use crate::compaction;
@@ -88,7 +89,13 @@ impl StepIterator {
             cause: SummaryCause::Asked,
         });
         self.mind.draft.decided = true;
-        self.feed(Input::NotCompacted { error: Some(error), usage, retry_at: None, next: false });
+        self.feed(Input::NotCompacted {
+            error: Some(error),
+            usage,
+            retry_at: None,
+            held_until: None,
+            next: false,
+        });
         self.leave_as_it_was();
         true
     }
@@ -125,16 +132,17 @@ impl StepIterator {
             }
             Ok(None) => {
                 let next = self.falls_back(refused);
-                (Input::NotCompacted { error: None, usage, retry_at: None, next }, before, None)
+                let after = After { next, ..After::default() };
+                (not_compacted(None, usage, after), before, None)
             }
             Err(error) => {
                 // A turn goes on without a summary; a handoff is nothing without its extract.
-                let (retry_at, next) = match extract {
+                let after = match extract {
                     true => self.after_failure(&error, attempt),
-                    false => (None, self.falls_back(refused)),
+                    false => After { next: self.falls_back(refused), ..After::default() },
                 };
                 let error = Some(ErrorInfo::from(&error));
-                (Input::NotCompacted { error: error.clone(), usage, retry_at, next }, before, error)
+                (not_compacted(error.clone(), usage, after), before, error)
             }
         };
         self.emit(Event::CompactionEnded { before, after, usage, error, cause });
@@ -176,6 +184,11 @@ impl StepIterator {
             cleared: view.cleared,
         }
     }
+}
+
+fn not_compacted(error: Option<ErrorInfo>, usage: Usage, after: After) -> Input {
+    let After { retry_at, held_until, next } = after;
+    Input::NotCompacted { error, usage, retry_at, held_until, next }
 }
 
 /// What one model call used.

@@ -41,6 +41,17 @@ fn is_call(part: &AnswerPart, holds: impl Fn(&str) -> bool) -> bool {
     }
 }
 
+/// What follows a model call that failed; by default the turn ends.
+#[derive(Default)]
+pub(super) struct After {
+    /// When it is made again.
+    pub(super) retry_at: Option<Timestamp>,
+    /// Until when an open circuit holds it at most.
+    pub(super) held_until: Option<Timestamp>,
+    /// Whether the next model is asked instead.
+    pub(super) next: bool,
+}
+
 /// The name of a call by its place in the answer of this step.
 pub(super) fn call_id(step: StepNumber, at: usize) -> Result<CallId, InvalidId> {
     CallId::new(format!("c{step}-{at}"))
@@ -107,29 +118,34 @@ impl StepIterator {
     fn on_failure(&mut self, error: &ModelError, usage: Usage) {
         let AgentState::Streaming { attempt, .. } = self.mind.machine.state else { return };
         let compact = self.may_mend(error);
-        let (retry_at, next) = if compact { (None, false) } else { self.after_failure(error, attempt) };
+        let After { retry_at, held_until, next } =
+            if compact { After::default() } else { self.after_failure(error, attempt) };
         self.mind.draft.decided = true;
-        self.feed(Input::ModelFailed { error: error.into(), retry_at, compact, next, usage });
+        self.feed(Input::ModelFailed { error: error.into(), retry_at, held_until, compact, next, usage });
     }
 
     /// When a model that failed so is asked again, else whether the next one is asked instead. Says so.
-    pub(super) fn after_failure(&mut self, error: &ModelError, attempt: u32) -> (Option<Timestamp>, bool) {
+    pub(super) fn after_failure(&mut self, error: &ModelError, attempt: u32) -> After {
         let next = self.next_model(error.kind);
         // What nobody asks is not waited for while there is another.
         let gives_way = error.kind == ModelErrorKind::CircuitOpen && next.is_some();
         if let Some(until) = self.wait_after(error, attempt).filter(|_| !gives_way) {
+            let held_until = error.held_for.map(|held| self.now.after(held));
             self.emit(Event::BackingOff { until, attempt: attempt + 1, error: error.into() });
-            return (Some(until), false);
+            return After { retry_at: Some(until), held_until, next: false };
         }
         let falls_back = next.is_some();
         if let Some(model) = next {
             self.emit(Event::FellBack { model, error: error.into() });
         }
-        (None, falls_back)
+        After { next: falls_back, ..After::default() }
     }
 
     fn wait_after(&self, error: &ModelError, attempt: u32) -> Option<Timestamp> {
-        let wait = self.agent.as_ref()?.retries.after_model(error, attempt)?;
+        // Within one hold of a circuit each look goes on with the attempt that met it.
+        let looks_again = error.held_for.is_some() && self.mind.machine.turn.is_held(self.now);
+        let tried = attempt.saturating_sub(u32::from(looks_again));
+        let wait = self.agent.as_ref()?.retries.after_model(error, tried)?;
         Some(self.now.after(wait))
     }
 

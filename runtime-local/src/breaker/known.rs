@@ -6,16 +6,26 @@ use std::time::Duration;
 
 use holdover_core::breaker::{Breaker, BreakerRules, Failure, Pass};
 use holdover_core::model::ModelError;
+use holdover_core::time::Timestamp;
 use tokio::time::Instant;
 
 use super::record::{Change, Missing, Record};
 use crate::runtime::Runtime;
 
-/// For how long what was read last is believed: a model call of another process may fail in between.
+/// For how long what was read last is believed at most: a model call of another process may fail in between.
 const BELIEVED: Duration = Duration::from_secs(1);
+
+/// No longer than half of the time after which whoever is held looks again, so that each look has something to learn.
+fn believed(rules: &BreakerRules) -> Duration {
+    BELIEVED.min(Duration::from_millis(rules.open_ms) / 2)
+}
 
 /// Breakers of so many models are remembered.
 const MODELS_KEPT: usize = 256;
+
+/// A call that probes, by the instant by which its breaker knows it.
+#[derive(Clone, Copy)]
+pub(super) struct Probe(Timestamp);
 
 type Shared = Arc<tokio::sync::Mutex<Known>>;
 
@@ -28,8 +38,15 @@ pub(crate) struct Breakers {
 /// What is known of one breaker. Who holds it is the one of this process that reads or writes it.
 #[derive(Default)]
 struct Known {
-    read_at: Option<Instant>,
+    read: Option<ReadAt>,
     record: Option<Record>,
+}
+
+/// When a breaker was read.
+#[derive(Clone, Copy)]
+struct ReadAt {
+    here: Instant,
+    by_store: Timestamp,
 }
 
 impl Known {
@@ -37,25 +54,41 @@ impl Known {
         self.record.as_ref().map(|record| &record.breaker)
     }
 
-    async fn refresh(&mut self, runtime: &Runtime, model: &str) {
-        if self.read_at.is_none_or(|at| at.elapsed() >= BELIEVED) {
-            self.hear(Record::read(runtime, model).await, model);
+    async fn refresh(&mut self, runtime: &Runtime, rules: &BreakerRules, model: &str) {
+        if self.read.is_none_or(|at| at.here.elapsed() >= believed(rules)) {
+            self.read(runtime, model).await;
         }
+    }
+
+    async fn read(&mut self, runtime: &Runtime, model: &str) {
+        let asked = ReadAt { here: Instant::now(), by_store: runtime.now() };
+        self.hear(asked, Record::read(runtime, model).await, model);
     }
 
     async fn change(&mut self, runtime: &Runtime, model: &str, missing: Missing, change: Change<'_>) {
-        self.hear(Record::change(runtime, model, missing, change).await, model);
+        let asked = ReadAt { here: Instant::now(), by_store: runtime.now() };
+        self.hear(asked, Record::change(runtime, model, missing, change).await, model);
+    }
+
+    async fn remove(&mut self, runtime: &Runtime, model: &str) {
+        let asked = ReadAt { here: Instant::now(), by_store: runtime.now() };
+        if let Some(record) = self.record.take() {
+            self.hear(asked, record.remove(runtime).await.map(|()| None), model);
+        }
     }
 
     /// A store that does not answer says nothing of the model.
-    fn hear(&mut self, heard: Result<Option<Record>, String>, model: &str) {
-        match heard {
-            Ok(record) => *self = Self { read_at: Some(Instant::now()), record },
-            Err(why) => {
-                tracing::warn!(%why, "the breaker of {model} is not known");
-                *self = Self { read_at: Some(Instant::now()), record: None };
-            }
-        }
+    fn hear(&mut self, asked: ReadAt, heard: Result<Option<Record>, String>, model: &str) {
+        let record = heard.unwrap_or_else(|why| {
+            tracing::warn!(%why, "the breaker of {model} is not known");
+            None
+        });
+        *self = Self { read: Some(asked), record };
+    }
+
+    /// What whoever is held is told.
+    fn refusal(&self, breaker: &Breaker, rules: &BreakerRules, now: Timestamp) -> ModelError {
+        breaker.refusal(rules, self.read.map_or(now, |at| at.by_store), now)
     }
 }
 
@@ -68,45 +101,59 @@ impl Breakers {
         Arc::clone(known.entry(model.to_owned()).or_default())
     }
 
-    /// Lets a call of the model through, and says whether it is the probe, or says when to come back.
+    /// Lets a call of the model through, and says by what it is known if it is the probe, or says when to look again.
     pub(super) async fn admit(
         &self,
         runtime: &Runtime,
         rules: &BreakerRules,
         model: &str,
-    ) -> Result<bool, ModelError> {
+    ) -> Result<Option<Probe>, ModelError> {
         let shared = self.of(model);
         let mut known = shared.lock().await;
-        known.refresh(runtime, model).await;
-        let Some(breaker) = known.breaker() else { return Ok(false) };
+        known.refresh(runtime, rules, model).await;
+        let Some(breaker) = known.breaker() else { return Ok(None) };
         match breaker.pass(runtime.now()) {
-            Pass::Free => return Ok(false),
-            Pass::Held(until) => return Err(breaker.refusal(until, runtime.now())),
+            Pass::Free => return Ok(None),
+            Pass::Held(_) => return Err(known.refusal(breaker, rules, runtime.now())),
             Pass::Probe => {}
         }
         // Of all who would probe, one writes it down first.
-        let mut probes = false;
+        let mut probes = None;
         let take = |before: Option<Breaker>, now| {
             let breaker = before?;
-            probes = breaker.pass(now) == Pass::Probe;
-            Some(if probes { breaker.probed(rules, now) } else { breaker })
+            if breaker.pass(now) != Pass::Probe {
+                return Some(breaker);
+            }
+            let probed = breaker.probed(rules, now);
+            probes = probed.probe_until.map(Probe);
+            Some(probed)
         };
         known.change(runtime, model, Missing::Left, Box::new(take)).await;
         if known.record.is_none() {
             // Who could not write it for all the others has still to heed what they wrote.
-            known.hear(Record::read(runtime, model).await, model);
+            known.read(runtime, model).await;
         }
         match known.breaker().map(|breaker| (breaker, breaker.pass(runtime.now()))) {
-            Some((breaker, Pass::Held(until))) if !probes => Err(breaker.refusal(until, runtime.now())),
+            Some((breaker, Pass::Held(_))) if probes.is_none() => {
+                Err(known.refusal(breaker, rules, runtime.now()))
+            }
             Some(_) | None => Ok(probes),
         }
     }
 
-    /// Whether a call of the model would be let through, and not as the probe.
-    pub(super) async fn is_free(&self, runtime: &Runtime, model: &str) -> bool {
+    /// The probe is still out: whoever is held waits for it.
+    pub(super) async fn renew(&self, runtime: &Runtime, rules: &BreakerRules, model: &str, probe: Probe) {
         let shared = self.of(model);
         let mut known = shared.lock().await;
-        known.refresh(runtime, model).await;
+        let renew = |before: Option<Breaker>, now| before.map(|breaker| breaker.renewed(probe.0, rules, now));
+        known.change(runtime, model, Missing::Left, Box::new(renew)).await;
+    }
+
+    /// Whether a call of the model would be let through, and not as the probe.
+    pub(super) async fn is_free(&self, runtime: &Runtime, rules: &BreakerRules, model: &str) -> bool {
+        let shared = self.of(model);
+        let mut known = shared.lock().await;
+        known.refresh(runtime, rules, model).await;
         known.breaker().is_none_or(|breaker| breaker.pass(runtime.now()) == Pass::Free)
     }
 
@@ -135,10 +182,8 @@ impl Breakers {
         let mut known = shared.lock().await;
         if probe && known.record.is_none() {
             // It was there when the probe began, whatever could not be read since.
-            known.hear(Record::read(runtime, model).await, model);
+            known.read(runtime, model).await;
         }
-        if let Some(record) = known.record.take() {
-            known.hear(record.remove(runtime).await.map(|()| None), model);
-        }
+        known.remove(runtime, model).await;
     }
 }

@@ -4,12 +4,16 @@
 mod known;
 mod record;
 
+use std::pin::pin;
 use std::sync::Arc;
 
-use holdover_core::breaker::{Health, health_of};
+use futures::future::{Either, select};
+use holdover_core::breaker::{BreakerRules, Health, health_of};
 use holdover_core::model::{Model, ModelAnswer, ModelError};
+use tokio::time::sleep;
 
 pub(crate) use known::Breakers;
+use known::Probe;
 pub use record::{BREAKER_QUEUE, BREAKER_TENANT};
 
 use crate::agent::Agent;
@@ -28,7 +32,11 @@ impl Runtime {
         let Some(rules) = &agent.spec().breaker else { return asking.await };
         let (breakers, model) = (self.breakers(), model.circuit());
         let probe = breakers.admit(self, rules, model).await?;
-        let answered = asking.await;
+        let answered = match probe {
+            Some(probe) => self.while_probing(rules, model, probe, asking).await,
+            None => asking.await,
+        };
+        let probe = probe.is_some();
         match answered.as_ref().map_or_else(health_of, |_| Health::Alive) {
             Health::Alive => breakers.alive(self, model, probe).await,
             Health::Failing => {
@@ -41,8 +49,36 @@ impl Runtime {
         answered
     }
 
+    /// What comes of the probe, which renews its hold while it is out. A renewal that has begun is ended: broken off, it
+    /// would keep others from writing the breaker for a while.
+    async fn while_probing<T>(
+        &self,
+        rules: &BreakerRules,
+        model: &str,
+        probe: Probe,
+        asking: impl Future<Output = T>,
+    ) -> T {
+        let mut asking = pin!(asking);
+        loop {
+            let renewal = sleep(rules.renewal());
+            tokio::select! {
+                biased;
+                answered = &mut asking => return answered,
+                () = renewal => {}
+            }
+            let renewing = pin!(self.breakers().renew(self, rules, model, probe));
+            if let Either::Left((answered, renewing)) = select(&mut asking, renewing).await {
+                renewing.await;
+                return answered;
+            }
+        }
+    }
+
     /// Whether `model` is neither held nor waits for a probe, as far as the breaker goes that the agent sets.
     pub(crate) async fn is_let_through(&self, agent: &Agent, model: &dyn Model) -> bool {
-        agent.spec().breaker.is_none() || self.breakers().is_free(self, model.circuit()).await
+        match &agent.spec().breaker {
+            Some(rules) => self.breakers().is_free(self, rules, model.circuit()).await,
+            None => true,
+        }
     }
 }

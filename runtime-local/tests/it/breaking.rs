@@ -2,6 +2,7 @@
 //!
 //! Requirements: C53, U10.
 
+mod freed;
 mod many;
 mod servers;
 

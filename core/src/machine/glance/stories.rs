@@ -93,7 +93,14 @@ fn stopped() -> Input {
 
 fn failed(retry_at: Option<i64>) -> Input {
     let retry_at = retry_at.map(Timestamp::from_ms);
-    Input::ModelFailed { error: error(), retry_at, compact: false, next: false, usage: Usage::default() }
+    Input::ModelFailed {
+        error: error(),
+        retry_at,
+        held_until: None,
+        compact: false,
+        next: false,
+        usage: Usage::default(),
+    }
 }
 
 /// Turns that pass through every state and end in every way.
@@ -121,7 +128,13 @@ pub(super) fn stories() -> Vec<Vec<Input>> {
             message(),
             vec![
                 Input::CompactionRequested,
-                Input::NotCompacted { error: None, usage: Usage::default(), retry_at: None, next: false },
+                Input::NotCompacted {
+                    error: None,
+                    usage: Usage::default(),
+                    retry_at: None,
+                    held_until: None,
+                    next: false,
+                },
             ],
         ]
         .concat(),

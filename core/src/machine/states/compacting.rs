@@ -33,7 +33,7 @@ pub(super) fn on(
                 CompactionCause::Handoff => prepared(machine, step),
             }
         }
-        Input::NotCompacted { error, usage, retry_at, next } => {
+        Input::NotCompacted { error, usage, retry_at, held_until, next } => {
             machine.usage.add(*usage);
             // An extract must be made: that it failed says nothing of summaries.
             if error.is_some() && *why != CompactionCause::Handoff {
@@ -44,12 +44,10 @@ pub(super) fn on(
                     // There is nothing old.
                     (None, _) => prepared(machine, step),
                     (Some(_), _) if *next => next_model(machine, step),
-                    (Some(error), Some(until)) => to(AgentState::BackingOff {
-                        step,
-                        attempt: attempt + 1,
-                        until: *until,
-                        error: error.clone(),
-                    }),
+                    (Some(error), Some(until)) => {
+                        let attempt = machine.turn.attempt_after(attempt, *held_until, facts.now);
+                        to(AgentState::BackingOff { step, attempt, until: *until, error: error.clone() })
+                    }
                     (Some(error), None) => Ok(Some(end(machine, Ending::error(error.clone())))),
                 },
                 CompactionCause::Threshold => to(AgentState::Thinking { step, attempt }),

@@ -44,9 +44,10 @@ pub(super) fn on(
             machine.turn.model += 1;
             to(AgentState::Thinking { step, attempt: 0 })
         }
-        Input::ModelFailed { error, retry_at: Some(until), usage, .. } => {
+        Input::ModelFailed { error, retry_at: Some(until), held_until, usage, .. } => {
             machine.usage.add(*usage);
-            to(AgentState::BackingOff { step, attempt: attempt + 1, until: *until, error: error.clone() })
+            let attempt = machine.turn.attempt_after(attempt, *held_until, facts.now);
+            to(AgentState::BackingOff { step, attempt, until: *until, error: error.clone() })
         }
         Input::ModelFailed { error, retry_at: None, .. } => {
             Ok(Some(end(machine, Ending::error(error.clone()))))

@@ -1,0 +1,109 @@
+//! Whoever is held goes on soon after the circuit has closed, or after the probe has died.
+//!
+//! Requirements: U10.
+
+use holdover_runtime_local::RunHandle;
+
+use super::*;
+
+const RULES: BreakerRules =
+    BreakerRules { failures: 3, open_ms: 1_500, open_ms_max: 300_000, probe_ms: 60_000 };
+
+/// How long the provider takes to answer: a piece, and the end.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// What the clocks and the turn of whoever goes on may take beside the wait.
+const SLACK: Duration = Duration::from_millis(100);
+
+/// After a failure of its own a session waits no longer than whoever is held.
+fn patient(model: &Script) -> Arc<Agent> {
+    let retries = Retries { model_waits_ms: vec![1_400; 20], ..Retries::default() };
+    Arc::new(agent(model).retries(retries).breaker(RULES).build().unwrap())
+}
+
+/// So many sessions, each of which is held once the circuit is open.
+async fn held(process: &Runtime, agent: &Arc<Agent>, many: usize) -> Vec<SessionKey> {
+    let mut keys = Vec::new();
+    for _ in 0..many {
+        let mut run: RunHandle = process.execute(say(agent, "go")).await.unwrap();
+        assert_eq!(run.first_outcome().await.unwrap().unwrap().kind(), OutcomeKind::SuspendedUntil);
+        keys.push(run.key().clone());
+    }
+    keys
+}
+
+/// When each of them completes.
+async fn complete(process: &Runtime, keys: &[SessionKey]) -> Vec<Instant> {
+    let ends = keys.iter().map(async |key| {
+        assert_eq!(process.wait(key).await.unwrap().kind(), OutcomeKind::Completed);
+        Instant::now()
+    });
+    let mut ends = futures::future::join_all(ends).await;
+    ends.sort();
+    ends
+}
+
+#[tokio::test(start_paused = true)]
+async fn u10_five_that_are_held_go_on_within_open_ms_after_the_first_good_probe() {
+    let provider = Provider::is_out();
+    let store = store();
+    let agent = patient(&provider.model());
+    let process = runtime(&store, &agent);
+    let keys = held(&process, &agent, 6).await;
+    // The first three opened it; some probes fail, each of which doubles the hold.
+    let back = async {
+        sleep(Duration::from_secs(20)).await;
+        let asked_in_vain = provider.asked();
+        assert!(asked_in_vain >= 4, "a probe failed: {asked_in_vain}");
+        provider.is_back();
+    };
+    let (ends, ()) = tokio::join!(complete(&process, &keys), back);
+    let others = Duration::from_millis(RULES.open_ms) + ANSWER + SLACK;
+    for end in &ends[1..] {
+        assert!(end.duration_since(ends[0]) <= others, "{:?}", end.duration_since(ends[0]));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn u10_looks_at_a_circuit_use_up_no_tries() {
+    // The probe takes longer than one would look if each look were a try.
+    let out = Arc::new(AtomicBool::new(true));
+    let slow = Duration::from_secs(50);
+    let model = Script::new({
+        let out = Arc::clone(&out);
+        move |_| match out.load(Ordering::SeqCst) {
+            true => Say::Fail(ModelError::new(ModelErrorKind::Provider, "out")),
+            false => Say::Slowly { pieces: vec!["hello".into()], apart: slow / 2, whole: true },
+        }
+    });
+    let agent = patient(&model);
+    let process = runtime(&store(), &agent);
+    let keys = held(&process, &agent, 6).await;
+    out.store(false, Ordering::SeqCst);
+    let ends = complete(&process, &keys).await;
+    let others = ends[5].duration_since(ends[0]);
+    assert!(others <= Duration::from_millis(RULES.open_ms) + slow + SLACK, "{others:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn u10_a_dead_probe_is_followed_by_another_within_open_ms() {
+    let provider = Provider::is_out();
+    let store = store();
+    let agent = patient(&provider.model());
+    let process = runtime(&store, &agent);
+    let keys = held(&process, &agent, 5).await;
+    sleep(Duration::from_secs(2)).await;
+    let hangs = patient(&Script::new(|_| Say::Nothing).silent_for(Duration::from_secs(600)));
+    let other = runtime(&store, &hangs);
+    let probe = tokio::spawn(async move { other.execute(say(&hangs, "go")).await.unwrap().outcome().await });
+    sleep(Duration::from_secs(20)).await;
+    provider.is_back();
+    assert_eq!(provider.asked(), 3, "the hanging probe holds all the others");
+    // Its process is gone from one instant to the next.
+    probe.abort();
+    let died = Instant::now();
+    let ends = complete(&process, &keys).await;
+    let open = Duration::from_millis(RULES.open_ms);
+    assert!(ends[0].duration_since(died) <= open + ANSWER + SLACK, "{:?}", ends[0].duration_since(died));
+    assert!(ends[4].duration_since(ends[0]) <= open + ANSWER + SLACK);
+}
