@@ -85,6 +85,36 @@ fn a_worker_that_drops_what_does_not_end_in_time_says_so() {
     fixture.run(&["sessions", "show", "s"]).ends(0).says("active");
 }
 
+/// C56: a deploy. The first command is out when the worker is told to stop, and comes back; the second is not started.
+#[test]
+fn c56_a_worker_that_is_told_to_stop_starts_nothing_more_unless_it_is_told_otherwise() {
+    for (drain, did) in [("calls", "first\n"), ("turn", "first\nsecond\n")] {
+        let fixture = Fixture::new();
+        let first = "echo begun > marker; while [ ! -e open ]; do sleep 0.05; done; echo first >> did";
+        fixture.write(
+            "script.toml",
+            &format!(
+                "[[turns]]\nwhen = {{ user_contains = 'linger', nth = 1 }}\ncalls = [\n\
+                 {{ tool = 'run_command', arguments = {{ command = '{first}' }} }},\n\
+                 {{ tool = 'run_command', arguments = {{ command = 'echo second >> did' }} }},\n]\n\
+                 [[turns]]\nwhen = {{ result_of = 'run_command' }}\nsay = 'All done.'\n"
+            ),
+        );
+        let worker = serving(&fixture, &["--drain", drain]);
+        worker.signal(Signal::TERM);
+        worker.notes("stopping once what is out has come back");
+        fixture.write("files/open", "");
+        assert_eq!(worker.end().ends(0).last()["stopped"], "stopped");
+        assert_eq!(fixture.read("files/did"), did, "{drain}");
+        let status = if drain == "calls" { "suspended" } else { "idle" };
+        fixture.run(&["sessions", "show", "s"]).ends(0).says(status);
+        fixture.run(&["work", "--until-idle"]).ends(0);
+        assert_eq!(fixture.read("files/did"), "first\nsecond\n", "each once");
+        fixture.run(&["sessions", "show", "s"]).ends(0).says("idle");
+        fixture.run(&["sessions", "replay", "s"]).ends(0);
+    }
+}
+
 #[test]
 fn an_interrupt_says_whom_it_waits_for() {
     let fixture = Fixture::new();

@@ -45,7 +45,7 @@ pub use holdover_core::output::{OutputPlace, OutputSpec};
 pub use holdover_core::payload::Digest;
 pub use holdover_core::provision::Provisioner;
 pub use holdover_core::skill::{SkillEntry, SkillSet};
-pub use holdover_core::step::{RunDetail, RunKind, RunOutcome};
+pub use holdover_core::step::{Drain, RunDetail, RunKind, RunOutcome};
 pub use holdover_core::store::{
     Capabilities, Checkpoint, DeleteMode, Deletion, EventCursor, InterruptOutcome, Labels, OutcomeKind, Page,
     PageCursor, PageRequest, PendingCall, PendingKind, PendingQuery, PurgeReport, Queues, Remove, RunRecord,

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{StateFormat, TenantId};
-use holdover_core::step::{RunOutcome, STATE_FORMAT};
+use holdover_core::step::{Drain, RunOutcome, STATE_FORMAT};
 use holdover_core::store::{ClaimDue, Queues, StoreError, Watch};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::drive::{self, Plan};
+use crate::drive::{self, Leaving, Plan};
 use crate::error::RuntimeError;
 use crate::hint::Hint;
 use crate::runtime::{Backoff, Claimed, GIVE_BACK_FOR, Runtime, draw_run};
@@ -37,8 +37,11 @@ pub struct WorkerOptions {
     pub poll: Duration,
     /// Only sessions of this tenant.
     pub tenant: Option<TenantId>,
-    /// How long runs may go on after the shutdown was asked for. Then they are dropped where they are, and
-    /// other workers take their sessions over once the leases have ended.
+    /// How far runs go on after the shutdown was asked for: then they leave their sessions due at once, and other
+    /// workers go on with them. Calls: nothing more starts, and what is out is waited for.
+    pub drain: Drain,
+    /// How long that may take. Then runs are dropped where they are, and other workers take their sessions over once
+    /// the leases have ended: a call that was out and is sent at most once is in doubt then.
     pub shutdown_grace: Duration,
 }
 
@@ -50,6 +53,7 @@ impl Default for WorkerOptions {
             newest_format: STATE_FORMAT,
             poll: Duration::from_secs(1),
             tenant: None,
+            drain: Drain::default(),
             shutdown_grace: Duration::from_secs(30),
         }
     }
@@ -77,8 +81,9 @@ impl Worker {
         tokio::spawn(async move { self.run(shutdown).await })
     }
 
-    /// Works until `shutdown` is cancelled, then lets what runs come to its end. Store errors are logged
-    /// and waited out: a worker outlives its store's restarts.
+    /// Works until `shutdown` is cancelled. From then on nothing is claimed, and what runs goes on as far as
+    /// [`drain`](WorkerOptions::drain) says; then its session is left to other workers, suspended and due at once. Store
+    /// errors are logged and waited out: a worker outlives its store's restarts.
     ///
     /// Answers how many runs were dropped because they did not end within
     /// [`shutdown_grace`](WorkerOptions::shutdown_grace): others take their sessions over.
@@ -130,8 +135,9 @@ impl Worker {
             }
             gap = Backoff::new(GAP, GAP_MAX);
             for claimed in claims {
-                let runtime = self.runtime.clone();
-                running.spawn(async move { serve(runtime, claimed).await });
+                let (runtime, leaving) =
+                    (self.runtime.clone(), Leaving::when(shutdown.clone(), self.options.drain));
+                running.spawn(async move { serve(runtime, claimed, leaving).await });
             }
         }
     }
@@ -170,17 +176,21 @@ impl Worker {
     }
 }
 
-/// What was claimed when the shutdown came is run: dropped, it would lie still until its lease has ended. A
-/// store that does not answer is not waited for.
+/// A claim that is on its way when the shutdown comes is waited for, and given back: dropped, its session would lie
+/// still until the lease has ended. A store that does not answer is not waited for.
 async fn last_answer_is_late(shutdown: &CancellationToken) {
     shutdown.cancelled().await;
     sleep(LAST_ANSWER).await;
 }
 
 /// One claim, from here to its exit.
-async fn serve(runtime: Runtime, claimed: Claimed) {
+async fn serve(runtime: Runtime, claimed: Claimed, leaving: Leaving) {
     let fence = claimed.claim.fence.clone();
     let session = &claimed.claim.session;
+    if leaving.is_told() {
+        let why = ErrorInfo::new("runtime.stopping", "the worker was told to stop");
+        return runtime.give_back(&claimed, claimed.claim.now, &why).await;
+    }
     let plan = match runtime.agent_to_run(&fence.key, &session.queue, &session.definition).await {
         Ok(agent) => Plan::Run(agent),
         // No agent is needed to end a session.
@@ -195,7 +205,7 @@ async fn serve(runtime: Runtime, claimed: Claimed) {
             return runtime.give_back(&claimed, alarm, &why).await;
         }
     };
-    match drive::run(runtime, claimed, plan).await {
+    match drive::run(runtime, claimed, plan, leaving).await {
         Ok(RunOutcome::Lost) => tracing::info!(run = %fence, "worker: the session was taken over"),
         Ok(outcome) => tracing::debug!(run = %fence, outcome = outcome.kind().as_str(), "worker: run over"),
         Err(RuntimeError::Start(error)) => {

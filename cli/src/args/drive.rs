@@ -4,10 +4,11 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use holdover_core::ids::{ItemKey, MessageSeq, SessionId};
 use holdover_core::mailbox::MessagePolicy;
 use holdover_core::mode::Mode;
+use holdover_core::step::Drain;
 use holdover_models::ModelRef;
 
 use super::branch::label;
@@ -154,7 +155,7 @@ pub(crate) struct Compact {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Serves the sessions of one tenant, whatever their agent: each session carries its agent with it. Ctrl-C or SIGTERM lets what runs come to its end; a second one stops at once, and others take the sessions over, as they do what has not come to its end within --grace (exit code 130 or 143).
+Serves the sessions of one tenant, whatever their agent: each session carries its agent with it. At Ctrl-C or SIGTERM nothing more starts; what is out comes back, and the sessions are left due at once for other workers (--drain). A second one stops at once, and others take the sessions over, as they do what has not been left within --grace (exit code 130 or 143).
 
 Exit code 0 says that the worker has done its work, with --until-idle too, however the turns ended that it ran: its last line counts them, and holdover sessions list --status failed lists sessions that failed. A turn that failed is no failure of the worker.
 
@@ -171,11 +172,35 @@ pub(crate) struct Work {
     /// Serve every tenant
     #[arg(long, conflicts_with_all = ["until_idle", "tenant"])]
     pub(crate) all_tenants: bool,
-    /// How long runs may go on after a stop was asked for
+    /// How far what runs goes on after a stop was asked for: calls = nothing more starts; step, turn = to its end
+    #[arg(long, value_name = "HOW", default_value = "calls")]
+    pub(crate) drain: HowFar,
+    /// How long that may take
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
     pub(crate) grace: Duration,
     #[command(flatten)]
     pub(crate) drive: Drive,
+}
+
+/// How far what runs goes on after a stop was asked for.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum HowFar {
+    /// Nothing more starts: no model call, no tool call. What is out comes back
+    Calls,
+    /// To the end of the step
+    Step,
+    /// To the end of the turn
+    Turn,
+}
+
+impl From<HowFar> for Drain {
+    fn from(how_far: HowFar) -> Self {
+        match how_far {
+            HowFar::Calls => Self::Calls,
+            HowFar::Step => Self::Step,
+            HowFar::Turn => Self::Turn,
+        }
+    }
 }
 
 fn model(text: &str) -> Result<ModelRef, holdover_models::InvalidModelRef> {

@@ -205,7 +205,10 @@ pub(crate) fn event(event: &Event) -> String {
         Event::Suspended { kind, until, owed } => {
             let calls: Vec<&str> = owed.iter().map(|owed| owed.call.as_str()).collect();
             let until = until.map(|at| format!(" until {}", instant(at))).unwrap_or_default();
-            format!("{}{until}: {}", kind.as_str(), calls.join(", "))
+            match calls.is_empty() {
+                true => format!("{}: left to another worker", kind.as_str()),
+                false => format!("{}{until}: {}", kind.as_str(), calls.join(", ")),
+            }
         }
         Event::BackingOff { until, attempt, error } => {
             format!("backs off until {}, then attempt {attempt}: {error}", instant(*until))
@@ -270,6 +273,7 @@ pub(crate) fn outcome(outcome: &RunOutcome) -> String {
             None => format!("{kind} ({})", ending.reason.as_str()),
         },
         RunOutcome::Suspended(suspension) => match suspension.owed.len() {
+            0 => format!("{kind}: left to another worker"),
             1 => format!("{kind}: 1 call waits"),
             calls => format!("{kind}: {calls} calls wait"),
         },

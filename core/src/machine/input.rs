@@ -190,7 +190,7 @@ pub enum Input {
     },
     /// The back-off is over.
     TimerRang,
-    /// The run exits because it must wait.
+    /// The run exits: it must wait, or another is to go on.
     Parked,
     /// Somebody stops the turn, or the session.
     Interrupted {
@@ -296,7 +296,7 @@ pub enum InputKind {
     NotCompacted,
     /// The back-off is over.
     TimerRang,
-    /// The run exits because it must wait.
+    /// The run exits: it must wait, or another is to go on.
     Parked,
     /// Somebody stops the turn, or the session.
     Interrupted,

@@ -158,6 +158,7 @@ impl StepIterator {
             given_up: false,
             failing,
             stands_in,
+            draining: None,
             mind,
         };
         let messages = run.needed_messages();

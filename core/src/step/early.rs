@@ -98,7 +98,9 @@ impl StepIterator {
         while let Some(asked) = self.early.asked.pop_front() {
             match asked.word {
                 Word::Awaited => return self.early.asked.push_front(asked),
-                Word::May(profile) if !self.is_in_the_way(&profile) => self.begin_early(asked.call, profile),
+                Word::May(profile) if !self.starts_nothing() && !self.is_in_the_way(&profile) => {
+                    self.begin_early(asked.call, profile);
+                }
                 Word::May(_) | Word::MayNot => return self.early.end(),
             }
         }
@@ -106,7 +108,8 @@ impl StepIterator {
 
     /// The call, if it is certain as far as core can tell that it changes nothing and will run as it stands.
     fn may_begin(&self, index: usize, tool: &str, arguments: String) -> Option<CallOut> {
-        let agent = self.agent.clone().filter(|agent| agent.early_reads && !self.is_sync())?;
+        let begins = !self.is_sync() && !self.starts_nothing();
+        let agent = self.agent.clone().filter(|agent| agent.early_reads && begins)?;
         // A hook that sees whole answers may refuse this one.
         if index >= EARLY_READS_MAX || agent.is_hooked(HookPoint::AfterModel) {
             return None;

@@ -26,6 +26,7 @@ mod correcting;
 mod custom;
 mod cutting;
 mod decisions;
+mod draining;
 mod early;
 mod gating;
 mod hooking;
@@ -53,6 +54,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 pub use action::{Action, ActionId, CallOut, ModelCall, Shown};
+pub use draining::Drain;
 pub use outcome::RunOutcome;
 pub use record::{RunDetail, RunKind};
 pub use reply::{Correction, Found, HookStop, Reply, Ruling, Shortened, Summarised};
@@ -169,6 +171,8 @@ pub struct StepIterator {
     failing: Option<ErrorInfo>,
     /// Whether it ends the turn of another run, under the claim of that one.
     stands_in: bool,
+    /// How far it goes on, once it was told to leave the session to another run.
+    draining: Option<Drain>,
 }
 
 impl StepIterator {
@@ -196,6 +200,7 @@ impl StepIterator {
         }
         match reply {
             Reply::LeaseLost => self.exit = Some(RunOutcome::Lost),
+            Reply::Drain(drain) => self.drain(drain),
             Reply::Committed { id, outcome } => self.on_committed(id, outcome),
             Reply::Staged { id, outcome } => self.on_staged(id, outcome),
             other @ (Reply::Read { .. }
@@ -301,7 +306,7 @@ impl StepIterator {
             Reply::News(receipt) => self.hear(&receipt),
             Reply::TimePassed => {}
             // Taken in `apply`.
-            Reply::Committed { .. } | Reply::Staged { .. } | Reply::LeaseLost => {}
+            Reply::Committed { .. } | Reply::Staged { .. } | Reply::LeaseLost | Reply::Drain(_) => {}
         }
     }
 
@@ -386,6 +391,7 @@ impl StepIterator {
                 self.actions.push_back(Action::CallModel { id, call });
             }
             Effect::StopModel => self.stop_listening(),
+            Effect::Consult(_) if self.starts_nothing() => {}
             Effect::Consult(calls) => self.consult(&calls),
             Effect::StopCalls(calls) => {
                 let until = self.grace_ends_at();

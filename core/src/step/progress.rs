@@ -30,6 +30,9 @@ impl StepIterator {
         if self.take_interrupt() {
             return true;
         }
+        if self.hands_over() {
+            return self.hand_over();
+        }
         if kind == StateKind::TearingDown {
             return self.heed_messages() || self.tear_down();
         }
@@ -64,7 +67,7 @@ impl StepIterator {
     }
 
     /// Whether it is known that nothing has come that was not read.
-    fn is_up_to_date(&self) -> bool {
+    pub(super) fn is_up_to_date(&self) -> bool {
         !self.news_due && self.reading.is_none()
     }
 
@@ -123,8 +126,9 @@ impl StepIterator {
             }
             return false;
         }
-        let asking = batch.is_asking();
-        let (free, marked): (Vec<CallId>, Vec<CallId>) = batch.startable().into_iter().partition(|id| {
+        let asking = batch.is_asking() && !self.starts_nothing();
+        let startable = if self.starts_nothing() { Vec::new() } else { batch.startable() };
+        let (free, marked): (Vec<CallId>, Vec<CallId>) = startable.into_iter().partition(|id| {
             batch.call(id).is_some_and(|call| call.effect == EffectClass::ReadOnly && !call.dangerous)
         });
         let only_reads = batch.calls.iter().all(|call| {
@@ -176,13 +180,17 @@ impl StepIterator {
         }
     }
 
-    /// Sends calls whose start mark is acknowledged.
+    /// Sends calls whose start mark is acknowledged, unless nothing starts any more.
     fn send_marked(&mut self) -> bool {
         if self.to_send.is_empty() || !self.mind.draft.close.is_empty() {
             return false;
         }
         let calls = std::mem::take(&mut self.to_send);
-        self.send(&calls);
+        if self.starts_nothing() {
+            self.take_marks_back(&calls);
+        } else {
+            self.send(&calls);
+        }
         true
     }
 
@@ -311,7 +319,7 @@ impl StepIterator {
     }
 
     fn is_short(&self, until: Timestamp) -> bool {
-        self.now.until(until) <= retry::SLEEP_MAX
+        !self.starts_nothing() && self.now.until(until) <= retry::SLEEP_MAX
     }
 
     fn sleep(&mut self, until: Timestamp) -> bool {
@@ -324,7 +332,7 @@ impl StepIterator {
         false
     }
 
-    fn park(&mut self, outcome: RunOutcome, deadline: Option<Timestamp>) {
+    pub(super) fn park(&mut self, outcome: RunOutcome, deadline: Option<Timestamp>) {
         self.feed(Input::Parked);
         let release = Release::To { status: SessionStatus::Suspended, deadline, wake_on: 0 };
         self.leave_for(outcome, release);

@@ -1,6 +1,6 @@
 //! What a runtime says became of its actions.
 
-use super::ActionId;
+use super::{ActionId, Drain};
 use crate::error::ErrorInfo;
 use crate::gate::ApprovalTerms;
 use crate::ids::{CallId, MessageSeq};
@@ -130,6 +130,9 @@ pub enum Reply {
     News(Receipt),
     /// The lease is lost: another run owns the session, or it cannot be told.
     LeaseLost,
+    /// The run is to leave its session to another: its process ends, say. It goes on as far as this says, then leaves the
+    /// session suspended and due at once.
+    Drain(Drain),
     /// The instant of an [`Action::Await`](super::Action::Await) has passed.
     TimePassed,
 }

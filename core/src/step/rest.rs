@@ -56,6 +56,15 @@ impl StepIterator {
             self.mind.interrupt.as_ref().is_some_and(|interrupt| interrupt.kind == InterruptKind::Abort);
         // What somebody asked for is done before a turn begins, and not dropped for it.
         let stops = self.mind.interrupt.is_some() && !self.mind.interrupt_told;
+        // What there is to do is for another run.
+        if !stops && self.draining.is_some() {
+            if self.mind.moved {
+                self.leave_as_it_was()
+            } else {
+                self.pass_on()
+            }
+            return true;
+        }
         if !stops && self.agent.is_some() && self.begin_compaction() {
             return true;
         }

@@ -41,6 +41,8 @@ impl StepIterator {
                 self.mind.shortening = asked;
                 (None, Usage::default())
             }
+            // They stay as they are: the run that goes on asks.
+            (Shortening::Unasked, Some(_)) if !ends && self.starts_nothing() => (None, Usage::default()),
             (Shortening::Unasked, Some(up_to)) if !ends => {
                 self.ask_in_short(up_to, of_step);
                 (None, Usage::default())

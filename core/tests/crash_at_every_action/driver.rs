@@ -17,12 +17,12 @@ use holdover_core::message::{ClientAnswer, Decision, Message, PendingBody, Resul
 use holdover_core::model::{StopReason, TokenUsage};
 use holdover_core::payload::Payload;
 use holdover_core::step::{
-    Action, CallOut, Found, Reply, Ruling, RunOutcome, STATE_FORMAT, Shown, StepIterator, Summarised,
+    Action, CallOut, Drain, Found, Reply, Ruling, RunOutcome, STATE_FORMAT, Shown, StepIterator, Summarised,
 };
 use holdover_core::store::{
     Claim, ClaimDue, Delivery, EventCursor, EventPage, InboxItem, Interrupt, InterruptCheck, InterruptKind,
     ItemKind, Labels, LeaseOutcome, MessageRange, NewMessage, NewSession, PendingKind, PendingQuery, Queues,
-    Start, StateStore, StateStoreExt, Wake,
+    SessionStatus, Start, StateStore, StateStoreExt, Wake,
 };
 use holdover_core::time::Clock;
 
@@ -30,6 +30,18 @@ use crate::scenario::{self, DEEDS, Deed, End, Thought, find};
 use crate::world::{Send, VirtualClock, WorldLog};
 
 const LEASE: Duration = Duration::from_secs(30);
+
+/// What becomes of the run after an action.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Fault {
+    /// It stops for good.
+    Dies,
+    /// It is told to leave the session to another.
+    Drains(Drain),
+}
+
+/// What a run that is told to start nothing more still does.
+const STARTS_NOTHING: [&str; 6] = ["read", "commit", "stage_result", "stop_calls", "stop_model", "exit"];
 
 /// An action that was performed, as far as the expectations need it.
 #[derive(Debug, Clone, Default)]
@@ -72,7 +84,7 @@ struct Teller<P: Place> {
     store: P::Store,
     clock: VirtualClock,
     key: SessionKey,
-    stop_after: Option<usize>,
+    fault: Option<(usize, Fault)>,
     points: Vec<Point>,
     world: WorldLog,
     call_states: Vec<&'static str>,
@@ -81,7 +93,8 @@ struct Teller<P: Place> {
 }
 
 impl Story {
-    pub(crate) async fn tell<P: Place>(place: P, stop_after: Option<usize>) -> Self {
+    /// With a fault after so many actions, or none.
+    pub(crate) async fn tell<P: Place>(place: P, fault: Option<(usize, Fault)>) -> Self {
         let key = SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap());
         let (store, clock) = (place.open().await, place.clock().clone());
         let mut teller = Teller {
@@ -89,7 +102,7 @@ impl Story {
             store,
             clock,
             key,
-            stop_after,
+            fault,
             points: Vec::new(),
             world: WorldLog::default(),
             call_states: Vec::new(),
@@ -154,7 +167,12 @@ impl<P: Place> Teller<P> {
             newest_format: STATE_FORMAT,
             tenant: None,
         };
-        self.store.claim_due(due).await.expect("claimed").pop()
+        let claim = self.store.claim_due(due).await.expect("claimed").pop();
+        if let (Some((_, Fault::Drains(_))), Some(claim)) = (self.fault, &claim) {
+            assert_ne!(claim.found, SessionStatus::Active, "nobody is taken over");
+            assert_eq!(claim.session.attempts, 0);
+        }
+        claim
     }
 
     async fn deliver(&self, at: usize, deed: Deed) {
@@ -216,11 +234,19 @@ impl<P: Place> Teller<P> {
         let mut steps = StepIterator::start(claim, agent, self.facts()).expect("a state that reads");
         let mut replies: VecDeque<Reply> = VecDeque::new();
         let mut hanging: Vec<CallOut> = Vec::new();
+        let (mut told, mut heard) = (None, false);
         loop {
             self.note_states(&steps);
             let action = steps.next_action();
             let kind = kind_of(&action);
+            let leaves = heard && told == Some(Drain::Calls) && !matches!(action, Action::Await { .. });
+            assert!(!leaves || STARTS_NOTHING.contains(&kind), "nothing starts any more: {action:?}");
             match action {
+                // What was asked for with one breath is out when it hears.
+                Action::Await { .. } if told.is_some() && !heard => {
+                    heard = true;
+                    steps.apply(told.map_or(Reply::TimePassed, Reply::Drain), self.facts());
+                }
                 Action::Await { until } => {
                     let reply = match (replies.pop_front(), until) {
                         (Some(reply), _) => reply,
@@ -235,37 +261,41 @@ impl<P: Place> Teller<P> {
                     steps.apply(reply, self.facts());
                 }
                 Action::Exit(outcome) => {
-                    if self.performed(Point { kind, ..Point::default() }) {
-                        return None;
-                    }
-                    return Some(outcome);
+                    return match self.performed(Point { kind, ..Point::default() }) {
+                        Some(Fault::Dies) => None,
+                        Some(Fault::Drains(_)) | None => Some(outcome),
+                    };
                 }
                 Action::RunCalls { calls } => {
                     for call in calls {
                         self.send(&call, &mut replies, &mut hanging).await;
                         let sent = Some((call.id.clone(), call.tool.to_string()));
-                        if self.performed(Point { kind, sent, ..Point::default() }) {
-                            return None;
+                        match self.performed(Point { kind, sent, ..Point::default() }) {
+                            Some(Fault::Dies) => return None,
+                            Some(Fault::Drains(drain)) => told = Some(drain),
+                            None => {}
                         }
                     }
                 }
                 other => {
                     let mut point = Point { kind, ..Point::default() };
                     self.perform(&mut steps, other, &mut replies, &mut hanging, &mut point).await;
-                    if self.performed(point) {
-                        return None;
+                    match self.performed(point) {
+                        Some(Fault::Dies) => return None,
+                        Some(Fault::Drains(drain)) => told = Some(drain),
+                        None => {}
                     }
                 }
             }
         }
     }
 
-    /// Notes the action; says whether the run stops here for good.
-    fn performed(&mut self, point: Point) -> bool {
+    /// Notes the action; says what becomes of the run here.
+    fn performed(&mut self, point: Point) -> Option<Fault> {
         self.points.push(point);
-        let stops = self.stop_after == Some(self.points.len());
-        self.fault_fired |= stops;
-        stops
+        let fault = self.fault.filter(|(after, _)| *after == self.points.len()).map(|(_, fault)| fault);
+        self.fault_fired |= fault.is_some();
+        fault
     }
 
     async fn perform(

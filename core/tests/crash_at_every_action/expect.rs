@@ -24,7 +24,7 @@ use crate::world::Send;
 pub(crate) struct Expected {
     pub(crate) end: End,
     /// How often each call is sent: id, tool, at least, at most.
-    sends: Vec<(CallId, &'static str, usize, usize)>,
+    pub(crate) sends: Vec<(CallId, &'static str, usize, usize)>,
 }
 
 /// The calls of the scenario, with what becomes of them when nothing goes wrong.

@@ -3,9 +3,10 @@
 //! One mixed scenario is driven to its end without a fault. Then, for every k, a fresh store: the run
 //! stops for good right after its k-th action was performed and before it learns so, time passes until the
 //! lease is over, and other runs finish the work. What must then be found, in the transcript and in the
-//! world, is derived from the action that was stopped at and never read off the stopped run.
+//! world, is derived from the action that was stopped at and never read off the stopped run. The same for every k once
+//! more, with a run that is told to leave the session to another.
 //!
-//! Requirements: A57, B45, B46, C17, C33, C47, C54, D11, U03.
+//! Requirements: A57, B45, B46, C17, C33, C47, C54, C56, D11, U03.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,10 +24,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use holdover_core::machine::CallState;
+use holdover_core::step::Drain;
 use holdover_store_memory::{Limits, MemoryStore};
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 
-use driver::{Place, Point, Story};
+use driver::{Fault, Place, Point, Story};
 use expect::Expected;
 use world::VirtualClock;
 
@@ -58,13 +60,36 @@ async fn sweep<P: Place>(fresh: impl Fn(VirtualClock) -> P) {
     assert_eq!(calm.end, Expected::calm().end, "the end without a fault");
     assert_eq!(points.len(), ACTIONS, "number of actions: {:#?}", names(&points));
     for stop in 1..=points.len() {
-        let told = Story::tell(fresh(VirtualClock::default()), Some(stop)).await;
+        let told = Story::tell(fresh(VirtualClock::default()), Some((stop, Fault::Dies))).await;
         let at = &points[stop - 1];
         assert!(told.fault_fired, "stop {stop} ({at:?}): the run was not stopped");
         let expected = Expected::after(&points, stop);
         assert_eq!(told.end, expected.end, "stopped after action {stop}: {at:?}");
         expected.check_world(&told.sends, stop, at);
         told.check_invariants();
+    }
+}
+
+/// C56: wherever a run is told to leave, another goes on, and all is as if one had done it: no call is in doubt, none is
+/// sent twice, nobody is taken over.
+async fn sweep_of_drains<P: Place>(fresh: impl Fn(VirtualClock) -> P) {
+    let expected = Expected::calm();
+    for drain in [Drain::Calls, Drain::Step, Drain::Turn] {
+        for at in 1..=ACTIONS {
+            let fault = Some((at, Fault::Drains(drain)));
+            let told = Story::tell(fresh(VirtualClock::default()), fault).await;
+            assert!(told.fault_fired, "{drain:?} after action {at}: the run was not told");
+            let point = &told.points[at - 1];
+            assert_eq!(told.end, expected.end, "{drain:?} after action {at}: {point:?}");
+            for (call, tool, least, _) in &expected.sends {
+                let count = told.sends.iter().filter(|send| send.call == *call).count();
+                assert_eq!(
+                    count, *least,
+                    "{drain:?} after action {at} ({point:?}): sends of {tool} ({call})"
+                );
+            }
+            told.check_invariants();
+        }
     }
 }
 
@@ -126,4 +151,14 @@ async fn memory_ends_as_promised_wherever_it_stops() {
 #[tokio::test(flavor = "current_thread")]
 async fn sqlite_ends_as_promised_wherever_it_stops() {
     sweep(|clock| File(clock, tempfile::tempdir().expect("a folder"))).await;
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn c56_memory_ends_as_if_nothing_was_wherever_a_run_is_told_to_leave() {
+    sweep_of_drains(|clock| Memory(clock.clone(), MemoryStore::with(clock, Limits::default()))).await;
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn c56_sqlite_ends_as_if_nothing_was_wherever_a_run_is_told_to_leave() {
+    sweep_of_drains(|clock| File(clock, tempfile::tempdir().expect("a folder"))).await;
 }

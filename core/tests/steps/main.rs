@@ -24,6 +24,7 @@ mod correcting;
 mod custom;
 mod cutting;
 mod denials;
+mod draining;
 mod early;
 mod endings;
 mod handoff;

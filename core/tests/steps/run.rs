@@ -13,8 +13,8 @@ use holdover_core::machine::Facts;
 use holdover_core::message::Message;
 use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, StopReason, TokenUsage};
 use holdover_core::step::{
-    Action, ActionId, CallOut, Found, ModelCall, Reply, Ruling, RunOutcome, Shortened, Shown, StepIterator,
-    Summarised,
+    Action, ActionId, CallOut, Drain, Found, ModelCall, Reply, Ruling, RunOutcome, Shortened, Shown,
+    StepIterator, Summarised,
 };
 use holdover_core::store::{
     Claim, CommitOutcome, InterruptCheck, LeaseOutcome, Receipt, StageOutcome, StateStore, StateStoreExt,
@@ -31,6 +31,9 @@ const AWAKENINGS_MAX: usize = 3;
 /// How many actions may follow from one reply.
 const ACTIONS_MAX: usize = 1_000;
 
+/// What a run still does that starts nothing.
+const ENDS_OR_SAVES: [&str; 6] = ["read", "commit", "stage", "stop_calls", "stop_model", "drop_early"];
+
 pub(crate) struct Run<'b> {
     pub(crate) bench: &'b Bench,
     pub(crate) steps: StepIterator,
@@ -44,6 +47,8 @@ pub(crate) struct Run<'b> {
     pub(crate) said: String,
     /// Calls that were begun early, and neither sent nor dropped.
     pub(crate) early: BTreeMap<CallId, CallOut>,
+    /// How far it goes on, once it was told to leave.
+    draining: Option<Drain>,
 }
 
 impl<'b> Run<'b> {
@@ -54,7 +59,8 @@ impl<'b> Run<'b> {
     pub(crate) fn with(bench: &'b Bench, steps: StepIterator, held: Vec<&'static str>) -> Self {
         let (out, said) = (VecDeque::new(), String::new());
         let early = BTreeMap::new();
-        let mut run = Self { bench, steps, out, held, until: None, exit: None, said, early };
+        let (until, exit, draining) = (None, None, None);
+        let mut run = Self { bench, steps, out, held, until, exit, said, early, draining };
         run.settle();
         run
     }
@@ -153,6 +159,8 @@ impl<'b> Run<'b> {
     }
 
     fn note(&mut self, action: &Action) {
+        let starts = !ENDS_OR_SAVES.contains(&kind_of(action));
+        assert!(!starts || self.draining != Some(Drain::Calls), "nothing starts any more: {action:?}");
         match action {
             Action::RunCalls { calls } => {
                 for call in calls {
@@ -424,6 +432,12 @@ impl<'b> Run<'b> {
     }
 
     // What happens meanwhile
+
+    /// The run is told to leave its session to another.
+    pub(crate) fn drain(&mut self, drain: Drain) {
+        self.draining = Some(self.draining.map_or(drain, |before| before.min(drain)));
+        self.apply(Reply::Drain(drain));
+    }
 
     /// A renewal of the lease brings the news.
     pub(crate) fn news(&mut self) {

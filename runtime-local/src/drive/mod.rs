@@ -5,6 +5,7 @@ mod calls;
 mod deltas;
 mod done;
 mod early;
+mod leaving;
 mod model;
 mod panicked;
 mod perform;
@@ -34,6 +35,7 @@ use calls::Calls;
 use deltas::Heard;
 use done::Done;
 use early::Early;
+pub(crate) use leaving::Leaving;
 use model::ModelOut;
 use panicked::{AfterPanic, unless_panicked};
 use renewal::Renewal;
@@ -60,15 +62,25 @@ pub(crate) enum Plan {
 
 /// Drives a claimed session until its run exits. A run that panics is followed, under the same claim, by one that ends
 /// the turn with the error.
-pub(crate) async fn run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Result<RunOutcome, RuntimeError> {
+pub(crate) async fn run(
+    runtime: Runtime,
+    claimed: Claimed,
+    plan: Plan,
+    leaving: Leaving,
+) -> Result<RunOutcome, RuntimeError> {
     let after_panic = AfterPanic::of(&runtime, &claimed, &plan);
-    match unless_panicked(one_run(runtime, claimed, plan)).await {
+    match unless_panicked(one_run(runtime, claimed, plan, leaving)).await {
         Ok(outcome) => outcome,
         Err(words) => after_panic.end(words).await,
     }
 }
 
-async fn one_run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Result<RunOutcome, RuntimeError> {
+async fn one_run(
+    runtime: Runtime,
+    claimed: Claimed,
+    plan: Plan,
+    leaving: Leaving,
+) -> Result<RunOutcome, RuntimeError> {
     let clock = StoreClock::heard(claimed.asked, claimed.claim.now);
     let claim = claimed.claim.clone();
     let (agent, started) = match plan {
@@ -123,6 +135,7 @@ async fn one_run(runtime: Runtime, claimed: Claimed, plan: Plan) -> Result<RunOu
         heard,
         hears,
         written: watch::Sender::new(claim.session.last_message),
+        leaving,
     };
     let fence = driver.fence.clone();
     let observer = driver.runtime.options().observer.clone();
@@ -163,6 +176,7 @@ struct Driver {
     hears: UnboundedSender<Heard>,
     /// The newest message that the store is known to have.
     written: watch::Sender<MessageSeq>,
+    leaving: Leaving,
 }
 
 impl Driver {
@@ -199,6 +213,8 @@ impl Driver {
         self.renewal.listen(&self.store, &self.fence.key).await;
         tokio::select! {
             biased;
+            // Before an answer that something would follow from.
+            drain = self.leaving.heard() => self.apply(Reply::Drain(drain)),
             Some(done) = self.out.next(), if !self.out.is_empty() => {
                 // An error: it was called off.
                 if let Ok(done) = done {

@@ -11,7 +11,7 @@ use holdover_core::step::RunOutcome;
 use holdover_core::store::{ClaimOne, ClaimOutcome, SessionStatus};
 use tokio::time::Instant;
 
-use super::{Plan, one_run};
+use super::{Leaving, Plan, one_run};
 use crate::agent::Agent;
 use crate::error::RuntimeError;
 use crate::guard::panic_words;
@@ -50,7 +50,7 @@ impl AfterPanic {
         let agent = self.agent.clone().ok_or_else(panicked)?;
         let claimed = self.claim_again().await?.ok_or_else(panicked)?;
         let plan = Plan::Fail(agent, ErrorInfo::new("engine.panicked", format!("its run panicked: {words}")));
-        let ending = Box::pin(one_run(self.runtime.clone(), claimed, plan));
+        let ending = Box::pin(one_run(self.runtime.clone(), claimed, plan, Leaving::never()));
         unless_panicked(ending).await.unwrap_or_else(|_| Err(panicked()))
     }
 

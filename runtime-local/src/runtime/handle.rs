@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
 
 use super::{Claimed, Response, Runtime};
-use crate::drive::{self, Plan};
+use crate::drive::{self, Leaving, Plan};
 use crate::error::RuntimeError;
 use crate::guard::{Guarded, Panicked, guarded};
 
@@ -29,7 +29,7 @@ impl RunHandle {
     pub(super) fn begin(runtime: &Runtime, claimed: Claimed, plan: Plan) -> Self {
         let key = claimed.claim.fence.key.clone();
         let epoch = Some(claimed.claim.fence.epoch);
-        let run = Some(guarded(drive::run(runtime.clone(), claimed, plan)));
+        let run = Some(guarded(drive::run(runtime.clone(), claimed, plan, Leaving::never())));
         Self { runtime: runtime.clone(), key, epoch, duplicate: false, run }
     }
 
@@ -144,7 +144,7 @@ impl Runtime {
     /// Drives a claim to the exit of its run. Dropping the future stops the run.
     pub(super) async fn drive(&self, claimed: Claimed, plan: Plan) -> Result<RunOutcome, RuntimeError> {
         let key = claimed.claim.fence.key.clone();
-        unless_panicked(&key, guarded(drive::run(self.clone(), claimed, plan)).await)
+        unless_panicked(&key, guarded(drive::run(self.clone(), claimed, plan, Leaving::never())).await)
     }
 }
 

@@ -16,6 +16,7 @@ mod briefing;
 mod correcting;
 mod custom;
 mod dice;
+mod draining;
 mod early;
 mod effects;
 mod errors;

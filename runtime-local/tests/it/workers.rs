@@ -109,7 +109,7 @@ async fn h15_a_session_whose_worker_dies_before_its_run_has_begun_is_taken_over_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_finishes_what_runs_before_it_stops() {
+async fn a_worker_waits_for_what_is_out_before_it_stops() {
     let tool = Fake::new("work", |_| async {
         tokio::time::sleep(Duration::from_secs(5)).await;
         Ok(ToolOutput::text("worked").into())
@@ -129,8 +129,8 @@ async fn a_worker_finishes_what_runs_before_it_stops() {
     }
     stop.cancel();
     assert_eq!(working.await.unwrap(), 0, "none was dropped");
-    assert_eq!(runtime.session(&key).await.unwrap().unwrap().status, SessionStatus::Idle);
-    assert_eq!(tool.calls().len(), 1);
+    assert_eq!(runtime.session(&key).await.unwrap().unwrap().status, SessionStatus::Suspended);
+    assert_eq!((tool.calls().len(), model.asked().len()), (1, 1), "nothing more was started");
 }
 
 #[tokio::test(start_paused = true)]
@@ -156,7 +156,7 @@ async fn a_worker_says_how_many_runs_it_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_claimed_when_the_shutdown_came_is_run() {
+async fn what_was_claimed_when_the_shutdown_came_is_given_back_at_once() {
     let model = Script::new(|_| Say::Text("ok"));
     let agent = Arc::new(agent(&model).build().unwrap());
     let store = stumbling(store());
@@ -175,7 +175,8 @@ async fn what_was_claimed_when_the_shutdown_came_is_run() {
     working.await.unwrap();
     assert!(store.layer().fired() > 0);
     let session = runtime.session(&key).await.unwrap().unwrap();
-    assert_eq!((session.status, session.epoch.0, model.asked().len()), (SessionStatus::Idle, 1, 1));
+    assert_eq!((session.status, session.epoch.0, model.asked().len()), (SessionStatus::Idle, 1, 0));
+    assert!(session.alarm.is_some_and(|alarm| alarm <= runtime.now()), "another takes it at once");
 }
 
 #[tokio::test(start_paused = true)]

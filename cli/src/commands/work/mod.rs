@@ -33,6 +33,7 @@ pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> 
         WorkerOptions {
             max_running: args.max_running,
             tenant: (!args.all_tenants).then(|| common.tenant.clone()),
+            drain: args.drain.into(),
             shutdown_grace: args.grace,
             // Other processes give no hints on SQLite.
             poll: Duration::from_secs(1),

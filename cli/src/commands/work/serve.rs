@@ -21,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub(super) enum Ended {
     /// There is nothing left to do.
     Idle,
-    /// What ran when the stop was asked for has come to its end.
+    /// What ran when the stop was asked for has been left.
     Stopped,
     /// Not all of it has within the time for that.
     Late { told: Told, left: usize },
@@ -30,7 +30,7 @@ pub(super) enum Ended {
 }
 
 /// Works until told to stop or, if that is asked for, until there is nothing left to do. Whatever the worker has
-/// claimed by then is run to its end, so that no session is left held by nobody.
+/// claimed by then is left to others, or to another look, so that no session is left held by nobody.
 pub(super) async fn serve(
     worker: &Worker,
     until_idle: Option<impl AsyncFn() -> Result<bool, Failure>>,
@@ -76,7 +76,7 @@ pub(super) async fn serve(
 }
 
 fn say_that_it_stops() {
-    note("stopping once what runs has come to its end; again stops at once");
+    note("stopping once what is out has come back; again stops at once");
 }
 
 /// Returns once it is idle; never, if nobody asks.

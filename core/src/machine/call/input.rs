@@ -177,6 +177,6 @@ pub enum CallInput {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         broken: bool,
     },
-    /// The run that had it out died, and it may be sent again.
+    /// The run that had it out died, or has left it unsent to another: it may be sent again.
     Again,
 }

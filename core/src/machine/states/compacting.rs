@@ -2,7 +2,7 @@
 //! models refuses the request as it stands, or a handoff has no extract (B50).
 
 use super::super::{AgentState, CompactionCause, Effect, Ending, Facts, Input, Machine, StopCause};
-use super::{Lead, claimed, end, in_fork, left_behind, refuse, same, to, with};
+use super::{Lead, claimed, end, in_fork, left_behind, parked, refuse, same, to, with};
 use crate::ids::StepNumber;
 use crate::store::InterruptKind;
 
@@ -59,6 +59,7 @@ pub(super) fn on(
             }
         }
         Input::Claimed { .. } => claimed(machine, facts),
+        Input::Parked => parked(machine, facts),
         Input::Interrupted { kind, cause } => match (why, kind) {
             (CompactionCause::Manual { ending }, InterruptKind::Soft) => {
                 with(rest(machine, ending), [Effect::StopModel])
@@ -106,7 +107,6 @@ pub(super) fn on(
         | Input::Call { .. }
         | Input::Steered { .. }
         | Input::TimerRang
-        | Input::Parked
         | Input::TornDown
         | Input::HandedOff { .. } => refuse(),
     }

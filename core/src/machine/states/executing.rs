@@ -15,7 +15,6 @@ use crate::store::InterruptKind;
 use crate::tool::EffectClass;
 
 pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Facts) -> Lead {
-    let confirming = matches!(machine.state, AgentState::Confirming { .. });
     match input {
         Input::Call { call, input } => on_call(machine, batch.clone(), call, input),
         Input::Claimed { takeover } => {
@@ -28,7 +27,7 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
             let effects = if unasked.is_empty() { Vec::new() } else { vec![Effect::Consult(unasked)] };
             settle(machine, batch, effects)
         }
-        Input::Parked if confirming => parked(machine, facts),
+        Input::Parked if !batch.any_out() => parked(machine, facts),
         Input::Interrupted { kind, cause } => {
             on_stop(machine, batch.clone(), Ending::stopped_by(*kind, *cause))
         }

@@ -116,10 +116,12 @@ fn claimed(machine: &mut Machine, facts: &Facts) -> Lead {
     to(machine.state.clone())
 }
 
-/// What parking means: the turn's time stops.
+/// What parking means: the time of a turn stops.
 fn parked(machine: &mut Machine, facts: &Facts) -> Lead {
-    machine.turn.worked_ms = machine.turn.worked_until(facts.now);
-    machine.turn.claimed_at = facts.now;
+    if machine.turn.open {
+        machine.turn.worked_ms = machine.turn.worked_until(facts.now);
+        machine.turn.claimed_at = facts.now;
+    }
     to(machine.state.clone())
 }
 

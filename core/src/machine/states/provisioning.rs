@@ -1,7 +1,7 @@
 //! Provisioning: what the turn needs is made ready.
 
 use super::super::{AgentState, Effect, Ending, Facts, Input, Machine, SteeringFrom, TurnRequest};
-use super::{Lead, briefed, end, left_behind, refuse, to, with};
+use super::{Lead, briefed, end, left_behind, parked, refuse, to, with};
 
 pub(super) fn on(machine: &mut Machine, request: TurnRequest, input: &Input, facts: &Facts) -> Lead {
     match input {
@@ -18,6 +18,7 @@ pub(super) fn on(machine: &mut Machine, request: TurnRequest, input: &Input, fac
             let again = if machine.turn.provisioned { vec![Effect::Provision] } else { Vec::new() };
             with(machine.state.clone(), again)
         }
+        Input::Parked => parked(machine, facts),
         Input::Interrupted { kind, cause } => Ok(Some(end(machine, Ending::stopped_by(*kind, *cause)))),
         Input::Forked => left_behind(machine),
         Input::Failed { error } => Ok(Some(end(machine, Ending::error(error.clone())))),
@@ -30,7 +31,6 @@ pub(super) fn on(machine: &mut Machine, request: TurnRequest, input: &Input, fac
         | Input::Steered { .. }
         | Input::CutShort { .. }
         | Input::TimerRang
-        | Input::Parked
         | Input::TornDown
         | Input::LoopFound { .. }
         | Input::CompactionRequested

@@ -2,7 +2,7 @@
 //! [`steering`](super::super::steering).
 
 use super::super::{AgentState, Ending, Facts, Input, Machine, SteeringFrom, more};
-use super::{Lead, briefed, claimed, end, left_behind, refuse, to};
+use super::{Lead, briefed, claimed, end, left_behind, parked, refuse, to};
 
 pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, facts: &Facts) -> Lead {
     match input {
@@ -27,6 +27,7 @@ pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, fact
         }
         Input::Briefed { mode, prompt, said } => briefed(machine, *mode, *prompt, *said),
         Input::Claimed { .. } => claimed(machine, facts),
+        Input::Parked => parked(machine, facts),
         Input::Interrupted { kind, cause } => Ok(Some(end(machine, Ending::stopped_by(*kind, *cause)))),
         Input::CutShort { ending, .. } => Ok(Some(end(machine, ending.clone()))),
         Input::Forked => left_behind(machine),
@@ -39,7 +40,6 @@ pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, fact
         | Input::ModelFailed { .. }
         | Input::Call { .. }
         | Input::TimerRang
-        | Input::Parked
         | Input::TornDown
         | Input::LoopFound { .. }
         | Input::CompactionRequested

@@ -2,7 +2,7 @@
 //! may still be taken back, which is done once it has ended.
 
 use super::super::{AgentState, Effect, Ending, Facts, Input, Machine, StopCause, Teardown};
-use super::{Lead, in_fork, refuse, same, to, with};
+use super::{Lead, in_fork, parked, refuse, same, to, with};
 use crate::store::SessionStatus;
 
 pub(super) fn on(
@@ -28,6 +28,7 @@ pub(super) fn on(
             let effects = if left.is_empty() { Vec::new() } else { vec![Effect::TearDown(left)] };
             with(machine.state.clone(), effects)
         }
+        Input::Parked => parked(machine, facts),
         Input::Forked => {
             machine.turn.provisioned = false;
             to(AgentState::TearingDown { ending: in_fork(ending), left: Teardown::default() })
@@ -48,7 +49,6 @@ pub(super) fn on(
         | Input::Steered { .. }
         | Input::CutShort { .. }
         | Input::TimerRang
-        | Input::Parked
         | Input::LoopFound { .. }
         | Input::CompactionRequested
         | Input::Compacted { .. }

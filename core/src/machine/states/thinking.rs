@@ -1,7 +1,7 @@
 //! Thinking: the model request is about to be made.
 
 use super::super::{AgentState, CompactionCause, DoneReason, Effect, Ending, Facts, Input, Machine};
-use super::{Lead, claimed, end, left_behind, refuse, to, with};
+use super::{Lead, claimed, end, left_behind, parked, refuse, to, with};
 use crate::ids::StepNumber;
 
 pub(super) fn on(
@@ -29,6 +29,7 @@ pub(super) fn on(
         }
         Input::LoopFound { .. } => Ok(Some(end(machine, Ending::of(DoneReason::LoopDetected)))),
         Input::Claimed { .. } => claimed(machine, facts),
+        Input::Parked => parked(machine, facts),
         Input::Interrupted { kind, cause } => Ok(Some(end(machine, Ending::stopped_by(*kind, *cause)))),
         Input::CutShort { ending, .. } => Ok(Some(end(machine, ending.clone()))),
         Input::Forked => left_behind(machine),
@@ -42,7 +43,6 @@ pub(super) fn on(
         | Input::Call { .. }
         | Input::Steered { .. }
         | Input::TimerRang
-        | Input::Parked
         | Input::TornDown
         | Input::Compacted { .. }
         | Input::NotCompacted { .. }

@@ -3,6 +3,7 @@
 use holdover_core::custom::StateChange;
 use holdover_core::mailbox::MessagePolicy;
 use holdover_core::mode::Mode;
+use holdover_core::step::Drain;
 use holdover_core::store::InterruptKind;
 use proptest::prelude::*;
 use serde_json::json;
@@ -74,6 +75,7 @@ pub(super) enum Happens {
     WriteFails,
     News,
     Crash,
+    Drain(Drain),
     WithoutAgent,
     Pass {
         ms: u64,
@@ -157,6 +159,7 @@ pub(super) fn happens() -> impl Strategy<Value = Happens> {
         1 => Just(Happens::WriteFails),
         4 => Just(Happens::News),
         2 => Just(Happens::Crash),
+        2 => prop::sample::select(vec![Drain::Calls, Drain::Step, Drain::Turn]).prop_map(Happens::Drain),
         1 => Just(Happens::WithoutAgent),
         3 => prop_oneof![0..2_000_u64, 2_000..120_000_u64, Just(31 * 60 * 1000)]
             .prop_map(|ms| Happens::Pass { ms }),

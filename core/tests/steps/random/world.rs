@@ -125,6 +125,11 @@ impl<'b> World<'b> {
                     self.bench.crash(run);
                 }
             }
+            Happens::Drain(drain) => {
+                if let Some(run) = self.run.as_mut().filter(|run| !run.is_over()) {
+                    run.drain(*drain);
+                }
+            }
             Happens::WithoutAgent => self.end_without_agent(),
             Happens::Pass { ms } => {
                 self.bench.clock.pass(Duration::from_millis(*ms));
