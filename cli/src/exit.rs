@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use holdover_core::message::SignalBody;
 use holdover_core::store::{OutcomeKind, StoreError};
+use holdover_core::words;
 use holdover_runtime_local::RuntimeError;
 
 use crate::print::{instant, one_line};
@@ -120,12 +121,14 @@ impl From<RuntimeError> for Failure {
             RuntimeError::NotFound { key } => Self::unknown(&key.id),
             RuntimeError::Aborted { key } => Self::failed(format!("session {}: it is aborted", key.id)),
             RuntimeError::NotResumable { key, status, signal: SignalBody::Compact } => Self::failed(format!(
-                "session {}: it is {status}: what is old is summarised while a session rests",
-                key.id
+                "session {}: it is {}; only a session at rest can be compacted",
+                key.id,
+                words::status(*status)
             )),
             RuntimeError::NotResumable { key, status, .. } => Self::failed(format!(
-                "session {}: it is {status}: there is nothing to take up; say something with holdover send",
-                key.id
+                "session {}: it is {}: there is nothing to resume; say something with holdover send",
+                key.id,
+                words::status(*status)
             )),
             RuntimeError::TooLong { key, pending, what, bytes, bytes_max } => Self::wrong_use(format!(
                 "session {}: call {}: {what}: {bytes} bytes, at most {bytes_max} are allowed",
@@ -141,8 +144,9 @@ impl From<RuntimeError> for Failure {
                 key.id
             )),
             RuntimeError::Busy { key, status } => Self::failed(format!(
-                "session {}: it is {status} and busy, so the message is rejected; nothing was stored",
-                key.id
+                "session {}: it is {} and busy, so the message is rejected; nothing was stored",
+                key.id,
+                words::status(*status)
             )),
             RuntimeError::NotQueued { key, item } => Self::failed(format!(
                 "session {}: no message {item} waits: it was taken, withdrawn, or never there",
@@ -170,6 +174,7 @@ impl From<RuntimeError> for Failure {
                 Self::wrong_use(format!("session {}: call {call}: {why}; nothing was decided", key.id))
             }
             RuntimeError::KeyConflict { .. }
+            | RuntimeError::NotFirst { .. }
             | RuntimeError::OtherAgent { .. }
             | RuntimeError::AgentUnknown { .. }
             | RuntimeError::OtherAnswer { .. }

@@ -7,13 +7,13 @@ use holdover_core::ids::{CallId, MessageSeq, SessionId, SessionKey, StepNumber, 
 use holdover_core::message::Message;
 use holdover_core::model::TokenUsage;
 use holdover_core::store::{MessageRange, Session};
-use holdover_runtime_local::{Provisional, RunObserver, Runtime, RuntimeOptions};
+use holdover_runtime_local::{Provisional, RunObserver, Runtime, RuntimeOptions, StoreOutage};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::agent_file::{absolute_script, current_folder};
 use crate::args::{Common, Drive};
 use crate::exit::Failure;
-use crate::print::Out;
+use crate::print::{Out, instant, note, took};
 use crate::source::StoredAgents;
 use crate::store::{IfMissing, OpenStore};
 
@@ -43,7 +43,8 @@ impl Front {
     ) -> Result<Self, Failure> {
         let (said, live) = unbounded_channel();
         let live = (drive.is_some() && Out::new(common).live()).then_some(live);
-        let observer = live.is_some().then(|| Arc::new(Listener { said }) as Arc<dyn RunObserver>);
+        let said = live.is_some().then_some(said);
+        let observer = drive.is_some().then(|| Arc::new(Listener { said }) as Arc<dyn RunObserver>);
         let front = Self::observed(common, drive, if_missing, observer).await?;
         Ok(Self { live, ..front })
     }
@@ -152,14 +153,17 @@ pub(crate) enum Live {
     Back(CallId),
 }
 
+/// Tells what is not durable yet to whoever reads along, and outages of the store to everybody.
 struct Listener {
-    said: UnboundedSender<Live>,
+    said: Option<UnboundedSender<Live>>,
 }
 
 impl Listener {
     fn tell(&self, live: Live) {
-        // It fails when nobody reads along any more.
-        let _ = self.said.send(live);
+        if let Some(said) = &self.said {
+            // It fails when nobody reads along any more.
+            let _ = said.send(live);
+        }
     }
 }
 
@@ -182,5 +186,16 @@ impl RunObserver for Listener {
 
     fn on_call_over(&self, _session: &SessionKey, call: &CallId) {
         self.tell(Live::Back(call.clone()));
+    }
+
+    fn on_store_outage(&self, outage: &StoreOutage) {
+        let StoreOutage { run, error, since, lasts, .. } = outage;
+        let (session, since, lasts) = (&run.key.id, instant(*since), took(*lasts));
+        note(&format!("session {session}: waiting for the store since {since} ({lasts}): {error}"));
+    }
+
+    fn on_store_outage_over(&self, outage: &StoreOutage) {
+        let StoreOutage { run, lasts, .. } = outage;
+        note(&format!("session {}: the store answers again, after {}", run.key.id, took(*lasts)));
     }
 }

@@ -22,8 +22,11 @@ pub(crate) fn reads_like_an_asking(word: &str) -> bool {
     PendingId::new(word).is_ok_and(|id| id.parts().is_some())
 }
 
-/// Refuses a name for a new session that reads like the id of an asking.
+/// Refuses a name that no new session may have, or that reads like the id of an asking.
 pub(crate) fn check_new_name(session: &SessionId) -> Result<(), Failure> {
+    if let Err(why) = session.check_new() {
+        return Err(Failure::wrong_use(format!("session {session}: {why}; choose another name")));
+    }
     if reads_like_an_asking(session.as_str()) {
         return Err(Failure::wrong_use(format!(
             "session {session}: this reads like the id of a pending call (holdover sessions pending); name it otherwise"

@@ -3,6 +3,10 @@
 //! Text ids hold 1 to 128 bytes of UTF-8 without control characters. They are compared byte by byte:
 //! case matters, a trailing space matters, and no character (`%`, `_`, `*`, `:`, `{`) is special. A
 //! store binds or escapes them; it never builds a pattern from them.
+//!
+//! An id has two doors. `new` makes an id that was not there before, and is strict: no invisible character, no blank in a
+//! session id, and in the name of a tool only what model providers take. `parse`, `TryFrom<String>` and serde read an id
+//! that exists, and take whatever an earlier version accepted.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,8 +14,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::text::{is_hidden, is_joiner};
+
 /// The longest text id, in bytes.
 pub const ID_BYTES_MAX: usize = 128;
+
+/// The longest name of a new tool, in bytes. No provider takes a longer one.
+pub const TOOL_NAME_BYTES_MAX: usize = 64;
 
 /// A text that cannot be an id, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,13 +31,15 @@ pub enum InvalidId {
         /// Which id.
         kind: &'static str,
     },
-    /// Ids hold at most [`ID_BYTES_MAX`] bytes.
-    #[error("{kind} has {bytes} bytes, at most {ID_BYTES_MAX} are allowed")]
+    /// Ids hold at most [`ID_BYTES_MAX`] bytes, names of new tools [`TOOL_NAME_BYTES_MAX`].
+    #[error("{kind} has {bytes} bytes, at most {bytes_max} are allowed")]
     TooLong {
         /// Which id.
         kind: &'static str,
         /// How long the text was.
         bytes: usize,
+        /// How long it may be.
+        bytes_max: usize,
     },
     /// Control characters (NUL and line breaks among them) are refused.
     #[error("{kind} contains a control character at byte {at}")]
@@ -38,34 +49,114 @@ pub enum InvalidId {
         /// Offset of the first such character.
         at: usize,
     },
+    /// A new id has no character that cannot be seen or that changes the direction of writing.
+    #[error("{kind} contains the invisible character U+{:04X} at byte {at}", u32::from(*character))]
+    Hidden {
+        /// Which id.
+        kind: &'static str,
+        /// The first such character.
+        character: char,
+        /// Its offset.
+        at: usize,
+    },
+    /// A new session id has no blank.
+    #[error("{kind} contains a blank at byte {at}")]
+    Blank {
+        /// Which id.
+        kind: &'static str,
+        /// Offset of the first blank.
+        at: usize,
+    },
+    /// The name of a new tool has letters, digits, `_` and `-` alone: providers refuse all else.
+    #[error(
+        "{kind} contains {character:?} at byte {at}; providers take only the letters a to z and A to Z, digits, _ and -"
+    )]
+    NotPlain {
+        /// Which id.
+        kind: &'static str,
+        /// The first other character.
+        character: char,
+        /// Its offset.
+        at: usize,
+    },
 }
 
+/// How a new id may be spelt.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spelling {
+    /// As any that exists.
+    Free,
+    /// Every character can be seen.
+    Visible,
+    /// The same, without blanks.
+    Word,
+    /// As every model provider takes it.
+    Plain,
+}
+
+/// The rule for every id, new or not.
 fn check(kind: &'static str, text: &str) -> Result<(), InvalidId> {
     if text.is_empty() {
         return Err(InvalidId::Empty { kind });
     }
-    if text.len() > ID_BYTES_MAX {
-        return Err(InvalidId::TooLong { kind, bytes: text.len() });
-    }
+    check_length(kind, text, ID_BYTES_MAX)?;
     match text.char_indices().find(|(_, c)| c.is_control()) {
         Some((at, _)) => Err(InvalidId::Control { kind, at }),
         None => Ok(()),
     }
 }
 
+fn check_length(kind: &'static str, text: &str, bytes_max: usize) -> Result<(), InvalidId> {
+    let bytes = text.len();
+    if bytes > bytes_max { Err(InvalidId::TooLong { kind, bytes, bytes_max }) } else { Ok(()) }
+}
+
+/// The rule for a new id beyond that for every id.
+fn check_spelling(kind: &'static str, text: &str, spelling: Spelling) -> Result<(), InvalidId> {
+    if spelling == Spelling::Plain {
+        check_length(kind, text, TOOL_NAME_BYTES_MAX)?;
+    }
+    for (at, character) in text.char_indices() {
+        match spelling {
+            Spelling::Free => return Ok(()),
+            Spelling::Plain if !is_plain(character) => {
+                return Err(InvalidId::NotPlain { kind, character, at });
+            }
+            Spelling::Plain => {}
+            Spelling::Visible | Spelling::Word if is_hidden(character) || is_joiner(character) => {
+                return Err(InvalidId::Hidden { kind, character, at });
+            }
+            Spelling::Word if character.is_whitespace() => return Err(InvalidId::Blank { kind, at }),
+            Spelling::Visible | Spelling::Word => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether every model provider takes `c` in the name of a tool.
+pub fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
 macro_rules! text_id {
-    ($(#[$doc:meta])* $name:ident, $kind:literal) => {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $spelling:ident) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Takes `text` as an id, or says why it cannot be one.
+            /// Makes a new id of `text`, or says why it cannot be one. An id that exists is read with `parse`, which
+            /// takes all that earlier versions accepted.
             pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidId> {
-                let text = text.as_ref();
-                check($kind, text)?;
-                Ok(Self(Arc::from(text)))
+                let id: Self = text.as_ref().parse()?;
+                id.check_new()?;
+                Ok(id)
+            }
+
+            /// Says why no new id may be spelt like this one, if that is so.
+            pub fn check_new(&self) -> Result<(), InvalidId> {
+                check_spelling($kind, &self.0, Spelling::$spelling)
             }
 
             /// The text of the id, as it was given.
@@ -77,14 +168,15 @@ macro_rules! text_id {
         impl TryFrom<String> for $name {
             type Error = InvalidId;
             fn try_from(text: String) -> Result<Self, InvalidId> {
-                Self::new(text)
+                text.parse()
             }
         }
 
         impl std::str::FromStr for $name {
             type Err = InvalidId;
             fn from_str(text: &str) -> Result<Self, InvalidId> {
-                Self::new(text)
+                check($kind, text)?;
+                Ok(Self(Arc::from(text)))
             }
         }
 
@@ -133,37 +225,37 @@ macro_rules! number {
 
 text_id!(
     /// Whose session it is. Part of every key.
-    TenantId, "tenant id");
+    TenantId, "tenant id", Visible);
 text_id!(
     /// The name of a session within its tenant.
-    SessionId, "session id");
+    SessionId, "session id", Word);
 text_id!(
     /// The opaque label by which workers choose what they serve.
-    QueueLabel, "queue label");
+    QueueLabel, "queue label", Free);
 text_id!(
     /// Who holds a lease: a process, as it calls itself.
-    WorkerId, "worker id");
+    WorkerId, "worker id", Visible);
 text_id!(
     /// The caller's id of one run; also the operation id of the claim that begins it.
-    RunId, "run id");
+    RunId, "run id", Free);
 text_id!(
     /// The caller's id of one write, by which a repeat is recognised.
-    OperationId, "operation id");
+    OperationId, "operation id", Free);
 text_id!(
     /// The id of one tool call, unique in its session for ever.
-    CallId, "call id");
+    CallId, "call id", Free);
 text_id!(
     /// The id of one pending call. It contains the incarnation and the round of asking.
-    PendingId, "pending id");
+    PendingId, "pending id", Free);
 text_id!(
     /// The idempotency key of a delivery, unique in its session for ever.
-    ItemKey, "item key");
+    ItemKey, "item key", Free);
 text_id!(
     /// The id of one interrupt request.
-    InterruptId, "interrupt id");
+    InterruptId, "interrupt id", Free);
 text_id!(
     /// The name by which a model asks for a tool.
-    ToolName, "tool name");
+    ToolName, "tool name", Plain);
 
 number!(
     /// The number of a run. Rises with every claim of a session, never falls along an incarnation (INV-22).
@@ -287,16 +379,52 @@ mod tests {
 
     #[test]
     fn text_ids_take_every_printable_character_and_refuse_the_rest() {
-        for good in ["a", "%", "_", "*", "{a}", "a:", "a b ", "é", &"x".repeat(ID_BYTES_MAX)] {
+        for good in ["a", "%", "_", "*", "{a}", "a:", "é", &"x".repeat(ID_BYTES_MAX)] {
             assert_eq!(SessionId::new(good).expect("a good id").as_str(), good);
         }
         assert_eq!(SessionId::new(""), Err(InvalidId::Empty { kind: "session id" }));
         assert_eq!(SessionId::new("a\0"), Err(InvalidId::Control { kind: "session id", at: 1 }));
-        let long = "x".repeat(ID_BYTES_MAX + 1);
-        assert_eq!(
-            SessionId::new(long),
-            Err(InvalidId::TooLong { kind: "session id", bytes: ID_BYTES_MAX + 1 })
-        );
+        let (bytes, bytes_max) = (ID_BYTES_MAX + 1, ID_BYTES_MAX);
+        let too_long = Err(InvalidId::TooLong { kind: "session id", bytes, bytes_max });
+        assert_eq!(SessionId::new("x".repeat(bytes)), too_long);
+    }
+
+    /// Odd ids that earlier versions took.
+    const ODD: [&str; 7] = [" ", "a b", "a\u{3000}b", "ab\u{202e}dc", "a\u{200b}", "a\u{200d}b", "\u{feff}a"];
+
+    #[test]
+    fn a_new_session_id_has_no_blank_and_nothing_that_cannot_be_seen() {
+        for odd in ODD {
+            let why = SessionId::new(odd).expect_err(odd).to_string();
+            assert!(why.starts_with("session id contains ") && !why.chars().any(is_hidden), "{why}");
+        }
+        assert!(TenantId::new("Acme Inc").is_ok() && WorkerId::new("host a").is_ok());
+        assert!(TenantId::new("acme\u{202e}").is_err() && WorkerId::new("host\u{200b}").is_err());
+    }
+
+    #[test]
+    fn a_new_tool_is_called_as_every_provider_takes_it() {
+        for good in ["book_payment", "book-payment", "B2", &"x".repeat(TOOL_NAME_BYTES_MAX)] {
+            assert_eq!(ToolName::new(good).expect("a good name").as_str(), good);
+        }
+        let why = ToolName::new("book payment").expect_err("a blank").to_string();
+        assert!(why.starts_with("tool name contains ' ' at byte 4; providers take only "), "{why}");
+        for bad in ["", "a.b", "größe", "a/b", &"x".repeat(TOOL_NAME_BYTES_MAX + 1)] {
+            assert!(ToolName::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_id_that_exists_is_read_however_it_is_spelt() {
+        for odd in ODD {
+            let json = serde_json::to_string(odd).expect("JSON");
+            assert_eq!(serde_json::from_str::<SessionId>(&json).expect(odd).as_str(), odd);
+            assert_eq!(odd.parse::<SessionId>().expect(odd).as_str(), odd);
+            assert_eq!(ToolName::try_from(odd.to_owned()).expect(odd).as_str(), odd);
+            let key = SessionKey { tenant: odd.parse().expect(odd), id: odd.parse().expect(odd) };
+            let stored = serde_json::to_string(&key).expect("JSON");
+            assert_eq!(serde_json::from_str::<SessionKey>(&stored).expect(odd), key);
+        }
     }
 
     #[test]

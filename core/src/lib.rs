@@ -31,5 +31,7 @@ pub mod provision;
 pub mod skill;
 pub mod step;
 pub mod store;
+pub mod text;
 pub mod time;
 pub mod tool;
+pub mod words;

@@ -1,25 +1,22 @@
 //! Names of tools: a server's own, and the one by which a model asks.
 
-use holdover_core::ids::ToolName;
+use holdover_core::ids::{self, TOOL_NAME_BYTES_MAX, ToolName};
 
 /// What the names of all tools of MCP servers begin with: `mcp__SERVER__TOOL`.
 pub const PREFIX: &str = "mcp__";
 
-/// The longest name that every provider takes.
-const NAME_BYTES_MAX: usize = 64;
-
 /// Whether `name` may be a part of a tool's name at every provider.
 pub(crate) fn is_plain(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+    !name.is_empty() && name.chars().all(ids::is_plain)
 }
 
 /// The name by which a model asks for the tool that `server` calls `tool`: what no provider takes in a name
 /// becomes `_`. Why there is none, else.
 pub(crate) fn told(server: &str, tool: &str) -> Result<ToolName, String> {
-    let plain = |letter: char| if is_plain(letter.encode_utf8(&mut [0; 4])) { letter } else { '_' };
+    let plain = |letter: char| if ids::is_plain(letter) { letter } else { '_' };
     let name = format!("{PREFIX}{server}__{}", tool.chars().map(plain).collect::<String>());
-    if name.len() > NAME_BYTES_MAX {
-        return Err(format!("{name:?} is longer than {NAME_BYTES_MAX} bytes"));
+    if name.len() > TOOL_NAME_BYTES_MAX {
+        return Err(format!("{name:?} is longer than {TOOL_NAME_BYTES_MAX} bytes"));
     }
     ToolName::new(name).map_err(|error| error.to_string())
 }

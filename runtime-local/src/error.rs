@@ -13,6 +13,7 @@ use holdover_core::store::{
     CommitSurvives, OutcomeKind, PendingKind, SessionStatus, StoreError, StoreErrorKind,
 };
 use holdover_core::time::Timestamp;
+use holdover_core::words;
 
 /// What goes wrong for whoever asks the runtime.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +44,7 @@ pub enum RuntimeError {
     },
     /// The message is meant for a session at rest, and its turn runs, is parked, or is about to begin. Nothing was
     /// stored.
-    #[error("session {key}: it is {status} and busy, so the message is rejected")]
+    #[error("session {key}: it is {} and busy, so the message is rejected", words::status(*status))]
     Busy {
         /// Which session.
         key: SessionKey,
@@ -59,7 +60,7 @@ pub enum RuntimeError {
         item: InboxSeq,
     },
     /// No such call of the session is open: it has ended, is not durable yet, or was never asked for.
-    #[error("session {key}: call {call}: is not open")]
+    #[error("session {key}: call {call}: it is not open")]
     NotOpen {
         /// Which session.
         key: SessionKey,
@@ -83,6 +84,15 @@ pub enum RuntimeError {
         key: SessionKey,
         /// Which key.
         item: ItemKey,
+    },
+    /// The message was to be the first of its session, which exists and began with another. Nothing was stored.
+    #[error(
+        "session {key}: it exists already and began with another message; choose another session id, or send the \
+         message without `first` to go on with this session"
+    )]
+    NotFirst {
+        /// Which session.
+        key: SessionKey,
     },
     /// The session belongs to another agent than the one it was asked for with.
     #[error("session {key}: it belongs to agent {found}, not to {asked}")]
@@ -120,7 +130,7 @@ pub enum RuntimeError {
         survives: CommitSurvives,
     },
     /// The session is in no state to be taken up again.
-    #[error("session {key}: it is {status}, so it does not take {signal:?}")]
+    #[error("session {key}: it is {}, so it does not take {signal:?}", words::status(*status))]
     NotResumable {
         /// Which session.
         key: SessionKey,
@@ -130,7 +140,7 @@ pub enum RuntimeError {
         signal: SignalBody,
     },
     /// A session of that name exists already; it was not touched.
-    #[error("session {key}: it exists already and is {status}")]
+    #[error("session {key}: it exists already and is {}; choose another session id", words::status(*status))]
     Exists {
         /// Which.
         key: SessionKey,
@@ -157,7 +167,7 @@ pub enum RuntimeError {
     #[error(transparent)]
     Fork(#[from] ForkError),
     /// The pending call waits for an answer of the other kind.
-    #[error("session {key}: call {call}: waits for {}, not for {}", found.as_str(), asked.as_str())]
+    #[error("session {key}: call {call}: waits for {}, not for {}", words::pending(*found), words::pending(*asked))]
     OtherAnswer {
         /// Which session.
         key: SessionKey,
@@ -213,7 +223,7 @@ pub enum RuntimeError {
         why: String,
     },
     /// The pending call has all the answers it needs: somebody was faster.
-    #[error("session {key}: pending call {pending}: was answered before")]
+    #[error("session {key}: pending call {pending}: it was answered before")]
     AlreadyAnswered {
         /// Which session.
         key: SessionKey,
@@ -221,7 +231,7 @@ pub enum RuntimeError {
         pending: PendingId,
     },
     /// The pending call was closed, or its deadline has passed.
-    #[error("session {key}: pending call {pending}: no answer is waited for any more")]
+    #[error("session {key}: pending call {pending}: it is closed and takes no answer")]
     NotPending {
         /// Which session.
         key: SessionKey,
@@ -229,7 +239,7 @@ pub enum RuntimeError {
         pending: PendingId,
     },
     /// The session, in this life of it, never asked under this id.
-    #[error("session {key}: pending call {pending}: there is no such call")]
+    #[error("session {key}: pending call {pending}: there is no such pending call")]
     NotAsked {
         /// Which session.
         key: SessionKey,
@@ -237,7 +247,7 @@ pub enum RuntimeError {
         pending: PendingId,
     },
     /// The turn did not end with an answer.
-    #[error("session {key}: it has not answered: {}{}", outcome.as_str(), failed_in(*step, error.as_ref()))]
+    #[error("session {key}: it has not answered: {}{}", words::outcome(*outcome), failed_in(*step, error.as_ref()))]
     Unanswered {
         /// Which session.
         key: SessionKey,
@@ -349,6 +359,7 @@ impl RuntimeError {
             | Self::Busy { .. }
             | Self::NotEditable { .. }
             | Self::KeyConflict { .. }
+            | Self::NotFirst { .. }
             | Self::OtherAgent { .. }
             | Self::NotResumable { .. }
             | Self::Exists { .. }

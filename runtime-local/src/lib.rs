@@ -21,6 +21,7 @@ mod guard;
 mod hint;
 mod hooks;
 mod observer;
+mod outage;
 mod runtime;
 mod source;
 mod worker;
@@ -30,6 +31,7 @@ pub use arguments::{JSON_DEPTH_MAX, check_arguments};
 pub use breaker::{BREAKER_QUEUE, BREAKER_TENANT};
 pub use error::{RuntimeError, RuntimeErrorKind};
 pub use observer::{Provisional, RunObserver};
+pub use outage::StoreOutage;
 pub use runtime::{
     Approval, Breaking, Breaks, CheckpointEntry, Deciders, Deliver, Delivered, DeltaEntry, Denial,
     EDIT_BYTES_MAX, EventEntry, Execute, Follow, Fork, Forked, GIVE_BACK_FOR, HandOff, HandedOff, Later,

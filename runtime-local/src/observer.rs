@@ -4,6 +4,8 @@ use holdover_core::ids::{CallId, MessageSeq, SessionKey, StepNumber, ToolName};
 use holdover_core::model::TokenUsage;
 use holdover_core::step::RunOutcome;
 
+use crate::outage::StoreOutage;
+
 /// Which model call something provisional comes from. Only the commit of the message makes it true: the
 /// next attempt may say something else.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +43,13 @@ pub trait RunObserver: Send + Sync + 'static {
 
     /// A tool call that was out is not any more, whatever became of it.
     fn on_call_over(&self, _session: &SessionKey, _call: &CallId) {}
+
+    /// The store fails, and a run waits for it. Told at the first failure, then every 30 seconds until the store answers
+    /// or the run gives up.
+    fn on_store_outage(&self, _outage: &StoreOutage) {}
+
+    /// The store answers again what a run waited for.
+    fn on_store_outage_over(&self, _outage: &StoreOutage) {}
 
     /// A run is over; what it left is durable.
     fn on_run_over(&self, _session: &SessionKey, _outcome: &RunOutcome) {}

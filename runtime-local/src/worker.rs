@@ -207,7 +207,13 @@ async fn serve(runtime: Runtime, claimed: Claimed, leaving: Leaving) {
     };
     match drive::run(runtime, claimed, plan, leaving).await {
         Ok(RunOutcome::Lost) => tracing::info!(run = %fence, "worker: the session was taken over"),
-        Ok(outcome) => tracing::debug!(run = %fence, outcome = outcome.kind().as_str(), "worker: run over"),
+        // The run itself logs how it ended.
+        Ok(
+            RunOutcome::Ended(_)
+            | RunOutcome::Suspended(_)
+            | RunOutcome::BackingOff { .. }
+            | RunOutcome::Released,
+        ) => {}
         Err(RuntimeError::Start(error)) => {
             tracing::error!(run = %fence, %error, "worker: cannot be taken up")
         }

@@ -25,21 +25,22 @@ fn two<'a, A, B>(
 /// The session at a place among those of all tenants.
 pub(crate) fn session(place: &[u8]) -> Option<SessionKey> {
     let ids = after_instant(place)?;
-    let (tenant, id) = two(ids, |id| TenantId::new(id).ok(), |id| SessionId::new(id).ok())?;
+    let (tenant, id) = two(ids, |id| id.parse::<TenantId>().ok(), |id| id.parse::<SessionId>().ok())?;
     Some(SessionKey::new(tenant, id))
 }
 
 /// Whether it is a place among the sessions of one tenant.
 pub(crate) fn is_of_tenant(place: &[u8]) -> bool {
     let id = after_instant(place).and_then(|id| std::str::from_utf8(id).ok());
-    id.is_some_and(|id| SessionId::new(id).is_ok())
+    id.is_some_and(|id| id.parse::<SessionId>().is_ok())
 }
 
 /// Whether it is a place among the pending calls of one tenant: those without a deadline come last.
 pub(crate) fn is_of_pending(place: &[u8]) -> bool {
     let rest = place.strip_prefix(b"2").or_else(|| after_instant(place));
     let ids = rest.and_then(|rest| rest.strip_prefix(b"\0"));
-    ids.and_then(|ids| two(ids, |id| SessionId::new(id).ok(), |id| PendingId::new(id).ok())).is_some()
+    ids.and_then(|ids| two(ids, |id| id.parse::<SessionId>().ok(), |id| id.parse::<PendingId>().ok()))
+        .is_some()
 }
 
 #[cfg(test)]

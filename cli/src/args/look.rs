@@ -4,13 +4,14 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use clap_complete::Shell;
 use holdover_core::ids::{InboxSeq, SessionId};
 use holdover_core::machine::StateKind;
 use holdover_core::mode::Mode;
 use holdover_core::store::{EventCursor, PageCursor, SessionStatus};
+use holdover_core::words;
 
 use super::branch::label;
 use super::{Fork, Handoff, Purge, When, help};
@@ -305,7 +306,10 @@ fn state() -> impl TypedValueParser<Value = StateKind> {
 pub(super) fn status(
     known: impl IntoIterator<Item = SessionStatus>,
 ) -> impl TypedValueParser<Value = SessionStatus> {
-    let names = known.into_iter().map(|status| status.as_str());
-    PossibleValuesParser::new(names)
-        .try_map(|name| SessionStatus::from_wire(&name).ok_or("there is no such status"))
+    // As lists have it, too.
+    let named = |status: SessionStatus| PossibleValue::new(status.as_str()).alias(words::status(status));
+    PossibleValuesParser::new(known.into_iter().map(named)).try_map(|name| {
+        let is_meant = |status: &SessionStatus| [status.as_str(), words::status(*status)].contains(&&*name);
+        SessionStatus::ALL.into_iter().find(is_meant).ok_or("there is no such status")
+    })
 }

@@ -18,7 +18,7 @@ use crate::follow::{Following, follow, report};
 use crate::front::Front;
 use crate::input::{images_of, message_of};
 use crate::owed::check_new_name;
-use crate::print::{clean, in_time, instant, json, note};
+use crate::print::{in_time, instant, json, note};
 use crate::store::IfMissing;
 
 /// Starts a turn of an agent.
@@ -206,7 +206,7 @@ pub(crate) async fn wait_for_worker(
         Some(outcome) => {
             let answer = front.runtime.response(key).await?.and_then(|response| response.text);
             if let Some(answer) = answer.as_deref().filter(|_| !front.out.quiet()) {
-                front.out.line(clean(answer).trim_end());
+                front.out.line(answer.trim_end());
             }
             report(front, following, &outcome, answer.as_deref()).await?
         }

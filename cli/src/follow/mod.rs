@@ -19,7 +19,7 @@ use self::reader::Reader;
 use crate::exit::{Exit, Failure};
 use crate::front::{Front, Live};
 use crate::owed;
-use crate::print::{clean, debts, human, json, note, screen};
+use crate::print::{debts, human, json, note, screen};
 use crate::signals::{Signals, Told};
 
 /// How often what is drawn is drawn anew.
@@ -136,7 +136,7 @@ pub(crate) async fn report(
         && front.out.quiet()
         && outcome.kind() == OutcomeKind::Completed
     {
-        front.out.line(clean(answer).trim_end());
+        front.out.line(answer.trim_end());
         return Ok(exit);
     }
     let debts = match outcome {
@@ -148,7 +148,7 @@ pub(crate) async fn report(
     let line = format!("session {}: {}", key.id, human::outcome(outcome));
     front.out.line(front.out.bold(&line));
     if let Some(output) = &output_text {
-        front.out.line(format!("output: {}", clean(output)));
+        front.out.line(format!("output: {output}"));
     }
     debts::all(&front.out, &debts, front.runtime.now());
     if front.out.json() {

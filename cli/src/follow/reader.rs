@@ -14,7 +14,7 @@ use crate::exit::Failure;
 use crate::front::{Front, Live};
 use crate::print::human::{self, Detail};
 use crate::print::view::{Doing, Followed};
-use crate::print::{clean, json, screen};
+use crate::print::{json, screen};
 
 /// Puts what is durable and what is only said into one order.
 pub(super) struct Reader<'a> {
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
                 Live::Text(text) => {
                     self.shown.push_str(text);
                     self.mid_line = !text.ends_with('\n');
-                    self.front.out.part(&clean(text));
+                    self.front.out.part(text);
                 }
             }
             self.held.pop_front();

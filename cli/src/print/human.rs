@@ -6,6 +6,7 @@ use holdover_core::ids::{CallId, MessageSeq};
 use holdover_core::machine::StopCause;
 use holdover_core::message::{AssistantPart, Message, ResultStatus};
 use holdover_core::step::RunOutcome;
+use holdover_core::words;
 
 use super::{Out, clean, counted, cut, inline, instant, summaries};
 
@@ -181,7 +182,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::Provisioned { what } => format!("ready: {}", what.join("; ")),
         Event::RunStarted { run, found, kind } => {
             let kind = kind.map(|kind| format!(" ({})", kind.as_str())).unwrap_or_default();
-            format!("run {run} begins{kind}, found it {found}")
+            format!("run {run} begins{kind}; the session was {}", words::status(*found))
         }
         Event::Message { seq, role, .. } => format!("message {seq} by {role}"),
         Event::Call { call, tool, is, parameters, duration_ms } => {
@@ -189,11 +190,11 @@ pub(crate) fn event(event: &Event) -> String {
                 parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
             let with = if with.is_empty() { String::new() } else { format!(": {}", with.join(" ")) };
             let took = duration_ms.map(|ms| format!(" after {ms} ms")).unwrap_or_default();
-            format!("call {call} of {tool} is {is}{took}{with}")
+            format!("call {call} of {tool} is {}{took}{with}", words::call(is))
         }
         Event::Asked { call, tool, kind, pending, reason } => {
             let why = reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            format!("call {call} of {tool} waits for {} {pending}{why}", kind.as_str())
+            format!("call {call} of {tool} waits for {} ({pending}){why}", words::pending(*kind))
         }
         Event::Escalated { call, tool, to, .. } => {
             format!("call {call} of {tool} is escalated to {}", to.join(", "))
@@ -202,13 +203,9 @@ pub(crate) fn event(event: &Event) -> String {
             let calls: Vec<&str> = calls.iter().map(CallId::as_str).collect();
             format!("calls {} changed {key} side by side: the last of them won", calls.join(", "))
         }
-        Event::Suspended { kind, until, owed } => {
+        Event::Suspended { until, owed, .. } => {
             let calls: Vec<&str> = owed.iter().map(|owed| owed.call.as_str()).collect();
-            let until = until.map(|at| format!(" until {}", instant(at))).unwrap_or_default();
-            match calls.is_empty() {
-                true => format!("{}: left to another worker", kind.as_str()),
-                false => format!("{}{until}: {}", kind.as_str(), calls.join(", ")),
-            }
+            format!("{}: {}", words::waits(owed, *until), calls.join(", "))
         }
         Event::BackingOff { until, attempt, error } => {
             format!("backs off until {}, then attempt {attempt}: {error}", instant(*until))
@@ -260,7 +257,7 @@ pub(crate) fn delta(delta: &Delta) -> String {
 
 /// How a session stands, in a few words.
 pub(crate) fn outcome(outcome: &RunOutcome) -> String {
-    let kind = outcome.kind().as_str();
+    let kind = words::outcome(outcome.kind());
     let line = match outcome {
         RunOutcome::Ended(ending) => match &ending.error {
             Some(error) => {
@@ -272,14 +269,10 @@ pub(crate) fn outcome(outcome: &RunOutcome) -> String {
             }
             None => format!("{kind} ({})", ending.reason.as_str()),
         },
-        RunOutcome::Suspended(suspension) => match suspension.owed.len() {
-            0 => format!("{kind}: left to another worker"),
-            1 => format!("{kind}: 1 call waits"),
-            calls => format!("{kind}: {calls} calls wait"),
-        },
-        RunOutcome::BackingOff { until, error } => format!("{kind} {}: {error}", instant(*until)),
-        RunOutcome::Released => format!("{kind}: there was nothing to do"),
-        RunOutcome::Lost => format!("{kind}: another run owns the session now"),
+        RunOutcome::Suspended(suspension) => words::waits(&suspension.owed, suspension.until),
+        RunOutcome::BackingOff { until, error } => format!("{}: {error}", words::waits(&[], Some(*until))),
+        RunOutcome::Released => "there was nothing to do".to_owned(),
+        RunOutcome::Lost => kind.to_owned(),
     };
     inline(&line)
 }

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::escape;
+
 /// For how long nothing must have been printed before something is drawn.
 const CALM: Duration = Duration::from_millis(250);
 
@@ -87,7 +89,9 @@ pub(crate) struct Log;
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        cleared(|| io::stderr().lock().write(bytes))
+        let text = escape::log(&String::from_utf8_lossy(bytes));
+        cleared(|| io::stderr().lock().write_all(text.as_bytes()))?;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

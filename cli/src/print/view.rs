@@ -161,7 +161,7 @@ fn bounded(first: String, mut others: Vec<String>, columns: usize) -> Vec<String
 }
 
 /// A time to the second: `3 s`, `2 min 5 s`, `1 h 0 min`.
-fn took(time: Duration) -> String {
+pub(crate) fn took(time: Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, seconds) => format!("{seconds} s"),

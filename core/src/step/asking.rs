@@ -124,7 +124,7 @@ impl StepIterator {
     pub(super) fn open_pending(&mut self, call: &Call, asking: Asking) {
         let Asking { pending: id, deadline, why, panel } = asking;
         let arguments = self.arguments_of(&call.id);
-        let tool = match ToolName::new(&call.tool) {
+        let tool = match call.tool.parse::<ToolName>() {
             Ok(tool) => tool,
             Err(error) => return self.give_up(ErrorInfo::new("engine.tool_name", error.to_string())),
         };

@@ -26,7 +26,7 @@ impl StepIterator {
                 continue;
             }
             self.feed(Input::Call { call: id.clone(), input: CallInput::Sent });
-            let (Some(spec), Ok(tool)) = (agent.tool(&call.tool), ToolName::new(&call.tool)) else {
+            let (Some(spec), Ok(tool)) = (agent.tool(&call.tool), call.tool.parse::<ToolName>()) else {
                 let input = self.gone(&call);
                 self.feed(Input::Call { call: id.clone(), input });
                 continue;

@@ -171,7 +171,8 @@ impl Found {
 
 /// The session of two ids in a list.
 fn key_of(tenant: &str, session: &str) -> Done<SessionKey> {
-    let key = TenantId::new(tenant).and_then(|tenant| Ok(SessionKey::new(tenant, SessionId::new(session)?)));
+    let tenant = tenant.parse::<TenantId>();
+    let key = tenant.and_then(|tenant| Ok(SessionKey::new(tenant, session.parse::<SessionId>()?)));
     key.map_err(|why| unreadable(format_args!("{tenant}/{session}: in a list: {why}")))
 }
 

@@ -107,7 +107,7 @@ fn key(model: &str) -> Result<SessionKey, String> {
     let name =
         if name.len() > ID_BYTES_MAX { format!("breaker {}", Digest::of(model.as_bytes())) } else { name };
     let tenant = TenantId::new(BREAKER_TENANT).map_err(|error| error.to_string())?;
-    Ok(SessionKey::new(tenant, SessionId::new(name).map_err(|error| error.to_string())?))
+    Ok(SessionKey::new(tenant, name.parse::<SessionId>().map_err(|error| error.to_string())?))
 }
 
 fn decoded(state: Option<&Payload>) -> Result<Option<Breaker>, String> {

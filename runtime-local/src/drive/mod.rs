@@ -46,6 +46,7 @@ use crate::clock::{Lease, StoreClock};
 use crate::error::RuntimeError;
 use crate::hooks::Watcher;
 use crate::observer::RunObserver;
+use crate::outage::{Outages, Patience};
 use crate::runtime::{Claimed, GIVE_BACK_FOR, Runtime};
 
 /// What a claim is for.
@@ -114,7 +115,9 @@ async fn one_run(
     tracing::debug!(run = %claim.fence, found = %claim.found, "run begins");
     let (hears, heard) = mpsc::unbounded_channel();
     let watcher = agent.as_ref().and_then(|agent| Watcher::of(agent.hooks()));
+    let observer = runtime.options().observer.clone();
     let driver = Driver {
+        outages: Outages::of(claim.fence.clone(), clock, observer.clone()),
         store: Arc::clone(runtime.store()),
         renewal: Renewal::new(runtime.options().lease),
         runtime,
@@ -138,7 +141,6 @@ async fn one_run(
         leaving,
     };
     let fence = driver.fence.clone();
-    let observer = driver.runtime.options().observer.clone();
     let outcome = driver.drive().await;
     tracing::debug!(run = %fence, outcome = outcome.kind().as_str(), "run over");
     if let Some(observer) = observer {
@@ -156,6 +158,7 @@ struct Driver {
     steps: StepIterator,
     clock: StoreClock,
     lease: Lease,
+    outages: Outages,
     renewal: Renewal,
     transcript: Transcript,
     /// Everything that is out.
@@ -182,6 +185,11 @@ struct Driver {
 impl Driver {
     fn observer(&self) -> Option<&dyn RunObserver> {
         self.runtime.options().observer.as_deref()
+    }
+
+    /// How long the store is waited for.
+    fn patience(&self) -> Patience {
+        Patience { lease: self.lease.clone(), outages: self.outages.clone() }
     }
 
     async fn drive(mut self) -> RunOutcome {

@@ -38,7 +38,7 @@ impl Driver {
             return;
         };
         let (runtime, store, key) = (self.runtime.clone(), Arc::clone(&self.store), self.fence.key.clone());
-        let (transcript, lease) = (self.transcript.clone(), self.lease.clone());
+        let (transcript, patience) = (self.transcript.clone(), self.patience());
         let options = self.runtime.options();
         let bounds = Bounds {
             silence: agent
@@ -57,7 +57,7 @@ impl Driver {
         let said = (!agent.hooks().withholds_answers()).then(Said::default);
         let heard = said.clone();
         let handle = self.send(async move {
-            let messages = match transcript.of(&call.shown, &store, &key, &lease).await {
+            let messages = match transcript.of(&call.shown, &store, &key, &patience).await {
                 Ok(messages) => messages,
                 Err(Unread::LeaseEnded) => return Done::LeaseLost,
                 Err(Unread::Broken(error)) => {
@@ -65,7 +65,7 @@ impl Driver {
                     return Done::ModelAnswered { id, result: Err(error) };
                 }
             };
-            let prompt = match transcript.prompt(call.prompt, &call.shown, &store, &key, &lease).await {
+            let prompt = match transcript.prompt(call.prompt, &call.shown, &store, &key, &patience).await {
                 Ok(prompt) => prompt,
                 Err(Unread::LeaseEnded) => return Done::LeaseLost,
                 Err(Unread::Broken(error)) => {

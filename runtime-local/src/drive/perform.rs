@@ -18,9 +18,9 @@ use super::Driver;
 use super::done::Done;
 use super::summary::Asking;
 use super::transcript::Unread;
-use crate::clock::Lease;
 use crate::gate;
 use crate::guard::guarded;
+use crate::outage::Patience;
 use crate::runtime::{GivenUp, Runtime, until_answered};
 
 impl Driver {
@@ -56,7 +56,7 @@ impl Driver {
 
     fn read(&mut self, id: ActionId, messages: Vec<MessageRange>, inbox_after: InboxSeq, interrupt: bool) {
         let reading =
-            Reading { store: Arc::clone(&self.store), fence: self.fence.clone(), lease: self.lease.clone() };
+            Reading { store: Arc::clone(&self.store), fence: self.fence.clone(), patience: self.patience() };
         self.send(async move {
             match reading.all(messages, inbox_after, interrupt).await {
                 Ok(found) => Done::Reply(Reply::Read { id, result: Ok(found) }),
@@ -238,7 +238,7 @@ async fn in_time<T: Send + 'static>(
 struct Reading {
     store: Arc<dyn StateStore>,
     fence: holdover_core::ids::Fence,
-    lease: Lease,
+    patience: Patience,
 }
 
 impl Reading {
@@ -271,7 +271,7 @@ impl Reading {
         &self,
         request: impl FnMut() -> BoxFuture<'a, Result<T, holdover_core::store::StoreError>> + Send,
     ) -> Result<T, Unread> {
-        match until_answered(&self.lease, request).await {
+        match until_answered(&self.patience, request).await {
             Ok((answer, _)) => Ok(answer),
             Err(GivenUp::LeaseEnded) => Err(Unread::LeaseEnded),
             Err(GivenUp::Final(error)) => Err(Unread::from(error)),

@@ -14,6 +14,7 @@ use super::Driver;
 use super::deltas::Heard;
 use super::done::Done;
 use crate::hint::Hint;
+use crate::outage::Waiting;
 use crate::runtime::Backoff;
 
 /// A run renews at least this often while anything is out.
@@ -43,6 +44,8 @@ pub(super) struct Renewal {
     /// Slows down hints that brought nothing.
     quiet: Backoff,
     hint: Option<Hint>,
+    /// The renewal that failed and is tried again.
+    failing: Option<Waiting>,
 }
 
 impl Renewal {
@@ -57,6 +60,7 @@ impl Renewal {
             news: None,
             quiet: quiet(),
             hint: None,
+            failing: None,
         }
     }
 
@@ -183,6 +187,7 @@ impl Driver {
         self.renewal.next = Instant::now() + self.renewal.every;
         match outcome {
             Ok(LeaseOutcome::Renewed(receipt)) => {
+                self.renewal.failing.take().map(Waiting::answered);
                 self.renewal.wrote(asked);
                 self.hear(asked, false, &receipt);
                 self.renewal.heard(&receipt);
@@ -193,7 +198,10 @@ impl Driver {
             Ok(LeaseOutcome::StaleFence) if self.releasing > 0 => {}
             Ok(LeaseOutcome::StaleFence) => self.apply(Reply::LeaseLost),
             Err(error) if self.lease.runs() => {
-                tracing::debug!(run = %self.fence, %error, "the lease was not renewed; trying again");
+                match &self.renewal.failing {
+                    None => self.renewal.failing = Some(self.outages.begin(&error)),
+                    Some(failing) => failing.failed(&error),
+                }
                 self.renewal.next = Instant::now() + self.renewal.every / 8;
             }
             Err(error) => {

@@ -39,13 +39,13 @@ impl Driver {
         };
         let (store, key) = (Arc::clone(&self.store), self.fence.key.clone());
         let (runtime, model) = (self.runtime.clone(), Arc::clone(agent.model(model)));
-        let (transcript, lease) = (self.transcript.clone(), self.lease.clone());
+        let (transcript, patience) = (self.transcript.clone(), self.patience());
         self.send(async move {
             // It is given up soon, whoever it was asked of: that says nothing of a model, and is no trial of one.
             if agent.summariser().is_none() && !runtime.is_let_through(&agent, &*model).await {
                 return reply(Vec::new());
             }
-            let messages = match transcript.of(&shown, &store, &key, &lease).await {
+            let messages = match transcript.of(&shown, &store, &key, &patience).await {
                 Ok(messages) => messages,
                 Err(Unread::LeaseEnded) => return Done::LeaseLost,
                 Err(Unread::Broken(_)) => return reply(Vec::new()),

@@ -41,9 +41,9 @@ impl Driver {
             return;
         };
         let (runtime, store, key) = (self.runtime.clone(), Arc::clone(&self.store), self.fence.key.clone());
-        let (transcript, lease) = (self.transcript.clone(), self.lease.clone());
+        let (transcript, patience) = (self.transcript.clone(), self.patience());
         let handle = self.send(async move {
-            let messages = match transcript.of(&shown, &store, &key, &lease).await {
+            let messages = match transcript.of(&shown, &store, &key, &patience).await {
                 Ok(messages) => messages,
                 Err(Unread::LeaseEnded) => return Done::LeaseLost,
                 Err(Unread::Broken(error)) => {

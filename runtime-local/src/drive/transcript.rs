@@ -7,8 +7,8 @@ use holdover_core::message::Message;
 use holdover_core::step::Shown;
 use holdover_core::store::{MessageRange, StateStore, StateStoreExt, StoreError};
 
-use crate::clock::Lease;
 use crate::error::RuntimeError;
+use crate::outage::Patience;
 use crate::runtime::{GivenUp, until_answered};
 
 /// The messages of the view that was read last.
@@ -45,13 +45,13 @@ impl Transcript {
         shown: &Shown,
         store: &Arc<dyn StateStore>,
         key: &SessionKey,
-        lease: &Lease,
+        patience: &Patience,
     ) -> Result<Vec<Placed>, Unread> {
         let ranges = shown.to_read();
         let read = match self.known(&ranges) {
             Some(messages) => messages,
             None => {
-                let messages = read(&ranges, store, key, lease).await?;
+                let messages = read(&ranges, store, key, patience).await?;
                 let view = View { ranges, messages: Arc::clone(&messages) };
                 *self.read.lock().unwrap_or_else(PoisonError::into_inner) = Some(view);
                 messages
@@ -67,7 +67,7 @@ impl Transcript {
         shown: &Shown,
         store: &Arc<dyn StateStore>,
         key: &SessionKey,
-        lease: &Lease,
+        patience: &Patience,
     ) -> Result<Option<Arc<str>>, Unread> {
         if at == MessageSeq(0) {
             return Ok(None);
@@ -79,7 +79,7 @@ impl Transcript {
         let message = match shown.added.iter().find(|(seq, _)| *seq == at) {
             Some((_, message)) => Some(Arc::clone(message)),
             None => {
-                let read = read(&[MessageRange::new(at, at)], store, key, lease).await?;
+                let read = read(&[MessageRange::new(at, at)], store, key, patience).await?;
                 read.first().map(|(_, message)| Arc::clone(message))
             }
         };
@@ -112,12 +112,12 @@ async fn read(
     ranges: &[MessageRange],
     store: &Arc<dyn StateStore>,
     key: &SessionKey,
-    lease: &Lease,
+    patience: &Patience,
 ) -> Result<Arc<[Placed]>, Unread> {
     if ranges.is_empty() {
         return Ok(Arc::from([]));
     }
-    let stored = match until_answered(lease, || store.read_all_messages(key, ranges)).await {
+    let stored = match until_answered(patience, || store.read_all_messages(key, ranges)).await {
         Ok((stored, _)) => stored,
         Err(GivenUp::LeaseEnded) => return Err(Unread::LeaseEnded),
         Err(GivenUp::Final(error)) => return Err(Unread::from(error)),

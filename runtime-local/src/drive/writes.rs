@@ -13,14 +13,14 @@ use crate::runtime::{GivenUp, until_answered};
 
 impl Driver {
     pub(super) fn commit(&mut self, id: ActionId, commit: Box<Commit>) {
-        let (store, fence, lease) = (Arc::clone(&self.store), self.fence.clone(), self.lease.clone());
+        let (store, fence, patience) = (Arc::clone(&self.store), self.fence.clone(), self.patience());
         let releases = commit.release.is_some();
         self.writes_out += 1;
         self.releasing += usize::from(releases);
         self.send(async move {
             let asked = Instant::now();
             let save = || store.save_state_and_promote_staging(&fence, (*commit).clone());
-            let (outcome, repeated) = match until_answered(&lease, save).await {
+            let (outcome, repeated) = match until_answered(&patience, save).await {
                 Ok((outcome, repeated)) => (Ok(outcome), repeated),
                 Err(GivenUp::Final(error)) => (Err(final_error(&error)), false),
                 Err(GivenUp::LeaseEnded) => return Done::LeaseLost,
@@ -43,12 +43,12 @@ impl Driver {
     }
 
     pub(super) fn stage(&mut self, id: ActionId, staging: Staging) {
-        let (store, fence, lease) = (Arc::clone(&self.store), self.fence.clone(), self.lease.clone());
+        let (store, fence, patience) = (Arc::clone(&self.store), self.fence.clone(), self.patience());
         self.writes_out += 1;
         self.send(async move {
             let asked = Instant::now();
             let save = || store.stage_result(&fence, staging.clone());
-            let (outcome, repeated) = match until_answered(&lease, save).await {
+            let (outcome, repeated) = match until_answered(&patience, save).await {
                 Ok((outcome, repeated)) => (Ok(outcome), repeated),
                 Err(GivenUp::Final(error)) => (Err(final_error(&error)), false),
                 Err(GivenUp::LeaseEnded) => return Done::LeaseLost,

@@ -252,9 +252,7 @@ impl Runtime {
         match repeated(|| self.shared.store.deliver(key, item.clone())).await? {
             Delivery::Accepted { .. } => Ok(Delivered::Accepted),
             Delivery::Duplicate { .. } => Ok(Delivered::Duplicate),
-            Delivery::Conflict { .. } => {
-                Err(RuntimeError::KeyConflict { key: key.clone(), item: named.unwrap_or(item.key) })
-            }
+            Delivery::Conflict { .. } => Err(keys::conflict(key, named, item.key)),
             Delivery::Aborted => Err(RuntimeError::Aborted { key: key.clone() }),
             Delivery::NotFound => Err(RuntimeError::NotFound { key: key.clone() }),
             refused @ (Delivery::AlreadyAnswered | Delivery::NotPending) => match item.kind {

@@ -84,7 +84,7 @@ impl Execute {
     }
 
     /// As the first message of its session, of which there is one: who says it again starts nothing, and who
-    /// says something else is [refused](RuntimeError::KeyConflict). For sessions whose id is chosen outside.
+    /// says something else is [refused](RuntimeError::NotFirst). For sessions whose id is chosen outside.
     #[must_use]
     pub fn first(self) -> Self {
         Self { first: true, ..self }
@@ -210,6 +210,7 @@ impl Runtime {
         for _ in 0..TRIES_MAX {
             match self.shared.store.load_session(&prepared.key).await? {
                 None => {
+                    prepared.key.id.check_new()?;
                     if let Some(handle) = self.create_claimed(&prepared).await? {
                         return Ok(handle);
                     }
@@ -234,6 +235,7 @@ impl Runtime {
     pub async fn start(&self, request: Execute) -> Result<Started, RuntimeError> {
         self.check_effects(&request.agent)?;
         let prepared = request.prepare()?;
+        self.check_new(&prepared.key).await?;
         for _ in 0..TRIES_MAX {
             let new = prepared.new_session(Start::WithItems, vec![prepared.item.clone()]);
             match repeated(|| self.shared.store.create_session(new.clone())).await? {
@@ -262,6 +264,14 @@ impl Runtime {
             }
         }
         Err(RuntimeError::Contended { key: prepared.key, tries: TRIES_MAX })
+    }
+
+    /// Refuses an id that no new session may have, if the session does not exist.
+    pub(super) async fn check_new(&self, key: &SessionKey) -> Result<(), RuntimeError> {
+        match key.id.check_new() {
+            Err(why) if self.shared.store.load_session(key).await?.is_none() => Err(why.into()),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// Creates the session claimed by us. None: somebody else created it meanwhile.
@@ -369,6 +379,5 @@ fn check_agent(prepared: &Prepared, session: &Session) -> Result<(), RuntimeErro
 }
 
 fn conflict(prepared: &Prepared) -> RuntimeError {
-    let item = prepared.once.named().unwrap_or_else(|| prepared.item.key.clone());
-    RuntimeError::KeyConflict { key: prepared.key.clone(), item }
+    keys::conflict(&prepared.key, prepared.once.named(), prepared.item.key.clone())
 }

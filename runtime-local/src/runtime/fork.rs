@@ -121,6 +121,7 @@ impl Runtime {
         let Branch { fork, handoff } = branch;
         let key = SessionKey::new(from.tenant.clone(), fork.to.clone().unwrap_or_else(draw_id));
         let operation = fork.operation.clone().unwrap_or_else(draw_id);
+        self.check_new(&key).await?;
         let source = self.existing(from).await?;
         let checkpoint = self.checkpoint(from, fork.at).await?;
         let at = checkpoint.id;

@@ -3,10 +3,14 @@
 //! A session has one inbox, so a store has one space of keys a session. What a caller names is put under a
 //! word of its kind: whoever chooses the key of a message cannot use up the key of an answer.
 
-use holdover_core::ids::{ID_BYTES_MAX, InvalidId, ItemKey, PendingId};
+use holdover_core::ids::{ID_BYTES_MAX, InvalidId, ItemKey, PendingId, SessionKey};
 use holdover_core::payload::Digest;
 
 use super::draw_id;
+use crate::error::RuntimeError;
+
+/// Ends the key of the first delivery of its kind to a session.
+const FIRST: &str = "!first";
 
 /// What a delivery is at most once by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +52,15 @@ pub(super) fn of_answer(once: &Once) -> Result<ItemKey, InvalidId> {
     of("answer", once)
 }
 
+/// The refusal of an item whose key was used before for something else. `named`: the key as its caller gave it.
+pub(super) fn conflict(key: &SessionKey, named: Option<ItemKey>, item: ItemKey) -> RuntimeError {
+    let key = key.clone();
+    match named {
+        None if item.as_str() == format!("message{FIRST}") => RuntimeError::NotFirst { key },
+        named => RuntimeError::KeyConflict { key, item: named.unwrap_or(item) },
+    }
+}
+
 /// No two kinds share a word, and within a kind no two forms share the character after it.
 fn of(kind: &str, once: &Once) -> Result<ItemKey, InvalidId> {
     match once {
@@ -57,7 +70,7 @@ fn of(kind: &str, once: &Once) -> Result<ItemKey, InvalidId> {
         }
         // Longer than the place that is left.
         Once::Key(key) => ItemKey::new(format!("{kind}#{}", Digest::of(key.as_str().as_bytes()))),
-        Once::First => ItemKey::new(format!("{kind}!first")),
+        Once::First => ItemKey::new(format!("{kind}{FIRST}")),
         Once::Words(pending, words) => {
             let said = Digest::of(format!("{pending}\0{words}").as_bytes());
             ItemKey::new(format!("{kind}={said}"))

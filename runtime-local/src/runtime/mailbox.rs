@@ -11,6 +11,7 @@ use holdover_core::time::Timestamp;
 use serde::Serialize;
 
 use super::claim::Try;
+use super::keys;
 use super::repeat::repeated;
 use super::standing::machine_of;
 use super::{Deliver, Delivered, Runtime};
@@ -134,7 +135,7 @@ impl Runtime {
                     return self.duplicate_or(refused, &session, item, named).await;
                 }
                 Err(RuntimeError::KeyConflict { key, item }) => {
-                    return Err(RuntimeError::KeyConflict { key, item: named.unwrap_or(item) });
+                    return Err(keys::conflict(&key, named, item));
                 }
                 // Since it was read.
                 Err(refused @ RuntimeError::Aborted { .. }) => {
@@ -172,10 +173,7 @@ impl Runtime {
         }
         match repeated(|| store.deliver(key, again.clone())).await? {
             Delivery::Accepted { .. } | Delivery::Duplicate { .. } => Ok(Delivered::Duplicate),
-            Delivery::Conflict { .. } => {
-                let item = named.unwrap_or_else(|| item.key.clone());
-                Err(RuntimeError::KeyConflict { key: key.clone(), item })
-            }
+            Delivery::Conflict { .. } => Err(keys::conflict(key, named, item.key.clone())),
             Delivery::AlreadyAnswered | Delivery::NotPending | Delivery::Aborted | Delivery::NotFound => {
                 Err(refused)
             }

@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use holdover_core::store::{Retry, StoreError};
 use tokio::time::sleep;
 
-use crate::clock::Lease;
+use crate::outage::{Patience, Waiting};
 
 /// How often a request from outside is tried before its error is handed on.
 const TRIES_MAX: u32 = 6;
@@ -64,16 +64,21 @@ pub(crate) enum GivenUp {
     Final(StoreError),
 }
 
-/// Repeats `request` until it is answered or the lease has ended. The answer says whether it was repeated.
+/// Repeats `request` until it is answered or the lease has ended, and tells that it waits. The answer says whether it was
+/// repeated.
 pub(crate) async fn until_answered<'a, T>(
-    lease: &Lease,
+    patience: &Patience,
     mut request: impl FnMut() -> BoxFuture<'a, Result<T, StoreError>> + Send,
 ) -> Result<(T, bool), GivenUp> {
     let mut backoff = Backoff::store();
-    let (mut repeated, mut unknown) = (false, false);
+    let (mut waiting, mut unknown) = (None, false);
     loop {
         let error = match request().await {
-            Ok(answer) => return Ok((answer, repeated)),
+            Ok(answer) => {
+                let repeated = waiting.is_some();
+                waiting.map(Waiting::answered);
+                return Ok((answer, repeated));
+            }
             Err(error) => error,
         };
         match error.retry {
@@ -82,31 +87,41 @@ pub(crate) async fn until_answered<'a, T>(
             Retry::OutcomeUnknown => unknown = true,
             Retry::Later => {}
         }
-        if !lease.runs() {
+        if !patience.lease.runs() {
             tracing::warn!(%error, "the lease ended while the store did not answer");
             return Err(GivenUp::LeaseEnded);
         }
-        tracing::debug!(%error, "asking the store again");
+        match &waiting {
+            None => waiting = Some(patience.outages.begin(&error)),
+            Some(waiting) => waiting.failed(&error),
+        }
         sleep(backoff.take()).await;
-        repeated = true;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use futures::FutureExt;
+    use holdover_core::ids::{Epoch, Fence, Incarnation, SessionId, SessionKey, TenantId};
     use holdover_core::store::StoreErrorKind;
     use holdover_core::time::Timestamp;
     use tokio::time::Instant;
+    use uuid::Uuid;
 
     use super::*;
+    use crate::clock::{Lease, StoreClock};
+    use crate::outage::Outages;
 
     /// What a request comes to whose errors say this, one after the other.
     async fn ends_with(said: &[Retry]) -> GivenUp {
         let now = Timestamp::from_ms(0);
         let lease = Lease::granted(Instant::now(), now, now.after(Duration::from_secs(30)));
+        let key = SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap());
+        let run = Fence { key, incarnation: Incarnation(Uuid::nil()), epoch: Epoch(1) };
+        let outages = Outages::of(run, StoreClock::heard(Instant::now(), now), None);
+        let patience = Patience { lease, outages };
         let mut said = said.iter();
-        let ended = until_answered::<()>(&lease, || {
+        let ended = until_answered::<()>(&patience, || {
             let retry = *said.next().expect("it is not asked again");
             let error = StoreError::new(StoreErrorKind::Unavailable, "test", "").retry(retry);
             async move { Err(error) }.boxed()

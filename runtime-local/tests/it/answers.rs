@@ -61,7 +61,11 @@ async fn a_first_message_has_a_key_that_no_other_message_can_have() {
     assert!(runtime.start(first("go")).await.unwrap().duplicate);
     assert!(runtime.execute(first("go")).await.unwrap().is_duplicate());
     let other = runtime.start(first("else")).await;
-    assert!(matches!(other, Err(RuntimeError::KeyConflict { .. })), "{other:?}");
+    assert!(matches!(other, Err(RuntimeError::NotFirst { .. })), "{other:?}");
+    let other = runtime.execute(first("else")).await.unwrap_err().to_string();
+    let said =
+        "session acme/desk: it exists already and began with another message; choose another session id";
+    assert!(other.starts_with(said), "{other}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -30,6 +30,7 @@ mod images;
 mod looking;
 mod mailbox;
 mod many;
+mod outages;
 mod outputs;
 mod ownership;
 mod panels;

@@ -134,7 +134,7 @@ impl Place for (Reverse<Timestamp>, Reverse<SessionId>) {
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (at, id) = bytes.split_first_chunk()?;
-        let id = SessionId::new(std::str::from_utf8(id).ok()?).ok()?;
+        let id = std::str::from_utf8(id).ok()?.parse::<SessionId>().ok()?;
         Some((Reverse(Timestamp::from_ms(i64::from_be_bytes(*at))), Reverse(id)))
     }
 }
@@ -152,7 +152,7 @@ impl Place for (Timestamp, SessionKey) {
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (at, ids) = bytes.split_first_chunk()?;
         let (tenant, id) = std::str::from_utf8(ids).ok()?.split_once('\0')?;
-        let key = SessionKey::new(TenantId::new(tenant).ok()?, SessionId::new(id).ok()?);
+        let key = SessionKey::new(tenant.parse::<TenantId>().ok()?, id.parse().ok()?);
         Some((Timestamp::from_ms(i64::from_be_bytes(*at)), key))
     }
 }
@@ -175,6 +175,6 @@ impl Place for (bool, Option<Timestamp>, SessionId, PendingId) {
         let (at, ids) = rest.split_first_chunk()?;
         let (session, id) = std::str::from_utf8(ids).ok()?.split_once('\0')?;
         let deadline = (*no_deadline == 0).then(|| Timestamp::from_ms(i64::from_be_bytes(*at)));
-        Some((*no_deadline != 0, deadline, SessionId::new(session).ok()?, PendingId::new(id).ok()?))
+        Some((*no_deadline != 0, deadline, session.parse().ok()?, id.parse().ok()?))
     }
 }

@@ -15,9 +15,6 @@ use crate::FunctionTool;
 use crate::files::Root;
 use crate::sandbox::Exit;
 
-/// The longest name that every provider takes.
-const NAME_BYTES_MAX: usize = 64;
-
 /// A tool that is a program. It reads the arguments of a call from its standard input, as one JSON object. All of them are
 /// there before the program starts: if the engine dies, the program still reads the whole object. What the program prints on
 /// standard output is the result. A code other than 0 fails the call, and the model is told the code and what was printed.
@@ -99,9 +96,7 @@ pub enum InvalidCommandTool {
 impl CommandTool {
     /// Whether it can be a tool.
     pub fn check(&self) -> Result<(), InvalidCommandTool> {
-        let name = self.name.as_str();
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if name.len() > NAME_BYTES_MAX || !name.chars().all(plain) {
+        if self.name.check_new().is_err() {
             return Err(InvalidCommandTool::Name(self.name.clone()));
         }
         if self.command.first().is_none_or(String::is_empty) {
@@ -274,7 +269,7 @@ mod tests {
         let good = declared(&["true"]);
         for (bad, line) in [
             (
-                CommandTool { name: ToolName::new("my tool").unwrap(), ..good.clone() },
+                CommandTool { name: "my tool".parse().unwrap(), ..good.clone() },
                 "tool \"my tool\": name: providers take 1 to 64 letters, digits, _ and - alone",
             ),
             (declared(&[]), "tool mine: command: is empty"),

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use cap_fs_ext::OpenOptionsSyncExt;
+use cap_fs_ext::{MetadataExt, OpenOptionsSyncExt};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 use holdover_core::tool::{Access, ResourceProfile, ToolError};
@@ -53,6 +53,15 @@ impl Root {
 
     pub(crate) fn dir(&self) -> &Dir {
         &self.0.dir
+    }
+
+    /// Refuses a root that was deleted since it was opened: its handle would show an empty folder.
+    pub(crate) fn check_is_there(&self) -> Result<(), ToolError> {
+        let is_there = self.dir().dir_metadata().is_ok_and(|folder| folder.nlink() > 0);
+        let gone = || {
+            ToolError::Failed(format!("the root folder {} does not exist any more", self.path().display()))
+        };
+        if is_there { Ok(()) } else { Err(gone()) }
     }
 
     /// Opens a regular file for reading. Never blocks on a pipe or a device.
@@ -206,6 +215,18 @@ mod tests {
         assert_eq!(outside.read("secret.txt"), "secret");
         assert_eq!(outside.read("folder/secret.txt"), "secret");
         assert!(!there.join("folder/new").exists());
+    }
+
+    #[tokio::test]
+    async fn a_root_that_was_deleted_is_an_error_and_no_empty_folder() {
+        let fixture = Fixture::new(&[]);
+        assert_eq!(fixture.run("list_files", json!({})).await.unwrap(), ".: empty folder");
+        std::fs::remove_dir(fixture.folder.path()).unwrap();
+        for (tool, arguments) in [("list_files", json!({})), ("search_files", json!({ "text": "x" }))] {
+            let line = fixture.run(tool, arguments).await.expect_err(tool);
+            let path = fixture.folder.path().display();
+            assert_eq!(line, format!("the root folder {path} does not exist any more"), "{tool}");
+        }
     }
 
     #[tokio::test]

@@ -51,6 +51,7 @@ pub(super) fn walk(
     mut visit: impl FnMut(&Entry) -> Result<Go, ToolError>,
 ) -> Result<bool, ToolError> {
     let mut walk = Walk { root, ahead: Vec::new(), left_out: false };
+    root.check_is_there()?;
     let base = if start.is_root() { Path::new("") } else { start.as_path() };
     walk.enter(base, 1).map_err(|error| failed(start, &error))?;
     while let Some((entry, depth)) = walk.ahead.pop() {

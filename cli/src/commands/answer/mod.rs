@@ -6,6 +6,7 @@ mod which;
 
 use holdover_core::message::{ClientAnswer, Decision};
 use holdover_core::store::{PendingCall, PendingKind, Session};
+use holdover_core::words;
 use holdover_runtime_local::{Approval, Delivered, Denial, RuntimeError, check_arguments};
 use serde_json::{Value, json};
 
@@ -221,9 +222,10 @@ async fn deliver(front: &Front, asked: &Asked, word: &Word) -> Result<Said, Fail
                 Before::Otherwise(how) => Err(refused(asked, &how)),
             }
         }
-        Some(Err(RuntimeError::OtherAnswer { found, asked: given, .. })) => {
-            Err(refused(asked, &format!("waits for {}, not for {}", found.as_str(), given.as_str())))
-        }
+        Some(Err(RuntimeError::OtherAnswer { found, asked: given, .. })) => Err(refused(
+            asked,
+            &format!("waits for {}, not for {}", words::pending(found), words::pending(given)),
+        )),
         Some(Err(error)) => Err(error.into()),
     }
 }

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 
 use holdover_core::ids::{CallId, Incarnation, PendingId, SessionId};
 use holdover_core::store::{PAGE_ROWS_MAX, PendingCall, PendingKind, Session, SessionQuery};
+use holdover_core::words;
 
 use crate::exit::Failure;
 use crate::front::Front;
@@ -155,21 +156,13 @@ fn only_call<'a>(
     let waiting: Vec<&PendingCall> =
         open.iter().filter(|pending| pending.answered < pending.needed).collect();
     let fitting: Vec<&PendingCall> = waiting.iter().copied().filter(|pending| pending.kind == kind).collect();
-    let what = match kind {
-        PendingKind::Approval => "approval",
-        PendingKind::ClientTool => "an answer",
-    };
+    let what = words::pending(kind);
     let why = match (fitting.as_slice(), waiting.first()) {
         ([only], _) => return Ok(only),
         ([], None) => format!("no call waits for {what}"),
-        ([], Some(other)) => match other.kind {
-            PendingKind::Approval => {
-                format!("no call waits for {what}; call {} waits for approval", other.call)
-            }
-            PendingKind::ClientTool => {
-                format!("no call waits for {what}; call {} waits for an answer", other.call)
-            }
-        },
+        ([], Some(other)) => {
+            format!("no call waits for {what}; call {} waits for {}", other.call, words::pending(other.kind))
+        }
         (calls, _) => {
             let names: Vec<&str> = calls.iter().map(|pending| pending.call.as_str()).collect();
             format!("{} calls wait for {what}, name one: {}", calls.len(), names.join(", "))

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{Capabilities, PAGE_ROWS_MAX, PageRequest, SessionQuery, SessionStatus};
 use holdover_core::time::Timestamp;
+use holdover_core::words;
 use holdover_runtime_local::{BREAKER_QUEUE, BREAKER_TENANT};
 use serde_json::{Value, json};
 
@@ -182,7 +183,8 @@ fn print(front: &Front, found: &Found) {
         row("writable", &format!("no, not by this user: {why}"));
     }
     let all: u64 = counts.values().sum();
-    let each: Vec<String> = counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
+    let each: Vec<String> =
+        counts.iter().map(|(status, count)| format!("{count} {}", words::status(*status))).collect();
     let each = if each.is_empty() { String::new() } else { format!(": {}", each.join(", ")) };
     row("sessions", &format!("{all} of tenant {}{each}", front.common.tenant));
     if stuck.is_empty() {

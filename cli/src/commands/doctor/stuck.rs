@@ -1,5 +1,7 @@
 //! Which sessions do not go on although they should, why, and what helps.
 
+use std::time::Duration;
+
 use holdover_core::machine::Ending;
 use holdover_core::step::{RunOutcome, STATE_FORMAT};
 use holdover_core::store::{PendingCall, Session, SessionStatus};
@@ -38,6 +40,15 @@ const WORK: &[&str] = &["work"];
 const SHOW: &[&str] = &["sessions", "show", SESSION];
 const RESUME: &[&str] = &["resume", SESSION];
 const RETRY: &[&str] = &["retry", SESSION];
+const INTERRUPT: &[&str] = &["interrupt", SESSION];
+const FORK: &[&str] = &["sessions", "fork", SESSION];
+const DELETE: &[&str] = &["sessions", "delete", "--force", SESSION];
+
+/// No run asks for a lease so long.
+const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What is due later than this is due by mistake.
+const DUE_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 /// What is wrong with a session, the nearest reason first. None: it rests, runs, or waits as it should.
 pub(super) fn examine(case: &Case<'_>) -> Option<Stuck> {
@@ -56,14 +67,16 @@ pub(super) fn examine(case: &Case<'_>) -> Option<Stuck> {
             return Some(Stuck { reason: "unreadable", detail, help: &[] });
         }
     };
-    interrupt(case).or_else(|| match session.status {
-        SessionStatus::Active => abandoned(case),
-        SessionStatus::Suspended => {
-            expired(case).or_else(|| overdue(case)).or_else(|| forgotten(case, &outcome))
+    interrupt(case).or_else(|| held_too_long(case)).or_else(|| due_too_late(case)).or_else(|| {
+        match session.status {
+            SessionStatus::Active => abandoned(case),
+            SessionStatus::Suspended => {
+                expired(case).or_else(|| overdue(case)).or_else(|| forgotten(case, &outcome))
+            }
+            SessionStatus::Failed => overdue(case).or_else(|| Some(failed(outcome))),
+            SessionStatus::Idle | SessionStatus::Interrupted => overdue(case),
+            SessionStatus::Aborted => None,
         }
-        SessionStatus::Failed => overdue(case).or_else(|| Some(failed(outcome))),
-        SessionStatus::Idle | SessionStatus::Interrupted => overdue(case),
-        SessionStatus::Aborted => None,
     })
 }
 
@@ -81,7 +94,47 @@ fn interrupt(case: &Case<'_>) -> Option<Stuck> {
             format!("a stop ({kind}) is asked for since {since}, and nobody takes it up")
         }
     };
-    Some(Stuck { reason: "interrupt_waits", detail, help: &[&["interrupt", SESSION], WORK] })
+    Some(Stuck { reason: "interrupt_waits", detail, help: &[INTERRUPT, WORK] })
+}
+
+/// A lease ends so late that the store's clock was wrong when it was granted. Nobody can take the session over before.
+fn held_too_long(case: &Case<'_>) -> Option<Stuck> {
+    let lease = case.session.lease.as_ref().filter(|lease| case.now.until(lease.ends) > LEASE_MAX)?;
+    let (epoch, worker, ends) = (case.session.epoch, &lease.worker, instant(lease.ends));
+    let detail = format!(
+        "run {epoch} of {worker} holds it until {ends}: the store's clock was ahead when the run began; if that worker is \
+         gone, go on with a fork and delete this session"
+    );
+    Some(Stuck { reason: "lease_too_long", detail, help: &[FORK, DELETE] })
+}
+
+/// It is due so late, or was written so far in the future, that the store's clock was wrong.
+fn due_too_late(case: &Case<'_>) -> Option<Stuck> {
+    let Case { session, now, .. } = case;
+    // A run holds it: then its alarm is the end of the lease.
+    let alarm = session.alarm.filter(|alarm| alarm > now && session.lease.is_none())?;
+    let (created, due) = (instant(session.created_at), instant(alarm));
+    let soon = now.after(case.patient.until(*now));
+    let detail = if session.created_at > soon {
+        format!(
+            "it was created at {created}, in the future, and is due only at {due}: the store's clock was ahead"
+        )
+    } else if session.updated_at > soon {
+        let updated = instant(session.updated_at);
+        format!(
+            "it was changed at {updated}, in the future, and is due only at {due}: the store's clock was ahead"
+        )
+    } else if now.until(alarm) > DUE_MAX {
+        format!("it is due only at {due}, in more than a year: was the store's clock ahead?")
+    } else {
+        return None;
+    };
+    let help: &[&[&str]] = match session.status {
+        SessionStatus::Suspended => &[RESUME, INTERRUPT],
+        SessionStatus::Failed | SessionStatus::Interrupted => &[RETRY],
+        SessionStatus::Idle | SessionStatus::Active | SessionStatus::Aborted => &[RESUME],
+    };
+    Some(Stuck { reason: "due_too_late", detail, help })
 }
 
 /// Its run died and nobody has taken it over.

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::args::History;
 use crate::exit::Failure;
 use crate::front::Front;
-use crate::print::{counted, inline, instant, json};
+use crate::print::{counted, escape, inline, instant, json};
 
 /// Prints every move of a session's machine, or what it was after one of them.
 pub(super) async fn history(front: &Front, args: &History) -> Result<(), Failure> {
@@ -20,7 +20,7 @@ pub(super) async fn history(front: &Front, args: &History) -> Result<(), Failure
                 "session {id}: it has fewer moves than {number}: holdover sessions history {id}"
             ))
         })?;
-        front.out.plain(&format!("{}\n", json!(machine)));
+        front.out.plain(&format!("{}\n", escape::json(&json!(machine).to_string())));
         return Ok(());
     }
     for step in front.runtime.moves(&session.key).await? {

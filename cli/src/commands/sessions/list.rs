@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use holdover_core::store::{
     Labels, PAGE_ROWS_MAX, PageCursor, PageRequest, SessionQuery, SessionSummary, TimeRange,
 };
+use holdover_core::words;
 use serde_json::json as object;
 
 use crate::args::{LIST_LIMIT, List, When};
@@ -108,7 +109,7 @@ pub(super) async fn list(front: &Front, args: &List) -> Result<(), Failure> {
         front.out.line(format!(
             "{:<id$}  {:<11}  {:<agent$}  {:>8}  {}",
             inline(session.key.id.as_str()),
-            session.status.as_str(),
+            words::status(session.status),
             inline(session.queue.as_str()),
             session.last_message.0,
             instant(session.updated_at),

@@ -3,6 +3,7 @@
 use holdover_core::ids::SessionKey;
 use holdover_core::step::{RunDetail, RunKind};
 use holdover_core::store::{PageRequest, RunRecord};
+use holdover_core::words;
 
 use crate::args::One;
 use crate::exit::Failure;
@@ -29,7 +30,7 @@ pub(super) async fn runs(front: &Front, args: &One) -> Result<(), Failure> {
         let (took, outcome) = match &run.end {
             Some(end) => (
                 format!("{:.1} s", run.started_at.until(end.at).as_secs_f64()),
-                end.outcome.as_str().to_owned(),
+                words::outcome(end.outcome).to_owned(),
             ),
             None => (String::from("–"), String::from("runs, or died")),
         };
@@ -40,7 +41,7 @@ pub(super) async fn runs(front: &Front, args: &One) -> Result<(), Failure> {
             kind.as_str(),
             instant(run.started_at),
             inline(run.worker.as_str()),
-            run.found.as_str(),
+            words::status(run.found),
             used.as_deref().unwrap_or("–"),
         ));
     }

@@ -5,6 +5,7 @@ use holdover_core::machine::Glance;
 use holdover_core::machine::glance::{CallCounts, Interaction};
 use holdover_core::step::{RunKind, RunOutcome};
 use holdover_core::store::{RunRecord, Session};
+use holdover_core::words;
 use holdover_runtime_local::{glance_of, machine_of, outcome_of};
 use serde_json::{Value, json};
 
@@ -43,7 +44,7 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
     }
     let row = |name: &str, value: &str| front.out.line(format!("{name:<9} {}", inline(value)));
     row("session", session.key.id.as_str());
-    row("status", session.status.as_str());
+    row("status", words::status(session.status));
     let glance = glance_of(&session)?;
     row("state", &state(&glance));
     let takes: Vec<&str> = glance.takes().iter().map(|input| input.as_str()).collect();
@@ -108,13 +109,12 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
     }
     for (run, kind) in runs.iter().skip(runs.len().saturating_sub(RUNS_SHOWN)) {
         let end = match &run.end {
-            Some(end) => format!("{} at {}", end.outcome.as_str(), instant(end.at)),
+            Some(end) => format!("{} at {}", words::outcome(end.outcome), instant(end.at)),
             None => "open".to_owned(),
         };
         let begun = instant(run.started_at);
         let kind = kind.as_str();
-        let line =
-            format!("{} ({kind}) of {}, found it {}, began {begun}: {end}", run.epoch, run.worker, run.found);
+        let line = format!("{} ({kind}) of {}, began {begun}: {end}", run.epoch, run.worker);
         row("run", &line);
     }
     debts::all(&front.out, &debts, now);

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use holdover_core::ids::{CallId, SessionKey, ToolName};
 use holdover_core::model::TokenUsage;
 use holdover_core::step::RunOutcome;
+use holdover_core::store::OutcomeKind;
+use holdover_core::words;
 use holdover_runtime_local::{Provisional, RunObserver, Worker, WorkerOptions};
 use serde_json::json;
 use tokio::time::MissedTickBehavior;
@@ -58,13 +60,15 @@ pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> 
         Ended::AtOnce(told) => ("stopped at once", told.exit()),
     };
     let ended = teller.ended().clone();
-    let how: Vec<String> = ended.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    let how: Vec<String> =
+        ended.iter().map(|(kind, count)| format!("{count} {}", words::outcome(*kind))).collect();
     let runs = match ended.values().sum::<u64>() {
         0 => String::new(),
         runs => format!("; {}: {}", counted(runs, "run"), how.join(", ")),
     };
     front.out.passing(front.out.dim(&format!("worker {id}: {why}{runs}")));
-    front.out.object(&json!({ "worker": id, "stopped": why, "runs": ended }));
+    let runs: BTreeMap<&str, u64> = ended.iter().map(|(kind, count)| (kind.as_str(), *count)).collect();
+    front.out.object(&json!({ "worker": id, "stopped": why, "runs": runs }));
     front.close().await;
     Ok(exit)
 }
@@ -74,8 +78,8 @@ struct Teller {
     out: Out,
     began: Instant,
     serving: Mutex<Serving>,
-    /// How the runs that are over came to their end, by the name of the outcome.
-    ended: Mutex<BTreeMap<&'static str, u64>>,
+    /// How the runs that are over came to their end, by the kind of the outcome.
+    ended: Mutex<BTreeMap<OutcomeKind, u64>>,
 }
 
 impl Teller {
@@ -84,7 +88,7 @@ impl Teller {
     }
 
     /// How the runs that are over came to their end.
-    fn ended(&self) -> MutexGuard<'_, BTreeMap<&'static str, u64>> {
+    fn ended(&self) -> MutexGuard<'_, BTreeMap<OutcomeKind, u64>> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -146,7 +150,7 @@ impl RunObserver for Teller {
         serving.running.remove(&session.id);
         serving.over += 1;
         drop(serving);
-        *self.ended().entry(outcome.kind().as_str()).or_default() += 1;
+        *self.ended().entry(outcome.kind()).or_default() += 1;
         self.out.passing(format!("session {}: {}", session.id, human::outcome(outcome)));
         self.out.object(&json::last(&session.id, json!({ "kind": outcome.kind().as_str() }), None, false));
     }

@@ -1,0 +1,45 @@
+//! Characters that a reader cannot see, or that make other characters look different.
+
+/// Whether `c` is shown as nothing, turns the direction of writing, or drives a terminal: a control character, a direction
+/// mark, a line or paragraph separator, a character without width. Line breaks and tabs are control characters, too. The
+/// two [joiners](is_joiner) are not among these: emoji and many scripts need them.
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Whether `c` is one of the two joiners: without width, and part of emoji and of words of many scripts.
+pub fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_hidden_and_what_can_is_not() {
+        for c in [
+            '\0',
+            '\n',
+            '\u{1b}',
+            '\u{9b}',
+            '\u{200b}',
+            '\u{202e}',
+            '\u{2028}',
+            '\u{2066}',
+            '\u{feff}',
+            '\u{e0041}',
+        ] {
+            assert!(is_hidden(c), "{c:?}");
+        }
+        for c in ['a', ' ', 'é', '\u{301}', '語', '🚀', '\u{fe0f}', '\u{200d}', '\u{fffd}'] {
+            assert!(!is_hidden(c), "{c:?}");
+        }
+        assert!(is_joiner('\u{200d}') && !is_joiner('\u{200b}'));
+    }
+}

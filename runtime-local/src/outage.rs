@@ -1,0 +1,147 @@
+//! A store that fails while a run waits for it: told at once, and again now and then.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use holdover_core::ids::Fence;
+use holdover_core::store::{StoreError, StoreErrorKind};
+use holdover_core::time::Timestamp;
+use tokio::time::Instant;
+
+use crate::clock::{Lease, StoreClock};
+use crate::observer::RunObserver;
+
+/// While an outage lasts, it is told this often.
+const TELL_EVERY: Duration = Duration::from_secs(30);
+
+/// A store fails, and a run waits until it works again. The run keeps its session as long as its lease can be renewed;
+/// nothing is lost meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreOutage {
+    /// Which run of which session waits.
+    pub run: Fence,
+    /// The kind of the newest failure: [`Full`](StoreErrorKind::Full) if there is no room.
+    pub kind: StoreErrorKind,
+    /// The newest failure in one line. It names the operation that is tried again.
+    pub error: String,
+    /// When the first attempt failed, by the store's clock.
+    pub since: Timestamp,
+    /// The time from then until now.
+    pub lasts: Duration,
+}
+
+/// The outage of one run. Everything in the run that waits for the store shares it, so that an outage is told once.
+#[derive(Clone)]
+pub(crate) struct Outages {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    run: Fence,
+    clock: StoreClock,
+    observer: Option<Arc<dyn RunObserver>>,
+    now: Mutex<Option<Lasting>>,
+}
+
+struct Lasting {
+    outage: StoreOutage,
+    began: Instant,
+    told: Option<Instant>,
+    waiting: usize,
+    answered: bool,
+}
+
+impl Outages {
+    pub(crate) fn of(run: Fence, clock: StoreClock, observer: Option<Arc<dyn RunObserver>>) -> Self {
+        Self { shared: Arc::new(Shared { run, clock, observer, now: Mutex::new(None) }) }
+    }
+
+    /// A request that failed and will be made again.
+    pub(crate) fn begin(&self, error: &StoreError) -> Waiting {
+        let mut now = self.now();
+        let lasting = now.get_or_insert_with(|| Lasting {
+            outage: StoreOutage {
+                run: self.shared.run.clone(),
+                kind: error.kind,
+                error: error.to_string(),
+                since: self.shared.clock.now(),
+                lasts: Duration::ZERO,
+            },
+            began: Instant::now(),
+            told: None,
+            waiting: 0,
+            answered: false,
+        });
+        lasting.waiting += 1;
+        drop(now);
+        let waiting = Waiting { outages: self.clone(), answered: false };
+        waiting.failed(error);
+        waiting
+    }
+
+    fn now(&self) -> MutexGuard<'_, Option<Lasting>> {
+        self.shared.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that is made again until the store answers it.
+pub(crate) struct Waiting {
+    outages: Outages,
+    answered: bool,
+}
+
+impl Waiting {
+    /// It failed again.
+    pub(crate) fn failed(&self, error: &StoreError) {
+        let mut now = self.outages.now();
+        let Some(lasting) = now.as_mut() else { return };
+        lasting.outage.kind = error.kind;
+        lasting.outage.error = error.to_string();
+        lasting.outage.lasts = lasting.began.elapsed();
+        if lasting.told.is_some_and(|told| told.elapsed() < TELL_EVERY) {
+            return;
+        }
+        lasting.told = Some(Instant::now());
+        let outage = lasting.outage.clone();
+        drop(now);
+        let StoreOutage { run, error, since, lasts, .. } = &outage;
+        tracing::warn!(%run, %error, %since, waited_ms = lasts.as_millis(), "waiting for the store");
+        if let Some(observer) = &self.outages.shared.observer {
+            observer.on_store_outage(&outage);
+        }
+    }
+
+    /// The store answered it.
+    pub(crate) fn answered(mut self) {
+        self.answered = true;
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut now = self.outages.now();
+        let Some(lasting) = now.as_mut() else { return };
+        lasting.waiting -= 1;
+        lasting.answered |= self.answered;
+        if lasting.waiting > 0 {
+            return;
+        }
+        let Some(Lasting { mut outage, began, answered, .. }) = now.take() else { return };
+        drop(now);
+        if !answered {
+            return;
+        }
+        outage.lasts = began.elapsed();
+        tracing::warn!(run = %outage.run, waited_ms = outage.lasts.as_millis(), "the store answers again");
+        if let Some(observer) = &self.outages.shared.observer {
+            observer.on_store_outage_over(&outage);
+        }
+    }
+}
+
+/// How long a run waits for its store: as long as its lease runs. What it waits for is told.
+#[derive(Clone)]
+pub(crate) struct Patience {
+    pub(crate) lease: Lease,
+    pub(crate) outages: Outages,
+}

@@ -1,0 +1,81 @@
+//! A store that fails while a run waits for it: whoever looks on is told at once, now and then, and when it is over.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use holdover_core::store::StoreErrorKind;
+use holdover_core::tool::ToolOutput;
+use holdover_runtime_local::{Agents, RunObserver, Runtime, RuntimeOptions, StoreOutage};
+use tokio::time::Instant;
+
+use crate::bench::{agent, completes, options, say, store};
+use crate::script::{Say, Script, results};
+use crate::stub_store::{Stumbling, stumbling};
+use crate::tools::Fake;
+
+/// Whether an outage lasts or is over, and what was told of it.
+#[derive(Default)]
+struct Told(Mutex<Vec<(bool, StoreOutage)>>);
+
+impl RunObserver for Told {
+    fn on_store_outage(&self, outage: &StoreOutage) {
+        self.0.lock().unwrap().push((true, outage.clone()));
+    }
+
+    fn on_store_outage_over(&self, outage: &StoreOutage) {
+        self.0.lock().unwrap().push((false, outage.clone()));
+    }
+}
+
+/// What is told while a session runs whose one call takes `call_takes`, on a store that fails.
+async fn told(store: &Stumbling, call_takes: Duration) -> Vec<(bool, StoreOutage)> {
+    let model = Script::new(|request| match results(request).len() {
+        0 => Say::Calls(vec![("work", "{}")]),
+        _ => Say::Text("done"),
+    });
+    let work = Fake::new("work", move |_| async move {
+        tokio::time::sleep(call_takes).await;
+        Ok(ToolOutput::text("worked").into())
+    });
+    let agent = Arc::new(agent(&model).tool(work).build().unwrap());
+    let told = Arc::new(Told::default());
+    let observer = Some(Arc::clone(&told) as Arc<dyn RunObserver>);
+    let agents = Agents::new().with(Arc::clone(&agent));
+    let runtime =
+        Runtime::new(Arc::new(store.clone()), Arc::new(agents), RuntimeOptions { observer, ..options() });
+    completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    assert!(store.layer().fired() > 0, "the store failed");
+    let told = std::mem::take(&mut *told.0.lock().unwrap());
+    assert!(told.iter().all(|(_, outage)| outage.since == told[0].1.since), "one outage: {told:?}");
+    told
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_that_is_waited_for_is_told_at_once_then_now_and_then() {
+    let store = stumbling(store());
+    store.layer().commits_to_refuse.store(100, Ordering::SeqCst);
+    let told = told(&store, Duration::ZERO).await;
+    assert_eq!(store.layer().fired(), 100);
+    let seconds: Vec<(bool, u64)> =
+        told.iter().map(|(lasts, outage)| (*lasts, outage.lasts.as_secs() / 10 * 10)).collect();
+    assert_eq!(seconds, [(true, 0), (true, 30), (true, 60), (true, 90), (false, 90)]);
+    assert_eq!(told[0].1.lasts, Duration::ZERO, "at once");
+    for (_, outage) in &told {
+        assert_eq!(outage.kind, StoreErrorKind::Unavailable);
+        for words in ["save_state_and_promote_staging", "a test says so"] {
+            assert!(outage.error.contains(words), "{words} in {outage:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_cannot_be_renewed_is_told() {
+    let store = stumbling(store());
+    let until = Instant::now() + Duration::from_secs(25);
+    *store.layer().no_renewals_until.lock().unwrap() = Some(until);
+    let told = told(&store, Duration::from_secs(40)).await;
+    let lasts: Vec<bool> = told.iter().map(|(lasts, _)| *lasts).collect();
+    assert_eq!(lasts, [true, false], "{told:?}");
+    assert!(told[0].1.error.contains("renew_lease"), "{told:?}");
+}
