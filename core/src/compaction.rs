@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::agent::Compaction;
-use crate::ids::MessageSeq;
+use crate::ids::{MessageSeq, SessionKey};
 use crate::image::{IMAGE_TOKENS, Images, images_of};
 use crate::message::{Message, ToolResult, UserMessage};
 use crate::model::{ModelRequest, ModelTool};
@@ -150,7 +150,12 @@ pub fn cut(shown: &[(MessageSeq, Arc<Message>)], rules: &Compaction, asked: bool
 }
 
 /// What a model is asked with for a summary of `old`.
-pub fn request(old: &[(MessageSeq, Arc<Message>)], rules: &Compaction, step: u64) -> ModelRequest {
+pub fn request(
+    session: &SessionKey,
+    old: &[(MessageSeq, Arc<Message>)],
+    rules: &Compaction,
+    step: u64,
+) -> ModelRequest {
     let mut system = String::from(
         "You keep the notes of an agent whose conversation has become too long. Write down what it needs to go on \
          without the old messages. Keep names, paths, numbers, identifiers and decisions exactly. Do not answer \
@@ -164,6 +169,7 @@ pub fn request(old: &[(MessageSeq, Arc<Message>)], rules: &Compaction, step: u64
     system.push_str(&told_cap(rules.summary_tokens));
     let text = render(old, rules);
     ModelRequest {
+        session: session.clone(),
         system: Arc::from(system),
         messages: vec![Arc::new(Message::User(UserMessage::new(text)))],
         tools: Arc::<[ModelTool]>::from([]),

@@ -295,6 +295,13 @@ pub struct ClientAnswer {
 
 impl ClientAnswer {
     /// It was done: this is the result.
+    ///
+    /// ```
+    /// use holdover_core::message::ClientAnswer;
+    ///
+    /// assert!(!ClientAnswer::done("total: 12.50").is_error);
+    /// assert!(ClientAnswer::failed("the paper is torn").is_error);
+    /// ```
     pub fn done(content: impl Into<String>) -> Self {
         Self { is_error: false, content: content.into(), images: Images::none() }
     }

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::stream::BoxStream;
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::ErrorInfo;
+use crate::ids::SessionKey;
 use crate::message::Message;
 use crate::payload::is_default;
 
@@ -48,6 +50,9 @@ pub type ModelStream = BoxStream<'static, Result<ModelEvent, ModelError>>;
 /// Everything a model is asked with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
+    /// The session that asks, also for a summary: for keys and limits of each tenant, and for traces. An adapter tells
+    /// its provider nothing of it unless it was set up to.
+    pub session: SessionKey,
     /// The system prompt.
     pub system: Arc<str>,
     /// The transcript, oldest first. Each call has exactly one result; decisions and notices are left out.
@@ -115,6 +120,58 @@ pub struct ModelAnswer {
     pub stop: StopReason,
     /// What it used.
     pub usage: TokenUsage,
+}
+
+impl ModelAnswer {
+    /// An answer that says this, whole; an empty text says nothing. What it used is not counted.
+    ///
+    /// ```
+    /// use holdover_core::model::{ModelAnswer, StopReason};
+    ///
+    /// let answer = ModelAnswer::text("I look it up.").call("look_up", serde_json::json!({ "order": 7 }));
+    /// assert_eq!((answer.parts.len(), answer.stop), (2, StopReason::ToolUse));
+    /// ```
+    pub fn text(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let parts = if text.is_empty() { Vec::new() } else { vec![AnswerPart::Text(text)] };
+        Self { parts, stop: StopReason::EndTurn, usage: TokenUsage::default() }
+    }
+
+    /// The same, and it asks for this tool, too.
+    #[must_use]
+    pub fn call(mut self, tool: impl Into<String>, arguments: Value) -> Self {
+        self.parts.push(AnswerPart::Call { tool: tool.into(), arguments: arguments.to_string() });
+        Self { stop: StopReason::ToolUse, ..self }
+    }
+
+    /// The same, and it used these tokens.
+    #[must_use]
+    pub fn using(self, usage: TokenUsage) -> Self {
+        Self { usage, ..self }
+    }
+
+    /// The stream of a model that gives its answer all at once: an event for each part, then
+    /// [`Finished`](ModelEvent::Finished). For a server that does not stream, and for models in tests.
+    pub fn into_stream(self) -> ModelStream {
+        let mut events = Vec::new();
+        let mut calls = 0..;
+        for part in &self.parts {
+            match part {
+                AnswerPart::Text(text) => events.push(ModelEvent::Text(text.clone())),
+                AnswerPart::Reasoning { text, .. } => events.push(ModelEvent::Reasoning(text.clone())),
+                AnswerPart::Call { tool, arguments } => {
+                    let index = calls.next().unwrap_or_default();
+                    let (tool, arguments) = (tool.clone(), arguments.clone());
+                    events.push(ModelEvent::CallStarted { index, tool: tool.clone() });
+                    if self.stop.is_whole() {
+                        events.push(ModelEvent::CallWritten { index, tool, arguments });
+                    }
+                }
+            }
+        }
+        events.push(ModelEvent::Finished(self));
+        stream::iter(events.into_iter().map(Ok)).boxed()
+    }
 }
 
 /// A part of an answer. Calls have no id yet: the engine gives its own.
@@ -322,5 +379,46 @@ impl ModelError {
 impl From<&ModelError> for ErrorInfo {
     fn from(error: &ModelError) -> Self {
         ErrorInfo::new(format!("model.{}", error.kind.as_str()), error.detail.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    fn events(answer: ModelAnswer) -> Vec<ModelEvent> {
+        let events: Vec<_> = answer.into_stream().collect().now_or_never().unwrap();
+        events.into_iter().map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn an_answer_that_is_there_at_once_is_a_stream_that_ends_with_it() {
+        assert_eq!(events(ModelAnswer::text("")), [ModelEvent::Finished(ModelAnswer::text(""))]);
+        assert_eq!(ModelAnswer::text("").parts, []);
+
+        let (one, two) = (serde_json::json!({ "n": 1 }), serde_json::json!({}));
+        let usage = TokenUsage { input: 7, ..TokenUsage::default() };
+        let answer = ModelAnswer::text("Both.").call("a", one).call("b", two).using(usage);
+        let started = |index, tool: &str| ModelEvent::CallStarted { index, tool: tool.to_owned() };
+        let written = |index, tool: &str, arguments: &str| ModelEvent::CallWritten {
+            index,
+            tool: tool.to_owned(),
+            arguments: arguments.to_owned(),
+        };
+        let expected = [
+            ModelEvent::Text("Both.".to_owned()),
+            started(0, "a"),
+            written(0, "a", r#"{"n":1}"#),
+            started(1, "b"),
+            written(1, "b", "{}"),
+            ModelEvent::Finished(answer.clone()),
+        ];
+        assert_eq!(events(answer.clone()), expected);
+
+        // Whether the last call is whole is not known then, so of none it is said that it is.
+        let cut = events(ModelAnswer { stop: StopReason::MaxTokens, ..answer });
+        assert!(!cut.iter().any(|event| matches!(event, ModelEvent::CallWritten { .. })), "{cut:?}");
     }
 }

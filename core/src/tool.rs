@@ -4,7 +4,7 @@
 
 mod bound;
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -153,6 +153,14 @@ pub trait Tool: Send + Sync + 'static {
     /// Which resources a call with these arguments touches. Called only with arguments that fit the
     /// schema.
     fn profile(&self, arguments: &Value) -> ResourceProfile;
+
+    /// Why a person must approve a call with these arguments; none, by default: the policy alone decides. Called only
+    /// with arguments that fit the schema, wherever the [gate](crate::gate) is asked: of the two the stricter counts. Must
+    /// have no effect, and answer the same each time: it is asked again after an edit, a rewriting and a crash. A panic
+    /// denies the call, and so does a reason where a client runs the tool.
+    fn needs_approval(&self, _arguments: &Value) -> Option<String> {
+        None
+    }
 
     /// Makes ready what one call needs; has no effect that outlives [`cleanup`](Self::cleanup). Called before each
     /// send of the call, and part of the time that it may take. A panic, a time-out or a stop here says that the call
@@ -323,6 +331,36 @@ pub enum ToolError {
     /// It is not known whether it acted: connection lost, time-out, panic.
     #[error("lost sight of it: {0}")]
     Lost(String),
+}
+
+impl ToolError {
+    /// It could not do what was asked, for this reason: the model is told.
+    pub fn failed(why: impl Display) -> Self {
+        Self::Failed(why.to_string())
+    }
+
+    /// It did not act: nothing was sent, nothing was changed.
+    pub fn not_run(why: impl Display) -> Self {
+        Self::NotRun(why.to_string())
+    }
+
+    /// It did not act, and that will pass: the call is sent again after `wait`, or as the agent says if there is none.
+    pub fn transient(why: impl Display, wait: Option<Duration>) -> Self {
+        Self::Transient { detail: why.to_string(), wait }
+    }
+
+    /// Nobody knows whether it acted.
+    ///
+    /// ```
+    /// use holdover_core::tool::ToolError;
+    ///
+    /// let sent = Err(std::io::Error::other("connection reset"));
+    /// let sent: Result<(), ToolError> = sent.map_err(ToolError::lost);
+    /// assert_eq!(sent, Err(ToolError::Lost("connection reset".to_owned())));
+    /// ```
+    pub fn lost(why: impl Display) -> Self {
+        Self::Lost(why.to_string())
+    }
 }
 
 #[cfg(test)]

@@ -32,6 +32,8 @@ pub mod limits {}
 pub mod outputs {}
 #[doc = include_str!("docs/guide/failures.md")]
 pub mod failures {}
+#[doc = include_str!("docs/guide/in_doubt.md")]
+pub mod in_doubt {}
 #[doc = include_str!("docs/guide/long_sessions.md")]
 pub mod long_sessions {}
 #[doc = include_str!("docs/guide/sandboxes.md")]
@@ -48,5 +50,13 @@ pub mod branches {}
 pub mod versions {}
 #[doc = include_str!("docs/guide/encryption.md")]
 pub mod encryption {}
+#[doc = include_str!("docs/guide/postgres.md")]
+pub mod postgres {}
+#[doc = include_str!("docs/guide/backup.md")]
+pub mod backup {}
+#[doc = include_str!("docs/guide/testing.md")]
+pub mod testing {}
+#[doc = include_str!("docs/guide/models.md")]
+pub mod models {}
 #[doc = include_str!("docs/guide/machine.md")]
 pub mod machine {}

@@ -34,7 +34,8 @@ pub use holdover_core::machine::glance::{Glance, Interaction};
 pub use holdover_core::machine::{DoneReason, Ending, Owed, OwedKind, Suspension, Usage};
 pub use holdover_core::mailbox::{MessagePolicy, WhileAsking};
 pub use holdover_core::message::{
-    ClientAnswer, Decision, Message, PendingBody, ResultStatus, Said, SignalBody, ToolResult,
+    AssistantMessage, AssistantPart, ClientAnswer, Decision, Message, PendingBody, ResultStatus, Said,
+    SignalBody, ToolResult, UserMessage,
 };
 pub use holdover_core::mode::{Briefing, Mode};
 pub use holdover_core::model::{
@@ -66,7 +67,7 @@ pub use holdover_runtime_local::{
     StoreOutage, UnreadablePending, Worker, WorkerOptions,
 };
 #[cfg(feature = "memory")]
-pub use holdover_store_memory::MemoryStore;
+pub use holdover_store_memory::{Limits as MemoryLimits, MemoryStore};
 #[cfg(feature = "postgres")]
 pub use holdover_store_postgres::{PostgresOptions, PostgresStore};
 #[cfg(feature = "redis")]

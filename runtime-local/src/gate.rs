@@ -1,7 +1,8 @@
 //! The one chokepoint: whether a call may run. Every call from every path passes it before it runs.
 //!
-//! The arguments must be JSON of bounded depth, fit the tool's schema, and pass the hooks and the policy. A policy that
-//! is silent for five seconds, fails or panics is a denial (INV-20).
+//! The arguments must be JSON of bounded depth, fit the tool's schema, and pass the hooks and the policy. Where the tool
+//! itself asks for an approval, the stricter of its word and the policy's counts. Where either of them is silent for five
+//! seconds, fails or panics, that is a denial (INV-20).
 
 use std::sync::Arc;
 
@@ -58,21 +59,21 @@ async fn hooked(agent: Arc<Agent>, question: GateQuestion) -> Ruling {
 pub(crate) async fn fits(agent: &Arc<Agent>, question: &GateQuestion) -> Result<(), Ruling> {
     let (agent, question) = (Arc::clone(agent), question.clone());
     let looked = async move {
-        profile(&agent, &question).map_or_else(|refused| refused, |profile| Ruling::Allow { profile })
+        look(&agent, &question).map_or_else(|refused| refused, |seen| Ruling::Allow { profile: seen.profile })
     };
     let ruling = bounded(looked).await;
     if matches!(ruling, Ruling::Allow { .. }) { Ok(()) } else { Err(ruling) }
 }
 
 /// What a call touches of which it is certain now that it would be allowed as it stands: it fits, no hook would see it
-/// first, and the gate can tell without asking anybody.
+/// first, its tool asks for no approval, and the gate can tell without asking anybody.
 pub(crate) async fn foresee(agent: Arc<Agent>, question: GateQuestion) -> Option<ResourceProfile> {
     if agent.hooks().concern_calls_of(&question.tool) {
         return None;
     }
     let foreseen = async move {
-        match profile(&agent, &question) {
-            Ok(profile) if agent.gate().foresee(&question) == Some(Verdict::Allow) => {
+        match look(&agent, &question) {
+            Ok(Seen { profile, asks: None }) if agent.gate().foresee(&question) == Some(Verdict::Allow) => {
                 Ruling::Allow { profile }
             }
             Ok(_) => unavailable(String::from("that is not certain yet")),
@@ -117,11 +118,12 @@ async fn bounded(asked: impl Future<Output = Ruling> + Send + 'static) -> Ruling
 }
 
 async fn rule(agent: Arc<Agent>, question: GateQuestion) -> Ruling {
-    let profile = match profile(&agent, &question) {
-        Ok(profile) => profile,
+    let Seen { profile, asks } = match look(&agent, &question) {
+        Ok(seen) => seen,
         Err(ruling) => return ruling,
     };
-    match agent.gate().consult(&question).await {
+    let asks = asks.map_or(Verdict::Allow, Verdict::ask);
+    match agent.gate().consult(&question).await.map(|verdict| verdict.stricter(asks)) {
         Ok(Verdict::Allow) => Ruling::Allow { profile },
         Ok(Verdict::Deny { reason, rule }) => Ruling::Deny { reason, rule },
         Ok(Verdict::NeedsApproval { terms, .. }) if question.is_approved_on(&terms) => {
@@ -134,16 +136,20 @@ async fn rule(agent: Arc<Agent>, question: GateQuestion) -> Ruling {
     }
 }
 
-fn profile(agent: &Agent, question: &GateQuestion) -> Result<ResourceProfile, Ruling> {
-    let Some(tool) = agent.tool(&question.tool) else {
-        return Err(Ruling::Invalid { detail: format!("there is no tool {}", question.tool) });
-    };
-    check(tool, &question.arguments).map_err(|detail| Ruling::Invalid { detail })
+/// What a tool says of a call whose arguments fit.
+struct Seen {
+    profile: ResourceProfile,
+    /// Why people must approve it, whatever the gate says.
+    asks: Option<String>,
 }
 
-/// What a call with these arguments touches, or why they do not fit.
-fn check(tool: &EquippedTool, arguments: &str) -> Result<ResourceProfile, String> {
-    Ok(tool.tool.profile(&read_fitting(&tool.schema, arguments)?))
+/// What the tool says of a call, or why its arguments do not fit.
+fn look(agent: &Agent, question: &GateQuestion) -> Result<Seen, Ruling> {
+    let Some(EquippedTool { tool, schema }) = agent.tool(&question.tool) else {
+        return Err(Ruling::Invalid { detail: format!("there is no tool {}", question.tool) });
+    };
+    let arguments = read_fitting(schema, &question.arguments).map_err(|detail| Ruling::Invalid { detail })?;
+    Ok(Seen { profile: tool.profile(&arguments), asks: tool.needs_approval(&arguments) })
 }
 
 /// Whether a tool with these parameters takes these arguments, or why not. A schema that is none refuses nothing: whoever

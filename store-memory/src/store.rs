@@ -48,6 +48,11 @@ impl MemoryStore {
         Self::with(SystemClock, Limits::default())
     }
 
+    /// An empty store on `clock`: on the clock of a test, say, which passes as the test wants.
+    pub fn on(clock: impl Clock) -> Self {
+        Self::with(clock, Limits::default())
+    }
+
     /// An empty store on `clock`, with these limits.
     pub fn with(clock: impl Clock, limits: Limits) -> Self {
         let shared = Shared { data: Mutex::default(), clock: Box::new(clock), limits, hints: Hints::new() };

@@ -52,10 +52,12 @@ use serde_json::{Map, Value};
 pub struct FunctionTool<A> {
     spec: ToolSpec,
     profile: Box<dyn Fn(&A) -> ResourceProfile + Send + Sync>,
+    asks: Box<Asks<A>>,
     run: Box<Run<A>>,
     arguments: PhantomData<fn(A)>,
 }
 
+type Asks<A> = dyn Fn(&A) -> Option<String> + Send + Sync;
 type Run<A> = dyn Fn(A, ToolCall) -> BoxFuture<'static, Result<ToolReturn, ToolError>> + Send + Sync;
 
 impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
@@ -78,9 +80,42 @@ impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
                 timeout_ms: None,
             },
             profile: Box::new(|_| ResourceProfile::Serial),
+            asks: Box::new(|_| None),
             run: Box::new(move |arguments, call| run(arguments, call).map(|end| end.map(Into::into)).boxed()),
             arguments: PhantomData,
         }
+    }
+
+    /// A tool that runs `run` with this state, the parsed arguments and the call: a client, a pool, a folder. Each call
+    /// gets a clone of it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// use holdover_core::ids::ToolName;
+    /// use holdover_core::tool::{ToolError, ToolOutput};
+    /// use holdover_tools::FunctionTool;
+    ///
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Nothing {}
+    ///
+    /// let numbers = Arc::new(AtomicU32::new(1));
+    /// let ticket = ToolName::new("draw_ticket")?;
+    /// let tool = FunctionTool::with(numbers, ticket, "Draws a number", |numbers, _: Nothing, _| async move {
+    ///     let number = numbers.fetch_add(1, Ordering::Relaxed);
+    ///     Ok::<_, ToolError>(ToolOutput::text(number.to_string()))
+    /// });
+    /// # let _ = tool;
+    /// # Ok::<(), holdover_core::ids::InvalidId>(())
+    /// ```
+    pub fn with<S, F, Fut, R>(state: S, name: ToolName, description: impl Into<String>, run: F) -> Self
+    where
+        S: Clone + Send + Sync + 'static,
+        F: Fn(S, A, ToolCall) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, ToolError>> + Send + 'static,
+        R: Into<ToolReturn>,
+    {
+        Self::new(name, description, move |arguments, call| run(state.clone(), arguments, call))
     }
 
     /// A tool that whoever follows the session runs.
@@ -103,6 +138,43 @@ impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
     #[must_use]
     pub fn dangerous(mut self) -> Self {
         self.spec.dangerous = true;
+        self
+    }
+
+    /// A person must approve calls for which `condition` gives a reason, and is told it. The gate of the agent is asked all
+    /// the same, and the stricter counts: a denial denies, more approvals are more. A gate cannot lift the condition, also
+    /// not in [`PermissionMode::Full`](holdover_core::gate::PermissionMode::Full). After an edit the condition is asked
+    /// about the new arguments.
+    ///
+    /// ```
+    /// use holdover_core::ids::ToolName;
+    /// use holdover_core::tool::{Tool, ToolError, ToolOutput};
+    /// use holdover_tools::FunctionTool;
+    ///
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Payment {
+    ///     euros: u32,
+    /// }
+    ///
+    /// let pay = FunctionTool::new(ToolName::new("pay")?, "Pays", |payment: Payment, _| async move {
+    ///     Ok::<_, ToolError>(ToolOutput::text(format!("paid {} euros", payment.euros)))
+    /// });
+    /// let pay = pay.ask_if(|payment| (payment.euros > 100).then(|| format!("{} euros are a lot", payment.euros)));
+    ///
+    /// assert_eq!(pay.needs_approval(&serde_json::json!({ "euros": 100 })), None);
+    /// let asks = pay.needs_approval(&serde_json::json!({ "euros": 500 }));
+    /// assert_eq!(asks.as_deref(), Some("500 euros are a lot"));
+    /// # Ok::<(), holdover_core::ids::InvalidId>(())
+    /// ```
+    ///
+    /// It must have no effect, and say the same each time. A tool that a client runs cannot ask: calls with a reason are
+    /// denied.
+    #[must_use]
+    pub fn ask_if<R: Into<String>>(
+        mut self,
+        condition: impl Fn(&A) -> Option<R> + Send + Sync + 'static,
+    ) -> Self {
+        self.asks = Box::new(move |arguments| condition(arguments).map(Into::into));
         self
     }
 
@@ -146,6 +218,11 @@ impl<A: DeserializeOwned + Send + 'static> Tool for FunctionTool<A> {
             Ok(arguments) => (self.profile)(&arguments),
             Err(_) => ResourceProfile::Serial,
         }
+    }
+
+    /// Arguments that do not fit the type fail the call, so nobody is asked about them.
+    fn needs_approval(&self, arguments: &Value) -> Option<String> {
+        A::deserialize(arguments).ok().and_then(|arguments| (self.asks)(&arguments))
     }
 
     async fn call(&self, mut call: ToolCall) -> Result<ToolReturn, ToolError> {

@@ -114,13 +114,14 @@ pub fn to_summarise(
 }
 
 /// What a model is asked with for a summary of one result.
-pub fn request_for(result: &ToolResult, rules: &Compaction, step: u64) -> ModelRequest {
+pub fn request_for(session: &SessionKey, result: &ToolResult, rules: &Compaction, step: u64) -> ModelRequest {
     let system = "You keep the notes of an agent. An old result of one of its tools is about to be put away. Say in one \
                   or two sentences, in at most 300 characters, what the agent must still know of it. Keep names, paths, \
                   numbers and errors exactly. Ask for no tool.";
     let content = middle_out(&result.content, 4 * RESULT_CHARS_MAX);
     let text = format!("RESULT OF {} ({}):\n{content}", result.tool, result.call);
     ModelRequest {
+        session: session.clone(),
         system: Arc::from(system),
         messages: vec![Arc::new(Message::User(UserMessage::new(text)))],
         tools: Arc::<[ModelTool]>::from([]),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{render, told_cap};
 use crate::agent::Compaction;
-use crate::ids::MessageSeq;
+use crate::ids::{MessageSeq, SessionKey};
 use crate::message::{Message, UserMessage};
 use crate::model::{ModelRequest, ModelTool};
 
@@ -29,6 +29,7 @@ pub fn cut_for_handoff(shown: &[(MessageSeq, Arc<Message>)], after: MessageSeq) 
 
 /// What a model is asked with for an extract of `old`, for what is said in `new`; the `attempt` counts from 0.
 pub fn request_for_handoff(
+    session: &SessionKey,
     old: &[(MessageSeq, Arc<Message>)],
     new: &[(MessageSeq, Arc<Message>)],
     rules: &Compaction,
@@ -49,6 +50,7 @@ pub fn request_for_handoff(
     system.push_str(&told_cap(rules.summary_tokens));
     let text = format!("THE GOAL: {}\n\nTHE OLD CONVERSATION:\n\n{}", said_in(new), render(old, rules));
     ModelRequest {
+        session: session.clone(),
         system: Arc::from(system),
         messages: vec![Arc::new(Message::User(UserMessage::new(text)))],
         tools: Arc::<[ModelTool]>::from([]),
@@ -73,6 +75,7 @@ fn said_in(messages: &[(MessageSeq, Arc<Message>)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::{SessionId, TenantId};
     use crate::message::Summary;
 
     fn said(seq: u64, text: &str) -> (MessageSeq, Arc<Message>) {
@@ -97,7 +100,8 @@ mod tests {
     #[test]
     fn b50_the_request_names_the_goal_and_shows_the_old_conversation() {
         let shown = [summary(4), said(2, "keep the blue one"), said(5, "paint"), said(6, "the door")];
-        let asked = request_for_handoff(&shown[..2], &shown[2..], &Compaction::default(), 7, 0);
+        let session = SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap());
+        let asked = request_for_handoff(&session, &shown[..2], &shown[2..], &Compaction::default(), 7, 0);
         let Message::User(text) = &*asked.messages[0] else { panic!("{asked:?}") };
         assert!(
             text.text.starts_with("THE GOAL: paint\n\nthe door\n\nTHE OLD CONVERSATION:\n\n"),

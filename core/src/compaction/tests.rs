@@ -1,9 +1,13 @@
 //! Requirements: A33, A67.
 
 use super::*;
-use crate::ids::CallId;
+use crate::ids::{CallId, SessionId, TenantId};
 use crate::image::Images;
 use crate::message::{AssistantMessage, AssistantPart, CallRequest, Notice, ResultStatus, Summary};
+
+fn session() -> SessionKey {
+    SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap())
+}
 
 /// A transcript, written short: `u` said by a user, `s` a step of one call and its result, `n` a notice, `S` a
 /// summary. Results are so many characters long.
@@ -95,7 +99,7 @@ fn what_is_asked_for_is_done_also_if_nothing_is_long() {
 #[test]
 fn a68_a_summary_is_asked_for_in_six_parts_from_what_is_old_alone() {
     let old = transcript("Suns", 10);
-    let request = request(&old, &rules(1_000), 7);
+    let request = request(&session(), &old, &rules(1_000), 7);
     let heads: Vec<&str> = request.system.lines().filter_map(|line| line.strip_prefix("## ")).collect();
     let six =
         ["Current State", "Original Task", "Key Data", "Actions Taken", "Errors & Corrections", "Next Steps"];
@@ -111,7 +115,7 @@ fn a68_a_summary_is_asked_for_in_six_parts_from_what_is_old_alone() {
 #[test]
 fn a71_long_results_are_cut_in_their_middle_and_so_is_all_of_it() {
     let text = |chars, tokens| {
-        let request = request(&transcript("us", chars), &rules(tokens), 1);
+        let request = request(&session(), &transcript("us", chars), &rules(tokens), 1);
         let Message::User(said) = &*request.messages[0] else { panic!("{:?}", request.messages) };
         said.text.clone()
     };
@@ -186,7 +190,7 @@ fn a51_a_picture_of_an_old_result_is_cleared_with_it_and_a_summary_says_that_it_
     let Message::Tool(cleared) = &*seen(seq) else { panic!("a result") };
     assert_eq!((cleared.content.as_str(), cleared.images.is_empty()), (CLEARED, true));
 
-    let asked = request(&messages, &rules(10_000), 1);
+    let asked = request(&session(), &messages, &rules(10_000), 1);
     let Message::User(said) = &*asked.messages[0] else { panic!("a text") };
     assert!(said.text.contains("xxxxxxxxxx\n[a picture: image/png, 8 bytes]"), "{}", said.text);
     assert!(said.images.is_empty());
@@ -196,7 +200,7 @@ fn a51_a_picture_of_an_old_result_is_cleared_with_it_and_a_summary_says_that_it_
 fn a69_the_model_is_told_how_long_a_summary_may_be_in_half_as_many_words_as_it_has_tokens() {
     for (summary_tokens, told) in [(4_000, "at most 2000 words"), (1, "at most 1 words")] {
         let rules = Compaction { summary_tokens, ..rules(10_000) };
-        let asked = request(&transcript("us", 10), &rules, 1);
+        let asked = request(&session(), &transcript("us", 10), &rules, 1);
         assert_eq!(asked.max_output_tokens, summary_tokens);
         assert!(asked.system.contains(told), "{}", asked.system);
     }

@@ -6,9 +6,8 @@ use async_trait::async_trait;
 
 use super::{ApprovalTerms, AtExpiry, GateError, GateQuestion, PolicyGate, Verdict};
 
-/// Asks gates one after the other. One that denies, or cannot decide, is the last that is asked; a person is asked if
-/// any says so, and is told what the first of these says, on the strictest terms that any of them asks for: those that
-/// take most approvals, and of these those that name people; a call runs if all allow it.
+/// Asks gates one after the other. One that denies, or cannot decide, is the last that is asked. Of what they say the
+/// [stricter](Verdict::stricter) counts; a call runs if all allow it.
 #[derive(Clone, Default)]
 pub struct StrictestGate(Vec<Arc<dyn PolicyGate>>);
 
@@ -31,16 +30,44 @@ impl std::fmt::Debug for StrictestGate {
     }
 }
 
+impl Verdict {
+    /// The stricter of two: a denial counts more than a question, and that more than an allowance. Of two questions
+    /// people are told both reasons. They are asked on the terms that take more approvals, then on those that name people;
+    /// and that nobody decides in time lets the call run only if both say so.
+    #[must_use]
+    pub fn stricter(self, other: Self) -> Self {
+        match (self, other) {
+            (denied @ Self::Deny { .. }, _) | (_, denied @ Self::Deny { .. }) => denied,
+            (Self::Allow, other) | (other, Self::Allow) => other,
+            (
+                Self::NeedsApproval { prompt, terms },
+                Self::NeedsApproval { prompt: other_prompt, terms: other_terms },
+            ) => Self::NeedsApproval {
+                prompt: both(prompt, other_prompt),
+                terms: stricter_terms(terms, other_terms),
+            },
+        }
+    }
+}
+
+fn both(one: Option<String>, other: Option<String>) -> Option<String> {
+    match (one, other) {
+        (Some(one), Some(other)) if one != other => Some(format!("{one}; {other}")),
+        (one, other) => one.or(other),
+    }
+}
+
+fn stricter_terms(one: ApprovalTerms, other: ApprovalTerms) -> ApprovalTerms {
+    let (mut terms, milder) = if how_strict(&other) > how_strict(&one) { (other, one) } else { (one, other) };
+    if terms.at_expiry == AtExpiry::Approve {
+        terms.at_expiry = milder.at_expiry;
+    }
+    terms
+}
+
 /// More approvals are stricter than fewer, and those of some people than those of anyone.
 fn how_strict(terms: &ApprovalTerms) -> (u32, bool, bool) {
     (terms.approvers.needed, !terms.approvers.names.is_empty(), terms.at_expiry != AtExpiry::Approve)
-}
-
-fn with_terms(verdict: Verdict, terms: ApprovalTerms) -> Verdict {
-    match verdict {
-        Verdict::NeedsApproval { prompt, terms: _ } => Verdict::NeedsApproval { prompt, terms },
-        other @ (Verdict::Allow | Verdict::Deny { .. }) => other,
-    }
 }
 
 #[async_trait]
@@ -48,15 +75,9 @@ impl PolicyGate for StrictestGate {
     async fn consult(&self, question: &GateQuestion) -> Result<Verdict, GateError> {
         let mut strictest = Verdict::Allow;
         for gate in &self.0 {
-            match (gate.consult(question).await?, &strictest) {
-                (denied @ Verdict::Deny { .. }, _) => return Ok(denied),
-                (asks @ Verdict::NeedsApproval { .. }, Verdict::Allow) => strictest = asks,
-                (Verdict::NeedsApproval { terms, .. }, Verdict::NeedsApproval { terms: before, .. })
-                    if how_strict(&terms) > how_strict(before) =>
-                {
-                    strictest = with_terms(strictest, terms);
-                }
-                (Verdict::NeedsApproval { .. } | Verdict::Allow, _) => {}
+            strictest = strictest.stricter(gate.consult(question).await?);
+            if matches!(strictest, Verdict::Deny { .. }) {
+                break;
             }
         }
         Ok(strictest)
@@ -77,7 +98,7 @@ mod tests {
     use futures::FutureExt;
 
     use super::*;
-    use crate::gate::{ApprovalRule, RuleAction, RuleGate};
+    use crate::gate::{ApprovalRule, Approvers, RuleAction, RuleGate};
     use crate::ids::{CallId, SessionId, SessionKey, TenantId, ToolName};
     use crate::payload::Digest;
     use crate::tool::EffectClass;
@@ -130,9 +151,33 @@ mod tests {
         let fails = Err(GateError("away".into()));
         assert_eq!(all(&[]), allow);
         assert_eq!(all(&[allow.clone(), allow.clone()]), allow);
-        assert_eq!(all(&[allow.clone(), ask.clone(), again, allow.clone()]), ask);
+        assert_eq!(all(&[allow.clone(), ask.clone(), ask.clone(), allow.clone()]), ask);
+        let told_both = Ok(Verdict::ask("first; second"));
+        assert_eq!(all(&[ask.clone(), again]), told_both);
         assert_eq!(all(&[ask.clone(), deny.clone()]), deny);
         assert_eq!(all(&[deny.clone(), fails.clone()]), deny, "nobody else is asked");
         assert_eq!(all(&[allow, ask, fails.clone()]), fails);
+    }
+
+    #[test]
+    fn of_two_questions_the_stricter_terms_count_in_each_respect() {
+        let asks = |needed, at_expiry| Verdict::NeedsApproval {
+            prompt: None,
+            terms: ApprovalTerms {
+                approvers: Approvers { needed, ..Approvers::default() },
+                at_expiry,
+                ..ApprovalTerms::default()
+            },
+        };
+        let check = |one: &Verdict, other: &Verdict, expected: &Verdict| {
+            assert_eq!(one.clone().stricter(other.clone()), *expected);
+            assert_eq!(other.clone().stricter(one.clone()), *expected);
+        };
+        check(&asks(2, AtExpiry::Deny), &asks(1, AtExpiry::Deny), &asks(2, AtExpiry::Deny));
+        check(&asks(1, AtExpiry::Approve), &asks(1, AtExpiry::Deny), &asks(1, AtExpiry::Deny));
+        check(&asks(2, AtExpiry::Approve), &asks(1, AtExpiry::Deny), &asks(2, AtExpiry::Deny));
+        check(&asks(2, AtExpiry::Approve), &asks(1, AtExpiry::Approve), &asks(2, AtExpiry::Approve));
+        check(&asks(2, AtExpiry::Deny), &Verdict::Allow, &asks(2, AtExpiry::Deny));
+        check(&asks(2, AtExpiry::Deny), &Verdict::deny("no"), &Verdict::deny("no"));
     }
 }

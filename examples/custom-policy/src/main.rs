@@ -93,9 +93,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for asked in runtime.pending(&session).await? {
         let why = asked.body.prompt.unwrap_or_default();
         println!("asks: {} {} ({why})", asked.body.tool, asked.body.arguments);
-        runtime
-            .approve(&session, &asked.call.id, Approval { by: Some("Ada".into()), ..Approval::default() })
-            .await?;
+        runtime.approve(&session, &asked.call.id, Approval::by("Ada")).await?;
     }
     let said = runtime.resume(&session).await?.text().await?;
     for entry in runtime.messages(&session).await? {

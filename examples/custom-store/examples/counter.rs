@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use custom_store::{Options, RedbStore};
-use futures::StreamExt;
 use holdover::*;
 
 struct Counter;
@@ -20,12 +19,7 @@ impl Model for Counter {
 
     async fn stream(&self, asked: ModelRequest) -> Result<ModelStream, ModelError> {
         let text = format!("The transcript has {} messages.", asked.messages.len());
-        let answer = ModelAnswer {
-            parts: vec![AnswerPart::Text(text)],
-            stop: StopReason::EndTurn,
-            usage: TokenUsage::default(),
-        };
-        Ok(futures::stream::iter([Ok(ModelEvent::Finished(answer))]).boxed())
+        Ok(ModelAnswer::text(text).into_stream())
     }
 }
 

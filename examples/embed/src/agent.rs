@@ -22,13 +22,11 @@ use tokio::io::AsyncWriteExt;
 const VERSIONS: [(&str, &str); 2] = [
     ("1", "You are a clerk. Look an order up, have its receipt scanned, then refund it."),
     (
-        NEWEST,
+        "2",
         "You are a clerk. Look an order up, have its receipt scanned, then refund it. When you cannot know \
          whether a refund happened, look the order up before you act again.",
     ),
 ];
-
-pub(crate) const NEWEST: &str = "2";
 
 /// A person may take this long.
 const A_WEEK_MS: u64 = 7 * 24 * 60 * 60 * 1000;
@@ -68,20 +66,20 @@ fn clerk(
     bank: &Bank,
 ) -> Result<Agent, Box<dyn Error>> {
     // Reads only: after a crash it simply runs again.
-    let ledger = bank.clone();
-    let look_up = FunctionTool::new(
+    let look_up = FunctionTool::with(
+        bank.clone(),
         ToolName::new("look_up_order")?,
         "Tells what was paid for an order, and what was refunded",
-        move |asked: Order, _call| ledger.clone().look_up(asked.order),
+        |bank, asked: Order, _call| bank.look_up(asked.order),
     )
     .effect(EffectClass::ReadOnly);
     // At most once, as every tool that says nothing else: never sent twice. After a crash in the middle it is
     // in doubt, and the model is told.
-    let bank = bank.clone();
-    let refund = FunctionTool::new(
+    let refund = FunctionTool::with(
+        bank.clone(),
         ToolName::new("refund")?,
         "Pays money back to the customer",
-        move |asked: Refund, _call| bank.clone().refund(asked),
+        |bank, asked: Refund, _call| bank.refund(asked),
     );
     // Runs at the counter: the session waits until somebody posts the answer.
     let scan = FunctionTool::<Order>::on_client(ToolName::new("scan_receipt")?, "Scans an order's receipt");
@@ -115,10 +113,9 @@ impl Bank {
         let line = format!("{} {}\n", asked.order, asked.cents);
         let opened = OpenOptions::new().create(true).append(true).open(&self.ledger).await;
         // An error says what is known: here that nothing was sent, below that something may have been.
-        let mut ledger = opened.map_err(|error| ToolError::NotRun(error.to_string()))?;
-        let lost = |error: std::io::Error| ToolError::Lost(error.to_string());
-        ledger.write_all(line.as_bytes()).await.map_err(lost)?;
-        ledger.flush().await.map_err(lost)?;
+        let mut ledger = opened.map_err(ToolError::not_run)?;
+        ledger.write_all(line.as_bytes()).await.map_err(ToolError::lost)?;
+        ledger.flush().await.map_err(ToolError::lost)?;
         tokio::time::sleep(self.takes).await;
         Ok(ToolOutput::text(format!("refunded {} cents", asked.cents)))
     }
@@ -127,7 +124,7 @@ impl Bank {
         let ledger = match tokio::fs::read_to_string(&self.ledger).await {
             Ok(ledger) => ledger,
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(ToolError::Failed(error.to_string())),
+            Err(error) => return Err(ToolError::failed(error)),
         };
         let number = order.to_string();
         let refunds = ledger.lines().filter_map(|line| line.split_once(' '));

@@ -144,12 +144,13 @@ async fn decide(
     Given(Path((session, id))): Asking,
     Body(said): Body<Decide>,
 ) -> Answer {
-    let (key, by, reason) = (desk.key(session), Some(said.by), said.reason);
+    let (key, reason) = (desk.key(session), said.reason);
     if !said.approve {
-        return delivered(desk.runtime.deny(&key, &id, Denial { by, reason }).await?);
+        let denial = Denial { reason, ..Denial::by(said.by) };
+        return delivered(desk.runtime.deny(&key, &id, denial).await?);
     }
     let arguments = said.arguments.map(|arguments| arguments.to_string());
-    let approval = Approval { by, reason, arguments, ..Approval::default() };
+    let approval = Approval { reason, arguments, ..Approval::by(said.by) };
     delivered(desk.runtime.approve(&key, &id, approval).await?)
 }
 

@@ -25,7 +25,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 
-use crate::agent::{Bank, NEWEST, clerks};
+use crate::agent::{Bank, clerks};
 use crate::api::Desk;
 
 /// Requests that are on their way when the service is told to stop may take so long.
@@ -42,9 +42,9 @@ struct Options {
     /// Whose sessions are served.
     #[arg(long, default_value = "acme")]
     tenant: TenantId,
-    /// The version of the clerk with which new sessions begin; old ones stay with theirs.
-    #[arg(long, default_value = NEWEST)]
-    clerk: String,
+    /// The version of the clerk with which new sessions begin; left out, the newest. Old ones stay with theirs.
+    #[arg(long)]
+    clerk: Option<String>,
     /// The model: openai:NAME, scripted:FILE, … Left out: the script that the README plays.
     #[arg(long)]
     model: Option<ModelRef>,
@@ -82,8 +82,11 @@ async fn serve(options: Options, stop: CancellationToken) -> Result<(), Box<dyn 
 
     let bank = Bank::new(folder.join("ledger.txt"), Duration::from_millis(options.bank_ms));
     let agents = clerks(options.model.as_ref(), &bank)?;
-    let label = format!("clerk@{}", options.clerk);
-    let agent = Arc::clone(agents.get(&label).ok_or_else(|| format!("clerk {}: not here", options.clerk))?);
+    let agent = match &options.clerk {
+        Some(version) => agents.get("clerk", &**version),
+        None => agents.newest("clerk"),
+    };
+    let agent = Arc::clone(agent.ok_or("there is no such version of the clerk")?);
     let store = SqliteStore::open(SqliteOptions::new(folder.join("sessions.db"))).await?;
     let lease = Duration::from_millis(options.lease_ms);
     let runtime = Runtime::new(store, agents, RuntimeOptions { lease, ..RuntimeOptions::default() });

@@ -83,36 +83,29 @@ impl Warehouse {
 
     /// Reads: two of them run side by side, and one that was lost is asked again.
     pub(crate) fn stock(&self) -> Result<FunctionTool<Article>, InvalidId> {
-        let warehouse = self.clone();
-        let look = move |asked: Article, _: ToolCall| {
-            let warehouse = warehouse.clone();
-            async move { warehouse.look(asked) }
-        };
-        Ok(FunctionTool::new(ToolName::new("stock")?, "Tells how many of an article are there", look)
+        let look = |warehouse: Self, asked, _| async move { warehouse.look(asked) };
+        let (name, what) = (ToolName::new("stock")?, "Tells how many of an article are there");
+        Ok(FunctionTool::with(self.clone(), name, what, look)
             .effect(EffectClass::ReadOnly)
             .resources(|asked| shelf(asked.article, Access::Read)))
     }
 
     /// May be sent twice: the second time its key is known.
     pub(crate) fn reserve(&self) -> Result<FunctionTool<Pieces>, InvalidId> {
-        let warehouse = self.clone();
-        let put_aside = move |asked: Pieces, call: ToolCall| {
-            let warehouse = warehouse.clone();
-            async move { warehouse.put_aside(asked, call.idempotency_key) }
+        let put_aside = |warehouse: Self, asked, call: ToolCall| async move {
+            warehouse.put_aside(asked, call.idempotency_key)
         };
-        Ok(FunctionTool::new(ToolName::new("reserve")?, "Puts pieces of an article aside", put_aside)
+        let (name, what) = (ToolName::new("reserve")?, "Puts pieces of an article aside");
+        Ok(FunctionTool::with(self.clone(), name, what, put_aside)
             .effect(EffectClass::Idempotent)
             .resources(|asked| shelf(asked.article, Access::Write)))
     }
 
     /// Is never sent twice.
     pub(crate) fn ship(&self) -> Result<FunctionTool<Parcel>, InvalidId> {
-        let warehouse = self.clone();
-        let send = move |asked: Parcel, _: ToolCall| {
-            let warehouse = warehouse.clone();
-            async move { warehouse.send(&asked) }
-        };
-        Ok(FunctionTool::new(ToolName::new("ship")?, "Sends pieces that were put aside", send)
+        let send = |warehouse: Self, asked: Parcel, _| async move { warehouse.send(&asked) };
+        let (name, what) = (ToolName::new("ship")?, "Sends pieces that were put aside");
+        Ok(FunctionTool::with(self.clone(), name, what, send)
             .effect(EffectClass::AtMostOnce)
             .timeout(Duration::from_secs(10))
             .resources(|asked| shelf(asked.article, Access::Write)))

@@ -9,7 +9,7 @@ pub(crate) mod transcript;
 use std::sync::Arc;
 
 use futures::StreamExt;
-use holdover_core::ids::CallId;
+use holdover_core::ids::{CallId, SessionId, SessionKey, TenantId};
 use holdover_core::image::{Image, Images};
 use holdover_core::message::{
     AssistantMessage, AssistantPart, CallRequest, Message, ResultStatus, ToolResult, UserMessage,
@@ -22,6 +22,7 @@ use crate::wire::ServerSettings;
 /// A request with this transcript.
 pub(crate) fn request(messages: Vec<Message>) -> ModelRequest {
     ModelRequest {
+        session: SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap()),
         system: "Be brief.".into(),
         messages: messages.into_iter().map(Arc::new).collect(),
         tools: Arc::from([]),

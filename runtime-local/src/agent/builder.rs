@@ -316,6 +316,7 @@ impl AgentBuilder {
         let told = Mode::ALL.map(|mode| (mode, told(mode)));
         Ok(Agent {
             spec: Arc::new(spec),
+            version: self.version,
             model,
             models: self.models,
             fallback: self.fallback,

@@ -33,6 +33,7 @@ use crate::hooks::Hooks;
 /// An agent as the runtime runs it: what core decides by, and the code behind it.
 pub struct Agent {
     spec: Arc<AgentSpec>,
+    version: Option<String>,
     model: Arc<dyn Model>,
     models: BTreeMap<Mode, Arc<dyn Model>>,
     fallback: Vec<Arc<dyn Model>>,
@@ -88,6 +89,11 @@ impl Agent {
     /// What core decides by.
     pub fn spec(&self) -> &Arc<AgentSpec> {
         &self.spec
+    }
+
+    /// Its version, if it has one.
+    pub fn version(&self) -> Option<&str> {
+        self.version.as_deref()
     }
 
     /// The label under which its sessions wait: its name, and `@version` if it has one.

@@ -8,7 +8,7 @@ use futures::future::AbortHandle;
 use holdover_core::compaction::{self, Cleared};
 use holdover_core::delta::Delta;
 use holdover_core::hook::ModelAsked;
-use holdover_core::ids::MessageSeq;
+use holdover_core::ids::{MessageSeq, SessionKey};
 use holdover_core::image::within_bound;
 use holdover_core::message::{Message, UserMessage};
 use holdover_core::model::{
@@ -75,7 +75,7 @@ impl Driver {
             };
             let of = Provisional { session: key.clone(), step: call.step, attempt: call.attempt, after };
             let asked = ModelAsked { session: key, step: call.step, attempt: call.attempt, summary: false };
-            let request = request(&agent, &call, prompt, messages);
+            let request = request(&agent, &asked.session, &call, prompt, messages);
             let request = match agent.hooks().before_model(&asked, request).await {
                 Ok(request) => request,
                 Err(error) => return Done::ModelAnswered { id, result: Err(error) },
@@ -132,6 +132,7 @@ impl Said {
 /// The caller's system prompt, if there is one, replaces the whole of the agent's; the tools stay.
 fn request(
     agent: &Agent,
+    session: &SessionKey,
     call: &ModelCall,
     prompt: Option<Arc<str>>,
     messages: Vec<(MessageSeq, Arc<Message>)>,
@@ -149,6 +150,7 @@ fn request(
         told.tools.iter().filter(|tool| !call.withheld.contains(&tool.name)).cloned().collect()
     };
     ModelRequest {
+        session: session.clone(),
         system: prompt.unwrap_or_else(|| Arc::clone(&told.system)),
         messages,
         tools,

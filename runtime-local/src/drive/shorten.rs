@@ -84,7 +84,7 @@ async fn in_short(
         return Ok((text, StopReason::EndTurn, TokenUsage::default()));
     }
     let asked = ModelAsked { session: key, step, attempt: 0, summary: true };
-    let request = compaction::request_for(&result, &agent.spec().compaction, step.0);
+    let request = compaction::request_for(&asked.session, &result, &agent.spec().compaction, step.0);
     // What a hook keeps from the model must not reach it here either.
     let request = agent.hooks().before_model(&asked, request).await.map_err(|error| error.to_string())?;
     let made = apart(async move { answer(&*model, request).await }).await;

@@ -61,8 +61,8 @@ impl Driver {
             let old_tokens = old.iter().map(|(_, message)| compaction::tokens_of(message)).sum();
             let asked = ModelAsked { session: key, step, attempt, summary: true };
             let request = match handoff {
-                None => compaction::request(old, rules, step.0),
-                Some(_) => compaction::request_for_handoff(old, new, rules, step.0, attempt),
+                None => compaction::request(&asked.session, old, rules, step.0),
+                Some(_) => compaction::request_for_handoff(&asked.session, old, new, rules, step.0, attempt),
             };
             // What a hook keeps from the model must not reach it in a request for a summary.
             let request = match agent.hooks().before_model(&asked, request).await {

@@ -189,6 +189,44 @@ pub struct Approval {
 }
 
 impl Approval {
+    /// A yes of this person, to the call as it was shown.
+    ///
+    /// ```
+    /// use holdover_runtime_local::Approval;
+    ///
+    /// let yes = Approval::by("ann").because("she called us");
+    /// let less = Approval::by("ann").because("half of it came back").editing(r#"{"cents":600}"#);
+    /// let all = Approval::by("ann").always();
+    /// # let _ = (yes, less, all);
+    /// ```
+    pub fn by(name: impl Into<String>) -> Self {
+        Self { by: Some(name.into()), ..Self::default() }
+    }
+
+    /// For this reason.
+    #[must_use]
+    pub fn because(self, reason: impl Into<String>) -> Self {
+        Self { reason: Some(reason.into()), ..self }
+    }
+
+    /// With these arguments instead, as JSON text; checked again by schema and policy.
+    #[must_use]
+    pub fn editing(self, arguments: impl Into<String>) -> Self {
+        Self { arguments: Some(arguments.into()), ..self }
+    }
+
+    /// And later calls of this tool in this session need no approval any more.
+    #[must_use]
+    pub fn always(self) -> Self {
+        Self { always: true, ..self }
+    }
+
+    /// And later calls of this tool in this session need no approval any more, where their arguments fit.
+    #[must_use]
+    pub fn always_where(self, only: ArgumentPatterns) -> Self {
+        Self { always: true, only, ..self }
+    }
+
     /// This approval by whoever saw what has this digest.
     pub(super) fn decision(self, saw: Digest) -> Decision {
         let Self { by, reason, arguments, always, only } = self;
@@ -203,6 +241,26 @@ pub struct Denial {
     pub by: Option<String>,
     /// Why; the model is told.
     pub reason: Option<String>,
+}
+
+impl Denial {
+    /// A no of this person.
+    ///
+    /// ```
+    /// use holdover_runtime_local::Denial;
+    ///
+    /// let no = Denial::by("ann").because("it was refunded last week");
+    /// assert_eq!(no.by.as_deref(), Some("ann"));
+    /// ```
+    pub fn by(name: impl Into<String>) -> Self {
+        Self { by: Some(name.into()), ..Self::default() }
+    }
+
+    /// For this reason; the model is told.
+    #[must_use]
+    pub fn because(self, reason: impl Into<String>) -> Self {
+        Self { reason: Some(reason.into()), ..self }
+    }
 }
 
 impl Runtime {

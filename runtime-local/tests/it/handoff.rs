@@ -89,6 +89,8 @@ async fn b50_a_session_goes_on_in_another_one_with_an_extract_and_a_goal() {
 
     let asked = model.asked();
     assert_eq!(asked.len(), 3);
+    let sessions: Vec<_> = asked.iter().map(|request| &request.session).collect();
+    assert_eq!(sessions, [&source, &handed, &handed]);
     assert!(asks_for_extract(&asked[1]) && asked[1].tools.is_empty());
     let asking = said(&asked[1]).concat();
     assert!(asking.contains(&format!("THE GOAL: {GOAL}")), "{asking}");

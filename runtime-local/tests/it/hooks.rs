@@ -11,7 +11,7 @@ use holdover_core::hook::{
     AfterStep, AfterTool, BeforeModel, BeforeTool, Hook, HookError, HookPoint, ModelAsked, Moved, OnFailure,
     StepEnded, ToolEnded, TurnBegins, TurnEnds,
 };
-use holdover_core::ids::ToolName;
+use holdover_core::ids::{SessionId, SessionKey, ToolName};
 use holdover_core::machine::{DoneReason, StateKind};
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::model::{ModelAnswer, ModelRequest};
@@ -22,7 +22,7 @@ use holdover_runtime_local::{AgentError, Approval};
 use serde_json::json;
 
 use crate::bench::{
-    agent, completes, finish, only_pending, only_result, runtime, say, settle, store, tool_results,
+    agent, completes, finish, only_pending, only_result, runtime, say, settle, store, tenant, tool_results,
     transcript,
 };
 use crate::script::{Say, Script};
@@ -420,6 +420,7 @@ async fn c36_a_hook_before_the_model_holds_denies_or_tells_it_something_else() {
         (model, agent)
     };
     let instead = ModelRequest {
+        session: SessionKey::new(tenant(), SessionId::new("s").unwrap()),
         system: Arc::from("Say nothing of cards."),
         messages: Vec::new(),
         tools: Arc::from([]),

@@ -118,6 +118,7 @@ async fn a34_the_agents_model_puts_them_in_short_and_its_failure_leaves_the_mark
         "{last:?}"
     );
     assert_eq!(asked.load(Ordering::SeqCst), 6);
+    assert!(model.asked().iter().all(|request| request.session == key));
     let glance = runtime.response(&key).await.unwrap().unwrap();
     assert_eq!(glance.steps, 3, "summaries are no steps");
 }

@@ -1,5 +1,7 @@
 //! Where the agent of a claimed session comes from.
 
+mod version;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -83,9 +85,43 @@ impl Agents {
         Self { changed, ..self }
     }
 
-    /// The agent under this label.
-    pub fn get(&self, queue: &str) -> Option<&Arc<Agent>> {
-        self.agents.iter().find(|(label, _)| label.as_str() == queue).map(|(_, agent)| agent)
+    /// The agent of this name and version; of no version, the one that was built without.
+    pub fn get<'v>(&self, name: &str, version: impl Into<Option<&'v str>>) -> Option<&Arc<Agent>> {
+        let version = version.into();
+        self.named(name).find(|agent| agent.version() == version)
+    }
+
+    /// The newest version of this agent: the one to begin new sessions with. Numbers within versions count by their
+    /// value: `10` is newer than `9`, and `2.0` than `2.0-rc.1`. An agent without a version is older than all with one.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use holdover_runtime_local::{Agent, Agents};
+    /// # use holdover_core::model::{Model, ModelAnswer, ModelError, ModelRequest, ModelStream};
+    /// # struct Silent;
+    /// # #[async_trait::async_trait]
+    /// # impl Model for Silent {
+    /// #     fn name(&self) -> &str { "silent" }
+    /// #     async fn stream(&self, _: ModelRequest) -> Result<ModelStream, ModelError> {
+    /// #         Ok(ModelAnswer::text("").into_stream())
+    /// #     }
+    /// # }
+    ///
+    /// let clerk = |version: &str| Agent::builder("clerk").version(version).model(Silent).build().map(Arc::new);
+    /// let agents = Agents::new().with(clerk("10")?).with(clerk("9")?);
+    /// assert_eq!(agents.newest("clerk").and_then(|clerk| clerk.version()), Some("10"));
+    /// assert!(agents.get("clerk", "9").is_some());
+    /// # Ok::<(), holdover_runtime_local::AgentError>(())
+    /// ```
+    pub fn newest(&self, name: &str) -> Option<&Arc<Agent>> {
+        self.named(name).max_by(|one, other| match (one.version(), other.version()) {
+            (Some(one), Some(other)) => version::compare(one, other),
+            (one, other) => one.is_some().cmp(&other.is_some()),
+        })
+    }
+
+    fn named<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a Arc<Agent>> {
+        self.agents.values().filter(move |agent| agent.spec().name == name)
     }
 }
 
