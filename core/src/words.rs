@@ -43,7 +43,7 @@ pub fn pending(kind: PendingKind) -> &'static str {
 }
 
 /// What a suspended session waits for: `waits for approval`, `waits for 2 answers`, `waits until 2024-05-01T12:00:00Z`.
-/// Timers are named only where nobody owes an answer. Where nothing is owed, a worker was told to stop and another goes on: `waits for a worker`.
+/// Timers are named only where nobody owes an answer.
 pub fn waits(owed: &[Owed], until: Option<Timestamp>) -> String {
     let count = |kind| owed.iter().filter(|owed| owed.kind == kind).count();
     let approvals = match count(OwedKind::Approval) {
@@ -60,7 +60,16 @@ pub fn waits(owed: &[Owed], until: Option<Timestamp>) -> String {
         (Some(approvals), Some(answers), _) => format!("waits for {approvals} and {answers}"),
         (Some(one), None, _) | (None, Some(one), _) => format!("waits for {one}"),
         (None, None, Some(until)) => format!("waits until {until}"),
-        (None, None, None) => "waits for a worker".to_owned(),
+        (None, None, None) => "waits".to_owned(),
+    }
+}
+
+/// What a run that was suspended left its session waiting for. Where nothing is owed, the worker was told to stop, and the
+/// session is due at once: `waits for a worker`.
+pub fn suspended(owed: &[Owed], until: Option<Timestamp>) -> String {
+    match owed {
+        [] => "waits for a worker".to_owned(),
+        owed => waits(owed, until),
     }
 }
 
@@ -115,6 +124,7 @@ mod tests {
                 .collect();
             assert_eq!(waits(&owed, until), words);
         }
-        assert_eq!(waits(&[], None), "waits for a worker");
+        assert_eq!(waits(&[], None), "waits");
+        assert_eq!(suspended(&[], until), "waits for a worker");
     }
 }

@@ -204,8 +204,9 @@ pub(crate) fn event(event: &Event) -> String {
             format!("calls {} changed {key} side by side: the last of them won", calls.join(", "))
         }
         Event::Suspended { until, owed, .. } => {
+            let waits = words::suspended(owed, *until);
             let calls: Vec<&str> = owed.iter().map(|owed| owed.call.as_str()).collect();
-            format!("{}: {}", words::waits(owed, *until), calls.join(", "))
+            if calls.is_empty() { waits } else { format!("{waits}: {}", calls.join(", ")) }
         }
         Event::BackingOff { until, attempt, error } => {
             format!("backs off until {}, then attempt {attempt}: {error}", instant(*until))
@@ -269,7 +270,7 @@ pub(crate) fn outcome(outcome: &RunOutcome) -> String {
             }
             None => format!("{kind} ({})", ending.reason.as_str()),
         },
-        RunOutcome::Suspended(suspension) => words::waits(&suspension.owed, suspension.until),
+        RunOutcome::Suspended(suspension) => words::suspended(&suspension.owed, suspension.until),
         RunOutcome::BackingOff { until, error } => format!("{}: {error}", words::waits(&[], Some(*until))),
         RunOutcome::Released => "there was nothing to do".to_owned(),
         RunOutcome::Lost => kind.to_owned(),

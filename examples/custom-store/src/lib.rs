@@ -171,8 +171,8 @@ impl Found {
 
 /// The session of two ids in a list.
 fn key_of(tenant: &str, session: &str) -> Done<SessionKey> {
-    let tenant = tenant.parse::<TenantId>();
-    let key = tenant.and_then(|tenant| Ok(SessionKey::new(tenant, session.parse::<SessionId>()?)));
+    let parsed = tenant.parse::<TenantId>();
+    let key = parsed.and_then(|tenant| Ok(SessionKey::new(tenant, session.parse::<SessionId>()?)));
     key.map_err(|why| unreadable(format_args!("{tenant}/{session}: in a list: {why}")))
 }
 
