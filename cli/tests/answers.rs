@@ -114,23 +114,23 @@ fn an_answer_given_twice_is_said_so_and_another_one_is_refused() {
     fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
     fixture.run(&["approve", "s", "c1-0", "--detach"]).ends(0).says("left to a worker");
     // Before anybody has read it.
-    fixture.run(&["approve", "s", "c1-0"]).ends(0).says("approved so already");
+    fixture.run(&["approve", "s", "c1-0"]).ends(0).says("approved already");
     fixture.run(&["deny", "s", "c1-0"]).fails(1, &["call c1-0", "approved already"]);
     fixture.run(&["approve", "s"]).fails(1, &["no call waits for approval"]);
     assert!(!fixture.has("files/note.txt"));
     fixture.run(&["work", "--until-idle"]).ends(0);
     assert!(fixture.has("files/note.txt"));
     // After it was carried out.
-    fixture.run(&["approve", "s", "c1-0"]).ends(0).says("approved so already");
+    fixture.run(&["approve", "s", "c1-0"]).ends(0).says("approved already");
     fixture.run(&["deny", "s", "c1-0"]).fails(1, &["call c1-0", "approved already"]);
     fixture.run(&["approve", "s", "c9-9"]).fails(1, &["call c9-9", "is not pending"]);
 
     fixture.run(&["run", "agent.toml", "--session", "t", "ask"]).ends(10);
     fixture.run(&["answer", "t", "c1-0", "blue", "--detach"]).ends(0);
-    fixture.run(&["answer", "t", "c1-0", "blue"]).ends(0).says("answered so already");
+    fixture.run(&["answer", "t", "c1-0", "blue"]).ends(0).says("answered already");
     fixture.run(&["answer", "t", "c1-0", "red"]).fails(1, &["answered already"]);
     fixture.run(&["resume", "t"]).ends(0).says("Blue it is.");
-    fixture.run(&["answer", "t", "c1-0", "blue"]).ends(0).says("answered so already");
+    fixture.run(&["answer", "t", "c1-0", "blue"]).ends(0).says("answered already");
     fixture.run(&["answer", "t", "c1-0", "red"]).fails(1, &["call c1-0", "has its result already"]);
 }
 
@@ -200,7 +200,7 @@ fn a_tool_is_approved_for_the_rest_of_the_session() {
     fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
     fixture.run(&["approve", "s", "--always", "--by", "Ada"]).ends(0).says("Twice.");
     assert!(fixture.has("files/a.txt") && fixture.has("files/b.txt"), "nobody was asked about the second");
-    fixture.run(&["approve", "s", "c1-0", "--always"]).ends(0).says("so already");
+    fixture.run(&["approve", "s", "c1-0", "--always"]).ends(0).says("approved already");
     fixture.run(&["deny", "s", "c1-0"]).fails(1, &["approved already, for the rest of the session, by Ada"]);
     fixture
         .run(&["sessions", "messages", "s"])

@@ -67,7 +67,9 @@ fn where_nothing_is_old_nothing_is_changed() {
 fn only_a_session_at_rest_is_summarised() {
     let fixture = Fixture::new();
     fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
-    fixture.run(&["compact", "s"]).fails(1, &["session s: it is suspended", "while a session rests"]);
+    fixture
+        .run(&["compact", "s"])
+        .fails(1, &["session s: it is waiting; only a session at rest can be compacted"]);
     fixture.run(&["compact", "nobody"]).fails(1, &["session nobody: there is no such session"]);
 }
 

@@ -213,6 +213,12 @@ pub(crate) async fn wait_for_worker(
         None => {
             let glance = front.runtime.glance(key).await?;
             let at_work = glance.status == SessionStatus::Active;
+            if at_work && let Err(error) = front.runtime.check_writes().await {
+                front.out.object(&json::last(&key.id, Value::Null, None, following.duplicate));
+                let line =
+                    format!("session {}: still running, and the store takes no writes: {error}", key.id);
+                return Err(Failure::failed(line));
+            }
             let word = if at_work { "still running" } else { "not taken up yet" };
             front.out.line(format!("session {}: {word} ({})", key.id, glance.state.as_str()));
             front.out.object(&json!({

@@ -105,7 +105,8 @@ impl Word {
         let is_kept = |reason: &Option<String>| reason.is_none() || *reason == decision.reason;
         match self {
             Self::Approve(Approval { arguments, always, only, reason, by: _ }) => {
-                let lasts = decision.always == *always && decision.only == *only;
+                // Who approves the call alone loses nothing if its tool was approved for longer.
+                let lasts = !*always || decision.always && decision.only == *only;
                 let alike = decision.arguments == *arguments && lasts;
                 decision.approve && alike && is_kept(reason)
             }
@@ -236,7 +237,7 @@ fn refused(asked: &Asked, how: &str) -> Failure {
 
 fn say_again(front: &Front, asked: &Asked, word: &Word) {
     let (id, call, done) = (&asked.session.key.id, &asked.call, word.done());
-    front.out.line(format!("session {id}: call {call} was {done} so already; nothing was changed"));
+    front.out.line(format!("session {id}: call {call} was {done} already; nothing was changed"));
     let Asked { session, call, pending } = asked;
     front.out.object(&json!({
         "session": session.key.id, "call": call, "pending": pending, "delivered": "duplicate",
