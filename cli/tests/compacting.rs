@@ -42,7 +42,7 @@ fn met_twice() -> Fixture {
 fn a71_what_is_old_is_summarised_when_somebody_asks_for_it() {
     let fixture = met_twice();
     let ran = fixture.run(&["compact", "s"]).ends(0);
-    ran.says("• what is old is summarised").says("we have met").says("• summarised: ");
+    ran.says("• older messages are summarised").says("we have met").says("• summarised: ");
     // Nothing is gone, and the session goes on.
     let messages = fixture.run(&["sessions", "messages", "s"]).ends(0);
     messages

@@ -151,7 +151,7 @@ fn a_cursor_of_another_session_is_not_said_to_be_of_a_deleted_one() {
     }
     let last = fixture.run(&["events", "t", "--json"]).ends(0).last();
     let ran = fixture.run(&["events", "s", "--after", last["cursor"].as_str().unwrap()]);
-    ran.fails(1, &["session s: the cursor is of another session, or of one of this name that was deleted"]);
+    ran.fails(1, &["session s: the cursor belongs to another session, or to a deleted session of this name"]);
 }
 
 #[test]

@@ -61,7 +61,7 @@ async fn give_all(common: &Common, decide: &Decide, word: &Word) -> Result<Exit,
 fn arguments(word: &str) -> Result<String, Failure> {
     let text = text_or_file(word)?;
     if text.trim().is_empty() {
-        return Err(Failure::wrong_use("--edit: is empty; {} stands for no arguments"));
+        return Err(Failure::wrong_use("--edit: it is empty; write {} for no arguments"));
     }
     check_arguments(&text).map_err(|why| Failure::wrong_use(format!("--edit: {why}")))?;
     Ok(text)
@@ -132,7 +132,7 @@ async fn give(
     let asked = asked(&front, which, word.kind()).await?;
     if asked.len() > 1 {
         if !word.fits_several() {
-            return Err(Failure::wrong_use("--edit: other arguments fit one call: name one"));
+            return Err(Failure::wrong_use("--edit: edited arguments fit one call: name one"));
         }
         for one in &asked {
             check(&front, one, word).await?;

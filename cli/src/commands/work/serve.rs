@@ -76,7 +76,7 @@ pub(super) async fn serve(
 }
 
 fn say_that_it_stops() {
-    note("stopping once what runs has come to its end; again stops at once");
+    note("stopping once the running sessions are done; a second signal stops at once");
 }
 
 /// Returns once it is idle; never, if nobody asks.
