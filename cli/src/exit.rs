@@ -140,7 +140,7 @@ impl From<RuntimeError> for Failure {
                  holdover doctor says why"
             )),
             RuntimeError::Gone { key } => Self::failed(format!(
-                "session {}: the cursor is of another session, or of one of this name that was deleted",
+                "session {}: the cursor belongs to another session, or to a deleted session of this name",
                 key.id
             )),
             RuntimeError::Busy { key, status } => Self::failed(format!(

@@ -29,7 +29,7 @@ pub(crate) fn check_new_name(session: &SessionId) -> Result<(), Failure> {
     }
     if reads_like_an_asking(session.as_str()) {
         return Err(Failure::wrong_use(format!(
-            "session {session}: this reads like the id of a pending call (holdover sessions pending); name it otherwise"
+            "session {session}: this reads like the id of a pending call (holdover sessions pending); choose another name"
         )));
     }
     Ok(())

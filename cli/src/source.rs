@@ -203,7 +203,7 @@ impl Blueprint {
             {
                 let pattern = &rule.tool;
                 return Err(format!(
-                    "approval: tool {pattern:?}: mcp server {:?} has none such",
+                    "approval: tool {pattern:?}: mcp server {:?} has no tool that matches",
                     server.name
                 ));
             }

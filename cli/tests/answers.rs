@@ -100,7 +100,10 @@ fn a_question_is_answered() {
 #[test]
 fn one_of_two_calls_must_be_named() {
     let fixture = Fixture::new();
-    fixture.run(&["run", "agent.toml", "--session", "s", "two"]).ends(10).says("2 calls wait");
+    fixture
+        .run(&["run", "agent.toml", "--session", "s", "two"])
+        .ends(10)
+        .says("session s: waits for 2 approvals");
     fixture.run(&["approve", "s"]).fails(1, &["2 calls wait", "c1-0, c1-1"]);
     fixture.run(&["approve", "s", "c1-1"]).ends(10).says("c1-0");
     assert!(fixture.has("files/b.txt") && !fixture.has("files/a.txt"));
@@ -114,23 +117,23 @@ fn an_answer_given_twice_is_said_so_and_another_one_is_refused() {
     fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
     fixture.run(&["approve", "s", "c1-0", "--detach"]).ends(0).says("left to a worker");
     // Before anybody has read it.
-    fixture.run(&["approve", "s", "c1-0"]).ends(0).says("approved so already");
+    fixture.run(&["approve", "s", "c1-0"]).ends(0).says("approved already");
     fixture.run(&["deny", "s", "c1-0"]).fails(1, &["call c1-0", "approved already"]);
     fixture.run(&["approve", "s"]).fails(1, &["no call waits for approval"]);
     assert!(!fixture.has("files/note.txt"));
     fixture.run(&["work", "--until-idle"]).ends(0);
     assert!(fixture.has("files/note.txt"));
     // After it was carried out.
-    fixture.run(&["approve", "s", "c1-0"]).ends(0).says("approved so already");
+    fixture.run(&["approve", "s", "c1-0"]).ends(0).says("approved already");
     fixture.run(&["deny", "s", "c1-0"]).fails(1, &["call c1-0", "approved already"]);
     fixture.run(&["approve", "s", "c9-9"]).fails(1, &["call c9-9", "is not pending"]);
 
     fixture.run(&["run", "agent.toml", "--session", "t", "ask"]).ends(10);
     fixture.run(&["answer", "t", "c1-0", "blue", "--detach"]).ends(0);
-    fixture.run(&["answer", "t", "c1-0", "blue"]).ends(0).says("answered so already");
+    fixture.run(&["answer", "t", "c1-0", "blue"]).ends(0).says("answered already");
     fixture.run(&["answer", "t", "c1-0", "red"]).fails(1, &["answered already"]);
     fixture.run(&["resume", "t"]).ends(0).says("Blue it is.");
-    fixture.run(&["answer", "t", "c1-0", "blue"]).ends(0).says("answered so already");
+    fixture.run(&["answer", "t", "c1-0", "blue"]).ends(0).says("answered already");
     fixture.run(&["answer", "t", "c1-0", "red"]).fails(1, &["call c1-0", "has its result already"]);
 }
 
@@ -200,7 +203,12 @@ fn a_tool_is_approved_for_the_rest_of_the_session() {
     fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
     fixture.run(&["approve", "s", "--always", "--by", "Ada"]).ends(0).says("Twice.");
     assert!(fixture.has("files/a.txt") && fixture.has("files/b.txt"), "nobody was asked about the second");
-    fixture.run(&["approve", "s", "c1-0", "--always"]).ends(0).says("so already");
+    fixture.run(&["approve", "s", "c1-0", "--always"]).ends(0).says("approved already");
+    // As it was shown before somebody approved it for longer.
+    fixture
+        .run(&["approve", "s", "c1-0"])
+        .ends(0)
+        .says("call c1-0 was approved already; nothing was changed");
     fixture.run(&["deny", "s", "c1-0"]).fails(1, &["approved already, for the rest of the session, by Ada"]);
     fixture
         .run(&["sessions", "messages", "s"])
@@ -238,7 +246,7 @@ fn several_calls_are_decided_at_once_also_of_several_sessions() {
     let waiting = fixture.run(&["sessions", "pending", "t", "--json"]).ends(0).lines();
     let ids: Vec<&str> = waiting.iter().map(|line| line["pending"].as_str().expect("an id")).collect();
     let made_up = &["approve", ids[0], "made-up"];
-    fixture.run(made_up).fails(1, &["made-up", "no call was asked about under this id"]);
+    fixture.run(made_up).fails(1, &["made-up", "no pending call has this id"]);
     assert_eq!(fixture.run(&["sessions", "pending"]).ends(0).out.matches("waits for approval").count(), 2);
     fixture.run(&["deny", ids[0], ids[1], "--reason", "no"]).ends(0).says("Not written.");
     fixture.run(&["approve", "s", "c1-0", "c1-1", "--edit", "{}"]).fails(2, &["fit one call"]);

@@ -31,8 +31,8 @@ fn what_is_said_twice_must_say_the_same_also_why() {
         let again = |reason: &[&str]| fixture.run(&[&[word, session, "c1-0"], reason].concat());
         fixture.run(&[word, session, "--reason", "not today", "--detach"]).ends(0);
         for _before_and_after_it_is_read in 0..2 {
-            again(&["--reason", "not today"]).ends(0).says(&format!("{done} so already"));
-            again(&[]).ends(0).says(&format!("{done} so already"));
+            again(&["--reason", "not today"]).ends(0).says(&format!("{done} already"));
+            again(&[]).ends(0).says(&format!("{done} already"));
             again(&["--reason", "it is wrong"])
                 .fails(1, &["call c1-0", &format!("{done} already: not today")]);
             fixture.run(&["work", "--until-idle"]).ends(0);
@@ -72,13 +72,13 @@ fn what_is_named_by_its_asking_may_be_said_again() {
     assert_eq!((&again["delivered"], &again["pending"]), (&"duplicate".into(), &first.as_str().into()));
     fixture.run(&["deny", first]).fails(1, &["session s: call c1-0: was approved already"]);
     // Half of it was done: the rest is done now.
-    fixture.run(&["approve", first, second]).ends(0).says("session s: call c1-0 was approved so already");
+    fixture.run(&["approve", first, second]).ends(0).says("session s: call c1-0 was approved already");
     assert_eq!(pending_ids(&fixture), Vec::<String>::new());
-    fixture.run(&["approve", first, second]).ends(0).says("session t: call c1-0 was approved so already");
+    fixture.run(&["approve", first, second]).ends(0).says("session t: call c1-0 was approved already");
     let of_another_life = format!("{}{}", "0".repeat(32), &first[32..]);
-    fixture.run(&["approve", &of_another_life]).fails(1, &["no call was asked about under this id"]);
+    fixture.run(&["approve", &of_another_life]).fails(1, &["no pending call has this id"]);
     // With its session it is found, too.
-    fixture.run(&["approve", "s", first]).ends(0).says("session s: call c1-0 was approved so already");
+    fixture.run(&["approve", "s", first]).ends(0).says("session s: call c1-0 was approved already");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_printed_command_answers_what_was_shown_and_nothing_that_came_later() {
         for name in names {
             let (old, new) = (shown.command(name), asked.command(name));
             assert_ne!(old, new);
-            fixture.shell(&old).fails(1, &["no call was asked about under this id"]);
+            fixture.shell(&old).fails(1, &["no pending call has this id"]);
             let with_session = old.replace(&format!(" {name} "), &format!(" {name} s "));
             fixture.shell(&with_session).fails(1, &["session s: call ", "is not pending"]);
         }
@@ -124,9 +124,7 @@ fn no_session_is_taken_for_an_asking() {
     ] {
         fixture.run(words).fails(2, &[&shown, "this reads like the id of a pending call"]);
     }
-    fixture
-        .run(&["approve", &shown])
-        .fails(1, &["error: pending call ", "no call was asked about under this id"]);
+    fixture.run(&["approve", &shown]).fails(1, &["error: pending call ", "no pending call has this id"]);
     // One that another program has named so is not taken for the asking, either.
     let named = |id: &str| SessionKey::new("default".parse().unwrap(), id.parse().unwrap());
     with_runtime(&fixture, async |runtime| {

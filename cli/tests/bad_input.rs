@@ -88,7 +88,7 @@ fn a_wrong_value_in_an_agent_file_is_named_by_its_key_in_plain_words() {
         ("[[mcp]]\ncommand = ['x']", "line 2: mcp[0].name: is missing"),
         ("[[tool]]\nname = 'a'\ndescription = 2", "line 4: tool[0].description: a text is wanted, not 2"),
         ("stop_when = ['tool_done']", "line 2: stop_when[0]: \"tool_done\" alone says too little"),
-        ("name = 2024-05-01", "line 2: name: a date means nothing here"),
+        ("name = 2024-05-01", "line 2: name: a date is not allowed here"),
         // A list where a table is wanted, and the other way round.
         ("limits = []", "line 2: limits: a table is wanted, not a list"),
         ("limits = [7]", "line 2: limits: a table is wanted, not a list"),

@@ -48,7 +48,7 @@ fn one_is_no_plural() {
     fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);
     let shown = fixture.run(&["sessions", "show", "s"]).ends(0);
     assert!(shown.out.contains(" 1 model call, 0 tool calls, "), "{shown:#?}");
-    fixture.run(&["events", "s"]).ends(0).says(" is left after 1 step\n");
+    fixture.run(&["events", "s"]).ends(0).says(" ended after 1 step\n");
     fixture.run(&["sessions", "purge", "--unchanged-for", "0s", "--checkpoints", "0"]).ends(2);
     fixture.run(&["send", "s", "hello"]).ends(0);
     fixture

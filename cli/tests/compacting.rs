@@ -42,7 +42,7 @@ fn met_twice() -> Fixture {
 fn a71_what_is_old_is_summarised_when_somebody_asks_for_it() {
     let fixture = met_twice();
     let ran = fixture.run(&["compact", "s"]).ends(0);
-    ran.says("• what is old is summarised").says("we have met").says("• summarised: ");
+    ran.says("• older messages are summarised").says("we have met").says("• summarised: ");
     // Nothing is gone, and the session goes on.
     let messages = fixture.run(&["sessions", "messages", "s"]).ends(0);
     messages
@@ -67,7 +67,9 @@ fn where_nothing_is_old_nothing_is_changed() {
 fn only_a_session_at_rest_is_summarised() {
     let fixture = Fixture::new();
     fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
-    fixture.run(&["compact", "s"]).fails(1, &["session s: it is suspended", "while a session rests"]);
+    fixture
+        .run(&["compact", "s"])
+        .fails(1, &["session s: it is waiting; only a session at rest can be compacted"]);
     fixture.run(&["compact", "nobody"]).fails(1, &["session nobody: there is no such session"]);
 }
 

@@ -4,12 +4,18 @@
 
 mod support;
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use holdover_core::ids::{
-    Incarnation, InterruptId, OperationId, QueueLabel, SessionId, SessionKey, StateFormat, TenantId,
+    Incarnation, InterruptId, OperationId, QueueLabel, RunId, SessionId, SessionKey, StateFormat, TenantId,
+    WorkerId,
 };
 use holdover_core::payload::Payload;
-use holdover_core::store::{Interrupt, InterruptKind, Labels, NewSession, Start, StateStore};
-use holdover_core::time::Timestamp;
+use holdover_core::store::{
+    ClaimOne, ClaimOutcome, Commit, Interrupt, InterruptKind, Labels, NewSession, Release, Start, StateStore,
+};
+use holdover_core::time::{Clock, Timestamp};
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -53,7 +59,7 @@ fn a_healthy_store_is_described_and_left_as_it_is() {
     assert!(report["settings"]["schema"].is_string());
     assert!(report["effects"].as_array().expect("a list").contains(&"at_most_once".into()));
     let ran = fixture.run(&["doctor"]).ends(0).says("backend   SQLite 3.").says("synchronous full");
-    ran.says("2 of tenant default: 1 idle, 1 suspended").says("stuck     nothing").says("may share it");
+    ran.says("2 of tenant default: 1 at rest, 1 waiting").says("stuck     nothing").says("may share it");
     assert_eq!(std::fs::read(fixture.path("holdover.db")).expect("a file"), before, "byte for byte");
 }
 
@@ -105,6 +111,71 @@ fn a_session_that_nobody_takes_is_stuck_until_a_worker_comes() {
     assert_eq!(session, "s");
     fixture.shell(&format!("{} --until-idle", help[0].join(" "))).ends(0);
     fixture.run(&IMPATIENT).ends(0);
+}
+
+/// Ten years ahead of the machine's clock.
+struct Ahead;
+
+impl Clock for Ahead {
+    fn now(&self) -> Timestamp {
+        let now = std::time::UNIX_EPOCH.elapsed().expect("after 1970");
+        Timestamp::from_ms(0).after(now).after(Duration::from_secs(10 * 366 * 24 * 60 * 60))
+    }
+}
+
+/// Claims the session while the clock is ten years ahead, and gives it back if it is asked to.
+fn claimed_in_ten_years(fixture: &Fixture, id: &str, gives_back: bool) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let options = SqliteOptions::new(fixture.path("holdover.db")).clock(Arc::new(Ahead));
+        let store = SqliteStore::open(options).await.expect("opened");
+        let claim = ClaimOne {
+            run: RunId::new("run").expect("an id"),
+            worker: WorkerId::new("ahead").expect("an id"),
+            lease: Duration::from_secs(30),
+            expected_version: None,
+            items: Vec::new(),
+        };
+        let claimed = store.claim_session(&key(id), claim).await.expect("answered");
+        let ClaimOutcome::Claimed(claim) = claimed else { panic!("{claimed:?}") };
+        if gives_back {
+            let mut commit = Commit::new(OperationId::new("back").expect("an id"));
+            commit.release = Some(Release::GiveBack { alarm: None });
+            store.save_state_and_promote_staging(&claim.fence, commit).await.expect("answered");
+        }
+        store.close().await;
+    });
+}
+
+#[test]
+fn a_session_that_is_due_in_ten_years_is_stuck_until_it_is_resumed() {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "s", "--detach", "hello"]).ends(0);
+    claimed_in_ten_years(&fixture, "s", true);
+    let (session, help) =
+        stuck(&fixture.run(&["doctor", "--json"]).ends(1).last(), "due_too_late").expect("it is due late");
+    assert_eq!((session.as_str(), help[0][1..].join(" ").as_str()), ("s", "resume s"));
+    fixture
+        .run(&["doctor"])
+        .ends(1)
+        .says("in the future, and is due only at 20")
+        .says("the store's clock was ahead");
+    fixture.shell(&help[0].join(" ")).ends(0).says("Good day.");
+    fixture.run(&["doctor"]).ends(0).says("stuck     nothing");
+}
+
+#[test]
+fn a_session_that_is_held_for_ten_years_is_stuck_until_it_is_forked_and_deleted() {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);
+    claimed_in_ten_years(&fixture, "s", false);
+    let (_, help) =
+        stuck(&fixture.run(&["doctor", "--json"]).ends(1).last(), "lease_too_long").expect("it is held");
+    fixture.run(&["doctor"]).ends(1).says("of ahead holds it until 20").says("go on with a fork");
+    for command in help {
+        fixture.shell(&command.join(" ")).ends(0);
+    }
+    fixture.run(&["doctor"]).ends(0).says("1 of tenant default").says("stuck     nothing");
 }
 
 #[test]

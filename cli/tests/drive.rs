@@ -8,6 +8,19 @@ use serde_json::{Value, json};
 use support::Fixture;
 
 #[test]
+fn a_run_is_logged_as_over_once() {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "s", "--detach", "hello"]).ends(0);
+    let mut work = fixture.command(&["work", "--until-idle"]);
+    let ran = Fixture::start_that({
+        work.env("HOLDOVER_LOG", "holdover_runtime_local=debug");
+        work
+    });
+    let ran = ran.end().ends(0);
+    assert_eq!(ran.err.matches("run over").count(), 1, "{ran:#?}");
+}
+
+#[test]
 fn a_run_ends_with_the_turn() {
     let fixture = Fixture::new();
     let ran = fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);
@@ -107,7 +120,7 @@ fn a_worker_does_what_is_left_to_it() {
         "{lines:#?}"
     );
     fixture.run(&["send", "b", "--detach", "ask"]).ends(0);
-    fixture.run(&["work", "--until-idle"]).ends(0).says("idle; 1 run: 1 suspended_client_tool\n");
+    fixture.run(&["work", "--until-idle"]).ends(0).says("idle; 1 run: 1 waits for approval or an answer\n");
     let idle = fixture.run(&["work", "--until-idle"]).ends(0);
     assert!(idle.out.ends_with(": idle\n"), "{idle:#?}");
     fixture.run(&["work", "--help"]).ends(0).says("Exit code 0 says that the worker has done its work");

@@ -61,7 +61,7 @@ fn b50_a_goal_is_worked_on_with_what_matters_for_it() {
     let before = fixture.run(&["events", "s", "--json"]).ends(0).out;
     let ran = fixture.run(&["sessions", "handoff", "s", "--goal", GOAL, "--session", "t"]).ends(0);
     ran.says("session t: handed over from s\n")
-        .says("• what matters for the goal is put together\n")
+        .says("• what matters for the goal is extracted\n")
         .says("the blue paint is in the shed")
         .says("• handed over: ")
         .says("The door is blue now.");

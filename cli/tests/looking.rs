@@ -18,7 +18,8 @@ fn every_run_is_listed_with_how_it_ended() {
     let ended: Vec<&str> = runs.iter().map(|run| run["outcome"].as_str().expect("an outcome")).collect();
     assert_eq!(ended, ["suspended_client_tool", "completed"]);
     assert_eq!((&runs[1]["run"], &runs[1]["found"]), (&2.into(), &"suspended".into()));
-    let ran = fixture.run(&["sessions", "runs", "s"]).ends(0).says("RUN").says("suspended_client_tool");
+    let ran =
+        fixture.run(&["sessions", "runs", "s"]).ends(0).says("RUN").says("waits for approval or an answer");
     assert_eq!(ran.out.lines().count(), 3);
 }
 
@@ -117,7 +118,7 @@ fn quiet_prints_the_answer_or_how_it_ended_and_nothing_else() {
     let ran = fixture.run(&["run", "agent.toml", "--session", "s", "--quiet", "hello"]).ends(0);
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("Good day.\n", ""));
     let waits = fixture.run(&["run", "agent.toml", "--session", "t", "-q", "write"]).ends(10);
-    assert!(waits.out.starts_with("session t: suspended_client_tool: 1 call waits\n"), "{waits:#?}");
+    assert!(waits.out.starts_with("session t: waits for approval\n"), "{waits:#?}");
     let ran = fixture.shell(&format!("{} -q", waits.command("approve"))).ends(0);
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("Written.\n", ""), "the last that it said");
     fixture.write("mute.toml", "turns = [{ say = ' ' }]");
@@ -150,7 +151,7 @@ fn a_cursor_of_another_session_is_not_said_to_be_of_a_deleted_one() {
     }
     let last = fixture.run(&["events", "t", "--json"]).ends(0).last();
     let ran = fixture.run(&["events", "s", "--after", last["cursor"].as_str().unwrap()]);
-    ran.fails(1, &["session s: the cursor is of another session, or of one of this name that was deleted"]);
+    ran.fails(1, &["session s: the cursor belongs to another session, or to a deleted session of this name"]);
 }
 
 #[test]

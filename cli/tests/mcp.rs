@@ -66,7 +66,10 @@ fn a_call_that_nobody_allowed_waits_and_any_process_goes_on_without_asking_the_s
 #[test]
 fn what_the_file_says_of_a_tool_that_the_server_does_not_have_is_refused_before_anything_is_made() {
     for (more, why) in [
-        ("[[approval]]\ntool = 'mcp__test__ecoh'\naction = 'allow'\n", "mcp server \"test\" has none such"),
+        (
+            "[[approval]]\ntool = 'mcp__test__ecoh'\naction = 'allow'\n",
+            "mcp server \"test\" has no tool that matches",
+        ),
         ("human_only = ['mcp__test__ecoh']\n", "mcp server \"test\" has no tool mcp__test__ecoh"),
         ("human_only = ['mcp__toast__echo']\n", "is none of the agent's tools"),
     ] {

@@ -25,7 +25,7 @@ fn u09_the_sessions_are_listed_that_would_not_go_on_and_why() {
     let poorer = poorer.replace("tool = \"write_file\"", "tool = \"read_file\"");
     fixture.write("poorer.toml", &poorer);
     let ran = fixture.run(&["sessions", "check", "poorer.toml"]).ends(1);
-    assert_eq!(ran.out, "session waits (suspended): call c1-0: its agent has no tool write_file here\n");
+    assert_eq!(ran.out, "session waits (waiting): call c1-0: its agent has no tool write_file here\n");
     let found = fixture.run(&["sessions", "check", "poorer.toml", "--json"]).ends(1).lines();
     assert_eq!(found.len(), 1);
     assert_eq!(
@@ -37,7 +37,7 @@ fn u09_the_sessions_are_listed_that_would_not_go_on_and_why() {
     std::fs::remove_file(fixture.path("script.toml")).expect("it was there");
     let ran = fixture.run(&["sessions", "check"]).ends(1);
     assert_eq!(ran.out.lines().count(), 3, "{ran:?}");
-    ran.says("session rests (idle): its agent is not here: agent.not_built: ");
+    ran.says("session rests (at rest): its agent is not here: agent.not_built: ");
     fixture.run(&["sessions", "check", "nothing.toml"]).fails(2, &["nothing.toml"]);
     // Nothing was touched.
     let runs = fixture.run(&["sessions", "runs", "waits", "--json"]).ends(0).lines();

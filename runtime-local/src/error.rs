@@ -78,7 +78,7 @@ pub enum RuntimeError {
         why: &'static str,
     },
     /// The idempotency key was used before for something else (INV-27).
-    #[error("session {key}: item {item}: the key was used before for something else")]
+    #[error("session {key}: idempotency key {item}: it was used before for something else")]
     KeyConflict {
         /// Which session.
         key: SessionKey,
@@ -275,7 +275,7 @@ pub enum RuntimeError {
     /// The cursor belongs to no life of this session that is there: to another session, or to one of this name
     /// that was deleted, perhaps while its events were followed.
     #[error(
-        "session {key}: events: the cursor is of another session, or of one of this name that was deleted"
+        "session {key}: events: the cursor belongs to another session, or to a deleted session of this name"
     )]
     Gone {
         /// Which session.

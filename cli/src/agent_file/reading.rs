@@ -84,7 +84,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
                 Err(_) => Err(Wrong::new("this is no number")),
             },
             DeValue::Boolean(value) => visitor.visit_bool(value),
-            DeValue::Datetime(_) => Err(Wrong::new("a date means nothing here; write a text in quotes")),
+            DeValue::Datetime(_) => Err(Wrong::new("a date is not allowed here; write a text in quotes")),
             DeValue::Array(entries) => visitor.visit_seq(Entries(entries.into_iter().enumerate())),
             DeValue::Table(table) => visitor.visit_map(Keys { rest: table.into_iter(), value: None }),
         };

@@ -49,7 +49,7 @@ pub(crate) async fn events(common: &Common, args: &Events) -> Result<Exit, Failu
             }
             Shown::Dropped { stream, cursor } => {
                 front.out.object(&serde_json::json!({ "cursor": cursor, "dropped": stream }));
-                front.out.dim(&format!("      stream {stream}  is void: its attempt died"))
+                front.out.dim(&format!("      stream {stream}  is void: the attempt that wrote it died"))
             }
         };
         front.out.line(line);

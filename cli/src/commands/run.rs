@@ -76,7 +76,7 @@ fn tell_of_changes(before: &Session, agent: &Agent, args: &Run) {
     let instead = args.drive.model.is_some() || args.drive.base_url.is_some();
     if !instead && before.queue == *agent.queue() && before.definition != *agent.definition() {
         let (id, file) = (&before.key.id, args.agent.display());
-        note(&format!("session {id} keeps the agent it was created with; {file} says something else by now"));
+        note(&format!("session {id} keeps the agent it was created with; {file} has changed since then"));
     }
 }
 
@@ -128,7 +128,10 @@ pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> 
     let key = session.key.clone();
     if args.detach || args.wait.is_some() {
         if !front.runtime.requeue(&key).await? {
-            return Err(refused(&args.session, "it moved meanwhile: look at it again"));
+            return Err(refused(
+                &args.session,
+                "it changed meanwhile, and nothing was done: look at it again (holdover sessions show)",
+            ));
         }
         return leave(front, &key, "accepted", args.wait).await;
     }
@@ -213,6 +216,12 @@ pub(crate) async fn wait_for_worker(
         None => {
             let glance = front.runtime.glance(key).await?;
             let at_work = glance.status == SessionStatus::Active;
+            if at_work && let Err(error) = front.runtime.check_writes().await {
+                front.out.object(&json::last(&key.id, Value::Null, None, following.duplicate));
+                let line =
+                    format!("session {}: still running, and the store takes no writes: {error}", key.id);
+                return Err(Failure::failed(line));
+            }
             let word = if at_work { "still running" } else { "not taken up yet" };
             front.out.line(format!("session {}: {word} ({})", key.id, glance.state.as_str()));
             front.out.object(&json!({

@@ -201,7 +201,7 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::StateConflict { key, calls } => {
             let calls: Vec<&str> = calls.iter().map(CallId::as_str).collect();
-            format!("calls {} changed {key} side by side: the last of them won", calls.join(", "))
+            format!("calls {} changed {key} in parallel; the last change counts", calls.join(", "))
         }
         Event::Suspended { until, owed, .. } => {
             let waits = words::suspended(owed, *until);
@@ -234,7 +234,7 @@ pub(crate) fn event(event: &Event) -> String {
             format!("turn {turn} is done: {}; the session has used {tokens}", ending.reason.as_str())
         }
         Event::AgentEnd { turn, steps, .. } => {
-            format!("turn {turn} is left after {}", counted(*steps, "step"))
+            format!("turn {turn} ended after {}", counted(*steps, "step"))
         }
         Event::History { rows } => {
             let moves: Vec<String> = rows

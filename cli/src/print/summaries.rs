@@ -8,11 +8,11 @@ use super::counted;
 /// What begins, for whoever reads in passing.
 pub(super) fn begins(tokens: u64, threshold: u64, cause: SummaryCause) -> String {
     match cause {
-        SummaryCause::Handoff => "what matters for the goal is put together".to_owned(),
+        SummaryCause::Handoff => "what matters for the goal is extracted".to_owned(),
         SummaryCause::TooLong | SummaryCause::Asked if tokens > threshold && threshold > 0 => {
-            format!("what is old is summarised: {tokens} tokens are too many")
+            format!("older messages are summarised: {tokens} tokens are too many")
         }
-        SummaryCause::TooLong | SummaryCause::Asked => "what is old is summarised".to_owned(),
+        SummaryCause::TooLong | SummaryCause::Asked => "older messages are summarised".to_owned(),
     }
 }
 
@@ -20,11 +20,11 @@ pub(super) fn begins(tokens: u64, threshold: u64, cause: SummaryCause) -> String
 pub(super) fn begins_at(tokens: u64, threshold: u64, cause: SummaryCause) -> String {
     match cause {
         SummaryCause::Handoff => {
-            format!("what matters for the goal is put together, of {}", counted(tokens, "token"))
+            format!("what matters for the goal is extracted from {}", counted(tokens, "token"))
         }
         SummaryCause::TooLong | SummaryCause::Asked => {
             let tokens = counted(tokens, "token");
-            format!("what is old is summarised: {tokens}, the threshold is {threshold}")
+            format!("older messages are summarised: {tokens}, the threshold is {threshold}")
         }
     }
 }

@@ -15,6 +15,7 @@ mod history;
 mod keys;
 mod mailbox;
 mod pending;
+mod probe;
 mod read;
 mod repeat;
 mod replay;

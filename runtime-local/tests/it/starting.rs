@@ -5,12 +5,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdover_core::ids::{ItemKey, SessionId};
-use holdover_core::store::{Labels, OutcomeKind, SessionQuery, StateStore};
+use holdover_core::ids::{Incarnation, ItemKey, SessionId, SessionKey};
+use holdover_core::step::STATE_FORMAT;
+use holdover_core::store::{Labels, NewSession, OutcomeKind, SessionQuery, Start, StateStore};
 use holdover_core::tool::EffectClass;
 use holdover_runtime_local::{
-    Agent, AgentError, Agents, Runtime, RuntimeError, RuntimeOptions, WorkerOptions,
+    Agent, AgentError, Agents, Fork, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, WorkerOptions,
 };
+use uuid::Uuid;
 
 use crate::bench::{agent, completes, runtime, say, store, tenant, transcript, worker};
 use crate::script::{Say, Script};
@@ -178,4 +180,45 @@ async fn c08_a_start_on_a_session_that_runs_joins_its_turn_and_no_word_is_lost()
     expected.sort();
     assert_eq!(said, expected);
     assert_eq!(first.runs(&key, Default::default()).await.unwrap().items.len(), 1, "in one run");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_session_has_no_name_that_hides_something_and_one_that_exists_keeps_its_name() {
+    let model = Script::new(|_| Say::Text("ok"));
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let rests = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    for odd in ["two words", "ab\u{202e}dc", "zero\u{200b}"] {
+        let id: SessionId = odd.parse().unwrap();
+        let request = say(&agent, "go").in_session(id.clone());
+        let refusals = [
+            runtime.execute(request.clone()).await.map(drop),
+            runtime.start(request.clone()).await.map(drop),
+            runtime.fork(&rests, Fork::newest().to(id.clone())).await.map(drop),
+        ];
+        for refused in refusals {
+            let refused = refused.unwrap_err();
+            assert!(matches!(refused, RuntimeError::Id(_)), "{refused}");
+            assert_eq!(refused.kind(), RuntimeErrorKind::Invalid);
+        }
+        let key = SessionKey::new(rests.tenant.clone(), id);
+        assert_eq!(runtime.session(&key).await.unwrap(), None, "nothing was stored");
+
+        // As an earlier version made it.
+        let new = NewSession {
+            key: key.clone(),
+            incarnation: Incarnation(Uuid::from_u128(7)),
+            operation: "made".parse().unwrap(),
+            queue: agent.queue().clone(),
+            labels: Labels::default(),
+            definition: agent.definition().clone(),
+            format: STATE_FORMAT,
+            items: Vec::new(),
+            start: Start::WithItems,
+        };
+        store.create_session(new).await.unwrap();
+        completes(runtime.execute(request.clone()).await.unwrap()).await;
+        assert!(!runtime.start(request).await.unwrap().duplicate);
+    }
 }

@@ -103,7 +103,7 @@ async fn in_inbox(front: &Front, asking: &PendingCall, word: &Word) -> Result<Op
                             if given == *answer {
                                 Before::Same
                             } else {
-                                Before::Otherwise("was answered already, otherwise".to_owned())
+                                Before::Otherwise("was answered already, with another answer".to_owned())
                             }
                         }
                     }));

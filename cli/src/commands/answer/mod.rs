@@ -61,7 +61,7 @@ async fn give_all(common: &Common, decide: &Decide, word: &Word) -> Result<Exit,
 fn arguments(word: &str) -> Result<String, Failure> {
     let text = text_or_file(word)?;
     if text.trim().is_empty() {
-        return Err(Failure::wrong_use("--edit: is empty; {} stands for no arguments"));
+        return Err(Failure::wrong_use("--edit: it is empty; write {} for no arguments"));
     }
     check_arguments(&text).map_err(|why| Failure::wrong_use(format!("--edit: {why}")))?;
     Ok(text)
@@ -105,7 +105,8 @@ impl Word {
         let is_kept = |reason: &Option<String>| reason.is_none() || *reason == decision.reason;
         match self {
             Self::Approve(Approval { arguments, always, only, reason, by: _ }) => {
-                let lasts = decision.always == *always && decision.only == *only;
+                // Who approves the call alone loses nothing if its tool was approved for longer.
+                let lasts = !*always || decision.always && decision.only == *only;
                 let alike = decision.arguments == *arguments && lasts;
                 decision.approve && alike && is_kept(reason)
             }
@@ -131,7 +132,7 @@ async fn give(
     let asked = asked(&front, which, word.kind()).await?;
     if asked.len() > 1 {
         if !word.fits_several() {
-            return Err(Failure::wrong_use("--edit: other arguments fit one call: name one"));
+            return Err(Failure::wrong_use("--edit: edited arguments fit one call: name one"));
         }
         for one in &asked {
             check(&front, one, word).await?;
@@ -236,7 +237,7 @@ fn refused(asked: &Asked, how: &str) -> Failure {
 
 fn say_again(front: &Front, asked: &Asked, word: &Word) {
     let (id, call, done) = (&asked.session.key.id, &asked.call, word.done());
-    front.out.line(format!("session {id}: call {call} was {done} so already; nothing was changed"));
+    front.out.line(format!("session {id}: call {call} was {done} already; nothing was changed"));
     let Asked { session, call, pending } = asked;
     front.out.object(&json!({
         "session": session.key.id, "call": call, "pending": pending, "delivered": "duplicate",

@@ -107,7 +107,7 @@ async fn of_any_session(front: &Front, which: &[String]) -> Result<Vec<Asked>, F
 
 /// Why `word` names nothing.
 async fn nothing(front: &Front, word: &str) -> Failure {
-    let no_asking = "no call was asked about under this id";
+    let no_asking = "no pending call has this id";
     if !reads_like_an_asking(word) {
         return Failure::failed(format!("session {word}: there is no such session, and {no_asking}"));
     }

@@ -25,12 +25,17 @@ const WEAK: [Weak; 13] = [
     weak("appendfsync", "everysec", "the death of the server loses the last seconds", "always"),
     weak("appendfsync", "no", "a power cut loses what was not written to disk yet", "always"),
     weak("failover", "possible", "a replica that takes over may lack the last commits", "none"),
-    weak("failover", "unknown", "no more is promised than if a replica took over", "leave to INFO"),
+    weak(
+        "failover",
+        "unknown",
+        "it is unknown whether a replica may take over, so the worst is assumed",
+        "allow the command INFO",
+    ),
     weak(
         "appendfsync",
         "unknown",
-        "no more is promised than the setting at its worst",
-        "leave to CONFIG GET",
+        "the setting is unknown, so the worst is assumed",
+        "allow the command CONFIG GET",
     ),
     weak("no-appendfsync-on-rewrite", "yes", "nothing is synced while the log is rewritten", "no"),
 ];

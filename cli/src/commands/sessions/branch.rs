@@ -1,6 +1,7 @@
 //! `sessions checkpoints`, `sessions fork`, `sessions purge`.
 
 use holdover_core::store::{PageRequest, Remove};
+use holdover_core::words;
 use holdover_runtime_local::{CheckpointEntry, Retention};
 use serde_json::json;
 
@@ -55,9 +56,12 @@ pub(super) async fn fork(front: &Front, args: &Fork) -> Result<(), Failure> {
     }
     let forked = front.runtime.fork(&front.key(&args.session), how).await?;
     let (id, status) = (&forked.key.id, forked.status);
-    front
-        .out
-        .line(format!("session {id}: forked from {} at checkpoint {}: {status}", args.session, forked.at));
+    front.out.line(format!(
+        "session {id}: forked from {} at checkpoint {}: {}",
+        args.session,
+        forked.at,
+        words::status(status)
+    ));
     let of = json!({ "session": args.session, "checkpoint": forked.at });
     front.out.object(&json!({ "session": id, "status": status, "forked_from": of }));
     Ok(())

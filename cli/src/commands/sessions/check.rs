@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use holdover_core::store::{Labels, SessionQuery};
+use holdover_core::words;
 use holdover_runtime_local::{Agents, Breaks, Runtime, RuntimeOptions};
 use serde_json::{Value, json};
 
@@ -31,7 +32,11 @@ pub(super) async fn check(front: &Front, args: &Check) -> Result<Exit, Failure> 
     for found in &breaking {
         let why: Vec<String> = found.why.iter().map(Breaks::to_string).collect();
         let session = &found.key.id;
-        front.out.line(inline(&format!("session {session} ({}): {}", found.status, why.join("; "))));
+        front.out.line(inline(&format!(
+            "session {session} ({}): {}",
+            words::status(found.status),
+            why.join("; ")
+        )));
         front.out.object(&json!({
             "session": session,
             "agent": found.queue,

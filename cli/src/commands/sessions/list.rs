@@ -30,9 +30,9 @@ fn query(front: &Front, args: &List) -> Result<SessionQuery, Failure> {
     let range = |of: &str, since: Option<When>, before: Option<When>| {
         let [since, before] = [since, before].map(|when| when.map(|when| when.instant(now)));
         match (since, before) {
-            (Some(begin), Some(end)) if end <= begin => Err(Failure::wrong_use(format!(
-                "--{of}-before: nothing lies before it and after --{of}-since"
-            ))),
+            (Some(begin), Some(end)) if end <= begin => {
+                Err(Failure::wrong_use(format!("--{of}-before: it is not later than --{of}-since")))
+            }
             (_, _) => Ok(TimeRange { since, before }),
         }
     };
@@ -46,7 +46,7 @@ fn query(front: &Front, args: &List) -> Result<SessionQuery, Failure> {
     if let Some(after) = &args.after
         && let Err(why) = after.position_in(query.digest())
     {
-        let how = "it goes on with the filters it came with, and with instants in place of how long ago";
+        let how = "use it with the same filters, and with instants instead of ages such as 2h";
         return Err(Failure::wrong_use(format!("--after: {why}: {how}")));
     }
     let page = PageRequest { after: args.after.clone(), limit: None };

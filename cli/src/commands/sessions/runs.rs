@@ -22,7 +22,7 @@ pub(super) async fn runs(front: &Front, args: &One) -> Result<(), Failure> {
         runs.iter().map(|(run, _)| run.worker.as_str().chars().count()).max().unwrap_or_default().max(6);
     let head = format!(
         "{:>4}  {:<8}  {:<20}  {:>9}  {:<worker$}  {:<11}  {:>8}  OUTCOME",
-        "RUN", "KIND", "STARTED", "TOOK", "WORKER", "FOUND IT", "TOKENS"
+        "RUN", "KIND", "STARTED", "TOOK", "WORKER", "BEFORE", "TOKENS"
     );
     front.out.line(front.out.dim(&head));
     for (run, kind) in &runs {

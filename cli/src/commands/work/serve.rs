@@ -76,7 +76,7 @@ pub(super) async fn serve(
 }
 
 fn say_that_it_stops() {
-    note("stopping once what is out has come back; again stops at once");
+    note("stopping once running calls have returned; a second signal stops at once");
 }
 
 /// Returns once it is idle; never, if nobody asks.

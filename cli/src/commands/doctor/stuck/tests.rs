@@ -138,3 +138,26 @@ fn what_is_over_or_rests_is_not_stuck() {
         assert_eq!(reason(&session(status), &[]), None, "{status}");
     }
 }
+
+#[test]
+fn what_a_wrong_clock_put_off_is_named() {
+    let day = Duration::from_secs(24 * 60 * 60);
+    let year = day * 366;
+    let due = |at| Session { alarm: Some(at), ..session(SessionStatus::Idle) };
+    let late = Some(("due_too_late", vec!["resume"]));
+    assert_eq!(reason(&due(NOW.after(day)), &[]), None, "it waits as it should");
+    assert_eq!(reason(&due(NOW.after(year)), &[]), None, "as long as anything waits");
+    assert_eq!(reason(&due(NOW.after(year + day)), &[]), late);
+    let ahead = NOW.after(year * 10);
+    assert_eq!(reason(&Session { created_at: ahead, ..due(NOW.after(day)) }, &[]), late);
+    assert_eq!(reason(&Session { updated_at: ahead, ..due(NOW.after(day)) }, &[]), late);
+    let rests = Session { created_at: ahead, updated_at: ahead, ..session(SessionStatus::Idle) };
+    assert_eq!(reason(&rests, &[]), None, "nothing waits for it");
+
+    let held = |ends| {
+        let lease = Some(Lease { worker: WorkerId::new("w").unwrap(), ends, granted_ms: 1_000 });
+        Session { lease, alarm: Some(ends), ..session(SessionStatus::Active) }
+    };
+    assert_eq!(reason(&held(NOW.after(day)), &[]), None);
+    assert_eq!(reason(&held(ahead), &[]), Some(("lease_too_long", vec!["sessions", "sessions"])));
+}
