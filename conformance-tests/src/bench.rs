@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use futures::future::{BoxFuture, join_all};
+use futures::future::BoxFuture;
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, RunId, SessionKey, StateFormat, Version};
 use holdover_core::store::{
     Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, Delivery, DeltaBatch,
@@ -14,6 +14,7 @@ use holdover_core::store::{
     SessionStatus, StageOutcome, Staging, Start, StateStore,
 };
 use holdover_core::time::Timestamp;
+use tokio::task::JoinSet;
 
 use crate::barrier::FairBarrier;
 use crate::case::Capability;
@@ -369,26 +370,30 @@ impl Bench {
 }
 
 /// Runs a task per handle, all let go at one instant, the last with a head start; their answers in the order of the
-/// handles.
+/// handles. The first failure ends the race: the others are dropped, since one may wait for what the task that failed
+/// was to do.
 pub(crate) async fn race<T, F>(handles: Vec<Handle>, task: F) -> CaseResult<Vec<T>>
 where
     T: Send + 'static,
     F: Fn(usize, Handle) -> BoxFuture<'static, CaseResult<T>>,
 {
     let barrier = Arc::new(FairBarrier::new(handles.len()));
-    let tasks = handles.into_iter().enumerate().map(|(index, handle)| {
+    let mut running = JoinSet::new();
+    for (index, handle) in handles.into_iter().enumerate() {
         let (barrier, work) = (Arc::clone(&barrier), task(index, handle));
-        tokio::spawn(async move {
+        running.spawn(async move {
             barrier.wait().await;
-            work.await
-        })
-    });
-    let ended = join_all(tasks.collect::<Vec<_>>()).await;
-    let joined = ended.into_iter().map(|task| match task {
-        Ok(answer) => answer,
-        Err(panicked) => Err(Failure::panicked(format!("expected an answer\n    found    {panicked}"))),
-    });
-    joined.collect()
+            work.await.map(|answer| (index, answer))
+        });
+    }
+    let mut answers = Vec::with_capacity(running.len());
+    while let Some(ended) = running.join_next().await {
+        answers.push(ended.map_err(|panicked| {
+            Failure::panicked(format!("expected an answer\n    found    {panicked}"))
+        })??);
+    }
+    answers.sort_by_key(|(index, _)| *index);
+    Ok(answers.into_iter().map(|(_, answer)| answer).collect())
 }
 
 /// The key of a session that no case creates.

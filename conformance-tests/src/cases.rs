@@ -1,6 +1,7 @@
 //! Every case, by what it is about.
 
 mod alarm;
+mod border;
 mod capability;
 mod checkpoint;
 mod claim;
@@ -19,8 +20,11 @@ mod inbox;
 mod interrupt;
 mod kill;
 mod lease;
+mod limit;
 mod list;
 mod message;
+mod names;
+mod owner;
 mod page;
 mod pending;
 mod prop;
@@ -34,6 +38,7 @@ mod status;
 mod strain;
 mod suspend;
 mod tenant;
+mod width;
 mod wire;
 
 use crate::case::Case;
@@ -74,6 +79,11 @@ const LISTS: &[&[Case]] = &[
     prop::CASES,
     wire::CASES,
     schema::CASES,
+    owner::CASES,
+    border::CASES,
+    limit::CASES,
+    width::CASES,
+    names::CASES,
 ];
 
 /// Every case of the suite.

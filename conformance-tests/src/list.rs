@@ -26,6 +26,7 @@ macro_rules! __each_conformance_case {
                 core cas_carries_items_with_the_move_or_not_at_all,
                 distributed concurrent_cas_one_winner_rest_conflict,
                 core terminal_status_is_final,
+                core repeated_creation_brings_no_claim_of_another_run,
             }
             status {
                 core table_of_allowed_moves_every_pair,
@@ -103,6 +104,9 @@ macro_rules! __each_conformance_case {
                 distributed answer_before_deadline_wins_however_late_read,
                 distributed of_another_incarnation_is_not_found,
                 core lists_across_sessions_by_deadline,
+                core takes_any_number_of_answers,
+                core cursor_of_another_query_is_refused,
+                core calls_of_one_deadline_are_all_listed,
             }
             submit {
                 core accepted_while_suspended,
@@ -150,6 +154,9 @@ macro_rules! __each_conformance_case {
                 core inbox_seen_never_falls,
                 core inbox_seen_reaches_no_further_than_the_newest_item,
                 core a_turn_end_may_name_an_alarm,
+                core more_unseen_items_than_asked_wake,
+                core commit_leaves_a_lease_of_exactly_half,
+                core wake_on_of_any_number,
             }
             lease {
                 distributed claim_is_exclusive,
@@ -169,12 +176,14 @@ macro_rules! __each_conformance_case {
                 distributed two_sessions_do_not_block_each_other,
                 distributed stale_epoch_commit_rejected_and_no_effect,
                 distributed every_mutating_op_is_fenced,
+                core longer_than_24_days_is_kept,
             }
             fence {
                 distributed old_incarnation_is_stale_after_delete_and_recreate,
                 distributed repeat_under_an_old_fence_says_what_is_known,
                 durable repeat_of_commit_under_old_fence_answers_stale_yes_no_unknown,
                 durable ended_by_release_except_for_the_repeat_of_that_commit,
+                core ended_by_giving_a_takeover_back,
             }
             commit {
                 core repeat_answers_the_first_outcome,
@@ -200,6 +209,7 @@ macro_rules! __each_conformance_case {
                 distributed carries_items_with_the_move_or_not_at_all,
                 distributed interrupt_waiting_is_due_in_every_queue,
                 distributed closes_the_open_run_of_a_dead_worker_as_lost,
+                core format_of_any_number,
             }
             ready {
                 distributed due_once_however_often_woken,
@@ -252,6 +262,7 @@ macro_rules! __each_conformance_case {
                 core page_limit_counts_events_and_deltas,
                 distributed a_reader_in_a_dead_attempt_is_told,
                 distributed events_and_deltas_are_of_one_instant,
+                core stream_of_any_number,
             }
             cursor {
                 core of_deleted_incarnation_is_gone,
@@ -310,6 +321,7 @@ macro_rules! __each_conformance_case {
                 core changed_range_follows_the_last_change,
                 core limit_over_max_is_bounded,
                 core cursor_of_other_filter_or_tenant_rejected,
+                core labels_match_whole,
             }
             page {
                 core may_be_short_with_a_cursor_walk_is_complete,
@@ -318,6 +330,14 @@ macro_rules! __each_conformance_case {
                 core inbox_ends_at_its_bytes,
                 core events_and_deltas_end_at_their_bytes,
                 core lists_end_at_their_bytes,
+                core no_message_is_passed_at_its_bound,
+                core no_item_is_passed_at_its_bound,
+                core no_event_is_passed_at_its_bound,
+                core no_delta_is_passed_at_its_bound,
+                core no_run_is_passed_at_its_bound,
+                core no_pending_call_is_passed_at_its_bound,
+                core no_checkpoint_is_passed_at_its_bound,
+                core no_session_is_passed_for_its_labels,
             }
             tenant {
                 core same_ids_do_not_collide,
@@ -356,6 +376,16 @@ macro_rules! __each_conformance_case {
                 core timestamps_keep_declared_resolution,
                 core labels_over_the_bounds_are_refused,
                 core errors_change_nothing,
+                core session_ids_are_no_patterns,
+            }
+            limit {
+                core of_a_creation,
+                forks of_a_fork,
+                core of_a_claim,
+                core of_a_compare_and_set,
+                core of_a_staging,
+                core of_a_commit,
+                core of_the_reason_of_an_interrupt,
             }
             error {
                 core names_the_operation_the_session_and_the_field,

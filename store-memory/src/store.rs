@@ -11,7 +11,7 @@ use holdover_core::store::{
     DeltaOutcome, EventCursor, EventPage, ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck,
     InterruptOutcome, LeaseOutcome, MessagePage, MessageRange, NewFork, NewSession, Page, PageRequest,
     PendingCall, PendingQuery, PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary,
-    SharedBy, StageOutcome, Staging, StateStore, StatusCas, StoreError, Watch,
+    SharedBy, StageOutcome, Staging, StateStore, StatusCas, StoreError, Watch, rules,
 };
 use holdover_core::time::{Clock, Timestamp};
 
@@ -83,6 +83,16 @@ impl MemoryStore {
         answer
     }
 
+    /// Refuses what is too large or has no meaning.
+    fn check(
+        &self,
+        operation: &'static str,
+        key: &SessionKey,
+        check: impl FnOnce(rules::Limits<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        check(rules::Limits::of(&self.capabilities(), operation)).map_err(|error| error.on(key))
+    }
+
     fn lock(&self) -> MutexGuard<'_, Data> {
         // Operations write only after everything was decided, so a panic leaves nothing half done.
         self.shared.data.lock().unwrap_or_else(PoisonError::into_inner)
@@ -119,7 +129,7 @@ impl StateStore for MemoryStore {
 
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {
         let key = new.key.clone();
-        ops::check_create(&new, &self.shared.limits).map_err(|error| error.on(&key))?;
+        self.check("create_session", &key, |limits| limits.creation(&new))?;
         Ok(self.change_any(&key, |data, now| ops::create(&mut data.sessions, &data.tombstones, new, now)))
     }
 
@@ -142,7 +152,7 @@ impl StateStore for MemoryStore {
     }
 
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
-        self.shared.limits.check_carried("claim_session", &claim.items).map_err(|error| error.on(key))?;
+        self.check("claim_session", key, |mut limits| limits.items(&claim.items))?;
         Ok(self.change(key, |sessions, now| ops::claim(sessions, key, &claim, now)))
     }
 
@@ -159,10 +169,7 @@ impl StateStore for MemoryStore {
         key: &SessionKey,
         cas: StatusCas,
     ) -> Result<CasOutcome, StoreError> {
-        self.shared
-            .limits
-            .check_carried("compare_and_set_status", &cas.items)
-            .map_err(|error| error.on(key))?;
+        self.check("compare_and_set_status", key, |mut limits| limits.items(&cas.items))?;
         Ok(self.change(key, |sessions, now| ops::compare_and_set(sessions, key, &cas, now)))
     }
 
@@ -171,7 +178,7 @@ impl StateStore for MemoryStore {
     }
 
     async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {
-        ops::check_staging(&staging, &self.shared.limits).map_err(|error| error.on(&fence.key))?;
+        self.check("stage_result", &fence.key, |limits| limits.staging(&staging))?;
         Ok(self.change(&fence.key, |sessions, now| ops::stage(sessions, fence, staging, now)))
     }
 
@@ -194,7 +201,7 @@ impl StateStore for MemoryStore {
     }
 
     async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {
-        self.shared.limits.check("deliver", "payload", &item.payload).map_err(|error| error.on(key))?;
+        self.check("deliver", key, |limits| limits.delivery(&item))?;
         Ok(self.change(key, |sessions, now| ops::deliver(sessions, key, item, now)))
     }
 
@@ -203,6 +210,7 @@ impl StateStore for MemoryStore {
         key: &SessionKey,
         interrupt: Interrupt,
     ) -> Result<InterruptOutcome, StoreError> {
+        self.check("request_interrupt", key, |limits| limits.interrupt(&interrupt))?;
         Ok(self.change(key, |sessions, now| ops::interrupt(sessions, key, interrupt, now)))
     }
 
@@ -255,7 +263,8 @@ impl StateStore for MemoryStore {
         at: CheckpointId,
         to: NewFork,
     ) -> Result<ForkOutcome, StoreError> {
-        ops::check_fork(from, &to, &self.shared.limits).map_err(|error| error.on(from))?;
+        to.check(from).map_err(|error| error.on(from))?;
+        self.check("fork_session", from, |limits| limits.fork(&to))?;
         let key = to.key.clone();
         Ok(self
             .change_any(&key, |data, now| ops::fork(&mut data.sessions, &data.tombstones, from, at, to, now)))

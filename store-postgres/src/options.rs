@@ -47,7 +47,7 @@ pub struct PostgresOptions {
 impl PostgresOptions {
     /// The largest single payload, unless a lower limit is set.
     pub const PAYLOAD_BYTES_MAX: usize = 64 * MIB;
-    /// The largest commit, unless a lower limit is set.
+    /// The largest write, all payloads together, unless a lower limit is set.
     pub const COMMIT_BYTES_MAX: usize = 128 * MIB;
     /// How many connections one handle opens at most.
     pub const CONNECTIONS_MAX: u32 = 8;
@@ -138,7 +138,7 @@ impl PostgresOptions {
         self
     }
 
-    /// Lowers the largest commit; [`Self::COMMIT_BYTES_MAX`] at most.
+    /// Lowers the largest write, all payloads together; [`Self::COMMIT_BYTES_MAX`] at most.
     #[must_use]
     pub fn commit_bytes_max(mut self, bytes: usize) -> Self {
         self.commit_bytes_max = bytes.min(Self::COMMIT_BYTES_MAX);

@@ -50,7 +50,7 @@ impl RedisOptions {
     pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
     /// The largest single payload, unless a lower limit is set.
     pub const PAYLOAD_BYTES_MAX: usize = 32 * MIB;
-    /// The largest commit, unless a lower limit is set.
+    /// The largest write, all payloads together, unless a lower limit is set.
     pub const COMMIT_BYTES_MAX: usize = 64 * MIB;
 
     /// The server named by `redis://[user:password@]host[:port][/db]`, or the cluster of which
@@ -169,7 +169,7 @@ impl RedisOptions {
         self
     }
 
-    /// Lowers the largest commit; [`Self::COMMIT_BYTES_MAX`] at most.
+    /// Lowers the largest write, all payloads together; [`Self::COMMIT_BYTES_MAX`] at most.
     #[must_use]
     pub fn commit_bytes_max(mut self, bytes: usize) -> Self {
         self.commit_bytes_max = bytes.min(Self::COMMIT_BYTES_MAX);

@@ -68,7 +68,7 @@ pub struct SqliteOptions {
 impl SqliteOptions {
     /// The largest single payload, unless a lower limit is set.
     pub const PAYLOAD_BYTES_MAX: usize = 64 * MIB;
-    /// The largest commit, unless a lower limit is set.
+    /// The largest write, all payloads together, unless a lower limit is set.
     pub const COMMIT_BYTES_MAX: usize = 128 * MIB;
     /// The size of the write-ahead log at which it is written back and truncated.
     pub const WAL_BYTES_MAX: u64 = 8 * MIB as u64;
@@ -139,7 +139,7 @@ impl SqliteOptions {
         self
     }
 
-    /// Lowers the largest commit; [`Self::COMMIT_BYTES_MAX`] at most.
+    /// Lowers the largest write, all payloads together; [`Self::COMMIT_BYTES_MAX`] at most.
     #[must_use]
     pub fn commit_bytes_max(mut self, bytes: usize) -> Self {
         self.commit_bytes_max = bytes.min(Self::COMMIT_BYTES_MAX);

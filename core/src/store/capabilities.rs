@@ -49,7 +49,9 @@ pub struct Capabilities {
     pub retention: bool,
     /// The largest single payload, in bytes.
     pub payload_bytes_max: usize,
-    /// The largest commit, all payloads together, in bytes.
+    /// The largest write, in bytes: all payloads together that one call carries, be it a commit, a creation, a fork, a
+    /// claim, a compare-and-set, a staging, a delivery or a batch of deltas. [`Limits`](super::rules::Limits) counts
+    /// them.
     pub commit_bytes_max: usize,
     /// Settings read back from the backend that these promises rest on, by name.
     pub settings: Vec<(String, String)>,

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Capabilities, NewPending, SessionStatus, StoreError, StoreErrorKind};
+use super::rules::Limits;
+use super::{Capabilities, NewPending, SessionStatus, StoreError};
 use crate::ids::{CallId, InboxSeq, InterruptId, MessageSeq, OperationId, PendingId, StateFormat, Version};
 use crate::payload::Payload;
 use crate::time::Timestamp;
@@ -220,25 +221,7 @@ impl Commit {
     /// release to active, a pending call that needs no answer, a checkpoint without a state. Names the field.
     pub fn check(&self, capabilities: &Capabilities) -> Result<(), StoreError> {
         const OPERATION: &str = "save_state_and_promote_staging";
-        let mut total = 0;
-        for (field, payload) in self.payloads() {
-            if payload.len() > capabilities.payload_bytes_max {
-                let detail = format!(
-                    "{field} has {} bytes, at most {} are allowed",
-                    payload.len(),
-                    capabilities.payload_bytes_max
-                );
-                return Err(StoreError::new(StoreErrorKind::TooLarge, OPERATION, detail));
-            }
-            total += payload.len();
-        }
-        if total > capabilities.commit_bytes_max {
-            let detail = format!(
-                "the commit has {total} bytes, at most {} are allowed",
-                capabilities.commit_bytes_max
-            );
-            return Err(StoreError::new(StoreErrorKind::TooLarge, OPERATION, detail));
-        }
+        Limits::of(capabilities, OPERATION).commit(self)?;
         if self.checkpoint && self.state.is_none() {
             return Err(StoreError::invalid(OPERATION, "checkpoint: the commit carries no state"));
         }

@@ -8,7 +8,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Capabilities, Receipt, StoreError, StoreErrorKind};
+use super::rules::Limits;
+use super::{Capabilities, Receipt, StoreError};
 use crate::ids::Epoch;
 use crate::payload::Payload;
 
@@ -83,18 +84,7 @@ impl DeltaBatch {
             let field = if self.stream == 0 { "stream" } else { "first" };
             return Err(StoreError::invalid(OPERATION, format!("{field}: numbers begin with 1")));
         }
-        let largest = self.deltas.iter().map(Payload::len).max().unwrap_or(0);
-        let total: usize = self.deltas.iter().map(Payload::len).sum();
-        for (field, bytes, max) in [
-            ("deltas", largest, capabilities.payload_bytes_max),
-            ("the batch", total, capabilities.commit_bytes_max),
-        ] {
-            if bytes > max {
-                let detail = format!("{field} has {bytes} bytes, at most {max} are allowed");
-                return Err(StoreError::new(StoreErrorKind::TooLarge, OPERATION, detail));
-            }
-        }
-        Ok(())
+        Limits::of(capabilities, OPERATION).deltas(self)
     }
 }
 

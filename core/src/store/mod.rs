@@ -73,6 +73,8 @@ use crate::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 ///   by [`Capabilities::commit_survives`] (INV-01).
 /// - **One clock.** Every instant comes from the store's own clock, read after waits. Leases are given as
 ///   durations, deadlines as instants on that clock.
+/// - **Bounded.** A call whose payloads are larger, one by one or together, than [`Capabilities`] allow is
+///   [`TooLarge`](StoreErrorKind::TooLarge) and changes nothing. [`Limits`](rules::Limits) is this rule.
 /// - **Losing a race is a value** in the outcome, and changes nothing. [`StoreError`] is for what went
 ///   wrong; its `retry` says whether the write may have landed.
 /// - **Tenants** are part of every key. Another tenant's ids answer exactly as unknown ones (INV-35).

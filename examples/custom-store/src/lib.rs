@@ -465,7 +465,7 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// The largest single payload, in bytes.
     pub payload_bytes_max: usize,
-    /// The largest commit, all payloads together, in bytes.
+    /// The largest write, all payloads together, in bytes.
     pub commit_bytes_max: usize,
     /// Whether a file that is not there is made. If not, it is [`Unavailable`](StoreErrorKind::Unavailable).
     pub make: bool,

@@ -2,19 +2,11 @@
 
 use holdover_core::ids::{CheckpointId, SessionKey};
 use holdover_core::store::rules::{SessionRow, was_deleted};
-use holdover_core::store::{Checkpoint, ForkOutcome, NewFork, StoreError};
+use holdover_core::store::{Checkpoint, ForkOutcome, NewFork};
 use holdover_core::time::Timestamp;
 
-use crate::limits::Limits;
 use crate::table::{Record, Sessions};
 use crate::tombstones::Tombstones;
-
-/// Refuses what cannot be kept.
-pub fn check_fork(from: &SessionKey, new: &NewFork, limits: &Limits) -> Result<(), StoreError> {
-    new.check(from)?;
-    Limits::check_labels("fork_session", &new.labels)?;
-    new.payloads().try_for_each(|(field, payload)| limits.check("fork_session", field, payload))
-}
 
 /// Copies the prefix and makes the fork visible.
 pub fn fork(

@@ -5,31 +5,14 @@ use std::collections::BTreeSet;
 use holdover_core::ids::SessionKey;
 use holdover_core::store::rules::{SessionRow, was_deleted};
 use holdover_core::store::{
-    CreateOutcome, DeleteOutcome, Deletion, InboxItem, NewSession, Session, Start, StoreError,
+    CreateOutcome, DeleteOutcome, Deletion, InboxItem, NewSession, Session, Start,
 };
 use holdover_core::time::Timestamp;
 
 use super::delivery::accept_all;
 use super::ownership::begin_run;
-use crate::limits::Limits;
 use crate::table::{Record, Sessions};
 use crate::tombstones::Tombstones;
-
-const OPERATION: &str = "create_session";
-
-/// Refuses what cannot be kept.
-pub fn check_create(new: &NewSession, limits: &Limits) -> Result<(), StoreError> {
-    limits.check_carried(OPERATION, items_of(new))?;
-    limits.check(OPERATION, "definition", &new.definition)?;
-    Limits::check_labels(OPERATION, &new.labels)?;
-    let other_life = |item: &&InboxItem| item.incarnation.is_some_and(|named| named != new.incarnation);
-    match items_of(new).find(other_life) {
-        Some(item) => {
-            Err(StoreError::invalid(OPERATION, format!("items: {} names another incarnation", item.key)))
-        }
-        None => Ok(()),
-    }
-}
 
 /// Creates a session with its first items, and its alarm or claim.
 pub fn create(

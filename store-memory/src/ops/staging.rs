@@ -1,17 +1,10 @@
 //! Making results durable before their step is finished.
 
 use holdover_core::ids::Fence;
-use holdover_core::store::{StageOutcome, Staging, StoreError};
+use holdover_core::store::{StageOutcome, Staging};
 use holdover_core::time::Timestamp;
 
-use crate::limits::Limits;
 use crate::table::Sessions;
-
-/// Refuses what cannot be kept.
-pub fn check_staging(staging: &Staging, limits: &Limits) -> Result<(), StoreError> {
-    let mut results = staging.results.iter();
-    results.try_for_each(|result| limits.check("stage_result", "results", &result.payload))
-}
 
 /// Stages results and start marks, wholly or not at all.
 pub fn stage(sessions: &mut Sessions, fence: &Fence, staging: Staging, now: Timestamp) -> StageOutcome {

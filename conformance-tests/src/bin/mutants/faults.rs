@@ -1,5 +1,6 @@
 //! The broken stores, by what is broken.
 
+mod border;
 mod checkpoint;
 mod claim;
 mod clock;
@@ -13,8 +14,11 @@ mod inbox;
 mod interleaved;
 mod interrupt;
 mod lease;
+mod limit;
 mod list;
 mod log;
+mod names;
+mod owner;
 mod pending;
 mod race;
 mod release;
@@ -24,12 +28,13 @@ mod session;
 mod staging;
 mod tenant;
 mod tombstone;
+mod width;
 
 use holdover_core::store::CommitOutcome;
 
 use crate::fault::Mutant;
 
-static LISTS: [&[Mutant]; 24] = [
+static LISTS: [&[Mutant]; 29] = [
     session::MUTANTS,
     tombstone::MUTANTS,
     run::MUTANTS,
@@ -54,6 +59,11 @@ static LISTS: [&[Mutant]; 24] = [
     data::MUTANTS,
     race::MUTANTS,
     interleaved::MUTANTS,
+    owner::MUTANTS,
+    border::MUTANTS,
+    limit::MUTANTS,
+    width::MUTANTS,
+    names::MUTANTS,
 ];
 
 /// Every broken store.

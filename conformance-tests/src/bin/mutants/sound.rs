@@ -1,15 +1,16 @@
 //! The operations as the reference store has them.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use holdover_core::store::{
-    CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome,
-    CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor, EventPage,
-    ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome,
+    Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
+    CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
+    EventPage, ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome,
     MessagePage, MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall, PendingQuery,
     PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary, StageOutcome, Staging,
-    StatusCas, StoreError,
+    StatusCas, StoreError, rules,
 };
 use holdover_store_memory::Limits;
 use holdover_store_memory::parts as ops;
@@ -22,8 +23,26 @@ type Answer<T> = Result<T, StoreError>;
 /// Limits that a test reaches quickly, and large enough for every case.
 pub(crate) const LIMITS: Limits = Limits { payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20 };
 
+/// The rule of sizes for `operation`.
+pub(crate) fn limits(operation: &'static str) -> rules::Limits<'static> {
+    static DECLARED: LazyLock<Capabilities> = LazyLock::new(capabilities);
+    rules::Limits::of(&DECLARED, operation)
+}
+
 pub(crate) fn check_create(new: &NewSession) -> Answer<()> {
-    ops::check_create(new, &LIMITS)
+    limits("create_session").creation(new)
+}
+
+pub(crate) fn check_claim(claim: &ClaimOne) -> Answer<()> {
+    limits("claim_session").items(&claim.items)
+}
+
+pub(crate) fn check_cas(cas: &StatusCas) -> Answer<()> {
+    limits("compare_and_set_status").items(&cas.items)
+}
+
+pub(crate) fn check_staging(staging: &Staging) -> Answer<()> {
+    limits("stage_result").staging(staging)
 }
 
 pub(crate) fn check_commit(commit: &Commit) -> Answer<()> {
@@ -31,7 +50,11 @@ pub(crate) fn check_commit(commit: &Commit) -> Answer<()> {
 }
 
 pub(crate) fn check_payload(item: &InboxItem) -> Answer<()> {
-    ops::check_payload(&LIMITS, "deliver", "payload", &item.payload)
+    limits("deliver").delivery(item)
+}
+
+pub(crate) fn check_reason(interrupt: &Interrupt) -> Answer<()> {
+    limits("request_interrupt").interrupt(interrupt)
 }
 
 pub(crate) fn create(tx: &mut Tx<'_>, new: NewSession) -> CreateOutcome {
@@ -133,7 +156,8 @@ pub(crate) fn list_checkpoints(tx: &mut Tx<'_>, query: &CheckpointQuery) -> Answ
 }
 
 pub(crate) fn check_fork(from: &SessionKey, to: &NewFork) -> Answer<()> {
-    ops::check_fork(from, to, &LIMITS)
+    to.check(from)?;
+    limits("fork_session").fork(to)
 }
 
 pub(crate) fn fork(tx: &mut Tx<'_>, from: &SessionKey, at: CheckpointId, to: NewFork) -> ForkOutcome {

@@ -17,7 +17,7 @@ use holdover_core::store::{
     SharedBy, StageOutcome, Staging, StateStore, StatusCas, StoreError, Watch,
 };
 use holdover_core::time::{Clock, Timestamp};
-use holdover_store_memory::parts::{self, Sessions, Tombstones};
+use holdover_store_memory::parts::{Sessions, Tombstones};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use crate::fault::{Fault, Mutant, Tx};
@@ -258,7 +258,7 @@ impl StateStore for Broken {
     }
 
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
-        parts::check_carried(&LIMITS, "claim_session", &claim.items).map_err(|error| error.on(key))?;
+        (self.fault().check_claim)(&claim).map_err(|error| error.on(key))?;
         let outcome = self.run(|tx| (self.fault().claim)(tx, key, claim)).await;
         if let ClaimOutcome::Claimed(claim) = &outcome
             && self.is_over("claim_session", claim).await
@@ -283,7 +283,7 @@ impl StateStore for Broken {
         key: &SessionKey,
         cas: StatusCas,
     ) -> Result<CasOutcome, StoreError> {
-        parts::check_carried(&LIMITS, "compare_and_set_status", &cas.items).map_err(|error| error.on(key))?;
+        (self.fault().check_cas)(&cas).map_err(|error| error.on(key))?;
         Ok(self.run(|tx| (self.fault().cas)(tx, key, cas)).await)
     }
 
@@ -292,7 +292,7 @@ impl StateStore for Broken {
     }
 
     async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {
-        parts::check_staging(&staging, &LIMITS).map_err(|error| error.on(&fence.key))?;
+        (self.fault().check_staging)(&staging).map_err(|error| error.on(&fence.key))?;
         Ok(self.run(|tx| (self.fault().stage)(tx, fence, staging)).await)
     }
 
@@ -321,6 +321,7 @@ impl StateStore for Broken {
         key: &SessionKey,
         interrupt: Interrupt,
     ) -> Result<InterruptOutcome, StoreError> {
+        (self.fault().check_reason)(&interrupt).map_err(|error| error.on(key))?;
         Ok(self.run(|tx| (self.fault().interrupt)(tx, key, interrupt)).await)
     }
 

@@ -2,14 +2,19 @@
 
 use crate::payload::Payload;
 use crate::store::{
-    Capabilities, InboxItem, Interrupt, ItemKind, Labels, NewFork, NewSession, Staging, Start, StoreError,
-    StoreErrorKind,
+    Capabilities, Commit, DeltaBatch, InboxItem, Interrupt, ItemKind, Labels, NewFork, NewSession, Staging,
+    Start, StoreError, StoreErrorKind,
 };
 
-/// The limits that hold for one call, as the store's capabilities say. What is beyond them is
-/// [`TooLarge`](StoreErrorKind::TooLarge), what has no meaning an
-/// [`InvalidArgument`](StoreErrorKind::InvalidArgument); the error names the operation and the field. Commits
-/// have a check of their own: [`Commit::check`](crate::store::Commit::check).
+/// The limits of one call, as the store's capabilities declare them. They are the same for every write:
+///
+/// - each payload has at most `payload_bytes_max` bytes, and so has the reason of an interrupt;
+/// - all payloads of the call together have at most `commit_bytes_max` bytes. Counted is what the call carries, not
+///   what it names: neither a staged result that a commit promotes nor the prefix that a fork copies.
+///
+/// Larger calls are [`TooLarge`](StoreErrorKind::TooLarge), calls without a meaning are an
+/// [`InvalidArgument`](StoreErrorKind::InvalidArgument). Both are refused before anything is read or changed, and the
+/// error names the operation and the field.
 #[derive(Debug)]
 pub struct Limits<'a> {
     capabilities: &'a Capabilities,
@@ -44,7 +49,8 @@ impl<'a> Limits<'a> {
         self.total = self.total.saturating_add(bytes);
         let (total, most) = (self.total, self.capabilities.commit_bytes_max);
         if total > most {
-            return Err(self.too_large(format!("it has {total} bytes, at most {most} are allowed")));
+            let detail = format!("its payloads have {total} bytes together, at most {most} are allowed");
+            return Err(self.too_large(detail));
         }
         Ok(())
     }
@@ -70,6 +76,16 @@ impl<'a> Limits<'a> {
     /// Refuses results that are too large, one by one or together.
     pub fn staging(mut self, staging: &Staging) -> Result<(), StoreError> {
         staging.results.iter().try_for_each(|result| self.take("results", &result.payload))
+    }
+
+    /// Refuses a commit that is too large. [`Commit::check`] refuses what has no meaning, too.
+    pub fn commit(mut self, commit: &Commit) -> Result<(), StoreError> {
+        commit.payloads().try_for_each(|(field, payload)| self.take(field, payload))
+    }
+
+    /// Refuses deltas that are too large. [`DeltaBatch::check`] refuses what has no meaning, too.
+    pub fn deltas(mut self, batch: &DeltaBatch) -> Result<(), StoreError> {
+        batch.deltas.iter().try_for_each(|delta| self.take("deltas", delta))
     }
 
     /// Refuses a reason that is too large.

@@ -12,13 +12,13 @@ use crate::fault::{Fault, Mutant, SOUND};
 use crate::sound;
 
 /// A page whose cursor belongs to the query that it answers, not to the one that was asked in its stead.
-fn bound<T>(page: Page<T>, of: Digest, to: Digest) -> Page<T> {
+pub(super) fn bound<T>(page: Page<T>, of: Digest, to: Digest) -> Page<T> {
     let rebound = |cursor: PageCursor| cursor.position_in(of).ok().map(|place| PageCursor::at(to, &place));
     Page { next: page.next.and_then(rebound), ..page }
 }
 
 /// The page request, with its cursor for the query that is asked in the other's stead.
-fn rebound(page: &PageRequest, of: Digest, to: Digest) -> PageRequest {
+pub(super) fn rebound(page: &PageRequest, of: Digest, to: Digest) -> PageRequest {
     let place = page.after.as_ref().and_then(|cursor| cursor.position_in(of).ok());
     PageRequest { after: place.map(|place| PageCursor::at(to, &place)), ..page.clone() }
 }

@@ -1,0 +1,211 @@
+//! Who holds a session, and what wakes it, at the borders of the rules.
+
+use std::time::Duration;
+
+use holdover_core::ids::{Epoch, Fence};
+use holdover_core::store::{CreateOutcome, Lease, NewSession, Release, SessionStatus, Start};
+use holdover_core::time::Timestamp;
+
+use super::committed;
+use crate::fault::{Fault, Mutant, SOUND, Tx};
+use crate::sound;
+
+/// A creation that is repeated, with the claim of whoever holds the session.
+fn with_any_claim(tx: &mut Tx<'_>, new: NewSession) -> CreateOutcome {
+    let (key, now) = (new.key.clone(), tx.now);
+    let mut outcome = sound::create(tx, new);
+    if let (CreateOutcome::Created { claim, .. }, Some(record)) = (&mut outcome, tx.record(&key))
+        && record.row.lease.as_ref().is_some_and(|lease| lease.ends > now)
+    {
+        *claim = record.claim(now).map(Box::new);
+    }
+    outcome
+}
+
+/// Whether this session was given back by a takeover: active, and held by nobody.
+fn given_back(tx: &Tx<'_>, fence: &Fence) -> Option<Epoch> {
+    let row = tx.row_of(&fence.key)?;
+    let nobodys = row.status == SessionStatus::Active && row.lease.is_none();
+    (nobodys && row.incarnation == fence.incarnation).then_some(row.epoch)
+}
+
+/// Lets the run that gave a takeover back go on.
+fn let_go_on(tx: &mut Tx<'_>, fence: &Fence) {
+    if given_back(tx, fence) == Some(fence.epoch) {
+        let now = tx.now;
+        tx.with(&fence.key, |record| {
+            let worker = record.runs.last().map(|run| run.worker.clone());
+            record.row.lease = worker.map(|worker| Lease { worker, ends: now, granted_ms: 0 });
+        });
+    }
+}
+
+/// Lets the run that was taken over go on once the takeover was given back.
+fn let_go_back(tx: &mut Tx<'_>, fence: &Fence) {
+    if given_back(tx, fence) == Some(fence.epoch.next()) {
+        tx.row(&fence.key, |row| row.epoch = fence.epoch);
+        let_go_on(tx, fence);
+    }
+}
+
+/// A commit after which a session that waits for items is due only if exactly as many are unseen.
+macro_rules! due_by_exactly {
+    ($release:pat => $named:expr) => {
+        Fault {
+            commit: |tx, fence, commit| {
+                let named: Option<Option<Timestamp>> = match &commit.release {
+                    Some($release) => Some(*$named),
+                    _ => None,
+                };
+                let answer = sound::commit(tx, fence, commit);
+                if let (true, Some(named)) = (committed(&answer), named) {
+                    tx.row(&fence.key, |row| {
+                        let waits = row.status == SessionStatus::Suspended && row.wake_on > 0;
+                        let by_items_alone = !row.unseen.urgent && row.interrupt.is_none();
+                        if waits && by_items_alone && row.unseen.counted > u64::from(row.wake_on) {
+                            row.alarm = named;
+                        }
+                    });
+                }
+                answer
+            },
+            ..SOUND
+        }
+    };
+}
+
+/// A commit that extends a lease of so many milliseconds, of which so many are left, if `extends` says so.
+macro_rules! lease_kept {
+    (|$granted:ident, $left:ident| $extends:expr) => {
+        Fault {
+            commit: |tx, fence, commit| {
+                let before = tx.row_of(&fence.key).and_then(|row| row.lease);
+                let releases = commit.release.is_some();
+                let answer = sound::commit(tx, fence, commit);
+                if let (true, false, Some(held)) = (committed(&answer), releases, before) {
+                    let now = tx.now;
+                    let $granted = held.granted_ms;
+                    let $left = u64::try_from(now.until(held.ends).as_millis()).unwrap_or(u64::MAX);
+                    let ends = if $extends { now.after(Duration::from_millis($granted)) } else { held.ends };
+                    tx.row(&fence.key, |row| {
+                        row.lease = Some(Lease { ends, ..held });
+                        row.alarm = Some(ends);
+                    });
+                }
+                answer
+            },
+            ..SOUND
+        }
+    };
+}
+
+pub(super) static MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "created-again-with-any-claim",
+        broken: "a repeated creation answers with the claim of whoever holds the session",
+        fault: Fault { create: with_any_claim, ..SOUND },
+    },
+    Mutant {
+        name: "claimed-at-creation-again-with-any-claim",
+        broken: "a repeated creation that asked for a claim answers with that of another run",
+        fault: Fault {
+            create: |tx, new| match new.start {
+                Start::Claimed(_) => with_any_claim(tx, new),
+                Start::WithItems | Start::At(_) => sound::create(tx, new),
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "wake-on-exactly-at-release",
+        broken: "more unseen items than a session is left to wait for do not wake it",
+        fault: due_by_exactly!(Release::To { deadline, .. } => deadline),
+    },
+    Mutant {
+        name: "wake-on-exactly-at-give-back",
+        broken: "more unseen items than a session waits for do not wake it when its claim is given back",
+        fault: due_by_exactly!(Release::GiveBack { alarm } => alarm),
+    },
+    Mutant {
+        name: "takeover-given-back-still-commits",
+        broken: "a run that gave a takeover back may commit",
+        fault: Fault {
+            commit: |tx, fence, commit| {
+                let is_repeat = tx
+                    .row_of(&fence.key)
+                    .and_then(|row| row.last_commit)
+                    .is_some_and(|last| last.operation == commit.operation);
+                if !is_repeat {
+                    let_go_on(tx, fence);
+                }
+                sound::commit(tx, fence, commit)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "taken-over-commits-once-given-back",
+        broken: "a run that was taken over may commit once the takeover was given back",
+        fault: Fault {
+            commit: |tx, fence, commit| {
+                let_go_back(tx, fence);
+                sound::commit(tx, fence, commit)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "takeover-given-back-still-stages",
+        broken: "a run that gave a takeover back may stage",
+        fault: Fault {
+            stage: |tx, fence, staging| {
+                let_go_on(tx, fence);
+                sound::stage(tx, fence, staging)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "takeover-given-back-still-streams",
+        broken: "a run that gave a takeover back may append deltas",
+        fault: Fault {
+            append_deltas: |tx, fence, batch| {
+                let_go_on(tx, fence);
+                sound::append_deltas(tx, fence, batch)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "takeover-given-back-still-renews",
+        broken: "a run that gave a takeover back may renew its lease",
+        fault: Fault {
+            renew: |tx, fence, lease| {
+                let_go_on(tx, fence);
+                sound::renew(tx, fence, lease)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "takeover-given-back-still-asks",
+        broken: "a run that gave a takeover back is handed the interrupt",
+        fault: Fault {
+            check_interrupt: |tx, fence| {
+                let_go_on(tx, fence);
+                sound::check_interrupt(tx, fence)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "lease-extended-at-half",
+        broken: "a commit extends a lease of which exactly half is left",
+        fault: lease_kept!(|granted, left| left * 2 <= granted),
+    },
+    Mutant {
+        name: "half-a-lease-in-whole-milliseconds",
+        broken: "half of a lease of an odd number of milliseconds is rounded down",
+        fault: lease_kept!(|granted, left| left < granted / 2),
+    },
+];
