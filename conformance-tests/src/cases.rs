@@ -15,7 +15,9 @@ mod fair;
 mod fence;
 mod fork;
 mod fork_repeat;
+mod hint;
 mod inbox;
+mod instant;
 mod interrupt;
 mod kill;
 mod lease;
@@ -28,12 +30,14 @@ mod race;
 mod retention;
 mod run;
 mod schema;
+mod scope;
 mod session;
 mod staging;
 mod status;
 mod strain;
 mod suspend;
 mod tenant;
+mod told;
 mod wire;
 
 use crate::case::Case;
@@ -74,6 +78,10 @@ const LISTS: &[&[Case]] = &[
     prop::CASES,
     wire::CASES,
     schema::CASES,
+    instant::CASES,
+    hint::CASES,
+    scope::CASES,
+    told::CASES,
 ];
 
 /// Every case of the suite.

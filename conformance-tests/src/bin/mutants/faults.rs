@@ -7,11 +7,15 @@ mod commit;
 mod data;
 mod delta;
 mod delta_read;
+mod due;
 mod fork;
 mod fork_source;
+mod hint;
 mod inbox;
+mod instant;
 mod interleaved;
 mod interrupt;
+mod last_change;
 mod lease;
 mod list;
 mod log;
@@ -20,16 +24,18 @@ mod race;
 mod release;
 mod retention;
 mod run;
+mod scope;
 mod session;
 mod staging;
 mod tenant;
+mod told;
 mod tombstone;
 
 use holdover_core::store::CommitOutcome;
 
 use crate::fault::Mutant;
 
-static LISTS: [&[Mutant]; 24] = [
+static LISTS: [&[Mutant]; 30] = [
     session::MUTANTS,
     tombstone::MUTANTS,
     run::MUTANTS,
@@ -54,6 +60,12 @@ static LISTS: [&[Mutant]; 24] = [
     data::MUTANTS,
     race::MUTANTS,
     interleaved::MUTANTS,
+    instant::MUTANTS,
+    last_change::MUTANTS,
+    scope::MUTANTS,
+    told::MUTANTS,
+    due::MUTANTS,
+    hint::MUTANTS,
 ];
 
 /// Every broken store.
