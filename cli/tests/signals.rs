@@ -102,7 +102,7 @@ fn c56_a_worker_that_is_told_to_stop_starts_nothing_more_unless_it_is_told_other
         );
         let worker = serving(&fixture, &["--drain", drain]);
         worker.signal(Signal::TERM);
-        worker.notes("stopping once what is out has come back");
+        worker.notes("stopping once running calls have returned");
         fixture.write("files/open", "");
         assert_eq!(worker.end().ends(0).last()["stopped"], "stopped");
         assert_eq!(fixture.read("files/did"), did, "{drain}");

@@ -16,7 +16,9 @@ mod fair;
 mod fence;
 mod fork;
 mod fork_repeat;
+mod hint;
 mod inbox;
+mod instant;
 mod interrupt;
 mod kill;
 mod lease;
@@ -32,12 +34,14 @@ mod race;
 mod retention;
 mod run;
 mod schema;
+mod scope;
 mod session;
 mod staging;
 mod status;
 mod strain;
 mod suspend;
 mod tenant;
+mod told;
 mod width;
 mod wire;
 
@@ -84,6 +88,10 @@ const LISTS: &[&[Case]] = &[
     limit::CASES,
     width::CASES,
     names::CASES,
+    instant::CASES,
+    hint::CASES,
+    scope::CASES,
+    told::CASES,
 ];
 
 /// Every case of the suite.

@@ -27,6 +27,11 @@ macro_rules! __each_conformance_case {
                 distributed concurrent_cas_one_winner_rest_conflict,
                 core terminal_status_is_final,
                 core repeated_creation_brings_no_claim_of_another_run,
+                core create_existing_names_the_life_that_is_there,
+                core a_repeat_of_the_creation_answers_the_first_version,
+                core a_refused_item_is_named_by_its_place,
+                core cas_sets_the_alarm_to_now_and_keeps_an_abort,
+                core cas_at_another_version_is_told_the_status,
             }
             status {
                 core table_of_allowed_moves_every_pair,
@@ -56,6 +61,7 @@ macro_rules! __each_conformance_case {
                 distributed read_after_write_on_peer,
                 distributed concurrent_append_no_gap_no_duplicate,
                 distributed reader_never_sees_partial_batch,
+                core ranges_may_overlap_and_be_none,
             }
             staging {
                 core result_is_invisible_until_promoted,
@@ -65,6 +71,8 @@ macro_rules! __each_conformance_case {
                 core start_marks_last_until_the_next_state,
                 durable survives_reopen,
                 durable orphans_of_dead_run_are_listed_for_resume,
+                core one_call_twice_with_other_bytes_is_a_conflict,
+                core one_call_twice_with_the_same_bytes_is_one,
             }
             promotion {
                 core state_and_results_become_visible_together,
@@ -107,6 +115,7 @@ macro_rules! __each_conformance_case {
                 core takes_any_number_of_answers,
                 core cursor_of_another_query_is_refused,
                 core calls_of_one_deadline_are_all_listed,
+                core names_the_call_that_waits,
             }
             submit {
                 core accepted_while_suspended,
@@ -126,6 +135,7 @@ macro_rules! __each_conformance_case {
                 distributed concurrent_same_key_one_row,
                 distributed concurrent_deliveries_lose_nothing,
                 distributed concurrent_drain_no_double_delivery,
+                core items_are_kept_as_they_were_sent,
             }
             deliver {
                 core by_status_table_every_pair,
@@ -142,6 +152,7 @@ macro_rules! __each_conformance_case {
                 durable unconfirmed_is_seen_by_next_claim,
                 distributed set_during_commit_is_seen_by_this_or_next_step,
                 distributed exactly_one_taker,
+                core an_aborted_session_has_none,
             }
             alarm {
                 core turn_end_drops_waiting_soft_interrupt_never_an_abort,
@@ -177,6 +188,8 @@ macro_rules! __each_conformance_case {
                 distributed stale_epoch_commit_rejected_and_no_effect,
                 distributed every_mutating_op_is_fenced,
                 core longer_than_24_days_is_kept,
+                distributed names_its_newest_holder,
+                distributed commits_extend_by_what_was_renewed,
             }
             fence {
                 distributed old_incarnation_is_stale_after_delete_and_recreate,
@@ -210,6 +223,12 @@ macro_rules! __each_conformance_case {
                 distributed interrupt_waiting_is_due_in_every_queue,
                 distributed closes_the_open_run_of_a_dead_worker_as_lost,
                 core format_of_any_number,
+                distributed held_says_who_until_when,
+                distributed repeat_names_the_status_that_it_found,
+                distributed of_what_is_due_is_a_claim_like_any_other,
+                distributed of_what_is_due_at_its_bounds,
+                distributed attempts_are_set_back_by_commits_alone,
+                distributed giving_back_keeps_what_a_session_waits_for,
             }
             ready {
                 distributed due_once_however_often_woken,
@@ -359,6 +378,7 @@ macro_rules! __each_conformance_case {
                 durable survives_reopen,
                 distributed beside_a_repeat_of_the_creation,
                 distributed names_the_life_that_is_meant,
+                core of_a_dead_run_needs_force,
             }
             data {
                 core large_payload_1mib_and_16mib_or_typed_too_large,
@@ -420,6 +440,31 @@ macro_rules! __each_conformance_case {
                 raw_data unknown_enum_value_is_typed_not_panic,
                 raw_data verify_only_mode_runs_no_ddl,
                 raw_data corrupt_row_is_corrupt_error_and_isolated,
+            }
+            instant {
+                core every_row_has_that_of_its_write,
+                core updated_at_follows_every_change,
+                core what_changes_nothing_leaves_updated_at,
+                forks a_fork_keeps_those_of_its_prefix,
+                retention pruning_is_no_change,
+            }
+            hint {
+                change_hints whoever_watches_a_session_is_told_of_every_change,
+                change_hints whoever_waits_for_work_is_told_of_it,
+            }
+            scope {
+                core creations_runs_and_commits_are_known_in_one_session,
+                core a_commit_is_a_repeat_under_its_own_fence_alone,
+                core answers_go_to_the_session_that_is_named,
+                core tombstones_are_of_one_session_of_one_tenant,
+                forks tombstones_of_forks_are_of_one_tenant,
+                core removal_forgets_nothing_of_another_tenant,
+                retention retention_forgets_nothing_of_another_tenant,
+                core nothing_of_a_life_returns_in_the_next,
+                forks a_fork_knows_no_pending_id_of_its_source,
+                retention pruning_forgets_no_name,
+                distributed a_tombstone_stands_from_the_deletion_on,
+                retention a_tombstone_of_retention_stands_from_the_removal_on,
             }
             prop {
                 core sequential_model_equivalence,

@@ -143,8 +143,8 @@ pub(crate) struct Fault {
     pub(crate) over: fn(&str, &Claim, Timestamp) -> bool,
     /// What happens to the data when it is closed and opened again.
     pub(crate) reopen: fn(&mut Sessions),
-    /// Whether waiters are told of changes.
-    pub(crate) hints: bool,
+    /// Whether waiters are told of what the operation of this name, which is no read, may have changed.
+    pub(crate) tells: fn(&str) -> bool,
     /// Whether its capabilities declare forks.
     pub(crate) forks: bool,
     /// Whether its capabilities declare retention.
@@ -190,7 +190,7 @@ pub(crate) const SOUND: Fault = Fault {
     purge: sound::purge,
     over: |_, claim, now| claim.lease_ends <= now,
     reopen: |_| {},
-    hints: true,
+    tells: |_| true,
     forks: true,
     retention: true,
 };

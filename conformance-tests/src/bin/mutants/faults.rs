@@ -8,11 +8,15 @@ mod commit;
 mod data;
 mod delta;
 mod delta_read;
+mod due;
 mod fork;
 mod fork_source;
+mod hint;
 mod inbox;
+mod instant;
 mod interleaved;
 mod interrupt;
+mod last_change;
 mod lease;
 mod limit;
 mod list;
@@ -24,9 +28,11 @@ mod race;
 mod release;
 mod retention;
 mod run;
+mod scope;
 mod session;
 mod staging;
 mod tenant;
+mod told;
 mod tombstone;
 mod width;
 
@@ -34,7 +40,7 @@ use holdover_core::store::CommitOutcome;
 
 use crate::fault::Mutant;
 
-static LISTS: [&[Mutant]; 29] = [
+static LISTS: [&[Mutant]; 35] = [
     session::MUTANTS,
     tombstone::MUTANTS,
     run::MUTANTS,
@@ -64,6 +70,12 @@ static LISTS: [&[Mutant]; 29] = [
     limit::MUTANTS,
     width::MUTANTS,
     names::MUTANTS,
+    instant::MUTANTS,
+    last_change::MUTANTS,
+    scope::MUTANTS,
+    told::MUTANTS,
+    due::MUTANTS,
+    hint::MUTANTS,
 ];
 
 /// Every broken store.

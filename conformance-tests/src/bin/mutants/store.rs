@@ -47,6 +47,20 @@ impl Budget {
     }
 }
 
+/// Operations that change nothing, of which nobody is told.
+const READS: [&str; 10] = [
+    "load_session",
+    "list_sessions",
+    "check_interrupt_flag",
+    "read_messages",
+    "read_inbox",
+    "read_events",
+    "list_runs",
+    "list_pending",
+    "list_checkpoints",
+    "wait_for_change",
+];
+
 /// How often other tasks may go first between two transactions of one operation.
 const YIELDS: usize = 3;
 
@@ -111,8 +125,8 @@ impl Broken {
         (answer, tx.later)
     }
 
-    /// Runs one operation, in as many transactions as it takes.
-    async fn run<R>(&self, operation: impl FnOnce(&mut Tx<'_>) -> R + Send) -> R
+    /// Runs the operation of this name, in as many transactions as it takes.
+    async fn run<R>(&self, name: &str, operation: impl FnOnce(&mut Tx<'_>) -> R + Send) -> R
     where
         R: Send,
     {
@@ -128,7 +142,7 @@ impl Broken {
             }
             rest = self.once(later).1;
         }
-        if self.shared.fault.hints {
+        if !READS.contains(&name) && (self.shared.fault.tells)(name) {
             self.shared.changed.notify_waiters();
         }
         answer
@@ -231,7 +245,7 @@ impl StateStore for Broken {
 
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {
         (self.fault().check_create)(&new).map_err(|error| error.on(&new.key))?;
-        let mut outcome = self.run(|tx| (self.fault().create)(tx, new)).await;
+        let mut outcome = self.run("create_session", |tx| (self.fault().create)(tx, new)).await;
         if let CreateOutcome::Created { claim: made, .. } = &mut outcome
             && let Some(claim) = made
             && self.is_over("create_session", claim).await
@@ -242,11 +256,11 @@ impl StateStore for Broken {
     }
 
     async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
-        Ok(self.run(|tx| (self.fault().load)(tx, key)).await)
+        Ok(self.run("load_session", |tx| (self.fault().load)(tx, key)).await)
     }
 
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
-        self.run(|tx| (self.fault().list_sessions)(tx, query)).await
+        self.run("list_sessions", |tx| (self.fault().list_sessions)(tx, query)).await
     }
 
     async fn delete_session(
@@ -254,12 +268,12 @@ impl StateStore for Broken {
         key: &SessionKey,
         deletion: Deletion,
     ) -> Result<DeleteOutcome, StoreError> {
-        Ok(self.run(|tx| (self.fault().delete)(tx, key, deletion)).await)
+        Ok(self.run("delete_session", |tx| (self.fault().delete)(tx, key, deletion)).await)
     }
 
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
         (self.fault().check_claim)(&claim).map_err(|error| error.on(key))?;
-        let outcome = self.run(|tx| (self.fault().claim)(tx, key, claim)).await;
+        let outcome = self.run("claim_session", |tx| (self.fault().claim)(tx, key, claim)).await;
         if let ClaimOutcome::Claimed(claim) = &outcome
             && self.is_over("claim_session", claim).await
         {
@@ -270,7 +284,7 @@ impl StateStore for Broken {
 
     async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError> {
         let mut claims = Vec::new();
-        for claim in self.run(|tx| (self.fault().claim_due)(tx, claim)).await {
+        for claim in self.run("claim_due", |tx| (self.fault().claim_due)(tx, claim)).await {
             if !self.is_over("claim_due", &claim).await {
                 claims.push(claim);
             }
@@ -284,16 +298,16 @@ impl StateStore for Broken {
         cas: StatusCas,
     ) -> Result<CasOutcome, StoreError> {
         (self.fault().check_cas)(&cas).map_err(|error| error.on(key))?;
-        Ok(self.run(|tx| (self.fault().cas)(tx, key, cas)).await)
+        Ok(self.run("compare_and_set_status", |tx| (self.fault().cas)(tx, key, cas)).await)
     }
 
     async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError> {
-        Ok(self.run(|tx| (self.fault().renew)(tx, fence, lease)).await)
+        Ok(self.run("renew_lease", |tx| (self.fault().renew)(tx, fence, lease)).await)
     }
 
     async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {
         (self.fault().check_staging)(&staging).map_err(|error| error.on(&fence.key))?;
-        Ok(self.run(|tx| (self.fault().stage)(tx, fence, staging)).await)
+        Ok(self.run("stage_result", |tx| (self.fault().stage)(tx, fence, staging)).await)
     }
 
     async fn save_state_and_promote_staging(
@@ -303,17 +317,17 @@ impl StateStore for Broken {
     ) -> Result<CommitOutcome, StoreError> {
         (self.fault().check_commit)(&commit).map_err(|error| error.on(&fence.key))?;
         self.before(&fence.key).await;
-        Ok(self.run(|tx| (self.fault().commit)(tx, fence, commit)).await)
+        Ok(self.run("save_state_and_promote_staging", |tx| (self.fault().commit)(tx, fence, commit)).await)
     }
 
     async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
-        Ok(self.run(|tx| (self.fault().check_interrupt)(tx, fence)).await)
+        Ok(self.run("check_interrupt_flag", |tx| (self.fault().check_interrupt)(tx, fence)).await)
     }
 
     async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {
         (self.fault().check_payload)(&item).map_err(|error| error.on(key))?;
         self.before(key).await;
-        Ok(self.run(|tx| (self.fault().deliver)(tx, key, item)).await)
+        Ok(self.run("deliver", |tx| (self.fault().deliver)(tx, key, item)).await)
     }
 
     async fn request_interrupt(
@@ -322,7 +336,7 @@ impl StateStore for Broken {
         interrupt: Interrupt,
     ) -> Result<InterruptOutcome, StoreError> {
         (self.fault().check_reason)(&interrupt).map_err(|error| error.on(key))?;
-        Ok(self.run(|tx| (self.fault().interrupt)(tx, key, interrupt)).await)
+        Ok(self.run("request_interrupt", |tx| (self.fault().interrupt)(tx, key, interrupt)).await)
     }
 
     async fn read_messages(
@@ -330,7 +344,7 @@ impl StateStore for Broken {
         key: &SessionKey,
         ranges: &[MessageRange],
     ) -> Result<MessagePage, StoreError> {
-        self.run(|tx| (self.fault().read_messages)(tx, key, ranges)).await
+        self.run("read_messages", |tx| (self.fault().read_messages)(tx, key, ranges)).await
     }
 
     async fn read_inbox(
@@ -339,7 +353,7 @@ impl StateStore for Broken {
         after: InboxSeq,
         limit: u32,
     ) -> Result<InboxPage, StoreError> {
-        self.run(|tx| (self.fault().read_inbox)(tx, key, after, limit)).await
+        self.run("read_inbox", |tx| (self.fault().read_inbox)(tx, key, after, limit)).await
     }
 
     async fn read_events(
@@ -348,15 +362,15 @@ impl StateStore for Broken {
         after: &EventCursor,
         limit: u32,
     ) -> Result<EventPage, StoreError> {
-        self.run(|tx| (self.fault().read_events)(tx, key, after, limit)).await
+        self.run("read_events", |tx| (self.fault().read_events)(tx, key, after, limit)).await
     }
 
     async fn list_runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, StoreError> {
-        self.run(|tx| (self.fault().list_runs)(tx, key, &page)).await
+        self.run("list_runs", |tx| (self.fault().list_runs)(tx, key, &page)).await
     }
 
     async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError> {
-        self.run(|tx| (self.fault().list_pending)(tx, query)).await
+        self.run("list_pending", |tx| (self.fault().list_pending)(tx, query)).await
     }
 
     async fn wait_for_change(&self, _: Watch, at_most: Duration) -> Result<(), StoreError> {
@@ -368,11 +382,11 @@ impl StateStore for Broken {
 
     async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError> {
         (self.fault().check_deltas)(&batch).map_err(|error| error.on(&fence.key))?;
-        Ok(self.run(|tx| (self.fault().append_deltas)(tx, fence, batch)).await)
+        Ok(self.run("append_deltas", |tx| (self.fault().append_deltas)(tx, fence, batch)).await)
     }
 
     async fn list_checkpoints(&self, query: &CheckpointQuery) -> Result<Page<Checkpoint>, StoreError> {
-        self.run(|tx| (self.fault().list_checkpoints)(tx, query)).await
+        self.run("list_checkpoints", |tx| (self.fault().list_checkpoints)(tx, query)).await
     }
 
     async fn fork_session(
@@ -384,11 +398,11 @@ impl StateStore for Broken {
         (self.fault().check_fork)(from, &to).map_err(|error| error.on(from))?;
         let _source = self.hold(from).await;
         let _target = if to.key == *from { None } else { self.hold(&to.key).await };
-        Ok(self.run(|tx| (self.fault().fork)(tx, from, at, to)).await)
+        Ok(self.run("fork_session", |tx| (self.fault().fork)(tx, from, at, to)).await)
     }
 
     async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError> {
         (self.fault().check_purge)(rule)?;
-        Ok(self.run(|tx| (self.fault().purge)(tx, rule)).await)
+        Ok(self.run("purge", |tx| (self.fault().purge)(tx, rule)).await)
     }
 }

@@ -269,9 +269,4 @@ pub(super) static MUTANTS: &[Mutant] = &[
             ..SOUND
         },
     },
-    Mutant {
-        name: "waiters-are-not-told",
-        broken: "whoever waits for a change is not told",
-        fault: Fault { hints: false, ..SOUND },
-    },
 ];

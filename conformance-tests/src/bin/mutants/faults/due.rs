@@ -1,0 +1,182 @@
+//! The claim of what is due, as far as it does less than a claim by name.
+
+use holdover_core::ids::StateFormat;
+use holdover_core::store::{Claim, ClaimDue, OutcomeKind, Queues, SessionStatus, Staged};
+use holdover_core::time::Timestamp;
+use holdover_store_memory::parts::Record;
+
+use crate::fault::{Fault, Mutant, SOUND, Tx};
+use crate::sound;
+
+/// Claims what is due, then changes each session, as it was before and as it is now.
+fn due_with(tx: &mut Tx<'_>, claim: ClaimDue, change: fn(&mut Record, &Record)) -> Vec<Claim> {
+    let before = tx.sessions.clone();
+    let claims = sound::claim_due(tx, claim);
+    for claim in &claims {
+        if let Some(before) = before.get(&claim.fence.key) {
+            tx.with(&claim.fence.key, |record| change(record, before));
+        }
+    }
+    claims
+}
+
+/// A claim of what is due that writes one thing less.
+macro_rules! writes {
+    ($name:literal, $broken:literal, |$record:ident, $before:ident| $change:expr) => {
+        Mutant {
+            name: $name,
+            broken: $broken,
+            fault: Fault { claim_due: |tx, claim| due_with(tx, claim, |$record, $before| $change), ..SOUND },
+        }
+    };
+}
+
+/// A claim of what is due that brings one thing less.
+macro_rules! brings {
+    ($name:literal, $broken:literal, |$claim:ident| $change:expr) => {
+        Mutant {
+            name: $name,
+            broken: $broken,
+            fault: Fault {
+                claim_due: |tx, claim| {
+                    let mut claims = sound::claim_due(tx, claim);
+                    for $claim in &mut claims {
+                        $change;
+                    }
+                    claims
+                },
+                ..SOUND
+            },
+        }
+    };
+}
+
+pub(super) static MUTANTS: &[Mutant] = &[
+    brings!("due-brings-no-pending", "a claim of what is due does not bring the open calls", |claim| {
+        claim.pending.clear();
+    }),
+    brings!("due-brings-no-staged", "a claim of what is due does not bring what is staged", |claim| {
+        claim.session.staged = Staged::default();
+    }),
+    brings!("due-brings-no-inbox", "a claim of what is due does not bring the inbox", |claim| {
+        claim.inbox.clear();
+    }),
+    brings!("due-brings-no-interrupt", "a claim of what is due does not bring the interrupt", |claim| {
+        claim.session.interrupt = None;
+    }),
+    brings!(
+        "due-finds-all-suspended",
+        "a claim of what is due says of all that it found them suspended",
+        |claim| {
+            claim.found = SessionStatus::Suspended;
+        }
+    ),
+    brings!("due-brings-no-definition", "a claim of what is due does not bring the definition", |claim| {
+        claim.session.definition = holdover_core::payload::Payload::new(String::new());
+    }),
+    writes!(
+        "due-leaves-the-dead-run-open",
+        "a claim of what is due does not close the run that died",
+        |record, before| {
+            let places = before.runs.len();
+            for run in record.runs.iter_mut().take(places) {
+                if run.end.as_ref().is_some_and(|end| end.outcome == OutcomeKind::Lost) {
+                    run.end = None;
+                }
+            }
+        }
+    ),
+    writes!(
+        "due-counts-no-attempts",
+        "a claim of what is due does not count that it took over",
+        |record, before| {
+            record.row.attempts = before.row.attempts;
+        }
+    ),
+    writes!("due-opens-no-run", "a claim of what is due leaves no record of its run", |record, before| {
+        record.runs.truncate(before.runs.len());
+    }),
+    writes!(
+        "due-run-has-no-parent",
+        "the run of a claim of what is due names no run before it",
+        |record, _before| {
+            if let Some(run) = record.runs.last_mut() {
+                run.parent = None;
+            }
+        }
+    ),
+    writes!("due-keeps-version", "a claim of what is due does not raise the version", |record, before| {
+        record.row.version = before.row.version;
+    }),
+    writes!(
+        "due-keeps-the-deltas",
+        "a claim of what is due leaves the deltas of the run that died",
+        |record, before| {
+            record.row.stream = before.row.stream;
+            record.deltas = before.deltas.clone();
+        }
+    ),
+    Mutant {
+        name: "due-a-millisecond-late",
+        broken: "a session is due only after the instant of its alarm",
+        fault: Fault {
+            claim_due: |tx, claim| {
+                let now = tx.now;
+                let at_the_instant: Vec<_> = tx
+                    .sessions
+                    .iter()
+                    .filter(|(_, record)| record.row.alarm == Some(now))
+                    .map(|(key, _)| key.clone())
+                    .collect();
+                for key in &at_the_instant {
+                    tx.row(key, |row| row.alarm = Some(Timestamp::from_ms(i64::MAX)));
+                }
+                let claims = sound::claim_due(tx, claim);
+                for key in &at_the_instant {
+                    tx.row(key, |row| row.alarm = Some(now));
+                }
+                claims
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "due-leaves-the-newest-format",
+        broken: "a worker is not given sessions of the newest format that it reads",
+        fault: Fault {
+            claim_due: |tx, claim| {
+                let newest_format = StateFormat(claim.newest_format.0.saturating_sub(1));
+                sound::claim_due(tx, ClaimDue { newest_format, ..claim })
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "due-serves-the-first-queue",
+        broken: "of the queues that a worker names only the first is served",
+        fault: Fault {
+            claim_due: |tx, claim| {
+                let queues = match claim.queues {
+                    Queues::Named(named) => Queues::Named(named.into_iter().take(1).collect()),
+                    Queues::All => Queues::All,
+                };
+                sound::claim_due(tx, ClaimDue { queues, ..claim })
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "due-serves-all-for-no-queue",
+        broken: "a worker that names no queue is given sessions of all",
+        fault: Fault {
+            claim_due: |tx, claim| {
+                let queues = match claim.queues {
+                    Queues::Named(named) if named.is_empty() => Queues::All,
+                    queues => queues,
+                };
+                sound::claim_due(tx, ClaimDue { queues, ..claim })
+            },
+            ..SOUND
+        },
+    },
+];

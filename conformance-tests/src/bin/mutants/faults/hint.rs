@@ -1,0 +1,37 @@
+//! Changes of which nobody is told.
+
+use crate::fault::{Fault, Mutant, SOUND};
+
+/// A store of which one operation tells nobody.
+macro_rules! silent {
+    ($name:literal, $broken:literal, $operation:literal) => {
+        Mutant {
+            name: $name,
+            broken: $broken,
+            fault: Fault { tells: |operation| operation != $operation, ..SOUND },
+        }
+    };
+}
+
+pub(super) static MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "waiters-are-not-told",
+        broken: "whoever waits for a change is not told",
+        fault: Fault { tells: |_| false, ..SOUND },
+    },
+    silent!("creation-tells-nobody", "whoever waits is not told of a creation", "create_session"),
+    silent!("deletion-tells-nobody", "whoever waits is not told of a deletion", "delete_session"),
+    silent!("claim-tells-nobody", "whoever waits is not told of a claim", "claim_session"),
+    silent!("due-claim-tells-nobody", "whoever waits is not told of a claim of what was due", "claim_due"),
+    silent!(
+        "cas-tells-nobody",
+        "whoever waits is not told of a move of the status",
+        "compare_and_set_status"
+    ),
+    silent!("commit-tells-nobody", "whoever waits is not told of a commit", "save_state_and_promote_staging"),
+    silent!("deltas-tell-nobody", "whoever waits is not told of deltas", "append_deltas"),
+    silent!("delivery-tells-nobody", "whoever waits is not told of a delivery", "deliver"),
+    silent!("interrupt-tells-nobody", "whoever waits is not told of a request to stop", "request_interrupt"),
+    silent!("fork-tells-nobody", "whoever waits is not told of a fork", "fork_session"),
+    silent!("purge-tells-nobody", "whoever waits is not told that retention removed the session", "purge"),
+];

@@ -1,0 +1,518 @@
+//! Answers and rows that leave out or mistake one thing.
+
+use holdover_core::ids::Version;
+use holdover_core::store::{
+    CasOutcome, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, ForkOutcome, ItemKind,
+    MessageRange, Release, SessionStatus, StagedResult, Start, Wake,
+};
+use holdover_store_memory::parts::Record;
+
+use crate::fault::{Fault, Mutant, SOUND};
+use crate::sound;
+
+/// A claim whose answer is changed.
+macro_rules! claim_answers {
+    ($name:literal, $broken:literal, $pattern:pat, |$asked:ident, $now:ident| $change:expr) => {
+        Mutant {
+            name: $name,
+            broken: $broken,
+            fault: Fault {
+                claim: |tx, key, claim| {
+                    let ($asked, $now) = (&claim.clone(), tx.now);
+                    let mut answer = sound::claim(tx, key, claim);
+                    // Not every fault looks at what was asked, or at the time.
+                    let _ = ($asked, $now);
+                    if let $pattern = &mut answer {
+                        $change;
+                    }
+                    answer
+                },
+                ..SOUND
+            },
+        }
+    };
+}
+
+/// A move of the status whose answer is changed.
+macro_rules! cas_answers {
+    ($name:literal, $broken:literal, $pattern:pat, $change:expr) => {
+        Mutant {
+            name: $name,
+            broken: $broken,
+            fault: Fault {
+                cas: |tx, key, cas| {
+                    let mut answer = sound::cas(tx, key, cas);
+                    if let $pattern = &mut answer {
+                        $change;
+                    }
+                    answer
+                },
+                ..SOUND
+            },
+        }
+    };
+}
+
+/// A delivery after which the kind of every item is changed.
+macro_rules! kinds {
+    ($name:literal, $broken:literal, |$kind:ident| $change:expr) => {
+        Mutant {
+            name: $name,
+            broken: $broken,
+            fault: Fault {
+                deliver: |tx, key, item| {
+                    let answer = sound::deliver(tx, key, item);
+                    tx.with(key, |record| items(record, |$kind| $change));
+                    answer
+                },
+                ..SOUND
+            },
+        }
+    };
+}
+
+/// A commit that is applied, after which the session is changed. `commit` is what was asked, `before` what there was.
+macro_rules! committed_with {
+    ($name:literal, $broken:literal, |$record:ident, $commit:ident, $before:ident| $change:expr) => {
+        Mutant {
+            name: $name,
+            broken: $broken,
+            fault: Fault {
+                commit: |tx, fence, $commit| {
+                    let before = tx.record(&fence.key).cloned();
+                    let answer = sound::commit(tx, fence, $commit.clone());
+                    if let (CommitOutcome::Committed(_), Some($before)) = (&answer, before) {
+                        tx.with(&fence.key, |$record| $change);
+                    }
+                    answer
+                },
+                ..SOUND
+            },
+        }
+    };
+}
+
+/// Changes the kind of every item of the inbox.
+fn items(record: &mut Record, change: fn(&mut ItemKind)) {
+    record.inbox.values_mut().for_each(|(item, _)| change(&mut item.kind));
+}
+
+/// Of several results for one call the first, or the newest.
+fn one_of_each(results: &mut Vec<StagedResult>, newest: bool) {
+    let mut kept: Vec<StagedResult> = Vec::new();
+    for result in results.drain(..) {
+        match kept.iter_mut().find(|one| one.call == result.call) {
+            Some(one) if newest => *one = result,
+            Some(_) => {}
+            None => kept.push(result),
+        }
+    }
+    *results = kept;
+}
+
+/// Whether a commit leaves the session for ever.
+fn aborts(commit: &Commit) -> bool {
+    matches!(commit.release, Some(Release::To { status: SessionStatus::Aborted, .. }))
+}
+
+pub(super) static MUTANTS: &[Mutant] = &[
+    kinds!("settles-lost", "an item does not say that its answer settled the asking", |kind| {
+        if let ItemKind::Answer { settles, .. } = kind {
+            *settles = false;
+        }
+    }),
+    kinds!("kept-items-are-all-urgent", "an item does not say how its sender wanted it to count", |kind| {
+        if let ItemKind::Message { wake } | ItemKind::Signal { wake } = kind {
+            *wake = Wake::Now;
+        }
+    }),
+    kinds!("signals-are-messages", "a signal is kept as a message", |kind| {
+        if let ItemKind::Signal { wake } = kind {
+            *kind = ItemKind::Message { wake: *wake };
+        }
+    }),
+    claim_answers!(
+        "held-names-the-asker",
+        "whoever is refused is told that the session is its own",
+        ClaimOutcome::Held { worker, .. },
+        |asked, _now| *worker = asked.worker.clone()
+    ),
+    claim_answers!(
+        "held-says-the-first-version",
+        "whoever is refused is told the version of the creation",
+        ClaimOutcome::Held { version, .. },
+        |_asked, _now| *version = Version(1)
+    ),
+    claim_answers!(
+        "held-ends-now",
+        "whoever is refused is told that the lease ends now",
+        ClaimOutcome::Held { lease_ends, .. },
+        |_asked, now| *lease_ends = now
+    ),
+    claim_answers!(
+        "claim-conflict-without-status",
+        "a claim at another version is told that the session is idle",
+        ClaimOutcome::VersionConflict { status, .. },
+        |_asked, _now| *status = SessionStatus::Idle
+    ),
+    claim_answers!(
+        "claim-refusal-names-the-first-item",
+        "a claim is told that its first item was refused, whichever was",
+        ClaimOutcome::ItemRefused { index, .. },
+        |_asked, _now| *index = 0
+    ),
+    Mutant {
+        name: "claim-repeat-found-it-active",
+        broken: "the repeat of a claim says that it found the session active",
+        fault: Fault {
+            claim: |tx, key, claim| {
+                let repeat = tx.row_of(key).is_some_and(|row| row.last_claim.as_ref() == Some(&claim.run));
+                let mut answer = sound::claim(tx, key, claim);
+                if let (true, ClaimOutcome::Claimed(claim)) = (repeat, &mut answer) {
+                    claim.found = SessionStatus::Active;
+                }
+                answer
+            },
+            ..SOUND
+        },
+    },
+    cas_answers!(
+        "cas-conflict-without-status",
+        "a move at another version is told that the session is idle",
+        CasOutcome::VersionConflict { status, .. },
+        *status = SessionStatus::Idle
+    ),
+    cas_answers!(
+        "cas-refusal-names-the-first-item",
+        "a move is told that its first item was refused, whichever was",
+        CasOutcome::ItemRefused { index, .. },
+        *index = 0
+    ),
+    Mutant {
+        name: "cas-keeps-a-later-alarm",
+        broken: "a session that is moved to suspended waits for the alarm that it had",
+        fault: Fault {
+            cas: |tx, key, cas| {
+                let before = tx.row_of(key).and_then(|row| row.alarm);
+                let answer = sound::cas(tx, key, cas);
+                if let (CasOutcome::Moved { .. }, Some(before)) = (&answer, before) {
+                    tx.row(key, |row| row.alarm = Some(before));
+                }
+                answer
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "cas-drops-the-interrupt",
+        broken: "an abort that waits is dropped by a move of the status",
+        fault: Fault {
+            cas: |tx, key, cas| {
+                let answer = sound::cas(tx, key, cas);
+                if let CasOutcome::Moved { .. } = &answer {
+                    tx.row(key, |row| row.interrupt = None);
+                }
+                answer
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "creation-conflict-counts-from-the-claim",
+        broken: "of two items under one key the place is counted among those of the claim",
+        fault: Fault {
+            create: |tx, new| {
+                let first = new.items.len();
+                let claimed = matches!(new.start, Start::Claimed(_));
+                match sound::create(tx, new) {
+                    CreateOutcome::ItemConflict { index } if claimed && index >= first => {
+                        CreateOutcome::ItemConflict { index: index - first }
+                    }
+                    answer => answer,
+                }
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "exists-names-the-asker",
+        broken: "a creation of a key that is taken is told its own incarnation",
+        fault: Fault {
+            create: |tx, new| {
+                let asked = new.incarnation;
+                match sound::create(tx, new) {
+                    CreateOutcome::AlreadyExists { status, version, .. } => {
+                        CreateOutcome::AlreadyExists { incarnation: asked, status, version }
+                    }
+                    answer => answer,
+                }
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "creation-repeat-says-the-newest-version",
+        broken: "the repeat of a creation is told the version that the session has now",
+        fault: Fault {
+            create: |tx, new| {
+                let newest = tx.row_of(&new.key).map(|row| row.version);
+                match (sound::create(tx, new), newest) {
+                    (CreateOutcome::Created { claim, .. }, Some(version)) => {
+                        CreateOutcome::Created { version, claim }
+                    }
+                    (answer, _) => answer,
+                }
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "fork-repeat-says-the-newest-version",
+        broken: "the repeat of a fork is told the version that the fork has now",
+        fault: Fault {
+            fork: |tx, from, at, new| {
+                let newest = tx.row_of(&new.key).map(|row| row.version);
+                match (sound::fork(tx, from, at, new), newest) {
+                    (ForkOutcome::Forked { .. }, Some(version)) => ForkOutcome::Forked { version },
+                    (answer, _) => answer,
+                }
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "lease-keeps-its-first-holder",
+        broken: "a session is held, as it says, by whoever claimed it first",
+        fault: Fault {
+            claim: |tx, key, claim| {
+                let answer = sound::claim(tx, key, claim);
+                tx.with(key, |record| {
+                    if let (Some(lease), Some(first)) = (record.row.lease.as_mut(), record.runs.first()) {
+                        lease.worker = first.worker.clone();
+                    }
+                });
+                answer
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "runs-keep-their-first-worker",
+        broken: "every run was made, as its record says, by the worker of the first",
+        fault: Fault {
+            claim: |tx, key, claim| {
+                let answer = sound::claim(tx, key, claim);
+                tx.with(key, |record| {
+                    let first = record.runs.first().map(|run| run.worker.clone());
+                    if let (Some(newest), Some(first)) = (record.runs.last_mut(), first) {
+                        newest.worker = first;
+                    }
+                });
+                answer
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "renew-keeps-the-length",
+        broken: "a lease that was renewed for longer is extended by commits for as long as it was claimed",
+        fault: Fault {
+            renew: |tx, fence, lease| {
+                let before = tx.row_of(&fence.key).and_then(|row| row.lease).map(|lease| lease.granted_ms);
+                let answer = sound::renew(tx, fence, lease);
+                if let Some(before) = before {
+                    tx.row(&fence.key, |row| {
+                        if let Some(lease) = &mut row.lease {
+                            lease.granted_ms = before;
+                        }
+                    });
+                }
+                answer
+            },
+            ..SOUND
+        },
+    },
+    committed_with!(
+        "pending-names-itself-as-its-call",
+        "a pending call names its own id as the call that waits",
+        |record, commit, _before| {
+            for open in
+                record.pending.iter_mut().filter(|open| commit.open.iter().any(|new| new.id == open.id))
+            {
+                if let Ok(call) = open.id.as_str().parse() {
+                    open.call = call;
+                }
+            }
+        }
+    ),
+    committed_with!(
+        "aborted-keeps-its-interrupt",
+        "an aborted session keeps the interrupt that waited",
+        |record, commit, before| {
+            if aborts(&commit) && before.row.interrupt.is_some() {
+                record.row.interrupt = before.row.interrupt;
+            }
+        }
+    ),
+    committed_with!(
+        "aborted-keeps-its-deadline",
+        "an aborted session has the alarm that its last commit named",
+        |record, commit, _before| {
+            if let (true, Some(Release::To { deadline: Some(deadline), .. })) =
+                (aborts(&commit), &commit.release)
+            {
+                record.row.alarm = Some(*deadline);
+            }
+        }
+    ),
+    committed_with!(
+        "giving-back-forgets-wake-on",
+        "a session that is given back waits for urgent items only",
+        |record, commit, _before| {
+            if let Some(Release::GiveBack { .. }) = commit.release {
+                record.row.wake_on = 0;
+            }
+        }
+    ),
+    committed_with!(
+        "giving-back-keeps-attempts",
+        "a claim that is given back leaves the takeovers counted",
+        |record, commit, before| {
+            if let Some(Release::GiveBack { .. }) = commit.release {
+                record.row.attempts = before.row.attempts;
+            }
+        }
+    ),
+    Mutant {
+        name: "attempts-reset-by-staging",
+        broken: "whoever stages a result sets the takeovers back",
+        fault: Fault {
+            stage: |tx, fence, staging| {
+                let answer = sound::stage(tx, fence, staging);
+                tx.row(&fence.key, |row| row.attempts = 0);
+                answer
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "attempts-reset-by-renewal",
+        broken: "whoever renews its lease sets the takeovers back",
+        fault: Fault {
+            renew: |tx, fence, lease| {
+                let answer = sound::renew(tx, fence, lease);
+                tx.row(&fence.key, |row| row.attempts = 0);
+                answer
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "delete-takes-dead-runs",
+        broken: "a session is deleted without force once the lease of its run is over",
+        fault: Fault {
+            delete: |tx, key, deletion| {
+                let now = tx.now;
+                match sound::delete(tx, key, deletion) {
+                    DeleteOutcome::Active => {
+                        let lease = tx.row_of(key).and_then(|row| row.lease);
+                        if lease.is_some_and(|lease| lease.ends <= now) {
+                            tx.row(key, |row| row.status = SessionStatus::Idle);
+                        }
+                        sound::delete(tx, key, deletion)
+                    }
+                    answer => answer,
+                }
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "delete-takes-what-was-given-back",
+        broken: "a session is deleted without force once its takeover was given back",
+        fault: Fault {
+            delete: |tx, key, deletion| match sound::delete(tx, key, deletion) {
+                DeleteOutcome::Active => {
+                    tx.row(key, |row| {
+                        if row.lease.is_none() {
+                            row.status = SessionStatus::Idle;
+                        }
+                    });
+                    sound::delete(tx, key, deletion)
+                }
+                answer => answer,
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "commit-keeps-the-first-of-two-results",
+        broken: "of two results for one call in one commit the second is dropped in silence",
+        fault: Fault {
+            commit: |tx, fence, mut commit| {
+                one_of_each(&mut commit.stage, false);
+                sound::commit(tx, fence, commit)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "commit-keeps-the-last-of-two-results",
+        broken: "of two results for one call in one commit the first is dropped in silence",
+        fault: Fault {
+            commit: |tx, fence, mut commit| {
+                one_of_each(&mut commit.stage, true);
+                sound::commit(tx, fence, commit)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "staging-keeps-the-last-of-two-results",
+        broken: "of two results for one call in one staging the first is dropped in silence",
+        fault: Fault {
+            stage: |tx, fence, mut staging| {
+                one_of_each(&mut staging.results, true);
+                sound::stage(tx, fence, staging)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "commit-drops-a-result-that-differs",
+        broken: "a commit that stages other bytes for a call that has a result drops them in silence",
+        fault: Fault {
+            commit: |tx, fence, mut commit| {
+                if let Some(record) = tx.record(&fence.key) {
+                    commit.stage.retain(|result| !record.staged.contains_key(&result.call));
+                }
+                sound::commit(tx, fence, commit)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "no-ranges-of-nobody",
+        broken: "to read no range of an unknown session is an empty page",
+        fault: Fault {
+            read_messages: |tx, key, ranges: &[MessageRange]| match sound::read_messages(tx, key, ranges) {
+                Err(_) if ranges.is_empty() => Ok(holdover_core::store::MessagePage::default()),
+                answer => answer,
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "overlapping-ranges-merged",
+        broken: "a message that two ranges hold is read once",
+        fault: Fault {
+            read_messages: |tx, key, ranges| {
+                let mut page = sound::read_messages(tx, key, ranges)?;
+                let mut seen = std::collections::BTreeSet::new();
+                page.messages.retain(|message| seen.insert(message.seq));
+                Ok(page)
+            },
+            ..SOUND
+        },
+    },
+];
