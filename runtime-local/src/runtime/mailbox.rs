@@ -11,7 +11,6 @@ use holdover_core::time::Timestamp;
 use serde::Serialize;
 
 use super::claim::Try;
-use super::repeat::repeated;
 use super::standing::machine_of;
 use super::{Deliver, Delivered, Runtime};
 use crate::agent::Definition;
@@ -162,7 +161,7 @@ impl Runtime {
         let again = InboxItem { incarnation: Some(session.incarnation), ..item.clone() };
         let kind = ItemKind::Answer { pending: PendingId::new("nobody")?, settles: false };
         let probe = InboxItem { kind, payload: Payload::new("{}"), ..again.clone() };
-        match repeated(|| store.deliver(key, probe.clone())).await? {
+        match self.repeated(|| store.deliver(key, probe.clone())).await? {
             Delivery::Duplicate { .. } | Delivery::Conflict { .. } => {}
             Delivery::Accepted { .. }
             | Delivery::AlreadyAnswered
@@ -170,7 +169,7 @@ impl Runtime {
             | Delivery::Aborted
             | Delivery::NotFound => return Err(refused),
         }
-        match repeated(|| store.deliver(key, again.clone())).await? {
+        match self.repeated(|| store.deliver(key, again.clone())).await? {
             Delivery::Accepted { .. } | Delivery::Duplicate { .. } => Ok(Delivered::Duplicate),
             Delivery::Conflict { .. } => {
                 let item = named.unwrap_or_else(|| item.key.clone());

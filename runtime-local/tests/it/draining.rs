@@ -8,7 +8,7 @@ use std::time::Duration;
 use holdover_core::message::ResultStatus;
 use holdover_core::step::{Drain, RunKind};
 use holdover_core::store::{OutcomeKind, PageRequest, SessionStatus};
-use holdover_core::tool::ToolOutput;
+use holdover_core::tool::{EffectClass, ToolOutput};
 use holdover_runtime_local::{Agent, Worker, WorkerOptions};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -24,6 +24,8 @@ fn slow(name: &str) -> Fake {
         tokio::time::sleep(Duration::from_secs(22)).await;
         Ok(ToolOutput::text("paid").into())
     })
+    .effect(EffectClass::AtMostOnce)
+    .serial()
 }
 
 /// Two calls in a row, then a third in a step of its own.

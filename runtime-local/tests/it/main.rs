@@ -41,6 +41,7 @@ mod reading;
 mod renewing;
 mod replaying;
 mod retrying;
+mod running;
 mod sandbox;
 mod shortening;
 mod snapshots;
