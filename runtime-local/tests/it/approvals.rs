@@ -414,7 +414,7 @@ async fn what_is_answered_and_waits_to_be_taken_up_says_by_whom_and_when() {
     assert!(serde_json::to_value(&owed).unwrap().get("answered").is_none());
 
     // No worker runs: the answer waits.
-    let at = inbox.now();
+    let at = runtime.now();
     let approval = Approval { by: Some("ann".into()), ..Approval::default() };
     inbox.approve(&key, owed.id(), approval).await.unwrap();
     let page = inbox.list_pending(&PendingQuery::all(tenant())).await.unwrap();
