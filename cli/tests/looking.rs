@@ -36,8 +36,15 @@ fn what_is_owed_is_listed_soonest_deadline_first() {
     assert_eq!((&lines[1]["kind"], &lines[1]["answered"]), (&"approval".into(), &false.into()));
     let of_one = fixture.run(&["sessions", "pending", "late", "--json"]).ends(0).lines();
     assert_eq!(of_one, lines[1..]);
-    fixture.run(&["approve", "late", "--detach"]).ends(0);
-    fixture.run(&["sessions", "pending", "late"]).ends(0).says("is answered; a run takes it up");
+    fixture.run(&["approve", "late", "--detach", "--by", "ann"]).ends(0);
+    fixture
+        .run(&["sessions", "pending", "late"])
+        .ends(0)
+        .says("is answered by ann at ")
+        .says("; a run takes it up");
+    let answered = fixture.run(&["sessions", "pending", "late", "--json"]).ends(0).lines().remove(0);
+    assert_eq!((&answered["answered"], &answered["answered_by"]), (&true.into(), &"ann".into()));
+    assert!(answered["answered_at"].is_number(), "{answered}");
     let ran = fixture.run(&["sessions", "pending"]).ends(0).says("Which colour?");
     fixture.shell(&ran.command("answer").replace("YOUR ANSWER", "blue")).ends(0).says("Blue it is.");
 }

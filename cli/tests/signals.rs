@@ -85,9 +85,9 @@ fn a_worker_that_drops_what_does_not_end_in_time_says_so() {
     fixture.run(&["sessions", "show", "s"]).ends(0).says("active");
 }
 
-/// C56: a deploy. The first command is out when the worker is told to stop, and comes back; the second is not started.
+/// A deploy. The first command is out when the worker is told to stop, and comes back; the second is not started.
 #[test]
-fn c56_a_worker_that_is_told_to_stop_starts_nothing_more_unless_it_is_told_otherwise() {
+fn a_worker_that_is_told_to_stop_starts_nothing_more_unless_it_is_told_otherwise() {
     for (drain, did) in [("calls", "first\n"), ("turn", "first\nsecond\n")] {
         let fixture = Fixture::new();
         let first = "echo begun > marker; while [ ! -e open ]; do sleep 0.05; done; echo first >> did";

@@ -1,9 +1,11 @@
-//! What is shown of a model's answer while it comes. Provisional: only the commit of the message makes it
-//! true, and the next attempt may say something else.
+//! What is shown of a session before it is committed: of a model's answer while it comes, and of calls that are out.
+//! Provisional: only the commit makes it true, and the next attempt may say something else.
 
 use serde::{Deserialize, Serialize};
 
-/// A piece of an answer. JSON with a `type`; the payload of one stored delta.
+use crate::ids::{CallId, ToolName};
+
+/// A piece of an answer, or a call that is out. JSON with a `type`; the payload of one stored delta.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Delta {
@@ -21,6 +23,14 @@ pub enum Delta {
     CallStarted {
         /// Which.
         tool: String,
+    },
+    /// A call is out for longer than deltas are gathered. The event that says so comes with the next commit, if it has not
+    /// come before.
+    CallRunning {
+        /// Which call.
+        call: CallId,
+        /// Of which tool.
+        tool: ToolName,
     },
 }
 

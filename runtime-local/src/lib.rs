@@ -33,7 +33,7 @@ pub use error::{RuntimeError, RuntimeErrorKind};
 pub use observer::{Provisional, RunObserver};
 pub use outage::StoreOutage;
 pub use runtime::{
-    Approval, Breaking, Breaks, CheckpointEntry, Deciders, Deliver, Delivered, DeltaEntry, Denial,
+    Answered, Approval, Breaking, Breaks, CheckpointEntry, Deciders, Deliver, Delivered, DeltaEntry, Denial,
     EDIT_BYTES_MAX, EventEntry, Execute, Follow, Fork, Forked, GIVE_BACK_FOR, HandOff, HandedOff, Later,
     MessageEntry, Move, PendingEntry, PendingPage, QueuedMessage, Replay, Response, Retention, RunHandle,
     Runtime, RuntimeOptions, Shown, Snapshot, Standing, Started, UnreadablePending, glance_of, machine_of,

@@ -22,6 +22,9 @@ const UNDONE_MAX: u32 = 20;
 /// How much longer than a statement may take the server has to say so.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// An error says how long its call waited, if it waited at all.
+const WORTH_TELLING: Duration = Duration::from_millis(100);
+
 /// How many times longer a call may take that copies or removes whole sessions.
 const LONG: u32 = 20;
 
@@ -70,7 +73,7 @@ pub(crate) struct Caller {
 
 impl Caller {
     pub(crate) async fn call<C: Call>(&self, call: C) -> Result<C::Outcome, StoreError> {
-        let (caller, key) = (self.clone(), call.key().cloned());
+        let (caller, key, asked) = (self.clone(), call.key().cloned(), Instant::now());
         let made = tokio::spawn(async move { caller.make(&call).await });
         let made = made.await.unwrap_or_else(|_| {
             let detail = "the runtime ended before the answer came";
@@ -82,21 +85,26 @@ impl Caller {
             })
         });
         made.map(|(outcome, sent)| C::after(outcome, sent.elapsed()))
+            .map_err(|error| waited(error, asked.elapsed()))
     }
 
-    /// Answers the outcome, and when the call was sent that has it.
+    /// Answers the outcome, and when the call was sent that has it. All that is waited for shares one deadline.
     async fn make<C: Call>(&self, call: &C) -> Result<(C::Outcome, Instant), StoreError> {
         let mut undone = 0;
         // Each connection may have been lost while it was idle, or have become useless.
         let mut lost = self.pool.options().get_max_connections();
         let mut functions_made = false;
+        let until = Instant::now() + self.options.operation_timeout * times::<C>();
+        let left = || until.saturating_duration_since(Instant::now());
         loop {
-            let mut conn = match self.pool.acquire().await {
+            let free = tokio::time::timeout(left(), self.pool.acquire()).await;
+            let mut conn = match free.unwrap_or(Err(sqlx::Error::PoolTimedOut)) {
                 Ok(conn) => conn,
                 Err(error) => return Err(self.unconnected(error).of(C::OPERATION, call.key(), false)),
             };
             let sent = Instant::now();
-            let fault = match tokio::time::timeout(self.time_max::<C>(), self.send(call, &mut conn)).await {
+            let bound = self.time_max::<C>().min(left());
+            let fault = match tokio::time::timeout(bound, self.send(call, &mut conn)).await {
                 Ok(Ok(rows)) => {
                     drop(conn);
                     let outcome = call.answer(&rows).map(|outcome| (outcome, sent));
@@ -112,6 +120,9 @@ impl Caller {
                 drop(conn.detach());
             } else {
                 drop(conn);
+            }
+            if left().is_zero() {
+                return Err(fault.of(C::OPERATION, call.key(), C::WRITES));
             }
             if fault.misses_functions() && !functions_made && self.options.opening != Opening::Looks {
                 functions_made = true;
@@ -180,6 +191,15 @@ impl Caller {
 /// How many times longer than others this call may take.
 fn times<C: Call>() -> u32 {
     if C::IS_LONG { LONG } else { 1 }
+}
+
+/// The error of a call that waited says how long it did.
+fn waited(mut error: StoreError, waited: Duration) -> StoreError {
+    if error.kind == StoreErrorKind::Unavailable && waited >= WORTH_TELLING {
+        let told = format!("after {:.1} s", waited.as_secs_f64());
+        error.detail = if error.detail.is_empty() { told } else { format!("{}, {told}", error.detail) };
+    }
+    error
 }
 
 /// What went wrong on the way to a call: nothing of it was done.

@@ -130,6 +130,7 @@ impl PostgresHarness {
             .expect("a name")
             .application(application)
             .connections_max(CONNECTIONS_MAX)
+            .operation_timeout(std::time::Duration::from_secs(60))
             .wait_max(std::time::Duration::from_secs(60))
             .payload_bytes_max(PAYLOAD_BYTES_MAX)
             .commit_bytes_max(COMMIT_BYTES_MAX);

@@ -32,6 +32,7 @@ pub struct PostgresOptions {
     pub(crate) connect: PgConnectOptions,
     pub(crate) schema: Schema,
     pub(crate) connections_max: u32,
+    pub(crate) operation_timeout: Duration,
     pub(crate) wait_max: Duration,
     pub(crate) statement_timeout: Duration,
     pub(crate) lock_timeout: Duration,
@@ -51,6 +52,8 @@ impl PostgresOptions {
     pub const COMMIT_BYTES_MAX: usize = 128 * MIB;
     /// How many connections one handle opens at most.
     pub const CONNECTIONS_MAX: u32 = 8;
+    /// How long one call may take, whatever it waits for.
+    pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
     /// How long a call waits for a free connection, or for a server that is away, before it answers that it may
     /// succeed later.
     pub const WAIT_MAX: Duration = Duration::from_secs(5);
@@ -76,6 +79,7 @@ impl PostgresOptions {
             connect: PgConnectOptions::from_str(&parts.url).map_err(|_| wrong())?,
             schema: parts.schema.as_deref().map_or_else(|| Ok(Schema::default()), Schema::new)?,
             connections_max: Self::CONNECTIONS_MAX,
+            operation_timeout: Self::OPERATION_TIMEOUT,
             wait_max: Self::WAIT_MAX,
             statement_timeout: Self::STATEMENT_TIMEOUT,
             lock_timeout: Self::LOCK_TIMEOUT,
@@ -107,7 +111,16 @@ impl PostgresOptions {
         self
     }
 
-    /// Sets how long a call waits for a free connection, or for a server that is away, before it answers that
+    /// Sets how long one call may take, whatever it waits for: a connection, a lock, an answer that does not come. Then it
+    /// answers an error that says how long it waited; the outcome of a write that was sent is unknown. What copies or
+    /// removes whole sessions may take twenty times as long: forks, deletions, and the last session of a step of a purge.
+    #[must_use]
+    pub fn operation_timeout(mut self, timeout: Duration) -> Self {
+        self.operation_timeout = timeout.clamp(Duration::from_millis(1), Duration::from_secs(3600));
+        self
+    }
+
+    /// Sets how long of that a call waits for a free connection, or for a server that is away, before it answers that
     /// it may succeed later.
     #[must_use]
     pub fn wait_max(mut self, wait: Duration) -> Self {
@@ -258,6 +271,7 @@ impl fmt::Debug for PostgresOptions {
         f.debug_struct("PostgresOptions")
             .field("place", &self.place())
             .field("connections_max", &self.connections_max)
+            .field("operation_timeout", &self.operation_timeout)
             .field("wait_max", &self.wait_max)
             .field("statement_timeout", &self.statement_timeout)
             .field("lock_timeout", &self.lock_timeout)

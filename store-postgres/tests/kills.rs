@@ -148,11 +148,16 @@ async fn what_was_acknowledged_outlives_the_server_and_nothing_is_half_there() {
     let launcher = Launcher::new().unwrap();
     let mut server = launcher.postgres(&[]).unwrap();
     let relay = Relay::to(server.port(), true).await;
-    let direct = options(&server.url()).wait_max(Duration::from_secs(30));
+    let direct =
+        options(&server.url()).operation_timeout(Duration::from_secs(30)).wait_max(Duration::from_secs(30));
     let schema = schema_of(&direct);
     let held = PostgresOptions::from_url(&relay.url()).unwrap().schema(&schema).unwrap();
     let store = PostgresStore::open(direct.clone()).await.unwrap();
-    let held = PostgresStore::open(held.wait_max(Duration::from_secs(30))).await.unwrap();
+    let held = PostgresStore::open(
+        held.operation_timeout(Duration::from_secs(30)).wait_max(Duration::from_secs(30)),
+    )
+    .await
+    .unwrap();
     let blocked = PostgresStore::open(direct.application("blocked")).await.unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let seen: Vec<Arc<Seen>> = (0..WRITERS).map(|_| Arc::default()).collect();

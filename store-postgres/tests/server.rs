@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use holdover_core::ids::{InboxSeq, SessionKey};
@@ -23,7 +23,10 @@ fn place(launcher: &Launcher, pooled: bool) -> (Postgres, Option<PgBouncer>, Pos
     let server = launcher.postgres(&[]).unwrap();
     let pooler = pooled.then(|| launcher.pgbouncer(&server).unwrap());
     let url = pooler.as_ref().map_or_else(|| server.url(), PgBouncer::url);
-    let options = options(&url).transaction_pooler(pooled).wait_max(Duration::from_secs(20));
+    let options = options(&url)
+        .transaction_pooler(pooled)
+        .operation_timeout(Duration::from_secs(20))
+        .wait_max(Duration::from_secs(20));
     (server, pooler, options)
 }
 
@@ -150,6 +153,33 @@ async fn whoever_drops_the_time_outs_on_the_way_is_refused_by_their_name() {
     assert!(error.to_string().contains("statement_timeout is 0, 30000ms was asked for"), "{error}");
     let store = PostgresStore::open(options(&drops.url()).transaction_pooler(true)).await.unwrap();
     running(&store, "s").await;
+    store.close().await;
+}
+
+/// A way to the server that swallows what it answers: whatever a call waits for, it shares one deadline.
+#[tokio::test]
+async fn a_call_whose_answer_never_comes_ends_at_its_deadline_and_says_how_long_it_waited() {
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.postgres(&[]).unwrap();
+    let relay = Relay::to(server.port(), true).await;
+    let options = options(&relay.url()).operation_timeout(Duration::from_millis(700)).connections_max(2);
+    let store = PostgresStore::open(options.change_hints(false)).await.unwrap();
+    running(&store, "s").await;
+    relay.hold();
+    let began = Instant::now();
+    let written = store.create_session(new_session("new")).await.unwrap_err();
+    assert!(relay.holds(), "the fault fires");
+    assert_eq!((written.kind, written.retry), (StoreErrorKind::Unavailable, Retry::OutcomeUnknown));
+    let read = store.load_session(&key("s")).await.unwrap_err();
+    assert_eq!((read.kind, read.retry), (StoreErrorKind::Unavailable, Retry::Later));
+    for (error, what) in [(&written, "create_session"), (&read, "load_session")] {
+        let said = error.to_string();
+        assert!(said.contains(what) && said.contains(error.key.as_ref().unwrap().id.as_str()), "{said}");
+        assert!(said.contains("after 0.7 s") || said.contains("after 0.8 s"), "{said}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    relay.lose();
+    until_it_answers(&store).await;
     store.close().await;
 }
 

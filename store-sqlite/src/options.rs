@@ -72,8 +72,8 @@ impl SqliteOptions {
     pub const COMMIT_BYTES_MAX: usize = 128 * MIB;
     /// The size of the write-ahead log at which it is written back and truncated.
     pub const WAL_BYTES_MAX: u64 = 8 * MIB as u64;
-    /// How long a write waits for other processes.
-    pub const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+    /// How long one call waits for other processes that hold the database.
+    pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
     /// How many reads run at once.
     pub const READERS_MAX: u32 = 4;
 
@@ -82,7 +82,7 @@ impl SqliteOptions {
         Self {
             path: path.as_ref().to_owned(),
             synchronous: Synchronous::Full,
-            busy_timeout: Self::BUSY_TIMEOUT,
+            busy_timeout: Self::OPERATION_TIMEOUT,
             readers_max: Self::READERS_MAX,
             payload_bytes_max: Self::PAYLOAD_BYTES_MAX,
             commit_bytes_max: Self::COMMIT_BYTES_MAX,
@@ -118,10 +118,11 @@ impl SqliteOptions {
         self
     }
 
-    /// Sets how long a write waits for other processes before it answers that it may succeed later.
+    /// Sets how long one call waits for other processes that hold the database, before it answers that it may succeed
+    /// later. Nothing else is waited for: there is no server that could be away.
     #[must_use]
-    pub fn busy_timeout(mut self, busy_timeout: Duration) -> Self {
-        self.busy_timeout = busy_timeout.min(Duration::from_secs(3600));
+    pub fn operation_timeout(mut self, timeout: Duration) -> Self {
+        self.busy_timeout = timeout.min(Duration::from_secs(3600));
         self
     }
 

@@ -237,7 +237,8 @@ async fn bytes_per_commit_do_not_grow_with_the_session() {
 #[tokio::test]
 async fn another_process_that_holds_the_lock_makes_writes_wait_and_then_answer() {
     let folder = Folder::new();
-    let store = SqliteStore::open(folder.options().busy_timeout(Duration::from_millis(50))).await.unwrap();
+    let store =
+        SqliteStore::open(folder.options().operation_timeout(Duration::from_millis(50))).await.unwrap();
     let claim = claimed(&store, "s").await;
     let mut other = folder.raw().await;
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();

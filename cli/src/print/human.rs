@@ -253,6 +253,7 @@ pub(crate) fn delta(delta: &Delta) -> String {
         Delta::Text { text } => format!("says {text:?}"),
         Delta::Reasoning { text } => format!("thinks {text:?}"),
         Delta::CallStarted { tool } => format!("asks for {tool}"),
+        Delta::CallRunning { call, tool } => format!("call {call} of {tool} is out"),
     })
 }
 

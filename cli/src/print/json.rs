@@ -6,7 +6,7 @@ use holdover_core::message::Message;
 use holdover_core::step::{RunDetail, RunKind, RunOutcome};
 use holdover_core::store::{PendingCall, RunRecord, SessionSummary};
 use holdover_core::time::Timestamp;
-use holdover_runtime_local::{DeltaEntry, EventEntry, MessageEntry, Move, Response};
+use holdover_runtime_local::{Answered, DeltaEntry, EventEntry, MessageEntry, Move, Response};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -113,13 +113,17 @@ pub(crate) fn debt(debt: &Debt) -> Value {
 }
 
 /// A pending call in a list, with what is owed to it.
-pub(crate) fn pending(pending: &PendingCall, owed: &Debt) -> Value {
+pub(crate) fn pending(pending: &PendingCall, owed: &Debt, answered: Option<&Answered>) -> Value {
     let mut object = debt(owed);
     if let Value::Object(fields) = &mut object {
         fields.insert("session".into(), json!(pending.key.id));
         fields.insert("pending".into(), json!(pending.id));
         fields.insert("opened_at".into(), json!(pending.opened_at));
-        fields.insert("answered".into(), json!(pending.answered >= pending.needed));
+        fields.insert("answered".into(), json!(answered.is_some()));
+        if let Some(answered) = answered {
+            fields.insert("answered_by".into(), json!(answered.by));
+            fields.insert("answered_at".into(), json!(answered.at));
+        }
         if let Some(deciders) = &owed.deciders {
             fields.insert("deciders".into(), json!(deciders));
         }

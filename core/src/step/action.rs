@@ -131,6 +131,9 @@ pub enum Action {
     RunCalls {
         /// Their intents, marks and `allow`s are durable, where their class asks for it.
         calls: Vec<CallOut>,
+        /// The stream of deltas in which it may be shown that they are out: the answer's own while its message is not on its
+        /// way to the store, else one of their own.
+        stream: u32,
     },
     /// Stop these calls and find out whether they acted. Answer for each:
     /// [`Reply::CallEnded`](super::Reply::CallEnded), as soon as it is known, at the latest at `until` and after
@@ -189,7 +192,7 @@ pub struct ModelCall {
     pub attempt: u32,
     /// Which of the agent's models is asked: 0 is its own, then those that it falls back on.
     pub model: u32,
-    /// The number of this model call in the run, from 1: that of its stream of deltas.
+    /// The number of its stream of deltas in the run, from 1: greater than all before it.
     pub stream: u32,
     /// What it is shown.
     pub shown: Shown,

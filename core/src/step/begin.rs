@@ -103,6 +103,7 @@ impl StepIterator {
             said: String::new(),
             tools_done: Vec::new(),
             grown: 0,
+            calls_stream: None,
             promoted: None,
             consulting: BTreeMap::new(),
             step_hooks: StepHooks::default(),

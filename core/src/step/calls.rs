@@ -36,9 +36,21 @@ impl StepIterator {
         }
         if !out.is_empty() {
             self.out.extend(out.iter().map(|call| call.id.clone()));
-            self.actions.push_back(Action::RunCalls { calls: out });
+            let stream = self.stream_of_calls();
+            self.actions.push_back(Action::RunCalls { calls: out, stream });
             self.keep_before();
         }
+    }
+
+    /// The stream in which calls that are sent now are shown.
+    fn stream_of_calls(&mut self) -> u32 {
+        if self.mind.draft.streamed.is_some() {
+            return self.streams;
+        }
+        *self.mind.calls_stream.get_or_insert_with(|| {
+            self.streams = self.streams.saturating_add(1);
+            self.streams
+        })
     }
 
     /// A call as its tool gets it.
@@ -202,34 +214,26 @@ impl StepIterator {
             {
                 self.keep_result(ended_waiting(is, *reason, output, *again, self.edited(is)));
             }
-            if is.state != was.state && is_shown(&is.state) {
-                self.tell_of(is);
+            // With its start mark, so that whoever looks on sees it before it comes back: told once.
+            let sends = is.state == CallState::Preparing || is.state == CallState::Executing;
+            let starts = sends && was.state == CallState::Approved;
+            let settles = is.state.is_end() || is.state.is_parked();
+            if is.state != was.state && (starts || settles) {
+                self.tell_of(is, starts);
             }
         }
     }
 
-    /// Says that a call is in a new state: with its parameters in short once it is out, with how long it was out
+    /// Says that a call is in a new state: with its parameters in short when it starts, with how long it was out
     /// once it came back.
-    fn tell_of(&mut self, call: &Call) {
-        let parameters = match call.state {
-            CallState::Executing => shown_parameters(&self.arguments_of(&call.id)),
-            CallState::Queued
-            | CallState::Gating
-            | CallState::BlockedOnUser { .. }
-            | CallState::BlockedOnClient { .. }
-            | CallState::Waiting { .. }
-            | CallState::Approved
-            | CallState::Preparing
-            | CallState::CleaningUp
-            | CallState::Done
-            | CallState::Error
-            | CallState::RejectedByUser
-            | CallState::Cancelled { .. }
-            | CallState::InDoubt => Parameters::default(),
+    fn tell_of(&mut self, call: &Call, starts: bool) {
+        let (is, parameters) = match starts {
+            true => (CallState::Executing.name(), shown_parameters(&self.arguments_of(&call.id))),
+            false => (call.state.name(), Parameters::default()),
         };
         let ended = self.mind.ended.get(&call.id).filter(|_| call.state.is_end());
         let duration_ms = ended.and_then(|ended| ended.result.duration_ms);
-        let (id, tool, is) = (call.id.clone(), call.tool.clone(), call.state.name().to_owned());
+        let (id, tool, is) = (call.id.clone(), call.tool.clone(), is.to_owned());
         self.emit(Event::Call { call: id, tool, is, parameters, duration_ms });
     }
 
@@ -246,9 +250,4 @@ impl StepIterator {
             None => self.mind.draft.close.push(pending),
         }
     }
-}
-
-/// States that are worth telling of; the others last for an instant.
-fn is_shown(state: &CallState) -> bool {
-    state.is_end() || state.is_parked() || *state == CallState::Executing
 }

@@ -1,4 +1,4 @@
-//! A run that is told to leave its session to another: how far it goes on, and how it leaves (requirement C56).
+//! A run that is told to leave its session to another: how far it goes on, and how it leaves.
 //!
 //! Nothing that is out is dropped, and nothing is started that would have to be dropped. The session is left suspended
 //! and due at once, at a place where nothing is out: to the next run it is a turn that waited, not one whose run died.

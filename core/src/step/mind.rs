@@ -49,6 +49,8 @@ pub(super) struct Mind {
     pub(super) tools_done: Vec<String>,
     /// How many tokens came since the model's answer, roughly.
     pub(super) grown: u64,
+    /// The stream in which the calls of the step are shown, if it is one of their own.
+    pub(super) calls_stream: Option<u32>,
     /// Where the results of the step stand; kept for steering.
     pub(super) promoted: Option<MessageRange>,
     /// The calls that the gate is being asked about.
@@ -87,7 +89,7 @@ pub(super) struct Draft {
     pub(super) close: Vec<PendingId>,
     pub(super) consumed: Vec<InboxSeq>,
     pub(super) interrupt_confirmed: Option<InterruptId>,
-    /// The model call whose message is in the draft.
+    /// The stream that ends with the draft: of the model call whose message it has, or of the calls whose results.
     pub(super) streamed: Option<u32>,
     /// Whether a step was closed: from here a fork can begin.
     pub(super) step_closed: bool,

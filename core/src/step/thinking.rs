@@ -91,7 +91,7 @@ impl StepIterator {
         self.mind.machine.mode.unwrap_or(own)
     }
 
-    /// The stream of the newest model call.
+    /// The newest stream, where a message of the model is added: that of the call of it.
     pub(super) fn stream_id(&self) -> StreamId {
         StreamId { run: self.fence.epoch, number: self.streams }
     }

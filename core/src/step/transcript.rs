@@ -79,6 +79,9 @@ impl StepIterator {
             let first = self.mind.promoted.map_or(seq, |range| range.from);
             self.mind.promoted = Some(MessageRange::new(first, seq));
         }
+        if let Some(stream) = self.mind.calls_stream.take() {
+            self.mind.draft.streamed = self.mind.draft.streamed.max(Some(stream));
+        }
         self.mind.proposed.clear();
         self.mind.edited.clear();
         self.mind.rewritten.clear();

@@ -15,14 +15,14 @@ use crate::payload::Payload;
 
 const OPERATION: &str = "append_deltas";
 
-/// One model call of one run. Later streams of a session are greater, so no takeover ever continues the
+/// What one run shows of one model call, or of the calls of one step. Later streams of a session are greater, so no takeover ever continues the
 /// numbers of a dead attempt. Its text is `RUN.NUMBER`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct StreamId {
     /// The run.
     pub run: Epoch,
-    /// The number of the model call in it, from 1.
+    /// Its number in the run, from 1.
     pub number: u32,
 }
 
@@ -64,7 +64,7 @@ impl From<StreamId> for String {
 /// Deltas to append to a stream of the run that holds the session, in this order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeltaBatch {
-    /// The number of the model call in its run, from 1. A greater one replaces the stream before it.
+    /// Its number in the run, from 1. A greater one replaces the stream before it.
     pub stream: u32,
     /// The place of the first, from 1. What is there already stays as it is, so that a batch whose
     /// acknowledgement was lost may be sent again.

@@ -266,7 +266,7 @@ impl<P: Place> Teller<P> {
                         Some(Fault::Drains(_)) | None => Some(outcome),
                     };
                 }
-                Action::RunCalls { calls } => {
+                Action::RunCalls { calls, .. } => {
                     for call in calls {
                         self.send(&call, &mut replies, &mut hanging).await;
                         let sent = Some((call.id.clone(), call.tool.to_string()));

@@ -1,8 +1,6 @@
 //! A run that is told to leave its session to another.
 //!
 //! Every run of these stories, once it is told to start nothing more, is watched for it (`run.rs`).
-//!
-//! Requirements: C56.
 
 use std::time::Duration;
 
@@ -51,7 +49,7 @@ fn goes_on(bench: &Bench) -> Run<'_> {
 }
 
 #[test]
-fn c56_once_told_to_leave_nothing_starts_and_what_is_out_is_staged() {
+fn once_told_to_leave_nothing_starts_and_what_is_out_is_staged() {
     let bench = Bench::new();
     let mut run = asked(&bench);
     run.model(calls(&["pay", "bill"]));
@@ -73,7 +71,7 @@ fn c56_once_told_to_leave_nothing_starts_and_what_is_out_is_staged() {
 }
 
 #[test]
-fn c56_a_start_mark_that_was_on_its_way_is_taken_back() {
+fn a_start_mark_that_was_on_its_way_is_taken_back() {
     for first in ["commit", "stage"] {
         let bench = Bench::new();
         let mut run = asked(&bench);
@@ -105,7 +103,7 @@ fn c56_a_start_mark_that_was_on_its_way_is_taken_back() {
 }
 
 #[test]
-fn c56_an_answer_that_is_being_written_is_taken_whole_and_its_calls_wait() {
+fn an_answer_that_is_being_written_is_taken_whole_and_its_calls_wait() {
     let bench = Bench::with(|agent| agent.early_reads = true);
     let mut run = asked(&bench);
     run.drain(Drain::Calls);
@@ -129,7 +127,7 @@ fn c56_an_answer_that_is_being_written_is_taken_whole_and_its_calls_wait() {
 }
 
 #[test]
-fn c56_wherever_it_is_told_the_turn_is_left_and_goes_on() {
+fn wherever_it_is_told_the_turn_is_left_and_goes_on() {
     let surroundings = |agent: &mut AgentSpec| {
         agent.provisions = true;
         agent.hooks = [HookPoint::AfterStep].into();
@@ -172,7 +170,7 @@ fn left_again(bench: &Bench, run: Run<'_>) {
 }
 
 #[test]
-fn c56_what_a_turn_holds_is_freed_by_whoever_goes_on() {
+fn what_a_turn_holds_is_freed_by_whoever_goes_on() {
     let bench = Bench::with(|agent| agent.provisions = true);
     let mut run = asked(&bench);
     run.drain(Drain::Calls);
@@ -186,7 +184,7 @@ fn c56_what_a_turn_holds_is_freed_by_whoever_goes_on() {
 }
 
 #[test]
-fn c56_to_the_end_of_the_step_its_calls_start_and_no_other_step_begins() {
+fn to_the_end_of_the_step_its_calls_start_and_no_other_step_begins() {
     let bench = Bench::new();
     let mut run = asked(&bench);
     run.drain(Drain::Step);
@@ -203,7 +201,7 @@ fn c56_to_the_end_of_the_step_its_calls_start_and_no_other_step_begins() {
 }
 
 #[test]
-fn c56_to_the_end_of_the_turn_it_goes_on_and_no_other_turn_begins() {
+fn to_the_end_of_the_turn_it_goes_on_and_no_other_turn_begins() {
     let bench = Bench::with(|agent| agent.compaction.kept_turns = 1);
     bench.say("before");
     bench.run().model(text("done"));
@@ -231,7 +229,7 @@ fn c56_to_the_end_of_the_turn_it_goes_on_and_no_other_turn_begins() {
 }
 
 #[test]
-fn c56_the_nearer_place_counts() {
+fn the_nearer_place_counts() {
     let bench = Bench::new();
     let mut run = asked(&bench);
     run.drain(Drain::Calls);
@@ -241,7 +239,7 @@ fn c56_the_nearer_place_counts() {
 }
 
 #[test]
-fn c56_a_stop_is_heeded_while_the_run_waits_for_what_is_out() {
+fn a_stop_is_heeded_while_the_run_waits_for_what_is_out() {
     let bench = Bench::new();
     let mut run = asked(&bench);
     run.model(calls(&["pay"]));
@@ -255,7 +253,7 @@ fn c56_a_stop_is_heeded_while_the_run_waits_for_what_is_out() {
 }
 
 #[test]
-fn c56_what_waits_parks_as_ever_and_no_short_wait_is_slept_through() {
+fn what_waits_parks_as_ever_and_no_short_wait_is_slept_through() {
     let bench = Bench::new();
     let mut run = asked(&bench);
     run.drain(Drain::Calls);
@@ -269,7 +267,7 @@ fn c56_what_waits_parks_as_ever_and_no_short_wait_is_slept_through() {
 }
 
 #[test]
-fn c56_old_results_are_not_put_in_short_by_a_run_that_leaves() {
+fn old_results_are_not_put_in_short_by_a_run_that_leaves() {
     let bench = Bench::with(|agent| {
         agent.compaction = Compaction {
             clear_results_over: 1,

@@ -73,7 +73,7 @@ fn a40_a_read_begins_while_the_model_writes_and_is_asked_for_once_the_answer_is_
     assert_eq!(*run.steps.machine(), machine, "nor does it move the machine");
     run.model(calls(&["look", "peep"]));
     assert_eq!(run.calls_out(), ["c1-0", "c1-1"]);
-    let Some(Action::RunCalls { calls: sent }) =
+    let Some(Action::RunCalls { calls: sent, .. }) =
         run.out.iter().find(|action| matches!(action, Action::RunCalls { .. }))
     else {
         panic!("{:?}", run.out)

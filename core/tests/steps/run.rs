@@ -162,7 +162,7 @@ impl<'b> Run<'b> {
         let starts = !ENDS_OR_SAVES.contains(&kind_of(action));
         assert!(!starts || self.draining != Some(Drain::Calls), "nothing starts any more: {action:?}");
         match action {
-            Action::RunCalls { calls } => {
+            Action::RunCalls { calls, .. } => {
                 for call in calls {
                     check::intent_is_durable(self.bench, call);
                     if let Some(begun) = self.early.remove(&call.id) {
@@ -394,7 +394,7 @@ impl<'b> Run<'b> {
     /// The calls that are out.
     pub(crate) fn calls_out(&self) -> Vec<String> {
         let ids = self.out.iter().filter_map(|action| match action {
-            Action::RunCalls { calls } => Some(calls.iter().map(|call| call.id.to_string())),
+            Action::RunCalls { calls, .. } => Some(calls.iter().map(|call| call.id.to_string())),
             _ => None,
         });
         ids.flatten().collect()
@@ -424,7 +424,7 @@ impl<'b> Run<'b> {
         assert!(self.calls_out().contains(&call.to_owned()), "{call} is not out: {:?}", self.calls_out());
         let call = CallId::new(call).unwrap();
         for action in &mut self.out {
-            if let Action::RunCalls { calls } = action {
+            if let Action::RunCalls { calls, .. } = action {
                 calls.retain(|out| out.id != call);
             }
         }

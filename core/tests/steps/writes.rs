@@ -5,8 +5,10 @@
 use std::time::Duration;
 
 use holdover_core::agent::Durability;
+use holdover_core::event::Event;
 use holdover_core::machine::{CallState, Machine};
 use holdover_core::message::ResultStatus;
+use holdover_core::step::Action;
 use holdover_core::store::{NewMessage, StateStore};
 
 use crate::bench::{Bench, Write, now};
@@ -317,4 +319,61 @@ fn a_repeated_commit_is_answered_once() {
         panic!()
     };
     assert_eq!(outcome, Ok(again), "the repeat of a commit whose answer was lost");
+}
+
+/// The calls whose start the event log tells of, in order.
+fn told_to_start(bench: &Bench) -> Vec<String> {
+    let started = |event: Event| match event {
+        Event::Call { call, is, .. } if is == "executing" => Some(call.to_string()),
+        _ => None,
+    };
+    check::events(bench).into_iter().filter_map(started).collect()
+}
+
+#[test]
+fn whoever_looks_on_is_told_that_a_call_starts_by_the_commit_with_its_start_mark() {
+    let bench = Bench::new();
+    let (mut run, from) = asked(&bench);
+    run.model(calls(&["pay", "put", "look"]));
+    assert_eq!(run.calls_out().len(), 3);
+    assert_eq!(told_to_start(&bench), ["c1-0", "c1-1"], "before they come back");
+    assert_eq!(count(&bench), from + 1, "in no write of its own");
+    run.returns("c1-0", "paid");
+    run.returns("c1-1", "put");
+    run.returns("c1-2", "seen");
+    run.model(text("done"));
+    assert_eq!(told_to_start(&bench), ["c1-0", "c1-1", "c1-2"], "each is told of once");
+    check::at_rest(&bench);
+}
+
+#[test]
+fn calls_are_shown_in_a_stream_after_that_of_the_answer_which_ends_with_their_step() {
+    let stream_of = |run: &Run<'_>| {
+        let found = run.out.iter().rev().find_map(|action| match action {
+            Action::RunCalls { stream, .. } => Some(*stream),
+            _ => None,
+        });
+        found.expect("calls are out")
+    };
+    let ended = |bench: &Bench| match bench.writes.borrow().last() {
+        Some(Write::Commit(commit)) => commit.streamed,
+        other => panic!("{other:?}"),
+    };
+    let bench = Bench::new();
+    let (mut run, _) = asked(&bench);
+    // The answer is not durable: its stream is open.
+    run.model(calls(&["look"]));
+    assert_eq!(stream_of(&run), 1);
+    run.returns("c1-0", "seen");
+    assert_eq!(ended(&bench), Some(1));
+    // Its stream is over with its commit.
+    run.model(calls(&["pay", "bill"]));
+    assert_eq!((ended(&bench), stream_of(&run)), (Some(2), 3));
+    run.returns("c2-0", "paid");
+    assert_eq!(stream_of(&run), 3, "one for all of the step");
+    run.returns("c2-1", "billed");
+    assert_eq!(ended(&bench), Some(3));
+    assert_eq!(run.model_sees().1.stream, 4);
+    run.model(text("done"));
+    check::at_rest(&bench);
 }

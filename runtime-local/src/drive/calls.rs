@@ -1,8 +1,10 @@
 //! Tool calls: which are out, which wait for the lease, and which are told to stop.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use holdover_core::delta::Delta;
 use holdover_core::hook::ToolEnded;
 use holdover_core::ids::{CallId, SessionKey};
 use holdover_core::step::{CallOut, Reply};
@@ -15,6 +17,7 @@ use super::Driver;
 use super::done::Done;
 use super::early::Brought;
 use super::phases::Sending;
+use super::running::{Places, Running};
 use crate::arguments::parse_arguments;
 use crate::hooks::Hooks;
 
@@ -25,6 +28,9 @@ pub(super) const STOPPED_UNSENT: &str = "it was stopped before it was sent";
 pub(super) struct Calls {
     out: HashMap<CallId, watch::Sender<Option<Instant>>>,
     held: Vec<CallOut>,
+    /// The stream in which they are shown.
+    stream: u32,
+    places: Places,
 }
 
 impl Calls {
@@ -42,7 +48,8 @@ impl Calls {
 impl Driver {
     /// Sends calls. Each looks at the lease itself, last before its effect; one that comes too late comes
     /// back, and waits until the lease was renewed.
-    pub(super) fn run_calls(&mut self, calls: Vec<CallOut>) {
+    pub(super) fn run_calls(&mut self, calls: Vec<CallOut>, stream: u32) {
+        self.calls.stream = stream;
         for call in calls {
             self.send_call(call);
         }
@@ -74,7 +81,7 @@ impl Driver {
     pub(super) fn send_held(&mut self) {
         if self.lease.runs() {
             let held = std::mem::take(&mut self.calls.held);
-            self.run_calls(held);
+            self.run_calls(held, self.calls.stream);
         } else if !self.calls.held.is_empty() {
             self.renewal.now();
         }
@@ -123,13 +130,30 @@ impl Driver {
         if let Some(observer) = self.observer() {
             observer.on_call_sent(&self.fence.key, &id, &call.tool);
         }
-        let session = self.fence.key.clone();
+        let (session, running) = (self.fence.key.clone(), self.running(&call));
         self.send(async move {
-            let Some((result, out)) = brings.await else { return Done::CallHeld(call) };
+            let brought = match running {
+                Some(running) => running.while_out(brings).await,
+                None => brings.await,
+            };
+            let Some((result, out)) = brought else { return Done::CallHeld(call) };
             let back = Instant::now();
             let result = looked_at(&hooks, session, call, result, stopping).await;
             Done::CallEnded { call: id, result, took: out.saturating_add(back.elapsed()) }
         });
+    }
+
+    /// What is shown of a call that stays out; none where nothing is.
+    fn running(&self, call: &CallOut) -> Option<Running> {
+        let after = self.runtime.options().delta_interval?;
+        Some(Running {
+            store: Arc::clone(&self.store),
+            fence: self.fence.clone(),
+            stream: self.calls.stream,
+            places: self.calls.places.clone(),
+            delta: Delta::CallRunning { call: call.id.clone(), tool: call.tool.clone() },
+            after,
+        })
     }
 
     fn request(&self, call: &CallOut) -> Result<ToolCall, String> {

@@ -11,6 +11,7 @@ mod panicked;
 mod perform;
 mod phases;
 mod renewal;
+mod running;
 mod shorten;
 mod summary;
 mod transcript;

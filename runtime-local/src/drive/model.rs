@@ -202,6 +202,8 @@ impl Teller {
                 Delta::Text { text } => observer.on_text(&self.of, text),
                 Delta::Reasoning { text } => observer.on_reasoning(&self.of, text),
                 Delta::CallStarted { tool } => observer.on_call_started(&self.of, tool),
+                // No model says so.
+                Delta::CallRunning { .. } => {}
             }
         }
         if let (Some(said), Delta::Text { text }) = (&self.said, &delta) {

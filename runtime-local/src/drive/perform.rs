@@ -43,7 +43,7 @@ impl Driver {
             Action::RunEarly { call } => self.run_early(call),
             Action::DropEarly { calls, until } => self.drop_early(&calls, until),
             Action::RunHooks { id, step } => self.run_hooks(id, *step),
-            Action::RunCalls { calls } => self.run_calls(calls),
+            Action::RunCalls { calls, stream } => self.run_calls(calls, stream),
             Action::StopCalls { calls, until } => self.stop_calls(&calls, until),
             Action::StageResult { id, staging } => self.stage(id, staging),
             Action::Commit { id, commit } => self.commit(id, commit),

@@ -13,7 +13,6 @@ use holdover_core::store::{
 use holdover_core::time::Timestamp;
 use tokio::time::Instant;
 
-use super::repeat::repeated;
 use super::{Runtime, draw_id, draw_run};
 use crate::clock::Lease;
 use crate::error::RuntimeError;
@@ -69,7 +68,7 @@ impl Runtime {
     ) -> Result<Try, RuntimeError> {
         let one = self.claim_one(items, expected_version);
         let asked = Instant::now();
-        let outcome = repeated(|| self.shared.store.claim_session(key, one.clone())).await?;
+        let outcome = self.repeated(|| self.shared.store.claim_session(key, one.clone())).await?;
         match outcome {
             ClaimOutcome::Claimed(claim) => {
                 self.hear(claim.now);
@@ -106,7 +105,7 @@ impl Runtime {
         commit.release = Some(Release::GiveBack { alarm: Some(alarm) });
         let store: &Arc<dyn StateStore> = &self.shared.store;
         let key = &claim.fence.key;
-        match repeated(|| store.save_state_and_promote_staging(&claim.fence, commit.clone())).await {
+        match self.repeated(|| store.save_state_and_promote_staging(&claim.fence, commit.clone())).await {
             Ok(CommitOutcome::Committed(_)) => {}
             Ok(refused) => tracing::warn!(session = %key, ?refused, "a claim could not be given back"),
             Err(error) => tracing::warn!(session = %key, %error, "a claim could not be given back"),

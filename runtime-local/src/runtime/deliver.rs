@@ -13,7 +13,6 @@ use serde::Serialize;
 use super::Runtime;
 use super::keys::{self, Once};
 use super::pending::Bound;
-use super::repeat::repeated;
 use crate::agent::Definition;
 use crate::error::RuntimeError;
 
@@ -307,7 +306,7 @@ impl Runtime {
         if rests_only {
             return self.deliver_at_rest(key, &item, named).await;
         }
-        match repeated(|| self.shared.store.deliver(key, item.clone())).await? {
+        match self.repeated(|| self.shared.store.deliver(key, item.clone())).await? {
             Delivery::Accepted { .. } => Ok(Delivered::Accepted),
             Delivery::Duplicate { .. } => Ok(Delivered::Duplicate),
             Delivery::Conflict { .. } => Err(keys::conflict(key, named, item.key)),

@@ -17,7 +17,6 @@ use uuid::Uuid;
 
 use super::claim::Try;
 use super::keys::{self, Once};
-use super::repeat::repeated;
 use super::{Claimed, Delivered, RunHandle, Runtime, draw_id};
 use crate::agent::Agent;
 use crate::drive::Plan;
@@ -238,7 +237,7 @@ impl Runtime {
         self.check_new(&prepared.key).await?;
         for _ in 0..TRIES_MAX {
             let new = prepared.new_session(Start::WithItems, vec![prepared.item.clone()]);
-            match repeated(|| self.shared.store.create_session(new.clone())).await? {
+            match self.repeated(|| self.shared.store.create_session(new.clone())).await? {
                 CreateOutcome::Created { .. } => {
                     return Ok(Started { key: prepared.key, duplicate: false });
                 }
@@ -254,7 +253,7 @@ impl Runtime {
                     return Ok(Started { key: prepared.key, duplicate });
                 }
             }
-            match repeated(|| self.shared.store.deliver(&prepared.key, prepared.item.clone())).await? {
+            match self.repeated(|| self.shared.store.deliver(&prepared.key, prepared.item.clone())).await? {
                 Delivery::Accepted { .. } => return Ok(Started { key: prepared.key, duplicate: false }),
                 Delivery::Duplicate { .. } => return Ok(Started { key: prepared.key, duplicate: true }),
                 Delivery::Conflict { .. } => return Err(conflict(&prepared)),
@@ -279,7 +278,7 @@ impl Runtime {
         let one = self.claim_one(vec![prepared.item.clone()], None);
         let new = prepared.new_session(Start::Claimed(one), Vec::new());
         let asked = Instant::now();
-        match repeated(|| self.shared.store.create_session(new.clone())).await? {
+        match self.repeated(|| self.shared.store.create_session(new.clone())).await? {
             CreateOutcome::Created { claim: Some(claim), .. } => {
                 self.hear(claim.now);
                 let plan = Plan::Run(Arc::clone(&prepared.agent));
@@ -297,7 +296,7 @@ impl Runtime {
 
     /// The session that belongs to the key exists, so the key was used. None: it was deleted since.
     async fn join(&self, prepared: &Prepared) -> Result<Option<RunHandle>, RuntimeError> {
-        match repeated(|| self.shared.store.deliver(&prepared.key, prepared.item.clone())).await? {
+        match self.repeated(|| self.shared.store.deliver(&prepared.key, prepared.item.clone())).await? {
             joined @ (Delivery::Accepted { .. } | Delivery::Duplicate { .. }) => {
                 let duplicate = matches!(joined, Delivery::Duplicate { .. });
                 Ok(Some(RunHandle::of_another(self, prepared.key.clone(), duplicate)))

@@ -11,7 +11,6 @@ use holdover_core::store::{
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::repeat::repeated;
 use super::{Runtime, draw_id};
 use crate::error::RuntimeError;
 
@@ -143,7 +142,7 @@ impl Runtime {
             messages: plan.messages,
             events: plan.events,
         };
-        match repeated(|| self.shared.store.fork_session(from, at, new.clone())).await? {
+        match self.repeated(|| self.shared.store.fork_session(from, at, new.clone())).await? {
             ForkOutcome::Forked { .. } => Ok(Forked { key, at, status }),
             ForkOutcome::AlreadyExists { status, .. } => Err(RuntimeError::Exists { key, status }),
             // Forked by an earlier try of ours whose answer was lost, and deleted since.

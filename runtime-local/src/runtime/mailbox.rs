@@ -12,7 +12,6 @@ use serde::Serialize;
 
 use super::claim::Try;
 use super::keys;
-use super::repeat::repeated;
 use super::standing::machine_of;
 use super::{Deliver, Delivered, Runtime};
 use crate::agent::Definition;
@@ -163,7 +162,7 @@ impl Runtime {
         let again = InboxItem { incarnation: Some(session.incarnation), ..item.clone() };
         let kind = ItemKind::Answer { pending: PendingId::new("nobody")?, settles: false };
         let probe = InboxItem { kind, payload: Payload::new("{}"), ..again.clone() };
-        match repeated(|| store.deliver(key, probe.clone())).await? {
+        match self.repeated(|| store.deliver(key, probe.clone())).await? {
             Delivery::Duplicate { .. } | Delivery::Conflict { .. } => {}
             Delivery::Accepted { .. }
             | Delivery::AlreadyAnswered
@@ -171,7 +170,7 @@ impl Runtime {
             | Delivery::Aborted
             | Delivery::NotFound => return Err(refused),
         }
-        match repeated(|| store.deliver(key, again.clone())).await? {
+        match self.repeated(|| store.deliver(key, again.clone())).await? {
             Delivery::Accepted { .. } | Delivery::Duplicate { .. } => Ok(Delivered::Duplicate),
             Delivery::Conflict { .. } => Err(keys::conflict(key, named, item.key.clone())),
             Delivery::AlreadyAnswered | Delivery::NotPending | Delivery::Aborted | Delivery::NotFound => {

@@ -1,5 +1,6 @@
 //! What an embedding service asks for: execute, deliver, resume, stop, follow, wait.
 
+mod answered;
 mod claim;
 mod custom;
 mod deciders;
@@ -44,6 +45,7 @@ use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+pub use answered::Answered;
 pub use claim::GIVE_BACK_FOR;
 pub use deciders::{Deciders, Later};
 pub use deliver::{Approval, Deliver, Delivered, Denial, EDIT_BYTES_MAX};
@@ -97,6 +99,9 @@ pub struct RuntimeOptions {
     pub delta_interval: Option<Duration>,
     /// Making a turn's surroundings ready, or freeing them, may take this long.
     pub provision_timeout: Duration,
+    /// A request from outside, such as a new session or a message, may take this long with all its repeats, where a
+    /// store does not answer. The store's own bound, `operation_timeout` of its options, is that of the first try.
+    pub operation_timeout: Duration,
     /// The name of a store, as its capabilities say it (`memory`), on which effects are accepted although
     /// its commits do not survive a killed process. They may then happen twice, or be forgotten.
     pub effects_override: Option<String>,
@@ -113,6 +118,7 @@ impl Default for RuntimeOptions {
             model_timeout: Duration::from_secs(60 * 60),
             delta_interval: Some(Duration::from_millis(150)),
             provision_timeout: Duration::from_secs(600),
+            operation_timeout: Duration::from_secs(5),
             effects_override: None,
             observer: None,
         }

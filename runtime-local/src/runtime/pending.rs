@@ -7,12 +7,13 @@ use holdover_core::store::{Page, PageCursor, PageRequest, PendingCall, PendingKi
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::Runtime;
+use super::answered::Answered;
 use super::deciders::Deciders;
 use crate::error::RuntimeError;
 
 /// An open pending call, read. As JSON it is what whoever owes the answer must be shown: the `id` to answer
-/// under, `session`, `call`, `kind`, `tool`, `arguments`, `prompt`, `opened_at`, `deadline`, and `deciders` where it is
-/// laid down who decides.
+/// under, `session`, `call`, `kind`, `tool`, `arguments`, `prompt`, `opened_at`, `deadline`; `deciders` where it is
+/// laid down who decides, and `answered` once nobody has to act on it any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingEntry {
     /// As it is stored.
@@ -21,6 +22,8 @@ pub struct PendingEntry {
     pub body: PendingBody,
     /// Who decides, and who has approved so far; none where any one person may.
     pub deciders: Option<Deciders>,
+    /// Set once it has all the answers it needs and waits for a run to take them up; none while somebody owes one.
+    pub answered: Option<Answered>,
 }
 
 impl PendingEntry {
@@ -32,8 +35,9 @@ impl PendingEntry {
 
 impl Serialize for PendingEntry {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { call, body, deciders } = self;
-        let mut shown = serializer.serialize_struct("PendingEntry", 9 + usize::from(deciders.is_some()))?;
+        let Self { call, body, deciders, answered } = self;
+        let fields = 9 + usize::from(deciders.is_some()) + usize::from(answered.is_some());
+        let mut shown = serializer.serialize_struct("PendingEntry", fields)?;
         shown.serialize_field("id", &call.id)?;
         shown.serialize_field("session", &call.key.id)?;
         shown.serialize_field("call", &call.call)?;
@@ -46,6 +50,10 @@ impl Serialize for PendingEntry {
         match deciders {
             Some(deciders) => shown.serialize_field("deciders", deciders)?,
             None => shown.skip_field("deciders")?,
+        }
+        match answered {
+            Some(answered) => shown.serialize_field("answered", answered)?,
+            None => shown.skip_field("answered")?,
         }
         shown.end()
     }
@@ -159,7 +167,10 @@ impl Runtime {
             Err(error) => return unreadable(call, "what is asked", &error),
         };
         match self.deciders(&call, &body).await {
-            Ok(deciders) => Ok(Ok(PendingEntry { call, body, deciders })),
+            Ok(deciders) => {
+                let answered = self.answered(&call).await?;
+                Ok(Ok(PendingEntry { call, body, deciders, answered }))
+            }
             Err(RuntimeError::Unreadable { what, detail, .. }) => {
                 unreadable(call, &format!("the session's {what}"), &detail)
             }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use holdover_core::store::{Retry, StoreError};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, timeout_at};
 
+use super::Runtime;
 use crate::outage::{Patience, Waiting};
 
 /// How often a request from outside is tried before its error is handed on.
@@ -37,21 +38,50 @@ impl Backoff {
     }
 }
 
-/// Repeats `request` a few times while its error says that this makes sense.
-pub(crate) async fn repeated<'a, T>(
+impl Runtime {
+    /// Repeats `request` a few times while its error says that this makes sense, all within
+    /// [`operation_timeout`](super::RuntimeOptions::operation_timeout): the store's own bound is that of the first try alone.
+    pub(super) async fn repeated<'a, T>(
+        &self,
+        request: impl FnMut() -> BoxFuture<'a, Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        repeated_within(self.options().operation_timeout, request).await
+    }
+}
+
+async fn repeated_within<'a, T>(
+    within: Duration,
     mut request: impl FnMut() -> BoxFuture<'a, Result<T, StoreError>> + Send,
 ) -> Result<T, StoreError> {
-    let mut backoff = Backoff::store();
-    let mut tries = 1;
+    let (began, mut backoff) = (Instant::now(), Backoff::store());
+    let (mut tries, mut unknown) = (1, false);
+    let mut answer = request().await;
     loop {
-        match request().await {
-            Err(error) if error.retry != Retry::Never && tries < TRIES_MAX => {
-                tracing::debug!(%error, "asking the store again");
-                sleep(backoff.take()).await;
-                tries += 1;
-            }
+        let mut error = match answer {
+            Err(error) if error.retry != Retry::Never => error,
             answer => return answer,
+        };
+        unknown |= error.retry == Retry::OutcomeUnknown;
+        let (pause, left) = (backoff.take(), within.saturating_sub(began.elapsed()));
+        let again = tries < TRIES_MAX && pause < left;
+        if again {
+            tracing::debug!(%error, "asking the store again");
+            sleep(pause).await;
+            tries += 1;
+            match timeout_at(began + within, request()).await {
+                Ok(next) => {
+                    answer = next;
+                    continue;
+                }
+                // It may have been applied meanwhile.
+                Err(_) => unknown = true,
+            }
         }
+        if tries > 1 {
+            let waited = began.elapsed().as_secs_f64();
+            error.detail = format!("{}; asked {tries} times in {waited:.1} s", error.detail);
+        }
+        return Err(if unknown { error.retry(Retry::OutcomeUnknown) } else { error });
     }
 }
 
@@ -105,7 +135,6 @@ mod tests {
     use holdover_core::ids::{Epoch, Fence, Incarnation, SessionId, SessionKey, TenantId};
     use holdover_core::store::StoreErrorKind;
     use holdover_core::time::Timestamp;
-    use tokio::time::Instant;
     use uuid::Uuid;
 
     use super::*;
@@ -135,5 +164,39 @@ mod tests {
         assert!(matches!(refused, GivenUp::Final(_)), "{refused:?}");
         let unknown = ends_with(&[Retry::OutcomeUnknown, Retry::Later, Retry::Never]).await;
         assert!(matches!(unknown, GivenUp::LeaseEnded), "{unknown:?}");
+    }
+
+    /// What becomes of a request whose every try takes so long and fails so, and how long that took.
+    async fn fails_after(took: Duration, retry: Retry) -> (StoreError, Duration) {
+        let began = Instant::now();
+        let ended = repeated_within::<()>(Duration::from_secs(5), || {
+            let error = StoreError::new(StoreErrorKind::Unavailable, "create_session", "no connection");
+            async move {
+                sleep(took).await;
+                Err(error.retry(retry))
+            }
+            .boxed()
+        });
+        (ended.await.expect_err("nothing was answered"), began.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_tries_of_a_request_share_one_deadline_and_the_error_says_how_long_it_took() {
+        let (error, took) = fails_after(Duration::from_secs(5), Retry::Later).await;
+        assert_eq!(
+            (took, error.detail.as_str()),
+            (Duration::from_secs(5), "no connection"),
+            "the first took all"
+        );
+        let (error, took) = fails_after(Duration::from_secs(3), Retry::Later).await;
+        assert_eq!(took, Duration::from_secs(5), "the second is cut off");
+        assert_eq!(error.detail, "no connection; asked 2 times in 5.0 s");
+        assert_eq!(error.retry, Retry::OutcomeUnknown, "the one that was cut off may have been applied");
+        let (error, took) = fails_after(Duration::ZERO, Retry::Later).await;
+        assert!(took < Duration::from_secs(1), "{took:?}");
+        assert_eq!(
+            (error.retry, error.detail.as_str()),
+            (Retry::Later, "no connection; asked 6 times in 0.6 s")
+        );
     }
 }

@@ -4,7 +4,6 @@ use holdover_core::ids::SessionKey;
 use holdover_core::store::{DeleteOutcome, Deletion, Page, SessionQuery, SessionSummary};
 
 use super::Runtime;
-use super::repeat::repeated;
 use crate::error::RuntimeError;
 
 impl Runtime {
@@ -26,7 +25,7 @@ impl Runtime {
     /// Errors: there is no such [session](RuntimeError::NotFound), or a run [holds](RuntimeError::Running) it
     /// and its mode is [`UnlessActive`](holdover_core::store::DeleteMode::UnlessActive).
     pub async fn delete(&self, key: &SessionKey, deletion: Deletion) -> Result<(), RuntimeError> {
-        match repeated(|| self.shared.store.delete_session(key, deletion)).await? {
+        match self.repeated(|| self.shared.store.delete_session(key, deletion)).await? {
             DeleteOutcome::Deleted => Ok(()),
             DeleteOutcome::Active => Err(RuntimeError::Running { key: key.clone() }),
             DeleteOutcome::NotFound => Err(RuntimeError::NotFound { key: key.clone() }),

@@ -5,7 +5,6 @@ use holdover_core::ids::{CallId, InterruptId, SessionKey};
 use holdover_core::store::{Interrupt, InterruptKind, InterruptOutcome};
 
 use super::claim::{Try, is_stopped};
-use super::repeat::repeated;
 use super::standing::machine_of;
 use super::{Deliver, Runtime, draw_id};
 use crate::drive::Plan;
@@ -59,7 +58,7 @@ impl Runtime {
         let id: InterruptId = draw_id();
         let incarnation = Some(session.incarnation);
         let interrupt = Interrupt { id: id.clone(), kind, reason, at: self.now(), incarnation };
-        let asked = repeated(|| self.shared.store.request_interrupt(key, interrupt.clone())).await?;
+        let asked = self.repeated(|| self.shared.store.request_interrupt(key, interrupt.clone())).await?;
         let own = matches!(&asked, InterruptOutcome::AlreadyWaiting { id: waiting } if *waiting == id);
         let outcome = if own { InterruptOutcome::Requested } else { asked };
         match &outcome {

@@ -15,8 +15,8 @@ use holdover_core::message::{ClientAnswer, ResultStatus};
 use holdover_core::payload::Digest;
 use holdover_core::store::{EventCursor, OutcomeKind, PageRequest, PendingKind, PendingQuery, SessionStatus};
 use holdover_runtime_local::{
-    Approval, Delivered, Denial, EDIT_BYTES_MAX, Follow, PendingEntry, RuntimeError, RuntimeErrorKind,
-    WorkerOptions,
+    Answered, Approval, Delivered, Denial, EDIT_BYTES_MAX, Follow, PendingEntry, RuntimeError,
+    RuntimeErrorKind, WorkerOptions,
 };
 use serde_json::json;
 use tokio::time::Instant;
@@ -399,4 +399,31 @@ async fn what_is_owed_is_listed_across_sessions_and_each_says_how_it_stands() {
     runtime.wait(key).await.unwrap();
     assert_eq!(stands().await.unwrap().kind(), OutcomeKind::Completed);
     assert_eq!(runtime.pending_call(key, &asked).await.unwrap(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_answered_and_waits_to_be_taken_up_says_by_whom_and_when() {
+    let model = Script::calling(vec![("pay", r#"{"n":7}"#)]);
+    let agent = Arc::new(agent(&model).tool(Fake::echo("pay")).gate(asking_for("pay")).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let inbox = agentless(&store);
+    let owed = inbox.pending(&key).await.unwrap().remove(0);
+    assert_eq!(owed.answered, None);
+    assert!(serde_json::to_value(&owed).unwrap().get("answered").is_none());
+
+    // No worker runs: the answer waits.
+    let at = runtime.now();
+    let approval = Approval { by: Some("ann".into()), ..Approval::default() };
+    inbox.approve(&key, owed.id(), approval).await.unwrap();
+    let page = inbox.list_pending(&PendingQuery::all(tenant())).await.unwrap();
+    let answered = page.items[0].answered.clone().expect("nobody has to act on it any more");
+    assert_eq!(answered, Answered { by: Some("ann".into()), at: Some(at) });
+    let shown = serde_json::to_value(&page.items[0]).unwrap();
+    assert_eq!(shown["answered"], json!({ "by": "ann", "at": at }));
+
+    let _worker = worker(&runtime, WorkerOptions::default());
+    assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+    assert!(inbox.pending(&key).await.unwrap().is_empty());
 }

@@ -1,6 +1,4 @@
 //! A worker that is told to stop leaves its sessions to others, in good order.
-//!
-//! Requirements: C56.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +6,7 @@ use std::time::Duration;
 use holdover_core::message::ResultStatus;
 use holdover_core::step::{Drain, RunKind};
 use holdover_core::store::{OutcomeKind, PageRequest, SessionStatus};
-use holdover_core::tool::ToolOutput;
+use holdover_core::tool::{EffectClass, ToolOutput};
 use holdover_runtime_local::{Agent, Worker, WorkerOptions};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -24,6 +22,8 @@ fn slow(name: &str) -> Fake {
         tokio::time::sleep(Duration::from_secs(22)).await;
         Ok(ToolOutput::text("paid").into())
     })
+    .effect(EffectClass::AtMostOnce)
+    .serial()
 }
 
 /// Two calls in a row, then a third in a step of its own.
@@ -48,7 +48,7 @@ async fn told(worker: Worker, tool: &Fake) -> JoinHandle<usize> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c56_a_planned_stop_leaves_no_call_in_doubt_and_another_worker_goes_on_at_once() {
+async fn a_planned_stop_leaves_no_call_in_doubt_and_another_worker_goes_on_at_once() {
     let tool = slow("pay");
     let agent = paying(&tool);
     let store = store();
@@ -83,7 +83,7 @@ async fn c56_a_planned_stop_leaves_no_call_in_doubt_and_another_worker_goes_on_a
 }
 
 #[tokio::test(start_paused = true)]
-async fn c56_how_far_runs_go_on_is_an_option() {
+async fn how_far_runs_go_on_is_an_option() {
     for (drain, calls, status) in [
         (Drain::Calls, 1, SessionStatus::Suspended),
         (Drain::Step, 2, SessionStatus::Suspended),
@@ -104,7 +104,7 @@ async fn c56_how_far_runs_go_on_is_an_option() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c56_an_answer_that_is_being_written_is_not_thrown_away() {
+async fn an_answer_that_is_being_written_is_not_thrown_away() {
     let model = Script::new(|request| match crate::script::results(request).len() {
         0 => Say::SlowlyCall {
             pieces: vec!["let ".into(), "me".into()],

@@ -66,7 +66,11 @@ impl Screen {
                 *place = entry.place;
                 match entry.delta {
                     Delta::Text { text: more } => text.push_str(&more),
-                    other @ (Delta::Reasoning { .. } | Delta::CallStarted { .. }) => panic!("{other:?}"),
+                    other @ (Delta::Reasoning { .. }
+                    | Delta::CallStarted { .. }
+                    | Delta::CallRunning { .. }) => {
+                        panic!("{other:?}")
+                    }
                 }
             }
             Shown::Dropped { stream, .. } => {

@@ -43,6 +43,7 @@ mod reading;
 mod renewing;
 mod replaying;
 mod retrying;
+mod running;
 mod sandbox;
 mod shortening;
 mod snapshots;

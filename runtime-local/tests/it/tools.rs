@@ -16,6 +16,7 @@ type Act = dyn Fn(ToolCall) -> BoxFuture<'static, Result<ToolReturn, ToolError>>
 #[derive(Clone)]
 pub(crate) struct Fake {
     spec: ToolSpec,
+    profile: ResourceProfile,
     act: Arc<Act>,
     calls: Arc<Mutex<Vec<ToolCall>>>,
     stopped: Stopped,
@@ -28,6 +29,7 @@ impl Fake {
     {
         Self {
             spec: spec(name),
+            profile: ResourceProfile::Keys(Vec::new()),
             act: Arc::new(move |call| Box::pin(act(call))),
             calls: Arc::default(),
             stopped: Stopped::Unknown,
@@ -46,6 +48,12 @@ impl Fake {
 
     pub(crate) fn effect(mut self, effect: EffectClass) -> Self {
         self.spec.effect = effect;
+        self
+    }
+
+    /// No call of the step runs beside it.
+    pub(crate) fn serial(mut self) -> Self {
+        self.profile = ResourceProfile::Serial;
         self
     }
 
@@ -94,7 +102,7 @@ impl Tool for Fake {
     }
 
     fn profile(&self, _arguments: &Value) -> ResourceProfile {
-        ResourceProfile::Keys(Vec::new())
+        self.profile.clone()
     }
 
     async fn call(&self, call: ToolCall) -> Result<ToolReturn, ToolError> {

@@ -1,10 +1,12 @@
 //! `sessions pending`.
 
+use holdover_runtime_local::Answered;
+
 use crate::args::Pending;
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::owed::{all_pending, debt_of};
-use crate::print::{debts, inline, json};
+use crate::print::{debts, inline, instant, json};
 
 /// Lists the calls that somebody owes an answer, soonest deadline first.
 pub(super) async fn pending(front: &Front, args: &Pending) -> Result<(), Failure> {
@@ -19,16 +21,19 @@ pub(super) async fn pending(front: &Front, args: &Pending) -> Result<(), Failure
     let now = front.runtime.now();
     for pending in &open {
         let debt = debt_of(front, pending).await?;
-        front.out.object(&json::pending(pending, &debt));
+        let answered = front.runtime.answered(pending).await?;
+        front.out.object(&json::pending(pending, &debt, answered.as_ref()));
         front.out.line(front.out.bold(&inline(&format!("session {}: {}", pending.key.id, pending.id))));
-        if pending.answered >= pending.needed {
-            front.out.line(format!(
-                "  {} ({}) is answered; a run takes it up",
-                inline(&debt.tool),
-                debt.call
-            ));
-        } else {
-            debts::one(&front.out, &debt, now);
+        match answered {
+            Some(Answered { by, at }) => {
+                let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
+                let at = at.map(|at| format!(" at {}", instant(at))).unwrap_or_default();
+                let what = format!("{} ({})", debt.tool, debt.call);
+                front
+                    .out
+                    .line(format!("  {}", inline(&format!("{what} is answered{by}{at}; a run takes it up"))));
+            }
+            None => debts::one(&front.out, &debt, now),
         }
     }
     Ok(())

@@ -1,0 +1,73 @@
+//! Showing that a call is out, to whoever follows the session from elsewhere.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdover_core::delta::Delta;
+use holdover_core::ids::Fence;
+use holdover_core::payload::Payload;
+use holdover_core::store::{DeltaBatch, DeltaOutcome, StateStore};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep_until};
+
+use crate::clock::far;
+
+/// A place that no stream has come to: the store answers which comes next.
+const UNKNOWN: u64 = 1 << 40;
+
+/// The place that comes next in the stream that calls are shown in. One writes at a time.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Places(Arc<Mutex<(u32, u64)>>);
+
+/// What is shown of a call once it is out for so long. Provisional: a failure costs the word alone.
+pub(super) struct Running {
+    pub(super) store: Arc<dyn StateStore>,
+    pub(super) fence: Fence,
+    pub(super) stream: u32,
+    pub(super) places: Places,
+    pub(super) delta: Delta,
+    pub(super) after: Duration,
+}
+
+impl Running {
+    /// Shows it, unless `brings` is done before.
+    pub(super) async fn while_out<T>(self, brings: impl Future<Output = T>) -> T {
+        let mut brings = pin!(brings);
+        tokio::select! {
+            biased;
+            brought = &mut brings => brought,
+            () = self.tell() => brings.await,
+        }
+    }
+
+    async fn tell(self) {
+        sleep_until(far(Instant::now(), self.after)).await;
+        let Ok(payload) = Payload::json(&self.delta) else { return };
+        let mut places = self.places.0.lock().await;
+        if places.0 != self.stream {
+            *places = (self.stream, UNKNOWN);
+        }
+        // The first answer says where to write, if it is not known.
+        for _ in 0..2 {
+            // Not known either if this is dropped while it is on its way.
+            let first = std::mem::replace(&mut places.1, UNKNOWN);
+            let batch = DeltaBatch { stream: self.stream, first, deltas: vec![payload.clone()] };
+            match self.store.append_deltas(&self.fence, batch).await {
+                Ok(DeltaOutcome::Appended(_)) => {
+                    places.1 = first + 1;
+                    return;
+                }
+                Ok(DeltaOutcome::Gap { expected }) => places.1 = expected,
+                Ok(refused @ (DeltaOutcome::Ended | DeltaOutcome::StaleFence)) => {
+                    tracing::debug!(run = %self.fence, ?refused, "that a call is out is not shown");
+                    return;
+                }
+                Err(error) => {
+                    tracing::debug!(run = %self.fence, %error, "that a call is out is not shown");
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Who has answered a pending call that waits to be taken up.
+
+use holdover_core::ids::InboxSeq;
+use holdover_core::message::Decision;
+use holdover_core::store::{ItemKind, PendingCall, StoreErrorKind, StoredItem};
+use holdover_core::time::Timestamp;
+use serde::Serialize;
+
+use super::Runtime;
+use crate::error::RuntimeError;
+
+/// All answers that a pending call needs are in: the next run takes them up, and nobody has to act on it any more. What
+/// is known of the newest of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Answered {
+    /// Whose it is, if it says so.
+    pub by: Option<String>,
+    /// When it came. None: a run has taken it up in this moment.
+    pub at: Option<Timestamp>,
+}
+
+impl Runtime {
+    /// What is known of the answer to this open pending call; none while answers are missing.
+    pub async fn answered(&self, call: &PendingCall) -> Result<Option<Answered>, RuntimeError> {
+        if call.answered < call.needed {
+            return Ok(None);
+        }
+        let before = InboxSeq(call.last_answer.0.saturating_sub(1));
+        let newest = match self.shared.store.read_inbox(&call.key, before, 1).await {
+            Ok(page) => page.items,
+            // Deleted in this moment.
+            Err(error) if error.kind == StoreErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        let answers = |item: &&StoredItem| matches!(&item.kind, ItemKind::Answer { pending, .. } if *pending == call.id);
+        Ok(Some(newest.iter().find(answers).map_or_else(Answered::default, |item| Answered {
+            by: item.payload.parse::<Decision>().ok().and_then(|decision| decision.by),
+            at: Some(item.at),
+        })))
+    }
+}

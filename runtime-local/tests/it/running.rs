@@ -1,0 +1,107 @@
+//! Whoever follows a session is told of a call when it starts, and not when it is over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use holdover_core::delta::Delta;
+use holdover_core::event::Event;
+use holdover_core::store::EventCursor;
+use holdover_core::tool::{EffectClass, ToolOutput};
+use holdover_runtime_local::{Follow, Runtime, RuntimeError, Shown};
+use tokio::time::Instant;
+
+use crate::bench::{agent, completes, runtime, say, store};
+use crate::script::{Say, Script};
+use crate::tools::Fake;
+
+/// A tool that takes so long.
+fn lasting(name: &str, effect: EffectClass, takes: Duration) -> Fake {
+    Fake::new(name, move |_| async move {
+        tokio::time::sleep(takes).await;
+        Ok(ToolOutput::text("done").into())
+    })
+    .effect(effect)
+    .serial()
+}
+
+/// What is shown of calls until the turn is over: when, in milliseconds, and what.
+async fn told(
+    mut shown: BoxStream<'static, Result<Shown, RuntimeError>>,
+    began: Instant,
+) -> Vec<(u128, String)> {
+    let mut told = Vec::new();
+    while let Some(shown) = shown.next().await {
+        let at = began.elapsed().as_millis();
+        match shown.unwrap() {
+            Shown::Event(entry) => match entry.event {
+                Event::Call { call, is, .. } => told.push((at, format!("{call} {is}"))),
+                Event::Done { .. } => return told,
+                _ => {}
+            },
+            Shown::Delta(entry) => {
+                if let Delta::CallRunning { call, tool } = entry.delta {
+                    told.push((at, format!("{call} of {tool} runs, perhaps")));
+                }
+            }
+            Shown::Dropped { .. } => told.push((at, "no more of that".into())),
+        }
+    }
+    told
+}
+
+/// What a follower in another process is told of these calls of one step, which run one after the other.
+async fn followed(tools: Vec<Fake>, calls: Vec<(&'static str, &'static str)>) -> Vec<(u128, String)> {
+    let model = Script::new(move |request| match crate::script::results(request).len() {
+        0 => Say::Calls(calls.clone()),
+        _ => Say::Text("done"),
+    });
+    let built = tools.into_iter().fold(agent(&model), |agent, tool| agent.tool(tool));
+    let agent = Arc::new(built.build().unwrap());
+    let store = store();
+    let (runner, reader): (Runtime, Runtime) = (runtime(&store, &agent), runtime(&store, &agent));
+    let run = runner.execute(say(&agent, "go")).await.unwrap();
+    let shown = reader.follow(run.key(), EventCursor::START, Follow::Forever);
+    let telling = tokio::spawn(told(shown, Instant::now()));
+    completes(run).await;
+    telling.await.unwrap()
+}
+
+/// When this was told, in milliseconds.
+fn when(told: &[(u128, String)], what: &str) -> u128 {
+    let found: Vec<u128> = told.iter().filter(|(_, said)| said == what).map(|(at, _)| *at).collect();
+    assert_eq!(found.len(), 1, "{what}: {told:?}");
+    found[0]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_with_an_effect_is_told_of_when_it_starts() {
+    let pay = lasting("pay", EffectClass::AtMostOnce, Duration::from_secs(20));
+    let told = followed(vec![pay], vec![("pay", "{}")]).await;
+    assert!(when(&told, "c1-0 executing") < 100, "{told:?}");
+    assert!(when(&told, "c1-0 done") >= 20_000, "{told:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_told_of_later_is_shown_as_running_once_it_lasts() {
+    let pay = lasting("pay", EffectClass::AtMostOnce, Duration::from_secs(20));
+    let look = lasting("look", EffectClass::ReadOnly, Duration::from_millis(600));
+    // The start mark of the second travels with the result of the first: no event says so before its step is over.
+    let told = followed(vec![pay.clone()], vec![("pay", "{}"), ("pay", "{}")]).await;
+    let (runs, done) = (when(&told, "c1-1 of pay runs, perhaps"), when(&told, "c1-1 done"));
+    assert!((20_000..20_500).contains(&runs) && done >= 40_000, "{told:?}");
+    // A read, before its answer is durable, in the stream of that answer; and after it.
+    let told = followed(vec![look.clone()], vec![("look", "{}")]).await;
+    assert!((150..400).contains(&when(&told, "c1-0 of look runs, perhaps")), "{told:?}");
+    assert!(when(&told, "c1-0 executing") >= 600, "in no write of its own: {told:?}");
+    let told = followed(vec![pay, look], vec![("pay", "{}"), ("look", "{}")]).await;
+    assert!((20_150..20_500).contains(&when(&told, "c1-1 of look runs, perhaps")), "{told:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_is_over_soon_is_not_worth_a_write() {
+    let look = lasting("look", EffectClass::ReadOnly, Duration::from_millis(100));
+    let told = followed(vec![look], vec![("look", "{}")]).await;
+    assert!(!told.iter().any(|(_, said)| said.contains("perhaps")), "{told:?}");
+}
