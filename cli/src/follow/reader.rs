@@ -126,8 +126,8 @@ impl<'a> Reader<'a> {
         match event {
             Event::History { rows } => {
                 for row in rows {
-                    if let Input::ModelAnswered { usage, .. } = &row.input {
-                        self.view.usage.add(*usage);
+                    if let Some(usage) = row.input.usage() {
+                        self.view.usage.add(usage);
                     }
                 }
             }

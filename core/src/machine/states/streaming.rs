@@ -34,7 +34,8 @@ pub(super) fn on(
             let batch = Batch::new(step, *message, calls);
             with(AgentState::Executing { batch }, [Effect::Consult(ids)])
         }
-        Input::ModelFailed { error, compact: true, .. } => {
+        Input::ModelFailed { error, compact: true, usage, .. } => {
+            machine.usage.add(*usage);
             machine.turn.compacted = Some(step);
             let why = CompactionCause::ContextLimit { error: error.clone() };
             to(AgentState::Compacting { why, step, attempt })
@@ -48,7 +49,8 @@ pub(super) fn on(
             machine.usage.add(*usage);
             to(AgentState::BackingOff { step, attempt: attempt + 1, until: *until, error: error.clone() })
         }
-        Input::ModelFailed { error, retry_at: None, .. } => {
+        Input::ModelFailed { error, retry_at: None, usage, .. } => {
+            machine.usage.add(*usage);
             Ok(Some(end(machine, Ending::error(error.clone()))))
         }
         Input::Claimed { .. } => {
@@ -64,6 +66,7 @@ pub(super) fn on(
         | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }
+        | Input::ModelStopped { .. }
         | Input::Call { .. }
         | Input::Steered { .. }
         | Input::TimerRang

@@ -39,6 +39,7 @@ pub(super) fn on(
         | Input::Provisioned
         | Input::ModelAnswered { .. }
         | Input::ModelFailed { .. }
+        | Input::ModelStopped { .. }
         | Input::Call { .. }
         | Input::Steered { .. }
         | Input::TimerRang
