@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use holdover_core::event::Event;
 use holdover_core::ids::{MessageSeq, SessionKey};
-use holdover_core::machine::{Input, Usage};
+use holdover_core::machine::Usage;
 use holdover_core::message::Message;
 use holdover_core::store::{EventCursor, Session};
 use holdover_runtime_local::{EventEntry, machine_of};
