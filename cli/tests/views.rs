@@ -83,8 +83,10 @@ fn c59_h04_h23_the_last_line_holds_the_response_and_each_run_its_kind_and_what_i
     fixture.run(&["run", "agent.toml", "--session", "s", "write", "--json"]).ends(10);
     fixture.run(&["approve", "s", "--detach"]).ends(0);
     let last = fixture.run(&["resume", "s", "--json"]).ends(0).last();
+    let used = json!({ "model_calls": 2, "tool_calls": 1 });
     let response = json!({
         "turn": 1, "stop_reason": "stopped", "reason": "model_stop", "text": "Written.", "steps": 2, "error": null,
+        "usage": used, "session_usage": used,
     });
     assert_eq!(last["response"], response);
     let runs = fixture.run(&["sessions", "runs", "s", "--json"]).ends(0).lines();
@@ -92,7 +94,13 @@ fn c59_h04_h23_the_last_line_holds_the_response_and_each_run_its_kind_and_what_i
     assert_eq!((&runs[1]["usage"]["model_calls"], &runs[1]["usage"]["tool_calls"]), (&json!(1), &json!(1)));
     let shown = fixture.run(&["sessions", "show", "s", "--json"]).ends(0).last();
     assert_eq!((&shown["resumes"], &shown["usage"]["model_calls"]), (&json!(1), &json!(2)));
-    fixture.run(&["sessions", "runs", "s"]).ends(0).says("resume");
+    assert_eq!((&shown["turn_usage"], &shown["runs"][1]["usage_is_whole"]), (&used, &json!(true)));
+    fixture.run(&["sessions", "runs", "s"]).ends(0).says("resume").says("COST").says("$0.000000");
+    fixture
+        .run(&["sessions", "show", "s"])
+        .ends(0)
+        .says("2 model calls, 1 tool call")
+        .says("used 0 tokens, $0.000000");
 }
 
 #[test]

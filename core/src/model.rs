@@ -104,9 +104,14 @@ pub enum ModelEvent {
         /// The arguments, as they stand in the whole answer.
         arguments: String,
     },
-    /// Something came that is not to be shown: a piece of a call's arguments, a count. An adapter says so for
-    /// each, since by this, too, it is known that the model is still writing.
+    /// Something came that is not to be shown and not to be counted. An adapter says so for each, since by this, too, it is
+    /// known that the model is still writing.
     Progress,
+    /// The model wrote so many bytes of a call's arguments, which are shown once they are whole.
+    Wrote(usize),
+    /// What the provider has counted of this call so far; each count replaces the one before. It stands for the call if the
+    /// answer never becomes whole.
+    Counted(TokenUsage),
     /// The whole answer; the last event.
     Finished(ModelAnswer),
 }
@@ -256,6 +261,15 @@ impl TokenUsage {
     }
 }
 
+/// What is known of the use of a model call that gave no whole answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PartialUse {
+    /// What the provider had counted; zero where it had counted nothing.
+    pub counted: TokenUsage,
+    /// How many bytes of an answer had come: text, reasoning, and the arguments of calls.
+    pub bytes: usize,
+}
+
 /// What went wrong with a model call, to branch on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -361,12 +375,15 @@ pub struct ModelError {
     /// How long an open circuit holds the call at most. All that is heard of it until then is one attempt. None: no
     /// circuit holds it.
     pub held_for: Option<Duration>,
+    /// What the call had used when it broke off; none: no answer had begun. A runtime fills it in from the
+    /// [events](ModelEvent) that it was told before.
+    pub used: Option<PartialUse>,
 }
 
 impl ModelError {
     /// An error of `kind`.
     pub fn new(kind: ModelErrorKind, detail: impl Into<String>) -> Self {
-        Self { kind, detail: detail.into(), retry_after: None, held_for: None }
+        Self { kind, detail: detail.into(), retry_after: None, held_for: None, used: None }
     }
 
     /// An error that will pass: the same call is made again after `wait`, or as the agent says if there is none

@@ -63,8 +63,8 @@ pub use holdover_runtime_local::{
     CancellationToken, Changed, CheckpointEntry, ClientTool, Deciders, Definition, Deliver, Delivered,
     DeltaEntry, Denial, EventEntry, Execute, Follow, Fork, Forked, HandOff, HandedOff, Later, MessageEntry,
     Move, PendingEntry, PendingPage, Provisional, QueuedMessage, Replay, Response, Retention, RunHandle,
-    RunObserver, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown, Snapshot, Standing, Started,
-    StoreOutage, UnreadablePending, Worker, WorkerOptions,
+    RunObserver, RunReport, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown, Snapshot,
+    Standing, Started, StoreOutage, UnreadablePending, Worker, WorkerOptions,
 };
 #[cfg(feature = "memory")]
 pub use holdover_store_memory::{Limits as MemoryLimits, MemoryStore};

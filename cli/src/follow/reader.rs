@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use holdover_core::event::Event;
 use holdover_core::ids::{MessageSeq, SessionKey};
-use holdover_core::machine::{Input, Usage};
+use holdover_core::machine::Usage;
 use holdover_core::message::Message;
 use holdover_core::store::{EventCursor, Session};
 use holdover_runtime_local::{EventEntry, machine_of};
@@ -126,8 +126,8 @@ impl<'a> Reader<'a> {
         match event {
             Event::History { rows } => {
                 for row in rows {
-                    if let Input::ModelAnswered { usage, .. } = &row.input {
-                        self.view.usage.add(*usage);
+                    if let Some(usage) = row.input.usage() {
+                        self.view.usage.add(usage);
                     }
                 }
             }

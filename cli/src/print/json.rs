@@ -3,10 +3,10 @@
 use holdover_core::ids::{MessageSeq, SessionId};
 use holdover_core::machine::{Glance, OwedKind};
 use holdover_core::message::Message;
-use holdover_core::step::{RunDetail, RunKind, RunOutcome};
+use holdover_core::step::RunOutcome;
 use holdover_core::store::{PendingCall, RunRecord, SessionSummary};
 use holdover_core::time::Timestamp;
-use holdover_runtime_local::{Answered, DeltaEntry, EventEntry, MessageEntry, Move, Response};
+use holdover_runtime_local::{Answered, DeltaEntry, EventEntry, MessageEntry, Move, Response, RunReport};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -132,17 +132,18 @@ pub(crate) fn pending(pending: &PendingCall, owed: &Debt, answered: Option<&Answ
 }
 
 /// A run in a list.
-pub(crate) fn run(run: &RunRecord, kind: RunKind) -> Value {
+pub(crate) fn run(run: &RunRecord, report: &RunReport) -> Value {
     json!({
         "run": run.epoch,
-        "kind": kind.as_str(),
+        "kind": report.kind.as_str(),
         "worker": run.worker,
         "found": run.found,
         "parent": run.parent,
         "started_at": run.started_at,
         "ended_at": run.end.as_ref().map(|end| end.at),
         "outcome": run.end.as_ref().map(|end| end.outcome.as_str()),
-        "usage": RunDetail::of(run).map(|detail| detail.usage),
+        "usage": report.usage,
+        "usage_is_whole": report.is_whole,
     })
 }
 

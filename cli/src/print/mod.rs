@@ -6,6 +6,7 @@ pub(crate) mod human;
 pub(crate) mod json;
 pub(crate) mod screen;
 mod summaries;
+pub(crate) mod usage;
 pub(crate) mod view;
 
 use std::io::{IsTerminal, Write};

@@ -79,4 +79,11 @@ pub struct Prices {
     pub input_microusd: u64,
     /// A million tokens written.
     pub output_microusd: u64,
+    /// A million tokens read from the provider's cache. None: as much as others that are read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached_microusd: Option<u64>,
+    /// A million tokens written to the provider's cache, where the provider counts them. None: as much as others that are
+    /// read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_written_microusd: Option<u64>,
 }

@@ -114,8 +114,13 @@ pub enum Input {
         /// Whether the agent's next model is asked instead.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         next: bool,
-        /// What an answer used that could not be taken.
+        /// What an answer used that could not be taken, or broke off.
         #[serde(default, skip_serializing_if = "is_default")]
+        usage: Usage,
+    },
+    /// A model call was stopped on its way, with the turn or the summary that it was for.
+    ModelStopped {
+        /// What it had used.
         usage: Usage,
     },
     /// Something happened to a call.
@@ -282,6 +287,8 @@ pub enum InputKind {
     ModelAnswered,
     /// The model call failed.
     ModelFailed,
+    /// A model call was stopped on its way.
+    ModelStopped,
     /// The model asks for the same again and again.
     LoopFound,
     /// Something happened to a call.
@@ -314,7 +321,7 @@ pub enum InputKind {
 
 impl InputKind {
     /// Every input.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::TurnRequested,
         Self::Briefed,
         Self::Rewound,
@@ -323,6 +330,7 @@ impl InputKind {
         Self::ModelCalled,
         Self::ModelAnswered,
         Self::ModelFailed,
+        Self::ModelStopped,
         Self::LoopFound,
         Self::Call,
         Self::Steered,
@@ -350,6 +358,7 @@ impl InputKind {
             Self::ModelCalled => "model_called",
             Self::ModelAnswered => "model_answered",
             Self::ModelFailed => "model_failed",
+            Self::ModelStopped => "model_stopped",
             Self::LoopFound => "loop_found",
             Self::Call => "call",
             Self::Steered => "steered",
@@ -369,6 +378,35 @@ impl InputKind {
 }
 
 impl Input {
+    /// What a model used, as far as this input says so.
+    pub fn usage(&self) -> Option<Usage> {
+        match self {
+            Self::ModelAnswered { usage, .. }
+            | Self::ModelFailed { usage, .. }
+            | Self::ModelStopped { usage }
+            | Self::Steered { usage, .. }
+            | Self::Compacted { usage, .. }
+            | Self::NotCompacted { usage, .. } => Some(*usage),
+            Self::TurnRequested { .. }
+            | Self::Briefed { .. }
+            | Self::Rewound { .. }
+            | Self::Claimed { .. }
+            | Self::Provisioned
+            | Self::ModelCalled { .. }
+            | Self::LoopFound { .. }
+            | Self::Call { .. }
+            | Self::CompactionRequested
+            | Self::TimerRang
+            | Self::Parked
+            | Self::Interrupted { .. }
+            | Self::CutShort { .. }
+            | Self::Failed { .. }
+            | Self::TornDown
+            | Self::Forked
+            | Self::HandedOff { .. } => None,
+        }
+    }
+
     /// The input without its data.
     pub fn kind(&self) -> InputKind {
         match self {
@@ -380,6 +418,7 @@ impl Input {
             Self::ModelCalled { .. } => InputKind::ModelCalled,
             Self::ModelAnswered { .. } => InputKind::ModelAnswered,
             Self::ModelFailed { .. } => InputKind::ModelFailed,
+            Self::ModelStopped { .. } => InputKind::ModelStopped,
             Self::LoopFound { .. } => InputKind::LoopFound,
             Self::Call { .. } => InputKind::Call,
             Self::Steered { .. } => InputKind::Steered,

@@ -17,7 +17,7 @@ pub struct Difference {
 }
 
 /// What older versions did not write into a state, though their rows make it. That it is missing there is no difference.
-const ADDED: [&str; 1] = ["state.ending.step"];
+const ADDED: [&str; 2] = ["state.ending.step", "turn.used_before"];
 
 /// Where the machine that was rebuilt from rows differs from the one that is stored, in the order of the names.
 ///

@@ -5,7 +5,7 @@ use super::state::SteeringFrom;
 use super::turn::{Turn, Usage};
 use crate::agent::{AgentSpec, Limits, Prices, StopCondition, StopSignals};
 use crate::error::ErrorInfo;
-use crate::model::StopReason;
+use crate::model::{StopReason, TokenUsage};
 use crate::output::{OutputCheck, OutputSpec};
 use crate::time::Timestamp;
 
@@ -116,16 +116,31 @@ fn stop_signal(view: &View<'_>) -> bool {
 }
 
 fn over_budget(view: &View<'_>, limits: &Limits) -> bool {
-    let reached = |used: u64, limit: Option<u64>| limit.is_some_and(|limit| used >= limit);
-    reached(view.usage.tokens.total(), limits.max_tokens)
-        || reached(view.usage.cost_microusd, limits.max_cost_microusd)
-        || reached(view.turn.worked_until(view.now), limits.max_run_ms)
+    is_spent(view.usage, limits) || reached(view.turn.worked_until(view.now), limits.max_run_ms)
+}
+
+/// Whether a session has used up the tokens or the money that it may use.
+pub fn is_spent(usage: &Usage, limits: &Limits) -> bool {
+    reached(usage.tokens.total(), limits.max_tokens) || reached(usage.cost_microusd, limits.max_cost_microusd)
+}
+
+fn reached(used: u64, limit: Option<u64>) -> bool {
+    limit.is_some_and(|limit| used >= limit)
 }
 
 /// What the model call cost, in millionths of a dollar.
-pub fn cost_microusd(tokens: &crate::model::TokenUsage, prices: &Prices) -> u64 {
-    let part = |count: u64, price: u64| u128::from(count) * u128::from(price) / 1_000_000;
-    let input = part(tokens.input, prices.input_microusd);
-    let cost = input.saturating_add(part(tokens.output, prices.output_microusd));
-    u64::try_from(cost).unwrap_or(u64::MAX)
+pub fn cost_microusd(tokens: &TokenUsage, prices: &Prices) -> u64 {
+    // Those of the cache are among those that were read; a provider may count as it likes.
+    let cached = tokens.cached.min(tokens.input);
+    let written = tokens.cache_written.min(tokens.input - cached);
+    let priced = [
+        (tokens.input - cached - written, prices.input_microusd),
+        (cached, prices.cached_microusd.unwrap_or(prices.input_microusd)),
+        (written, prices.cache_written_microusd.unwrap_or(prices.input_microusd)),
+        (tokens.output, prices.output_microusd),
+    ];
+    let millionths = priced
+        .iter()
+        .fold(0_u128, |sum, (count, price)| sum.saturating_add(u128::from(*count) * u128::from(*price)));
+    u64::try_from(millionths / 1_000_000).unwrap_or(u64::MAX)
 }

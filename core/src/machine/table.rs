@@ -126,6 +126,7 @@ pub const ROWS: &[Row] = &[
     row(S::BackingOff, I::Interrupted, &[S::TearingDown]),
     row(S::BackingOff, I::Forked, &[S::TearingDown]),
     row(S::BackingOff, I::Failed, &[S::TearingDown]),
+    row(S::TearingDown, I::ModelStopped, &[S::TearingDown]),
     row(S::TearingDown, I::TornDown, &[S::Done]),
     row(S::TearingDown, I::Claimed, &[S::TearingDown]),
     row(S::TearingDown, I::Parked, &[S::TearingDown]),
@@ -139,6 +140,7 @@ pub const ROWS: &[Row] = &[
     row(S::Done, I::Interrupted, &[S::Done, S::TearingDown]),
     row(S::Done, I::Forked, &[S::Done]),
     row(S::Done, I::HandedOff, &[S::Done]),
+    row(S::Done, I::ModelStopped, &[S::Done]),
     row(S::Done, I::TornDown, &[S::Done]),
 ];
 

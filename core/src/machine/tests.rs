@@ -318,6 +318,7 @@ fn inputs() -> Vec<Input> {
         Input::CutShort { ending: Ending::of(DoneReason::BudgetExceeded), drains: false },
         Input::CutShort { ending: Ending::error(error()), drains: true },
         Input::Failed { error: error() },
+        Input::ModelStopped { usage: Usage { model_calls: 1, ..Usage::default() } },
         Input::TornDown,
         Input::Forked,
         Input::HandedOff { after: MessageSeq(2), tokens: 4, draft: false },

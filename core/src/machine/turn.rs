@@ -56,6 +56,9 @@ pub struct Turn {
     pub number: TurnNumber,
     /// Whether it runs.
     pub open: bool,
+    /// What the session had used before it; none in a turn that an older version began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_before: Option<Usage>,
     /// The newest message before it; 0 also in a turn that an older version began.
     #[serde(default, skip_serializing_if = "is_default")]
     pub began: MessageSeq,
@@ -110,6 +113,12 @@ pub struct Turn {
 }
 
 impl Machine {
+    /// What the session has used since its last turn began; none before the first, and of a turn that an older version
+    /// began.
+    pub fn used_in_turn(&self) -> Option<Usage> {
+        self.turn.used_before.map(|before| self.usage.since(&before))
+    }
+
     /// What the model is shown again once what stands after `to` is taken back, if a summary of the newest turn goes with
     /// it.
     pub fn seen_again_at(&self, to: MessageSeq) -> Option<&View> {
@@ -182,7 +191,10 @@ pub struct Usage {
     /// Money, in millionths of a dollar, by the agent's prices.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cost_microusd: u64,
-    /// Model calls that answered.
+    /// Of the tokens: those that no provider counted. They are estimated, as an answer was broken off or stopped.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub estimated_tokens: u64,
+    /// Model calls that answered, also those whose answer was broken off or stopped.
     #[serde(default, skip_serializing_if = "is_default")]
     pub model_calls: u64,
     /// Tool calls that were asked for.
@@ -196,6 +208,7 @@ impl Usage {
         let add = |count: &mut u64, more: u64| *count = count.saturating_add(more);
         self.tokens.add(other.tokens);
         add(&mut self.cost_microusd, other.cost_microusd);
+        add(&mut self.estimated_tokens, other.estimated_tokens);
         add(&mut self.model_calls, other.model_calls);
         add(&mut self.tool_calls, other.tool_calls);
     }
@@ -213,6 +226,7 @@ impl Usage {
         Self {
             tokens,
             cost_microusd: self.cost_microusd.saturating_sub(before.cost_microusd),
+            estimated_tokens: self.estimated_tokens.saturating_sub(before.estimated_tokens),
             model_calls: self.model_calls.saturating_sub(before.model_calls),
             tool_calls: self.tool_calls.saturating_sub(before.tool_calls),
         }

@@ -3,15 +3,15 @@
 use super::action::Shown;
 use super::thinking::After;
 use super::{Action, ActionId, StepIterator, Summarised};
-use crate::agent::{Compaction, Prices};
+use crate::agent::Compaction;
 use crate::compaction;
 use crate::error::ErrorInfo;
 use crate::event::{Event, SummaryCause};
 use crate::ids::MessageSeq;
 use crate::machine::view::cleared_up_to;
-use crate::machine::{AgentState, CompactionCause, Input, Usage, steering};
+use crate::machine::{AgentState, CompactionCause, Input, Usage};
 use crate::message::{Message, Summary};
-use crate::model::{ModelError, ModelErrorKind, StopReason, TokenUsage};
+use crate::model::{ModelError, ModelErrorKind, StopReason};
 use crate::store::MessageRange;
 
 impl StepIterator {
@@ -115,7 +115,8 @@ impl StepIterator {
         let before = self.tokens();
         let usage = match &result {
             Ok(Some(made)) => self.usage_of(made.usage),
-            Ok(None) | Err(_) => Usage::default(),
+            Ok(None) => Usage::default(),
+            Err(error) => self.usage_of_broken_summary(error.used),
         };
         let last_resort = refused.is_some() && self.next_model(ModelErrorKind::ContextLimit).is_none();
         let made = result.and_then(|made| made.map(|made| usable(made, last_resort)).transpose());
@@ -162,18 +163,6 @@ impl StepIterator {
         falls_back
     }
 
-    /// What a summary used, with what it cost: it is made by the model of all modes.
-    pub(super) fn usage_of(&self, tokens: TokenUsage) -> Usage {
-        let prices = self.agent.as_ref().map(|agent| agent.prices(self.mind.machine.turn.model));
-        usage(tokens, prices)
-    }
-
-    /// What an answer used, with what it cost: it is the one of the model of the mode.
-    pub(super) fn usage_of_answer(&self, tokens: TokenUsage) -> Usage {
-        let (mode, model) = (self.mode(), self.mind.machine.turn.model);
-        usage(tokens, self.agent.as_ref().map(|agent| agent.prices_in(mode, model)))
-    }
-
     /// What the model is shown.
     pub(super) fn shown(&self) -> Shown {
         let view = &self.mind.machine.view;
@@ -189,12 +178,6 @@ impl StepIterator {
 fn not_compacted(error: Option<ErrorInfo>, usage: Usage, after: After) -> Input {
     let After { retry_at, held_until, next } = after;
     Input::NotCompacted { error, usage, retry_at, held_until, next }
-}
-
-/// What one model call used.
-fn usage(tokens: TokenUsage, prices: Option<&Prices>) -> Usage {
-    let cost_microusd = prices.map_or(0, |prices| steering::cost_microusd(&tokens, prices));
-    Usage { tokens, cost_microusd, model_calls: 1, tool_calls: 0 }
 }
 
 /// What stands at the end of a summary that is taken although it was cut off.

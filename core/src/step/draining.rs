@@ -52,8 +52,9 @@ impl StepIterator {
             }
             AgentState::Steering { from } => at_once && self.would_ask_hooks(*from),
             AgentState::TearingDown { left, .. } => {
-                let out = self.tearing_down.or(self.stopped_model).or(self.provisioning);
-                at_once && !left.is_empty() && out.is_none()
+                let is_out =
+                    self.tearing_down.or(self.provisioning).is_some() || self.stopped_model.is_some();
+                at_once && !left.is_empty() && !is_out
             }
             // What waits parks in any case, and what the model says is waited for.
             AgentState::Streaming { .. }

@@ -48,6 +48,7 @@ mod surroundings;
 mod telling;
 mod thinking;
 mod transcript;
+mod used;
 mod writes;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -61,6 +62,7 @@ pub use reply::{Correction, Found, HookStop, Reply, Ruling, Shortened, Summarise
 
 use early::Early;
 use mind::Mind;
+use partial::StoppedModel;
 use writes::{Wanted, Writing};
 
 use crate::agent::{AgentSpec, Durability};
@@ -147,7 +149,7 @@ pub struct StepIterator {
     early: Early,
     summarising: Option<ActionId>,
     /// The model call that was stopped, while it is waited for what it had said.
-    stopped_model: Option<ActionId>,
+    stopped_model: Option<StoppedModel>,
     /// The newest messages of before the claim, for loop detection.
     before_claim: looping::Before,
     /// What is to be taken back before a turn begins.
@@ -287,7 +289,7 @@ impl StepIterator {
             }
             Reply::Provisioned { id, result } => self.on_provisioned(id, result),
             Reply::ModelAnswered { id, result } => self.on_model(id, result),
-            Reply::ModelStopped { of, said } => self.on_model_stopped(of, said),
+            Reply::ModelStopped { of, said, used } => self.on_model_stopped(of, said, used),
             Reply::Summarised { id, result } => self.on_summarised(id, result),
             Reply::Shortened { id, made } => self.on_shortened(id, made),
             Reply::Consulted { id, rulings } => self.on_rulings(id, rulings),

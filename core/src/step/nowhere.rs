@@ -48,7 +48,8 @@ impl StepIterator {
     /// Whether this run waits for nothing: no action of it is out, no answer is owed, and no instant comes.
     pub(super) fn is_going_nowhere(&self) -> bool {
         let surroundings = [self.provisioning, self.tearing_down];
-        let asked = [self.model_call, self.stopped_model, self.summarising, self.sleeping];
+        let stopped = self.stopped_model.map(|stopped| stopped.of);
+        let asked = [self.model_call, stopped, self.summarising, self.sleeping];
         asked.iter().chain(&surroundings).all(Option::is_none)
             && self.exit.is_none()
             && self.leaving.is_none()

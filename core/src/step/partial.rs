@@ -4,15 +4,24 @@
 use super::{Action, ActionId, StepIterator};
 use crate::machine::{AgentState, StopCause};
 use crate::message::{AssistantMessage, Message};
+use crate::model::PartialUse;
+
+/// A call of the model that was told to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StoppedModel {
+    pub(super) of: ActionId,
+    /// Whether it was asked for a summary.
+    pub(super) summary: bool,
+}
 
 impl StepIterator {
-    /// Stops listening to the model. Where what it has said is kept, the turn ends once that is known; it is durable
-    /// with the end of the turn, and a run that dies before that has kept nothing.
+    /// Stops listening to the model. The turn ends once it is known what the model has said and used; that is durable
+    /// with the end of the turn, and a run that dies before that has kept and counted nothing.
     pub(super) fn stop_listening(&mut self) {
-        if let Some(of) = self.model_call.take() {
-            self.stopped_model = self.keeps_what_was_said().then_some(of);
-            self.actions.push_back(Action::StopModel { of });
-        } else if let Some(of) = self.summarising.take() {
+        let answer = self.model_call.take().map(|of| StoppedModel { of, summary: false });
+        let stopped = answer.or_else(|| self.summarising.take().map(|of| StoppedModel { of, summary: true }));
+        if let Some(StoppedModel { of, .. }) = stopped {
+            self.stopped_model = stopped;
             self.actions.push_back(Action::StopModel { of });
         }
     }
@@ -27,12 +36,10 @@ impl StepIterator {
             }
     }
 
-    pub(super) fn on_model_stopped(&mut self, of: ActionId, said: String) {
-        if self.stopped_model != Some(of) {
-            return;
-        }
-        self.stopped_model = None;
-        if said.trim().is_empty() {
+    pub(super) fn on_model_stopped(&mut self, of: ActionId, said: String, used: Option<PartialUse>) {
+        let Some(stopped) = self.stopped_model.take_if(|stopped| stopped.of == of) else { return };
+        self.count_stopped(stopped, used);
+        if stopped.summary || said.trim().is_empty() || !self.keeps_what_was_said() {
             return;
         }
         self.append(Message::Assistant(AssistantMessage::aborted(said)));

@@ -25,7 +25,8 @@ impl StepIterator {
         self.settle_inbox();
         let kind = self.mind.machine.state.kind();
         if matches!(kind, StateKind::Idle | StateKind::Done) {
-            return self.rest();
+            // A summary that somebody asked for at rest was stopped: what it used is still to be counted.
+            return self.stopped_model.is_none() && self.rest();
         }
         if self.take_interrupt() {
             return true;

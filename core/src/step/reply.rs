@@ -5,7 +5,7 @@ use crate::error::ErrorInfo;
 use crate::gate::ApprovalTerms;
 use crate::ids::{CallId, MessageSeq};
 use crate::machine::Ending;
-use crate::model::{ModelAnswer, ModelError, StopReason, TokenUsage};
+use crate::model::{ModelAnswer, ModelError, PartialUse, StopReason, TokenUsage};
 use crate::store::{CommitOutcome, Interrupt, Receipt, StageOutcome, StoredItem, StoredMessage};
 use crate::tool::{ResourceProfile, ToolError, ToolOutput, ToolReturn};
 
@@ -40,6 +40,8 @@ pub enum Reply {
         /// The text that had come, in order: no reasoning, no calls. Empty if none had, if it was a summary, and where a
         /// hook must see a whole answer before anything of it is kept.
         said: String,
+        /// What it had used. None: the model was not asked yet.
+        used: Option<PartialUse>,
     },
     /// The answer to [`Action::Summarise`](super::Action::Summarise).
     Summarised {

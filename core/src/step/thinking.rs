@@ -63,6 +63,9 @@ impl StepIterator {
         if self.is_held() || (self.is_sync() && self.writing.is_some()) {
             return false;
         }
+        if self.end_over_budget() {
+            return true;
+        }
         if self.mind.machine.handoff.is_some() {
             self.mind.draft.decided = true;
             return self.feed(Input::CompactionRequested);
@@ -109,7 +112,10 @@ impl StepIterator {
                 }
                 None => self.on_answer(answer),
             },
-            Err(error) => self.on_failure(&error, Usage::default()),
+            Err(error) => {
+                let usage = self.usage_of_broken(error.used);
+                self.on_failure(&error, usage);
+            }
         }
     }
 

@@ -353,7 +353,7 @@ impl<P: Place> Teller<P> {
                 Reply::Summarised { id, result: Ok(summary) }
             }
             Action::Shorten { id, .. } => Reply::Shortened { id, made: Vec::new() },
-            Action::StopModel { of } => Reply::ModelStopped { of, said: String::new() },
+            Action::StopModel { of } => Reply::ModelStopped { of, said: String::new(), used: None },
             Action::Consult { id, questions } => {
                 let ruling = |question: &holdover_core::gate::GateQuestion| {
                     let tool = find(question.tool.as_str());

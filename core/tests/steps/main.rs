@@ -54,5 +54,6 @@ mod tools;
 mod traps;
 mod turns;
 mod undone;
+mod used;
 mod views;
 mod writes;

@@ -11,7 +11,7 @@ use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{CallId, Fence, MessageSeq};
 use holdover_core::machine::Facts;
 use holdover_core::message::Message;
-use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, StopReason, TokenUsage};
+use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, PartialUse, StopReason, TokenUsage};
 use holdover_core::step::{
     Action, ActionId, CallOut, Drain, Found, ModelCall, Reply, Ruling, RunOutcome, Shortened, Shown,
     StepIterator, Summarised,
@@ -45,6 +45,8 @@ pub(crate) struct Run<'b> {
     exit: Option<RunOutcome>,
     /// What a model that is stopped had said.
     pub(crate) said: String,
+    /// What it had used.
+    pub(crate) used: Option<PartialUse>,
     /// Calls that were begun early, and neither sent nor dropped.
     pub(crate) early: BTreeMap<CallId, CallOut>,
     /// How far it goes on, once it was told to leave.
@@ -59,8 +61,8 @@ impl<'b> Run<'b> {
     pub(crate) fn with(bench: &'b Bench, steps: StepIterator, held: Vec<&'static str>) -> Self {
         let (out, said) = (VecDeque::new(), String::new());
         let early = BTreeMap::new();
-        let (until, exit, draining) = (None, None, None);
-        let mut run = Self { bench, steps, out, held, until, exit, said, early, draining };
+        let (until, exit, used, draining) = (None, None, None, None);
+        let mut run = Self { bench, steps, out, held, until, exit, said, used, early, draining };
         run.settle();
         run
     }
@@ -308,7 +310,7 @@ impl<'b> Run<'b> {
                 });
                 Reply::Shortened { id, made: made.collect() }
             }
-            Action::StopModel { of } => Reply::ModelStopped { of, said: self.said.clone() },
+            Action::StopModel { of } => Reply::ModelStopped { of, said: self.said.clone(), used: self.used },
             Action::RunHooks { id, step } => {
                 let corrections = world::corrections(&step);
                 Reply::HooksRan { id, stop: world::after_step(&step), corrections }

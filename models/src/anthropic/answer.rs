@@ -75,16 +75,12 @@ impl Blocks {
     /// What an event says, if it says something to whoever listens; the answer at its end.
     fn hear(&mut self, event: Event) -> Result<Option<ModelEvent>, ModelError> {
         match event {
-            Event::MessageStart { message } => {
-                self.usage.take(message.usage.unwrap_or_default());
-                Ok(None)
-            }
+            Event::MessageStart { message } => Ok(self.count(message.usage)),
             Event::ContentBlockStart { index, content_block } => self.start(index, content_block),
             Event::ContentBlockDelta { index, delta } => self.add(index, delta),
             Event::MessageDelta { delta, usage } => {
-                self.usage.take(usage.unwrap_or_default());
                 self.stop = delta.stop_reason.or(self.stop.take());
-                Ok(None)
+                Ok(self.count(usage))
             }
             Event::MessageStop => self.finish().map(|answer| Some(ModelEvent::Finished(answer))),
             Event::Error { error } => Err(in_stream(&error)),
@@ -98,6 +94,11 @@ impl Blocks {
             }
             Event::Ping | Event::Unknown => Ok(None),
         }
+    }
+
+    fn count(&mut self, report: Option<UsageReport>) -> Option<ModelEvent> {
+        self.usage.take(report?);
+        Some(ModelEvent::Counted(self.usage.total()))
     }
 
     fn start(&mut self, index: u64, block: BlockStart) -> Result<Option<ModelEvent>, ModelError> {
@@ -165,7 +166,7 @@ impl Blocks {
             }
             (Block::Call { arguments, .. }, BlockDelta::InputJsonDelta { partial_json }) => {
                 arguments.push_str(&partial_json);
-                Ok(None)
+                Ok((!partial_json.is_empty()).then_some(ModelEvent::Wrote(partial_json.len())))
             }
             (Block::Unknown, _) | (_, BlockDelta::Unknown) => Ok(None),
             (

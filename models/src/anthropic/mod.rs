@@ -28,6 +28,9 @@ const PATH_VERSION: &str = "v1";
 /// answer. Signed and redacted reasoning is sent back within the turn it belongs to, as the service demands. The
 /// service is asked to cache what a step shares with the step before it.
 ///
+/// Arguments of a call that are no JSON object go back as the field `unreadable_arguments` of one, for the wire takes nothing
+/// else.
+///
 /// A `ping` is no sign of life: it comes from the connection, also while the model is stuck. Only while the model
 /// writes the arguments of a call it is one: the service holds them back until they are valid, and says nothing
 /// else meanwhile.

@@ -41,8 +41,11 @@ impl Answer for Chunks {
         if let Some(error) = chunk.error {
             return Err(in_stream(&error));
         }
-        self.usage.take(chunk.usage.unwrap_or_default());
         let mut events = Vec::new();
+        if let Some(report) = chunk.usage {
+            self.usage.take(report);
+            events.push(ModelEvent::Counted(self.usage.total()));
+        }
         // No more than one answer is asked for.
         if let Some(Choice { delta, finish_reason }) = chunk.choices.and_then(|all| all.into_iter().next()) {
             self.hear(delta.unwrap_or_default(), &mut events)?;
@@ -72,7 +75,10 @@ impl Chunks {
             }
         }
         for call in delta.tool_calls.into_iter().flatten() {
-            self.calls.add(call, &mut self.taken)?;
+            let bytes = self.calls.add(call, &mut self.taken)?;
+            if bytes > 0 {
+                events.push(ModelEvent::Wrote(bytes));
+            }
         }
         events.extend(self.calls.newly_started());
         Ok(())

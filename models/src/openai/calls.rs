@@ -31,8 +31,8 @@ impl Calls {
         self.calls.is_empty()
     }
 
-    /// Takes a piece of a call.
-    pub(super) fn add(&mut self, delta: CallDelta, taken: &mut Taken) -> Result<(), ModelError> {
+    /// Takes a piece of a call, and says how many bytes of arguments are in it.
+    pub(super) fn add(&mut self, delta: CallDelta, taken: &mut Taken) -> Result<usize, ModelError> {
         let id = delta.id.unwrap_or_default();
         let (name, arguments) = match delta.function {
             Some(function) => (function.name.unwrap_or_default(), function.arguments),
@@ -45,6 +45,7 @@ impl Calls {
             Some(parsed) => parsed.to_string(),
         };
         taken.arguments(&piece)?;
+        let bytes = piece.len();
         let known = match delta.index {
             Some(index) => self.calls.iter_mut().find(|call| call.index == Some(index)),
             None if !id.is_empty() => self.calls.iter_mut().find(|call| call.id == id),
@@ -68,7 +69,7 @@ impl Calls {
                 self.calls.push(Call { index: delta.index, id, tool: name, arguments: piece, whole: false });
             }
         }
-        Ok(())
+        Ok(bytes)
     }
 
     /// Word of the calls that began since the last time. In order: a call whose name has not come yet holds

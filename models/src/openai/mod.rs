@@ -20,7 +20,8 @@ use crate::wire::{self, Http, Redaction, ServerSettings, circuit, secret, shown}
 /// A model behind a server that speaks OpenAI's chat completions, streamed.
 ///
 /// A stream that ends without `[DONE]` or without a reason to stop was cut and is an error, never an
-/// answer. Reasoning is sent back within the turn it belongs to, as servers that show it ask for.
+/// answer. Reasoning is sent back within the turn it belongs to, as servers that show it ask for; the arguments of calls as the
+/// model wrote them, also those that cannot be read.
 pub struct OpenAi {
     name: String,
     circuit: String,

@@ -86,7 +86,9 @@ pub(crate) fn written(index: usize, tool: &str, arguments: &str) -> ModelEvent {
 
 /// Everything that comes until the stream is over and is to be shown, or ends it.
 pub(crate) async fn ask(model: &dyn Model, request: ModelRequest) -> Vec<Result<ModelEvent, ModelError>> {
-    let shown = |event: &Result<ModelEvent, ModelError>| !matches!(event, Ok(ModelEvent::Progress));
+    let shown = |event: &Result<ModelEvent, ModelError>| {
+        !matches!(event, Ok(ModelEvent::Progress | ModelEvent::Wrote(_) | ModelEvent::Counted(_)))
+    };
     match model.stream(request).await {
         Ok(stream) => stream.filter(|event| std::future::ready(shown(event))).collect().await,
         Err(error) => vec![Err(error)],

@@ -2,6 +2,7 @@
 //! of it. Everything that is out lives in this future: dropping it drops all of it.
 
 mod calls;
+mod came;
 mod deltas;
 mod done;
 mod early;

@@ -1,6 +1,6 @@
 //! One model call: a request is put together, a stream is read to its end.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -19,6 +19,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Driver;
+use super::came::Came;
 use super::deltas::{Deltas, Heard, Written};
 use super::done::Done;
 use super::transcript::Unread;
@@ -54,8 +55,8 @@ impl Driver {
         let deltas = Deltas::new(Arc::clone(&self.store), fence, hears, shown, call.stream, every);
         let calls = agent.spec().early_reads.then(|| Calls { of: id, run: self.hears.clone() });
         // A hook that could refuse the answer has not seen it: then nothing of it is kept that it might withhold.
-        let said = (!agent.hooks().withholds_answers()).then(Said::default);
-        let heard = said.clone();
+        let came = Came::new(!agent.hooks().withholds_answers());
+        let told = came.clone();
         let handle = self.send(async move {
             let messages = match transcript.of(&call.shown, &store, &key, &patience).await {
                 Ok(messages) => messages,
@@ -81,7 +82,7 @@ impl Driver {
                 Err(error) => return Done::ModelAnswered { id, result: Err(error) },
             };
             let model = agent.model_in(call.mode, call.model);
-            let mut teller = Teller { observer, of, deltas, said: heard, calls };
+            let mut teller = Teller { observer, of, deltas, came: told.clone(), calls };
             let its = Arc::clone(model);
             let asking = apart(async move { ask(&*its, request, bounds, &mut teller).await });
             let result = runtime.behind_breaker(&agent, model, asking).await;
@@ -89,21 +90,21 @@ impl Driver {
                 Ok(answer) => agent.hooks().after_model(&asked, &answer).await.map(|()| answer),
                 Err(error) => Err(error),
             };
-            Done::ModelAnswered { id, result }
+            Done::ModelAnswered { id, result: result.map_err(|error| told.broke_off(error)) }
         });
-        self.model = Some(ModelOut { id, handle, said });
+        self.model = Some(ModelOut { id, handle, came });
     }
 
     /// Drops the stream, and says what had come of it.
     pub(super) fn stop_model(&mut self, of: ActionId) {
-        let said = match self.model.take_if(|out| out.id == of) {
+        let (said, used) = match self.model.take_if(|out| out.id == of) {
             Some(out) => {
                 out.handle.abort();
-                out.said.map(|said| said.take()).unwrap_or_default()
+                out.came.take()
             }
-            None => String::new(),
+            None => (String::new(), None),
         };
-        self.apply(Reply::ModelStopped { of, said });
+        self.apply(Reply::ModelStopped { of, said, used });
     }
 }
 
@@ -111,22 +112,8 @@ impl Driver {
 pub(super) struct ModelOut {
     pub(super) id: ActionId,
     pub(super) handle: AbortHandle,
-    /// The text that has come; none where it is not kept when the call is stopped.
-    pub(super) said: Option<Said>,
-}
-
-/// The text that has come of an answer.
-#[derive(Clone, Default)]
-pub(super) struct Said(Arc<Mutex<String>>);
-
-impl Said {
-    fn push(&self, text: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
-    }
-
-    fn take(&self) -> String {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
+    /// What has come of its answer.
+    pub(super) came: Came,
 }
 
 /// The caller's system prompt, if there is one, replaces the whole of the agent's; the tools stay.
@@ -165,7 +152,7 @@ struct Teller {
     observer: Option<Arc<dyn RunObserver>>,
     of: Provisional,
     deltas: Deltas,
-    said: Option<Said>,
+    came: Came,
     /// None where no call begins early.
     calls: Option<Calls>,
 }
@@ -206,9 +193,6 @@ impl Teller {
                 Delta::CallRunning { .. } => {}
             }
         }
-        if let (Some(said), Delta::Text { text }) = (&self.said, &delta) {
-            said.push(text);
-        }
         self.deltas.push(delta);
     }
 }
@@ -241,6 +225,7 @@ async fn ask(
 ) -> Result<ModelAnswer, ModelError> {
     teller.begins();
     let asked = async {
+        teller.came.asked();
         let stream = timeout(bounds.silence, model.stream(request)).await;
         read(stream.map_err(|_| silent(bounds.silence))??, bounds.silence, teller).await
     };
@@ -268,6 +253,7 @@ async fn read(
             }
             Ok(Some(event)) => event?,
         };
+        teller.came.hear(&event);
         until = far(Instant::now(), silence);
         match event {
             ModelEvent::Finished(answer) => {
@@ -278,7 +264,7 @@ async fn read(
             ModelEvent::Reasoning(text) => teller.tell(Delta::Reasoning { text }),
             ModelEvent::CallStarted { tool, .. } => teller.tell(Delta::CallStarted { tool }),
             ModelEvent::CallWritten { index, tool, arguments } => teller.written(index, tool, arguments),
-            ModelEvent::Progress => {}
+            ModelEvent::Progress | ModelEvent::Wrote(_) | ModelEvent::Counted(_) => {}
         }
     }
 }

@@ -13,6 +13,7 @@ use holdover_core::step::{ActionId, Reply, Shortened, Shown};
 use tokio::time::timeout;
 
 use super::Driver;
+use super::came::Came;
 use super::done::Done;
 use super::model::apart;
 use super::summary::{answer, text_of};
@@ -87,7 +88,7 @@ async fn in_short(
     let request = compaction::request_for(&asked.session, &result, &agent.spec().compaction, step.0);
     // What a hook keeps from the model must not reach it here either.
     let request = agent.hooks().before_model(&asked, request).await.map_err(|error| error.to_string())?;
-    let made = apart(async move { answer(&*model, request).await }).await;
+    let made = apart(async move { answer(&*model, request, &Came::new(false)).await }).await;
     let made = made.map_err(|error| error.to_string())?;
     agent.hooks().after_model(&asked, &made).await.map_err(|error| error.to_string())?;
     if !made.stop.is_whole() {

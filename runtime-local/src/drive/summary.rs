@@ -14,6 +14,7 @@ use holdover_core::step::{ActionId, Reply, Shown, Summarised};
 use tokio::time::timeout;
 
 use super::Driver;
+use super::came::Came;
 use super::done::Done;
 use super::model::{ModelOut, apart};
 use super::transcript::Unread;
@@ -42,6 +43,8 @@ impl Driver {
         };
         let (runtime, store, key) = (self.runtime.clone(), Arc::clone(&self.store), self.fence.key.clone());
         let (transcript, patience) = (self.transcript.clone(), self.patience());
+        let came = Came::new(false);
+        let heard = came.clone();
         let handle = self.send(async move {
             let messages = match transcript.of(&shown, &store, &key, &patience).await {
                 Ok(messages) => messages,
@@ -71,27 +74,36 @@ impl Driver {
             };
             let model = agent.model(model);
             let (its, bound) = (Arc::clone(model), Duration::from_millis(rules.timeout_ms));
-            let asking = apart(async move { answer(&*its, request).await });
+            let listens = heard.clone();
+            let asking = apart(async move { answer(&*its, request, &listens).await });
             // That it takes too long for a summary says nothing of a model that is writing one.
             let asked_for = timeout(bound, runtime.behind_breaker(&agent, model, asking)).await;
             let made = match asked_for.unwrap_or_else(|_| Err(too_slow(bound))) {
                 Ok(answer) => agent.hooks().after_model(&asked, &answer).await.map(|()| answer),
                 Err(error) => Err(error),
             };
+            let made = made.map_err(|error| heard.broke_off(error));
             reply(made.map(|answer| {
                 let (text, stop, usage) = (text_of(&answer), answer.stop, answer.usage);
                 Some(Summarised { text, before, old_tokens, stop, usage })
             }))
         });
-        self.model = Some(ModelOut { id, handle, said: None });
+        self.model = Some(ModelOut { id, handle, came });
     }
 }
 
 /// The whole answer, shown to nobody while it comes.
-pub(super) async fn answer(model: &dyn Model, request: ModelRequest) -> Result<ModelAnswer, ModelError> {
+pub(super) async fn answer(
+    model: &dyn Model,
+    request: ModelRequest,
+    came: &Came,
+) -> Result<ModelAnswer, ModelError> {
+    came.asked();
     let mut stream = model.stream(request).await?;
     while let Some(event) = stream.next().await {
-        if let ModelEvent::Finished(answer) = event? {
+        let event = event?;
+        came.hear(&event);
+        if let ModelEvent::Finished(answer) = event {
             return Ok(answer);
         }
     }

@@ -62,6 +62,7 @@ pub use read::MessageEntry;
 pub use replay::Replay;
 pub use response::Response;
 pub use retention::Retention;
+pub use runs::RunReport;
 pub use snapshot::Snapshot;
 pub use standing::{Standing, machine_of, outcome_of};
 pub use upgrade::{Breaking, Breaks};

@@ -3,7 +3,7 @@
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{MessageSeq, SessionKey, StepNumber, TurnNumber};
 use holdover_core::machine::glance::Ended;
-use holdover_core::machine::{DoneReason, Turn};
+use holdover_core::machine::{DoneReason, Turn, Usage};
 use holdover_core::message::Message;
 use holdover_core::step::RunOutcome;
 use serde::Serialize;
@@ -25,6 +25,11 @@ pub struct Response {
     pub text: Option<String>,
     /// How many steps it had: finished model calls.
     pub steps: u32,
+    /// What the turn used, and what has been used for the session since: a summary that somebody asked for. None: an older
+    /// version began the turn.
+    pub usage: Option<Usage>,
+    /// What the whole session has used.
+    pub session_usage: Usage,
     /// What went wrong, if it failed.
     pub error: Option<ErrorInfo>,
     /// In which step of the session that was.
@@ -49,6 +54,8 @@ impl Runtime {
             reason: ending.reason,
             text: self.last_text_of(key, session.last_message, &machine.turn).await?,
             steps: machine.turn.steps,
+            usage: machine.used_in_turn(),
+            session_usage: machine.usage,
             error: ending.error,
             failed_in: ending.step,
         }))

@@ -5,11 +5,38 @@ use std::collections::BTreeMap;
 use futures::TryStreamExt;
 use holdover_core::event::Event;
 use holdover_core::ids::{Epoch, SessionKey};
-use holdover_core::step::RunKind;
+use holdover_core::machine::Usage;
+use holdover_core::machine::history::Fold;
+use holdover_core::step::{RunDetail, RunKind};
 use holdover_core::store::{EventCursor, Page, PageRequest, RunRecord};
 
 use super::{Follow, Runtime};
 use crate::error::RuntimeError;
+
+/// What a run was for, and what it used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunReport {
+    /// What it was begun for.
+    pub kind: RunKind,
+    /// What it used. None: the session's events do not say so.
+    pub usage: Option<Usage>,
+    /// Whether that is all. If not, the run is open, or was lost: it used this much up to its last commit, and what it used
+    /// after that is not known.
+    pub is_whole: bool,
+}
+
+/// What the events say of a run: of one that committed nothing, nothing.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    kind: Option<RunKind>,
+    usage: Option<Usage>,
+}
+
+impl Default for Told {
+    fn default() -> Self {
+        Self { kind: None, usage: Some(Usage::default()) }
+    }
+}
 
 impl Runtime {
     /// A page of the runs of a session, in the order they began.
@@ -20,9 +47,7 @@ impl Runtime {
         Ok(self.shared.store.list_runs(key, page).await?)
     }
 
-    /// What each of these runs of a session was begun for. One that is open, or was lost, has no word of it in its
-    /// record; then the events are read, in which it said so with its first commit. One that committed nothing took
-    /// nothing in hand: it was begun for what the status says that it found.
+    /// What each of these runs of a session was begun for; see [`run_reports`](Self::run_reports).
     ///
     /// Errors: the session's events cannot be [read](RuntimeError::Unreadable).
     pub async fn run_kinds(
@@ -30,23 +55,54 @@ impl Runtime {
         key: &SessionKey,
         runs: &[RunRecord],
     ) -> Result<Vec<RunKind>, RuntimeError> {
-        let recorded: Vec<Option<RunKind>> = runs.iter().map(RunKind::of).collect();
-        let told = match recorded.contains(&None) {
-            true => self.told_kinds(key).await?,
-            false => BTreeMap::new(),
-        };
-        let kind = |(run, recorded): (&RunRecord, Option<RunKind>)| {
-            recorded.or(told.get(&run.epoch).copied()).unwrap_or(RunKind::by_status(run.found))
-        };
-        Ok(runs.iter().zip(recorded).map(kind).collect())
+        Ok(self.run_reports(key, runs).await?.into_iter().map(|report| report.kind).collect())
     }
 
-    async fn told_kinds(&self, key: &SessionKey) -> Result<BTreeMap<Epoch, RunKind>, RuntimeError> {
+    /// What each of these runs of a session was begun for, and what it used. The record of a run that has ended says so. One
+    /// that is open, or was lost, has no word of it in its record; then the events are read, which hold what it committed. One
+    /// that committed nothing took nothing in hand: it was begun for what the status says that it found.
+    ///
+    /// Errors: the session's events cannot be [read](RuntimeError::Unreadable).
+    pub async fn run_reports(
+        &self,
+        key: &SessionKey,
+        runs: &[RunRecord],
+    ) -> Result<Vec<RunReport>, RuntimeError> {
+        let recorded: Vec<Option<RunDetail>> = runs.iter().map(RunDetail::of).collect();
+        let kind = |detail: &Option<RunDetail>| detail.as_ref().and_then(|detail| detail.kind);
+        let told = match recorded.iter().any(|detail| kind(detail).is_none()) {
+            true => self.told_of_runs(key).await?,
+            false => BTreeMap::new(),
+        };
+        let report = |(run, recorded): (&RunRecord, Option<RunDetail>)| {
+            let told = told.get(&run.epoch).copied().unwrap_or_default();
+            let kind = kind(&recorded).or(told.kind).unwrap_or(RunKind::by_status(run.found));
+            match recorded {
+                Some(detail) => RunReport { kind, usage: Some(detail.usage), is_whole: true },
+                None => RunReport { kind, usage: told.usage, is_whole: false },
+            }
+        };
+        Ok(runs.iter().zip(recorded).map(report).collect())
+    }
+
+    async fn told_of_runs(&self, key: &SessionKey) -> Result<BTreeMap<Epoch, Told>, RuntimeError> {
         let mut events = self.events(key, EventCursor::START, Follow::Available);
-        let mut told = BTreeMap::new();
+        let mut told: BTreeMap<Epoch, Told> = BTreeMap::new();
+        // What the session had used when the newest run began; none once its rows do not fit together.
+        let (mut fold, mut newest) = (Some(Fold::default()), None);
         while let Some(entry) = events.try_next().await? {
-            if let Event::RunStarted { run, kind: Some(kind), .. } = entry.event {
-                told.insert(run, kind);
+            let used = |fold: &Option<Fold>| fold.as_ref().map(|fold| fold.machine().usage);
+            if let Event::RunStarted { run, kind, .. } = &entry.event {
+                newest = Some((*run, used(&fold)));
+                told.insert(*run, Told { kind: *kind, ..Told::default() });
+            }
+            if let Event::History { rows } = &entry.event {
+                let fits = |fold: &mut Fold| rows.iter().all(|row| fold.take(row).is_ok());
+                fold = fold.and_then(|mut fold| fits(&mut fold).then_some(fold));
+                if let Some((run, before)) = newest {
+                    let usage = used(&fold).zip(before).map(|(now, before)| now.since(&before));
+                    told.entry(run).or_default().usage = usage;
+                }
             }
         }
         Ok(told)

@@ -35,6 +35,7 @@ impl Runtime {
         let cursor = EventCursor::after(session.incarnation, session.last_event);
         let outcome = self.outcome(&session)?;
         let machine = machine_of(&session)?;
+        let usage = machine.as_ref().map(|machine| machine.usage).unwrap_or_default();
         let batch = machine.as_ref().and_then(|machine| machine.state.batch());
         let owed: BTreeSet<_> = batch
             .into_iter()
@@ -47,6 +48,7 @@ impl Runtime {
         unreadable.retain(|found| owed.contains(&found.call.id));
         let first = MessageSeq(session.last_message.0.saturating_sub(messages.into()).saturating_add(1));
         let messages = self.read_range(key, first, session.last_message).await?;
-        Ok(Snapshot { standing: Standing { session, outcome, pending, unreadable }, messages, cursor })
+        let standing = Standing { session, usage, outcome, pending, unreadable };
+        Ok(Snapshot { standing, messages, cursor })
     }
 }

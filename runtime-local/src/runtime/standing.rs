@@ -1,7 +1,7 @@
 //! How a session stands, read from what is stored.
 
 use holdover_core::ids::SessionKey;
-use holdover_core::machine::{AgentState, Machine, classify_suspension};
+use holdover_core::machine::{AgentState, Machine, Usage, classify_suspension};
 use holdover_core::step::RunOutcome;
 use holdover_core::store::Session;
 use holdover_core::time::Timestamp;
@@ -12,11 +12,14 @@ use super::{PendingEntry, PendingPage, Runtime, UnreadablePending};
 use crate::error::RuntimeError;
 
 /// How a session stands, for whoever looks at it from outside. As JSON: `session` (its id), `agent` (its queue),
-/// `status`, `unread`, `outcome` (`kind` and `detail`, or null), `pending`, and `unreadable` if there are any.
+/// `status`, `unread`, `usage`, `outcome` (`kind` and `detail`, or null), `pending`, and `unreadable` if there are any.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
     /// As it is stored.
     pub session: Session,
+    /// What it has used up to its newest commit. What a run used after that is not known while it runs, and never known if it
+    /// died.
+    pub usage: Usage,
     /// How its last turn ended, or what it waits for; see [`Runtime::outcome`].
     pub outcome: Option<RunOutcome>,
     /// The calls that somebody owes an answer. Read after the rest: it may have gone on in between.
@@ -28,13 +31,14 @@ pub struct Standing {
 
 impl Serialize for Standing {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { session, outcome, pending, unreadable } = self;
+        let Self { session, usage, outcome, pending, unreadable } = self;
         let outcome = outcome.as_ref().map(|outcome| json!({ "kind": outcome.kind(), "detail": outcome }));
-        let mut shown = serializer.serialize_struct("Standing", 6 + usize::from(!unreadable.is_empty()))?;
+        let mut shown = serializer.serialize_struct("Standing", 7 + usize::from(!unreadable.is_empty()))?;
         shown.serialize_field("session", &session.key.id)?;
         shown.serialize_field("agent", &session.queue)?;
         shown.serialize_field("status", &session.status)?;
         shown.serialize_field("unread", &session.unread)?;
+        shown.serialize_field("usage", usage)?;
         shown.serialize_field("outcome", &outcome)?;
         shown.serialize_field("pending", pending)?;
         if unreadable.is_empty() {
@@ -53,8 +57,9 @@ impl Runtime {
     pub async fn standing(&self, key: &SessionKey) -> Result<Standing, RuntimeError> {
         let session = self.existing(key).await?;
         let outcome = self.outcome(&session)?;
+        let usage = used_by(&session)?;
         let PendingPage { items: pending, unreadable, .. } = self.all_pending(key).await?;
-        Ok(Standing { session, outcome, pending, unreadable })
+        Ok(Standing { session, usage, outcome, pending, unreadable })
     }
 }
 
@@ -65,6 +70,13 @@ pub fn machine_of(session: &Session) -> Result<Option<Machine>, RuntimeError> {
     let Some(state) = &session.state else { return Ok(None) };
     let read = state.parse();
     read.map(Some).map_err(|error| RuntimeError::unreadable(&session.key, "state", error))
+}
+
+/// What a session has used up to its newest commit.
+///
+/// Errors: as [`machine_of`].
+pub(super) fn used_by(session: &Session) -> Result<Usage, RuntimeError> {
+    Ok(machine_of(session)?.map(|machine| machine.usage).unwrap_or_default())
 }
 
 /// What the last run left: whoever parks or ends a session writes its state so that it says why. None before

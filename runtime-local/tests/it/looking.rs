@@ -82,8 +82,11 @@ async fn c59_a_response_says_how_the_turn_stopped_what_was_said_in_it_and_in_how
     assert_eq!(runtime.response(&key).await.unwrap(), None, "it runs");
     let response = run.response().await.unwrap();
     let shown = serde_json::to_value(&response).unwrap();
+    let used =
+        serde_json::json!({ "tokens": { "input": 2, "output": 2 }, "model_calls": 2, "tool_calls": 1 });
     let expected = serde_json::json!({
         "turn": 1, "stop_reason": "stopped", "reason": "model_stop", "text": "It is noted.", "steps": 2, "error": null,
+        "usage": used, "session_usage": used,
     });
     assert_eq!(shown, expected);
     let again = runtime.execute(say(&agent, "more").in_session(key.id.clone())).await.unwrap();

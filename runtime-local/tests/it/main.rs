@@ -53,6 +53,7 @@ mod storms;
 mod turns;
 mod unread;
 mod upgrades;
+mod used;
 mod versions;
 mod waiting;
 mod workers;

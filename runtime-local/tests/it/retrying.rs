@@ -137,7 +137,7 @@ async fn c52_a_tool_that_says_that_its_error_will_pass_is_called_again_when_it_s
 async fn c53_the_next_model_of_the_agent_answers_when_its_own_does_not() {
     let own = Script::new(|_| Say::Fail(ModelError::new(ModelErrorKind::Quota, "pay first")));
     let spare = Script::new(|_| Say::Text("the spare one"));
-    let prices = Prices { input_microusd: 3_000_000, output_microusd: 4_000_000 };
+    let prices = Prices { input_microusd: 3_000_000, output_microusd: 4_000_000, ..Prices::default() };
     let agent = agent(&own).shared_fallback(Arc::new(spare.clone()), Some(prices)).build().unwrap();
     let agent = Arc::new(agent);
     let store = store();

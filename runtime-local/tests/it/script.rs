@@ -28,6 +28,8 @@ pub(crate) enum Say {
     SlowlyCall { pieces: Vec<String>, apart: Duration, tool: &'static str },
     /// Writes arguments for so long, with a sign of it now and then, and then asks for this tool. No end: for ever.
     Writes { apart: Duration, signs: Option<usize>, tool: &'static str },
+    /// Says so much, which the provider counts, and then fails, or says nothing more.
+    Begins { text: &'static str, counted: TokenUsage, then: Option<ModelError> },
     /// Never says anything.
     Nothing,
     /// Ends the stream in the middle.
@@ -143,6 +145,14 @@ impl Model for Script {
                 let signs = futures::stream::iter(0..signs.unwrap_or(usize::MAX)).then(sign);
                 let end = finished(vec![call], StopReason::ToolUse);
                 return Ok(signs.chain(futures::stream::iter([end])).boxed());
+            }
+            Say::Begins { text, counted, then } => {
+                let begun = [Ok(ModelEvent::Text(text.into())), Ok(ModelEvent::Counted(counted))];
+                let begun = futures::stream::iter(begun);
+                return Ok(match then {
+                    Some(error) => begun.chain(futures::stream::iter([Err(error)])).boxed(),
+                    None => begun.chain(futures::stream::pending()).boxed(),
+                });
             }
             Say::Nothing => return Ok(futures::stream::pending().boxed()),
             Say::Cut => vec![Ok(ModelEvent::Text("so f".into()))],

@@ -52,6 +52,7 @@ fn references(input: &Input) -> String {
         | Input::TimerRang
         | Input::Parked
         | Input::TornDown => String::new(),
+        Input::ModelStopped { usage } => format!("it had used {}", counted(usage.tokens.total(), "token")),
         Input::ModelCalled { entry, withheld } => {
             let without = |tool: &Withheld| format!(", without {} until step {}", tool.tool, tool.until);
             format!("will answer in message {entry}{}", withheld.iter().map(without).collect::<String>())

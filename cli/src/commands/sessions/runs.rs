@@ -1,14 +1,14 @@
 //! `sessions runs`.
 
 use holdover_core::ids::SessionKey;
-use holdover_core::step::{RunDetail, RunKind};
 use holdover_core::store::{PageRequest, RunRecord};
 use holdover_core::words;
+use holdover_runtime_local::RunReport;
 
 use crate::args::One;
 use crate::exit::Failure;
 use crate::front::Front;
-use crate::print::{inline, instant, json};
+use crate::print::{inline, instant, json, usage};
 
 /// Lists the runs of a session, oldest first.
 pub(super) async fn runs(front: &Front, args: &One) -> Result<(), Failure> {
@@ -21,12 +21,12 @@ pub(super) async fn runs(front: &Front, args: &One) -> Result<(), Failure> {
     let worker =
         runs.iter().map(|(run, _)| run.worker.as_str().chars().count()).max().unwrap_or_default().max(6);
     let head = format!(
-        "{:>4}  {:<8}  {:<20}  {:>9}  {:<worker$}  {:<11}  {:>8}  OUTCOME",
-        "RUN", "KIND", "STARTED", "TOOK", "WORKER", "BEFORE", "TOKENS"
+        "{:>4}  {:<8}  {:<20}  {:>9}  {:<worker$}  {:<11}  {:>8}  {:>10}  OUTCOME",
+        "RUN", "KIND", "STARTED", "TOOK", "WORKER", "BEFORE", "TOKENS", "COST"
     );
     front.out.line(front.out.dim(&head));
-    for (run, kind) in &runs {
-        front.out.object(&json::run(run, *kind));
+    for (run, report) in &runs {
+        front.out.object(&json::run(run, report));
         let (took, outcome) = match &run.end {
             Some(end) => (
                 format!("{:.1} s", run.started_at.until(end.at).as_secs_f64()),
@@ -34,22 +34,25 @@ pub(super) async fn runs(front: &Front, args: &One) -> Result<(), Failure> {
             ),
             None => (String::from("–"), String::from("runs, or died")),
         };
-        let used = RunDetail::of(run).map(|detail| detail.usage.tokens.total().to_string());
+        let tokens = usage::in_table(report, |usage| usage.tokens.total().to_string());
+        let cost = usage::in_table(report, |usage| usage::cost(usage.cost_microusd));
         front.out.line(format!(
-            "{:>4}  {:<8}  {:<20}  {took:>9}  {:<worker$}  {:<11}  {:>8}  {outcome}",
+            "{:>4}  {:<8}  {:<20}  {took:>9}  {:<worker$}  {:<11}  {tokens:>8}  {cost:>10}  {outcome}",
             run.epoch.0,
-            kind.as_str(),
+            report.kind.as_str(),
             instant(run.started_at),
             inline(run.worker.as_str()),
             words::status(run.found),
-            used.as_deref().unwrap_or("–"),
         ));
     }
     Ok(())
 }
 
-/// Every run of `key`, oldest first, and what it was begun for.
-pub(super) async fn all_runs(front: &Front, key: &SessionKey) -> Result<Vec<(RunRecord, RunKind)>, Failure> {
+/// Every run of `key`, oldest first, what it was begun for and what it used.
+pub(super) async fn all_runs(
+    front: &Front,
+    key: &SessionKey,
+) -> Result<Vec<(RunRecord, RunReport)>, Failure> {
     let mut runs = Vec::new();
     let mut page = PageRequest::default();
     loop {
@@ -60,6 +63,6 @@ pub(super) async fn all_runs(front: &Front, key: &SessionKey) -> Result<Vec<(Run
             None => break,
         }
     }
-    let kinds = front.runtime.run_kinds(key, &runs).await?;
-    Ok(runs.into_iter().zip(kinds).collect())
+    let reports = front.runtime.run_reports(key, &runs).await?;
+    Ok(runs.into_iter().zip(reports).collect())
 }

@@ -6,7 +6,7 @@ use holdover_core::machine::glance::{CallCounts, Interaction};
 use holdover_core::step::{RunKind, RunOutcome};
 use holdover_core::store::{RunRecord, Session};
 use holdover_core::words;
-use holdover_runtime_local::{glance_of, machine_of, outcome_of};
+use holdover_runtime_local::{RunReport, glance_of, machine_of, outcome_of};
 use serde_json::{Value, json};
 
 use super::runs::all_runs;
@@ -14,7 +14,7 @@ use crate::args::Show;
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::owed::{self, Debt};
-use crate::print::{counted, debts, human, in_time, inline, instant, json as print};
+use crate::print::{counted, debts, human, in_time, inline, instant, json as print, usage};
 use crate::signals::Signals;
 use crate::source::Blueprint;
 
@@ -76,24 +76,11 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
         row("stop", &format!("{} is asked for: {}", interrupt.kind.as_str(), interrupt.reason));
     }
     if let Some(machine) = machine_of(&session)? {
-        let usage = machine.usage;
         row("turns", &machine.turn.number.to_string());
         if let Some(mode) = machine.mode {
             row("mode", mode.as_str());
         }
-        row(
-            "usage",
-            &format!(
-                "{}, {}, {} in ({} cached), {} out ({} reasoning), {} µ$",
-                counted(usage.model_calls, "model call"),
-                counted(usage.tool_calls, "tool call"),
-                counted(usage.tokens.input, "token"),
-                usage.tokens.cached,
-                usage.tokens.output,
-                usage.tokens.reasoning,
-                usage.cost_microusd
-            ),
-        );
+        row("usage", &usage::in_words(&machine.usage));
         if !machine.custom.is_empty() {
             row("custom", &machine.custom.to_value().to_string());
         }
@@ -107,14 +94,14 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
     if runs.len() > RUNS_SHOWN {
         row("runs", &format!("{}, the last are shown; all of them: holdover sessions runs", runs.len()));
     }
-    for (run, kind) in runs.iter().skip(runs.len().saturating_sub(RUNS_SHOWN)) {
+    for (run, report) in runs.iter().skip(runs.len().saturating_sub(RUNS_SHOWN)) {
         let end = match &run.end {
             Some(end) => format!("{} at {}", words::outcome(end.outcome), instant(end.at)),
             None => "open".to_owned(),
         };
         let begun = instant(run.started_at);
-        let kind = kind.as_str();
-        let line = format!("{} ({kind}) of {}, began {begun}: {end}", run.epoch, run.worker);
+        let (kind, used) = (report.kind.as_str(), usage::of_run(report));
+        let line = format!("{} ({kind}) of {}, began {begun}: {end}; {used}", run.epoch, run.worker);
         row("run", &line);
     }
     debts::all(&front.out, &debts, now);
@@ -171,12 +158,12 @@ fn as_json(
     outcome: Option<&RunOutcome>,
     output: Option<&Value>,
     debts: &[Debt],
-    runs: &[(RunRecord, RunKind)],
+    runs: &[(RunRecord, RunReport)],
 ) -> Result<Value, Failure> {
     let recipe = Blueprint::stored(&session.definition).ok().map(|blueprint| blueprint.recipe);
     let machine = machine_of(session)?;
-    let resumes = runs.iter().filter(|(_, kind)| *kind == RunKind::Resume).count();
-    let runs: Vec<Value> = runs.iter().map(|(run, kind)| print::run(run, *kind)).collect();
+    let resumes = runs.iter().filter(|(_, report)| report.kind == RunKind::Resume).count();
+    let runs: Vec<Value> = runs.iter().map(|(run, report)| print::run(run, report)).collect();
     Ok(json!({
         "session": session.key.id,
         "status": session.status,
@@ -197,6 +184,7 @@ fn as_json(
         "always": machine.as_ref().map(|machine| &machine.always),
         "custom": machine.as_ref().map(|machine| &machine.custom),
         "usage": machine.as_ref().map(|machine| machine.usage),
+        "turn_usage": machine.as_ref().and_then(|machine| machine.used_in_turn()),
         "messages": session.last_message,
         "unread": session.unread,
         "runs": runs,

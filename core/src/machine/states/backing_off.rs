@@ -25,6 +25,7 @@ pub(super) fn on(
         | Input::ModelCalled { .. }
         | Input::ModelAnswered { .. }
         | Input::ModelFailed { .. }
+        | Input::ModelStopped { .. }
         | Input::Call { .. }
         | Input::Steered { .. }
         | Input::CutShort { .. }

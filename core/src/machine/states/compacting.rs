@@ -103,6 +103,7 @@ pub(super) fn on(
         | Input::ModelCalled { .. }
         | Input::ModelAnswered { .. }
         | Input::ModelFailed { .. }
+        | Input::ModelStopped { .. }
         | Input::LoopFound { .. }
         | Input::Call { .. }
         | Input::Steered { .. }

@@ -62,6 +62,7 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
         | Input::ModelCalled { .. }
         | Input::ModelAnswered { .. }
         | Input::ModelFailed { .. }
+        | Input::ModelStopped { .. }
         | Input::Steered { .. }
         | Input::TimerRang
         | Input::Parked

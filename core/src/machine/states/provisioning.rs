@@ -27,6 +27,7 @@ pub(super) fn on(machine: &mut Machine, request: TurnRequest, input: &Input, fac
         | Input::ModelCalled { .. }
         | Input::ModelAnswered { .. }
         | Input::ModelFailed { .. }
+        | Input::ModelStopped { .. }
         | Input::Call { .. }
         | Input::Steered { .. }
         | Input::CutShort { .. }

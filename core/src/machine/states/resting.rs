@@ -11,6 +11,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
         Input::TurnRequested { request, provisions, after } => {
             machine.turn.number = machine.turn.number.next();
             machine.turn.open = true;
+            machine.turn.used_before = Some(machine.usage);
             machine.turn.began = *after;
             machine.turn.seen_before = None;
             machine.turn.steps = 0;
@@ -80,8 +81,16 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             let why = CompactionCause::Manual { ending: ending.clone() };
             to(AgentState::Compacting { why, step: machine.step, attempt: 0 })
         }
+        Input::ModelStopped { usage } if matches!(machine.state, AgentState::Done { .. }) => {
+            machine.usage.add(*usage);
+            if let AgentState::Done { usage, .. } = &mut machine.state {
+                *usage = machine.usage;
+            }
+            to(machine.state.clone())
+        }
         Input::TornDown if matches!(machine.state, AgentState::Done { .. }) => same(),
         Input::TornDown
+        | Input::ModelStopped { .. }
         | Input::HandedOff { .. }
         | Input::Rewound { .. }
         | Input::Claimed { .. }

@@ -38,6 +38,7 @@ pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, fact
         | Input::ModelCalled { .. }
         | Input::ModelAnswered { .. }
         | Input::ModelFailed { .. }
+        | Input::ModelStopped { .. }
         | Input::Call { .. }
         | Input::TimerRang
         | Input::TornDown

@@ -34,7 +34,8 @@ pub(super) fn on(
             let batch = Batch::new(step, *message, calls);
             with(AgentState::Executing { batch }, [Effect::Consult(ids)])
         }
-        Input::ModelFailed { error, compact: true, .. } => {
+        Input::ModelFailed { error, compact: true, usage, .. } => {
+            machine.usage.add(*usage);
             machine.turn.compacted = Some(step);
             let why = CompactionCause::ContextLimit { error: error.clone() };
             to(AgentState::Compacting { why, step, attempt })
@@ -49,7 +50,8 @@ pub(super) fn on(
             let attempt = machine.turn.attempt_after(attempt, *held_until, facts.now);
             to(AgentState::BackingOff { step, attempt, until: *until, error: error.clone() })
         }
-        Input::ModelFailed { error, retry_at: None, .. } => {
+        Input::ModelFailed { error, retry_at: None, usage, .. } => {
+            machine.usage.add(*usage);
             Ok(Some(end(machine, Ending::error(error.clone()))))
         }
         Input::Claimed { .. } => {
@@ -65,6 +67,7 @@ pub(super) fn on(
         | Input::Rewound { .. }
         | Input::Provisioned
         | Input::ModelCalled { .. }
+        | Input::ModelStopped { .. }
         | Input::Call { .. }
         | Input::Steered { .. }
         | Input::TimerRang

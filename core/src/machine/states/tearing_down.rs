@@ -23,6 +23,10 @@ pub(super) fn on(
             let effects = if announce { vec![Effect::AnnounceEnd(ending.clone())] } else { Vec::new() };
             with(state, effects)
         }
+        Input::ModelStopped { usage } => {
+            machine.usage.add(*usage);
+            to(machine.state.clone())
+        }
         Input::Claimed { .. } => {
             machine.turn.claimed_at = facts.now;
             let effects = if left.is_empty() { Vec::new() } else { vec![Effect::TearDown(left)] };

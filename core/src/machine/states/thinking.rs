@@ -40,6 +40,7 @@ pub(super) fn on(
         | Input::Provisioned
         | Input::ModelAnswered { .. }
         | Input::ModelFailed { .. }
+        | Input::ModelStopped { .. }
         | Input::Call { .. }
         | Input::Steered { .. }
         | Input::TimerRang

@@ -2,9 +2,9 @@
 //!
 //! Requirements: A17, A19, B17, C15, C38, H07.
 
-use super::super::steering::{View, decide};
+use super::super::steering::{View, cost_microusd, decide};
 use super::*;
-use crate::agent::{AgentSpec, StopCondition};
+use crate::agent::{AgentSpec, Prices, StopCondition};
 use crate::ids::ToolName;
 use crate::model::TokenUsage;
 
@@ -109,4 +109,28 @@ fn a_stop_signal_wins() {
     check(Given { steps: 3, tokens: 100, ..given(signal) }, Some(DoneReason::ToolStop));
     check(Given { tools_done: vec!["finish".into()], ..given(CALLS) }, Some(DoneReason::ToolStop));
     check(Given { text: "and so: THE END.", ..given(CALLS) }, Some(DoneReason::ToolStop));
+}
+
+#[test]
+fn tokens_of_the_cache_cost_what_is_said_for_them_or_as_much_as_others_that_are_read() {
+    let tokens = TokenUsage {
+        input: 1_000_000,
+        output: 100_000,
+        cached: 600_000,
+        cache_written: 300_000,
+        reasoning: 0,
+    };
+    let plain = Prices { input_microusd: 10_000, output_microusd: 50_000, ..Prices::default() };
+    assert_eq!(cost_microusd(&tokens, &plain), 10_000 + 5_000);
+    let prices = Prices { cached_microusd: Some(1_000), cache_written_microusd: Some(12_500), ..plain };
+    assert_eq!(cost_microusd(&tokens, &prices), 1_000 + 600 + 3_750 + 5_000);
+    let free = Prices { cached_microusd: Some(0), ..plain };
+    assert_eq!(cost_microusd(&tokens, &free), 4_000 + 5_000);
+    // A provider that counts more from its cache than it read at all.
+    let odd =
+        TokenUsage { input: 1_000_000, cached: u64::MAX, cache_written: u64::MAX, ..TokenUsage::default() };
+    assert_eq!(cost_microusd(&odd, &prices), 1_000);
+    let most = TokenUsage { input: u64::MAX, output: u64::MAX, ..TokenUsage::default() };
+    let dear = Prices { input_microusd: u64::MAX, output_microusd: u64::MAX, ..Prices::default() };
+    assert_eq!(cost_microusd(&most, &dear), u64::MAX);
 }
