@@ -247,10 +247,11 @@ fn sessions_are_listed_and_shown() {
     let said = |limit: &str| fixture.run(&["sessions", "list", "--limit", limit]).ends(0).err;
     assert!(said("1").contains("there may be more sessions: ") && said("2").is_empty());
     assert_eq!(ids(&["--status", "suspended"]), ["waits"]);
+    assert_eq!(ids(&["--status", "waiting"]), ["waits"], "as lists show it");
     assert_eq!(ids(&["--agent", "tester", "--status", "idle"]), ["done"]);
     assert_eq!(ids(&["--agent", "other"]), Vec::<String>::new());
     assert_eq!(ids(&["--tenant", "other"]), Vec::<String>::new());
-    fixture.run(&["sessions", "list"]).ends(0).says("SESSION").says("suspended");
+    fixture.run(&["sessions", "list"]).ends(0).says("SESSION").says("waiting");
     fixture.run(&["sessions", "list", "--status", "asleep"]).ends(2);
     let shown = fixture.run(&["sessions", "show", "waits", "--json"]).ends(0).last();
     assert_eq!(shown["status"], "suspended");
