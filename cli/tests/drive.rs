@@ -227,7 +227,7 @@ fn h24_a_list_goes_on_where_another_ended() {
 
     let list = |words: &[&str]| fixture.run(&[&["sessions", "list", "--after", &next], words].concat());
     for other in [&["--status", "idle"][..], &["--changed-since", "2h"], &["--tenant", "other"]] {
-        list(other).fails(2, &["--after: ", "another query", "instants in place of how long ago"]);
+        list(other).fails(2, &["--after: ", "another query", "instants instead of ages"]);
     }
     let refused = fixture.run(&["sessions", "list", "--after", "here"]).ends(2).err;
     assert!(refused.contains("--after") && refused.contains("not a cursor"), "{refused}");
@@ -247,10 +247,11 @@ fn sessions_are_listed_and_shown() {
     let said = |limit: &str| fixture.run(&["sessions", "list", "--limit", limit]).ends(0).err;
     assert!(said("1").contains("there may be more sessions: ") && said("2").is_empty());
     assert_eq!(ids(&["--status", "suspended"]), ["waits"]);
+    assert_eq!(ids(&["--status", "waiting"]), ["waits"], "as lists show it");
     assert_eq!(ids(&["--agent", "tester", "--status", "idle"]), ["done"]);
     assert_eq!(ids(&["--agent", "other"]), Vec::<String>::new());
     assert_eq!(ids(&["--tenant", "other"]), Vec::<String>::new());
-    fixture.run(&["sessions", "list"]).ends(0).says("SESSION").says("suspended");
+    fixture.run(&["sessions", "list"]).ends(0).says("SESSION").says("waiting");
     fixture.run(&["sessions", "list", "--status", "asleep"]).ends(2);
     let shown = fixture.run(&["sessions", "show", "waits", "--json"]).ends(0).last();
     assert_eq!(shown["status"], "suspended");
@@ -272,7 +273,7 @@ fn a_turn_that_failed_is_taken_up_again() {
     fixture.run(&["retry", "s"]).ends(1).says("no turn fits");
     fixture.write("better.toml", &script);
     fixture.run(&["retry", "s", "--model", "scripted:better.toml"]).ends(0).says("Good day.");
-    fixture.run(&["retry", "s"]).fails(1, &["session s", "idle"]);
+    fixture.run(&["retry", "s"]).fails(1, &["session s", "at rest"]);
 }
 
 #[test]

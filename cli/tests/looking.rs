@@ -100,7 +100,7 @@ fn a_deleted_session_is_gone_and_one_that_runs_is_kept() {
     let running = fixture.start(&["run", "agent.toml", "--session", "r", "linger"]);
     wait_until("the command runs", || fixture.has("files/marker"));
     fixture.run(&["sessions", "delete", "r"]).fails(1, &["session r: a run holds it", "--force"]);
-    fixture.run(&["sessions", "show", "r"]).ends(0).says("active");
+    fixture.run(&["sessions", "show", "r"]).ends(0).says("running");
     fixture.run(&["sessions", "delete", "r", "--force", "--json"]).ends(0);
     fixture.run(&["sessions", "show", "r"]).fails(1, &["there is no such session"]);
     running.signal(rustix::process::Signal::TERM);

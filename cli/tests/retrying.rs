@@ -33,7 +33,7 @@ fn backing_off() -> Fixture {
     fixture.run(&["run", "patient.toml", "--session", "s", "--detach", "hello"]).ends(0);
     fixture.run(&["work", "--until-idle"]).ends(0);
     fixture.run(&["events", "s"]).ends(0).says("backs off until").says("slow down");
-    fixture.run(&["sessions", "show", "s"]).ends(0).says("suspended");
+    fixture.run(&["sessions", "show", "s"]).ends(0).says("waiting");
     fixture
 }
 

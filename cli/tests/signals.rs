@@ -45,7 +45,7 @@ fn a_second_ctrl_c_leaves_the_session_where_it_is() {
     let ran = running.end().ends(130);
     assert!(ran.err.contains("session s: left where it is; the next run ends the turn"), "{ran:#?}");
     assert_eq!(ran.last(), json!({ "session": "s", "outcome": Value::Null }));
-    fixture.run(&["sessions", "show", "s"]).ends(0).says("active").says("soft is asked for: Ctrl-C");
+    fixture.run(&["sessions", "show", "s"]).ends(0).says("running").says("soft is asked for: Ctrl-C");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_worker_that_is_told_twice_stops_at_once() {
     worker.notes("again stops at once");
     worker.signal(Signal::INT);
     assert_eq!(worker.end().ends(130).last()["stopped"], "stopped at once");
-    fixture.run(&["sessions", "show", "s"]).ends(0).says("active");
+    fixture.run(&["sessions", "show", "s"]).ends(0).says("running");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_worker_that_drops_what_does_not_end_in_time_says_so() {
     assert!(told.elapsed() < Duration::from_secs(20), "it does not wait for the default");
     assert_eq!(ran.last()["stopped"], "stopped late");
     assert!(ran.err.contains("left for others to take over: 1 session\n"), "{ran:#?}");
-    fixture.run(&["sessions", "show", "s"]).ends(0).says("active");
+    fixture.run(&["sessions", "show", "s"]).ends(0).says("running");
 }
 
 /// A deploy. The first command is out when the worker is told to stop, and comes back; the second is not started.

@@ -187,7 +187,9 @@ impl Driver {
         self.renewal.next = Instant::now() + self.renewal.every;
         match outcome {
             Ok(LeaseOutcome::Renewed(receipt)) => {
-                self.renewal.failing.take().map(Waiting::answered);
+                if let Some(failing) = self.renewal.failing.take() {
+                    failing.answered();
+                }
                 self.renewal.wrote(asked);
                 self.hear(asked, false, &receipt);
                 self.renewal.heard(&receipt);

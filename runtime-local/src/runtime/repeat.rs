@@ -7,7 +7,7 @@ use holdover_core::store::{Retry, StoreError};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::Runtime;
-use crate::outage::{Patience, Waiting};
+use crate::outage::Patience;
 
 /// How often a request from outside is tried before its error is handed on.
 const TRIES_MAX: u32 = 6;
@@ -105,9 +105,9 @@ pub(crate) async fn until_answered<'a, T>(
     loop {
         let error = match request().await {
             Ok(answer) => {
-                let repeated = waiting.is_some();
-                waiting.map(Waiting::answered);
-                return Ok((answer, repeated));
+                let Some(waiting) = waiting else { return Ok((answer, false)) };
+                waiting.answered();
+                return Ok((answer, true));
             }
             Err(error) => error,
         };

@@ -4,9 +4,13 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use holdover_core::store::StoreErrorKind;
+use holdover_core::ids::TenantId;
+use holdover_core::store::{SessionQuery, StateStore, StoreErrorKind};
 use holdover_core::tool::ToolOutput;
-use holdover_runtime_local::{Agents, RunObserver, Runtime, RuntimeOptions, StoreOutage};
+use holdover_runtime_local::{
+    Agents, BREAKER_TENANT, RunObserver, Runtime, RuntimeError, RuntimeOptions, StoreOutage,
+};
+use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use tokio::time::Instant;
 
 use crate::bench::{agent, completes, options, say, store};
@@ -78,4 +82,27 @@ async fn a_lease_that_cannot_be_renewed_is_told() {
     let lasts: Vec<bool> = told.iter().map(|(lasts, _)| *lasts).collect();
     assert_eq!(lasts, [true, false], "{told:?}");
     assert!(told[0].1.error.contains("renew_lease"), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_store_that_takes_no_writes_is_known_from_one_that_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = || SqliteOptions::new(folder.path().join("store.db"));
+    let store = SqliteStore::open(options()).await.unwrap();
+    let on = |store: &SqliteStore| Runtime::new(store.clone(), Agents::new(), RuntimeOptions::default());
+    on(&store).check_writes().await.unwrap();
+    on(&store).check_writes().await.unwrap();
+    let tenant = TenantId::new(BREAKER_TENANT).unwrap();
+    let left = store.list_sessions(&SessionQuery::all(tenant)).await.unwrap();
+    assert_eq!(left.items, [], "what was written is removed");
+    store.close().await;
+
+    let bytes = std::fs::metadata(folder.path().join("store.db")).unwrap().len();
+    let full = SqliteStore::open(options().file_bytes_max(bytes.min(64 * 1024))).await.unwrap();
+    let refused = on(&full).check_writes().await.unwrap_err();
+    assert!(
+        matches!(&refused, RuntimeError::Store(error) if error.kind == StoreErrorKind::Full),
+        "{refused}"
+    );
+    full.close().await;
 }

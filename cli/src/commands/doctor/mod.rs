@@ -124,9 +124,13 @@ async fn examine(
 fn commands(front: &Front, key: &SessionKey, stuck: &Stuck) -> Vec<Vec<String>> {
     let id = key.id.as_str();
     let words = |help: &&[&str]| -> Vec<String> {
+        let (flags, words): (Vec<&str>, Vec<&str>) = help.iter().partition(|word| word.starts_with("--"));
         let words: Vec<&str> =
-            help.iter().map(|word| if *word == stuck::SESSION { id } else { word }).collect();
-        command(front, &words)
+            words.into_iter().map(|word| if word == stuck::SESSION { id } else { word }).collect();
+        let mut line = command(front, &words);
+        let end = line.iter().position(|word| word == "--").unwrap_or(line.len());
+        line.splice(end..end, flags.into_iter().map(str::to_owned));
+        line
     };
     stuck.help.iter().map(words).collect()
 }
