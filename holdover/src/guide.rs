@@ -56,7 +56,7 @@ pub mod postgres {}
 pub mod backup {}
 #[doc = include_str!("docs/guide/testing.md")]
 pub mod testing {}
-#[doc = include_str!("docs/guide/models.md")]
-pub mod models {}
+#[doc = include_str!("docs/guide/own_model.md")]
+pub mod own_model {}
 #[doc = include_str!("docs/guide/machine.md")]
 pub mod machine {}

@@ -134,7 +134,7 @@ pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) 
     }
     let mut steps = Vec::new();
     if found.version == 0 {
-        steps.push(format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\""));
+        steps.push(make_schema(schema));
         steps.push(qualify(MARK));
     }
     steps.extend(STEPS.iter().skip(found.version).map(|step| qualify(step)));
@@ -156,6 +156,14 @@ pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) 
     note.execute(&mut *transaction).await.map_err(failed)?;
     sqlx::raw_sql(AssertSqlSafe(qualify(REMOVE_UNUSED))).execute(&mut *transaction).await.map_err(failed)?;
     transaction.commit().await.map_err(failed)
+}
+
+/// Makes the schema, unless an administrator has: Postgres asks for the right to make schemas even where there is one.
+fn make_schema(schema: &Schema) -> String {
+    format!(
+        "DO $$ BEGIN IF to_regnamespace('{schema}') IS NULL THEN \
+         CREATE SCHEMA IF NOT EXISTS \"{schema}\"; END IF; END $$"
+    )
 }
 
 /// Notes that a program with these functions was opened, so that they stay. A user who may not write it loses nothing
