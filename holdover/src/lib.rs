@@ -59,12 +59,12 @@ pub use holdover_core::tool::{
     ToolReturn, ToolSpec,
 };
 pub use holdover_runtime_local::{
-    Agent, AgentBuilder, AgentError, AgentSource, Agents, Approval, BREAKER_TENANT, Breaking, Breaks,
-    CancellationToken, Changed, CheckpointEntry, ClientTool, Deciders, Definition, Deliver, Delivered,
-    DeltaEntry, Denial, EventEntry, Execute, Follow, Fork, Forked, HandOff, HandedOff, Later, MessageEntry,
-    Move, PendingEntry, PendingPage, Provisional, QueuedMessage, Replay, Response, Retention, RunHandle,
-    RunObserver, RunReport, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown, Snapshot,
-    Standing, Started, StoreOutage, UnreadablePending, Worker, WorkerOptions,
+    Agent, AgentBuilder, AgentError, AgentSource, Agents, Answered, Approval, BREAKER_TENANT, Breaking,
+    Breaks, CancellationToken, Changed, CheckpointEntry, ClientTool, Deciders, Definition, Deliver,
+    Delivered, DeltaEntry, Denial, EventEntry, Execute, Follow, Fork, Forked, HandOff, HandedOff, Later,
+    MessageEntry, Move, PendingEntry, PendingPage, Provisional, QueuedMessage, Replay, Response, Retention,
+    RunHandle, RunObserver, RunReport, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown,
+    Snapshot, Standing, Started, StoreOutage, UnreadablePending, Worker, WorkerOptions,
 };
 #[cfg(feature = "memory")]
 pub use holdover_store_memory::{Limits as MemoryLimits, MemoryStore};

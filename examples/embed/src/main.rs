@@ -74,7 +74,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Serves until `stop`, then lets what runs come to its end.
+/// Serves until `stop`, then leaves what runs to other workers, once what is out has come back.
 async fn serve(options: Options, stop: CancellationToken) -> Result<(), Box<dyn Error>> {
     let Options { listen, folder, tenant, .. } = options;
     std::fs::create_dir_all(&folder).map_err(|error| format!("folder {}: {error}", folder.display()))?;
@@ -107,7 +107,7 @@ async fn serve(options: Options, stop: CancellationToken) -> Result<(), Box<dyn 
         stop.cancel();
         ended
     };
-    // What does not come to its end in time is taken over once its lease has ended.
+    // What has not been left in time is taken over once its lease has ended.
     let (ended, _left) = tokio::join!(answering, worker.run(stop.clone()));
     Ok(ended?)
 }

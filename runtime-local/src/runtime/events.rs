@@ -49,10 +49,10 @@ pub enum Shown {
     /// An event: committed, and true for ever. One that announces the message of a stream
     /// ([`Event::Message`] with `stream`) takes the place of that stream's deltas.
     Event(EventEntry),
-    /// A piece of an answer: provisional.
+    /// A piece of an answer, or a call that is out: provisional.
     Delta(DeltaEntry),
-    /// The attempt died whose deltas were shown last, also to an earlier reader with the same cursor: they
-    /// are void, and no message follows them.
+    /// The stream is over whose deltas were shown last, also to an earlier reader with the same cursor: they are void.
+    /// Of a model's answer, the attempt died, and no message follows; of calls, events say what became of them.
     Dropped {
         /// Where to go on.
         #[serde(skip)]
@@ -122,7 +122,7 @@ impl Runtime {
     }
 
     /// What a session shows after `after`: its events and, between them, what its model says while it says
-    /// it. A reader may be cut anywhere and go on with the cursor of what it was shown last: then it misses
+    /// it, and which calls are out. A reader may be cut anywhere and go on with the cursor of what it was shown last: then it misses
     /// nothing and is shown nothing twice. Ends after the first error.
     ///
     /// Deltas are written every [`delta_interval`](super::RuntimeOptions::delta_interval) by the runtime that

@@ -35,11 +35,13 @@ async fn told(
     while let Some(shown) = shown.next().await {
         let at = began.elapsed().as_millis();
         match shown.unwrap() {
-            Shown::Event(entry) => match entry.event {
-                Event::Call { call, is, .. } => told.push((at, format!("{call} {is}"))),
-                Event::Done { .. } => return told,
-                _ => {}
-            },
+            Shown::Event(entry) => {
+                if let Event::Call { call, is, .. } = &entry.event {
+                    told.push((at, format!("{call} {is}")));
+                } else if let Event::Done { .. } = entry.event {
+                    return told;
+                }
+            }
             Shown::Delta(entry) => {
                 if let Delta::CallRunning { call, tool } = entry.delta {
                     told.push((at, format!("{call} of {tool} runs, perhaps")));
