@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use holdover_core::ids::SessionKey;
 use holdover_core::store::rules::{SessionRow, was_deleted};
-use holdover_core::store::{
-    CreateOutcome, DeleteOutcome, Deletion, InboxItem, NewSession, Session, Start,
-};
+use holdover_core::store::{CreateOutcome, DeleteOutcome, Deletion, InboxItem, NewSession, Session, Start};
 use holdover_core::time::Timestamp;
 
 use super::delivery::accept_all;
