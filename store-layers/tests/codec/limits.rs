@@ -76,12 +76,12 @@ async fn of_a_commit_hold_for_many_payloads() {
     };
     for payloads in [8, 100, 300] {
         let refusal = store.save_state_and_promote_staging(&fence, of(payloads, most + 1)).await;
-        refused(refusal, "save_state_and_promote_staging", "the commit");
+        refused(refusal, "save_state_and_promote_staging", "its payloads");
         committed(store.save_state_and_promote_staging(&fence, of(payloads, most)).await.unwrap());
     }
     // More payloads than there is overhead set aside for: refused by name, not by luck.
     let refusal = store.save_state_and_promote_staging(&fence, of(600, most)).await;
-    refused(refusal, "save_state_and_promote_staging", "the commit");
+    refused(refusal, "save_state_and_promote_staging", "its payloads");
 }
 
 #[tokio::test]
