@@ -215,8 +215,7 @@ async fn nothing_of_a_life_returns_in_the_next(t: Bench) -> CaseResult {
         ..new_session("s")
     };
     t.store.create_session(first).await?;
-    let claimed = t.store.claim_session(&key("s"), one(&t, "run")).await?;
-    let claim = want!(claimed, ClaimOutcome::Claimed(claim) => *claim);
+    let claim = t.claim(&key("s")).await?;
     let again = t.take_over(&claim.fence.key).await?;
     ensure_eq!(again.session.attempts, 1, "takeovers of the first life");
     let step = Commit { operation: id("step"), state: state("old"), ..commit() };
@@ -237,7 +236,8 @@ async fn nothing_of_a_life_returns_in_the_next(t: Bench) -> CaseResult {
     let labels = Labels::from_iter([("customer", "ann")]);
     let listed = walk_sessions(&t.store, SessionQuery { labels, ..SessionQuery::all(id(TENANT)) }).await?;
     ensure_eq!(listed, [], "sessions under a label of the first life");
-    let claimed = t.store.claim_session(&key("s"), one(&t, "run")).await?;
+    let again = ClaimOne { run: taken.run, ..t.claim_one() };
+    let claimed = t.store.claim_session(&second.key, again).await?;
     let claim = want!(claimed, ClaimOutcome::Claimed(claim) => *claim);
     ensure_eq!(claim.fence.incarnation, second.incarnation, "the life that was claimed");
     ensure_eq!((claim.found, claim.session.attempts), (SessionStatus::Idle, 0), "what the claim found");
