@@ -171,6 +171,7 @@ impl From<RuntimeError> for Failure {
             }
             RuntimeError::KeyConflict { .. }
             | RuntimeError::OtherAgent { .. }
+            | RuntimeError::NotServed { .. }
             | RuntimeError::AgentUnknown { .. }
             | RuntimeError::OtherAnswer { .. }
             | RuntimeError::AlreadyAnswered { .. }

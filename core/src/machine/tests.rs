@@ -247,6 +247,7 @@ fn inputs() -> Vec<Input> {
         error: error(),
         retry_at,
         held_until: None,
+        too_long: false,
         compact,
         next,
         usage: Usage::default(),
@@ -256,6 +257,8 @@ fn inputs() -> Vec<Input> {
         usage: Usage::default(),
         retry_at,
         held_until: None,
+        shorter: None,
+        dead_end: None,
         next: false,
     };
     let steered = |stop| Input::Steered {

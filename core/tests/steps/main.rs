@@ -49,6 +49,7 @@ mod shortening;
 mod standing;
 mod stopping;
 mod summaries;
+mod too_long;
 mod tools;
 mod traps;
 mod turns;
