@@ -14,6 +14,7 @@ use crate::model::StopReason;
 use crate::store::InterruptKind;
 use crate::tool::{EffectClass, ResourceProfile, RunsOn};
 
+mod losing;
 mod moves;
 mod steering;
 mod suspending;

@@ -208,7 +208,7 @@ async fn a_reader_that_is_cut_anywhere_ends_with_the_same_bytes() {
 /// A session that a run holds, with two deltas of its first stream, and whoever has read them.
 async fn speaking(store: &MemoryStore, front: &Runtime) -> (Fence, SessionKey, EventCursor) {
     let agent = Arc::new(agent(&talker()).build().unwrap());
-    let key = front.start(say(&agent, "one")).await.unwrap().key;
+    let key = front.start(say(&agent, "one").served_elsewhere()).await.unwrap().key;
     let fence = claim(store, &key, "first").await;
     let deltas = ["a", "b"].map(|text| Payload::json(&Delta::Text { text: text.into() }).unwrap());
     let batch = DeltaBatch { stream: 1, first: 1, deltas: deltas.into() };

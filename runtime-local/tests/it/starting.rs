@@ -118,8 +118,8 @@ async fn effects_are_refused_on_a_store_that_forgets_unless_overridden_by_name()
     assert_eq!(model.asked().len(), 0);
 
     let idempotent = build(Fake::echo("pay"));
-    completes(strict(None).execute(say(&idempotent, "go")).await.unwrap()).await;
-    let accepted = strict(Some("memory")).execute(say(&once, "go")).await.unwrap();
+    completes(strict(None).execute(say(&idempotent, "go").served_elsewhere()).await.unwrap()).await;
+    let accepted = strict(Some("memory")).execute(say(&once, "go").served_elsewhere()).await.unwrap();
     assert_eq!(accepted.outcome().await.unwrap().kind(), OutcomeKind::Completed);
 }
 
@@ -197,7 +197,7 @@ async fn an_agent_that_nobody_here_serves_begins_no_session_unless_another_progr
     for refused in refusals {
         let Err(error @ RuntimeError::NotServed { .. }) = refused else { panic!("{refused:?}") };
         let words = error.to_string();
-        for named in ["acme/s", "forgotten@1", "served_elsewhere"] {
+        for named in ["acme/s", "agent forgotten", "served_elsewhere"] {
             assert!(words.contains(named), "{named}: {words}");
         }
     }
