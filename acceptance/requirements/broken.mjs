@@ -65,7 +65,10 @@ if (flags.run) {
 endIf(wrong.length > 0 ? wrong : faultsOfPage(breaks, known));
 
 console.log(`${ofTheDraw.length - over.length} of the ${COUNT} rules that are drawn were broken on purpose, and a test of each failed.`);
-console.log(`So were ${breaks.length - ofTheDraw.length} that were chosen.`);
+const chosen = breaks.filter((one) => one.from === CHOSEN);
+const unmade = chosen.filter(({ id }) => !known.has(id)).map(({ id }) => id);
+console.log(`So were ${chosen.length - unmade.length} that were chosen.`);
+if (unmade.length > 0) console.log(`Chosen and still to be run: ${unmade.join(', ')}.`);
 if (owed.length > 0) console.log(`The draw is not current. Still to be broken: ${owed.join(', ')}.`);
 if (over.length > 0) console.log(`Broken and not in the draw any more: ${over.join(', ')}.`);
 if (open.length > 0) console.log(`Passed by as long as they are open: ${open.join(', ')}.`);
