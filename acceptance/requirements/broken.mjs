@@ -1,5 +1,5 @@
 // Rules that are broken on purpose: breaks/ holds for rules that a seed drew a small change of the code, and the test
-// of its row in docs/requirements.md that must fail then.
+// of its row in docs/requirements.md that must fail then; chosen/ holds the same for rules that were chosen.
 //
 //   node acceptance/requirements/broken.mjs                the changes fit the code, and docs/broken-rules.md tells of them
 //   node acceptance/requirements/broken.mjs --run [ID…]    makes them in a copy, runs their tests, and writes the page
@@ -12,7 +12,7 @@ import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { digestOf, faultsOf, readBreaks } from './broken/breaks.mjs';
+import { CHOSEN, digestOf, faultsOf, readBreaks } from './broken/breaks.mjs';
 import { COUNT, SEED, draw } from './broken/draw.mjs';
 import { commandOf, killAll } from './broken/kill.mjs';
 import { PAGE, faultsOfPage, pageOf, seen } from './broken/page.mjs';
@@ -37,7 +37,8 @@ const { drawn, open } = draw(rows, SEED);
 // What was open when the changes were made, and is shown now, is owed; whoever showed it breaks no check by that. The page
 // says how many were broken, and none of them is open.
 const owed = drawn.filter((id) => !has(id));
-const over = breaks.map((one) => one.id).filter((id) => !drawn.includes(id));
+const ofTheDraw = breaks.filter((one) => one.from !== CHOSEN);
+const over = ofTheDraw.map((one) => one.id).filter((id) => !drawn.includes(id));
 
 const wrong = breaks.flatMap((one) => faultsOf(one, rows));
 wrong.push(...ids.filter((id) => !has(id)).map((id) => `${id}: there is no such change`));
@@ -63,7 +64,11 @@ if (flags.run) {
 }
 endIf(wrong.length > 0 ? wrong : faultsOfPage(breaks, known));
 
-console.log(`${breaks.length - over.length} of the ${COUNT} rules that are drawn were broken on purpose, and a test of each failed.`);
+console.log(`${ofTheDraw.length - over.length} of the ${COUNT} rules that are drawn were broken on purpose, and a test of each failed.`);
+const chosen = breaks.filter((one) => one.from === CHOSEN);
+const unmade = chosen.filter(({ id }) => !known.has(id)).map(({ id }) => id);
+console.log(`So were ${chosen.length - unmade.length} that were chosen.`);
+if (unmade.length > 0) console.log(`Chosen and still to be run: ${unmade.join(', ')}.`);
 if (owed.length > 0) console.log(`The draw is not current. Still to be broken: ${owed.join(', ')}.`);
 if (over.length > 0) console.log(`Broken and not in the draw any more: ${over.join(', ')}.`);
 if (open.length > 0) console.log(`Passed by as long as they are open: ${open.join(', ')}.`);

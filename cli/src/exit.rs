@@ -176,6 +176,7 @@ impl From<RuntimeError> for Failure {
             RuntimeError::KeyConflict { .. }
             | RuntimeError::NotFirst { .. }
             | RuntimeError::OtherAgent { .. }
+            | RuntimeError::NotServed { .. }
             | RuntimeError::AgentUnknown { .. }
             | RuntimeError::OtherAnswer { .. }
             | RuntimeError::AlreadyAnswered { .. }

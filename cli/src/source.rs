@@ -338,4 +338,9 @@ impl AgentSource for StoredAgents {
     async fn agent(&self, _queue: &QueueLabel, definition: &Payload) -> Result<Arc<Agent>, ErrorInfo> {
         self.rebuild(definition).map(Arc::new).map_err(|why| ErrorInfo::new("agent.not_built", why))
     }
+
+    /// Whatever begins here is stored with all that it is built from.
+    async fn serves(&self, _queue: &QueueLabel, _definition: &Payload) -> Result<(), ErrorInfo> {
+        Ok(())
+    }
 }

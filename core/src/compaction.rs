@@ -4,6 +4,7 @@
 //! [`View`](crate::machine::View) says that it stands for what came before.
 
 mod clearing;
+mod cutting;
 mod extract;
 
 use std::fmt::Write as _;
@@ -15,10 +16,13 @@ use crate::image::{IMAGE_TOKENS, Images, images_of};
 use crate::message::{Message, ToolResult, UserMessage};
 use crate::model::{ModelRequest, ModelTool};
 
+use clearing::worth_clearing;
+
 pub use clearing::{
     CLEARED, CLEARED_BEGINNING, CLEARED_CHARS_MAX, Cleared, IN_SHORT_AT_ONCE, IN_SHORT_MS_MAX,
     ResultSummariser, bounded, request_for, to_summarise,
 };
+pub use cutting::{PART_CHARS, REFUSALS_MAX, Shorter, cut, dead_end};
 pub use extract::{EXTRACT_MARKER, EXTRACT_SECTIONS, cut_for_handoff, request_for_handoff};
 
 /// What a summary begins with as the model sees it.
@@ -37,6 +41,21 @@ const CHARS_PER_TOKEN: usize = 4;
 /// What a text is in tokens, roughly: a quarter of its bytes as JSON.
 pub fn estimate(bytes: usize) -> u64 {
     bytes.div_ceil(CHARS_PER_TOKEN) as u64
+}
+
+/// A summary is asked for so often where the provider refuses each request as too long: each shows a quarter of the one
+/// before.
+pub const SUMMARY_TRIES: u32 = 6;
+
+/// A summary has at least so many output tokens.
+const SUMMARY_TOKENS_MIN: u32 = 128;
+
+/// The most output tokens of a summary: what the rules say, but no more than a quarter of what the model can read, and a
+/// quarter of that after each request that was refused as too long.
+fn summary_cap(rules: &Compaction, refused: u32) -> u32 {
+    let quarter = u32::try_from(rules.context_tokens / 4).unwrap_or(u32::MAX);
+    let least = SUMMARY_TOKENS_MIN.min(rules.summary_tokens);
+    (rules.summary_tokens.min(quarter) >> (2 * refused.min(SUMMARY_TRIES))).max(least)
 }
 
 /// How long an answer may be that is capped at so many output tokens, told to the model in words. Half of the cap is
@@ -111,50 +130,14 @@ pub fn shown(
     }
 }
 
-/// Where to cut what the model is shown: what stands before this message is summarised. None: nothing is old enough.
-///
-/// It is cut before a user message, so that the newest `kept_turns` of them stay with all that follows. Where these
-/// are still more than half of the threshold, fewer stay; where one alone is, it is cut before one of the newest
-/// `kept_turns` steps, and so it is where somebody asked for it. Never between a call and its result.
-pub fn cut(shown: &[(MessageSeq, Arc<Message>)], rules: &Compaction, asked: bool) -> Option<MessageSeq> {
-    let room = rules.threshold().unwrap_or(rules.context_tokens) / 2;
-    let kept = (rules.kept_turns as usize).max(1);
-    // How many tokens stand from each message on.
-    let mut from: Vec<u64> = shown
-        .iter()
-        .rev()
-        .scan(0_u64, |sum, (_, message)| {
-            *sum = sum.saturating_add(tokens_of(message));
-            Some(*sum)
-        })
-        .collect();
-    from.reverse();
-    // A summary that stands first is made anew from itself: alone it is nothing old.
-    let oldest =
-        usize::from(matches!(shown.first(), Some((_, first)) if matches!(**first, Message::Summary(_))));
-    let places = |is: fn(&Message) -> bool| -> Vec<usize> {
-        shown.iter().enumerate().filter(|(_, (_, message))| is(message)).map(|(at, _)| at).collect()
-    };
-    let newest = |places: &[usize]| places[places.len().saturating_sub(kept)..].to_vec();
-    let said = newest(&places(|message| matches!(message, Message::User(_))));
-    let all_steps = places(|message| matches!(message, Message::Assistant(_)));
-    let steps = newest(&all_steps);
-    let fits = |at: &&usize| from.get(**at).is_some_and(|tokens| *tokens <= room);
-    let at = match said.iter().find(fits) {
-        // The first of the newest turns fits, and there is nothing before it.
-        Some(at) if *at > oldest => *at,
-        Some(_) if !asked || all_steps.len() <= kept => return None,
-        Some(_) | None => *steps.iter().find(fits).or(steps.last())?,
-    };
-    (at > oldest).then(|| shown.get(at).map(|(seq, _)| *seq)).flatten()
-}
-
-/// What a model is asked with for a summary of `old`.
+/// What a model is asked with for a summary of `old`. `refused`: how often the provider has refused the request as too
+/// long.
 pub fn request(
     session: &SessionKey,
     old: &[(MessageSeq, Arc<Message>)],
     rules: &Compaction,
     step: u64,
+    refused: u32,
 ) -> ModelRequest {
     let mut system = String::from(
         "You keep the notes of an agent whose conversation has become too long. Write down what it needs to go on \
@@ -166,22 +149,23 @@ pub fn request(
         // Writing to a String does not fail.
         let _ = writeln!(system, "## {section}");
     }
-    system.push_str(&told_cap(rules.summary_tokens));
-    let text = render(old, rules);
+    let cap = summary_cap(rules, refused);
+    system.push_str(&told_cap(cap));
+    let text = render(old, rules, refused);
     ModelRequest {
         session: session.clone(),
         system: Arc::from(system),
         messages: vec![Arc::new(Message::User(UserMessage::new(text)))],
         tools: Arc::<[ModelTool]>::from([]),
-        max_output_tokens: rules.summary_tokens,
+        max_output_tokens: cap,
         step,
         attempt: 0,
     }
 }
 
 /// The old messages as a text. Its beginning, where the task stands, and its end stay where it is longer than the
-/// model can read.
-fn render(old: &[(MessageSeq, Arc<Message>)], rules: &Compaction) -> String {
+/// model can read, or than what is left of it after so many refusals.
+fn render(old: &[(MessageSeq, Arc<Message>)], rules: &Compaction, refused: u32) -> String {
     let mut text = String::new();
     for (_, message) in old {
         let _ = match &**message {
@@ -206,7 +190,11 @@ fn render(old: &[(MessageSeq, Arc<Message>)], rules: &Compaction) -> String {
         };
     }
     let room = usize::try_from(rules.context_tokens).unwrap_or(usize::MAX).saturating_mul(2);
-    middle_out(&text, room)
+    if refused == 0 {
+        return middle_out(&text, room);
+    }
+    let written = text.chars().count().min(room);
+    middle_out(&text, written >> (2 * refused.min(SUMMARY_TRIES)))
 }
 
 /// A text, and of the pictures with it that they were there.

@@ -114,6 +114,19 @@ pub enum RuntimeError {
         /// Why.
         why: ErrorInfo,
     },
+    /// A session would begin whose agent nobody in this program serves: it would wait for ever, or for another program.
+    #[error(
+        "session {key}: agent {queue} is served by nobody here: {why} (add it to the runtime's agents, or say \
+         Execute::served_elsewhere if another program has it)"
+    )]
+    NotServed {
+        /// Which session.
+        key: SessionKey,
+        /// Under which label.
+        queue: QueueLabel,
+        /// Why.
+        why: ErrorInfo,
+    },
     /// The agent has a tool with effects that this store cannot protect.
     #[error(
         "agent {agent}: tool {tool}: its effects ask for a store whose commits survive a killed process; \
@@ -361,6 +374,7 @@ impl RuntimeError {
             | Self::KeyConflict { .. }
             | Self::NotFirst { .. }
             | Self::OtherAgent { .. }
+            | Self::NotServed { .. }
             | Self::NotResumable { .. }
             | Self::Exists { .. }
             | Self::OtherAnswer { .. }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{RESULT_CHARS_MAX, middle_out};
+use super::{PART_CHARS, RESULT_CHARS_MAX, middle_out};
 use crate::agent::Compaction;
 use crate::error::ErrorInfo;
 use crate::ids::{MessageSeq, SessionKey};
@@ -47,6 +47,7 @@ pub trait ResultSummariser: Send + Sync + 'static {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cleared {
     up_to: MessageSeq,
+    in_part: MessageSeq,
     in_short: BTreeMap<MessageSeq, String>,
 }
 
@@ -61,7 +62,17 @@ impl Cleared {
             | Message::Decision(_)
             | Message::Summary(_) => &[],
         });
-        Self { up_to, in_short: said.map(|short| (short.of, short.text.clone())).collect() }
+        Self {
+            up_to,
+            in_part: MessageSeq(0),
+            in_short: said.map(|short| (short.of, short.text.clone())).collect(),
+        }
+    }
+
+    /// Of results up to `in_part` no more than [`PART_CHARS`] characters are shown.
+    #[must_use]
+    pub fn in_part(self, in_part: MessageSeq) -> Self {
+        Self { in_part, ..self }
     }
 
     /// Whether a result at this place is cleared.
@@ -71,13 +82,17 @@ impl Cleared {
 
     /// What stands for this result; none if it is shown.
     pub(super) fn word_for(&self, seq: MessageSeq, result: &ToolResult) -> Option<String> {
-        let cleared = self.is_cleared(seq) && is_longer(result);
-        cleared.then(|| self.in_short.get(&seq).map_or_else(|| CLEARED.to_owned(), |text| marker(text)))
+        if self.is_cleared(seq) {
+            let word = || self.in_short.get(&seq).map_or_else(|| CLEARED.to_owned(), |text| marker(text));
+            return worth_clearing(result).then(word);
+        }
+        let too_long = seq <= self.in_part && result.content.len() > PART_CHARS;
+        too_long.then(|| middle_out(&result.content, PART_CHARS))
     }
 }
 
 /// Whether clearing it saves anything.
-fn is_longer(result: &ToolResult) -> bool {
+pub(super) fn worth_clearing(result: &ToolResult) -> bool {
     result.content.len() > CLEARED.len() || !result.images.is_empty()
 }
 
@@ -102,7 +117,9 @@ pub fn to_summarise(
     places: &[MessageSeq],
 ) -> Vec<(MessageSeq, ToolResult)> {
     let of = |(seq, message): &(MessageSeq, Arc<Message>)| match &**message {
-        Message::Tool(result) if places.contains(seq) && is_longer(result) => Some((*seq, result.clone())),
+        Message::Tool(result) if places.contains(seq) && worth_clearing(result) => {
+            Some((*seq, result.clone()))
+        }
         Message::Tool(_)
         | Message::User(_)
         | Message::Assistant(_)

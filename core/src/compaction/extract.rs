@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{render, told_cap};
+use super::{render, summary_cap, told_cap};
 use crate::agent::Compaction;
 use crate::ids::{MessageSeq, SessionKey};
 use crate::message::{Message, UserMessage};
@@ -35,7 +35,9 @@ pub fn request_for_handoff(
     rules: &Compaction,
     step: u64,
     attempt: u32,
+    refused: u32,
 ) -> ModelRequest {
+    let cap = summary_cap(rules, refused);
     let mut system = String::from(
         "You hand the work of an agent over to another one. The other one is given a goal, and sees nothing of the \
          old conversation but what you write. Write down what it needs of it to reach that goal, and leave out what \
@@ -47,14 +49,15 @@ pub fn request_for_handoff(
         // Writing to a String does not fail.
         let _ = writeln!(system, "## {section}");
     }
-    system.push_str(&told_cap(rules.summary_tokens));
-    let text = format!("THE GOAL: {}\n\nTHE OLD CONVERSATION:\n\n{}", said_in(new), render(old, rules));
+    system.push_str(&told_cap(cap));
+    let text =
+        format!("THE GOAL: {}\n\nTHE OLD CONVERSATION:\n\n{}", said_in(new), render(old, rules, refused));
     ModelRequest {
         session: session.clone(),
         system: Arc::from(system),
         messages: vec![Arc::new(Message::User(UserMessage::new(text)))],
         tools: Arc::<[ModelTool]>::from([]),
-        max_output_tokens: rules.summary_tokens,
+        max_output_tokens: cap,
         step,
         attempt,
     }
@@ -101,7 +104,7 @@ mod tests {
     fn b50_the_request_names_the_goal_and_shows_the_old_conversation() {
         let shown = [summary(4), said(2, "keep the blue one"), said(5, "paint"), said(6, "the door")];
         let session = SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap());
-        let asked = request_for_handoff(&session, &shown[..2], &shown[2..], &Compaction::default(), 7, 0);
+        let asked = request_for_handoff(&session, &shown[..2], &shown[2..], &Compaction::default(), 7, 0, 0);
         let Message::User(text) = &*asked.messages[0] else { panic!("{asked:?}") };
         assert!(
             text.text.starts_with("THE GOAL: paint\n\nthe door\n\nTHE OLD CONVERSATION:\n\n"),

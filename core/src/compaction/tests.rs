@@ -51,7 +51,7 @@ fn rules(tokens: u64) -> Compaction {
 }
 
 fn cut_at(short: &str, result_chars: usize, tokens: u64, asked: bool) -> Option<u64> {
-    cut(&transcript(short, result_chars), &rules(tokens), asked).map(|seq| seq.0)
+    cut(&transcript(short, result_chars), &rules(tokens), asked, 0).map(|seq| seq.0)
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn where_one_turn_is_too_long_it_is_cut_between_its_steps() {
     assert_eq!(cut_at("ussssss", 4_000, 10, false), Some(12), "one, however long");
     for short in ["ussssss", "usussss", "Ssssss"] {
         let messages = transcript(short, 4_000);
-        let at = cut(&messages, &rules(2_500), false).unwrap();
+        let at = cut(&messages, &rules(2_500), false, 0).unwrap();
         let first = &messages.iter().find(|(seq, _)| *seq == at).unwrap().1;
         assert!(matches!(**first, Message::Assistant(_)), "{short}: never between a call and its result");
     }
@@ -99,12 +99,12 @@ fn what_is_asked_for_is_done_also_if_nothing_is_long() {
 #[test]
 fn a68_a_summary_is_asked_for_in_six_parts_from_what_is_old_alone() {
     let old = transcript("Suns", 10);
-    let request = request(&session(), &old, &rules(1_000), 7);
+    let request = request(&session(), &old, &rules(1_000), 7, 0);
     let heads: Vec<&str> = request.system.lines().filter_map(|line| line.strip_prefix("## ")).collect();
     let six =
         ["Current State", "Original Task", "Key Data", "Actions Taken", "Errors & Corrections", "Next Steps"];
     assert_eq!(heads, six);
-    assert_eq!((request.tools.len(), request.max_output_tokens, request.step), (0, 4_000, 7));
+    assert_eq!((request.tools.len(), request.max_output_tokens, request.step), (0, 500, 7));
     let [only] = &request.messages[..] else { panic!("one message") };
     let Message::User(said) = &**only else { panic!("a user message") };
     let expected = "SUMMARY OF WHAT CAME BEFORE: text 0\n\nUSER: text 1\n\nAGENT CALLS look (c3-0): {}\n\n\
@@ -115,7 +115,7 @@ fn a68_a_summary_is_asked_for_in_six_parts_from_what_is_old_alone() {
 #[test]
 fn a71_long_results_are_cut_in_their_middle_and_so_is_all_of_it() {
     let text = |chars, tokens| {
-        let request = request(&session(), &transcript("us", chars), &rules(tokens), 1);
+        let request = request(&session(), &transcript("us", chars), &rules(tokens), 1, 0);
         let Message::User(said) = &*request.messages[0] else { panic!("{:?}", request.messages) };
         said.text.clone()
     };
@@ -190,7 +190,7 @@ fn a51_a_picture_of_an_old_result_is_cleared_with_it_and_a_summary_says_that_it_
     let Message::Tool(cleared) = &*seen(seq) else { panic!("a result") };
     assert_eq!((cleared.content.as_str(), cleared.images.is_empty()), (CLEARED, true));
 
-    let asked = request(&session(), &messages, &rules(10_000), 1);
+    let asked = request(&session(), &messages, &rules(10_000), 1, 0);
     let Message::User(said) = &*asked.messages[0] else { panic!("a text") };
     assert!(said.text.contains("xxxxxxxxxx\n[a picture: image/png, 8 bytes]"), "{}", said.text);
     assert!(said.images.is_empty());
@@ -200,8 +200,57 @@ fn a51_a_picture_of_an_old_result_is_cleared_with_it_and_a_summary_says_that_it_
 fn a69_the_model_is_told_how_long_a_summary_may_be_in_half_as_many_words_as_it_has_tokens() {
     for (summary_tokens, told) in [(4_000, "at most 2000 words"), (1, "at most 1 words")] {
         let rules = Compaction { summary_tokens, ..rules(10_000) };
-        let asked = request(&session(), &transcript("us", 10), &rules, 1);
+        let asked = request(&session(), &transcript("us", 10), &rules, 1, 0);
         assert_eq!(asked.max_output_tokens, summary_tokens);
         assert!(asked.system.contains(told), "{}", asked.system);
     }
+}
+
+#[test]
+fn b38_the_more_often_a_provider_refuses_the_less_stays() {
+    let cut = |short: &str, refused| {
+        cut(&transcript(short, 400), &Compaction::default(), false, refused).map(|seq| seq.0)
+    };
+    // All of it is less than the threshold, and no turn is older than those that stay.
+    assert_eq!(cut("usususus", 0), None);
+    assert_eq!(cut("usususus", 1), Some(7), "half");
+    assert_eq!(cut("usususus", 2), Some(10), "the newest turn");
+    assert_eq!(cut("ussss", 1), Some(6), "half of one turn");
+    assert_eq!(cut("ussss", 2), Some(8), "its newest step");
+    assert_eq!(cut("Ss", 2), None, "nothing is left");
+    assert_eq!(cut("u", 2), None);
+}
+
+#[test]
+fn b38_a_newest_message_that_is_more_than_half_stays_alone() {
+    let mut messages = transcript("usus", 400);
+    messages.push((MessageSeq(7), Arc::new(Message::User(UserMessage::new("x".repeat(9_000))))));
+    for refused in 1..=3 {
+        assert_eq!(cut(&messages, &Compaction::default(), false, refused), Some(MessageSeq(7)));
+    }
+    // A summary that is itself what is too long is made anew.
+    let summary = Summary { text: "y".repeat(9_000), before: MessageSeq(1), extract: false };
+    let mut messages = vec![(MessageSeq(1), Arc::new(Message::Summary(summary)))];
+    messages.push((MessageSeq(2), Arc::new(Message::User(UserMessage::new("go on")))));
+    assert_eq!(cut(&messages, &Compaction::default(), false, 0), None);
+    assert_eq!(cut(&messages, &Compaction::default(), false, 1), Some(MessageSeq(2)));
+}
+
+#[test]
+fn b38_each_refused_request_for_a_summary_is_followed_by_one_of_a_quarter() {
+    let old = transcript("usssss", 2_000);
+    let lengths: Vec<(usize, u32)> = (0..SUMMARY_TRIES)
+        .map(|refused| {
+            let request = request(&old, &Compaction::default(), 1, refused);
+            let Message::User(said) = &*request.messages[0] else { panic!("{request:?}") };
+            (said.text.chars().count(), request.max_output_tokens)
+        })
+        .collect();
+    for pair in lengths.windows(2) {
+        assert!(pair[1].0 < pair[0].0 / 4 + 40, "{lengths:?}");
+        assert!(pair[1].1 <= pair[0].1, "{lengths:?}");
+    }
+    assert_eq!((lengths[0].1, lengths[5].1), (4_000, 128));
+    let small = Compaction { context_tokens: 3_000, ..Compaction::default() };
+    assert_eq!(request(&old, &small, 1, 0).max_output_tokens, 750, "no more than a quarter of what it reads");
 }

@@ -7,6 +7,7 @@ use super::ending::{Ending, StopCause};
 use super::state::TurnRequest;
 use super::turn::Usage;
 use super::withheld::{self, Withheld};
+use crate::compaction::Shorter;
 use crate::custom::Undo;
 use crate::error::ErrorInfo;
 use crate::ids::{CallId, MessageSeq, PendingId};
@@ -108,6 +109,9 @@ pub enum Input {
         /// Until when an open circuit holds it at most; none if it was asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         held_until: Option<Timestamp>,
+        /// Whether the provider refuses the step as too long, and that counts.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        too_long: bool,
         /// Whether what is old is summarised first.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         compact: bool,
@@ -189,6 +193,12 @@ pub enum Input {
         /// Until when an open circuit holds it at most; none if it was asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         held_until: Option<Timestamp>,
+        /// What is shown shorter instead.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shorter: Option<Shorter>,
+        /// How a turn ends that cannot be shown any shorter; none: with the refusal itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dead_end: Option<ErrorInfo>,
         /// Whether the agent's next model is asked instead: for an extract, or for the step that is too long for this one.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         next: bool,

@@ -169,7 +169,7 @@ pub const BOUNDS: &[Bound] = &[
     },
     Bound {
         state: S::Compacting,
-        by: "turn.compacted: once a step; of a handoff each of the agent's models, until one has made the extract",
+        by: "turn.compacted: once a step by the threshold; turn.refused: at most compaction::REFUSALS_MAX a step where the provider refuses it, each with at most compaction::SUMMARY_TRIES model calls; of a handoff each of the agent's models, until one has made the extract",
     },
     Bound {
         state: S::Confirming,

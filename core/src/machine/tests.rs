@@ -14,6 +14,7 @@ use crate::model::StopReason;
 use crate::store::InterruptKind;
 use crate::tool::{EffectClass, ResourceProfile, RunsOn};
 
+mod losing;
 mod moves;
 mod steering;
 mod suspending;
@@ -247,6 +248,7 @@ fn inputs() -> Vec<Input> {
         error: error(),
         retry_at,
         held_until: None,
+        too_long: false,
         compact,
         next,
         usage: Usage::default(),
@@ -256,6 +258,8 @@ fn inputs() -> Vec<Input> {
         usage: Usage::default(),
         retry_at,
         held_until: None,
+        shorter: None,
+        dead_end: None,
         next: false,
     };
     let steered = |stop| Input::Steered {

@@ -87,6 +87,9 @@ pub struct Turn {
     /// only where it failed and a provider refuses the request as too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacted: Option<StepNumber>,
+    /// How often a provider has refused the newest step as too long.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub refused: u32,
     /// Which of the agent's models this step is asked of: 0 is its own, then those that it falls back on.
     #[serde(default, skip_serializing_if = "is_default")]
     pub model: u32,

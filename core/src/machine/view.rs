@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::compaction::Shorter;
 use crate::ids::MessageSeq;
 use crate::payload::is_default;
 use crate::store::MessageRange;
@@ -23,6 +24,9 @@ pub struct View {
     /// Results of tools up to this message are shown as cleared.
     #[serde(skip_serializing_if = "is_default")]
     pub cleared: MessageSeq,
+    /// Of results of tools up to this message only a part is shown.
+    #[serde(skip_serializing_if = "is_default")]
+    pub in_part: MessageSeq,
     /// Where the results stand that are shown whole, oldest first; no more of them than ever stay.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<MessageSeq>,
@@ -80,6 +84,14 @@ impl View {
         self.after = before;
         self.tokens = tokens;
         self.results.retain(|result| *result <= to);
+    }
+
+    /// From now on results are shown shorter.
+    pub(super) fn shorten(&mut self, shorter: Shorter) {
+        match shorter {
+            Shorter::InPart(up_to) => self.in_part = up_to,
+            Shorter::Cleared(up_to) => self.add_results(None, Some(up_to)),
+        }
     }
 
     /// Takes in the results of a step; those up to `cleared` are shown as cleared from now on.

@@ -59,6 +59,8 @@ pub enum Action {
         model: u32,
         /// Whether somebody asked for it: then it is done also if what is old is not long.
         asked: bool,
+        /// How often a provider has refused this step as too long: the more often, the less stays.
+        refused: u32,
         /// Of a handoff, the last message of the old conversation: an extract of it is made, for the goal behind it.
         handoff: Option<MessageSeq>,
         /// 0 for the first try, also of another model; only an extract is tried again.
@@ -217,6 +219,8 @@ pub struct Shown {
     pub added: Vec<(MessageSeq, Arc<Message>)>,
     /// Results of tools up to this message are shown as cleared.
     pub cleared: MessageSeq,
+    /// Of results up to this message no more than [`PART_CHARS`](crate::compaction::PART_CHARS) characters are shown.
+    pub in_part: MessageSeq,
 }
 
 impl Shown {

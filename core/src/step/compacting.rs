@@ -4,7 +4,7 @@ use super::action::Shown;
 use super::thinking::After;
 use super::{Action, ActionId, StepIterator, Summarised};
 use crate::agent::Compaction;
-use crate::compaction;
+use crate::compaction::{self, Shorter};
 use crate::error::ErrorInfo;
 use crate::event::{Event, SummaryCause};
 use crate::ids::MessageSeq;
@@ -30,13 +30,17 @@ impl StepIterator {
             && machine.turn.compacted != Some(machine.step)
     }
 
-    /// Whether a summary may mend this failure of a model call (B38): one that was made for this step already does not,
-    /// one that failed may be tried again. Fails that too, the turn ends or the next model is asked.
+    /// Whether to show less may mend this failure of a model call (B38). While another model is left, one summary is made
+    /// for the step, and one that failed may be tried again; the last model is shown less and less, for as often as
+    /// [`REFUSALS_MAX`](compaction::REFUSALS_MAX). Fails that too, the turn ends.
     pub(super) fn may_mend(&self, error: &ModelError) -> bool {
         let machine = &self.mind.machine;
         error.kind == ModelErrorKind::ContextLimit
             && self.agent.as_ref().is_some_and(|agent| agent.compaction.threshold().is_some())
-            && (machine.turn.compacted != Some(machine.step) || machine.view.failures > 0)
+            && match self.next_model(error.kind) {
+                Some(_) => machine.turn.compacted != Some(machine.step) || machine.view.failures > 0,
+                None => machine.turn.refused < compaction::REFUSALS_MAX,
+            }
     }
 
     /// Up to where results are shown as cleared, now that those of a step stand here.
@@ -73,7 +77,17 @@ impl StepIterator {
         let handoff = self.mind.machine.handoff.map(|handoff| handoff.after);
         let handoff = handoff.filter(|_| cause == SummaryCause::Handoff);
         let shown = self.shown();
-        self.actions.push_back(Action::Summarise { id, step, model, asked, handoff, attempt, shown });
+        let refused = self.mind.machine.turn.refused;
+        self.actions.push_back(Action::Summarise {
+            id,
+            step,
+            model,
+            asked,
+            refused,
+            handoff,
+            attempt,
+            shown,
+        });
         false
     }
 
@@ -89,18 +103,17 @@ impl StepIterator {
             cause: SummaryCause::Asked,
         });
         self.mind.draft.decided = true;
-        self.feed(Input::NotCompacted {
-            error: Some(error),
-            usage,
-            retry_at: None,
-            held_until: None,
-            next: false,
-        });
+        self.feed(not_compacted(Some(error), usage, After::default()));
         self.leave_as_it_was();
         true
     }
 
-    pub(super) fn on_summarised(&mut self, id: ActionId, result: Result<Option<Summarised>, ModelError>) {
+    pub(super) fn on_summarised(
+        &mut self,
+        id: ActionId,
+        result: Result<Option<Summarised>, ModelError>,
+        shorter: Option<Shorter>,
+    ) {
         let AgentState::Compacting { why, attempt, .. } = &self.mind.machine.state else { return };
         if self.summarising != Some(id) {
             return;
@@ -132,9 +145,15 @@ impl StepIterator {
                 (Input::Compacted { summary, from, tokens, before, usage }, tokens, None)
             }
             Ok(None) => {
+                let dead_end = refused.as_ref().map(compaction::dead_end);
                 let next = self.falls_back(refused);
-                let after = After { next, ..After::default() };
-                (not_compacted(None, usage, after), before, None)
+                // What another model may read whole is not shown shorter.
+                let shorter = shorter.filter(|_| !next && self.mind.machine.turn.refused > 0);
+                let dead_end = dead_end.filter(|_| !next && shorter.is_none());
+                let (retry_at, held_until) = (None, None);
+                let input =
+                    Input::NotCompacted { error: None, usage, retry_at, held_until, shorter, dead_end, next };
+                (input, before, None)
             }
             Err(error) => {
                 // A turn goes on without a summary; a handoff is nothing without its extract.
@@ -171,13 +190,14 @@ impl StepIterator {
             claimed: self.claimed_messages,
             added: self.added[..self.mind.added].to_vec(),
             cleared: view.cleared,
+            in_part: view.in_part,
         }
     }
 }
 
 fn not_compacted(error: Option<ErrorInfo>, usage: Usage, after: After) -> Input {
     let After { retry_at, held_until, next } = after;
-    Input::NotCompacted { error, usage, retry_at, held_until, next }
+    Input::NotCompacted { error, usage, retry_at, held_until, shorter: None, dead_end: None, next }
 }
 
 /// What stands at the end of a summary that is taken although it was cut off.

@@ -290,7 +290,7 @@ impl StepIterator {
             Reply::Provisioned { id, result } => self.on_provisioned(id, result),
             Reply::ModelAnswered { id, result } => self.on_model(id, result),
             Reply::ModelStopped { of, said, used } => self.on_model_stopped(of, said, used),
-            Reply::Summarised { id, result } => self.on_summarised(id, result),
+            Reply::Summarised { id, result, shorter } => self.on_summarised(id, result, shorter),
             Reply::Shortened { id, made } => self.on_shortened(id, made),
             Reply::Consulted { id, rulings } => self.on_rulings(id, rulings),
             Reply::CallWritten { of, index, tool, arguments } => {

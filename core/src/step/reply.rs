@@ -1,6 +1,7 @@
 //! What a runtime says became of its actions.
 
 use super::{ActionId, Drain};
+use crate::compaction::Shorter;
 use crate::error::ErrorInfo;
 use crate::gate::ApprovalTerms;
 use crate::ids::{CallId, MessageSeq};
@@ -49,6 +50,8 @@ pub enum Reply {
         id: ActionId,
         /// What came; none if nothing is old enough.
         result: Result<Option<Summarised>, ModelError>,
+        /// What else can be shown shorter, if nothing is old enough ([`Shorter::of`](crate::compaction::Shorter::of)).
+        shorter: Option<Shorter>,
     },
     /// The answer to [`Action::Shorten`](super::Action::Shorten).
     Shortened {

@@ -3,6 +3,7 @@
 use super::hooking::StepHooks;
 use super::looping::Looked;
 use super::{ActionId, StepIterator};
+use crate::compaction;
 use crate::error::ErrorInfo;
 use crate::event::Event;
 use crate::ids::{CallId, InvalidId, StepNumber};
@@ -126,8 +127,11 @@ impl StepIterator {
         let compact = self.may_mend(error);
         let After { retry_at, held_until, next } =
             if compact { After::default() } else { self.after_failure(error, attempt) };
+        let too_long = error.kind == ModelErrorKind::ContextLimit;
+        let told = ErrorInfo::from(error);
+        let error = if too_long && !compact && !next { compaction::dead_end(&told) } else { told };
         self.mind.draft.decided = true;
-        self.feed(Input::ModelFailed { error: error.into(), retry_at, held_until, compact, next, usage });
+        self.feed(Input::ModelFailed { error, retry_at, held_until, too_long, compact, next, usage });
     }
 
     /// When a model that failed so is asked again, else whether the next one is asked instead. Says so.

@@ -339,9 +339,9 @@ impl<P: Place> Teller<P> {
                     Thought::Hangs => self.ask_to_stop(&fence).await,
                 }
             }
-            Action::Summarise { id, asked, shown, .. } => {
+            Action::Summarise { id, asked, refused, shown, .. } => {
                 let shown = self.shown(&shown).await;
-                let before = compaction::cut(&shown, &scenario::agent().compaction, asked);
+                let before = compaction::cut(&shown, &scenario::agent().compaction, asked, refused);
                 let summary = before.map(|before| Summarised {
                     text: "it went well".into(),
                     before,
@@ -350,7 +350,7 @@ impl<P: Place> Teller<P> {
                     usage: TokenUsage { input: 20, output: 5, ..TokenUsage::default() },
                 });
                 assert!(summary.is_some(), "something is old: {shown:?}");
-                Reply::Summarised { id, result: Ok(summary) }
+                Reply::Summarised { id, result: Ok(summary), shorter: None }
             }
             Action::Shorten { id, .. } => Reply::Shortened { id, made: Vec::new() },
             Action::StopModel { of } => Reply::ModelStopped { of, said: String::new(), used: None },

@@ -433,7 +433,7 @@ impl Bench {
         let parsed =
             stored.iter().map(|stored| (stored.seq, Arc::new(stored.payload.parse().expect("a message"))));
         let placed: Vec<(MessageSeq, Arc<Message>)> = parsed.collect();
-        let cleared = compaction::Cleared::of(&placed, view.cleared);
+        let cleared = compaction::Cleared::of(&placed, view.cleared).in_part(view.in_part);
         let seen =
             placed.iter().filter_map(|(seq, message)| compaction::shown(*seq, message, &cleared, 20_000));
         seen.map(|message| message.as_ref().clone()).collect()

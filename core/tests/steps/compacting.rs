@@ -195,7 +195,7 @@ fn a69_an_empty_summary_is_a_failure_and_a_good_one_sets_the_count_back() {
 }
 
 #[test]
-fn b38_a_request_that_the_provider_refuses_as_too_long_is_tried_once_more_with_a_summary() {
+fn b38_a_request_that_the_provider_refuses_as_too_long_is_tried_again_with_a_summary() {
     let too_long = || ModelError::new(ModelErrorKind::ContextLimit, "too long");
     let bench = Bench::with(|agent| {
         agent.compaction = Compaction { context_tokens: 1_000_000, kept_turns: 2, ..Compaction::default() };
@@ -214,7 +214,11 @@ fn b38_a_request_that_the_provider_refuses_as_too_long_is_tried_once_more_with_a
     assert_eq!(old.len(), 4, "two of four turns stay");
     assert_eq!(roles_seen(&run), ["user", "user", "assistant", "user"]);
     run.model_fails(too_long());
-    assert_eq!(bench.dones().last(), Some(&DoneReason::Error), "once");
+    run.summarise("so far").expect("the newest turn alone stays");
+    assert_eq!(roles_seen(&run), ["user", "user"]);
+    run.model_fails(too_long());
+    assert_eq!(run.summarise("nothing"), None);
+    assert_eq!(bench.dones().last(), Some(&DoneReason::Error), "nothing is left to leave out");
     check::at_rest(&bench);
     // Nothing to summarise: the refusal stands.
     let bench = Bench::new();
@@ -223,7 +227,8 @@ fn b38_a_request_that_the_provider_refuses_as_too_long_is_tried_once_more_with_a
     run.model_fails(too_long());
     assert_eq!(run.summarise("nothing"), None);
     let AgentState::Done { ending, .. } = bench.machine().state else { panic!("done") };
-    assert_eq!(ending.error.map(|error| error.detail), Some("too long".to_owned()));
+    let told = ending.error.map(|error| error.detail).unwrap();
+    assert!(told.starts_with("too long; nothing older is left"), "{told}");
 }
 
 #[test]

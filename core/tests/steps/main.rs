@@ -50,6 +50,7 @@ mod shortening;
 mod standing;
 mod stopping;
 mod summaries;
+mod too_long;
 mod tools;
 mod traps;
 mod turns;

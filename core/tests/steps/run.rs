@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use holdover_core::compaction;
+use holdover_core::compaction::{self, Shorter};
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{CallId, Fence, MessageSeq};
 use holdover_core::machine::Facts;
@@ -199,7 +199,7 @@ impl<'b> Run<'b> {
 
     fn seen_by_model(&self, call: &ModelCall) -> Vec<Message> {
         let placed = self.placed(&call.shown);
-        let cleared = compaction::Cleared::of(&placed, call.shown.cleared);
+        let cleared = compaction::Cleared::of(&placed, call.shown.cleared).in_part(call.shown.in_part);
         let seen =
             placed.iter().filter_map(|(seq, message)| compaction::shown(*seq, message, &cleared, 20_000));
         seen.map(|message| message.as_ref().clone()).collect()
@@ -234,11 +234,11 @@ impl<'b> Run<'b> {
     /// The same, where the model stopped for this reason.
     pub(crate) fn summarise_until(&mut self, text: &str, stop: StopReason) -> Option<Vec<Message>> {
         let asked = self.take("summarise");
-        let (old, made) = self.summary_of(&asked, text);
+        let (old, made, shorter) = self.summary_of(&asked, text);
         let made = made.map(|made| Summarised { stop, ..made });
         let Action::Summarise { id, .. } = asked else { unreachable!() };
         let found = made.is_some();
-        self.apply(Reply::Summarised { id, result: Ok(made) });
+        self.apply(Reply::Summarised { id, result: Ok(made), shorter });
         found.then(|| old.into_iter().map(|(_, message)| message.as_ref().clone()).collect())
     }
 
@@ -247,13 +247,14 @@ impl<'b> Run<'b> {
         &self,
         asked: &Action,
         text: &str,
-    ) -> (Vec<(MessageSeq, Arc<Message>)>, Option<Summarised>) {
-        let Action::Summarise { asked, handoff, shown, .. } = asked else { panic!("{asked:?}") };
+    ) -> (Vec<(MessageSeq, Arc<Message>)>, Option<Summarised>, Option<Shorter>) {
+        let Action::Summarise { asked, refused, handoff, shown, .. } = asked else { panic!("{asked:?}") };
         let placed = self.placed(shown);
         let before = match handoff {
-            None => compaction::cut(&placed, &self.bench.agent.compaction, *asked),
+            None => compaction::cut(&placed, &self.bench.agent.compaction, *asked, *refused),
             Some(after) => compaction::cut_for_handoff(&placed, *after),
         };
+        let shorter = Shorter::of(&placed, shown).filter(|_| before.is_none());
         let old: Vec<_> = placed.into_iter().take_while(|(seq, _)| Some(*seq) != before).collect();
         let made = before.map(|before| Summarised {
             text: text.to_owned(),
@@ -262,12 +263,12 @@ impl<'b> Run<'b> {
             stop: StopReason::EndTurn,
             usage: TokenUsage { input: 10, output: 5, ..TokenUsage::default() },
         });
-        (old, made)
+        (old, made, shorter)
     }
 
     pub(crate) fn no_summary(&mut self, error: ModelError) {
         let Action::Summarise { id, .. } = self.take("summarise") else { unreachable!() };
-        self.apply(Reply::Summarised { id, result: Err(error) });
+        self.apply(Reply::Summarised { id, result: Err(error), shorter: None });
     }
 
     pub(crate) fn reply_to(&self, action: Action) -> Reply {

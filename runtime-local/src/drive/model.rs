@@ -125,7 +125,7 @@ fn request(
     messages: Vec<(MessageSeq, Arc<Message>)>,
 ) -> ModelRequest {
     let told = agent.told(call.mode);
-    let cleared = Cleared::of(&messages, call.shown.cleared);
+    let cleared = Cleared::of(&messages, call.shown.cleared).in_part(call.shown.in_part);
     let note = call.note.clone().map(|text| Arc::new(Message::User(UserMessage::new(text))));
     let most = agent.spec().limits.result_chars_shown;
     let shown = messages.iter().filter_map(|(seq, message)| compaction::shown(*seq, message, &cleared, most));

@@ -31,8 +31,8 @@ impl Driver {
             }
             Action::Provision { id, turn } => self.provision(id, turn),
             Action::CallModel { id, call } => self.call_model(id, call),
-            Action::Summarise { id, step, model, asked, handoff, attempt, shown } => {
-                self.summarise(id, Asking { step, model, asked, handoff, attempt }, shown);
+            Action::Summarise { id, step, model, asked, refused, handoff, attempt, shown } => {
+                self.summarise(id, Asking { step, model, asked, refused, handoff, attempt }, shown);
             }
             Action::Shorten { id, step, model, results, shown } => {
                 self.shorten(id, step, model, results, shown);

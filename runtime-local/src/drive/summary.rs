@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use holdover_core::compaction;
+use holdover_core::compaction::{self, Shorter};
 use holdover_core::hook::ModelAsked;
 use holdover_core::ids::{MessageSeq, StepNumber};
 use holdover_core::model::{
@@ -18,6 +18,8 @@ use super::came::Came;
 use super::done::Done;
 use super::model::{ModelOut, apart};
 use super::transcript::Unread;
+use crate::agent::Agent;
+use crate::runtime::Runtime;
 
 /// What a summary is asked for with.
 pub(super) struct Asking {
@@ -26,6 +28,8 @@ pub(super) struct Asking {
     pub(super) model: u32,
     /// Whether somebody asked for it.
     pub(super) asked: bool,
+    /// How often a provider has refused the step as too long.
+    pub(super) refused: u32,
     /// Of a handoff, where the old conversation ends.
     pub(super) handoff: Option<MessageSeq>,
     /// Which try of the model it is, from 0.
@@ -34,8 +38,8 @@ pub(super) struct Asking {
 
 impl Driver {
     pub(super) fn summarise(&mut self, id: ActionId, asking: Asking, shown: Shown) {
-        let Asking { step, model, asked, handoff, attempt } = asking;
-        let reply = move |result| Done::Reply(Reply::Summarised { id, result });
+        let Asking { step, model, asked, refused, handoff, attempt } = asking;
+        let reply = move |result| Done::Reply(Reply::Summarised { id, result, shorter: None });
         let Some(agent) = self.agent.clone() else {
             let error = ModelError::new(ModelErrorKind::Configuration, "the session runs without its agent");
             self.send(async move { reply(Err(error)) });
@@ -55,33 +59,36 @@ impl Driver {
             };
             let rules = &agent.spec().compaction;
             let before = match handoff {
-                None => compaction::cut(&messages, rules, asked),
+                None => compaction::cut(&messages, rules, asked, refused),
                 Some(after) => compaction::cut_for_handoff(&messages, after),
             };
-            let Some(before) = before else { return reply(Ok(None)) };
+            let Some(before) = before else {
+                let shorter = Shorter::of(&messages, &shown);
+                return Done::Reply(Reply::Summarised { id, result: Ok(None), shorter });
+            };
             let at = messages.iter().position(|(seq, _)| *seq == before).unwrap_or(0);
             let (old, new) = messages.split_at(at);
             let old_tokens = old.iter().map(|(_, message)| compaction::tokens_of(message)).sum();
             let asked = ModelAsked { session: key, step, attempt, summary: true };
-            let request = match handoff {
-                None => compaction::request(&asked.session, old, rules, step.0),
-                Some(_) => compaction::request_for_handoff(&asked.session, old, new, rules, step.0, attempt),
+            let request = |refused| match handoff {
+                None => compaction::request(&asked.session, old, rules, step.0, refused),
+                Some(_) => {
+                    compaction::request_for_handoff(&asked.session, old, new, rules, step.0, attempt, refused)
+                }
             };
-            // What a hook keeps from the model must not reach it in a request for a summary.
-            let request = match agent.hooks().before_model(&asked, request).await {
-                Ok(request) => request,
-                Err(error) => return reply(Err(error)),
-            };
-            let model = agent.model(model);
-            let (its, bound) = (Arc::clone(model), Duration::from_millis(rules.timeout_ms));
-            let listens = heard.clone();
-            let asking = apart(async move { answer(&*its, request, &listens).await });
+            let bound = Duration::from_millis(rules.timeout_ms);
             // That it takes too long for a summary says nothing of a model that is writing one.
-            let asked_for = timeout(bound, runtime.behind_breaker(&agent, model, asking)).await;
-            let made = match asked_for.unwrap_or_else(|_| Err(too_slow(bound))) {
-                Ok(answer) => agent.hooks().after_model(&asked, &answer).await.map(|()| answer),
-                Err(error) => Err(error),
-            };
+            let made = timeout(bound, async {
+                let mut refused = 0;
+                loop {
+                    let made = ask(&runtime, &agent, model, &asked, request(refused), &heard).await;
+                    refused += 1;
+                    if refused == compaction::SUMMARY_TRIES || !made.as_ref().is_err_and(is_too_long) {
+                        return made;
+                    }
+                }
+            });
+            let made = made.await.unwrap_or_else(|_| Err(too_slow(bound)));
             let made = made.map_err(|error| heard.broke_off(error));
             reply(made.map(|answer| {
                 let (text, stop, usage) = (text_of(&answer), answer.stop, answer.usage);
@@ -90,6 +97,29 @@ impl Driver {
         });
         self.model = Some(ModelOut { id, handle, came });
     }
+}
+
+/// The model's word for a request, as hooks leave both. What a hook keeps from the model must not reach it in a request
+/// for a summary.
+async fn ask(
+    runtime: &Runtime,
+    agent: &Agent,
+    model: u32,
+    asked: &ModelAsked,
+    request: ModelRequest,
+    came: &Came,
+) -> Result<ModelAnswer, ModelError> {
+    let request = agent.hooks().before_model(asked, request).await?;
+    let model = agent.model(model);
+    let (its, listens) = (Arc::clone(model), came.clone());
+    let asking = apart(async move { answer(&*its, request, &listens).await });
+    let answer = runtime.behind_breaker(agent, model, asking).await?;
+    agent.hooks().after_model(asked, &answer).await?;
+    Ok(answer)
+}
+
+fn is_too_long(error: &ModelError) -> bool {
+    error.kind == ModelErrorKind::ContextLimit
 }
 
 /// The whole answer, shown to nobody while it comes.

@@ -51,6 +51,8 @@ pub struct Execute {
     pub briefing: Briefing,
     /// What the agent is shown with the message.
     pub images: Images,
+    /// Whether another program serves the agent, should none be found here.
+    pub served_elsewhere: bool,
 }
 
 impl Execute {
@@ -67,7 +69,15 @@ impl Execute {
             labels: Labels::default(),
             briefing: Briefing::default(),
             images: Images::none(),
+            served_elsewhere: false,
         }
+    }
+
+    /// A new session begins although its agent is not found in this program: another one serves it, with a source of
+    /// agents that has it. Else such a session is [refused](RuntimeError::NotServed).
+    #[must_use]
+    pub fn served_elsewhere(self) -> Self {
+        Self { served_elsewhere: true, ..self }
     }
 
     /// In this session, which is created if there is none.
@@ -145,7 +155,8 @@ impl Execute {
             incarnation: None,
             payload: payload.map_err(|error| RuntimeError::unreadable(&key, "message", error))?,
         };
-        Ok(Prepared { key, derived, agent: self.agent, once, item, policy, labels: self.labels })
+        let (agent, labels, served_elsewhere) = (self.agent, self.labels, self.served_elsewhere);
+        Ok(Prepared { key, derived, agent, once, item, policy, labels, served_elsewhere })
     }
 }
 
@@ -165,6 +176,7 @@ struct Prepared {
     item: InboxItem,
     policy: Option<MessagePolicy>,
     labels: Labels,
+    served_elsewhere: bool,
 }
 
 impl Prepared {
@@ -202,14 +214,23 @@ impl Runtime {
     /// agent has a policy: then it is delivered to whoever runs it, or refused as [busy](RuntimeError::Busy). A message
     /// that was accepted before under its key is refused for neither, nor because the session was aborted since, or nobody here
     /// has its agent any more: what it began is followed.
+    ///
+    /// A new session of an agent that the runtime's [source](crate::AgentSource) does not find is
+    /// [refused](RuntimeError::NotServed): after a restart nobody would go on with it.
     pub async fn execute(&self, request: Execute) -> Result<RunHandle, RuntimeError> {
         self.check_effects(&request.agent)?;
-        self.remember_own(&request.agent);
         let prepared = request.prepare()?;
+        let unserved = self.check_is_served(&prepared).await.err();
+        if unserved.is_none() {
+            self.remember_own(&prepared.agent);
+        }
         for _ in 0..TRIES_MAX {
             match self.shared.store.load_session(&prepared.key).await? {
                 None => {
                     prepared.key.id.check_new()?;
+                    if let Some(unserved) = unserved {
+                        return Err(unserved);
+                    }
                     if let Some(handle) = self.create_claimed(&prepared).await? {
                         return Ok(handle);
                     }
@@ -230,11 +251,18 @@ impl Runtime {
         Err(RuntimeError::Contended { key: prepared.key, tries: TRIES_MAX })
     }
 
-    /// Starts a turn and leaves it to the workers: creates the session, or delivers the message to it.
+    /// Starts a turn and leaves it to the workers: creates the session, or delivers the message to it. A new session of
+    /// an agent that the runtime's [source](crate::AgentSource) does not find is [refused](RuntimeError::NotServed),
+    /// unless another program [serves](Execute::served_elsewhere) it.
     pub async fn start(&self, request: Execute) -> Result<Started, RuntimeError> {
         self.check_effects(&request.agent)?;
         let prepared = request.prepare()?;
         self.check_new(&prepared.key).await?;
+        if let Err(unserved) = self.check_is_served(&prepared).await
+            && self.shared.store.load_session(&prepared.key).await?.is_none()
+        {
+            return Err(unserved);
+        }
         for _ in 0..TRIES_MAX {
             let new = prepared.new_session(Start::WithItems, vec![prepared.item.clone()]);
             match self.repeated(|| self.shared.store.create_session(new.clone())).await? {
@@ -271,6 +299,14 @@ impl Runtime {
             Err(why) if self.shared.store.load_session(key).await?.is_none() => Err(why.into()),
             Ok(()) | Err(_) => Ok(()),
         }
+    }
+
+    /// Refuses a new session that nobody would run.
+    async fn check_is_served(&self, prepared: &Prepared) -> Result<(), RuntimeError> {
+        if prepared.served_elsewhere {
+            return Ok(());
+        }
+        self.check_served(&prepared.key, &prepared.agent).await
     }
 
     /// Creates the session claimed by us. None: somebody else created it meanwhile.

@@ -230,6 +230,16 @@ impl Runtime {
         Ok(agent)
     }
 
+    /// Refuses to begin a session of an agent that nobody in this program would find again.
+    pub(crate) async fn check_served(&self, key: &SessionKey, agent: &Agent) -> Result<(), RuntimeError> {
+        let (queue, definition) = (agent.queue(), agent.definition());
+        if self.known((queue.clone(), definition.digest())).initialized() {
+            return Ok(());
+        }
+        let served = self.shared.source.serves(queue, definition).await;
+        served.map_err(|why| RuntimeError::NotServed { key: key.clone(), queue: queue.clone(), why })
+    }
+
     pub(crate) fn remember_own(&self, agent: &Arc<Agent>) {
         let id = (agent.queue().clone(), agent.definition().digest());
         self.agents().insert(id, Arc::new(OnceCell::new_with(Some(Arc::clone(agent)))));

@@ -20,6 +20,12 @@ pub trait AgentSource: Send + Sync + 'static {
     /// another process. Asked once for each definition while the runtime remembers the answer.
     async fn agent(&self, queue: &QueueLabel, definition: &Payload) -> Result<Arc<Agent>, ErrorInfo>;
 
+    /// Whether sessions of this agent would be run here; else why not. Asked before a session begins. As it is left here
+    /// the agent is looked for: a source that builds agents may know without building one.
+    async fn serves(&self, queue: &QueueLabel, definition: &Payload) -> Result<(), ErrorInfo> {
+        self.agent(queue, definition).await.map(drop)
+    }
+
     /// The queues of all agents that may be found here: what a worker serves that is not told otherwise.
     fn queues(&self) -> Queues {
         Queues::All
@@ -30,6 +36,10 @@ pub trait AgentSource: Send + Sync + 'static {
 impl<S: AgentSource + ?Sized> AgentSource for Arc<S> {
     async fn agent(&self, queue: &QueueLabel, definition: &Payload) -> Result<Arc<Agent>, ErrorInfo> {
         (**self).agent(queue, definition).await
+    }
+
+    async fn serves(&self, queue: &QueueLabel, definition: &Payload) -> Result<(), ErrorInfo> {
+        (**self).serves(queue, definition).await
     }
 
     fn queues(&self) -> Queues {

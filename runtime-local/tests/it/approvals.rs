@@ -391,7 +391,7 @@ async fn what_is_owed_is_listed_across_sessions_and_each_says_how_it_stands() {
     }
 
     // A message has arrived that no run has taken up: what the last run left still stands.
-    let started = agentless(&store).start(say(&agent, "hello")).await.unwrap();
+    let started = agentless(&store).start(say(&agent, "hello").served_elsewhere()).await.unwrap();
     let new = runtime.session(&started.key).await.unwrap().unwrap();
     assert_eq!(runtime.outcome(&new).unwrap(), None, "no turn yet");
     runtime.approve(key, &asked, Approval::default()).await.unwrap();

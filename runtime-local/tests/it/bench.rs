@@ -1,6 +1,8 @@
 //! A store on virtual time, and runtimes on it.
 
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
 use std::time::Duration;
 
 use holdover_core::gate::{ApprovalRule, RuleAction, RuleGate};
@@ -19,16 +21,45 @@ use tokio_util::sync::CancellationToken;
 use crate::script::Script;
 
 /// The store's clock is tokio's, so that paused time moves both.
-struct Virtual(Instant);
+struct Virtual {
+    began: Instant,
+    _watch: Watch,
+}
 
 impl Clock for Virtual {
     fn now(&self) -> Timestamp {
-        Timestamp::from_ms(1_000_000).after(self.0.elapsed())
+        store_now(self.began)
     }
 }
 
+/// The clock of a store that was made at `began`.
+pub(crate) fn store_now(began: Instant) -> Timestamp {
+    Timestamp::from_ms(1_000_000).after(began.elapsed())
+}
+
 pub(crate) fn store() -> MemoryStore {
-    MemoryStore::with(Virtual(Instant::now()), Limits::default())
+    MemoryStore::with(Virtual { began: Instant::now(), _watch: Watch::begin() }, Limits::default())
+}
+
+/// So long a test may use a store, in real time. Virtual time passes for ever where nothing comes that a test waits for:
+/// a test that is not over by then ends with all of its program, and says which one it was.
+const REAL_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// Ends the program if it is not dropped in time.
+struct Watch(#[expect(dead_code, reason = "dropping it says that the test is over")] Sender<()>);
+
+impl Watch {
+    fn begin() -> Self {
+        let (over, waits) = channel();
+        let test = thread::current().name().unwrap_or("a test").to_owned();
+        thread::spawn(move || {
+            if waits.recv_timeout(REAL_TIME_MAX) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("{test}: not over after {REAL_TIME_MAX:?}: what it waits for does not come");
+                std::process::exit(101);
+            }
+        });
+        Self(over)
+    }
 }
 
 pub(crate) fn options() -> RuntimeOptions {

@@ -81,7 +81,7 @@ async fn two_workers_share_the_work_and_lose_none() {
     let front = process(folder.path(), None).await;
     let mut started = Vec::new();
     for _ in 0..40 {
-        started.push(front.start(say(&agent, "go")).await.unwrap().key);
+        started.push(front.start(say(&agent, "go").served_elsewhere()).await.unwrap().key);
     }
     // A machine that stalls for longer than the lease would show a takeover, which is not what is tested here.
     let lease = RuntimeOptions::default().lease;

@@ -173,7 +173,7 @@ async fn a_reader_that_is_cut_anywhere_ends_with_the_same_bytes() {
         let agent = Arc::new(agent(&talker()).build().unwrap());
         let store = store();
         let front = agentless(&store);
-        let key = front.start(say(&agent, "one")).await.unwrap().key;
+        let key = front.start(say(&agent, "one").served_elsewhere()).await.unwrap().key;
         let whole = tokio::spawn(read(front.clone(), key.clone(), None));
         let cut = tokio::spawn(read(front.clone(), key.clone(), Some(Dice(seed + 1_000))));
         for text in ["two", "three"] {
@@ -184,7 +184,7 @@ async fn a_reader_that_is_cut_anywhere_ends_with_the_same_bytes() {
             life.abort();
             let _worker = worker(&quick_lease(&store, &agent), WorkerOptions::default());
             front.wait(&key).await.unwrap();
-            front.start(say(&agent, text).in_session(key.id.clone())).await.unwrap();
+            front.start(say(&agent, text).served_elsewhere().in_session(key.id.clone())).await.unwrap();
         }
         let _worker = worker(&quick_lease(&store, &agent), WorkerOptions::default());
         let (whole, _, _) = whole.await.unwrap();
@@ -212,7 +212,7 @@ async fn a_reader_that_is_cut_anywhere_ends_with_the_same_bytes() {
 /// A session that a run holds, with two deltas of its first stream, and whoever has read them.
 async fn speaking(store: &MemoryStore, front: &Runtime) -> (Fence, SessionKey, EventCursor) {
     let agent = Arc::new(agent(&talker()).build().unwrap());
-    let key = front.start(say(&agent, "one")).await.unwrap().key;
+    let key = front.start(say(&agent, "one").served_elsewhere()).await.unwrap().key;
     let fence = claim(store, &key, "first").await;
     let deltas = ["a", "b"].map(|text| Payload::json(&Delta::Text { text: text.into() }).unwrap());
     let batch = DeltaBatch { stream: 1, first: 1, deltas: deltas.into() };

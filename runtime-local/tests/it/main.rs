@@ -28,6 +28,7 @@ mod handoff;
 mod holding;
 mod hooks;
 mod images;
+mod lease;
 mod looking;
 mod mailbox;
 mod many;

@@ -127,7 +127,8 @@ async fn h24_sessions_are_listed_by_agent_status_user_tags_metadata_and_time() {
         ("c", other, &[("user", "bob"), ("urgent", "")][..]),
     ] {
         let labels = Labels::from_iter(labels.iter().copied());
-        let say = say(&agent, "go").in_session(SessionId::new(id).unwrap()).labelled(labels);
+        let say =
+            say(&agent, "go").served_elsewhere().in_session(SessionId::new(id).unwrap()).labelled(labels);
         let (key, _) = finish(runtime.execute(say).await.unwrap()).await;
         instants.push(runtime.session(&key).await.unwrap().unwrap().created_at);
         tokio::time::sleep(Duration::from_secs(60)).await;

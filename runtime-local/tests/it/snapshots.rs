@@ -44,7 +44,7 @@ async fn h20_a_snapshot_joins_the_event_stream_without_a_gap_wherever_it_is_take
     for moment in (0..3_000_u64).step_by(60) {
         let store = store();
         let front = agentless(&store);
-        let key = front.start(say(&agent, "go")).await.unwrap().key;
+        let key = front.start(say(&agent, "go").served_elsewhere()).await.unwrap().key;
         let _worker = worker(&runtime(&store, &agent), WorkerOptions::default());
         sleep(Duration::from_millis(moment)).await;
 

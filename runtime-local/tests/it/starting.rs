@@ -105,7 +105,7 @@ async fn effects_are_refused_on_a_store_that_forgets_unless_overridden_by_name()
     // Also when the session is another process's, which accepted them.
     let agents = Agents::new().with(Arc::clone(&once));
     let strictly = Runtime::new(Arc::new(store.clone()), Arc::new(agents), RuntimeOptions::default());
-    let left = strict(Some("memory")).start(say(&once, "go")).await.unwrap().key;
+    let left = strict(Some("memory")).start(say(&once, "go").served_elsewhere()).await.unwrap().key;
     let refusals = [
         strictly.wait(&left).await.map(drop),
         strictly.resume(&left).await.map(drop),
@@ -120,8 +120,8 @@ async fn effects_are_refused_on_a_store_that_forgets_unless_overridden_by_name()
     assert_eq!(model.asked().len(), 0);
 
     let idempotent = build(Fake::echo("pay"));
-    completes(strict(None).execute(say(&idempotent, "go")).await.unwrap()).await;
-    let accepted = strict(Some("memory")).execute(say(&once, "go")).await.unwrap();
+    completes(strict(None).execute(say(&idempotent, "go").served_elsewhere()).await.unwrap()).await;
+    let accepted = strict(Some("memory")).execute(say(&once, "go").served_elsewhere()).await.unwrap();
     assert_eq!(accepted.outcome().await.unwrap().kind(), OutcomeKind::Completed);
 }
 
@@ -221,4 +221,38 @@ async fn a_new_session_has_no_name_that_hides_something_and_one_that_exists_keep
         completes(runtime.execute(request.clone()).await.unwrap()).await;
         assert!(!runtime.start(request).await.unwrap().duplicate);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_nobody_here_serves_begins_no_session_unless_another_program_does() {
+    let served = Arc::new(agent(&Script::new(|_| Say::Text("hello"))).build().unwrap());
+    let forgotten =
+        Agent::builder("forgotten").instructions("Test.").model(Script::new(|_| Say::Text("hello")));
+    let forgotten = Arc::new(forgotten.build().unwrap());
+    let store = store();
+    let process = runtime(&store, &served);
+    let in_session = |session: &str| say(&forgotten, "go").in_session(SessionId::new(session).unwrap());
+    let refusals = [
+        process.start(in_session("s")).await.map(drop),
+        process.execute(in_session("s")).await.map(drop),
+        process.execute(in_session("s")).await.map(drop),
+    ];
+    for refused in refusals {
+        let Err(error @ RuntimeError::NotServed { .. }) = refused else { panic!("{refused:?}") };
+        let words = error.to_string();
+        for named in ["acme/s", "agent forgotten", "served_elsewhere"] {
+            assert!(words.contains(named), "{named}: {words}");
+        }
+    }
+    let key = SessionKey::new(tenant(), SessionId::new("s").unwrap());
+    assert!(store.load_session(&key).await.unwrap().is_none(), "nothing was begun");
+    // Another program has it.
+    let started = process.start(in_session("s").served_elsewhere()).await.unwrap();
+    // Whoever speaks to a session that exists begins none.
+    process.start(in_session("s")).await.unwrap();
+    assert_eq!(runtime(&store, &forgotten).wait(&started.key).await.unwrap().kind(), OutcomeKind::Completed);
+    // So has the one that is served here, started as well as run.
+    completes(process.execute(say(&served, "go")).await.unwrap()).await;
+    let started = process.start(say(&served, "go")).await.unwrap();
+    assert_eq!(process.wait(&started.key).await.unwrap().kind(), OutcomeKind::Completed);
 }

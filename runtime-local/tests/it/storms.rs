@@ -72,7 +72,7 @@ async fn storm(seed: u64) -> Damage {
     let front = agentless(&store);
     let mut keys = Vec::new();
     for _ in 0..SESSIONS {
-        keys.push(front.start(say(&agent, "go")).await.unwrap().key);
+        keys.push(front.start(say(&agent, "go").served_elsewhere()).await.unwrap().key);
     }
     for _ in 0..DEATHS {
         let mortal = Worker::new(runtime(&store, &agent), WorkerOptions::default());

@@ -1,6 +1,6 @@
 //! A store that stumbles where a test tells it to.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -30,6 +30,8 @@ pub(crate) struct Faults {
     pub(crate) late_commit: AtomicU32,
     /// So late. None: later than a lease.
     pub(crate) late_by: Mutex<Option<Duration>>,
+    /// Whether it is lost then.
+    pub(crate) late_is_lost: AtomicBool,
     /// Answers to claims of what is due come so much later.
     pub(crate) late_claims: Mutex<Duration>,
     /// How often the store was read, in whatever way.
@@ -67,6 +69,9 @@ impl Faults {
             self.fired.fetch_add(1, Ordering::SeqCst);
             let late = self.late_by.lock().unwrap().unwrap_or(LATE);
             sleep(late).await;
+            if self.late_is_lost.load(Ordering::SeqCst) {
+                return Err(unavailable(OPERATION, Retry::OutcomeUnknown));
+            }
         }
         if self.fires(&self.commit_answers_to_lose) {
             return Err(unavailable(OPERATION, Retry::OutcomeUnknown));

@@ -55,7 +55,7 @@ async fn a_worker_wakes_a_sleeper_for_a_front_without_agents() {
     let agent = Arc::new(agent(&model).tool(sleeper()).build().unwrap());
     let store = store();
     let front = agentless(&store);
-    let started = front.start(say(&agent, "go")).await.unwrap();
+    let started = front.start(say(&agent, "go").served_elsewhere()).await.unwrap();
     let _worker = worker(&runtime(&store, &agent), WorkerOptions::default());
     let began = Instant::now();
     assert_eq!(front.wait(&started.key).await.unwrap().kind(), OutcomeKind::Completed);

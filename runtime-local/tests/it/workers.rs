@@ -45,7 +45,7 @@ async fn no_more_sessions_run_than_the_worker_has_places() {
     let front = agentless(&store);
     let mut started = Vec::new();
     for _ in 0..7 {
-        started.push(front.start(say(&agent, "go")).await.unwrap().key);
+        started.push(front.start(say(&agent, "go").served_elsewhere()).await.unwrap().key);
     }
     let options = WorkerOptions { max_running: NonZeroUsize::new(3).unwrap(), ..WorkerOptions::default() };
     let _worker = worker(&runtime(&store, &agent), options);
@@ -61,7 +61,7 @@ async fn h15_a_session_of_an_unknown_agent_is_given_back_with_the_reason_and_can
     let agent = Arc::new(agent(&model).build().unwrap());
     let store = store();
     let front = agentless(&store);
-    let key = front.start(say(&agent, "go")).await.unwrap().key;
+    let key = front.start(say(&agent, "go").served_elsewhere()).await.unwrap().key;
     let served = Queues::Named(vec![agent.queue().clone()]);
     let lost = worker(&agentless(&store), WorkerOptions { queues: served, ..WorkerOptions::default() });
     tokio::time::sleep(Duration::from_secs(10)).await;
@@ -80,7 +80,7 @@ async fn h15_a_session_of_an_unknown_agent_is_given_back_with_the_reason_and_can
     let _worker = worker(&runtime(&store, &agent), WorkerOptions::default());
     assert_eq!(front.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
 
-    let other = front.start(say(&agent, "go")).await.unwrap().key;
+    let other = front.start(say(&agent, "go").served_elsewhere()).await.unwrap().key;
     front.abort(&other, "never mind").await.unwrap();
     assert_eq!(front.session(&other).await.unwrap().unwrap().status, SessionStatus::Aborted);
 }
@@ -280,7 +280,7 @@ async fn u13_a_session_whose_worker_died_is_taken_over_within_its_lease_and_a_se
         let store = store();
         let front = agentless(&store);
         let _other = worker(&agentless(&store), WorkerOptions::default());
-        let key = front.start(say(&agent, "go")).await.unwrap().key;
+        let key = front.start(say(&agent, "go").served_elsewhere()).await.unwrap().key;
         let mortal = Worker::new(runtime(&store, &agent), WorkerOptions::default());
         let life = tokio::spawn(async move { mortal.run(CancellationToken::new()).await });
         tokio::time::sleep(Duration::from_millis(moment)).await;

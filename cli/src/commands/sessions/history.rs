@@ -1,6 +1,7 @@
 //! `sessions history`.
 
 use holdover_core::agent::OnDenial;
+use holdover_core::compaction::Shorter;
 use holdover_core::machine::{CallInput, Input, StopCause, Withheld};
 use serde_json::json;
 
@@ -69,6 +70,12 @@ fn references(input: &Input) -> String {
             format!("{error}; again at {}", instant(*at))
         }
         Input::NotCompacted { error: Some(error), .. } => error.to_string(),
+        Input::NotCompacted { error: None, shorter: Some(Shorter::InPart(up_to)), .. } => {
+            format!("nothing is old enough; results up to message {up_to} are shown in part")
+        }
+        Input::NotCompacted { error: None, shorter: Some(Shorter::Cleared(up_to)), .. } => {
+            format!("nothing is old enough; results up to message {up_to} are cleared")
+        }
         Input::NotCompacted { error: None, .. } => "nothing is old enough".to_owned(),
         Input::ModelAnswered { message, calls, stop: _, usage, tokens: _, counted: _ } => {
             let tokens = counted(usage.tokens.total(), "token");

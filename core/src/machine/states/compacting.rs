@@ -1,5 +1,5 @@
 //! Compacting: what is old is summarised. Whatever becomes of it, the turn goes on (A10), unless the last of the agent's
-//! models refuses the request as it stands, or a handoff has no extract (B50).
+//! models refuses the request as it stands and nothing can be shown shorter, or a handoff has no extract (B50).
 
 use super::super::{AgentState, CompactionCause, Effect, Ending, Facts, Input, Machine, StopCause};
 use super::{Lead, claimed, end, in_fork, left_behind, parked, refuse, same, to, with};
@@ -33,8 +33,11 @@ pub(super) fn on(
                 CompactionCause::Handoff => prepared(machine, step),
             }
         }
-        Input::NotCompacted { error, usage, retry_at, held_until, next } => {
+        Input::NotCompacted { error, usage, retry_at, held_until, shorter, dead_end, next } => {
             machine.usage.add(*usage);
+            if let Some(shorter) = shorter {
+                machine.view.shorten(*shorter);
+            }
             // An extract must be made: that it failed says nothing of summaries.
             if error.is_some() && *why != CompactionCause::Handoff {
                 machine.view.failures = machine.view.failures.saturating_add(1);
@@ -52,8 +55,12 @@ pub(super) fn on(
                 },
                 CompactionCause::Threshold => to(AgentState::Thinking { step, attempt }),
                 CompactionCause::ContextLimit { .. } if *next => next_model(machine, step),
+                CompactionCause::ContextLimit { .. } if shorter.is_some() => {
+                    to(AgentState::Thinking { step, attempt: attempt + 1 })
+                }
                 CompactionCause::ContextLimit { error } => {
-                    Ok(Some(end(machine, Ending::error(error.clone()))))
+                    let error = dead_end.as_ref().unwrap_or(error).clone();
+                    Ok(Some(end(machine, Ending::error(error))))
                 }
                 CompactionCause::Manual { ending } => to(rest(machine, ending)),
             }

@@ -21,6 +21,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.turn.no_output = 0;
             machine.turn.corrections = 0;
             machine.turn.compacted = None;
+            machine.turn.refused = 0;
             machine.turn.model = 0;
             machine.turn.held_until = None;
             machine.turn.broken = 0;

@@ -22,6 +22,7 @@ pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, fact
             }
             machine.step = machine.step.next();
             machine.turn.model = 0;
+            machine.turn.refused = 0;
             machine.turn.answered = false;
             to(AgentState::Thinking { step: machine.step, attempt: 0 })
         }

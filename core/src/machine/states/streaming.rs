@@ -15,6 +15,9 @@ pub(super) fn on(
     input: &Input,
     facts: &Facts,
 ) -> Lead {
+    if let Input::ModelFailed { too_long: true, .. } = input {
+        machine.turn.refused = machine.turn.refused.saturating_add(1);
+    }
     match input {
         Input::ModelAnswered { message, calls, stop, usage, tokens, counted } => {
             machine.turn.steps += 1;

@@ -248,11 +248,11 @@ impl<'b> World<'b> {
             Action::StopCalls { .. } => return,
             Action::Summarise { id, .. } if matches!(returns, Return::Failed) => {
                 let error = ModelError::new(ModelErrorKind::Provider, "no summary today");
-                Reply::Summarised { id, result: Err(error) }
+                Reply::Summarised { id, result: Err(error), shorter: None }
             }
             Action::Summarise { id, .. } => {
-                let (_, made) = run.summary_of(&action, "what was");
-                Reply::Summarised { id, result: Ok(made) }
+                let (_, made, shorter) = run.summary_of(&action, "what was");
+                Reply::Summarised { id, result: Ok(made), shorter }
             }
             Action::Sleep { id, until } => {
                 self.bench.clock.move_to(until);

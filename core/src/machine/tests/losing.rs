@@ -1,0 +1,49 @@
+//! What was out when its turn could not go on: it may have acted, and nobody says otherwise.
+
+use super::*;
+
+/// How a call of this class ends that stood in this state, once the turn failed or was forked.
+fn ends(state: CallState, effect: EffectClass, input: &Input) -> CallState {
+    let mut batch = batch(&[state]);
+    batch.calls[0].effect = effect;
+    let machine = at(AgentState::Executing { batch });
+    let moved = transition(&machine, input, &FACTS).unwrap();
+    let left = moved.effects.iter().find_map(|effect| match effect {
+        Effect::CloseStep(batch) => Some(batch.calls[0].state.clone()),
+        _ => None,
+    });
+    left.expect("the step is closed")
+}
+
+#[test]
+fn what_is_out_ends_in_doubt_when_its_turn_fails_or_is_forked_unless_it_only_reads() {
+    let out = [CallState::Preparing, CallState::Executing, CallState::CleaningUp];
+    for (input, reason) in [
+        (Input::Failed { error: error() }, CancelReason::SystemDisposed),
+        (Input::Forked, CancelReason::SystemDisposed),
+    ] {
+        for state in &out {
+            for effect in [EffectClass::Idempotent, EffectClass::AtMostOnce] {
+                assert_eq!(ends(state.clone(), effect, &input), CallState::InDoubt, "{effect:?} {state:?}");
+            }
+            let reads = ends(state.clone(), EffectClass::ReadOnly, &input);
+            assert_eq!(reads, CallState::Cancelled { reason }, "{state:?}");
+        }
+    }
+}
+
+#[test]
+fn what_was_sent_before_and_waits_ends_in_doubt_when_its_turn_fails_or_is_forked() {
+    for input in [Input::Failed { error: error() }, Input::Forked] {
+        for state in [CallState::Queued, CallState::Approved, to_be_tried_again()] {
+            let mut batch = batch(&[state.clone()]);
+            batch.calls[0].effect = EffectClass::Idempotent;
+            batch.calls[0].sent_before = true;
+            let moved = transition(&at(AgentState::Executing { batch }), &input, &FACTS).unwrap();
+            let in_doubt = moved.effects.iter().any(|effect| {
+                matches!(effect, Effect::CloseStep(batch) if batch.calls[0].state == CallState::InDoubt)
+            });
+            assert!(in_doubt, "{state:?}: {:?}", moved.effects);
+        }
+    }
+}
