@@ -241,7 +241,7 @@ fn b38_each_refused_request_for_a_summary_is_followed_by_one_of_a_quarter() {
     let old = transcript("usssss", 2_000);
     let lengths: Vec<(usize, u32)> = (0..SUMMARY_TRIES)
         .map(|refused| {
-            let request = request(&old, &Compaction::default(), 1, refused);
+            let request = request(&session(), &old, &Compaction::default(), 1, refused);
             let Message::User(said) = &*request.messages[0] else { panic!("{request:?}") };
             (said.text.chars().count(), request.max_output_tokens)
         })
@@ -252,5 +252,5 @@ fn b38_each_refused_request_for_a_summary_is_followed_by_one_of_a_quarter() {
     }
     assert_eq!((lengths[0].1, lengths[5].1), (4_000, 128));
     let small = Compaction { context_tokens: 3_000, ..Compaction::default() };
-    assert_eq!(request(&old, &small, 1, 0).max_output_tokens, 750, "no more than a quarter of what it reads");
+    assert_eq!(request(&session(), &old, &small, 1, 0).max_output_tokens, 750, "no more than a quarter of what it reads");
 }
