@@ -7,7 +7,7 @@ use holdover_core::store::{Retry, StoreError};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::Runtime;
-use crate::outage::Patience;
+use crate::outage::{Patience, Waiting};
 
 /// How often a request from outside is tried before its error is handed on.
 const TRIES_MAX: u32 = 6;
@@ -101,7 +101,7 @@ pub(crate) async fn until_answered<'a, T>(
     mut request: impl FnMut() -> BoxFuture<'a, Result<T, StoreError>> + Send,
 ) -> Result<(T, bool), GivenUp> {
     let mut backoff = Backoff::store();
-    let (mut waiting, mut unknown) = (None, false);
+    let (mut waiting, mut unknown): (Option<Waiting>, bool) = (None, false);
     loop {
         let error = match request().await {
             Ok(answer) => {
