@@ -272,6 +272,9 @@ impl StateStore for MemoryStore {
 
     async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError> {
         ops::check_purge(rule)?;
-        Ok(self.run_on_all(|data, now| ops::purge(&mut data.sessions, &mut data.tombstones, rule, now)))
+        let (report, gone) =
+            self.run_on_all(|data, now| ops::purge(&mut data.sessions, &mut data.tombstones, rule, now));
+        gone.iter().for_each(|key| self.shared.hints.tell(key));
+        Ok(report)
     }
 }

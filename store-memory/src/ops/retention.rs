@@ -17,13 +17,14 @@ fn after(rule: &RetentionRule) -> Result<Option<(Timestamp, SessionKey)>, StoreE
     rule.check()?.map(|position| place("purge", &position)).transpose()
 }
 
-/// Removes what a rule that was checked says of the next sessions that it is about, longest unchanged first.
+/// Removes what a rule that was checked says of the next sessions that it is about, longest unchanged first. Answers
+/// with the keys of the sessions that are gone.
 pub fn purge(
     sessions: &mut Sessions,
     tombstones: &mut Tombstones,
     rule: &RetentionRule,
     now: Timestamp,
-) -> PurgeReport {
+) -> (PurgeReport, Vec<SessionKey>) {
     let after = after(rule).unwrap_or_default();
     let about = sessions.values().filter(|record| record.row.purgeable(rule));
     let mut about: Vec<_> = about.map(|record| (record.row.updated_at, record.row.key.clone())).collect();
@@ -34,12 +35,14 @@ pub fn purge(
     about.truncate(limit);
     let next = about.last().filter(|_| more).map(|last| PageCursor::at(rule.digest(), &last.to_bytes()));
     let mut report = PurgeReport { next, ..PurgeReport::default() };
+    let mut gone = Vec::new();
     for (_, key) in about {
         match rule.remove {
             Remove::Sessions => {
                 let Some(record) = sessions.remove(&key) else { continue };
                 tombstones.set(record.row.tombstone(now));
                 report.sessions += 1;
+                gone.push(key);
             }
             Remove::Checkpoints { keep } => {
                 let Some(record) = sessions.get_mut(&key) else { continue };
@@ -50,5 +53,5 @@ pub fn purge(
         }
     }
     tombstones.clear(limit, now);
-    report
+    (report, gone)
 }

@@ -169,5 +169,5 @@ pub(crate) fn check_purge(rule: &RetentionRule) -> Answer<()> {
 }
 
 pub(crate) fn purge(tx: &mut Tx<'_>, rule: &RetentionRule) -> PurgeReport {
-    ops::purge(tx.sessions, tx.tombstones, rule, tx.now)
+    ops::purge(tx.sessions, tx.tombstones, rule, tx.now).0
 }

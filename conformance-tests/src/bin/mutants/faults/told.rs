@@ -479,6 +479,20 @@ pub(super) static MUTANTS: &[Mutant] = &[
         },
     },
     Mutant {
+        name: "commit-refuses-the-same-result-twice",
+        broken: "two results of the same bytes for one call in one commit are a conflict",
+        fault: Fault {
+            commit: |tx, fence, commit| {
+                let mut calls = std::collections::BTreeSet::new();
+                match commit.stage.iter().find(|result| !calls.insert(&result.call)) {
+                    Some(twice) => CommitOutcome::StageConflict { call: twice.call.clone() },
+                    None => sound::commit(tx, fence, commit),
+                }
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
         name: "commit-drops-a-result-that-differs",
         broken: "a commit that stages other bytes for a call that has a result drops them in silence",
         fault: Fault {
