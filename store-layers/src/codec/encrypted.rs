@@ -62,7 +62,7 @@ impl PayloadCodec for Encrypted {
         let [_, id @ ..] = *head;
         let id = KeyId(u32::from_be_bytes(id));
         let key = self.keys.get(id);
-        let key = key.ok_or_else(|| CodecError::new(format!("key {id} is not in the ring")))?;
+        let key = key.ok_or_else(|| CodecError::new(format!("encrypted, key {id} is not here")))?;
         let plain = cipher(key)?.decrypt(bound_to(of, head), sealed);
         let refused = || format!("it is not what was encrypted here under key {id}");
         plain.map(Bytes::from).map_err(|_| CodecError::new(refused()))
