@@ -63,7 +63,7 @@ pub use holdover_runtime_local::{
     DeltaEntry, Denial, EventEntry, Execute, Follow, Fork, Forked, HandOff, HandedOff, Later, MessageEntry,
     Move, PendingEntry, PendingPage, Provisional, QueuedMessage, Replay, Response, Retention, RunHandle,
     RunObserver, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown, Snapshot, Standing, Started,
-    UnreadablePending, Worker, WorkerOptions,
+    UnreadablePending, Worker, WorkerOptions, agent_label,
 };
 #[cfg(feature = "memory")]
 pub use holdover_store_memory::MemoryStore;

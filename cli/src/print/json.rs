@@ -6,7 +6,7 @@ use holdover_core::message::Message;
 use holdover_core::step::{RunDetail, RunKind, RunOutcome};
 use holdover_core::store::{PendingCall, RunRecord, SessionSummary};
 use holdover_core::time::Timestamp;
-use holdover_runtime_local::{DeltaEntry, EventEntry, MessageEntry, Move, Response};
+use holdover_runtime_local::{DeltaEntry, EventEntry, MessageEntry, Move, Response, agent_label};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -161,7 +161,8 @@ pub(crate) fn session(summary: &SessionSummary) -> Value {
     json!({
         "session": summary.key.id,
         "status": summary.status,
-        "agent": summary.queue,
+        "agent": agent_label(&summary.queue, &summary.labels),
+        "queue": summary.queue,
         "labels": summary.labels,
         "runs": summary.epoch,
         "messages": summary.last_message,
