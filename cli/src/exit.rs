@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
+use holdover_core::machine::DoneReason;
 use holdover_core::message::SignalBody;
-use holdover_core::store::{OutcomeKind, StoreError};
+use holdover_core::step::RunOutcome;
+use holdover_core::store::StoreError;
 use holdover_core::words;
 use holdover_runtime_local::RuntimeError;
 
@@ -25,6 +27,12 @@ pub(crate) enum Exit {
     StillRunning,
     /// Interrupted or aborted.
     Stopped,
+    /// The turn took as many steps as it may.
+    MaxTurns,
+    /// Its tokens, money or time ran out.
+    OverBudget,
+    /// Its model asked for the same again and again.
+    Looped,
     /// Told by Ctrl-C to stop at once.
     Killed,
     /// Told by SIGTERM or SIGHUP to stop at once.
@@ -41,6 +49,9 @@ impl Exit {
             Self::Suspended => 10,
             Self::StillRunning => 11,
             Self::Stopped => 20,
+            Self::MaxTurns => 21,
+            Self::OverBudget => 22,
+            Self::Looped => 23,
             Self::Killed => 130,
             Self::Terminated => 143,
         }
@@ -55,22 +66,29 @@ impl Exit {
             | Self::Suspended
             | Self::StillRunning
             | Self::Stopped
+            | Self::MaxTurns
+            | Self::OverBudget
+            | Self::Looped
             | Self::Killed
             | Self::Terminated => self,
         }
     }
 
     /// What the outcome of a run means for the process that followed it.
-    pub(crate) fn of(kind: OutcomeKind) -> Self {
-        match kind {
-            // Released: there was nothing to do.
-            OutcomeKind::Completed | OutcomeKind::Released => Self::Completed,
-            OutcomeKind::SuspendedClientTool
-            | OutcomeKind::SuspendedAwaitingChildren
-            | OutcomeKind::SuspendedStepPartial
-            | OutcomeKind::SuspendedUntil => Self::Suspended,
-            OutcomeKind::Interrupted | OutcomeKind::Aborted => Self::Stopped,
-            OutcomeKind::Failed | OutcomeKind::Lost => Self::Failed,
+    pub(crate) fn of(outcome: &RunOutcome) -> Self {
+        match outcome {
+            // There was nothing to do.
+            RunOutcome::Released => Self::Completed,
+            RunOutcome::Suspended(_) | RunOutcome::BackingOff { .. } => Self::Suspended,
+            RunOutcome::Lost => Self::Failed,
+            RunOutcome::Ended(ending) => match ending.reason {
+                DoneReason::ModelStop | DoneReason::ToolStop => Self::Completed,
+                DoneReason::UserAbort => Self::Stopped,
+                DoneReason::Error => Self::Failed,
+                DoneReason::MaxTurns => Self::MaxTurns,
+                DoneReason::BudgetExceeded => Self::OverBudget,
+                DoneReason::LoopDetected => Self::Looped,
+            },
         }
     }
 }

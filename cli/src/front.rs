@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use holdover_core::event::Event;
-use holdover_core::ids::{CallId, MessageSeq, SessionId, SessionKey, StepNumber, TenantId, ToolName};
+use holdover_core::ids::{
+    CallId, MessageSeq, QueueLabel, SessionId, SessionKey, StepNumber, TenantId, ToolName,
+};
 use holdover_core::message::Message;
 use holdover_core::model::TokenUsage;
 use holdover_core::store::{MessageRange, Session};
@@ -14,8 +16,8 @@ use crate::agent_file::{absolute_script, current_folder};
 use crate::args::{Common, Drive};
 use crate::exit::Failure;
 use crate::print::{Out, instant, note, took};
-use crate::source::StoredAgents;
-use crate::store::{IfMissing, OpenStore};
+use crate::source::{Maker, PROGRAM, StoredAgents};
+use crate::store::{IfMissing, KEYS, OpenStore};
 
 /// What every command works with.
 pub(crate) struct Front {
@@ -56,8 +58,20 @@ impl Front {
         if_missing: IfMissing,
         observer: Option<Arc<dyn RunObserver>>,
     ) -> Result<Self, Failure> {
-        let mut agents = StoredAgents::default();
-        let mut options = RuntimeOptions { observer, ..RuntimeOptions::default() };
+        Self::serving(common, drive, if_missing, observer, Vec::new()).await
+    }
+
+    /// The same, for a worker that serves `queues` beside that of this program.
+    pub(crate) async fn serving(
+        common: &Common,
+        drive: Option<&Drive>,
+        if_missing: IfMissing,
+        observer: Option<Arc<dyn RunObserver>>,
+        queues: Vec<QueueLabel>,
+    ) -> Result<Self, Failure> {
+        let mut agents = StoredAgents { queues, ..StoredAgents::default() };
+        let program = Some(PROGRAM.to_owned());
+        let mut options = RuntimeOptions { observer, program, ..RuntimeOptions::default() };
         if let Some(drive) = drive {
             options.lease = drive.lease;
             agents.base_url.clone_from(&drive.base_url);
@@ -82,10 +96,12 @@ impl Front {
         SessionKey::new(self.common.tenant.clone(), session.clone())
     }
 
-    /// A session that must be there.
+    /// A session that must be there, and be readable with the keys that are here.
     pub(crate) async fn session(&self, session: &SessionId) -> Result<Session, Failure> {
         let found = self.runtime.session(&self.key(session)).await?;
-        found.ok_or_else(|| Failure::unknown(session))
+        let found = found.ok_or_else(|| Failure::unknown(session))?;
+        check_decoded(&found)?;
+        Ok(found)
     }
 
     /// The message that `event` announces, if it announces one.
@@ -102,8 +118,13 @@ impl Front {
 
     /// Refuses to go on with a session whose agent cannot be built here; what was done before is named.
     pub(crate) fn can_run(&self, session: &Session, done: &str) -> Result<(), Failure> {
+        let id = &session.key.id;
+        if let Some(place) = Maker::of(session).elsewhere() {
+            return Err(Failure::failed(format!(
+                "session {id}: {done}: its agent lives {place}, which runs it"
+            )));
+        }
         self.agents.rebuild(&session.definition).map(drop).map_err(|why| {
-            let id = &session.key.id;
             Failure::failed(format!("session {id}: {done}, but its agent cannot run here: {why}"))
         })
     }
@@ -123,6 +144,17 @@ impl Front {
     /// Closes the store in good order.
     pub(crate) async fn close(self) {
         self.store.close().await;
+    }
+}
+
+/// Refuses a session that nothing here decodes: what was said to it in plain would be read by nobody.
+pub(crate) fn check_decoded(session: &Session) -> Result<(), Failure> {
+    match session.definition.encoding() {
+        Some(encoding) => Err(Failure::failed(format!(
+            "session {}: {encoding} ({KEYS} names a file of keys)",
+            session.key.id
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -74,6 +74,7 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
         Command::Sessions(what) => commands::sessions::sessions(common, what).await,
         Command::Events(args) => commands::events::events(common, args).await,
         Command::Doctor(args) => commands::doctor::doctor(common, args).await,
+        Command::Keys(what) => commands::keys::keys(common, what).await,
         Command::Conformance(args) => commands::conformance::conformance(common, args).await,
         Command::Demo(args) => commands::demo::demo(args).await,
         Command::Machine(args) => Ok(commands::machine::machine(common, args)),

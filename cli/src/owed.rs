@@ -11,10 +11,8 @@ use holdover_runtime_local::{Deciders, RuntimeError};
 
 use crate::exit::Failure;
 use crate::front::Front;
+use crate::source::PROGRAM;
 use crate::store::VARIABLE;
-
-/// The name by which other programs know this one.
-const PROGRAM: &str = "holdover";
 
 /// Whether `word` reads like the id of an asking: then it names no session, so that no session can be given the name
 /// of an asking.

@@ -17,6 +17,7 @@ use holdover_core::mailbox::{MessagePolicy, WhileAsking};
 use holdover_core::mode::Mode;
 use holdover_core::payload::Payload;
 use holdover_core::skill::READ_SKILL;
+use holdover_core::store::{Labels, Queues, Session};
 use holdover_core::tool::ToolSpec;
 use holdover_mcp::{McpClient, McpServer};
 use holdover_models::{ModelRef, connect};
@@ -25,6 +26,47 @@ use holdover_tools::{CommandTool, LocalSandboxes, Root, SandboxOptions, Sandboxe
 use serde::{Deserialize, Serialize};
 
 use crate::gate::{self, GateRef};
+
+/// The name by which other programs know this one.
+pub(crate) const PROGRAM: &str = "holdover";
+
+/// The one queue in which the sessions of this program wait, whatever their agent: no other program serves it, and a
+/// worker of this one serves no other.
+pub(crate) const QUEUE: &str = "holdover-cli";
+
+/// Who has the agent of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Maker {
+    /// This program.
+    Own,
+    /// An older version of this program, which left the session in the queue of its agent. Its agent can be built here.
+    Older(QueueLabel),
+    /// Another program, by its name if the session says it.
+    Other(Option<String>),
+}
+
+impl Maker {
+    /// Who made `session`.
+    pub(crate) fn of(session: &Session) -> Self {
+        if session.queue.as_str() == QUEUE {
+            return Self::Own;
+        }
+        let source = Definition::read(&session.definition).ok().and_then(|definition| definition.source);
+        match source.map(Recipe::deserialize) {
+            Some(Ok(_)) => Self::Older(session.queue.clone()),
+            Some(Err(_)) | None => Self::Other(session.labels.0.get(Labels::PROGRAM).cloned()),
+        }
+    }
+
+    /// Where the agent lives, if that is not here.
+    pub(crate) fn elsewhere(&self) -> Option<String> {
+        match self {
+            Self::Own | Self::Older(_) => None,
+            Self::Other(Some(program)) => Some(format!("in another program, {program}")),
+            Self::Other(None) => Some("in another program".to_owned()),
+        }
+    }
+}
 
 /// Everything an agent is built from.
 #[derive(Debug, Clone, PartialEq)]
@@ -227,7 +269,9 @@ impl Blueprint {
         let root = Root::open(root).map_err(|error| error.to_string())?;
         let tools = ToolSet::new(root).pass_environment(pass_environment);
         let source = serde_json::to_value(&self.recipe).map_err(|error| error.to_string())?;
+        let queue = QueueLabel::new(QUEUE).map_err(|error| error.to_string())?;
         let mut agent = Agent::builder(&self.name)
+            .queue(queue)
             .instructions(&self.instructions)
             .mode(self.mode)
             .shared_model(connect(model).map_err(|error| error.detail)?)
@@ -315,6 +359,8 @@ pub(crate) struct StoredAgents {
     pub(crate) model: Option<ModelRef>,
     /// Where its server is instead.
     pub(crate) base_url: Option<String>,
+    /// Queues that are served beside that of this program: sessions that an older version left in them.
+    pub(crate) queues: Vec<QueueLabel>,
 }
 
 impl StoredAgents {
@@ -342,5 +388,9 @@ impl AgentSource for StoredAgents {
     /// Whatever begins here is stored with all that it is built from.
     async fn serves(&self, _queue: &QueueLabel, _definition: &Payload) -> Result<(), ErrorInfo> {
         Ok(())
+    }
+
+    fn queues(&self) -> Queues {
+        Queues::Named(QueueLabel::new(QUEUE).into_iter().chain(self.queues.iter().cloned()).collect())
     }
 }

@@ -268,8 +268,8 @@ fn u12_at_the_step_limit_somebody_may_grant_more_and_else_the_turn_ends_there() 
     fixture.run(&["approve", "s", "--edit", r#"{"steps": 0}"#]).fails(2, &["0 is not from 1 to 1000"]);
     fixture.run(&["approve", "s", "--always"]).fails(2, &["more steps are granted once"]);
     fixture.run(&["approve", "s", "--edit", r#"{"steps": 2}"#]).ends(10).says("it may (4)");
-    fixture.run(&["deny", "s"]).ends(0).says("max_turns");
+    fixture.run(&["deny", "s"]).ends(21).says("max_turns");
     fixture.run(&["sessions", "messages", "s"]).ends(0).says("stopped after 4 steps");
-    fixture.run(&["deny", "t"]).ends(0).says("max_turns");
+    fixture.run(&["deny", "t"]).ends(21).says("max_turns");
     assert_eq!(pending_ids(&fixture), Vec::<String>::new());
 }

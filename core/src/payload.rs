@@ -71,6 +71,50 @@ pub struct DigestMismatch {
     pub bytes: usize,
 }
 
+/// How a payload says of itself that a layer around a store encoded it: by its first bytes, with which no text in UTF-8
+/// begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Encoding {
+    /// By a layer that compresses.
+    Compressed,
+    /// By a layer that encrypts, under the key of this name.
+    Encrypted {
+        /// The name of the key.
+        key: u32,
+    },
+}
+
+impl Encoding {
+    /// The first byte of what a compressing layer keeps as it is.
+    pub const STORED: u8 = 0xF8;
+    /// The first byte of what is one Zstandard frame.
+    pub const ZSTANDARD: u8 = 0xF9;
+    /// The first byte of what is encrypted with AES-256-SIV. The name of the key follows, in four bytes, the highest
+    /// first.
+    pub const AES_256_SIV: u8 = 0xFA;
+
+    /// How these bytes were encoded; none: they do not say that they were.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [Self::STORED | Self::ZSTANDARD, ..] => Some(Self::Compressed),
+            [Self::AES_256_SIV, a, b, c, d, ..] => {
+                Some(Self::Encrypted { key: u32::from_be_bytes([*a, *b, *c, *d]) })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Encoding {
+    /// Says why it cannot be read where nothing decodes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Compressed => f.write_str("compressed, and nothing here decompresses it"),
+            Self::Encrypted { key } => write!(f, "encrypted, key {key} is not here"),
+        }
+    }
+}
+
 impl Payload {
     /// Takes `bytes` and computes their digest.
     pub fn new(bytes: impl Into<Bytes>) -> Self {
@@ -94,9 +138,17 @@ impl Payload {
         serde_json::to_vec(value).map(Self::new)
     }
 
-    /// Reads the bytes as JSON.
+    /// Reads the bytes as JSON. An error says so if they are [encoded](Self::encoding).
     pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
-        serde_json::from_slice(&self.bytes)
+        serde_json::from_slice(&self.bytes).map_err(|error| match self.encoding() {
+            Some(encoding) => serde_json::Error::custom(encoding),
+            None => error,
+        })
+    }
+
+    /// How the bytes are encoded, if they are: then no layer has decoded them that should have.
+    pub fn encoding(&self) -> Option<Encoding> {
+        Encoding::of(&self.bytes)
     }
 
     /// The bytes.
@@ -143,6 +195,20 @@ mod tests {
         assert_eq!(read, Ok(written.clone()));
         let torn = Payload::from_stored("{\"a\":2}", written.digest());
         assert_eq!(torn.expect_err("other bytes").expected, written.digest());
+    }
+
+    #[test]
+    fn a_payload_that_nobody_decoded_says_why_it_cannot_be_read() {
+        let encrypted = Payload::new([&[Encoding::AES_256_SIV, 0, 0, 1, 2][..], b"sealed"].concat());
+        assert_eq!(encrypted.encoding(), Some(Encoding::Encrypted { key: 258 }));
+        assert_eq!(encrypted.parse::<u8>().unwrap_err().to_string(), "encrypted, key 258 is not here");
+        for first in [Encoding::STORED, Encoding::ZSTANDARD] {
+            let error = Payload::new(vec![first, 1]).parse::<u8>().unwrap_err();
+            assert!(error.to_string().starts_with("compressed, "), "{error}");
+        }
+        let plain = Payload::new("é");
+        assert_eq!(plain.encoding(), None);
+        assert!(plain.parse::<u8>().unwrap_err().to_string().contains("line 1"));
     }
 
     #[test]

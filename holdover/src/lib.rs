@@ -64,7 +64,7 @@ pub use holdover_runtime_local::{
     Delivered, DeltaEntry, Denial, EventEntry, Execute, Follow, Fork, Forked, HandOff, HandedOff, Later,
     MessageEntry, Move, PendingEntry, PendingPage, Provisional, QueuedMessage, Replay, Response, Retention,
     RunHandle, RunObserver, RunReport, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, Shown,
-    Snapshot, Standing, Started, StoreOutage, UnreadablePending, Worker, WorkerOptions,
+    Snapshot, Standing, Started, StoreOutage, UnreadablePending, Worker, WorkerOptions, agent_label,
 };
 #[cfg(feature = "memory")]
 pub use holdover_store_memory::{Limits as MemoryLimits, MemoryStore};

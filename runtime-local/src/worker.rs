@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::drive::{self, Leaving, Plan};
 use crate::error::RuntimeError;
 use crate::hint::Hint;
-use crate::runtime::{Backoff, Claimed, GIVE_BACK_FOR, Runtime, draw_run};
+use crate::runtime::{Backoff, Claimed, Runtime, draw_run};
 
 /// Hints that bring nothing are followed no more often than this.
 const GAP: Duration = Duration::from_millis(5);
@@ -196,7 +196,7 @@ async fn serve(runtime: Runtime, claimed: Claimed, leaving: Leaving) {
         // No agent is needed to end a session.
         Err(_) if claimed.claim.interrupt().is_some() => Plan::End,
         Err(error) => {
-            let alarm = claimed.claim.now.after(GIVE_BACK_FOR);
+            let alarm = claimed.claim.now.after(runtime.give_back_for(&fence.key));
             tracing::warn!(
                 session = %fence.key, queue = %session.queue, %error, until = %alarm,
                 "worker: a session that is due cannot be run here; given back"

@@ -14,6 +14,7 @@ mod recording;
 pub use codec::{
     CodecError, Compressed, DECODED_BYTES_MAX, Encoded, Encoding, Encrypted, EncryptionKey, InvalidKey,
     InvalidKeyring, KeyId, Keyring, OrPlain, PayloadCodec, PayloadContext, PayloadKind, Then,
+    encoding_of_reason,
 };
 pub use faulty::{Fault, Faults, Faulty, Planned};
 pub use recording::{Entry, Recorder, Recording, Said};

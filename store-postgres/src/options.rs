@@ -189,7 +189,7 @@ impl PostgresOptions {
     }
 
     /// Opens only a database whose schema and functions are there and up to date: nothing is created, nothing
-    /// changed.
+    /// changed. It may lie on a server that takes no writes, such as a standby, whose reads may lag behind.
     #[must_use]
     pub fn as_it_is(mut self) -> Self {
         self.opening = Opening::Looks;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use holdover_core::store::{Capabilities, CommitSurvives, SharedBy};
 use sqlx::{PgConnection, Row};
 
-use crate::options::PostgresOptions;
+use crate::options::{Opening, PostgresOptions};
 
 /// The oldest version whose behaviour is known, as the server counts them.
 const VERSION_MIN: i64 = 150_000;
@@ -72,10 +72,12 @@ impl Settings {
         if self.version < VERSION_MIN {
             return Some(format!("Postgres {} is too old, 15 is needed", self.get("server_version")));
         }
-        if self.in_recovery {
+        // Whoever only looks takes a server that takes no writes.
+        let writes = options.opening != Opening::Looks;
+        if writes && self.in_recovery {
             return Some("the server is a standby: it takes no writes, and a read may lag behind".into());
         }
-        if self.get("default_transaction_read_only") == "on" {
+        if writes && self.get("default_transaction_read_only") == "on" {
             return Some("default_transaction_read_only is on".into());
         }
         if self.get("server_encoding") != "UTF8" {

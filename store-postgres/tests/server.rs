@@ -122,6 +122,10 @@ async fn refuses_a_standby(pooled: bool) {
         }
     };
     assert_eq!(error.key.as_deref(), Some(&key("s")));
+    // Whoever only looks may look.
+    let looks = PostgresStore::open(options.clone().as_it_is()).await.unwrap();
+    assert!(looks.load_session(&key("s")).await.unwrap().is_some());
+    looks.close().await;
     let error = PostgresStore::open(options).await.err().unwrap();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Never), "{error}");
     assert!(error.to_string().contains("standby"), "{error}");

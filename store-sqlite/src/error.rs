@@ -117,6 +117,11 @@ impl Fault {
     /// The store error of `operation`, on `key` if it was about one session.
     pub(crate) fn of(self, operation: &'static str, key: Option<&SessionKey>) -> StoreError {
         let error = match self {
+            Self::Sql(error) if error.code() == Some(READONLY) => {
+                StoreError::new(StoreErrorKind::Unavailable, operation, "it is read-only for this user")
+                    .retry(Retry::Never)
+                    .because(error)
+            }
             Self::Sql(error) => StoreError::new(error.kind(), operation, "").because(error),
             Self::Corrupt(detail) => StoreError::new(StoreErrorKind::Corrupt, operation, detail),
             Self::Invalid(detail) => StoreError::invalid(operation, detail),

@@ -23,10 +23,12 @@ mod open;
 mod options;
 mod place;
 mod read;
+mod rights;
 mod rows;
 mod store;
 mod write;
 mod writer;
 
 pub use options::{SqliteOptions, Synchronous, SystemClock};
+pub use rights::unwritable;
 pub use store::{SqliteStore, WriterCounts};

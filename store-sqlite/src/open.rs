@@ -13,6 +13,7 @@ use crate::error::Fault;
 use crate::migration;
 use crate::options::{SqliteOptions, Synchronous};
 use crate::place::Place;
+use crate::rights::{self, Frozen, Look};
 
 /// Earlier libraries can corrupt a WAL database that two connections use.
 const VERSION_MIN: [u32; 3] = [3, 51, 3];
@@ -40,6 +41,7 @@ const READ_PAGE_SIZE: &str = "PRAGMA page_size";
 pub(crate) struct Connector {
     place: Place,
     options: SqliteOptions,
+    look: Look,
 }
 
 /// What [`Connector::open`] found.
@@ -51,12 +53,30 @@ pub(crate) struct Opened {
 
 impl Connector {
     pub(crate) fn new(options: SqliteOptions) -> Result<Self, StoreError> {
-        Ok(Self { place: Place::check(&options.path)?, options })
+        let place = Place::check(&options.path)?;
+        let refuse = |why: String| {
+            let detail = format!("{}: {why}", place.file.display());
+            StoreError::new(StoreErrorKind::Unavailable, "open", detail).retry(Retry::Never)
+        };
+        let look = match rights::unwritable(&place.file) {
+            None => Look::Shared,
+            Some(_) if options.as_it_is => Look::at(&place.file).map_err(refuse)?,
+            Some(why) => return Err(refuse(format!("read-only for this user: {why}"))),
+        };
+        Ok(Self { place, options, look })
     }
 
     /// The file, under the one name that all handles of this process use.
     pub(crate) fn file(&self) -> &Path {
         &self.place.file
+    }
+
+    /// What must hold for what is read to be of one instant, where no lock sees to it.
+    pub(crate) fn frozen(&self) -> Option<Frozen> {
+        match &self.look {
+            Look::Frozen(frozen) => Some(frozen.clone()),
+            Look::Shared => None,
+        }
     }
 
     /// How a connection commits when it is opened.
@@ -66,9 +86,7 @@ impl Connector {
 
     /// The write-ahead log beside the file.
     pub(crate) fn wal_file(&self) -> std::path::PathBuf {
-        let mut name = self.place.file.clone().into_os_string();
-        name.push("-wal");
-        name.into()
+        rights::log(&self.place.file)
     }
 
     /// Connects, checks, migrates, and reads back what the promises rest on.
@@ -84,7 +102,9 @@ impl Connector {
         if self.options.as_it_is && !migration::is_newest(schema) {
             return Err(self.refuse(format!("{schema}; it is brought up to date by whoever uses it next")));
         }
-        self.ask_for_wal(&mut writer).await?;
+        if self.look == Look::Shared {
+            self.ask_for_wal(&mut writer).await?;
+        }
         if !migration::is_newest(schema) {
             migration::migrate(&mut writer, &name).await?;
         }
@@ -119,9 +139,12 @@ impl Connector {
     }
 
     fn connect_options(&self, create: bool) -> SqliteConnectOptions {
+        let is_frozen = matches!(self.look, Look::Frozen(_));
         SqliteConnectOptions::new()
             .filename(&self.place.file)
             .create_if_missing(create)
+            .immutable(is_frozen)
+            .read_only(is_frozen)
             .busy_timeout(self.options.busy_timeout)
             .statement_cache_capacity(STATEMENTS_KEPT)
             .foreign_keys(false)
@@ -176,7 +199,11 @@ impl Connector {
         conn: &mut SqliteConnection,
         library: &str,
     ) -> Result<Vec<(String, String)>, StoreError> {
-        let journal = self.text(conn, READ_JOURNAL).await?;
+        let journal = match self.look {
+            Look::Shared => self.text(conn, READ_JOURNAL).await?,
+            // A connection that only reads the file has no journal.
+            Look::Frozen(_) => "wal".to_owned(),
+        };
         if journal != "wal" {
             return Err(self.refuse(format!("the journal mode is {journal}, WAL was asked for")));
         }

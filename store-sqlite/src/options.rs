@@ -164,6 +164,10 @@ impl SqliteOptions {
 
     /// Opens only a database that is there and up to date, to look at it: nothing is created, no schema is
     /// changed, and what the log holds is not written back, which a full disk would refuse.
+    ///
+    /// It may be one that this user cannot write. Where its log cannot be made either, it is read as a file that nobody
+    /// writes, which holds for as long as it has no log and does not change: a read during which it did answers that it
+    /// may succeed later. A log with commits in it can be read only where its index is there.
     #[must_use]
     pub fn as_it_is(mut self) -> Self {
         self.as_it_is = true;

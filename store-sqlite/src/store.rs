@@ -26,8 +26,12 @@ use crate::job::{self, Write};
 use crate::open::{Connector, Opened};
 use crate::options::SqliteOptions;
 use crate::read::{self, Snapshot};
+use crate::rights::Frozen;
 use crate::write;
 use crate::writer::{Counters, Message, QUEUE_MAX, Writer};
+
+/// Why what was read of a database that this user cannot write is not answered.
+const WRITTEN: &str = "it was written while it was read, and this user cannot take part in its locks";
 
 /// What the writer did since the store was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -62,6 +66,7 @@ struct Shared {
     clock: Arc<dyn Clock>,
     hints: Arc<Hints>,
     counters: Arc<Counters>,
+    frozen: Option<Frozen>,
 }
 
 impl SqliteStore {
@@ -71,13 +76,15 @@ impl SqliteStore {
     /// # Errors
     /// Of operation `open`, in one line that names the file:
     /// [`Unavailable`](StoreErrorKind::Unavailable) if the folder is missing or lies on a network, or the
-    /// linked library is one that can corrupt data; [`Corrupt`](StoreErrorKind::Corrupt) if the file is no
+    /// linked library is one that can corrupt data, or this user cannot write it, unless it is only to be looked at
+    /// ([`as_it_is`](SqliteOptions::as_it_is)); [`Corrupt`](StoreErrorKind::Corrupt) if the file is no
     /// SQLite database or another program's; [`Newer`](StoreErrorKind::Newer) if a newer version wrote it.
     pub async fn open(options: SqliteOptions) -> Result<Self, StoreError> {
         let (clock, busy_timeout) = (options.clock.clone(), options.busy_timeout);
         let (wal_bytes_max, synchronous) = (options.wal_bytes_max, options.synchronous);
         let connector = Connector::new(options)?;
         let Opened { writer, readers, capabilities } = connector.open().await?;
+        let frozen = connector.frozen();
         let hints = Hints::of(connector.file());
         let counters = Arc::new(Counters::default());
         let (writes, queue) = mpsc::channel(QUEUE_MAX);
@@ -94,7 +101,8 @@ impl SqliteStore {
             checkpoint_at: wal_bytes_max,
         };
         tokio::spawn(writer.serve(queue));
-        Ok(Self { shared: Arc::new(Shared { writes, readers, capabilities, clock, hints, counters }) })
+        let shared = Shared { writes, readers, capabilities, clock, hints, counters, frozen };
+        Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Opens the database named by `sqlite:path`, with safe settings.
@@ -160,7 +168,10 @@ impl SqliteStore {
             let mut snapshot = Snapshot::begin(&self.shared.readers).await?;
             let found = read(&mut snapshot).await;
             snapshot.end().await?;
-            found
+            match &self.shared.frozen {
+                Some(frozen) if frozen.is_written() => Err(Fault::Unreachable(WRITTEN.to_owned())),
+                Some(_) | None => found,
+            }
         };
         found.await.map_err(|fault| fault.of(operation, key))
     }

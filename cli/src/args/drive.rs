@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use holdover_core::ids::{ItemKey, MessageSeq, SessionId};
+use holdover_core::ids::{ItemKey, MessageSeq, QueueLabel, SessionId};
 use holdover_core::mailbox::MessagePolicy;
 use holdover_core::mode::Mode;
 use holdover_core::step::Drain;
@@ -155,7 +155,7 @@ pub(crate) struct Compact {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Serves the sessions of one tenant, whatever their agent: each session carries its agent with it. At Ctrl-C or SIGTERM nothing more starts; what is out comes back, and the sessions are left due at once for other workers (--drain). A second one stops at once, and others take the sessions over, as they do what has not been left within --grace (exit code 130 or 143).
+Serves the sessions of one tenant that this program made, whatever their agent: each session carries its agent with it. Sessions of other programs are left to them. At Ctrl-C or SIGTERM nothing more starts; what is out comes back, and the sessions are left due at once for other workers (--drain). A second one stops at once, and others take the sessions over, as they do what has not been left within --grace (exit code 130 or 143).
 
 Exit code 0 says that the worker has done its work, with --until-idle too, however the turns ended that it ran: its last line counts them, and holdover sessions list --status failed lists sessions that failed. A turn that failed is no failure of the worker.
 
@@ -169,6 +169,9 @@ pub(crate) struct Work {
     /// Exit with 0 once nothing is due and no session is held by anybody, also if sessions failed or wait for somebody
     #[arg(long)]
     pub(crate) until_idle: bool,
+    /// Serve this queue, too: sessions that an older version of this program left in the queue of their agent (holdover doctor names it); may be said several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) queue: Vec<QueueLabel>,
     /// Serve every tenant
     #[arg(long, conflicts_with_all = ["until_idle", "tenant"])]
     pub(crate) all_tenants: bool,

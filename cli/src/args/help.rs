@@ -14,10 +14,13 @@ Examples:
   holdover work                                    serve every session that is due
 
 Exit codes:
-   0  completed        10  suspended, somebody owes something
-   1  failed           20  interrupted or aborted
-   2  wrong use        130, 143  told to stop at once
-  11  still running when --wait was over
+   0  completed        20  interrupted or aborted
+   1  failed           21  it took as many steps as it may (max_turns)
+   2  wrong use        22  tokens, money or time ran out (budget_exceeded)
+  10  suspended        23  the model asked for the same again and again (loop_detected)
+  11  still running    130, 143  told to stop at once
+
+10 says that somebody owes something, 11 that --wait was over.
 
 Stores:
   sqlite:PATH                     a file, shared by processes of one machine
@@ -25,6 +28,8 @@ Stores:
   redis://HOST:PORT/DB            a server, shared by many machines; ?namespace=NAME, left out: holdover
   redis+cluster://HOST:PORT,…     a cluster, by some of its nodes; ?namespace=NAME
   rediss://…, rediss+cluster://…  the same, spoken to by TLS
+
+HOLDOVER_KEYS names a file of the keys with which a store's payloads are encrypted, which nobody but its owner may write and others may not read; docs/command-line.md says what is in it.
 
 A password in a URL is never printed; printed commands have *** in its place, or no --store at all if HOLDOVER_STORE names it. Command lines are no secret on most machines: put a password into HOLDOVER_STORE, or for Postgres into PGPASSWORD or ~/.pgpass.
 
@@ -87,11 +92,18 @@ Exit code 1 if they differ, or if the rows do not fit together.
 Examples:
   holdover sessions replay notes";
 
+pub(super) const KEYS: &str = "\
+Reads all that the sessions of one tenant have, page by page, and decrypts nothing. A key is in use for as long as one payload was encrypted under it. Exit code 1 if one is in use that is not in the file that HOLDOVER_KEYS names.
+
+Examples:
+  holdover keys status
+  holdover keys status --tenant acme --json";
+
 /// The commands in the order in which one needs them.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Run", &["run", "send", "resume", "retry", "compact", "work"]),
     ("Answer and stop", &["approve", "deny", "answer", "interrupt", "abort"]),
-    ("Look", &["sessions", "events", "doctor"]),
+    ("Look", &["sessions", "events", "doctor", "keys"]),
     ("Learn and set up", &["demo", "machine", "conformance", "completions", "help"]),
 ];
 

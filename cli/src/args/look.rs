@@ -254,6 +254,14 @@ pub(crate) struct Doctor {
     pub(crate) patience: Duration,
 }
 
+/// The keys of a store.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Keys {
+    /// Count the payloads under each key: an old one can go once it has none
+    #[command(after_help = super::help::KEYS)]
+    Status,
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -16,7 +16,7 @@ pub(crate) use branch::{Fork, Handoff, Purge};
 pub(crate) use conformance::{Conformance, Form};
 pub(crate) use drive::{Again, Briefing, Compact, Drive, Run, Send, Work};
 pub(crate) use look::{
-    Check, Completions, Delete, Demo, Doctor, Events, History, LIST_LIMIT, List, Machine, ModeOf, One,
+    Check, Completions, Delete, Demo, Doctor, Events, History, Keys, LIST_LIMIT, List, Machine, ModeOf, One,
     Pending, Replace, Sessions, Show, Withdraw,
 };
 pub(crate) use when::When;
@@ -99,6 +99,9 @@ pub(crate) enum Command {
     Events(Events),
     /// Examine a store: what it promises, what it holds, and what is stuck in it
     Doctor(Doctor),
+    /// Look at the keys under which a store's payloads are encrypted
+    #[command(subcommand)]
+    Keys(Keys),
     /// Run the conformance suite against a store, on fresh data of its own
     Conformance(Conformance),
     /// Play a session through approval, kill -9 and recovery, in a temporary folder
@@ -128,6 +131,7 @@ impl Command {
             | Self::Sessions(_)
             | Self::Events(_)
             | Self::Doctor(_)
+            | Self::Keys(_)
             | Self::Conformance(_)
             | Self::Machine(_) => true,
         }

@@ -6,6 +6,7 @@ pub(crate) mod conformance;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod events;
+pub(crate) mod keys;
 pub(crate) mod machine;
 pub(crate) mod run;
 pub(crate) mod sessions;

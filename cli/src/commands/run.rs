@@ -7,7 +7,7 @@ use holdover_core::ids::{SessionId, SessionKey};
 use holdover_core::message::SignalBody;
 use holdover_core::mode::Briefing;
 use holdover_core::store::{Labels, Session, SessionStatus, Wake};
-use holdover_runtime_local::{Agent, Deliver, Delivered, Execute, RunHandle, RuntimeError};
+use holdover_runtime_local::{Agent, Deliver, Delivered, Execute, RunHandle, RuntimeError, agent_label};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -15,10 +15,11 @@ use crate::agent_file::{self, Instead};
 use crate::args::{self, Again, Common, Compact, Drive, Run, Send};
 use crate::exit::{Exit, Failure};
 use crate::follow::{Following, follow, report};
-use crate::front::Front;
+use crate::front::{Front, check_decoded};
 use crate::input::{images_of, message_of};
 use crate::owed::check_new_name;
 use crate::print::{in_time, instant, json, note};
+use crate::source::Maker;
 use crate::store::IfMissing;
 
 /// Starts a turn of an agent.
@@ -49,6 +50,7 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
         Some(session) => front.runtime.session(&front.key(session)).await?,
         None => None,
     };
+    before.as_ref().map_or(Ok(()), check_decoded)?;
     match (&before, &session) {
         (Some(before), _) => tell_of_changes(before, &request.agent, args),
         (None, Some(session)) => check_new_name(session)?,
@@ -74,7 +76,10 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
 /// A session goes on with the agent it was created with, whatever its file has come to say.
 fn tell_of_changes(before: &Session, agent: &Agent, args: &Run) {
     let instead = args.drive.model.is_some() || args.drive.base_url.is_some();
-    if !instead && before.queue == *agent.queue() && before.definition != *agent.definition() {
+    if !instead
+        && agent_label(&before.queue, &before.labels) == agent.label().as_str()
+        && before.definition != *agent.definition()
+    {
         let (id, file) = (&before.key.id, args.agent.display());
         note(&format!("session {id} keeps the agent it was created with; {file} has changed since then"));
     }
@@ -188,7 +193,7 @@ async fn leave(
     at_most: Option<Duration>,
 ) -> Result<Exit, Failure> {
     let Some(at_most) = at_most else {
-        left_to_workers(&front, key, delivered);
+        left_to_workers(&front, key, delivered).await?;
         front.close().await;
         return Ok(Exit::Completed);
     };
@@ -232,10 +237,18 @@ pub(crate) async fn wait_for_worker(
     })
 }
 
-/// Says that something was delivered and that a worker must do the rest.
-pub(crate) fn left_to_workers(front: &Front, key: &SessionKey, delivered: &str) {
-    front.out.line(format!("session {}: {delivered}; left to a worker (holdover work)", key.id));
+/// Says that something was delivered and that a worker must do the rest: whose, too.
+pub(crate) async fn left_to_workers(front: &Front, key: &SessionKey, delivered: &str) -> Result<(), Failure> {
+    let maker = front.runtime.session(key).await?.as_ref().map_or(Maker::Own, Maker::of);
+    let worker = match &maker {
+        Maker::Own => "holdover work".to_owned(),
+        Maker::Older(queue) => format!("holdover work --queue {queue}"),
+        Maker::Other(Some(program)) => format!("of {program}"),
+        Maker::Other(None) => "of another program".to_owned(),
+    };
+    front.out.line(format!("session {}: {delivered}; left to a worker ({worker})", key.id));
     front.out.object(&json!({ "session": key.id, "delivered": delivered, "outcome": Value::Null }));
+    Ok(())
 }
 
 fn refused(session: &SessionId, why: &str) -> Failure {

@@ -36,7 +36,7 @@ pub(crate) async fn interrupt(common: &Common, args: &Interrupt) -> Result<Exit,
 /// Stops a session, and waits until it has stopped.
 pub(crate) async fn stop(common: &Common, args: &Stop, kind: InterruptKind) -> Result<Exit, Failure> {
     let front = Front::open(common, None, IfMissing::Refuse).await?;
-    let key = front.key(&args.session);
+    let key = front.session(&args.session).await?.key;
     let began = Instant::now();
     let (mut asked, mut told) = (false, false);
     loop {

@@ -129,7 +129,7 @@ pub(crate) async fn report(
     answer: Option<&str>,
 ) -> Result<Exit, Failure> {
     let key = following.key;
-    let exit = Exit::of(outcome.kind());
+    let exit = Exit::of(outcome);
     let output = front.runtime.output_of(key, outcome).await?;
     let output_text = output.as_ref().map(Value::to_string);
     if let Some(answer) = output_text.as_deref().or(answer)

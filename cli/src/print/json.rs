@@ -6,7 +6,9 @@ use holdover_core::message::Message;
 use holdover_core::step::RunOutcome;
 use holdover_core::store::{PendingCall, RunRecord, SessionSummary};
 use holdover_core::time::Timestamp;
-use holdover_runtime_local::{Answered, DeltaEntry, EventEntry, MessageEntry, Move, Response, RunReport};
+use holdover_runtime_local::{
+    Answered, DeltaEntry, EventEntry, MessageEntry, Move, Response, RunReport, agent_label,
+};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -166,7 +168,8 @@ pub(crate) fn session(summary: &SessionSummary) -> Value {
     json!({
         "session": summary.key.id,
         "status": summary.status,
-        "agent": summary.queue,
+        "agent": agent_label(&summary.queue, &summary.labels),
+        "queue": summary.queue,
         "labels": summary.labels,
         "runs": summary.epoch,
         "messages": summary.last_message,

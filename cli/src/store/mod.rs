@@ -1,6 +1,7 @@
 //! The store that `--store` names, whichever it is.
 
 mod file;
+mod keys;
 mod url;
 
 use std::ops::Deref;
@@ -14,6 +15,7 @@ use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::exit::Failure;
 
+pub(crate) use keys::{KEYS, Keys};
 pub(crate) use url::{DEFAULT_STORE, Kind, StoreUrl, VARIABLE};
 
 /// By what name a server's administrator sees this program.
@@ -30,8 +32,16 @@ pub(crate) enum IfMissing {
     AsItIs,
 }
 
-/// A store that is open. It is used through [`StateStore`], whatever it is.
-pub(crate) enum OpenStore {
+/// A store that is open. It is used through [`StateStore`], whatever it is, with its payloads decoded by the keys that
+/// are here.
+pub(crate) struct OpenStore {
+    backend: Backend,
+    keys: Keys,
+    decoded: Arc<dyn StateStore>,
+}
+
+/// What a store is.
+enum Backend {
     /// A file.
     Sqlite(SqliteStore),
     /// A schema of a database.
@@ -43,6 +53,50 @@ pub(crate) enum OpenStore {
 impl OpenStore {
     /// Opens the store `url`.
     pub(crate) async fn open(url: &StoreUrl, if_missing: IfMissing) -> Result<Self, Failure> {
+        let keys = Keys::from_environment()?;
+        let backend = Backend::open(url, if_missing).await?;
+        let decoded = keys.around(backend.shared());
+        Ok(Self { backend, keys, decoded })
+    }
+
+    /// The same store for whoever drives it.
+    pub(crate) fn shared(&self) -> Arc<dyn StateStore> {
+        Arc::clone(&self.decoded)
+    }
+
+    /// The store with its payloads as they are kept.
+    pub(crate) fn encoded(&self) -> Arc<dyn StateStore> {
+        self.backend.shared()
+    }
+
+    /// The keys that are here.
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// Why this user cannot write it, if that is so. Changes nothing.
+    pub(crate) async fn unwritable(&self, url: &StoreUrl) -> Result<Option<String>, Failure> {
+        self.backend.unwritable(url).await
+    }
+
+    /// Closes it in good order.
+    pub(crate) async fn close(self) {
+        let Self { backend, keys: _, decoded } = self;
+        drop(decoded);
+        backend.close().await;
+    }
+}
+
+impl Deref for OpenStore {
+    type Target = dyn StateStore;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.decoded
+    }
+}
+
+impl Backend {
+    async fn open(url: &StoreUrl, if_missing: IfMissing) -> Result<Self, Failure> {
         let wrong = |error: StoreError| Failure::wrong_use(format!("store {url}: {}", why(&error)));
         let opened = match url.kind()? {
             Kind::Sqlite(path) => {
@@ -73,8 +127,7 @@ impl OpenStore {
         opened.map_err(|error| refused(url, &error))
     }
 
-    /// The same store for whoever drives it.
-    pub(crate) fn shared(&self) -> Arc<dyn StateStore> {
+    fn shared(&self) -> Arc<dyn StateStore> {
         match self {
             Self::Sqlite(store) => Arc::new(store.clone()),
             Self::Postgres(store) => Arc::new(store.clone()),
@@ -82,34 +135,20 @@ impl OpenStore {
         }
     }
 
-    /// Why this user cannot write it, if that is so. Changes nothing.
-    pub(crate) async fn unwritable(&self, url: &StoreUrl) -> Result<Option<String>, Failure> {
+    async fn unwritable(&self, url: &StoreUrl) -> Result<Option<String>, Failure> {
         match self {
-            Self::Sqlite(_) => Ok(file_of(url).and_then(file::unwritable)),
+            Self::Sqlite(_) => Ok(file_of(url).and_then(holdover_store_sqlite::unwritable)),
             Self::Postgres(store) => Ok(store.unwritable().await?),
             Self::Redis(store) => Ok(store.unwritable().await?),
         }
     }
 
-    /// Closes it in good order.
-    pub(crate) async fn close(self) {
+    async fn close(self) {
         match self {
             Self::Sqlite(store) => store.close().await,
             Self::Postgres(store) => store.close().await,
             // Every call has its answer; the connections go with the last handle.
             Self::Redis(store) => drop(store),
-        }
-    }
-}
-
-impl Deref for OpenStore {
-    type Target = dyn StateStore;
-
-    fn deref(&self) -> &Self::Target {
-        match self {
-            Self::Sqlite(store) => store,
-            Self::Postgres(store) => store,
-            Self::Redis(store) => store,
         }
     }
 }

@@ -252,5 +252,9 @@ fn b38_each_refused_request_for_a_summary_is_followed_by_one_of_a_quarter() {
     }
     assert_eq!((lengths[0].1, lengths[5].1), (4_000, 128));
     let small = Compaction { context_tokens: 3_000, ..Compaction::default() };
-    assert_eq!(request(&session(), &old, &small, 1, 0).max_output_tokens, 750, "no more than a quarter of what it reads");
+    assert_eq!(
+        request(&session(), &old, &small, 1, 0).max_output_tokens,
+        750,
+        "no more than a quarter of what it reads"
+    );
 }

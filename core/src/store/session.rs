@@ -82,6 +82,11 @@ impl Labels {
     /// The name of the agent that serves the session, whatever its version. Set by the runtime unless the creator says
     /// otherwise.
     pub const AGENT: &'static str = "agent";
+    /// The version of that agent, if it has one. Set as [`AGENT`](Self::AGENT) is.
+    pub const AGENT_VERSION: &'static str = "agent_version";
+    /// The name of the program that created the session, which has its agent. Set by the runtime unless the creator says
+    /// otherwise.
+    pub const PROGRAM: &'static str = "program";
     /// The id of the session that this one was forked from. Set by the runtime.
     pub const FORKED_FROM: &'static str = "forked_from";
 

@@ -29,6 +29,7 @@ use crate::hooks::Hooks;
 pub struct AgentBuilder {
     pub(super) spec: AgentSpec,
     version: Option<String>,
+    queue: Option<QueueLabel>,
     pub(super) model: Option<Arc<dyn Model>>,
     pub(super) fallback: Vec<Arc<dyn Model>>,
     tools: Vec<Arc<dyn Tool>>,
@@ -58,12 +59,21 @@ impl AgentBuilder {
             provisioners: Vec::new(),
             source: None,
             output: None,
+            queue: None,
         }
     }
 
-    /// Its version; part of the queue label, so that sessions stay with the version they began with.
+    /// Its version; part of its [label](Agent::label), so that sessions stay with the version they began with.
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());
+        self
+    }
+
+    /// The queue under which its sessions wait, instead of its label: for programs that keep all their agents in one
+    /// queue, and whose [`AgentSource`](crate::AgentSource) tells them apart by their definitions.
+    /// [`Agents`](crate::Agents) has one agent for each queue.
+    pub fn queue(mut self, queue: QueueLabel) -> Self {
+        self.queue = Some(queue);
         self
     }
 
@@ -251,7 +261,7 @@ impl AgentBuilder {
             Some(version) => format!("{name}@{version}"),
             None => name.clone(),
         };
-        let queue =
+        let label =
             QueueLabel::new(label).map_err(|source| AgentError::Name { agent: name.clone(), source })?;
         let model = self.model.ok_or_else(|| AgentError::NoModel { agent: name.clone() })?;
         bounds::check(&name, &self.spec)?;
@@ -325,7 +335,8 @@ impl AgentBuilder {
             hooks,
             summariser: self.summariser,
             provisioners: self.provisioners,
-            queue,
+            queue: self.queue.unwrap_or_else(|| label.clone()),
+            label,
             definition,
             told,
             output: fits,

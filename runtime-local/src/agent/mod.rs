@@ -42,6 +42,7 @@ pub struct Agent {
     hooks: Hooks,
     summariser: Option<Arc<dyn ResultSummariser>>,
     provisioners: Vec<Arc<dyn Provisioner>>,
+    label: QueueLabel,
     queue: QueueLabel,
     definition: Payload,
     told: [(Mode, ToldToModel); Mode::ALL.len()],
@@ -91,12 +92,18 @@ impl Agent {
         &self.spec
     }
 
+    /// How it is called: its name, and `@version` if it has one.
+    pub fn label(&self) -> &QueueLabel {
+        &self.label
+    }
+
     /// Its version, if it has one.
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
     }
 
-    /// The label under which its sessions wait: its name, and `@version` if it has one.
+    /// The queue under which its sessions wait: its label, unless it was built with
+    /// [another](AgentBuilder::queue).
     pub fn queue(&self) -> &QueueLabel {
         &self.queue
     }

@@ -17,7 +17,7 @@ use super::{Runtime, draw_id, draw_run};
 use crate::clock::Lease;
 use crate::error::RuntimeError;
 
-/// How long a claim is given back for when nobody here can run it.
+/// How long a claim is given back for at most when nobody here can run it.
 pub const GIVE_BACK_FOR: Duration = Duration::from_secs(30);
 
 /// A claim with its lease on our own clock.
@@ -93,6 +93,11 @@ impl Runtime {
             ClaimOutcome::Aborted => Err(RuntimeError::Aborted { key: key.clone() }),
             ClaimOutcome::NotFound => Err(RuntimeError::NotFound { key: key.clone() }),
         }
+    }
+
+    /// For how long a session is given back whose agent cannot be had here: longer each time in a row.
+    pub(crate) fn give_back_for(&self, key: &SessionKey) -> Duration {
+        self.shared.unbuilt.again(key)
     }
 
     /// Gives a claim back until `alarm`. What waits in its inbox wakes it no sooner; it is all read again

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdover_core::ids::{Incarnation, InvalidId, ItemKey, SessionId, SessionKey, TenantId};
+use holdover_core::ids::{Incarnation, InvalidId, ItemKey, QueueLabel, SessionId, SessionKey, TenantId};
 use holdover_core::image::Images;
 use holdover_core::mailbox::MessagePolicy;
 use holdover_core::message::Said;
@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::claim::Try;
 use super::keys::{self, Once};
-use super::{Claimed, Delivered, RunHandle, Runtime, draw_id};
+use super::{Claimed, Delivered, RunHandle, Runtime, draw_id, named};
 use crate::agent::Agent;
 use crate::drive::Plan;
 use crate::error::RuntimeError;
@@ -105,8 +105,9 @@ impl Execute {
         Self { policy: policy.into(), ..self }
     }
 
-    /// A new session is listed by these: user, tags, metadata. The name of its agent is among them by itself
-    /// ([`AGENT`](Labels::AGENT)).
+    /// A new session is listed by these: user, tags, metadata. The name of its agent and its version are among them by
+    /// themselves ([`AGENT`](Labels::AGENT), [`AGENT_VERSION`](Labels::AGENT_VERSION)), and this
+    /// [program](Labels::PROGRAM).
     #[must_use]
     pub fn labelled(self, labels: Labels) -> Self {
         Self { labels, ..self }
@@ -180,17 +181,13 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new_session(&self, start: Start, items: Vec<InboxItem>) -> NewSession {
-        let labels = match self.labels.clone() {
-            own if own.0.contains_key(Labels::AGENT) => own,
-            own => own.with_if_room(Labels::AGENT, self.agent.spec().name.as_str()),
-        };
+    fn new_session(&self, program: &str, start: Start, items: Vec<InboxItem>) -> NewSession {
         NewSession {
             key: self.key.clone(),
             incarnation: Incarnation(Uuid::new_v4()),
             operation: draw_id(),
             queue: self.agent.queue().clone(),
-            labels,
+            labels: named::labelled(self.labels.clone(), &self.agent, program),
             definition: self.agent.definition().clone(),
             format: STATE_FORMAT,
             items,
@@ -264,7 +261,7 @@ impl Runtime {
             return Err(unserved);
         }
         for _ in 0..TRIES_MAX {
-            let new = prepared.new_session(Start::WithItems, vec![prepared.item.clone()]);
+            let new = prepared.new_session(self.program(), Start::WithItems, vec![prepared.item.clone()]);
             match self.repeated(|| self.shared.store.create_session(new.clone())).await? {
                 CreateOutcome::Created { .. } => {
                     return Ok(Started { key: prepared.key, duplicate: false });
@@ -312,7 +309,7 @@ impl Runtime {
     /// Creates the session claimed by us. None: somebody else created it meanwhile.
     async fn create_claimed(&self, prepared: &Prepared) -> Result<Option<RunHandle>, RuntimeError> {
         let one = self.claim_one(vec![prepared.item.clone()], None);
-        let new = prepared.new_session(Start::Claimed(one), Vec::new());
+        let new = prepared.new_session(self.program(), Start::Claimed(one), Vec::new());
         let asked = Instant::now();
         match self.repeated(|| self.shared.store.create_session(new.clone())).await? {
             CreateOutcome::Created { claim: Some(claim), .. } => {
@@ -402,14 +399,16 @@ impl Runtime {
 
 /// Any version of the agent will do: the session stays with its own.
 fn check_agent(prepared: &Prepared, session: &Session) -> Result<(), RuntimeError> {
-    let versions = session.queue.as_str().strip_prefix(prepared.agent.spec().name.as_str());
-    if versions.is_some_and(|version| version.is_empty() || version.starts_with('@')) {
+    if session.definition == *prepared.agent.definition()
+        || named::is_of(session, &prepared.agent.spec().name)
+    {
         return Ok(());
     }
+    let found = QueueLabel::new(named::agent_label(&session.queue, &session.labels));
     Err(RuntimeError::OtherAgent {
         key: session.key.clone(),
-        found: session.queue.clone(),
-        asked: prepared.agent.queue().clone(),
+        found: found.unwrap_or_else(|_| session.queue.clone()),
+        asked: prepared.agent.label().clone(),
     })
 }
 

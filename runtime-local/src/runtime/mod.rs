@@ -15,6 +15,7 @@ mod handoff;
 mod history;
 mod keys;
 mod mailbox;
+mod named;
 mod pending;
 mod probe;
 mod read;
@@ -29,6 +30,7 @@ mod snapshot;
 mod standing;
 mod stop;
 mod tail;
+mod unbuilt;
 mod upgrade;
 mod wait;
 
@@ -57,6 +59,7 @@ pub use handle::RunHandle;
 pub use handoff::{HandOff, HandedOff};
 pub use history::Move;
 pub use mailbox::QueuedMessage;
+pub use named::agent_label;
 pub use pending::{PendingEntry, PendingPage, UnreadablePending};
 pub use read::MessageEntry;
 pub use replay::Replay;
@@ -69,6 +72,7 @@ pub use upgrade::{Breaking, Breaks};
 
 pub(crate) use claim::Claimed;
 pub(crate) use repeat::{Backoff, GivenUp, until_answered};
+use unbuilt::Unbuilt;
 
 use crate::agent::Agent;
 use crate::breaker::Breakers;
@@ -106,6 +110,10 @@ pub struct RuntimeOptions {
     /// The name of a store, as its capabilities say it (`memory`), on which effects are accepted although
     /// its commits do not survive a killed process. They may then happen twice, or be forgotten.
     pub effects_override: Option<String>,
+    /// How this program is called: the sessions that it creates are labelled with it
+    /// ([`PROGRAM`](holdover_core::store::Labels::PROGRAM)), so that others can say who has their agent. None: as its
+    /// executable. At most [`TEXT_BYTES_MAX`](holdover_core::store::Labels::TEXT_BYTES_MAX) bytes of it are taken.
+    pub program: Option<String>,
     /// Told of what models say before it is durable.
     pub observer: Option<Arc<dyn RunObserver>>,
 }
@@ -121,6 +129,7 @@ impl Default for RuntimeOptions {
             provision_timeout: Duration::from_secs(600),
             operation_timeout: Duration::from_secs(5),
             effects_override: None,
+            program: None,
             observer: None,
         }
     }
@@ -140,6 +149,8 @@ struct Shared {
     source: Arc<dyn AgentSource>,
     options: RuntimeOptions,
     worker: WorkerId,
+    program: String,
+    unbuilt: Unbuilt,
     agents: Mutex<HashMap<(QueueLabel, Digest), Known>>,
     clock: Mutex<Option<StoreClock>>,
     breakers: Breakers,
@@ -150,11 +161,14 @@ impl Runtime {
     pub fn new(store: impl StateStore, source: impl AgentSource, mut options: RuntimeOptions) -> Self {
         options.lease = options.lease.max(LEASE_MIN);
         let worker = options.worker.clone().unwrap_or_else(draw_worker);
+        let program = options.program.clone().map_or_else(named::own_program, named::fitting);
         let shared = Shared {
             store: Arc::new(store),
             source: Arc::new(source),
             options,
             worker,
+            program,
+            unbuilt: Unbuilt::default(),
             agents: Mutex::new(HashMap::new()),
             clock: Mutex::new(None),
             breakers: Breakers::default(),
@@ -183,6 +197,11 @@ impl Runtime {
     /// How it behaves.
     pub fn options(&self) -> &RuntimeOptions {
         &self.shared.options
+    }
+
+    /// How this program is called in the labels of the sessions that it creates.
+    pub fn program(&self) -> &str {
+        &self.shared.program
     }
 
     /// The store's clock as far as it is known here; before its first answer, this machine's.
@@ -227,6 +246,7 @@ impl Runtime {
     ) -> Result<Arc<Agent>, RuntimeError> {
         let agent = self.agent_of(key, queue, definition).await?;
         self.check_effects(&agent)?;
+        self.shared.unbuilt.forget(key);
         Ok(agent)
     }
 
@@ -273,7 +293,7 @@ impl Runtime {
         };
         match agent.spec().tools.iter().find(acts) {
             Some(tool) => Err(RuntimeError::EffectsRefused {
-                agent: agent.queue().clone(),
+                agent: agent.label().clone(),
                 tool: tool.name.clone(),
                 backend: capabilities.backend,
                 survives: capabilities.commit_survives,

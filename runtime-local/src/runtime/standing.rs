@@ -8,11 +8,12 @@ use holdover_core::time::Timestamp;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use serde_json::json;
 
-use super::{PendingEntry, PendingPage, Runtime, UnreadablePending};
+use super::{PendingEntry, PendingPage, Runtime, UnreadablePending, agent_label};
 use crate::error::RuntimeError;
 
-/// How a session stands, for whoever looks at it from outside. As JSON: `session` (its id), `agent` (its queue),
-/// `status`, `unread`, `usage`, `outcome` (`kind` and `detail`, or null), `pending`, and `unreadable` if there are any.
+/// How a session stands, for whoever looks at it from outside. As JSON: `session` (its id), `agent`
+/// ([its label](super::agent_label)), `status`, `unread`, `usage`, `outcome` (`kind` and `detail`, or null), `pending`, and `unreadable` if
+/// there are any.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
     /// As it is stored.
@@ -35,7 +36,7 @@ impl Serialize for Standing {
         let outcome = outcome.as_ref().map(|outcome| json!({ "kind": outcome.kind(), "detail": outcome }));
         let mut shown = serializer.serialize_struct("Standing", 7 + usize::from(!unreadable.is_empty()))?;
         shown.serialize_field("session", &session.key.id)?;
-        shown.serialize_field("agent", &session.queue)?;
+        shown.serialize_field("agent", &agent_label(&session.queue, &session.labels))?;
         shown.serialize_field("status", &session.status)?;
         shown.serialize_field("unread", &session.unread)?;
         shown.serialize_field("usage", usage)?;

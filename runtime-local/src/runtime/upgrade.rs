@@ -5,12 +5,12 @@ use std::fmt;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{CallId, QueueLabel, SessionKey, StateFormat};
 use holdover_core::step::STATE_FORMAT;
-use holdover_core::store::{PageRequest, Session, SessionQuery, SessionStatus};
+use holdover_core::store::{PageRequest, Session, SessionQuery, SessionStatus, StoreError, StoreErrorKind};
 use holdover_core::tool::RunsOn;
 use serde::Serialize;
 
-use super::Runtime;
 use super::standing::machine_of;
+use super::{Runtime, agent_label};
 use crate::agent::Agent;
 use crate::error::RuntimeError;
 
@@ -19,7 +19,9 @@ use crate::error::RuntimeError;
 pub struct Breaking {
     /// Which.
     pub key: SessionKey,
-    /// Under which label it waits: the name and version of its agent.
+    /// How its agent is called: its name, and `@version` if it has one.
+    pub agent: String,
+    /// The queue under which it waits.
     pub queue: QueueLabel,
     /// Its status. One at rest breaks once somebody speaks to it.
     pub status: SessionStatus,
@@ -87,7 +89,7 @@ impl fmt::Display for Breaks {
 impl fmt::Display for Breaking {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why: Vec<String> = self.why.iter().map(Breaks::to_string).collect();
-        write!(f, "session {} of agent {} ({}): {}", self.key, self.queue, self.status, why.join("; "))
+        write!(f, "session {} of agent {} ({}): {}", self.key, self.agent, self.status, why.join("; "))
     }
 }
 
@@ -103,12 +105,19 @@ impl Runtime {
         loop {
             let page = self.list(&query).await?;
             for listed in page.items.iter().filter(|listed| listed.status != SessionStatus::Aborted) {
-                // Deleted since it was listed: nothing breaks.
-                let Some(session) = self.session(&listed.key).await? else { continue };
-                let why = self.breaks(&session).await;
+                let why = match self.session(&listed.key).await {
+                    Ok(Some(session)) => self.breaks(&session).await,
+                    // Deleted since it was listed: nothing breaks.
+                    Ok(None) => continue,
+                    Err(RuntimeError::Store(error)) if cannot_be_read(&error) => {
+                        vec![Breaks::Unreadable { detail: error.to_string() }]
+                    }
+                    Err(error) => return Err(error),
+                };
                 if !why.is_empty() {
-                    let Session { key, queue, status, .. } = session;
-                    breaking.push(Breaking { key, queue, status, why });
+                    let agent = agent_label(&listed.queue, &listed.labels);
+                    let (key, queue) = (listed.key.clone(), listed.queue.clone());
+                    breaking.push(Breaking { key, agent, queue, status: listed.status, why });
                 }
             }
             match page.next {
@@ -141,6 +150,11 @@ impl Runtime {
         }
         why
     }
+}
+
+/// Whether this is wrong with one session, and says nothing of the others.
+fn cannot_be_read(error: &StoreError) -> bool {
+    matches!(error.kind, StoreErrorKind::Corrupt | StoreErrorKind::Newer)
 }
 
 fn breaks_call(agent: &Agent, call: &holdover_core::machine::Call) -> Option<Breaks> {

@@ -16,6 +16,7 @@ use holdover_core::model::{ModelError, ModelErrorKind};
 use holdover_core::store::{Labels, NewSession, OutcomeKind, SessionQuery, SessionStatus, Start, StateStore};
 use holdover_core::tool::{EffectClass, ToolOutput, ToolReturn};
 use holdover_runtime_local::{Agent, Agents, Breaks, Changed, Deliver, Runtime, RuntimeOptions};
+use holdover_store_layers::{Encrypted, EncryptionKey, KeyId, Keyring, PayloadCodec};
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::bench::{agent, asking_for, completes, finish, options, runtime, say, store, tenant, transcript};
@@ -276,4 +277,29 @@ async fn u09_only_the_sessions_that_are_asked_for_are_looked_at() {
         SessionQuery { queue: Some(QueueLabel::new("other@1").unwrap()), ..SessionQuery::all(tenant()) };
     assert_eq!(candidate.would_break(&other).await.unwrap(), []);
     assert_eq!(candidate.would_break(&SessionQuery::all(tenant())).await.unwrap().len(), 1);
+}
+
+/// A worker whose keys cannot read one session says so of that one, and looks at all the others.
+#[tokio::test(start_paused = true)]
+async fn u09_a_session_whose_key_is_missing_is_one_answer_and_not_the_end_of_them() {
+    let store = store();
+    let ring = |id: u32| Keyring::of(KeyId(id), EncryptionKey::new([7; EncryptionKey::BYTES]));
+    let under = |id: u32| Arc::new(Encrypted::new(ring(id)).around(store.clone()));
+    let payer = payer(None, &["pay"], "Pay.");
+    let mut keys = Vec::new();
+    for id in [1, 2, 1] {
+        let runtime = Runtime::new(under(id), Agents::new().with(Arc::clone(&payer)), options());
+        keys.push(finish(runtime.execute(say(&payer, "go")).await.unwrap()).await.0);
+    }
+    let candidate = Runtime::new(under(1), Agents::new().with(Arc::clone(&payer)), options());
+    let found = candidate.would_break(&SessionQuery::all(tenant())).await.unwrap();
+    assert_eq!(found.iter().map(|found| &found.key).collect::<Vec<_>>(), [&keys[1]]);
+    assert_eq!((found[0].agent.as_str(), found[0].status), ("tester", SessionStatus::Suspended));
+    assert!(
+        matches!(&found[0].why[..], [Breaks::Unreadable { detail }] if detail.contains("key 2 is not here")),
+        "{found:?}"
+    );
+    // With the agent left out, too, each has its answer.
+    let candidate = Runtime::new(under(1), Agents::new(), options());
+    assert_eq!(candidate.would_break(&SessionQuery::all(tenant())).await.unwrap().len(), 3);
 }

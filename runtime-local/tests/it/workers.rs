@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use holdover_core::error::ErrorInfo;
-use holdover_core::ids::{OperationId, RunId, StateFormat, WorkerId};
+use holdover_core::ids::{OperationId, QueueLabel, RunId, StateFormat, WorkerId};
 use holdover_core::payload::Payload;
 use holdover_core::store::{
     Answer, ClaimOne, ClaimOutcome, Commit, CommitOutcome, InterruptOutcome, Layer, Layered, NewState,
@@ -64,10 +64,10 @@ async fn h15_a_session_of_an_unknown_agent_is_given_back_with_the_reason_and_can
     let key = front.start(say(&agent, "go").served_elsewhere()).await.unwrap().key;
     let served = Queues::Named(vec![agent.queue().clone()]);
     let lost = worker(&agentless(&store), WorkerOptions { queues: served, ..WorkerOptions::default() });
-    tokio::time::sleep(Duration::from_secs(10)).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
     let session = front.session(&key).await.unwrap().unwrap();
     assert_eq!((session.status, session.lease), (SessionStatus::Idle, None));
-    assert_eq!(session.epoch.0, 1, "given back for a while, not over and over");
+    assert!(session.epoch.0 <= 9, "given back for longer and longer, not over and over: {}", session.epoch);
     let later = session.updated_at.after(Duration::from_secs(25));
     assert!(session.alarm.is_some_and(|alarm| alarm > later));
     let run = front.runs(&key, PageRequest::default()).await.unwrap().items.remove(0);
@@ -83,6 +83,38 @@ async fn h15_a_session_of_an_unknown_agent_is_given_back_with_the_reason_and_can
     let other = front.start(say(&agent, "go").served_elsewhere()).await.unwrap().key;
     front.abort(&other, "never mind").await.unwrap();
     assert_eq!(front.session(&other).await.unwrap().unwrap().status, SessionStatus::Aborted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_cannot_run_a_session_keeps_it_only_for_a_moment_from_one_that_can() {
+    let model = Script::new(|_| Say::Text("ok"));
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = store();
+    let front = agentless(&store);
+    let served = Queues::Named(vec![agent.queue().clone()]);
+    let _lost = worker(&agentless(&store), WorkerOptions { queues: served, ..WorkerOptions::default() });
+    let key = front.start(say(&agent, "go")).await.unwrap().key;
+    settle().await;
+    assert_eq!(front.session(&key).await.unwrap().unwrap().epoch.0, 1, "it was claimed in vain");
+    let _able = worker(&runtime(&store, &agent), WorkerOptions::default());
+    let began = tokio::time::Instant::now();
+    assert_eq!(front.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_never_claims_what_waits_in_a_queue_that_it_does_not_serve() {
+    let model = Script::new(|_| Say::Text("ok"));
+    let ours = Arc::new(agent(&model).queue(QueueLabel::new("ours").unwrap()).build().unwrap());
+    let theirs = Arc::new(agent(&model).build().unwrap());
+    let store = store();
+    let front = agentless(&store);
+    let left = front.start(say(&theirs, "go")).await.unwrap().key;
+    let run = front.start(say(&ours, "go")).await.unwrap().key;
+    let _worker = worker(&runtime(&store, &ours), WorkerOptions::default());
+    assert_eq!(front.wait(&run).await.unwrap().kind(), OutcomeKind::Completed);
+    let left = front.session(&left).await.unwrap().unwrap();
+    assert_eq!((left.epoch.0, left.status), (0, SessionStatus::Idle), "untouched");
 }
 
 #[tokio::test(start_paused = true)]

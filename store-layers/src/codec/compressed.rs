@@ -3,13 +3,12 @@
 use std::io;
 
 use bytes::Bytes;
+use holdover_core::payload::Encoding;
 
 use super::{CodecError, PayloadCodec, PayloadContext};
 
-/// The first byte of what is kept as it is. No text in UTF-8 begins so.
-const STORED: u8 = 0xF8;
-/// The first byte of what is one Zstandard frame. No text in UTF-8 begins so.
-const ZSTANDARD: u8 = 0xF9;
+const STORED: u8 = Encoding::STORED;
+const ZSTANDARD: u8 = Encoding::ZSTANDARD;
 
 /// What is shorter is not worth a frame.
 const BYTES_MIN: usize = 32;

@@ -3,11 +3,10 @@
 use aes_siv::KeyInit;
 use aes_siv::siv::{Aes256Siv, IV_SIZE};
 use bytes::Bytes;
+use holdover_core::payload::Encoding;
 
 use super::{CodecError, EncryptionKey, KeyId, Keyring, PayloadCodec, PayloadContext};
 
-/// The first byte of what is encrypted in this format. No text in UTF-8 begins so.
-const AES_256_SIV: u8 = 0xFA;
 /// The format and the id of the key, in the clear.
 const HEAD_BYTES: usize = 1 + size_of::<u32>();
 
@@ -62,20 +61,20 @@ impl PayloadCodec for Encrypted {
         let [_, id @ ..] = *head;
         let id = KeyId(u32::from_be_bytes(id));
         let key = self.keys.get(id);
-        let key = key.ok_or_else(|| CodecError::new(format!("key {id} is not in the ring")))?;
+        let key = key.ok_or_else(|| CodecError::new(Encoding::Encrypted { key: id.0 }.to_string()))?;
         let plain = cipher(key)?.decrypt(bound_to(of, head), sealed);
         let refused = || format!("it is not what was encrypted here under key {id}");
         plain.map(Bytes::from).map_err(|_| CodecError::new(refused()))
     }
 
     fn marks(&self, encoded: &[u8]) -> bool {
-        encoded.first() == Some(&AES_256_SIV)
+        encoded.first() == Some(&Encoding::AES_256_SIV)
     }
 }
 
 fn head(id: KeyId) -> [u8; HEAD_BYTES] {
     let [a, b, c, d] = id.0.to_be_bytes();
-    [AES_256_SIV, a, b, c, d]
+    [Encoding::AES_256_SIV, a, b, c, d]
 }
 
 /// What is authenticated beside the payload.

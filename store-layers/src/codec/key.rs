@@ -110,6 +110,11 @@ impl Keyring {
         }
     }
 
+    /// The names of the keys, the lowest first.
+    pub fn ids(&self) -> impl Iterator<Item = KeyId> {
+        self.keys.keys().copied()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.keys.len()
     }

@@ -25,6 +25,7 @@ pub use encoding::{DECODED_BYTES_MAX, Encoded, Encoding};
 pub use encrypted::Encrypted;
 pub use key::{EncryptionKey, InvalidKey, InvalidKeyring, KeyId, Keyring};
 pub use or_plain::OrPlain;
+pub use reason::encoding_of_reason;
 pub use then::Then;
 
 /// How payloads are kept. Behind an [`Encoded`] store every payload passes it, on its way in and on its way out.

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use data_encoding::BASE64_NOPAD;
 use holdover_core::ids::TenantId;
+use holdover_core::payload::Encoding;
 
 use super::{CodecError, PayloadCodec, PayloadContext, PayloadKind};
 
@@ -36,6 +37,11 @@ pub(super) fn decode(
     };
     let plain = codec.decode(&context(tenant), encoded.into(), bytes_max)?;
     String::from_utf8(plain.into()).map_err(|_| CodecError::new("it is no text"))
+}
+
+/// How the reason of an interrupt, as a store has it, is encoded; none: it does not say that it is.
+pub fn encoding_of_reason(kept: &str) -> Option<Encoding> {
+    Encoding::of(&BASE64_NOPAD.decode(kept.strip_prefix(PREFIX)?.as_bytes()).ok()?)
 }
 
 /// The longest reason whose encoded text has no more than `bytes_max` bytes.

@@ -78,7 +78,7 @@ async fn a_payload_that_does_not_decode_names_where_it_lies() {
     for (kept, why) in [
         (Bytes::from("plain"), "it was not written by this codec"),
         (Bytes::new(), "it was not written by this codec"),
-        (by(7), "key 7 is not in the ring"),
+        (by(7), "encrypted, key 7 is not here"),
         (by(1).slice(..12), "it is not what was encrypted here under key 1"),
         (by(1), "it was not written by this codec"),
     ] {
@@ -162,7 +162,7 @@ async fn a_worker_that_lacks_a_key_neither_holds_a_session_nor_harms_it() {
     let end = runs[0].end.as_ref().expect("an end");
     let detail = String::from_utf8_lossy(end.detail.as_ref().expect("a detail").bytes()).into_owned();
     assert_eq!(end.outcome, OutcomeKind::Released);
-    assert!(detail.contains("definition: key 2 is not in the ring"), "{detail}");
+    assert!(detail.contains("definition: encrypted, key 2 is not here"), "{detail}");
 }
 
 #[tokio::test]

@@ -163,7 +163,7 @@ async fn give(
     for session in &to_follow {
         let key = &session.key;
         if detach {
-            left_to_workers(&front, key, "accepted");
+            left_to_workers(&front, key, "accepted").await?;
             continue;
         }
         front.can_run(session, &format!("it is {}", word.done()))?;

@@ -6,7 +6,8 @@ mod weak;
 
 use std::collections::BTreeMap;
 
-use holdover_core::ids::SessionKey;
+use holdover_core::ids::{QueueLabel, SessionKey};
+use holdover_core::payload::{Encoding, Payload};
 use holdover_core::store::{Capabilities, PAGE_ROWS_MAX, PageRequest, SessionQuery, SessionStatus};
 use holdover_core::time::Timestamp;
 use holdover_core::words;
@@ -20,8 +21,9 @@ use crate::args::{Common, Doctor};
 use crate::exit::{Exit, Failure};
 use crate::front::Front;
 use crate::owed::{all_pending, command};
-use crate::print::{Out, inline, shell};
-use crate::store::{IfMissing, file_of};
+use crate::print::{Out, counted, inline, shell};
+use crate::source::Maker;
+use crate::store::{IfMissing, KEYS, file_of};
 
 /// Examines a store.
 pub(crate) async fn doctor(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
@@ -34,19 +36,22 @@ pub(crate) async fn doctor(common: &Common, args: &Doctor) -> Result<Exit, Failu
     };
     let now = front.runtime.now();
     let mut counts: BTreeMap<SessionStatus, u64> = BTreeMap::new();
-    let mut stuck: Vec<(SessionKey, Stuck)> = Vec::new();
+    let mut unread: BTreeMap<Encoding, u64> = BTreeMap::new();
+    let mut stuck: Vec<StuckSession> = Vec::new();
     for (key, status) in keys(&front).await? {
         *counts.entry(status).or_default() += 1;
         let patient = Timestamp::from_ms(
             now.as_ms().saturating_sub(i64::try_from(args.patience.as_millis()).unwrap_or(i64::MAX)),
         );
-        if let Some(found) = examine(&front, &key, now, patient).await? {
-            stuck.push((key, found));
+        match examine(&front, &key, now, patient).await? {
+            Examined::Sound => {}
+            Examined::Stuck(found) => stuck.push(found),
+            Examined::Unread(why) => *unread.entry(why).or_default() += 1,
         }
     }
     let unwritable = front.store.unwritable(&common.store).await?;
     let capabilities = front.store.capabilities();
-    let found = Found { capabilities, unwritable, counts, stuck };
+    let found = Found { capabilities, unwritable, counts, unread, stuck };
     front.out.object(&as_json(&front, &found));
     print(&front, &found);
     front.close().await;
@@ -59,7 +64,25 @@ struct Found {
     /// Why this user cannot write it, if that is so.
     unwritable: Option<String>,
     counts: BTreeMap<SessionStatus, u64>,
-    stuck: Vec<(SessionKey, Stuck)>,
+    /// How many sessions nothing here decodes, by why.
+    unread: BTreeMap<Encoding, u64>,
+    stuck: Vec<StuckSession>,
+}
+
+/// A session that is stuck, and why.
+struct StuckSession {
+    key: SessionKey,
+    queue: QueueLabel,
+    why: Stuck,
+}
+
+/// What is known of a session.
+enum Examined {
+    /// Nothing is wrong with it, or it was deleted meanwhile.
+    Sound,
+    Stuck(StuckSession),
+    /// Nothing here decodes it: whether it is stuck is not known.
+    Unread(Encoding),
 }
 
 impl Found {
@@ -97,18 +120,23 @@ async fn keys(front: &Front) -> Result<Vec<(SessionKey, SessionStatus)>, Failure
     }
 }
 
-/// What is wrong with a session. None also if it was deleted meanwhile.
+/// Looks at a session.
 async fn examine(
     front: &Front,
     key: &SessionKey,
     now: Timestamp,
     patient: Timestamp,
-) -> Result<Option<Stuck>, Failure> {
-    let Some(session) = front.runtime.session(key).await? else { return Ok(None) };
+) -> Result<Examined, Failure> {
+    let Some(kept) = front.store.encoded().load_session(key).await? else { return Ok(Examined::Sound) };
     // A breaker of a model is no session that anybody runs.
-    if key.tenant.as_str() == BREAKER_TENANT && session.queue.as_str() == BREAKER_QUEUE {
-        return Ok(None);
+    if key.tenant.as_str() == BREAKER_TENANT && kept.queue.as_str() == BREAKER_QUEUE {
+        return Ok(Examined::Sound);
     }
+    let encodings = [Some(&kept.definition), kept.state.as_ref()].into_iter().flatten();
+    if let Some(why) = encodings.filter_map(Payload::encoding).find(|how| !front.store.keys().decode(*how)) {
+        return Ok(Examined::Unread(why));
+    }
+    let Some(session) = front.runtime.session(key).await? else { return Ok(Examined::Sound) };
     let pending = match session.status {
         SessionStatus::Suspended => all_pending(front, Some(&key.id)).await?,
         SessionStatus::Idle
@@ -117,38 +145,42 @@ async fn examine(
         | SessionStatus::Failed
         | SessionStatus::Aborted => Vec::new(),
     };
-    Ok(stuck::examine(&Case { session: &session, pending: &pending, now, patient }))
+    let maker = Maker::of(&session);
+    let found = stuck::examine(&Case { session: &session, pending: &pending, maker: &maker, now, patient });
+    let queue = session.queue;
+    Ok(found.map_or(Examined::Sound, |why| Examined::Stuck(StuckSession { key: key.clone(), queue, why })))
 }
 
 /// The commands that help, as they are typed here.
-fn commands(front: &Front, key: &SessionKey, stuck: &Stuck) -> Vec<Vec<String>> {
-    let id = key.id.as_str();
-    let words = |help: &&[&str]| -> Vec<String> {
-        let (flags, words): (Vec<&str>, Vec<&str>) = help.iter().partition(|word| word.starts_with("--"));
-        let words: Vec<&str> =
-            words.into_iter().map(|word| if word == stuck::SESSION { id } else { word }).collect();
-        let mut line = command(front, &words);
+fn commands(front: &Front, stuck: &StuckSession) -> Vec<Vec<String>> {
+    let said = |word: &&'static str| match *word {
+        stuck::SESSION => stuck.key.id.as_str(),
+        stuck::QUEUE => stuck.queue.as_str(),
+        word => word,
+    };
+    let words = |help: &stuck::Help| -> Vec<String> {
+        let mut line = command(front, &help.words.iter().map(said).collect::<Vec<&str>>());
         let end = line.iter().position(|word| word == "--").unwrap_or(line.len());
-        line.splice(end..end, flags.into_iter().map(str::to_owned));
+        line.splice(end..end, help.options.iter().map(said).map(str::to_owned));
         line
     };
-    stuck.help.iter().map(words).collect()
+    stuck.why.help.iter().map(words).collect()
 }
 
 fn as_json(front: &Front, found: &Found) -> Value {
-    let Found { capabilities, unwritable, counts, stuck } = found;
+    let Found { capabilities, unwritable, counts, unread, stuck } = found;
     let settings: BTreeMap<&str, &str> =
         capabilities.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let sessions: BTreeMap<&str, u64> =
         counts.iter().map(|(status, count)| (status.as_str(), *count)).collect();
     let stuck: Vec<Value> = stuck
         .iter()
-        .map(|(key, found)| {
+        .map(|found| {
             json!({
-                "session": key.id,
-                "reason": found.reason,
-                "detail": found.detail,
-                "help": commands(front, key, found),
+                "session": found.key.id,
+                "reason": found.why.reason,
+                "detail": found.why.detail,
+                "help": commands(front, found),
             })
         })
         .collect();
@@ -162,14 +194,23 @@ fn as_json(front: &Front, found: &Found) -> Value {
         "shared_by": capabilities.shared_by,
         "effects": effects(capabilities),
         "sessions": sessions,
+        "unread": unread.iter().map(|(why, sessions)| unread_as_json(*why, *sessions)).collect::<Vec<_>>(),
         "writable": unwritable.is_none(),
         "healthy": found.is_healthy(),
         "stuck": stuck,
     })
 }
 
+fn unread_as_json(why: Encoding, sessions: u64) -> Value {
+    let key = match why {
+        Encoding::Encrypted { key } => Some(key),
+        Encoding::Compressed => None,
+    };
+    json!({ "why": why.to_string(), "key": key, "sessions": sessions })
+}
+
 fn print(front: &Front, found: &Found) {
-    let Found { capabilities, unwritable, counts, stuck } = found;
+    let Found { capabilities, unwritable, counts, unread, stuck } = found;
     let out = &front.out;
     let row = |name: &str, value: &str| out.line(format!("{name:<9} {}", inline(value)));
     row("store", &front.common.store.to_string());
@@ -191,15 +232,20 @@ fn print(front: &Front, found: &Found) {
         counts.iter().map(|(status, count)| format!("{count} {}", words::status(*status))).collect();
     let each = if each.is_empty() { String::new() } else { format!(": {}", each.join(", ")) };
     row("sessions", &format!("{all} of tenant {}{each}", front.common.tenant));
+    for (at, (why, sessions)) in unread.iter().enumerate() {
+        let line = format!("{}: {why} ({KEYS} names a file of keys)", counted(*sessions, "session"));
+        row(if at == 0 { "unread" } else { "" }, &line);
+    }
     if stuck.is_empty() {
         row("stuck", "nothing");
         return;
     }
     row("stuck", &stuck.len().to_string());
-    for (key, found) in stuck {
+    for found in stuck {
+        let (id, detail) = (&found.key.id, &found.why.detail);
         out.line("");
-        out.line(format!("  {}", out.bold(&inline(&format!("session {}: {}", key.id, found.detail)))));
-        for command in commands(front, key, found) {
+        out.line(format!("  {}", out.bold(&inline(&format!("session {id}: {detail}")))));
+        for command in commands(front, found) {
             out.line(format!("    {}", shell(&command)));
         }
     }

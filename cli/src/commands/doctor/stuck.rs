@@ -9,9 +9,12 @@ use holdover_core::time::Timestamp;
 use holdover_runtime_local::outcome_of;
 
 use crate::print::{instant, one_line};
+use crate::source::Maker;
 
 /// Stands for the session's id in a command that helps.
 pub(super) const SESSION: &str = "SESSION";
+/// Stands for its queue.
+pub(super) const QUEUE: &str = "QUEUE";
 
 /// A session that is stuck.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +24,7 @@ pub(super) struct Stuck {
     /// The reason, for people.
     pub(super) detail: String,
     /// The commands that help.
-    pub(super) help: &'static [&'static [&'static str]],
+    pub(super) help: Vec<Help>,
 }
 
 /// A session and what is known about it.
@@ -30,19 +33,40 @@ pub(super) struct Case<'a> {
     pub(super) session: &'a Session,
     /// What it waits for, if it is suspended.
     pub(super) pending: &'a [PendingCall],
+    /// Who made it, and has its agent.
+    pub(super) maker: &'a Maker,
     /// Now, by the store's clock.
     pub(super) now: Timestamp,
     /// What was due before this instant is overdue.
     pub(super) patient: Timestamp,
 }
 
-const WORK: &[&str] = &["work"];
-const SHOW: &[&str] = &["sessions", "show", SESSION];
-const RESUME: &[&str] = &["resume", SESSION];
-const RETRY: &[&str] = &["retry", SESSION];
-const INTERRUPT: &[&str] = &["interrupt", SESSION];
-const FORK: &[&str] = &["sessions", "fork", SESSION];
-const DELETE: &[&str] = &["sessions", "delete", "--force", SESSION];
+/// A command that helps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Help {
+    pub(super) words: &'static [&'static str],
+    pub(super) options: &'static [&'static str],
+}
+
+impl Help {
+    const fn of(words: &'static [&'static str]) -> Self {
+        Self { words, options: &[] }
+    }
+
+    const fn with(self, options: &'static [&'static str]) -> Self {
+        Self { options, ..self }
+    }
+}
+
+const WORK: Help = Help::of(&["work"]);
+const WORK_QUEUE: Help = WORK.with(&["--queue", QUEUE]);
+const SHOW: Help = Help::of(&["sessions", "show", SESSION]);
+const RESUME: Help = Help::of(&["resume", SESSION]);
+const RETRY: Help = Help::of(&["retry", SESSION]);
+const RETRY_ELSEWHERE: Help = RETRY.with(&["--detach"]);
+const INTERRUPT: Help = Help::of(&["interrupt", SESSION]);
+const FORK: Help = Help::of(&["sessions", "fork", SESSION]);
+const DELETE: Help = Help::of(&["sessions", "delete", SESSION]).with(&["--force"]);
 
 /// No run asks for a lease so long.
 const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
@@ -58,13 +82,13 @@ pub(super) fn examine(case: &Case<'_>) -> Option<Stuck> {
         let detail = format!(
             "its state has format {format}, this program reads up to {STATE_FORMAT}: use a newer one"
         );
-        return Some(Stuck { reason: "newer_format", detail, help: &[] });
+        return Some(Stuck { reason: "newer_format", detail, help: Vec::new() });
     }
     let outcome = match outcome_of(session, case.now) {
         Ok(outcome) => outcome,
         Err(error) => {
             let detail = format!("it cannot be read: {}", one_line(&error.to_string()));
-            return Some(Stuck { reason: "unreadable", detail, help: &[] });
+            return Some(Stuck { reason: "unreadable", detail, help: Vec::new() });
         }
     };
     interrupt(case).or_else(|| held_too_long(case)).or_else(|| due_too_late(case)).or_else(|| {
@@ -73,7 +97,7 @@ pub(super) fn examine(case: &Case<'_>) -> Option<Stuck> {
             SessionStatus::Suspended => {
                 expired(case).or_else(|| overdue(case)).or_else(|| forgotten(case, &outcome))
             }
-            SessionStatus::Failed => overdue(case).or_else(|| Some(failed(outcome))),
+            SessionStatus::Failed => overdue(case).or_else(|| Some(failed(case.maker, outcome))),
             SessionStatus::Idle | SessionStatus::Interrupted => overdue(case),
             SessionStatus::Aborted => None,
         }
@@ -94,7 +118,7 @@ fn interrupt(case: &Case<'_>) -> Option<Stuck> {
             format!("a stop ({kind}) is asked for since {since}, and nobody takes it up")
         }
     };
-    Some(Stuck { reason: "interrupt_waits", detail, help: &[INTERRUPT, WORK] })
+    Some(Stuck { reason: "interrupt_waits", detail, help: vec![INTERRUPT, WORK] })
 }
 
 /// A lease ends so late that the store's clock was wrong when it was granted. Nobody can take the session over before.
@@ -105,7 +129,7 @@ fn held_too_long(case: &Case<'_>) -> Option<Stuck> {
         "run {epoch} of {worker} holds it until {ends}: the store's clock was ahead when the run began; if that worker is \
          gone, go on with a fork and delete this session"
     );
-    Some(Stuck { reason: "lease_too_long", detail, help: &[FORK, DELETE] })
+    Some(Stuck { reason: "lease_too_long", detail, help: vec![FORK, DELETE] })
 }
 
 /// It is due so late, or was written so far in the future, that the store's clock was wrong.
@@ -129,11 +153,12 @@ fn due_too_late(case: &Case<'_>) -> Option<Stuck> {
     } else {
         return None;
     };
-    let help: &[&[&str]] = match session.status {
-        SessionStatus::Suspended => &[RESUME, INTERRUPT],
-        SessionStatus::Failed | SessionStatus::Interrupted => &[RETRY],
-        SessionStatus::Idle | SessionStatus::Active | SessionStatus::Aborted => &[RESUME],
+    let help = match session.status {
+        SessionStatus::Suspended => vec![RESUME, INTERRUPT],
+        SessionStatus::Failed | SessionStatus::Interrupted => vec![RETRY],
+        SessionStatus::Idle | SessionStatus::Active | SessionStatus::Aborted => vec![RESUME],
     };
+    let help = if case.maker.elsewhere().is_some() { vec![SHOW] } else { help };
     Some(Stuck { reason: "due_too_late", detail, help })
 }
 
@@ -142,9 +167,10 @@ fn abandoned(case: &Case<'_>) -> Option<Stuck> {
     let lease = case.session.lease.as_ref().filter(|lease| lease.ends <= case.patient)?;
     let (epoch, worker, ended) = (case.session.epoch, &lease.worker, instant(lease.ends));
     let detail = format!(
-        "run {epoch} of {worker} died: its lease ended at {ended} and nobody took it over; is a worker running?"
+        "run {epoch} of {worker} died: its lease ended at {ended} and nobody took it over; {}",
+        is_running(case.maker)
     );
-    Some(Stuck { reason: "lease_ended", detail, help: &[WORK, RESUME] })
+    Some(Stuck { reason: "lease_ended", detail, help: taken_up(case.maker) })
 }
 
 /// A call it waits for can take no answer any more, and nobody ended it.
@@ -155,27 +181,44 @@ fn expired(case: &Case<'_>) -> Option<Stuck> {
     let pending = case.pending.iter().find(late)?;
     let at = pending.deadline.map(instant).unwrap_or_default();
     let detail = format!(
-        "nobody answered call {} until {at}, and nobody ended it; is a worker running?",
-        pending.call
+        "nobody answered call {} until {at}, and nobody ended it; {}",
+        pending.call,
+        is_running(case.maker)
     );
-    Some(Stuck { reason: "deadline_passed", detail, help: &[WORK, RESUME] })
+    Some(Stuck { reason: "deadline_passed", detail, help: taken_up(case.maker) })
 }
 
 /// It wants a worker and none takes it.
 fn overdue(case: &Case<'_>) -> Option<Stuck> {
     let alarm = case.session.alarm.filter(|alarm| *alarm <= case.patient)?;
-    let (at, queue) = (instant(alarm), &case.session.queue);
-    let detail =
-        format!("it is due since {at} and nobody takes it; is a worker running that serves queue {queue}?");
-    let help: &[&[&str]] = match case.session.status {
-        SessionStatus::Suspended => &[WORK, RESUME],
-        SessionStatus::Idle
-        | SessionStatus::Active
-        | SessionStatus::Interrupted
-        | SessionStatus::Failed
-        | SessionStatus::Aborted => &[WORK],
-    };
+    let at = instant(alarm);
+    let detail = format!("it is due since {at} and nobody takes it; {}", is_running(case.maker));
+    let mut help = taken_up(case.maker);
+    if case.session.status != SessionStatus::Suspended {
+        help.retain(|words| *words != RESUME);
+    }
     Some(Stuck { reason: "due", detail, help })
+}
+
+/// What is asked of whoever has the agent, for a session that nobody takes.
+fn is_running(maker: &Maker) -> String {
+    match maker {
+        Maker::Own => "is a worker running?".to_owned(),
+        Maker::Older(queue) => format!(
+            "an older version of this program left it in queue {queue}, which a worker serves that is told to"
+        ),
+        Maker::Other(Some(program)) => format!("its agent lives in another program: is {program} running?"),
+        Maker::Other(None) => "its agent lives in another program: is that running?".to_owned(),
+    }
+}
+
+/// The commands that let a session go on that nobody takes. Of another program's none does: it is only shown.
+fn taken_up(maker: &Maker) -> Vec<Help> {
+    match maker {
+        Maker::Own => vec![WORK, RESUME],
+        Maker::Older(_) => vec![WORK_QUEUE, RESUME],
+        Maker::Other(_) => vec![SHOW],
+    }
 }
 
 /// It waits, and nothing will ever wake it by itself although nobody owes it anything.
@@ -189,10 +232,15 @@ fn forgotten(case: &Case<'_>, outcome: &Option<RunOutcome>) -> Option<Stuck> {
     } else {
         "it is suspended and waits for nothing".to_owned()
     };
-    Some(Stuck { reason: "nothing_wakes_it", detail, help: &[RESUME] })
+    let (detail, help) = match case.maker.elsewhere() {
+        None => (detail, vec![RESUME]),
+        Some(place) => (format!("{detail}; its agent lives {place}, which can resume it"), vec![SHOW]),
+    };
+    Some(Stuck { reason: "nothing_wakes_it", detail, help })
 }
 
-fn failed(outcome: Option<RunOutcome>) -> Stuck {
+fn failed(maker: &Maker, outcome: Option<RunOutcome>) -> Stuck {
+    let retry = if maker.elsewhere().is_some() { RETRY_ELSEWHERE } else { RETRY };
     let error = match outcome {
         Some(RunOutcome::Ended(Ending { error: Some(error), .. })) => Some(error),
         Some(
@@ -207,12 +255,12 @@ fn failed(outcome: Option<RunOutcome>) -> Stuck {
     match error {
         Some(error) if error.code == "engine.poisoned" => {
             let detail = format!("it kills its runs: {error}");
-            Stuck { reason: "poisoned", detail, help: &[SHOW, RETRY] }
+            Stuck { reason: "poisoned", detail, help: vec![SHOW, retry] }
         }
         Some(error) => {
-            Stuck { reason: "failed", detail: format!("it failed: {error}"), help: &[RETRY, SHOW] }
+            Stuck { reason: "failed", detail: format!("it failed: {error}"), help: vec![retry, SHOW] }
         }
-        None => Stuck { reason: "failed", detail: "it failed".to_owned(), help: &[RETRY, SHOW] },
+        None => Stuck { reason: "failed", detail: "it failed".to_owned(), help: vec![retry, SHOW] },
     }
 }
 

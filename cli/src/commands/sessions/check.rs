@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+use holdover_core::error::ErrorInfo;
+use holdover_core::ids::QueueLabel;
+use holdover_core::payload::Payload;
 use holdover_core::store::{Labels, SessionQuery};
 use holdover_core::words;
-use holdover_runtime_local::{Agents, Breaks, Runtime, RuntimeOptions};
+use holdover_runtime_local::{Agent, AgentSource, Breaks, Runtime, RuntimeOptions};
 use serde_json::{Value, json};
 
 use crate::agent_file::{self, Instead};
@@ -12,6 +16,7 @@ use crate::args::Check;
 use crate::exit::{Exit, Failure};
 use crate::front::Front;
 use crate::print::inline;
+use crate::source::Blueprint;
 
 /// Says which sessions would not go on: with their own agents, or with one from a file.
 pub(super) async fn check(front: &Front, args: &Check) -> Result<Exit, Failure> {
@@ -22,7 +27,7 @@ pub(super) async fn check(front: &Front, args: &Check) -> Result<Exit, Failure> 
             let refuse = |why: String| Failure::wrong_use(format!("{}: {why}", file.display()));
             let mut blueprint = agent_file::read(file, &Instead::default())?;
             blueprint.discover().await.map_err(refuse)?;
-            let agent = Agents::new().with(Arc::new(blueprint.build().map_err(refuse)?));
+            let agent = OfFile(Arc::new(blueprint.build().map_err(refuse)?));
             let labels = Labels::from_iter([(Labels::AGENT, blueprint.name)]);
             let runtime = Runtime::new(front.store.shared(), agent, RuntimeOptions::default());
             (runtime, SessionQuery { labels, ..all })
@@ -39,7 +44,7 @@ pub(super) async fn check(front: &Front, args: &Check) -> Result<Exit, Failure> 
         )));
         front.out.object(&json!({
             "session": session,
-            "agent": found.queue,
+            "agent": found.agent,
             "status": found.status,
             "breaks": found.why.iter().map(|why| json!(why)).collect::<Vec<Value>>(),
             "says": why,
@@ -50,4 +55,22 @@ pub(super) async fn check(front: &Front, args: &Check) -> Result<Exit, Failure> 
         return Ok(Exit::Completed);
     }
     Ok(Exit::Failed)
+}
+
+/// The agent of a file, for the sessions of its version, whatever queue they wait in.
+struct OfFile(Arc<Agent>);
+
+#[async_trait]
+impl AgentSource for OfFile {
+    async fn agent(&self, _queue: &QueueLabel, definition: &Payload) -> Result<Arc<Agent>, ErrorInfo> {
+        let stored = Blueprint::stored(definition).map_err(|why| ErrorInfo::new("agent.not_built", why))?;
+        match stored.recipe.version.as_deref() {
+            version if version == self.0.version() => Ok(Arc::clone(&self.0)),
+            version => {
+                let name = &stored.name;
+                let called = version.map_or_else(|| name.clone(), |version| format!("{name}@{version}"));
+                Err(ErrorInfo::new("agent.unknown", format!("no agent {called} here")))
+            }
+        }
+    }
 }

@@ -40,7 +40,7 @@ pub(super) async fn handoff(mut front: Front, args: &Handoff) -> Result<Exit, Fa
     front.out.passing(front.out.dim(&format!("session {}: handed over from {}", key.id, args.session)));
     front.out.object(&json!({ "session": key.id, "handed_over_from": args.session, "goal": goal }));
     if args.detach {
-        left_to_workers(&front, &key, "accepted");
+        left_to_workers(&front, &key, "accepted").await?;
         front.close().await;
         return Ok(Exit::Completed);
     }

@@ -6,6 +6,7 @@ use holdover_core::store::{
     Labels, PAGE_ROWS_MAX, PageCursor, PageRequest, SessionQuery, SessionSummary, TimeRange,
 };
 use holdover_core::words;
+use holdover_runtime_local::agent_label;
 use serde_json::json as object;
 
 use crate::args::{LIST_LIMIT, List, When};
@@ -100,7 +101,7 @@ pub(super) async fn list(front: &Front, args: &List) -> Result<(), Failure> {
         found.iter().map(of).max().unwrap_or_default().max(least)
     };
     let id = width(&|session| session.key.id.as_str().chars().count(), "SESSION".len());
-    let agent = width(&|session| session.queue.as_str().chars().count(), "AGENT".len());
+    let agent = width(&|session| called(session).chars().count(), "AGENT".len());
     let head =
         format!("{:<id$}  {:<11}  {:<agent$}  {:>8}  UPDATED", "SESSION", "STATUS", "AGENT", "MESSAGES");
     front.out.line(front.out.dim(&head));
@@ -110,7 +111,7 @@ pub(super) async fn list(front: &Front, args: &List) -> Result<(), Failure> {
             "{:<id$}  {:<11}  {:<agent$}  {:>8}  {}",
             inline(session.key.id.as_str()),
             words::status(session.status),
-            inline(session.queue.as_str()),
+            inline(&called(session)),
             session.last_message.0,
             instant(session.updated_at),
         ));
@@ -122,4 +123,9 @@ pub(super) async fn list(front: &Front, args: &List) -> Result<(), Failure> {
         front.out.object(&object!({ "next": next }));
     }
     Ok(())
+}
+
+/// How its agent is called.
+fn called(session: &SessionSummary) -> String {
+    agent_label(&session.queue, &session.labels)
 }

@@ -6,7 +6,7 @@ use holdover_core::machine::glance::{CallCounts, Interaction};
 use holdover_core::step::{RunKind, RunOutcome};
 use holdover_core::store::{RunRecord, Session};
 use holdover_core::words;
-use holdover_runtime_local::{RunReport, glance_of, machine_of, outcome_of};
+use holdover_runtime_local::{RunReport, agent_label, glance_of, machine_of, outcome_of};
 use serde_json::{Value, json};
 
 use super::runs::all_runs;
@@ -16,7 +16,7 @@ use crate::front::Front;
 use crate::owed::{self, Debt};
 use crate::print::{counted, debts, human, in_time, inline, instant, json as print, usage};
 use crate::signals::Signals;
-use crate::source::Blueprint;
+use crate::source::{Blueprint, Maker};
 
 /// How many runs are shown: `sessions runs` shows all.
 const RUNS_SHOWN: usize = 5;
@@ -55,13 +55,13 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
     if let Some(output) = &output {
         row("output", &output.to_string());
     }
-    row("agent", session.queue.as_str());
+    row("agent", &agent_label(&session.queue, &session.labels));
     match Blueprint::stored(&session.definition) {
         Ok(blueprint) => {
             row("model", &blueprint.recipe.model.to_string());
             row("root", &blueprint.recipe.root.display().to_string());
         }
-        Err(why) => row("agent", &why),
+        Err(why) => row("", &Maker::of(&session).elsewhere().unwrap_or(why)),
     }
     row("created", &instant(session.created_at));
     row("updated", &instant(session.updated_at));
@@ -168,7 +168,8 @@ fn as_json(
         "session": session.key.id,
         "status": session.status,
         "outcome": outcome.map(|outcome| print::outcome(outcome, output, debts)),
-        "agent": session.queue,
+        "agent": agent_label(&session.queue, &session.labels),
+        "queue": session.queue,
         "model": recipe.as_ref().map(|recipe| recipe.model.to_string()),
         "root": recipe.as_ref().map(|recipe| &recipe.root),
         "labels": session.labels,

@@ -29,7 +29,8 @@ use crate::store::IfMissing;
 pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> {
     let teller = Arc::new(Teller::new(Out::new(common)));
     let observer = Arc::clone(&teller) as Arc<dyn RunObserver>;
-    let front = Front::observed(common, Some(&args.drive), IfMissing::Create, Some(observer)).await?;
+    let queues = args.queue.clone();
+    let front = Front::serving(common, Some(&args.drive), IfMissing::Create, Some(observer), queues).await?;
     let worker = Worker::new(
         front.runtime.clone(),
         WorkerOptions {

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use holdover_core::store::{PAGE_ROWS_MAX, SessionQuery, SessionStatus, SessionSummary};
-use holdover_runtime_local::Worker;
+use holdover_runtime_local::{AgentSource, Worker};
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::Failure;
@@ -88,17 +88,19 @@ async fn idle(is_idle: Option<&impl AsyncFn() -> Result<bool, Failure>>) -> Resu
     Ok(())
 }
 
-/// Whether nothing is left to do: no session is held and none is due. What waits for a later instant, or for
+/// Whether nothing is left to do here: of the sessions that are served none is held and none is due. What waits for a later instant, or for
 /// somebody, does not count. Both are asked of one row at one instant: a claim between two
 /// reads would make a session neither. A page shows one instant; a claim between two pages may be missed.
 pub(super) async fn is_idle(front: &Front) -> Result<bool, Failure> {
     let mut query = SessionQuery::all(front.common.tenant.clone());
     query.page.limit = NonZeroU32::new(PAGE_ROWS_MAX);
+    let served = front.agents.queues();
     loop {
         let page = front.store.list_sessions(&query).await?;
         let now = front.runtime.now();
         let is_busy = |session: &SessionSummary| {
-            session.status == SessionStatus::Active || session.alarm.is_some_and(|alarm| alarm <= now)
+            let is_due = session.alarm.is_some_and(|alarm| alarm <= now);
+            served.serves(&session.queue) && (session.status == SessionStatus::Active || is_due)
         };
         if page.items.iter().any(is_busy) {
             return Ok(false);

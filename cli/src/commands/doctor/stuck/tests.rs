@@ -70,9 +70,17 @@ fn pending(deadline: Timestamp) -> PendingCall {
 
 /// The reason, and the first words of the commands that help.
 fn reason(session: &Session, pending: &[PendingCall]) -> Option<(&'static str, Vec<&'static str>)> {
-    let found = examine(&Case { session, pending, now: NOW, patient: PATIENT })?;
+    reason_of(session, pending, &Maker::Own)
+}
+
+fn reason_of(
+    session: &Session,
+    pending: &[PendingCall],
+    maker: &Maker,
+) -> Option<(&'static str, Vec<&'static str>)> {
+    let found = examine(&Case { session, pending, maker, now: NOW, patient: PATIENT })?;
     assert!(!found.detail.is_empty() && !found.detail.contains('\n'), "{found:?}");
-    Some((found.reason, found.help.iter().map(|words| words[0]).collect()))
+    Some((found.reason, found.help.iter().map(|help| help.words[0]).collect()))
 }
 
 #[test]
@@ -160,4 +168,27 @@ fn what_a_wrong_clock_put_off_is_named() {
     };
     assert_eq!(reason(&held(NOW.after(day)), &[]), None);
     assert_eq!(reason(&held(ahead), &[]), Some(("lease_too_long", vec!["sessions", "sessions"])));
+}
+
+#[test]
+fn for_a_session_of_another_program_nothing_is_advised_that_this_one_cannot_do() {
+    let till = Maker::Other(Some("till".to_owned()));
+    let due = Session { alarm: Some(OVERDUE), ..session(SessionStatus::Suspended) };
+    assert_eq!(reason_of(&due, &[], &till), Some(("due", vec!["sessions"])));
+    let found =
+        examine(&Case { session: &due, pending: &[], maker: &till, now: NOW, patient: PATIENT }).unwrap();
+    assert!(found.detail.contains("is till running?"), "{found:?}");
+    let lease = Some(Lease { worker: WorkerId::new("w").unwrap(), ends: OVERDUE, granted_ms: 1_000 });
+    let died = Session { lease, ..session(SessionStatus::Active) };
+    assert_eq!(reason_of(&died, &[], &till), Some(("lease_ended", vec!["sessions"])));
+    let waits = session(SessionStatus::Suspended);
+    assert_eq!(reason_of(&waits, &[], &till), Some(("nothing_wakes_it", vec!["sessions"])));
+    assert_eq!(reason_of(&waits, &[pending(OVERDUE)], &till), Some(("deadline_passed", vec!["sessions"])));
+    assert_eq!(reason_of(&failed_with(None), &[], &till), Some(("failed", vec!["retry", "sessions"])));
+    assert_eq!(failed(&till, None).help[0], RETRY_ELSEWHERE, "its workers do it");
+
+    let older = Maker::Older(QueueLabel::new("clerk").unwrap());
+    let found =
+        examine(&Case { session: &due, pending: &[], maker: &older, now: NOW, patient: PATIENT }).unwrap();
+    assert_eq!(found.help, [WORK_QUEUE, RESUME]);
 }

@@ -1,0 +1,71 @@
+//! Stores that this user may look at and not write.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod support;
+
+use holdover_store_sqlite::{SqliteOptions, SqliteStore};
+use support::{Fixture, HOLDOVER, Ran};
+
+/// Runs a command as a user who owns nothing here: who may do everything must become somebody else first.
+fn as_other(fixture: &Fixture, words: &str) -> Ran {
+    let other = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+    fixture.shell(&format!("[ $(id -u) = 0 ] && as='{other}'; $as {HOLDOVER} {words}"))
+}
+
+/// A session in a store that nobody may write.
+fn read_only() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
+    fixture.shell("chmod 444 holdover.db && chmod 555 .").ends(0);
+    fixture
+}
+
+fn can_be_looked_at(fixture: &Fixture) {
+    as_other(fixture, "sessions list").ends(0).says("suspended");
+    as_other(fixture, "sessions show s").ends(0).says("write_file");
+    as_other(fixture, "sessions messages s").ends(0).says("I write.");
+    as_other(fixture, "events s").ends(0);
+    let report = as_other(fixture, "doctor --json").ends(1).last();
+    assert_eq!((&report["writable"], &report["stuck"]), (&false.into(), &serde_json::json!([])));
+}
+
+#[test]
+fn a_database_in_a_folder_that_cannot_be_written_is_looked_at() {
+    let fixture = read_only();
+    let before = std::fs::read(fixture.path("holdover.db")).unwrap();
+    can_be_looked_at(&fixture);
+    assert_eq!(std::fs::read(fixture.path("holdover.db")).unwrap(), before);
+    assert!(!fixture.has("holdover.db-wal") && !fixture.has("holdover.db-shm"));
+}
+
+#[test]
+fn what_would_write_it_says_that_it_is_read_only() {
+    let fixture = read_only();
+    for words in
+        ["send s --detach hello", "approve s", "interrupt s", "sessions delete s", "work --until-idle"]
+    {
+        let refused = as_other(&fixture, words)
+            .fails(1, &["store sqlite:holdover.db", "read-only", "Permission denied"]);
+        assert!(!refused.err.contains("later"), "{refused:#?}");
+    }
+}
+
+#[test]
+fn a_database_that_its_owner_has_open_is_looked_at_with_what_is_in_its_log() {
+    let fixture = Fixture::new();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = SqliteStore::open(SqliteOptions::new(fixture.path("holdover.db"))).await.unwrap();
+        fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
+        assert!(std::fs::metadata(fixture.path("holdover.db-wal")).unwrap().len() > 0, "it is in the log");
+        fixture.shell("chmod 444 holdover.db* && chmod 555 .").ends(0);
+        can_be_looked_at(&fixture);
+        // The log without its index, which nobody here can make.
+        fixture.shell("mkdir -m 700 copy 2>/dev/null || (chmod 755 . && mkdir copy)").ends(0);
+        fixture.shell("cp holdover.db holdover.db-wal copy && chmod 444 copy/* && chmod 555 copy").ends(0);
+        let refused = as_other(&fixture, "sessions list --store sqlite:copy/holdover.db");
+        refused.fails(1, &["read-only", "holdover.db-wal holds commits", "holdover.db-shm is not there"]);
+        store.close().await;
+    });
+}

@@ -1,0 +1,59 @@
+//! What sessions are listed by: their agent, and the program that made them.
+
+use std::path::Path;
+
+use holdover_core::ids::QueueLabel;
+use holdover_core::payload::Payload;
+use holdover_core::store::{Labels, Session};
+
+use crate::agent::{Agent, Definition};
+
+/// How the agent of a session is called: its name, and `@version` if it has one. A queue that is not named after the
+/// agent says nothing of it, its labels do.
+pub fn agent_label(queue: &QueueLabel, labels: &Labels) -> String {
+    let Some(name) = labels.0.get(Labels::AGENT) else { return queue.to_string() };
+    match (is_version_of(queue.as_str(), name), labels.0.get(Labels::AGENT_VERSION)) {
+        (true, _) => queue.to_string(),
+        (false, Some(version)) => format!("{name}@{version}"),
+        (false, None) => name.clone(),
+    }
+}
+
+/// Whether `label` is that of an agent of this name, in any version.
+pub(super) fn is_version_of(label: &str, name: &str) -> bool {
+    label.strip_prefix(name).is_some_and(|version| version.is_empty() || version.starts_with('@'))
+}
+
+/// Whether a session is one of an agent of this name, in any version.
+pub(super) fn is_of(session: &Session, name: &str) -> bool {
+    is_version_of(session.queue.as_str(), name)
+        || name_in(&session.definition).is_some_and(|found| found == name)
+}
+
+fn name_in(definition: &Payload) -> Option<String> {
+    Definition::read(definition).ok().map(|definition| definition.spec.name)
+}
+
+/// `labels`, and those that the runtime sets unless they say otherwise.
+pub(super) fn labelled(labels: Labels, agent: &Agent, program: &str) -> Labels {
+    let mut own = vec![(Labels::AGENT, agent.spec().name.as_str()), (Labels::PROGRAM, program)];
+    if !labels.0.contains_key(Labels::AGENT) {
+        own.extend(agent.version().map(|version| (Labels::AGENT_VERSION, version)));
+    }
+    own.into_iter().fold(labels, |labels, (name, value)| {
+        if labels.0.contains_key(name) { labels } else { labels.with_if_room(name, value) }
+    })
+}
+
+/// How this process is called if nobody says: as its executable, as far as a label has room for it.
+pub(super) fn own_program() -> String {
+    let own = std::env::current_exe().ok();
+    let stem = own.as_deref().and_then(Path::file_stem).map(|stem| stem.to_string_lossy().into_owned());
+    fitting(stem.unwrap_or_default())
+}
+
+/// As much of `name` as a label has room for.
+pub(super) fn fitting(mut name: String) -> String {
+    name.truncate(name.floor_char_boundary(Labels::TEXT_BYTES_MAX));
+    name
+}

@@ -1,0 +1,116 @@
+//! What this user may do with a database file, and how one is looked at that cannot be written.
+
+use std::fs::{Metadata, metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustix::fs::{Access, access};
+
+/// Why this user cannot write the database at `path`, if that is so. Writing it takes its log and the log's index, too:
+/// where they are not there, its folder must be writable. Of a file that is not there nothing is said.
+pub fn unwritable(path: &Path) -> Option<String> {
+    metadata(path).ok()?;
+    let aside = || [log(path), index(path)];
+    let folder = (!aside().iter().all(|file| file.exists())).then(|| folder(path).to_owned());
+    let there = aside().into_iter().filter(|file| file.exists());
+    [path.to_owned()].into_iter().chain(there).chain(folder).find_map(|place| {
+        let refused = access(&place, Access::WRITE_OK).err()?;
+        Some(format!("{}: {}", place.display(), io::Error::from(refused)))
+    })
+}
+
+/// The write-ahead log beside the database.
+pub(crate) fn log(path: &Path) -> PathBuf {
+    beside(path, "-wal")
+}
+
+/// The index of the log, which all who have the database open share.
+fn index(path: &Path) -> PathBuf {
+    beside(path, "-shm")
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.to_owned().into_os_string();
+    name.push(end);
+    name.into()
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// How a database is looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// As everybody does who has it open, by the log and its index.
+    Shared,
+    /// As a file that nobody writes: it has no log, and this user can make none.
+    Frozen(Frozen),
+}
+
+impl Look {
+    /// How this user looks at the database at `path`, or why that cannot be.
+    pub(crate) fn at(path: &Path) -> Result<Self, String> {
+        let (log, index) = (log(path), index(path));
+        let can_make = access(folder(path), Access::WRITE_OK).is_ok();
+        if can_make || (log.exists() && index.exists()) {
+            return Ok(Self::Shared);
+        }
+        match metadata(&log) {
+            Ok(found) if found.len() > 0 => Err(format!(
+                "read-only: {} holds commits, and {} is not there, without which they cannot be read and which this \
+                 user cannot make; copy the database and its log to a folder that can be written",
+                log.display(),
+                index.display()
+            )),
+            Ok(_) | Err(_) => Frozen::of(path).map(Self::Frozen).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+/// A database that nobody had open when it was looked at first: whoever opens it makes a log beside it, and whoever
+/// writes it back changes the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Frozen {
+    path: PathBuf,
+    seen: (u64, Option<SystemTime>),
+}
+
+impl Frozen {
+    fn of(path: &Path) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), seen: mark(&metadata(path)?) })
+    }
+
+    /// Whether it was written since, so that what was read may be of two instants.
+    pub(crate) fn is_written(&self) -> bool {
+        let has_log = metadata(log(&self.path)).is_ok_and(|log| log.len() > 0);
+        has_log || metadata(&self.path).map_or(true, |now| mark(&now) != self.seen)
+    }
+}
+
+fn mark(file: &Metadata) -> (u64, Option<SystemTime>) {
+    (file.len(), file.modified().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frozen_file_is_written_once_it_has_a_log_or_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        std::fs::write(&path, "one").unwrap();
+        let frozen = Frozen::of(&path).unwrap();
+        assert!(!frozen.is_written());
+        std::fs::write(log(&path), "").unwrap();
+        assert!(!frozen.is_written(), "an empty log has no commits");
+        std::fs::write(log(&path), "commit").unwrap();
+        assert!(frozen.is_written());
+        std::fs::remove_file(log(&path)).unwrap();
+        assert!(!frozen.is_written());
+        std::fs::write(&path, "other").unwrap();
+        assert!(frozen.is_written());
+    }
+}
