@@ -102,7 +102,7 @@ async fn u11_what_does_not_fit_a_session_names_it_and_the_call_the_key_or_the_fi
     completes(runtime.resume(&key).await.unwrap()).await;
     names(runtime.deny(&key, &asked, Denial::default()).await, &[session, asked.as_str()]);
 
-    names(runtime.retry(&key).await, &[session, "idle"]);
+    names(runtime.retry(&key).await, &[session, "at rest"]);
     let fork = Fork::at(CheckpointId(9_999));
     names(runtime.fork(&key, fork).await, &[session, "checkpoint 9999"]);
     let taken = Fork::newest().to(id.clone());
