@@ -66,7 +66,7 @@ fn a_worker_that_is_told_twice_stops_at_once() {
     let fixture = Fixture::new();
     let worker = serving(&fixture, &[]);
     worker.signal(Signal::TERM);
-    worker.notes("again stops at once");
+    worker.notes("a second signal stops at once");
     worker.signal(Signal::INT);
     assert_eq!(worker.end().ends(130).last()["stopped"], "stopped at once");
     fixture.run(&["sessions", "show", "s"]).ends(0).says("running");

@@ -80,7 +80,7 @@ async fn u11_what_does_not_fit_a_session_names_it_and_the_call_the_key_or_the_fi
     let session = "session acme/mine";
     let asked = only_pending(&runtime, &key).await;
 
-    names(runtime.retry(&key).await, &[session, "suspended"]);
+    names(runtime.retry(&key).await, &[session, "waiting"]);
     let other = Arc::new(Agent::builder("other").model(model.clone()).build().unwrap());
     names(runtime.execute(say(&other, "go").in_session(id.clone())).await, &[session, "tester@1", "other"]);
     let twice = say(&agent, "else").in_session(id.clone()).once(order);
@@ -102,7 +102,7 @@ async fn u11_what_does_not_fit_a_session_names_it_and_the_call_the_key_or_the_fi
     completes(runtime.resume(&key).await.unwrap()).await;
     names(runtime.deny(&key, &asked, Denial::default()).await, &[session, asked.as_str()]);
 
-    names(runtime.retry(&key).await, &[session, "idle"]);
+    names(runtime.retry(&key).await, &[session, "at rest"]);
     let fork = Fork::at(CheckpointId(9_999));
     names(runtime.fork(&key, fork).await, &[session, "checkpoint 9999"]);
     let taken = Fork::newest().to(id.clone());

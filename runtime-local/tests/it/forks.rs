@@ -211,7 +211,10 @@ async fn what_cannot_be_forked_says_so_and_makes_nothing() {
     let labels = runtime.session(&target).await.unwrap().unwrap().labels;
     assert_eq!(labels.0.get("why").map(String::as_str), Some("test"));
     let error = runtime.fork(&key, Fork::newest().to(to)).await.unwrap_err();
-    assert_eq!(error.to_string(), "session acme/fork: it exists already and is idle");
+    assert_eq!(
+        error.to_string(),
+        "session acme/fork: it exists already and is at rest; choose another session id"
+    );
 }
 
 /// What a session was forked from is the only parent it has.

@@ -87,8 +87,7 @@ async fn a_lease_that_cannot_be_renewed_is_told() {
 #[tokio::test]
 async fn a_store_that_takes_no_writes_is_known_from_one_that_does() {
     let folder = tempfile::tempdir().unwrap();
-    let options = || SqliteOptions::new(folder.path().join("store.db"));
-    let store = SqliteStore::open(options()).await.unwrap();
+    let store = SqliteStore::open(SqliteOptions::new(folder.path().join("store.db"))).await.unwrap();
     let on = |store: &SqliteStore| Runtime::new(store.clone(), Agents::new(), RuntimeOptions::default());
     on(&store).check_writes().await.unwrap();
     on(&store).check_writes().await.unwrap();
@@ -97,8 +96,10 @@ async fn a_store_that_takes_no_writes_is_known_from_one_that_does() {
     assert_eq!(left.items, [], "what was written is removed");
     store.close().await;
 
-    let bytes = std::fs::metadata(folder.path().join("store.db")).unwrap().len();
-    let full = SqliteStore::open(options().file_bytes_max(bytes.min(64 * 1024))).await.unwrap();
+    let small = folder.path().join("small.db");
+    SqliteStore::open(SqliteOptions::new(&small)).await.unwrap().close().await;
+    let bytes = std::fs::metadata(&small).unwrap().len() + 16 * 1024;
+    let full = SqliteStore::open(SqliteOptions::new(&small).file_bytes_max(bytes)).await.unwrap();
     let refused = on(&full).check_writes().await.unwrap_err();
     assert!(
         matches!(&refused, RuntimeError::Store(error) if error.kind == StoreErrorKind::Full),
