@@ -31,6 +31,9 @@ const AWAKENINGS_MAX: usize = 3;
 /// How many actions may follow from one reply.
 const ACTIONS_MAX: usize = 1_000;
 
+/// A message and its place.
+type Placed = (MessageSeq, Arc<Message>);
+
 pub(crate) struct Run<'b> {
     pub(crate) bench: &'b Bench,
     pub(crate) steps: StepIterator,
@@ -237,7 +240,7 @@ impl<'b> Run<'b> {
         &self,
         asked: &Action,
         text: &str,
-    ) -> (Vec<(MessageSeq, Arc<Message>)>, Option<Summarised>, Option<Shorter>) {
+    ) -> (Vec<Placed>, Option<Summarised>, Option<Shorter>) {
         let Action::Summarise { asked, refused, handoff, shown, .. } = asked else { panic!("{asked:?}") };
         let placed = self.placed(shown);
         let before = match handoff {
