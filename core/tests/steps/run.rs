@@ -34,6 +34,9 @@ const ACTIONS_MAX: usize = 1_000;
 /// What a run still does that starts nothing.
 const ENDS_OR_SAVES: [&str; 6] = ["read", "commit", "stage", "stop_calls", "stop_model", "drop_early"];
 
+/// A message and its place.
+type Placed = (MessageSeq, Arc<Message>);
+
 pub(crate) struct Run<'b> {
     pub(crate) bench: &'b Bench,
     pub(crate) steps: StepIterator,
@@ -247,7 +250,7 @@ impl<'b> Run<'b> {
         &self,
         asked: &Action,
         text: &str,
-    ) -> (Vec<(MessageSeq, Arc<Message>)>, Option<Summarised>, Option<Shorter>) {
+    ) -> (Vec<Placed>, Option<Summarised>, Option<Shorter>) {
         let Action::Summarise { asked, refused, handoff, shown, .. } = asked else { panic!("{asked:?}") };
         let placed = self.placed(shown);
         let before = match handoff {

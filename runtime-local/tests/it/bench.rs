@@ -49,6 +49,7 @@ const REAL_TIME_MAX: Duration = Duration::from_secs(120);
 struct Watch(#[expect(dead_code, reason = "dropping it says that the test is over")] Sender<()>);
 
 impl Watch {
+    #[expect(clippy::print_stderr, reason = "nobody else is left to say it")]
     fn begin() -> Self {
         let (over, waits) = channel();
         let test = thread::current().name().unwrap_or("a test").to_owned();

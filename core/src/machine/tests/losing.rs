@@ -8,11 +8,15 @@ fn ends(state: CallState, effect: EffectClass, input: &Input) -> CallState {
     batch.calls[0].effect = effect;
     let machine = at(AgentState::Executing { batch });
     let moved = transition(&machine, input, &FACTS).unwrap();
-    let left = moved.effects.iter().find_map(|effect| match effect {
-        Effect::CloseStep(batch) => Some(batch.calls[0].state.clone()),
-        _ => None,
-    });
-    left.expect("the step is closed")
+    left(&moved.effects).expect("the step is closed")
+}
+
+/// Where the first call of the step stands that is closed.
+fn left(effects: &[Effect]) -> Option<CallState> {
+    let closed = |effect: &Effect| {
+        if let Effect::CloseStep(batch) = effect { Some(batch.calls[0].state.clone()) } else { None }
+    };
+    effects.iter().find_map(closed)
 }
 
 #[test]
@@ -36,14 +40,11 @@ fn what_is_out_ends_in_doubt_when_its_turn_fails_or_is_forked_unless_it_only_rea
 fn what_was_sent_before_and_waits_ends_in_doubt_when_its_turn_fails_or_is_forked() {
     for input in [Input::Failed { error: error() }, Input::Forked] {
         for state in [CallState::Queued, CallState::Approved, to_be_tried_again()] {
-            let mut batch = batch(&[state.clone()]);
+            let mut batch = batch(std::slice::from_ref(&state));
             batch.calls[0].effect = EffectClass::Idempotent;
             batch.calls[0].sent_before = true;
             let moved = transition(&at(AgentState::Executing { batch }), &input, &FACTS).unwrap();
-            let in_doubt = moved.effects.iter().any(|effect| {
-                matches!(effect, Effect::CloseStep(batch) if batch.calls[0].state == CallState::InDoubt)
-            });
-            assert!(in_doubt, "{state:?}: {:?}", moved.effects);
+            assert_eq!(left(&moved.effects), Some(CallState::InDoubt), "{state:?}");
         }
     }
 }

@@ -130,10 +130,8 @@ fn receipt(last_item: u64, interrupt: bool) -> Receipt {
 
 /// The write that is out, answered with this receipt.
 fn answered(actions: &[Action], receipt: Receipt) -> Reply {
-    let id = actions.iter().find_map(|action| match action {
-        Action::Commit { id, .. } => Some(*id),
-        _ => None,
-    });
+    let commit = |action: &Action| if let Action::Commit { id, .. } = action { Some(*id) } else { None };
+    let id = actions.iter().find_map(commit);
     let outcome = Ok(crate::store::CommitOutcome::Committed(receipt));
     Reply::Committed { id: id.expect("a commit is out"), outcome }
 }
