@@ -68,7 +68,7 @@ impl Rows {
         let most = limits.payload_bytes_max.min(limits.commit_bytes_max).min(PAGE_BYTES_MAX / 2);
         let rows = |what, left: usize, tail: &[usize]| {
             let fill = PAGE_BYTES_MAX - left;
-            let rest = (fill % most > 0).then_some(fill % most);
+            let rest = (!fill.is_multiple_of(most)).then_some(fill % most);
             let sizes = std::iter::repeat_n(most, fill / most).chain(rest).chain(tail.iter().copied());
             let payload = |(place, size): (usize, usize)| Payload::new(vec![place.to_le_bytes()[0]; size]);
             let mut before: Vec<Payload> = sizes.enumerate().map(payload).collect();

@@ -55,7 +55,7 @@ fn most(t: &Bench) -> CaseResult<Vec<Payload>> {
     ensure!(most <= 1 << 30, "expected a limit that a test can reach", found = "{most}");
     let part = limits.payload_bytes_max.min(most).max(1);
     let whole = Payload::new(vec![b'x'; part]);
-    let rest = (most % part > 0).then(|| Payload::new(vec![b'x'; most % part]));
+    let rest = (!most.is_multiple_of(part)).then(|| Payload::new(vec![b'x'; most % part]));
     Ok(std::iter::repeat_n(whole, most / part).chain(rest).collect())
 }
 
