@@ -171,8 +171,9 @@ impl Found {
 
 /// The session of two ids in a list.
 fn key_of(tenant: &str, session: &str) -> Done<SessionKey> {
-    let tenant = tenant.parse::<TenantId>();
-    let key = tenant.and_then(|tenant| Ok(SessionKey::new(tenant, session.parse::<SessionId>()?)));
+    let key = tenant
+        .parse::<TenantId>()
+        .and_then(|tenant| Ok(SessionKey::new(tenant, session.parse::<SessionId>()?)));
     key.map_err(|why| unreadable(format_args!("{tenant}/{session}: in a list: {why}")))
 }
 
