@@ -147,7 +147,7 @@ fn h24_sessions_are_listed_by_label_and_by_time_of_creation_and_change() {
     assert_eq!(ids(&["--label", "user=ada", "--agent", "other"]), none);
     assert_eq!(
         lines(&["--label", "urgent="])[0]["labels"],
-        json!({"agent": "tester", "urgent": "", "user": "ada"})
+        json!({"agent": "tester", "program": "holdover", "urgent": "", "user": "ada"})
     );
 
     let born = at("new", "created_at");

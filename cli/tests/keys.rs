@@ -79,7 +79,7 @@ fn doctor_and_check_have_an_answer_for_each_session_that_they_cannot_read() {
 
     let checked = with(&fixture, "old.toml", "sessions check").ends(1);
     assert_eq!(checked.out.lines().count(), 1, "{checked:#?}");
-    checked.says("session two (suspended): it cannot be read").says("encrypted, key 2 is not here");
+    checked.says("session two (waiting): it cannot be read").says("encrypted, key 2 is not here");
     let checked = fixture.run(&["sessions", "check"]).ends(1);
     assert_eq!(checked.out.lines().count(), 2, "{checked:#?}");
     with(&fixture, "both.toml", "sessions check").ends(0);

@@ -106,11 +106,11 @@ fn a_worker_that_is_told_to_stop_starts_nothing_more_unless_it_is_told_otherwise
         fixture.write("files/open", "");
         assert_eq!(worker.end().ends(0).last()["stopped"], "stopped");
         assert_eq!(fixture.read("files/did"), did, "{drain}");
-        let status = if drain == "calls" { "suspended" } else { "idle" };
+        let status = if drain == "calls" { "status    waiting" } else { "status    at rest" };
         fixture.run(&["sessions", "show", "s"]).ends(0).says(status);
         fixture.run(&["work", "--until-idle"]).ends(0);
         assert_eq!(fixture.read("files/did"), "first\nsecond\n", "each once");
-        fixture.run(&["sessions", "show", "s"]).ends(0).says("idle");
+        fixture.run(&["sessions", "show", "s"]).ends(0).says("status    at rest");
         fixture.run(&["sessions", "replay", "s"]).ends(0);
     }
 }

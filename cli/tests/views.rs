@@ -20,7 +20,10 @@ fn a13_d06_show_tells_the_state_of_a_session_that_another_process_runs() {
     assert_eq!((&state["classic"], &state["seven"]), (&json!("acting"), &json!("executing")));
     assert_eq!(state["calls"], json!({ "running": 1, "blocked": 0, "waiting": 0 }));
     assert_eq!((&state["inference"], &state["interaction"]), (&json!("idle"), &json!("tool-running")));
-    assert_eq!(state["takes"], json!(["call", "claimed", "interrupted", "cut_short", "forked", "failed"]));
+    assert_eq!(
+        state["takes"],
+        json!(["call", "claimed", "parked", "interrupted", "cut_short", "forked", "failed"])
+    );
     assert_eq!(shown["machine"]["state"]["state"], "executing", "the context, whole");
     let ran = fixture.run(&["sessions", "show", "s"]).ends(0);
     ran.says("executing (acting)").says("calls: 1 run, 0 blocked").says("takes     call, claimed");

@@ -56,7 +56,8 @@ pub struct Turn {
     pub number: TurnNumber,
     /// Whether it runs.
     pub open: bool,
-    /// What the session had used before it; none in a turn that an older version began.
+    /// What the session had used before it. None in the first turn, before which nothing was used, and in a turn that an
+    /// older version began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_before: Option<Usage>,
     /// The newest message before it; 0 also in a turn that an older version began.
@@ -116,10 +117,13 @@ pub struct Turn {
 }
 
 impl Machine {
-    /// What the session has used since its last turn began; none before the first, and of a turn that an older version
-    /// began.
+    /// What the session has used since its last turn began. None before the first turn, and of a later one that an older
+    /// version began.
     pub fn used_in_turn(&self) -> Option<Usage> {
-        self.turn.used_before.map(|before| self.usage.since(&before))
+        match self.turn.used_before {
+            Some(before) => Some(self.usage.since(&before)),
+            None => (self.turn.number == TurnNumber(1)).then_some(self.usage),
+        }
     }
 
     /// What the model is shown again once what stands after `to` is taken back, if a summary of the newest turn goes with

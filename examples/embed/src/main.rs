@@ -83,10 +83,12 @@ async fn serve(options: Options, stop: CancellationToken) -> Result<(), Box<dyn 
     let bank = Bank::new(folder.join("ledger.txt"), Duration::from_millis(options.bank_ms));
     let agents = clerks(options.model.as_ref(), &bank)?;
     let agent = match &options.clerk {
-        Some(version) => agents.get("clerk", &**version),
-        None => agents.newest("clerk"),
+        Some(version) => agents
+            .get("clerk", &**version)
+            .ok_or_else(|| format!("clerk {version}: there is no such version")),
+        None => agents.newest("clerk").ok_or_else(|| "there is no clerk".to_owned()),
     };
-    let agent = Arc::clone(agent.ok_or("there is no such version of the clerk")?);
+    let agent = Arc::clone(agent?);
     let store = SqliteStore::open(SqliteOptions::new(folder.join("sessions.db"))).await?;
     let lease = Duration::from_millis(options.lease_ms);
     let runtime = Runtime::new(store, agents, RuntimeOptions { lease, ..RuntimeOptions::default() });

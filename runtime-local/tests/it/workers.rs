@@ -93,7 +93,7 @@ async fn a_worker_that_cannot_run_a_session_keeps_it_only_for_a_moment_from_one_
     let front = agentless(&store);
     let served = Queues::Named(vec![agent.queue().clone()]);
     let _lost = worker(&agentless(&store), WorkerOptions { queues: served, ..WorkerOptions::default() });
-    let key = front.start(say(&agent, "go")).await.unwrap().key;
+    let key = front.start(say(&agent, "go").served_elsewhere()).await.unwrap().key;
     settle().await;
     assert_eq!(front.session(&key).await.unwrap().unwrap().epoch.0, 1, "it was claimed in vain");
     let _able = worker(&runtime(&store, &agent), WorkerOptions::default());
@@ -109,8 +109,8 @@ async fn a_worker_never_claims_what_waits_in_a_queue_that_it_does_not_serve() {
     let theirs = Arc::new(agent(&model).build().unwrap());
     let store = store();
     let front = agentless(&store);
-    let left = front.start(say(&theirs, "go")).await.unwrap().key;
-    let run = front.start(say(&ours, "go")).await.unwrap().key;
+    let left = front.start(say(&theirs, "go").served_elsewhere()).await.unwrap().key;
+    let run = front.start(say(&ours, "go").served_elsewhere()).await.unwrap().key;
     let _worker = worker(&runtime(&store, &ours), WorkerOptions::default());
     assert_eq!(front.wait(&run).await.unwrap().kind(), OutcomeKind::Completed);
     let left = front.session(&left).await.unwrap().unwrap();

@@ -4,6 +4,7 @@ use super::super::{
     AgentState, CompactionCause, Ending, Facts, Handoff, Input, Machine, Spent, StopCause, TurnRequest,
 };
 use super::{Lead, briefed, end, in_fork, provisioning_or, refuse, same, to};
+use crate::ids::TurnNumber;
 use crate::store::InterruptKind;
 
 pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
@@ -11,7 +12,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
         Input::TurnRequested { request, provisions, after } => {
             machine.turn.number = machine.turn.number.next();
             machine.turn.open = true;
-            machine.turn.used_before = Some(machine.usage);
+            machine.turn.used_before = (machine.turn.number > TurnNumber(1)).then_some(machine.usage);
             machine.turn.began = *after;
             machine.turn.seen_before = None;
             machine.turn.steps = 0;

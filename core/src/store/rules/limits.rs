@@ -8,7 +8,8 @@ use crate::store::{
 
 /// The limits of one call, as the store's capabilities declare them. They are the same for every write:
 ///
-/// - each payload has at most `payload_bytes_max` bytes, and so has the reason of an interrupt;
+/// - each payload has at most `payload_bytes_max` bytes, and so has the reason of an interrupt (a layer that keeps the reason
+///   as encoded text leaves it three quarters of that);
 /// - all payloads of the call together have at most `commit_bytes_max` bytes. Counted is what the call carries, not
 ///   what it names: neither a staged result that a commit promotes nor the prefix that a fork copies.
 ///

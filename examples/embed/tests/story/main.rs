@@ -110,7 +110,7 @@ async fn what_cannot_be_done_is_refused_in_one_line() {
         ("/sessions/b/fork", json!({}), 404, "acme/b: there is no such session"),
         ("/sessions/b/answers/c2-0", genuine.clone(), 404, "acme/b: there is no such session"),
         ("/approvals/b/c3-0", yes.clone(), 404, "acme/b: there is no such session"),
-        ("/approvals/a/c2-0", yes.clone(), 404, "call c2-0: there is no such call"),
+        ("/approvals/a/c2-0", yes.clone(), 404, "call c2-0: there is no such pending call"),
         (&approve_scan, yes.clone(), 409, "call c2-0: waits for an answer, not for approval"),
         ("/sessions/a/fork", json!({ "at": 99 }), 404, "there is no checkpoint 99"),
         ("/sessions/a/fork", json!({ "to": "a" }), 409, "it exists already"),
