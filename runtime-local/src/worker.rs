@@ -196,7 +196,7 @@ async fn serve(runtime: Runtime, claimed: Claimed, leaving: Leaving) {
         // No agent is needed to end a session.
         Err(_) if claimed.claim.interrupt().is_some() => Plan::End,
         Err(error) => {
-            let alarm = claimed.claim.now.after(runtime.give_back_for(&fence.key));
+            let alarm = claimed.claim.now.after(runtime.give_back_for(session));
             tracing::warn!(
                 session = %fence.key, queue = %session.queue, %error, until = %alarm,
                 "worker: a session that is due cannot be run here; given back"

@@ -8,7 +8,7 @@ use holdover_core::ids::{SessionKey, Version};
 use holdover_core::payload::Payload;
 use holdover_core::store::{
     Claim, ClaimOne, ClaimOutcome, Commit, CommitOutcome, Delivery, InboxItem, OutcomeKind, Release, RunEnd,
-    SessionStatus, StateStore,
+    Session, SessionStatus, StateStore,
 };
 use holdover_core::time::Timestamp;
 use tokio::time::Instant;
@@ -96,8 +96,8 @@ impl Runtime {
     }
 
     /// For how long a session is given back whose agent cannot be had here: longer each time in a row.
-    pub(crate) fn give_back_for(&self, key: &SessionKey) -> Duration {
-        self.shared.unbuilt.again(key)
+    pub(crate) fn give_back_for(&self, session: &Session) -> Duration {
+        self.shared.unbuilt.again(&session.key, session.last_event)
     }
 
     /// Gives a claim back until `alarm`. What waits in its inbox wakes it no sooner; it is all read again

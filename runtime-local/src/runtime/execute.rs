@@ -362,6 +362,8 @@ impl Runtime {
     ) -> Result<Option<RunHandle>, RuntimeError> {
         check_agent(prepared, &session)?;
         let agent = if session.definition == *prepared.agent.definition() {
+            // Its later runs in this process are made with it, too.
+            self.remember_own(&prepared.agent);
             Arc::clone(&prepared.agent)
         } else {
             match self.agent_to_run(&session.key, &session.queue, &session.definition).await {
