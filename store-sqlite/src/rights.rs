@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::fs::{Access, access};
+use rustix::io::Errno;
 
 /// Why this user cannot write the database at `path`, if that is so. Writing it takes its log and the log's index, too:
 /// where they are not there, its folder must be writable. Of a file that is not there nothing is said.
@@ -15,7 +16,8 @@ pub fn unwritable(path: &Path) -> Option<String> {
     let folder = (!aside().iter().all(|file| file.exists())).then(|| folder(path).to_owned());
     let there = aside().into_iter().filter(|file| file.exists());
     [path.to_owned()].into_iter().chain(there).chain(folder).find_map(|place| {
-        let refused = access(&place, Access::WRITE_OK).err()?;
+        // Whoever closes the database last removes its log and the index, at any moment.
+        let refused = access(&place, Access::WRITE_OK).err().filter(|error| *error != Errno::NOENT)?;
         Some(format!("{}: {}", place.display(), io::Error::from(refused)))
     })
 }

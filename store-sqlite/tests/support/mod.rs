@@ -79,7 +79,7 @@ pub(crate) fn key(id: &str) -> SessionKey {
 }
 
 pub(crate) fn key_of(tenant: &str, id: &str) -> SessionKey {
-    SessionKey::new(TenantId::new(tenant).unwrap(), SessionId::new(id).unwrap())
+    SessionKey::new(TenantId::new(tenant).unwrap(), id.parse::<SessionId>().unwrap())
 }
 
 pub(crate) fn new_session(key: &SessionKey) -> NewSession {

@@ -59,7 +59,7 @@ pub(crate) fn left_in(root: &Path) -> Vec<String> {
 }
 
 pub(crate) fn session(id: &str) -> SessionKey {
-    SessionKey::new(TenantId::new("acme").unwrap(), SessionId::new(id).unwrap())
+    SessionKey::new(TenantId::new("acme").unwrap(), id.parse::<SessionId>().unwrap())
 }
 
 /// Whether sandboxes have walls on this machine.
