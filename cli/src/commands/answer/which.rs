@@ -7,7 +7,7 @@ use holdover_core::store::{PAGE_ROWS_MAX, PendingCall, PendingKind, Session, Ses
 use holdover_core::words;
 
 use crate::exit::Failure;
-use crate::front::Front;
+use crate::front::{Front, check_decoded};
 use crate::owed::{all_pending, reads_like_an_asking};
 
 /// A call of a session that is answered.
@@ -48,8 +48,10 @@ async fn existing(front: &Front, word: &str) -> Result<Option<Session>, Failure>
         return Ok(None);
     }
     // What is no id at all names no session.
-    let Ok(id) = SessionId::new(word) else { return Ok(None) };
-    Ok(front.runtime.session(&front.key(&id)).await?)
+    let Ok(id) = word.parse::<SessionId>() else { return Ok(None) };
+    let session = front.runtime.session(&front.key(&id)).await?;
+    session.as_ref().map_or(Ok(()), check_decoded)?;
+    Ok(session)
 }
 
 async fn of_session(
@@ -111,7 +113,7 @@ async fn nothing(front: &Front, word: &str) -> Failure {
     if !reads_like_an_asking(word) {
         return Failure::failed(format!("session {word}: there is no such session, and {no_asking}"));
     }
-    let session = match SessionId::new(word) {
+    let session = match word.parse::<SessionId>() {
         Ok(id) => front.runtime.session(&front.key(&id)).await.ok().flatten(),
         Err(_) => None,
     };

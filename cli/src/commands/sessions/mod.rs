@@ -90,6 +90,8 @@ async fn messages(front: &Front, args: &One) -> Result<(), Failure> {
 
 async fn mode(front: &Front, args: &ModeOf) -> Result<(), Failure> {
     let (id, mode) = (&args.session, args.mode);
+    // Nothing is written in plain text into a session whose key is not here.
+    front.session(id).await?;
     front.runtime.set_mode(&front.key(id), mode).await?;
     front.out.line(format!("session {id}: mode {mode} from its next step on"));
     front.out.object(&json!({ "session": id, "mode": mode }));
