@@ -118,7 +118,7 @@ async fn what_cannot_be_done_is_refused_in_one_line() {
             "/sessions",
             json!({ "id": "a", "message": "Something else" }),
             409,
-            "used before for something else",
+            "it exists already and began with another message",
         ),
         ("/sessions", json!({ "id": "", "message": "x" }), 422, "session id is empty"),
         ("/sessions", json!({ "massage": "x" }), 422, "massage"),
