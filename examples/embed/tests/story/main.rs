@@ -171,7 +171,7 @@ async fn what_cannot_be_done_is_refused_in_one_line() {
     other.follow(&service, |seen| !seen.is_empty()).await;
     let (status, said) = service.get(&format!("/sessions/a/events?after={}", other.last_id())).await;
     assert_eq!(status, StatusCode::GONE, "{said}");
-    assert!(said["error"].as_str().unwrap().contains("the cursor is of another session"), "{said}");
+    assert!(said["error"].as_str().unwrap().contains("the cursor belongs to another session"), "{said}");
 
     // Of two answers one is taken, and may be said again.
     assert_eq!(service.post(&scan, genuine.clone()).await.0, StatusCode::ACCEPTED);
