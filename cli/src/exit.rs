@@ -12,7 +12,7 @@ use holdover_runtime_local::RuntimeError;
 use crate::print::{instant, one_line};
 use crate::store::StoreUrl;
 
-/// The exit codes. They say how the session stands, whichever command was asked.
+/// The exit codes. Of a command that runs a session, or waits for one, they say how the session stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// The turn is completed, or there was nothing to run.

@@ -176,7 +176,7 @@ async fn ask_as_a_newer_version(store: &SqliteStore) -> PendingId {
         body: Payload::new(r#"{"asks":["one","two"]}"#),
     }];
     commit.release = Some(Release::To { status: SessionStatus::Suspended, deadline: None, wake_on: 1 });
-    let committed = store.save_state_and_promote_staging(&claim.fence, commit).await.unwrap();
+    let committed = store.commit(&claim.fence, commit).await.unwrap();
     assert!(matches!(committed, CommitOutcome::Committed(_)), "{committed:?}");
     pending
 }

@@ -141,7 +141,7 @@ fn claimed_in_ten_years(fixture: &Fixture, id: &str, gives_back: bool) {
         if gives_back {
             let mut commit = Commit::new(OperationId::new("back").expect("an id"));
             commit.release = Some(Release::GiveBack { alarm: None });
-            store.save_state_and_promote_staging(&claim.fence, commit).await.expect("answered");
+            store.commit(&claim.fence, commit).await.expect("answered");
         }
         store.close().await;
     });

@@ -64,6 +64,37 @@ fn a_session_goes_on_with_its_keys_and_says_which_is_missing_without_them() {
 }
 
 #[test]
+fn the_session_of_an_idempotency_key_takes_no_message_without_its_key() {
+    let fixture = Fixture::new();
+    write_keys(&fixture, "keys.toml", 1, &[(1, OLD)]);
+    with(&fixture, "keys.toml", "run agent.toml --key once write").ends(10);
+    for words in ["run agent.toml --key once write", "run agent.toml --key once --detach write"] {
+        let refused = fixture.shell(&format!("{HOLDOVER} {words}"));
+        refused.fails(1, &["encrypted, key 1 is not here (HOLDOVER_KEYS"]);
+    }
+    let again = with(&fixture, "keys.toml", "run agent.toml --key once write").ends(10);
+    again.says("this key was used before");
+}
+
+#[test]
+fn a_call_whose_key_is_not_here_holds_up_no_other() {
+    let fixture = rotated();
+    let listed = with(&fixture, "old.toml", "sessions pending").ends(0);
+    listed
+        .says("session one: ")
+        .says("write_file")
+        .says("session two: ")
+        .says("encrypted, key 2 is not here");
+    with(&fixture, "old.toml", "doctor").ends(0).says("1 session: encrypted, key 2 is not here");
+    let listed = fixture.run(&["sessions", "pending"]).ends(0);
+    listed.says("encrypted, key 1 is not here").says("encrypted, key 2 is not here");
+
+    // Its answer was written under the newer key.
+    with(&fixture, "both.toml", "approve one --detach").ends(0);
+    with(&fixture, "old.toml", "sessions pending").ends(0).says("is answered").says("session two: ");
+}
+
+#[test]
 fn doctor_and_check_have_an_answer_for_each_session_that_they_cannot_read() {
     let fixture = rotated();
     let report = fixture.run(&["doctor", "--json"]).ends(0).last();
@@ -118,6 +149,8 @@ fn a_file_that_others_may_read_is_refused() {
         set_mode(&fixture, "keys.toml", mode);
         with(&fixture, "keys.toml", "sessions list").fails(2, &["HOLDOVER_KEYS: keys.toml: others may"]);
     }
+    set_mode(&fixture, "keys.toml", 0o640);
+    with(&fixture, "keys.toml", "sessions list").fails(1, &["no such file"]);
     set_mode(&fixture, "keys.toml", 0o440);
     with(&fixture, "keys.toml", "run agent.toml hello").ends(0);
     with(&fixture, "nothing.toml", "sessions list").fails(2, &["HOLDOVER_KEYS: nothing.toml"]);

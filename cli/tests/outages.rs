@@ -75,6 +75,25 @@ fn a_worker_on_a_full_disk_logs_that_it_waits() {
     assert!(ran.err.contains("WARN") && ran.err.contains("the store answers again"), "{ran:#?}");
 }
 
+/// A tool that fills the disk and has a large result: the log still has room for what is smaller than its commit.
+const LARGE: &str = "head -c 64M /dev/zero > ../disk/rest; head -c 400000 /dev/zero | tr '\\\\0' x";
+
+#[test]
+fn whoever_waits_in_vain_is_told_that_the_disk_is_full_though_its_log_takes_small_writes() {
+    let fixture = fixture();
+    fixture.write("script.toml", &SCRIPT.replace("head -c 64M /dev/zero > ../disk/rest; echo filled", LARGE));
+    let run = format!("{HOLDOVER} run agent.toml --store {STORE} --session s --key k fill");
+    let work = format!("{HOLDOVER} work --store {STORE} --until-idle");
+    let look = format!("while [ ! -e look ]; do sleep 0.02; done; {run} --wait=1s; echo code $?");
+    let line = format!("{run} --detach; {work} & {look}; {MAKE_ROOM}; wait $!");
+    let running = Fixture::start_that(on_small_disk(&fixture, &line));
+    running.notes("waiting for the store");
+    fixture.write("look", "");
+    running.notes("still running, and the disk of sqlite:disk/holdover.db is full: ");
+    let ran = make_room(&fixture, running).ends(0);
+    ran.says("code 1").says("session s: completed");
+}
+
 #[test]
 fn a_session_that_cannot_be_stored_at_all_is_an_error_at_once() {
     let fixture = fixture();

@@ -4,13 +4,19 @@
 
 mod support;
 
+use std::process::Command;
+
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
-use support::{Fixture, HOLDOVER, Ran};
+use support::{Fixture, HOLDOVER, Ran, wait_until};
 
 /// Runs a command as a user who owns nothing here: who may do everything must become somebody else first.
 fn as_other(fixture: &Fixture, words: &str) -> Ran {
+    fixture.shell(&line_as_other(words))
+}
+
+fn line_as_other(words: &str) -> String {
     let other = "setpriv --reuid=65534 --regid=65534 --clear-groups";
-    fixture.shell(&format!("[ $(id -u) = 0 ] && as='{other}'; $as {HOLDOVER} {words}"))
+    format!("[ $(id -u) = 0 ] && as='{other}'; exec $as {HOLDOVER} {words}")
 }
 
 /// A session in a store that nobody may write.
@@ -37,6 +43,19 @@ fn a_database_in_a_folder_that_cannot_be_written_is_looked_at() {
     can_be_looked_at(&fixture);
     assert_eq!(std::fs::read(fixture.path("holdover.db")).unwrap(), before);
     assert!(!fixture.has("holdover.db-wal") && !fixture.has("holdover.db-shm"));
+}
+
+#[test]
+fn whoever_follows_a_database_that_is_written_meanwhile_is_told_to_open_it_again() {
+    let fixture = read_only();
+    let mut follow = Command::new("sh");
+    follow.arg("-c").arg(line_as_other("events s --follow")).current_dir(fixture.path("."));
+    let followed = Fixture::start_that(follow);
+    wait_until("it follows", || followed.lines_so_far() > 0);
+    fixture.shell("chmod 755 . && chmod 644 holdover.db").ends(0);
+    fixture.run(&["approve", "s"]).ends(0);
+    let said = followed.end().fails(1, &["written since it was opened", "open it again"]);
+    assert!(!said.err.contains("later"), "{said:#?}");
 }
 
 #[test]

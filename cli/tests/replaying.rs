@@ -41,7 +41,7 @@ async fn doctor_state(fixture: &Fixture, change: impl FnOnce(&mut Value)) {
         release: Some(Release::To { status: SessionStatus::Idle, deadline: None, wake_on: 0 }),
         ..Commit::new("doctors".parse().unwrap())
     };
-    let written = store.save_state_and_promote_staging(&claim.fence, commit).await.unwrap();
+    let written = store.commit(&claim.fence, commit).await.unwrap();
     assert!(matches!(written, CommitOutcome::Committed(_)), "{written:?}");
     store.close().await;
 }

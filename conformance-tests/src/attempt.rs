@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use holdover_core::store::{Capabilities, CommitSurvives};
+use holdover_store::{Capabilities, CommitSurvives};
 
 use crate::apart::{Ended, apart};
 use crate::bench::{Bench, Terms};

@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
-use holdover_core::ids::{CheckpointId, Fence, InboxSeq, RunId, SessionKey, StateFormat, Version};
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, Fence, InboxSeq, RunId, SessionKey, StateFormat, Version};
+use holdover_store::time::Timestamp;
+use holdover_store::{
     Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, Delivery, DeltaBatch,
     DeltaOutcome, ForkOutcome, InboxItem, Interrupt, InterruptOutcome, NewFork, NewSession, Queues, Receipt,
     SessionStatus, StageOutcome, Staging, Start, StateStore,
 };
-use holdover_core::time::Timestamp;
 use tokio::task::JoinSet;
 
 use crate::barrier::FairBarrier;
 use crate::case::Capability;
 use crate::clock::ClockControl;
-use crate::failure::{CaseResult, Failure, ensure, want};
+use crate::failure::{CaseResult, Failure, want};
 use crate::fixture::{self, fresh_id, id, key, new_session, release_to};
 use crate::proxy::Proxy;
 use crate::record::{History, Recorded};
@@ -161,12 +161,21 @@ impl Bench {
         }
     }
 
-    /// One byte more than a payload may have. Fails where a test cannot exceed the limit.
+    /// How large a payload may be. The case is moot where that is more than a case makes.
+    pub(crate) fn payload_bytes_max(&self) -> CaseResult<usize> {
+        const MADE: usize = 256 << 20;
+        within_reach(self.store.capabilities().payload_bytes_max, MADE, "a payload may have")
+    }
+
+    /// How many bytes one write may bring. The case is moot where that is more than a case makes.
+    pub(crate) fn commit_bytes_max(&self) -> CaseResult<usize> {
+        const MADE: usize = 1 << 30;
+        within_reach(self.store.capabilities().commit_bytes_max, MADE, "one write may bring")
+    }
+
+    /// One byte more than a payload may have.
     pub(crate) fn too_large(&self) -> CaseResult<usize> {
-        const MOST: usize = 256 << 20;
-        let most = self.store.capabilities().payload_bytes_max;
-        ensure!(most <= MOST, "expected a limit that a test can exceed", found = "{most}");
-        Ok(most + 1)
+        Ok(self.payload_bytes_max()? + 1)
     }
 
     /// The lease that cases ask for, and the unit in which they tell time.
@@ -222,7 +231,7 @@ impl Bench {
         let key = SessionKey::new(id("clock-probe"), fresh_id("probe"));
         let new = NewSession { key: key.clone(), ..new_session("probe") };
         let claim = self.create_claimed(new).await?;
-        self.store.delete_session(&key, holdover_core::store::Deletion::FORCE).await?;
+        self.store.delete_session(&key, holdover_store::Deletion::FORCE).await?;
         Ok(claim.now)
     }
 
@@ -322,13 +331,13 @@ impl Bench {
 
     /// Makes a commit that must be applied.
     pub(crate) async fn commit(&self, fence: &Fence, commit: Commit) -> CaseResult<Receipt> {
-        let outcome = self.store.save_state_and_promote_staging(fence, commit).await?;
+        let outcome = self.store.commit(fence, commit).await?;
         Ok(want!(outcome, CommitOutcome::Committed(receipt) => receipt))
     }
 
     /// Makes a commit, whatever comes of it.
     pub(crate) async fn try_commit(&self, fence: &Fence, commit: Commit) -> CaseResult<CommitOutcome> {
-        Ok(self.store.save_state_and_promote_staging(fence, commit).await?)
+        Ok(self.store.commit(fence, commit).await?)
     }
 
     /// Releases the session with `status`.
@@ -367,6 +376,14 @@ impl Bench {
         want!(self.store.request_interrupt(key, interrupt).await?, InterruptOutcome::Requested);
         Ok(())
     }
+}
+
+/// A limit that a case can exceed: a larger one says nothing that could be found out.
+fn within_reach(limit: usize, made: usize, what: &str) -> CaseResult<usize> {
+    if limit > made {
+        return Err(Failure::moot(&format!("{what} {limit} bytes, and no case makes more than {made}")));
+    }
+    Ok(limit)
 }
 
 /// Runs a task per handle, all let go at one instant, the last with a head start; their answers in the order of the

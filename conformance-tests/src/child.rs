@@ -2,8 +2,8 @@
 
 use std::io::Write as _;
 
-use holdover_core::ids::{Epoch, Fence, InboxSeq, Incarnation, SessionKey};
-use holdover_core::store::{
+use holdover_store::ids::{Epoch, Fence, InboxSeq, Incarnation, SessionKey};
+use holdover_store::{
     ClaimOne, Commit, CommitOutcome, CreateOutcome, Delivery, InboxItem, NewSession, StageOutcome, Staging,
     Start, StateStore,
 };
@@ -44,7 +44,7 @@ async fn write(store: &impl StateStore, round: u64, nth: u64) -> Option<()> {
     let staged = store.stage_result(&fence(round), staged(nth)).await.ok()?;
     matches!(staged, StageOutcome::Staged(_)).then_some(())?;
     say("commit", nth)?;
-    let committed = store.save_state_and_promote_staging(&fence(round), commit(nth)).await.ok()?;
+    let committed = store.commit(&fence(round), commit(nth)).await.ok()?;
     matches!(committed, CommitOutcome::Committed(_)).then_some(())?;
     say("acknowledged", nth)
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::time::{Clock, Timestamp};
+use holdover_store::time::{Clock, Timestamp};
 
 /// The clock of a store under test, wherever it is kept: in this process ([`VirtualClock`]), in a row of a
 /// table, in a key. It stands still until it is advanced, and every handle on the data goes by it.

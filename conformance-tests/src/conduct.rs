@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use holdover_core::store::Capabilities;
+use holdover_store::Capabilities;
 
 use crate::apart::{Ended, apart};
 use crate::attempt::Attempt;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::panic::Location;
 
-use holdover_core::store::{StoreError, StoreErrorKind};
+use holdover_store::{StoreError, StoreErrorKind};
 use serde::{Deserialize, Serialize};
 
 /// How a case ends.

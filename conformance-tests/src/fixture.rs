@@ -5,14 +5,14 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use holdover_core::ids::{Fence, InboxSeq, Incarnation, MessageSeq, SessionKey, StateFormat};
-use holdover_core::payload::Payload;
-use holdover_core::store::{
+use holdover_store::ids::{Fence, InboxSeq, Incarnation, MessageSeq, SessionKey, StateFormat};
+use holdover_store::payload::Payload;
+use holdover_store::time::Timestamp;
+use holdover_store::{
     Commit, DeltaBatch, InboxItem, Interrupt, InterruptKind, ItemKind, Labels, MessageRange, NewFork,
     NewMessage, NewPending, NewSession, NewState, OutcomeKind, PendingKind, Release, Remove, RetentionRule,
     RunEnd, SessionStatus, StagedResult, Staging, Start, Wake,
 };
-use holdover_core::time::Timestamp;
 use uuid::Uuid;
 
 /// The tenant of most cases.

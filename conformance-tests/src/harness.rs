@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::store::StateStore;
+use holdover_store::StateStore;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::ClockControl;

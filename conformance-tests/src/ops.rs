@@ -1,6 +1,6 @@
 //! Every mutating operation as data, for cases that are generated over all of them.
 
-use holdover_core::store::Capabilities;
+use holdover_store::Capabilities;
 
 /// A mutating operation of the trait. What one operation can do in several ways is here once for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) enum Op {
     Message,
     Release,
     AppendDeltas,
-    CheckInterrupt,
+    TakeInterrupt,
     Deliver,
     Answer,
     Interrupt,
@@ -41,7 +41,7 @@ impl Op {
         Self::Message,
         Self::Release,
         Self::AppendDeltas,
-        Self::CheckInterrupt,
+        Self::TakeInterrupt,
         Self::Deliver,
         Self::Answer,
         Self::Interrupt,
@@ -59,7 +59,7 @@ impl Op {
             Self::Renew | Self::Stage | Self::Commit | Self::Message | Self::Release | Self::AppendDeltas => {
                 Stage::Running
             }
-            Self::CheckInterrupt | Self::Deliver | Self::Answer | Self::Interrupt | Self::Fork => {
+            Self::TakeInterrupt | Self::Deliver | Self::Answer | Self::Interrupt | Self::Fork => {
                 Stage::Running
             }
         }
@@ -81,7 +81,7 @@ impl Op {
             | Self::Message
             | Self::Release
             | Self::AppendDeltas
-            | Self::CheckInterrupt
+            | Self::TakeInterrupt
             | Self::Deliver
             | Self::Answer
             | Self::Interrupt => true,

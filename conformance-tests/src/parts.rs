@@ -4,8 +4,8 @@
 //! fork reads its source at one instant and is made at a later one. So two operations at once may end in as many
 //! ways as their parts can follow each other. An operation on one session has one part.
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::PurgeReport;
+use holdover_store::PurgeReport;
+use holdover_store::ids::SessionKey;
 
 use crate::model::{Life, Model};
 use crate::script::{Answer, Request};
@@ -72,7 +72,7 @@ fn orders(request: &Request, keys: &[SessionKey]) -> Vec<Vec<Part>> {
         | Request::Stage(..)
         | Request::Commit(..)
         | Request::AppendDeltas(..)
-        | Request::CheckInterrupt(_)
+        | Request::TakeInterrupt(_)
         | Request::Deliver(..)
         | Request::Interrupt(..)
         | Request::Load(_)

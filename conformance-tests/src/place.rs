@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{StateStore, StoreError};
+use holdover_store::ids::SessionKey;
+use holdover_store::{StateStore, StoreError};
 
 /// A store, whatever its type, or why it was not opened.
 pub type OpenResult = Result<Arc<dyn StateStore>, StoreError>;

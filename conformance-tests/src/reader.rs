@@ -1,7 +1,7 @@
 //! A client that follows a session: it keeps the text of its cursor, and what it shows.
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{EventCursor, EventPage, StateStore, StoreError, StreamId};
+use holdover_store::ids::SessionKey;
+use holdover_store::{EventCursor, EventPage, StateStore, StoreError, StreamId};
 
 use crate::bench::Handle;
 use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use holdover_store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
     CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
     EventPage, ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome,
@@ -261,18 +261,14 @@ impl<S: StateStore> StateStore for Recorded<S> {
         asked.answer(self.inner.stage_result(fence, staging).await)
     }
 
-    async fn save_state_and_promote_staging(
-        &self,
-        fence: &Fence,
-        commit: Commit,
-    ) -> Result<CommitOutcome, StoreError> {
-        let asked = asked!(self, "save_state_and_promote_staging", fence, &commit);
-        asked.answer(self.inner.save_state_and_promote_staging(fence, commit).await)
+    async fn commit(&self, fence: &Fence, commit: Commit) -> Result<CommitOutcome, StoreError> {
+        let asked = asked!(self, "commit", fence, &commit);
+        asked.answer(self.inner.commit(fence, commit).await)
     }
 
-    async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
-        let asked = asked!(self, "check_interrupt_flag", fence);
-        asked.answer(self.inner.check_interrupt_flag(fence).await)
+    async fn take_interrupt(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
+        let asked = asked!(self, "take_interrupt", fence);
+        asked.answer(self.inner.take_interrupt(fence).await)
     }
 
     async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {

@@ -13,7 +13,7 @@ use std::fmt;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use holdover_core::store::Capabilities;
+use holdover_store::Capabilities;
 use serde::{Deserialize, Serialize};
 
 pub use self::verdict::{LevelReport, Verdict};

@@ -4,14 +4,14 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use holdover_core::ids::{
+use holdover_store::ids::{
     CheckpointId, Epoch, Fence, InboxSeq, Incarnation, SessionKey, StateFormat, TenantId, Version,
 };
-use holdover_core::store::{
+use holdover_store::time::Timestamp;
+use holdover_store::{
     ClaimDue, ClaimOne, Commit, Deletion, NewFork, NewSession, OutcomeKind, Queues, Remove, RetentionRule,
     Retry, SessionStatus, Staging, StatusCas, StoreErrorKind,
 };
-use holdover_core::time::Timestamp;
 use uuid::Uuid;
 
 use crate::bench::Handle;
@@ -155,7 +155,7 @@ impl Scene {
             Op::Message => commit(spoken(ask)),
             Op::Release => commit(parting(ask)),
             Op::AppendDeltas => Request::AppendDeltas(fence, deltas(1, 3, ["more words", ask.tag])),
-            Op::CheckInterrupt => Request::CheckInterrupt(fence),
+            Op::TakeInterrupt => Request::TakeInterrupt(fence),
             Op::Deliver => Request::Deliver(target, message(&named("item"))),
             Op::Answer => Request::Deliver(target, answer(&fence, "asked", &named("answer"))),
             Op::Interrupt => Request::Interrupt(target, soft(&named("stop"))),
@@ -213,7 +213,7 @@ impl Scene {
         NewSession { key, incarnation: self.incarnation(), operation, ..new_session("target") }
     }
 
-    fn claim_one(&self, run: holdover_core::ids::RunId, lease: Duration) -> ClaimOne {
+    fn claim_one(&self, run: holdover_store::ids::RunId, lease: Duration) -> ClaimOne {
         ClaimOne { run, worker: id("worker"), lease, expected_version: None, items: Vec::new() }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use holdover_core::store::StoreError;
+use holdover_store::StoreError;
 
 use crate::bench::Handle;
 use crate::place::{OpenResult, Place};

@@ -1,7 +1,7 @@
 //! All that can be read of one session, walked to the end.
 
-use holdover_core::ids::{InboxSeq, MessageSeq, SessionKey};
-use holdover_core::store::{
+use holdover_store::ids::{InboxSeq, MessageSeq, SessionKey};
+use holdover_store::{
     Checkpoint, CheckpointQuery, DeltaPage, EventCursor, EventPage, INBOX_PAGE, MessageRange, PAGE_ROWS_MAX,
     PageRequest, PendingCall, PendingQuery, RunRecord, Session, SessionQuery, SessionSummary, StateStore,
     StoredEvent, StoredItem, StoredMessage,

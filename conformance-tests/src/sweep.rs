@@ -1,6 +1,6 @@
 //! What is asked again until it is done: walks of a retention rule, claims of what is due.
 
-use holdover_core::store::{Claim, ClaimDue, PurgeReport, RetentionRule, StateStore, StoreError};
+use holdover_store::{Claim, ClaimDue, PurgeReport, RetentionRule, StateStore, StoreError};
 
 use crate::bench::Handle;
 use crate::failure::{CaseResult, ensure};

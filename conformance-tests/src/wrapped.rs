@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::store::StateStore;
+use holdover_store::StateStore;
 
 use crate::case::Capability;
 use crate::clock::ClockControl;

@@ -9,7 +9,7 @@ use holdover_conformance_tests::{
     Capability, ClockControl, FoundBy, Gap, Instance, Level, Status, StoreHarness, StoreInfo, Suite,
     VirtualClock,
 };
-use holdover_core::store::{Answer, Layer, Layered, Request, StateStore, StoreError, StoreErrorKind};
+use holdover_store::{Answer, Layer, Layered, Request, StateStore, StoreError, StoreErrorKind};
 use holdover_store_memory::{Limits, MemoryStore};
 
 /// The words of the fault.
@@ -71,7 +71,7 @@ impl StoreHarness for Harness {
 
 #[test]
 fn whoever_waits_for_a_task_that_failed_is_dropped_and_the_failure_is_told() {
-    const COMMIT: &str = "save_state_and_promote_staging";
+    const COMMIT: &str = "commit";
     let table = [
         ("events.offset_visible_order_equals_commit_order", COMMIT),
         ("deltas.events_and_deltas_are_of_one_instant", COMMIT),

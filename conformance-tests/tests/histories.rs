@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use holdover_conformance_tests::{
     ClockControl, Instance, Report, Status, StoreHarness, StoreInfo, Suite, VirtualClock,
 };
-use holdover_core::store::{Answer, Layer, Layered, Request, Retry, StateStore, StoreError, StoreErrorKind};
+use holdover_store::{Answer, Layer, Layered, Request, Retry, StateStore, StoreError, StoreErrorKind};
 use holdover_store_memory::{Limits, MemoryStore};
 
 /// What a store puts off, for ever.

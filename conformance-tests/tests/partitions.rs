@@ -8,8 +8,8 @@ use holdover_conformance_tests::{
     Capability, ClockControl, Gap, Instance, Settings, Status, StoreHarness, StoreInfo, VirtualClock, all,
     run,
 };
-use holdover_core::ids::TenantId;
-use holdover_core::store::{Answer, ClaimDue, Layer, Layered, Request, StateStore, StoreError};
+use holdover_store::ids::TenantId;
+use holdover_store::{Answer, ClaimDue, Layer, Layered, Request, StateStore, StoreError};
 use holdover_store_memory::{Limits, MemoryStore};
 
 const LIMITS: Limits = Limits { payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20 };

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use holdover_conformance_tests::{
     ClockControl, Instance, Report, Status, StoreHarness, StoreInfo, Suite, TestClock, VirtualClock,
 };
-use holdover_core::time::{Clock, Timestamp};
+use holdover_store::time::{Clock, Timestamp};
 use holdover_store_memory::{Limits, MemoryStore};
 
 /// How long a case may take.

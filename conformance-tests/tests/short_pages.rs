@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use holdover_conformance_tests::{
     Capability, ClockControl, Gap, Instance, Level, StoreHarness, StoreInfo, VirtualClock, conformance_tests,
 };
-use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
-use holdover_core::payload::Digest;
-use holdover_core::store::*;
+use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use holdover_store::payload::Digest;
+use holdover_store::*;
 use holdover_store_memory::{Limits, MemoryStore};
 
 const LIMITS: Limits = Limits { payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20 };
@@ -191,18 +191,14 @@ impl StateStore for ShortPages {
     async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {
         self.0.stage_result(fence, staging).await
     }
-    async fn save_state_and_promote_staging(
-        &self,
-        fence: &Fence,
-        commit: Commit,
-    ) -> Result<CommitOutcome, StoreError> {
-        self.0.save_state_and_promote_staging(fence, commit).await
+    async fn commit(&self, fence: &Fence, commit: Commit) -> Result<CommitOutcome, StoreError> {
+        self.0.commit(fence, commit).await
     }
     async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError> {
         self.0.append_deltas(fence, batch).await
     }
-    async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
-        self.0.check_interrupt_flag(fence).await
+    async fn take_interrupt(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
+        self.0.take_interrupt(fence).await
     }
     async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {
         self.0.deliver(key, item).await

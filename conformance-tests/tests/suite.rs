@@ -11,7 +11,7 @@ use holdover_conformance_tests::{
     Capability, CaseReport, ClockControl, Gap, Instance, Level, Progress, Report, Status, StoreHarness,
     StoreInfo, Suite, Verdict, VirtualClock, all,
 };
-use holdover_core::time::{Clock, Timestamp};
+use holdover_store::time::{Clock, Timestamp};
 use holdover_store_memory::{Limits, MemoryStore};
 
 /// What is wrong with a store.

@@ -26,7 +26,8 @@ pub struct BreakerRules {
     /// So many failures in a row open it. Each comes before [`open_ms_max`](Self::open_ms_max) after the one before, else
     /// the count begins anew.
     pub failures: u32,
-    /// How long it is open the first time, in milliseconds. Doubled by each probe that fails.
+    /// How long it is open the first time, in milliseconds. Doubled by each probe that fails. Less than [`OPEN_MS_MIN`] counts
+    /// as that.
     pub open_ms: u64,
     /// The longest that it is open before somebody tries again, in milliseconds.
     pub open_ms_max: u64,
@@ -34,6 +35,9 @@ pub struct BreakerRules {
     /// followed by another within [`open_ms`](Self::open_ms).
     pub probe_ms: u64,
 }
+
+/// The shortest time for which a breaker opens, in milliseconds. Whoever is held looks again no more often than that.
+pub const OPEN_MS_MIN: u64 = 100;
 
 impl Default for BreakerRules {
     fn default() -> Self {
@@ -65,8 +69,15 @@ impl BreakerRules {
         }
     }
 
-    fn open_for(&self) -> Duration {
-        Duration::from_millis(self.open_ms)
+    /// For how long it opens the first time, and after how long at the latest whoever is held looks again.
+    pub fn open_for(&self) -> Duration {
+        Duration::from_millis(self.open_ms.max(OPEN_MS_MIN))
+    }
+
+    /// For how long it opens when so many probes have failed in a row.
+    fn open_after(&self, failed: u32) -> Duration {
+        let most = Duration::from_millis(self.open_ms_max).max(self.open_for());
+        1_u32.checked_shl(failed).map_or(most, |times| self.open_for().saturating_mul(times).min(most))
     }
 
     /// After how long a probe renews its hold: a third of the time for which it holds the others, at least 10 ms.
@@ -213,9 +224,7 @@ impl Breaker {
     }
 
     fn open(self, rules: &BreakerRules, now: Timestamp) -> Self {
-        let doubled =
-            1_u64.checked_shl(self.opened).map_or(u64::MAX, |times| rules.open_ms.saturating_mul(times));
-        let wait = Duration::from_millis(doubled.min(rules.open_ms_max));
+        let wait = rules.open_after(self.opened);
         Self { opened: self.opened.saturating_add(1), held_until: Some(now.after(wait)), ..self }
     }
 

@@ -1,35 +1,3 @@
 //! Errors as a session remembers them.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-
-/// The longest remembered detail, in bytes.
-pub const ERROR_DETAIL_BYTES_MAX: usize = 8 * 1024;
-
-/// An error that can be stored: a code to branch on and one line for people.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct ErrorInfo {
-    /// What kind, as dotted words: `model.rate_limited`.
-    pub code: String,
-    /// What exactly, in one line of at most [`ERROR_DETAIL_BYTES_MAX`] bytes.
-    pub detail: String,
-}
-
-impl ErrorInfo {
-    /// An error `code` with `detail`, cut to one bounded line.
-    pub fn new(code: impl Into<String>, detail: impl Into<String>) -> Self {
-        let mut detail = detail.into().replace(['\n', '\r'], " ");
-        if detail.len() > ERROR_DETAIL_BYTES_MAX {
-            let end = (0..=ERROR_DETAIL_BYTES_MAX).rev().find(|&at| detail.is_char_boundary(at)).unwrap_or(0);
-            detail.truncate(end);
-        }
-        Self { code: code.into(), detail }
-    }
-}
-
-impl fmt::Display for ErrorInfo {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code, self.detail)
-    }
-}
+pub use holdover_store::{ERROR_DETAIL_BYTES_MAX, ErrorInfo};

@@ -30,8 +30,8 @@ pub mod prompt;
 pub mod provision;
 pub mod skill;
 pub mod step;
-pub mod store;
-pub mod text;
-pub mod time;
 pub mod tool;
 pub mod words;
+
+pub use holdover_store as store;
+pub use holdover_store::{text, time};

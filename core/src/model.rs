@@ -268,6 +268,8 @@ pub struct PartialUse {
     pub counted: TokenUsage,
     /// How many bytes of an answer had come: text, reasoning, and the arguments of calls.
     pub bytes: usize,
+    /// Whether the answer came whole, and was not taken: then the provider has counted all there is.
+    pub whole: bool,
 }
 
 /// What went wrong with a model call, to branch on.

@@ -26,7 +26,8 @@ const ALLOWED: &[&str] = &[
     "memchr",
     "pin-project-lite",
     "slab",
-    // What is stored.
+    // What is stored, and by which contract.
+    "holdover-store",
     "itoa",
     "ryu",
     "serde",
@@ -94,6 +95,17 @@ fn a21_the_core_has_no_transport_no_runtime_no_clock_and_no_dice() {
     assert!(built.contains("serde_json"), "{built:?}");
     // The search finds such a thing where it is.
     assert!(built_from("holdover-runtime-local").contains("tokio"));
+}
+
+/// A store keeps bytes: whoever writes one, or tests it, needs nothing of what an agent is.
+#[test]
+fn a_store_and_its_suite_are_built_without_the_core() {
+    let stores = ["store-memory", "store-sqlite", "store-postgres", "store-redis", "store-layers"];
+    for package in stores.into_iter().chain(["store", "conformance-tests"]) {
+        let built = built_from(&format!("holdover-{package}"));
+        let of_agents: Vec<_> = built.iter().filter(|name| *name == "holdover-core").collect();
+        assert!(!built.is_empty() && of_agents.is_empty(), "{package} is built from {built:?}");
+    }
 }
 
 /// The names of all packages that `package` is built from, those for its tests and those of other platforms left out.

@@ -1,12 +1,15 @@
 //! A worker: keeps claiming sessions that are due, and runs each in a task of its own.
 
+use std::future::pending;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::join_all;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{StateFormat, TenantId};
 use holdover_core::step::{Drain, RunOutcome, STATE_FORMAT};
-use holdover_core::store::{ClaimDue, Queues, StoreError, Watch};
+use holdover_core::store::{ClaimDue, Queues, StateStore, StoreError, Watch};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -19,6 +22,12 @@ use crate::runtime::{Backoff, Claimed, Runtime, draw_run};
 /// Hints that bring nothing are followed no more often than this.
 const GAP: Duration = Duration::from_millis(5);
 const GAP_MAX: Duration = Duration::from_millis(100);
+
+/// Where all that is due are sessions that cannot be run here, the store is looked at again after such a time: after a
+/// hint, and without one.
+const ASIDE: Duration = Duration::from_millis(100);
+const ASIDE_MAX: Duration = Duration::from_secs(1);
+const ASIDE_UNHINTED_MAX: Duration = Duration::from_secs(5);
 
 /// How long a claim that is on its way at shutdown is waited for.
 const LAST_ANSWER: Duration = Duration::from_secs(2);
@@ -81,21 +90,36 @@ impl Worker {
         tokio::spawn(async move { self.run(shutdown).await })
     }
 
-    /// Works until `shutdown` is cancelled. From then on nothing is claimed, and what runs goes on as far as
-    /// [`drain`](WorkerOptions::drain) says; then its session is left to other workers, suspended and due at once. Store
-    /// errors are logged and waited out: a worker outlives its store's restarts.
+    /// Works until `shutdown` is cancelled, or its runtime [drains](Runtime::drain). From then on nothing is claimed, and
+    /// what runs goes on as far as [`drain`](WorkerOptions::drain) says. Then its session is left to other workers,
+    /// suspended and due at once. Store errors are logged and waited out: a worker outlives its store's restarts.
     ///
     /// Answers how many runs were dropped because they did not end within
     /// [`shutdown_grace`](WorkerOptions::shutdown_grace): others take their sessions over.
     pub async fn run(&self, shutdown: CancellationToken) -> usize {
-        let mut running = JoinSet::new();
-        self.work(&mut running, &shutdown).await;
-        self.finish(running).await
+        // Its runtime stops it, too.
+        let stop = shutdown.child_token();
+        let work = async {
+            let mut running = JoinSet::new();
+            self.work(&mut running, &stop, &shutdown).await;
+            self.finish(running).await
+        };
+        let stopped = async {
+            self.runtime.drains().await;
+            stop.cancel();
+            pending().await
+        };
+        tokio::select! {
+            left = work => left,
+            never = stopped => never,
+        }
     }
 
-    async fn work(&self, running: &mut JoinSet<()>, shutdown: &CancellationToken) {
+    /// `told`: tells runs to leave.
+    async fn work(&self, running: &mut JoinSet<()>, shutdown: &CancellationToken, told: &CancellationToken) {
         let mut gap = Backoff::new(GAP, GAP_MAX);
         let mut stumble = Backoff::store();
+        let mut aside = Aside::new(self.options.poll);
         while !shutdown.is_cancelled() {
             while let Some(ended) = running.try_join_next() {
                 note(ended);
@@ -124,6 +148,16 @@ impl Worker {
                 }
             };
             stumble = Backoff::store();
+            let (left_alone, claims): (Vec<_>, Vec<_>) =
+                claims.into_iter().partition(|claimed| self.runtime.leaves_alone(&claimed.claim));
+            if !left_alone.is_empty() {
+                self.give_back_again(left_alone).await;
+                if claims.is_empty() {
+                    shutdown.run_until_cancelled(aside.wait(&store)).await;
+                    continue;
+                }
+            }
+            aside = Aside::new(self.options.poll);
             if claims.is_empty() {
                 // Hints that come to nothing are followed ever more slowly.
                 match shutdown.run_until_cancelled(hint.heard()).await {
@@ -136,7 +170,7 @@ impl Worker {
             gap = Backoff::new(GAP, GAP_MAX);
             for claimed in claims {
                 let (runtime, leaving) =
-                    (self.runtime.clone(), Leaving::when(shutdown.clone(), self.options.drain));
+                    (self.runtime.clone(), Leaving::when(told.clone(), self.options.drain));
                 running.spawn(async move { serve(runtime, claimed, leaving).await });
             }
         }
@@ -160,6 +194,14 @@ impl Worker {
         Ok(claims.into_iter().map(|claim| Claimed::new(claim, asked)).collect())
     }
 
+    /// Gives sessions back at once that were given back here not long ago: whoever can run them has them, and here they cost no
+    /// other try.
+    async fn give_back_again(&self, claims: Vec<Claimed>) {
+        let why = ErrorInfo::new("runtime.left_alone", "this worker could not run it a moment ago");
+        let given = claims.iter().map(|claimed| self.runtime.give_back(claimed, claimed.claim.now, &why));
+        join_all(given).await;
+    }
+
     async fn finish(&self, mut running: JoinSet<()>) -> usize {
         let all = async {
             while let Some(ended) = running.join_next().await {
@@ -173,6 +215,30 @@ impl Worker {
         tracing::warn!(runs = left, "worker: dropped at shutdown, to be taken over");
         running.shutdown().await;
         left
+    }
+}
+
+/// How a worker waits that found nothing due but sessions that it leaves alone: they are due whenever it looks, so it looks ever
+/// more rarely, until there is something else.
+struct Aside {
+    hinted: Backoff,
+    unhinted: Backoff,
+}
+
+impl Aside {
+    fn new(poll: Duration) -> Self {
+        Self {
+            hinted: Backoff::new(ASIDE, ASIDE_MAX),
+            unhinted: Backoff::new(poll, ASIDE_UNHINTED_MAX.max(poll)),
+        }
+    }
+
+    /// After they were given back: that is no news.
+    async fn wait(&mut self, store: &Arc<dyn StateStore>) {
+        let mut hint = Hint::listen(store, Watch::Due, self.unhinted.take()).await;
+        if hint.heard().await {
+            sleep(self.hinted.take()).await;
+        }
     }
 }
 

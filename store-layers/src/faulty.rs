@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::store::{Answer, Layer, Layered, Request, Retry, StateStore, StoreError, StoreErrorKind};
+use holdover_store::{Answer, Layer, Layered, Request, Retry, StateStore, StoreError, StoreErrorKind};
 use tokio::sync::Notify;
 
 /// A store that fails where its [`Faults`] say so, and is the store itself where they say nothing.

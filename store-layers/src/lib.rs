@@ -5,7 +5,7 @@
 //! - [`Faulty`]: a store that fails where it is told to, for tests of what is built on a store.
 //! - [`Recording`]: a store that keeps what was asked of it and what it answered.
 //!
-//! A layer of one's own is one function: see [`Layer`](holdover_core::store::Layer).
+//! A layer of one's own is one function: see [`Layer`](holdover_store::Layer).
 
 mod codec;
 mod faulty;

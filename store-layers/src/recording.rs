@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use holdover_core::store::{Answer, Layer, Layered, Request, Retry, StateStore, StoreError, StoreErrorKind};
+use holdover_store::{Answer, Layer, Layered, Request, Retry, StateStore, StoreError, StoreErrorKind};
 
 /// A store whose [`Recorder`] keeps what passes.
 pub type Recording<S> = Layered<S, Recorder>;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use holdover_conformance_tests::reference::MemoryHarness;
 use holdover_conformance_tests::{Wrapped, conformance_tests};
-use holdover_core::store::StateStore;
+use holdover_store::StateStore;
 use holdover_store_layers::{
     Compressed, Encoded, Encrypted, Faults, Faulty, OrPlain, PayloadCodec, Recorder, Recording, Then,
 };

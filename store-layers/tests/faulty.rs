@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdover_core::ids::{Incarnation, SessionKey, StateFormat};
-use holdover_core::payload::Payload;
-use holdover_core::store::*;
+use holdover_store::ids::{Incarnation, SessionKey, StateFormat};
+use holdover_store::payload::Payload;
+use holdover_store::*;
 use holdover_store_layers::{Fault, Faults, Faulty};
 use holdover_store_memory::MemoryStore;
 use tokio::time::{Instant, timeout};

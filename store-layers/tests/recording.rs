@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::*;
+use holdover_store::ids::SessionKey;
+use holdover_store::*;
 use holdover_store_layers::{Fault, Faults, Recorder, Said};
 use holdover_store_memory::MemoryStore;
 use tokio::time::timeout;

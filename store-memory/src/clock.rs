@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use holdover_core::time::{Clock, Timestamp};
+use holdover_store::time::{Clock, Timestamp};
 
 /// The clock of the machine that this process runs on.
 #[derive(Debug, Clone, Copy, Default)]

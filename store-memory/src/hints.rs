@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::Watch;
+use holdover_store::Watch;
+use holdover_store::ids::SessionKey;
 use tokio::sync::broadcast;
 
 /// How many changes a waiter may be behind before it is simply woken.

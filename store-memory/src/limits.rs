@@ -1,7 +1,7 @@
 //! How much one write may bring.
 
 /// How much one write may bring. Larger writes are refused as
-/// [`TooLarge`](holdover_core::store::StoreErrorKind::TooLarge) and change nothing.
+/// [`TooLarge`](holdover_store::StoreErrorKind::TooLarge) and change nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The largest single payload, in bytes.

@@ -1,6 +1,6 @@
 //! One plain function per operation: the data and the time go in, the answer comes out.
 //!
-//! Each lets core's rules decide on a copy of the session row, and writes only what was accepted.
+//! Each lets the contract's rules decide on a copy of the session row, and writes only what was accepted.
 
 mod commit;
 mod delivery;
@@ -14,7 +14,7 @@ mod retention;
 mod staging;
 
 pub use commit::commit;
-pub use delivery::{check_interrupt, deliver, interrupt};
+pub use delivery::{deliver, interrupt, take_interrupt};
 pub use delta::append_deltas;
 pub use fork::fork;
 pub use lifecycle::{create, delete, load};

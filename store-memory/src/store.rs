@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use holdover_store::time::{Clock, Timestamp};
+use holdover_store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
     CommitOutcome, CommitSurvives, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch,
     DeltaOutcome, EventCursor, EventPage, ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck,
@@ -13,7 +14,6 @@ use holdover_core::store::{
     PendingCall, PendingQuery, PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary,
     SharedBy, StageOutcome, Staging, StateStore, StatusCas, StoreError, Watch, rules,
 };
-use holdover_core::time::{Clock, Timestamp};
 
 use crate::clock::SystemClock;
 use crate::hints::Hints;
@@ -182,11 +182,7 @@ impl StateStore for MemoryStore {
         Ok(self.change(&fence.key, |sessions, now| ops::stage(sessions, fence, staging, now)))
     }
 
-    async fn save_state_and_promote_staging(
-        &self,
-        fence: &Fence,
-        commit: Commit,
-    ) -> Result<CommitOutcome, StoreError> {
+    async fn commit(&self, fence: &Fence, commit: Commit) -> Result<CommitOutcome, StoreError> {
         commit.check(&self.capabilities()).map_err(|error| error.on(&fence.key))?;
         Ok(self.change(&fence.key, |sessions, now| ops::commit(sessions, fence, commit, now)))
     }
@@ -196,8 +192,8 @@ impl StateStore for MemoryStore {
         Ok(self.change(&fence.key, |sessions, now| ops::append_deltas(sessions, fence, batch, now)))
     }
 
-    async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
-        Ok(self.run(|sessions, _| ops::check_interrupt(sessions, fence)))
+    async fn take_interrupt(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
+        Ok(self.run(|sessions, _| ops::take_interrupt(sessions, fence)))
     }
 
     async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {

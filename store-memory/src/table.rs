@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holdover_core::ids::{CallId, EventSeq, InboxSeq, ItemKey, MessageSeq, PendingId, SessionKey};
-use holdover_core::payload::{Digest, Payload};
-use holdover_core::store::rules::{CommitFacts, PageRoom, PendingFacts, SessionRow, Unseen};
-use holdover_core::store::{
+use holdover_store::ids::{CallId, EventSeq, InboxSeq, ItemKey, MessageSeq, PendingId, SessionKey};
+use holdover_store::payload::{Digest, Payload};
+use holdover_store::rules::{CommitFacts, PageRoom, PendingFacts, SessionRow, Unseen};
+use holdover_store::time::Timestamp;
+use holdover_store::{
     Checkpoint, Claim, Commit, INBOX_PAGE, InboxItem, InboxPage, ItemKind, Labels, PendingCall, RunRecord,
     Session, SessionSummary, Staged, StagedResult, StoredDelta, StoredEvent, StoredItem, StoredMessage, Wake,
 };
-use holdover_core::time::Timestamp;
 
 /// Every session there is.
 pub type Sessions = BTreeMap<SessionKey, Record>;

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use holdover_core::ids::{Incarnation, OperationId, SessionKey};
-use holdover_core::store::Tombstone;
-use holdover_core::time::Timestamp;
+use holdover_store::Tombstone;
+use holdover_store::ids::{Incarnation, OperationId, SessionKey};
+use holdover_store::time::Timestamp;
 
 /// How many old tombstones each new one clears away. More than one, so that they never pile up.
 const CLEARED_BY_EACH: usize = 2;

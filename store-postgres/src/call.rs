@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use holdover_core::ids::{Fence, SessionKey};
-use holdover_core::payload::Payload;
-use holdover_core::store::{Retry, StoreError, StoreErrorKind};
+use holdover_store::ids::{Fence, SessionKey};
+use holdover_store::payload::Payload;
+use holdover_store::{Retry, StoreError, StoreErrorKind};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgPool, PgRow};
 use sqlx::{Arguments as _, AssertSqlSafe, Connection, Encode, Postgres, Type};
@@ -102,9 +102,14 @@ impl Caller {
                 Ok(conn) => conn,
                 Err(error) => return Err(self.unconnected(error).of(C::OPERATION, call.key(), false)),
             };
+            let Some(limit) = self.limit::<C>(left()) else {
+                return Err(Fault::Late.of(C::OPERATION, call.key(), false));
+            };
             let sent = Instant::now();
-            let bound = self.time_max::<C>().min(left());
-            let fault = match tokio::time::timeout(bound, self.send(call, &mut conn)).await {
+            let begin = self.begin::<C>(limit);
+            let one_statement = begin.is_none();
+            let bound = (limit + GRACE).min(left());
+            let fault = match tokio::time::timeout(bound, self.send(call, &mut conn, begin)).await {
                 Ok(Ok(rows)) => {
                     drop(conn);
                     let outcome = call.answer(&rows).map(|outcome| (outcome, sent));
@@ -115,7 +120,7 @@ impl Caller {
             };
             let silent = matches!(fault, Fault::Silent);
             // A beginning has several statements, of which the first may have been done.
-            if fault.taints_connection() || self.begin::<C>().is_some() {
+            if fault.taints_connection() || !one_statement {
                 // Closes it: whatever still comes on it is nobody's.
                 drop(conn.detach());
             } else {
@@ -156,22 +161,31 @@ impl Caller {
         migration::migrate(&mut conn, &self.options).await
     }
 
-    fn time_max<C: Call>(&self) -> Duration {
-        self.options.statement_timeout * times::<C>() + GRACE
+    /// How long the server may take for the statement of a call that has so long left: it says what it did, or that it
+    /// did nothing, before the call is over. None: it could not.
+    fn limit<C: Call>(&self, left: Duration) -> Option<Duration> {
+        let grace = self.options.grace();
+        let limit = left.saturating_sub(grace).min(self.statement_max::<C>());
+        (limit >= grace.min(self.statement_max::<C>())).then_some(limit)
     }
 
-    /// How the transaction of a call begins; none if the call is one by itself.
-    fn begin<C: Call>(&self) -> Option<String> {
+    fn statement_max<C: Call>(&self) -> Duration {
+        if C::IS_LONG { self.options.statement_timeout * LONG } else { self.options.statement_max() }
+    }
+
+    /// How the transaction of a call begins; none if the call is one by itself, within the limits of its connection.
+    fn begin<C: Call>(&self, limit: Duration) -> Option<String> {
         if self.options.transaction_pooler {
-            return Some(self.server.begin(times::<C>(), &self.options.functions));
+            return Some(self.server.begin(limit, &self.options.functions));
         }
-        C::IS_LONG.then(|| self.options.begin(LONG))
+        (C::IS_LONG || limit < self.options.statement_max()).then(|| self.options.begin(limit))
     }
 
     async fn send<C: Call>(
         &self,
         call: &C,
         conn: &mut PoolConnection<Postgres>,
+        begin: Option<String>,
     ) -> Result<Vec<PgRow>, Fault> {
         let Some(sql) = self.statements.of::<C>() else {
             return Err(Fault::Invalid(format!("{}: there is no such statement", C::OPERATION)));
@@ -180,7 +194,7 @@ impl Caller {
         call.bind(&mut values);
         let bound = values.bound.map_err(sqlx::Error::Encode)?;
         let query = sqlx::query_with(AssertSqlSafe(sql), bound);
-        let Some(begin) = self.begin::<C>() else { return Ok(query.fetch_all(&mut **conn).await?) };
+        let Some(begin) = begin else { return Ok(query.fetch_all(&mut **conn).await?) };
         let mut transaction = conn.begin_with(AssertSqlSafe(begin)).await?;
         let rows = query.persistent(false).fetch_all(&mut *transaction).await?;
         transaction.commit().await?;
@@ -261,7 +275,7 @@ impl Values<'_> {
 
     /// After how many milliseconds a step of a walk begins nothing more.
     pub(crate) fn step_max(&mut self) -> &mut Self {
-        self.add(millis(STEP_MAX.min(self.caller.options.statement_timeout)))
+        self.add(millis(STEP_MAX.min(self.caller.options.statement_max())))
     }
 
     /// Where changes are told.

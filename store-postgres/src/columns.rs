@@ -2,9 +2,9 @@
 
 use std::fmt::Display;
 
-use holdover_core::ids::Incarnation;
-use holdover_core::payload::{Digest, Payload};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::Incarnation;
+use holdover_store::payload::{Digest, Payload};
+use holdover_store::time::Timestamp;
 use sqlx::postgres::PgRow;
 use sqlx::{Column, Decode, Postgres, Row, Type};
 use uuid::Uuid;

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use holdover_conformance_tests::{ClockControl, Instance, Place, Proxy, StoreHarness, StoreInfo};
-use holdover_core::store::{StateStore, StoreError};
+use holdover_store::{StateStore, StoreError};
 
 use crate::options::PostgresOptions;
 use crate::store::PostgresStore;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{Retry, StoreError, StoreErrorKind};
+use holdover_store::ids::SessionKey;
+use holdover_store::{Retry, StoreError, StoreErrorKind};
 
 /// What Postgres calls its errors.
 mod code {
@@ -42,6 +42,8 @@ pub(crate) enum Fault {
     Refused(String),
     /// The server did not answer in time, and was given up.
     Silent,
+    /// No time was left to send it, and to hear what became of it.
+    Late,
     /// What was read is not what was written.
     Corrupt(String),
     /// The caller asked for something without a meaning.
@@ -75,7 +77,12 @@ impl Fault {
     fn code(&self) -> Option<String> {
         match self {
             Self::Sql(error) => Some(error.as_database_error()?.code()?.into_owned()),
-            Self::Refused(_) | Self::Silent | Self::Corrupt(_) | Self::Invalid(_) | Self::NotFound => None,
+            Self::Refused(_)
+            | Self::Silent
+            | Self::Late
+            | Self::Corrupt(_)
+            | Self::Invalid(_)
+            | Self::NotFound => None,
         }
     }
 
@@ -96,7 +103,7 @@ impl Fault {
             },
             Self::Sql(sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Encode(_)) => false,
             Self::Sql(_) | Self::Silent => true,
-            Self::Refused(_) | Self::Corrupt(_) | Self::Invalid(_) | Self::NotFound => false,
+            Self::Refused(_) | Self::Late | Self::Corrupt(_) | Self::Invalid(_) | Self::NotFound => false,
         }
     }
 
@@ -120,7 +127,7 @@ impl Fault {
             },
             Self::Sql(sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Encode(_)) => false,
             Self::Sql(_) | Self::Silent => true,
-            Self::Refused(_) | Self::Corrupt(_) | Self::Invalid(_) | Self::NotFound => false,
+            Self::Refused(_) | Self::Late | Self::Corrupt(_) | Self::Invalid(_) | Self::NotFound => false,
         }
     }
 
@@ -151,7 +158,7 @@ impl Fault {
                 }
                 Some(_) | None => StoreErrorKind::Backend,
             },
-            Self::Sql(_) | Self::Refused(_) | Self::Silent => StoreErrorKind::Unavailable,
+            Self::Sql(_) | Self::Refused(_) | Self::Silent | Self::Late => StoreErrorKind::Unavailable,
             Self::Corrupt(_) => StoreErrorKind::Corrupt,
             Self::NotFound => StoreErrorKind::NotFound,
         }
@@ -171,6 +178,7 @@ impl Fault {
             }
             Self::Sql(error) => StoreError::new(kind, operation, "").because(SqlError(error)),
             Self::Silent => StoreError::new(kind, operation, "the server did not answer in time"),
+            Self::Late => StoreError::new(kind, operation, "no time was left to send it"),
             Self::Refused(detail) | Self::Corrupt(detail) | Self::Invalid(detail) => {
                 StoreError::new(kind, operation, detail)
             }

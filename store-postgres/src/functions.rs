@@ -7,7 +7,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use holdover_core::payload::Digest;
+use holdover_store::payload::Digest;
 
 use crate::sql::Schema;
 
@@ -21,7 +21,7 @@ macro_rules! files {
 pub(crate) const ALL: [(&str, &str); 72] = files! {
     "types": "inbox_page" "surroundings";
     "rules": "accept" "accept_all" "admits" "after" "append_checkpoint" "append_events" "append_messages" "apply_messages" "are_counts" "are_ids" "are_intact" "at_rest" "check_facts" "claim" "claimable" "clear_interrupt" "clear_tombstones" "delete_rows" "due_now" "end_lease" "end_stream" "enter" "give_back" "hint" "inbox_after" "is_due" "is_id" "is_utf8" "keep_lease" "named_by_tombstone" "now_ms" "open_pending" "reaches" "receipt_of" "release" "ring_at" "same_server" "save" "stage" "stage_conflict" "surroundings_of" "unreadable" "wait_for" "wakes" "wanted_at_once" "was_applied";
-    "write": "append_deltas" "check_interrupt_flag" "claim_due" "claim_session" "compare_and_set_status" "create_session" "delete_session" "deliver" "fork_session" "purge" "renew_lease" "request_interrupt" "save_state_and_promote_staging" "stage_result";
+    "write": "append_deltas" "take_interrupt" "claim_due" "claim_session" "compare_and_set_status" "create_session" "delete_session" "deliver" "fork_session" "purge" "renew_lease" "request_interrupt" "commit" "stage_result";
     "read": "list_checkpoints" "list_pending" "list_runs" "list_sessions" "load_session" "read_events" "read_inbox" "read_messages";
     "view": "readable" "instant";
 };
@@ -79,7 +79,9 @@ impl Functions {
 
 #[cfg(test)]
 mod tests {
-    use holdover_core::store;
+    use holdover_store::{
+        INBOX_PAGE, InterruptKind, PAGE_BYTES_MAX, PendingKind, SessionStatus, TOMBSTONE_STANDS,
+    };
 
     use super::*;
 
@@ -100,12 +102,15 @@ mod tests {
         assert_ne!(own.tag(), other.tag());
         let schema = Schema::new("s").expect("a name");
         let sql = "SELECT holdover.deliver(s) FROM holdover.session s, holdover.delivery, holdover.deliver";
-        let (tag, longest) = (own.tag(), own.name("save_state_and_promote_staging"));
+        let tag = own.tag();
         let expected = format!(
             "SELECT \"s\".deliver_{tag}(s) FROM \"s\".session s, \"s\".delivery, \"s\".deliver_{tag}"
         );
         assert_eq!(own.qualify(&schema, sql), expected);
-        assert!(longest.len() <= 63, "Postgres would cut {longest}");
+        for (file, _) in ALL {
+            let name = own.name(file);
+            assert!(name.len() <= 63, "Postgres would cut {name}");
+        }
         for step in crate::migration::STEPS {
             for (name, _) in ALL {
                 let made =
@@ -115,14 +120,14 @@ mod tests {
         }
     }
 
-    /// The SQL repeats constants of core. Whoever changes one there, or writes another here, hears of it.
+    /// The SQL repeats constants of the contract. Whoever changes one there, or writes another here, hears of it.
     #[test]
-    fn the_numbers_in_the_files_are_those_of_core() {
+    fn the_numbers_in_the_files_are_those_of_the_contract() {
         let known: [(&str, u128); 10] = [
-            ("PAGE_BYTES_MAX", store::PAGE_BYTES_MAX as u128),
-            ("TOMBSTONE_STANDS", store::TOMBSTONE_STANDS.as_millis()),
-            ("INBOX_PAGE", store::INBOX_PAGE.into()),
-            ("ID_BYTES_MAX", holdover_core::ids::ID_BYTES_MAX as u128),
+            ("PAGE_BYTES_MAX", PAGE_BYTES_MAX as u128),
+            ("TOMBSTONE_STANDS", TOMBSTONE_STANDS.as_millis()),
+            ("INBOX_PAGE", INBOX_PAGE.into()),
+            ("ID_BYTES_MAX", holdover_store::ids::ID_BYTES_MAX as u128),
             ("what a count holds", u32::MAX.into()),
             ("the last instant", 9_223_372_036_854_775_807),
             ("the first instant, without its sign", 9_223_372_036_854_775_808),
@@ -146,14 +151,13 @@ mod tests {
     }
 
     #[test]
-    fn the_words_in_the_files_are_those_of_core() {
+    fn the_words_in_the_files_are_those_of_the_contract() {
         let unreadable = ALL.iter().find(|(name, _)| *name == "unreadable").expect("a file").1;
         let list = |words: &[&str]| format!("'{}'", words.join("', '"));
-        let status = list(&store::SessionStatus::ALL.map(store::SessionStatus::as_str));
+        let status = list(&SessionStatus::ALL.map(SessionStatus::as_str));
         assert_eq!(unreadable.matches(&format!("({status})")).count(), 2, "{status}");
-        let interrupt =
-            list(&[store::InterruptKind::Soft, store::InterruptKind::Abort].map(|kind| kind.as_str()));
-        let pending = list(&store::PendingKind::ALL.map(store::PendingKind::as_str));
+        let interrupt = list(&[InterruptKind::Soft, InterruptKind::Abort].map(|kind| kind.as_str()));
+        let pending = list(&PendingKind::ALL.map(PendingKind::as_str));
         for words in [format!("({interrupt})"), format!("[{pending}]")] {
             assert!(unreadable.contains(&words), "{words}");
         }

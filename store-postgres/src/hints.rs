@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdover_core::ids::SessionKey;
-use holdover_core::payload::Digest;
-use holdover_core::store::Watch;
+use holdover_store::Watch;
+use holdover_store::ids::SessionKey;
+use holdover_store::payload::Digest;
 use sqlx::postgres::{PgListener, PgPool};
 use tokio::sync::{OnceCell, broadcast};
 

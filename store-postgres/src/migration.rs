@@ -4,8 +4,8 @@
 //! The version of the tables only rises. The functions of several programs stand side by side (`functions`), so a
 //! step must leave the tables as those before it can work with them, or remove these (`remove_program`).
 
-use holdover_core::payload::Digest;
-use holdover_core::store::{StoreError, StoreErrorKind};
+use holdover_store::payload::Digest;
+use holdover_store::{StoreError, StoreErrorKind};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::columns::Columns;
@@ -170,7 +170,7 @@ fn make_schema(schema: &Schema) -> String {
 /// by that today.
 pub(crate) async fn note_opening(conn: &mut PgConnection, options: &PostgresOptions) {
     let noted = async {
-        let mut transaction = conn.begin_with(AssertSqlSafe(options.begin(1))).await?;
+        let mut transaction = conn.begin_with(AssertSqlSafe(options.begin(options.statement_max()))).await?;
         let note = sqlx::query(AssertSqlSafe(options.functions.qualify(&options.schema, NOTE_OPENING)));
         note.bind(options.functions.tag()).persistent(false).execute(&mut *transaction).await?;
         transaction.commit().await

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdover_core::store::{Capabilities, Retry, StoreError, StoreErrorKind};
+use holdover_store::{Capabilities, Retry, StoreError, StoreErrorKind};
 use log::LevelFilter;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgPool, PgPoolOptions};
@@ -75,7 +75,8 @@ async fn connect(
 async fn make(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), StoreError> {
     let sql_failed = |error: sqlx::Error| failed(Fault::from(error), options);
     // Behind a pooler a statement outside a transaction may be another client's.
-    let mut look = conn.begin_with(AssertSqlSafe(options.begin(1))).await.map_err(sql_failed)?;
+    let mut look =
+        conn.begin_with(AssertSqlSafe(options.begin(options.statement_max()))).await.map_err(sql_failed)?;
     let found = migration::inspect(&mut look, options).await?;
     look.rollback().await.map_err(sql_failed)?;
     let refused = match options.opening {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use holdover_core::store::StoreError;
+use holdover_store::StoreError;
 use log::LevelFilter;
 use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
@@ -14,6 +14,9 @@ use crate::sql::Schema;
 use crate::url::Parts;
 
 const MIB: usize = 1024 * 1024;
+
+/// The longest that the server's word may take to arrive.
+const GRACE_MAX: Duration = Duration::from_secs(1);
 
 /// What opening may do to the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,9 +60,9 @@ impl PostgresOptions {
     /// How long a call waits for a free connection, or for a server that is away, before it answers that it may
     /// succeed later.
     pub const WAIT_MAX: Duration = Duration::from_secs(5);
-    /// How long one statement may take.
+    /// How long one statement may take, if [`Self::OPERATION_TIMEOUT`] allows it.
     pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
-    /// How long one statement waits for a lock that another holds.
+    /// How long one statement waits for a lock that another holds, if [`Self::OPERATION_TIMEOUT`] allows it.
     pub const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
     /// The schema in which everything lies, unless another is named.
     pub const SCHEMA: &str = "holdover";
@@ -111,9 +114,12 @@ impl PostgresOptions {
         self
     }
 
-    /// Sets how long one call may take, whatever it waits for: a connection, a lock, an answer that does not come. Then it
-    /// answers an error that says how long it waited; the outcome of a write that was sent is unknown. What copies or
-    /// removes whole sessions may take twenty times as long: forks, deletions, and the last session of a step of a purge.
+    /// Limits one call in total: connection, locks and answer. Its error says how long it waited.
+    ///
+    /// The server is given less, so that it ends a statement and says so in time, and nothing is changed: all but two
+    /// fifths of this, or two seconds if that is less. The outcome of a write is unknown only if the server falls silent.
+    /// What copies or removes whole sessions may take twenty times as long: forks, deletions, and the last session
+    /// of a step of a purge.
     #[must_use]
     pub fn operation_timeout(mut self, timeout: Duration) -> Self {
         self.operation_timeout = timeout.clamp(Duration::from_millis(1), Duration::from_secs(3600));
@@ -128,16 +134,17 @@ impl PostgresOptions {
         self
     }
 
-    /// Sets how long one statement may take. The server ends it then, and nothing is changed. A server that
-    /// does not even do that is given up soon after: then the outcome of a write is unknown. What copies or removes
-    /// whole sessions may take twenty times as long: forks, deletions, and the last session of a step of a purge.
+    /// Sets how long one statement may take; never longer than [`operation_timeout`](Self::operation_timeout) leaves. The
+    /// server ends it then, and nothing is changed. A server that does not even do that is given up soon after: then the
+    /// outcome of a write is unknown. What copies or removes whole sessions may take twenty times as long.
     #[must_use]
     pub fn statement_timeout(mut self, time: Duration) -> Self {
         self.statement_timeout = time.clamp(Duration::from_millis(1), Duration::from_secs(3600));
         self
     }
 
-    /// Sets how long one statement waits for a lock that another holds.
+    /// Sets how long one statement waits for a lock that another holds; never longer than
+    /// [`operation_timeout`](Self::operation_timeout) leaves.
     #[must_use]
     pub fn lock_timeout(mut self, time: Duration) -> Self {
         self.lock_timeout = time.clamp(Duration::from_millis(1), Duration::from_secs(3600));
@@ -231,6 +238,26 @@ impl PostgresOptions {
         format!("{host}:{port}/{database} schema {}", self.schema)
     }
 
+    /// How long before the end of a call the server must have ended its statement, so that its word is heard.
+    pub(crate) fn grace(&self) -> Duration {
+        (self.operation_timeout / 5).min(GRACE_MAX)
+    }
+
+    /// How long a statement may take on a connection, whichever call sends it.
+    pub(crate) fn statement_max(&self) -> Duration {
+        self.statement_timeout.min(self.server_max())
+    }
+
+    /// How long it may wait for a lock.
+    pub(crate) fn lock_max(&self) -> Duration {
+        self.lock_timeout.min(self.server_max())
+    }
+
+    /// What a call that got its connection soon leaves the server. Zero would mean no limit at all.
+    fn server_max(&self) -> Duration {
+        (self.operation_timeout - self.grace() * 2).max(Duration::from_millis(1))
+    }
+
     /// How each connection is opened. It brings its own time-outs, so that nothing it locks stays locked when
     /// its process hangs.
     pub(crate) fn connect_options(&self) -> PgConnectOptions {
@@ -246,22 +273,22 @@ impl PostgresOptions {
             return options.statement_cache_capacity(0);
         }
         options.options([
-            ("statement_timeout", self.statement_timeout.as_millis().to_string()),
-            ("lock_timeout", self.lock_timeout.as_millis().to_string()),
-            ("idle_in_transaction_session_timeout", self.statement_timeout.as_millis().to_string()),
+            ("statement_timeout", self.statement_max().as_millis().to_string()),
+            ("lock_timeout", self.lock_max().as_millis().to_string()),
+            ("idle_in_transaction_session_timeout", self.statement_max().as_millis().to_string()),
             ("default_transaction_isolation", "read committed".to_owned()),
         ])
     }
 
-    /// How a transaction begins that may take so many times longer than a statement; behind a pooler every one, with
-    /// what the connection could not be given.
-    pub(crate) fn begin(&self, times: u32) -> String {
+    /// How a transaction begins whose statements may take so long, instead of what the connection was given.
+    pub(crate) fn begin(&self, statement_max: Duration) -> String {
+        let statement_max = statement_max.max(Duration::from_millis(1));
         format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = {statement}; \
              SET LOCAL lock_timeout = {lock}; SET LOCAL idle_in_transaction_session_timeout = {idle}",
-            statement = (self.statement_timeout * times).as_millis(),
-            lock = self.lock_timeout.as_millis(),
-            idle = self.statement_timeout.as_millis(),
+            statement = statement_max.as_millis(),
+            lock = self.lock_max().min(statement_max).as_millis(),
+            idle = self.statement_max().as_millis(),
         )
     }
 }

@@ -1,6 +1,6 @@
 //! What the user of the database may do.
 
-use holdover_core::store::StoreError;
+use holdover_store::StoreError;
 
 use crate::columns::Columns;
 use crate::error::Fault;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use holdover_core::store::Capabilities;
+use holdover_store::Capabilities;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::sync::watch;
 
@@ -58,7 +58,8 @@ impl Server {
             return Settings::read(conn).await;
         }
         // Behind a pooler a statement outside a transaction may be another client's.
-        let mut look = conn.begin_with(AssertSqlSafe(self.options.begin(1))).await?;
+        let mut look =
+            conn.begin_with(AssertSqlSafe(self.options.begin(self.options.statement_max()))).await?;
         let settings = Settings::read(&mut look).await?;
         look.rollback().await?;
         Ok(settings)
@@ -88,9 +89,9 @@ impl Server {
     }
 
     /// How each transaction begins behind a pooler: only on a server that still is as it was met.
-    pub(crate) fn begin(&self, times: u32, functions: &Functions) -> String {
+    pub(crate) fn begin(&self, statement_max: Duration, functions: &Functions) -> String {
         let (options, state) = (&self.options, self.met.borrow().settings.state());
-        let (begin, same) = (options.begin(times), functions.name("same_server"));
+        let (begin, same) = (options.begin(statement_max), functions.name("same_server"));
         format!("{begin}; SELECT \"{}\".{same}('{}')", options.schema, state.replace('\'', "''"))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use holdover_core::store::{Capabilities, CommitSurvives, SharedBy};
+use holdover_store::{Capabilities, CommitSurvives, SharedBy};
 use sqlx::{PgConnection, Row};
 
 use crate::options::{Opening, PostgresOptions};
@@ -96,9 +96,9 @@ impl Settings {
             ));
         }
         let times = [
-            ("statement_timeout", options.statement_timeout),
-            ("lock_timeout", options.lock_timeout),
-            ("idle_in_transaction_session_timeout", options.statement_timeout),
+            ("statement_timeout", options.statement_max()),
+            ("lock_timeout", options.lock_max()),
+            ("idle_in_transaction_session_timeout", options.statement_max()),
         ];
         times.into_iter().find_map(|(name, asked)| self.differs(name, asked))
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use holdover_core::store::StoreError;
+use holdover_store::StoreError;
 
 use crate::call::Call;
 use crate::functions::Functions;

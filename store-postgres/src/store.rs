@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
-use holdover_core::store::rules::Limits;
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use holdover_store::rules::Limits;
+use holdover_store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
     CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
     EventPage, ForkOutcome, INBOX_PAGE, InboxItem, InboxPage, Interrupt, InterruptCheck, InterruptOutcome,
@@ -35,9 +35,9 @@ impl PostgresStore {
     ///
     /// # Errors
     /// Of operation `open`, in one line that names host, database and schema:
-    /// [`Unavailable`](holdover_core::store::StoreErrorKind::Unavailable) if the server cannot be reached, is
-    /// too old or a standby; [`Corrupt`](holdover_core::store::StoreErrorKind::Corrupt) if the schema holds
-    /// something else; [`Newer`](holdover_core::store::StoreErrorKind::Newer) if a newer version made it.
+    /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the server cannot be reached, is
+    /// too old or a standby; [`Corrupt`](holdover_store::StoreErrorKind::Corrupt) if the schema holds
+    /// something else; [`Newer`](holdover_store::StoreErrorKind::Newer) if a newer version made it.
     pub async fn open(options: PostgresOptions) -> Result<Self, StoreError> {
         Ok(Self { opened: Arc::new(open::open(&options).await?) })
     }
@@ -133,11 +133,7 @@ impl StateStore for PostgresStore {
         self.call(write::StageResults { fence: fence.clone(), staging }).await
     }
 
-    async fn save_state_and_promote_staging(
-        &self,
-        fence: &Fence,
-        commit: Commit,
-    ) -> Result<CommitOutcome, StoreError> {
+    async fn commit(&self, fence: &Fence, commit: Commit) -> Result<CommitOutcome, StoreError> {
         commit.check(&self.opened.capabilities).map_err(|error| error.on(&fence.key))?;
         self.call(write::SaveState { fence: fence.clone(), commit }).await
     }
@@ -147,7 +143,7 @@ impl StateStore for PostgresStore {
         self.call(write::AppendDeltas { fence: fence.clone(), batch }).await
     }
 
-    async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
+    async fn take_interrupt(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
         self.call(write::HandInterrupt(fence.clone())).await
     }
 

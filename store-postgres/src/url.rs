@@ -1,6 +1,6 @@
 //! What a URL says beyond what Postgres itself knows.
 
-use holdover_core::store::StoreError;
+use holdover_store::StoreError;
 
 /// The parameters that Postgres and its clients know.
 const KNOWN: [&str; 18] = [

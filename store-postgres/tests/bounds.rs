@@ -6,14 +6,14 @@ mod support;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
-use holdover_core::ids::*;
-use holdover_core::payload::Payload;
-use holdover_core::store::{
+use holdover_store::ids::*;
+use holdover_store::payload::Payload;
+use holdover_store::time::Timestamp;
+use holdover_store::{
     CheckpointQuery, DeleteOutcome, Deletion, ForkOutcome, Labels, NewFork, NewSession, NewState,
     PageRequest, PendingKind, PendingQuery, Remove, RetentionRule, SessionQuery, SessionStatus, Start,
     StateStore, StoreErrorKind, TimeRange,
 };
-use holdover_core::time::Timestamp;
 use holdover_store_postgres::PostgresStore;
 use holdover_store_postgres::conformance::Server;
 use support::{Admin, commit, id, key, new_session, options, running, schema_of};
@@ -36,7 +36,7 @@ async fn what_is_large_takes_longer_than_a_statement_may() {
     let schema = schema_of(&options);
     let store = PostgresStore::open(options).await.unwrap();
     let claim = running(&store, "s").await;
-    store.save_state_and_promote_staging(&claim.fence, commit(1)).await.unwrap();
+    store.commit(&claim.fence, commit(1)).await.unwrap();
     let checkpoints = CheckpointQuery { key: key("s"), id: None, page: PageRequest::default() };
     let checkpoint = store.list_checkpoints(&checkpoints).await.unwrap().items[0].id;
     slow(&mut admin, &schema, "definition", 0.8).await;

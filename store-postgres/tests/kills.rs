@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use holdover_core::ids::{Fence, MessageSeq};
-use holdover_core::payload::Payload;
-use holdover_core::store::{
+use holdover_launcher::Launcher;
+use holdover_store::ids::{Fence, MessageSeq};
+use holdover_store::payload::Payload;
+use holdover_store::{
     CommitOutcome, EventCursor, EventPage, MessageRange, Retry, StateStore, StoreErrorKind,
 };
-use holdover_launcher::Launcher;
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use support::{Admin, Relay, commit, key, options, running, schema_of};
 use tokio::task::JoinSet;
@@ -50,7 +50,7 @@ async fn write(store: PostgresStore, fence: Fence, seen: Arc<Seen>, stop: Arc<At
     let mut nth = 1;
     while !stop.load(Ordering::SeqCst) {
         seen.in_flight.store(true, Ordering::SeqCst);
-        let saved = store.save_state_and_promote_staging(&fence, commit(nth)).await;
+        let saved = store.commit(&fence, commit(nth)).await;
         seen.in_flight.store(false, Ordering::SeqCst);
         match saved {
             Ok(CommitOutcome::Committed(receipt)) => {
@@ -217,7 +217,7 @@ async fn a_server_that_falls_silent_leaves_a_write_unknown_and_a_read_for_later(
     holder.run(&format!("BEGIN; SELECT FROM {schema}.session FOR UPDATE")).await;
     let writes = tokio::spawn({
         let (store, fence) = (store.clone(), claim.fence.clone());
-        async move { store.save_state_and_promote_staging(&fence, commit(1)).await }
+        async move { store.commit(&fence, commit(1)).await }
     });
     admin.until_waiting("writes", 1).await;
     server.process().pause();
@@ -231,7 +231,7 @@ async fn a_server_that_falls_silent_leaves_a_write_unknown_and_a_read_for_later(
     let error = read.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{error}");
     // The same commit again: applied once, whether or not it was before.
-    let again = store.save_state_and_promote_staging(&claim.fence, commit(1)).await.unwrap();
+    let again = store.commit(&claim.fence, commit(1)).await.unwrap();
     assert!(matches!(again, CommitOutcome::Committed(receipt) if receipt.version.0 == 3), "{again:?}");
     check(&store, "s", 1).await;
 }
@@ -250,11 +250,11 @@ async fn a_pool_without_a_free_connection_answers_later() {
     sqlx::raw_sql(held).execute(&mut other).await.unwrap();
     let waits = tokio::spawn({
         let (store, fence) = (store.clone(), claim.fence.clone());
-        async move { store.save_state_and_promote_staging(&fence, commit(1)).await }
+        async move { store.commit(&fence, commit(1)).await }
     });
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
     while sqlx::query_scalar::<_, i64>(waiting).fetch_one(&mut other).await.unwrap() == 0 {}
-    let error = store.save_state_and_promote_staging(&claim.fence, commit(2)).await.unwrap_err();
+    let error = store.commit(&claim.fence, commit(2)).await.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{error}");
     sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
     assert!(matches!(waits.await.unwrap().unwrap(), CommitOutcome::Committed(_)));

@@ -3,8 +3,8 @@
 
 mod support;
 
-use holdover_core::store::{CommitSurvives, Retry, StateStore, StoreErrorKind};
 use holdover_launcher::Launcher;
+use holdover_store::{CommitSurvives, Retry, StateStore, StoreErrorKind};
 use holdover_store_postgres::conformance::Server;
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -27,9 +27,9 @@ async fn settings_are_read_back_and_decide_what_is_promised() {
     assert_eq!(setting("fsync"), "on");
     assert_eq!(setting("full_page_writes"), "on");
     assert_eq!(setting("synchronous_commit"), "on");
-    assert_eq!(setting("statement_timeout"), "30s");
-    assert_eq!(setting("lock_timeout"), "10s");
-    assert_eq!(setting("idle_in_transaction_session_timeout"), "30s");
+    assert_eq!(setting("statement_timeout"), "8s", "what a call leaves the server");
+    assert_eq!(setting("lock_timeout"), "8s");
+    assert_eq!(setting("idle_in_transaction_session_timeout"), "8s");
     assert_eq!(setting("default_transaction_isolation"), "read committed");
     store.close().await;
 
@@ -153,14 +153,14 @@ async fn a_person_reads_sessions_as_json() {
     let schema = schema_of(&options);
     let store = PostgresStore::open(options).await.unwrap();
     let claim = running(&store, "s").await;
-    store.save_state_and_promote_staging(&claim.fence, commit(1)).await.unwrap();
-    let raw = holdover_core::store::Commit {
-        messages: vec![holdover_core::store::NewMessage::Inline(holdover_core::payload::Payload::new(vec![
+    store.commit(&claim.fence, commit(1)).await.unwrap();
+    let raw = holdover_store::Commit {
+        messages: vec![holdover_store::NewMessage::Inline(holdover_store::payload::Payload::new(vec![
             0, 255,
         ]))],
-        ..holdover_core::store::Commit::new(support::id("raw"))
+        ..holdover_store::Commit::new(support::id("raw"))
     };
-    store.save_state_and_promote_staging(&claim.fence, raw).await.unwrap();
+    store.commit(&claim.fence, raw).await.unwrap();
     let mut conn = PgConnection::connect(url).await.unwrap();
     let query = format!(
         "SELECT kind || ' ' || seq || ' ' || coalesce(content ->> 'unreadable', content::text) \

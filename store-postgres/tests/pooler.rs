@@ -4,8 +4,8 @@
 mod support;
 
 use futures::future::join_all;
-use holdover_core::store::{CommitOutcome, EventCursor, EventPage, StateStore};
 use holdover_launcher::Launcher;
+use holdover_store::{CommitOutcome, EventCursor, EventPage, StateStore};
 use holdover_store_postgres::PostgresStore;
 use support::{commit, key, options, running};
 
@@ -29,7 +29,7 @@ async fn each_statement_is_the_one_that_was_asked_for() {
             let name = format!("s{nth}");
             let claim = running(&store, &name).await;
             for round in 1..=ROUNDS {
-                let saved = store.save_state_and_promote_staging(&claim.fence, commit(round)).await.unwrap();
+                let saved = store.commit(&claim.fence, commit(round)).await.unwrap();
                 assert!(
                     matches!(saved, CommitOutcome::Committed(receipt) if receipt.version.0 == 2 + round),
                     "{saved:?}"

@@ -6,14 +6,14 @@ mod support;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use holdover_core::ids::{InboxSeq, SessionKey};
-use holdover_core::payload::Payload;
-use holdover_core::store::{
+use holdover_launcher::{Launcher, PgBouncer, Postgres};
+use holdover_store::ids::{InboxSeq, SessionKey};
+use holdover_store::payload::Payload;
+use holdover_store::time::Timestamp;
+use holdover_store::{
     ClaimOutcome, CommitOutcome, CommitSurvives, Delivery, InboxItem, ItemKind, NewSession, Retry, Start,
     StateStore, StoreErrorKind, Wake,
 };
-use holdover_core::time::Timestamp;
-use holdover_launcher::{Launcher, PgBouncer, Postgres};
 use holdover_store_postgres::conformance::Server;
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use support::{Admin, Relay, claim_one, commit, id, key, new_session, options, running, schema_of};
@@ -63,7 +63,7 @@ async fn promises_what_the_server_keeps_now(pooled: bool) {
     restart(&mut server);
     until_it_answers(&store).await;
     assert_eq!(store.capabilities().commit_survives, CommitSurvives::PowerCut);
-    let saved = store.save_state_and_promote_staging(&claim.fence, commit(1)).await.unwrap();
+    let saved = store.commit(&claim.fence, commit(1)).await.unwrap();
     assert!(matches!(saved, CommitOutcome::Committed(_)), "{saved:?}");
     store.close().await;
 }
@@ -98,7 +98,7 @@ async fn behind_a_pooler_no_commit_is_promised_more_than_it_has() {
     while store.capabilities().commit_survives != CommitSurvives::Nothing {
         nth += 1;
         assert!(nth < 200, "the change goes unnoticed");
-        let saved = store.save_state_and_promote_staging(&claim.fence, commit(nth)).await.unwrap();
+        let saved = store.commit(&claim.fence, commit(nth)).await.unwrap();
         assert!(matches!(saved, CommitOutcome::Committed(_)), "{saved:?}");
     }
     store.close().await;
@@ -154,7 +154,7 @@ async fn whoever_drops_the_time_outs_on_the_way_is_refused_by_their_name() {
     let drops = Relay::to(server.port(), false).await;
     let error = PostgresStore::open(options(&drops.url())).await.err().unwrap();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Never), "{error}");
-    assert!(error.to_string().contains("statement_timeout is 0, 30000ms was asked for"), "{error}");
+    assert!(error.to_string().contains("statement_timeout is 0, 8000ms was asked for"), "{error}");
     let store = PostgresStore::open(options(&drops.url()).transaction_pooler(true)).await.unwrap();
     running(&store, "s").await;
     store.close().await;
@@ -184,6 +184,33 @@ async fn a_call_whose_answer_never_comes_ends_at_its_deadline_and_says_how_long_
     assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
     relay.lose();
     until_it_answers(&store).await;
+    store.close().await;
+}
+
+/// The server ends what waits for a lock, and says so, before the call is over: nobody need ask what became of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_that_gets_no_lock_in_time_is_known_to_have_changed_nothing() {
+    let url = Server::shared().url();
+    let options = options(url).application("gets no lock").operation_timeout(Duration::from_secs(1));
+    let schema = schema_of(&options);
+    let store = PostgresStore::open(options.connections_max(2)).await.unwrap();
+    let claim = running(&store, "s").await;
+    let (mut holder, mut admin) = (Admin::at(url).await, Admin::at(url).await);
+    holder.run(&format!("BEGIN; SELECT FROM {schema}.session FOR UPDATE")).await;
+    let write = || {
+        let (store, fence) = (store.clone(), claim.fence.clone());
+        tokio::spawn(async move { store.commit(&fence, commit(1)).await })
+    };
+    // There is one connection for both, as the other listens: the second has less time left.
+    let (first, second) = (write(), write());
+    admin.until_waiting("gets no lock", 1).await;
+    for write in [first, second] {
+        let error = write.await.unwrap().unwrap_err();
+        assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{error}");
+    }
+    holder.run("ROLLBACK").await;
+    let loaded = store.load_session(&claim.fence.key).await.unwrap().unwrap();
+    assert_eq!(loaded.version.0, 2, "nothing was written");
     store.close().await;
 }
 

@@ -5,14 +5,14 @@ mod support;
 
 use std::time::Duration;
 
-use holdover_core::ids::*;
-use holdover_core::payload::Payload;
-use holdover_core::store::{
+use holdover_store::ids::*;
+use holdover_store::payload::Payload;
+use holdover_store::time::Timestamp;
+use holdover_store::{
     ClaimDue, ClaimOne, ClaimOutcome, Commit, CreateOutcome, DeleteOutcome, Deletion, InboxItem, ItemKind,
     Labels, NewPending, NewSession, PendingKind, Queues, Release, Retry, SessionStatus, StagedResult,
     StateStore, StoreErrorKind, Wake,
 };
-use holdover_core::time::Timestamp;
 use holdover_store_postgres::PostgresStore;
 use holdover_store_postgres::conformance::Server;
 use support::{Admin, claim_one, commit, id, key, new_session, options, schema_of, unique};
@@ -57,7 +57,7 @@ async fn whole(store: &PostgresStore, name: &str) {
     let release =
         Release::To { status: SessionStatus::Suspended, deadline: Some(Timestamp::EPOCH), wake_on: 0 };
     let whole = Commit { open: vec![open], stage: vec![staged], release: Some(release), ..commit(1) };
-    store.save_state_and_promote_staging(&claim.fence, whole).await.unwrap();
+    store.commit(&claim.fence, whole).await.unwrap();
 }
 
 /// Each is a way in which a session cannot be read: what is changed, and what is said of it.

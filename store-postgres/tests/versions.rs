@@ -5,8 +5,8 @@ mod support;
 
 use std::process::{Child, Command, Stdio};
 
-use holdover_core::store::{CommitOutcome, Retry, StateStore, StoreErrorKind};
 use holdover_launcher::Launcher;
+use holdover_store::{CommitOutcome, Retry, StateStore, StoreErrorKind};
 use holdover_store_postgres::conformance::Server;
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use support::{Admin, commit, key, options, running, schema_of};
@@ -30,7 +30,7 @@ async fn side_by_side(options: PostgresOptions) {
     let second = PostgresStore::open(versions[1].clone()).await.unwrap();
     for nth in 1..=12 {
         let store = [&first, &second][nth as usize % 2];
-        let saved = store.save_state_and_promote_staging(&claim.fence, commit(nth)).await.unwrap();
+        let saved = store.commit(&claim.fence, commit(nth)).await.unwrap();
         assert!(
             matches!(saved, CommitOutcome::Committed(receipt) if receipt.version.0 == 2 + nth),
             "{saved:?}"
@@ -97,7 +97,7 @@ async fn functions_are_removed_when_long_unused_and_made_again_by_whoever_misses
 
     let error = looks.load_session(&key("s")).await.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{error}");
-    let saved = old.save_state_and_promote_staging(&claim.fence, commit(1)).await.unwrap();
+    let saved = old.commit(&claim.fence, commit(1)).await.unwrap();
     assert!(matches!(saved, CommitOutcome::Committed(_)), "{saved:?}");
     assert_eq!(looks.load_session(&key("s")).await.unwrap().unwrap().version.0, 3);
     assert_eq!(programs(&mut admin, &schema).await, 2);
@@ -105,7 +105,7 @@ async fn functions_are_removed_when_long_unused_and_made_again_by_whoever_misses
     // A newer program changed the tables, and removed what does not fit them.
     admin.run(&format!("UPDATE {schema}.mark SET version = 99")).await;
     admin.run(&format!("SELECT {schema}.remove_program(tag) FROM {schema}.program")).await;
-    let error = old.save_state_and_promote_staging(&claim.fence, commit(2)).await.unwrap_err();
+    let error = old.commit(&claim.fence, commit(2)).await.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Newer, Retry::Never), "{error}");
     assert_eq!(error.key.as_deref(), Some(&key("s")), "{error}");
     for store in [old, looks] {
@@ -209,7 +209,7 @@ async fn whoever_updates_a_store_is_killed_after_each_statement_and_leaves_the_o
     let (mut admin, schema) = (Admin::at(&url).await, schema_of(&options));
     let store = PostgresStore::open(options.clone()).await.unwrap();
     let claim = running(&store, "s").await;
-    store.save_state_and_promote_staging(&claim.fence, commit(1)).await.unwrap();
+    store.commit(&claim.fence, commit(1)).await.unwrap();
     store.close().await;
     // As version 1 left it.
     let version_1 = format!(
@@ -233,7 +233,7 @@ async fn whoever_updates_a_store_is_killed_after_each_statement_and_leaves_the_o
     assert!(kills > 70, "{kills} statements");
     assert_ne!(admin.text(&looks).await, before);
     let store = PostgresStore::open(options.as_it_is()).await.unwrap();
-    let saved = store.save_state_and_promote_staging(&claim.fence, commit(2)).await.unwrap();
+    let saved = store.commit(&claim.fence, commit(2)).await.unwrap();
     assert!(matches!(saved, CommitOutcome::Committed(receipt) if receipt.version.0 == 4), "{saved:?}");
     store.close().await;
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::Incarnation;
-use holdover_core::payload::Payload;
-use holdover_core::store::{InboxItem, ItemKind, TimeRange, Wake};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::Incarnation;
+use holdover_store::payload::Payload;
+use holdover_store::time::Timestamp;
+use holdover_store::{InboxItem, ItemKind, TimeRange, Wake};
 
 use crate::error::Fault;
 

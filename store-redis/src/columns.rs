@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use holdover_core::ids::{
+use holdover_store::ids::{
     CallId, CheckpointId, Epoch, EventSeq, InboxSeq, Incarnation, InterruptId, ItemKey, MessageSeq,
     OperationId, PendingId, QueueLabel, RunId, SessionId, SessionKey, StateFormat, TenantId, Version,
     WorkerId,
 };
-use holdover_core::payload::Payload;
-use holdover_core::store::rules::{PageRoom, SessionRow, Stream, Unseen};
-use holdover_core::store::{
+use holdover_store::payload::Payload;
+use holdover_store::rules::{PageRoom, SessionRow, Stream, Unseen};
+use holdover_store::{
     Checkpoint, Claim, INBOX_PAGE, InboxPage, Interrupt, InterruptKind, ItemKind, Labels, Lease, OutcomeKind,
     PendingCall, PendingKind, Receipt, RunEnded, RunRecord, Session, SessionStatus, SessionSummary, Staged,
     StagedResult, StoredItem, StreamId, Wake,

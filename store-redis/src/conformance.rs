@@ -14,8 +14,8 @@ use futures::future::{join_all, try_join_all};
 use holdover_conformance_tests::{
     Capability, ClockControl, Gap, Instance, Place, Proxy, StoreHarness, StoreInfo, TestClock,
 };
-use holdover_core::store::{StateStore, StoreError};
-use holdover_core::time::Timestamp;
+use holdover_store::time::Timestamp;
+use holdover_store::{StateStore, StoreError};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 

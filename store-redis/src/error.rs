@@ -4,15 +4,21 @@
     reason = "Redis may answer, push or fail in ways that are not known yet"
 )]
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{Retry, StoreError, StoreErrorKind};
+use std::time::Duration;
+
+use holdover_store::ids::SessionKey;
+use holdover_store::{Retry, StoreError, StoreErrorKind};
 use redis::{ErrorKind, RedisError, ServerErrorKind};
+use tokio::time::Instant;
+
+/// An error says how long its call waited, if it waited at all.
+const WORTH_TELLING: Duration = Duration::from_millis(100);
 
 /// A failure before the operation and the session it belongs to are known.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// Redis or the way to it failed.
-    Redis(RedisError),
+    /// Redis or the way to it failed, after so long.
+    Redis(RedisError, Duration),
     /// What was read is not what was written.
     Corrupt(String),
     /// The caller asked for something without a meaning.
@@ -51,16 +57,24 @@ impl From<RedisError> for Fault {
             Some("CORRUPT" | "WRONGTYPE") => Self::Corrupt(detail()),
             Some("WENTBACK") => Self::WentBack(detail()),
             Some("NEWER") => Self::Newer(detail()),
-            Some(_) | None => Self::Redis(error),
+            Some(_) | None => Self::Redis(error, Duration::ZERO),
         }
     }
 }
 
 impl Fault {
+    /// The same, of a call that began then.
+    pub(crate) fn since(self, began: Instant) -> Self {
+        match self {
+            Self::Redis(error, _) => Self::Redis(error, began.elapsed()),
+            fault => fault,
+        }
+    }
+
     /// The store error of `operation`, on `key` if it was about one session.
     pub(crate) fn of(self, call: Call, operation: &'static str, key: Option<&SessionKey>) -> StoreError {
         let error = match self {
-            Self::Redis(error) => of_redis(error, call, operation),
+            Self::Redis(error, waited) => of_redis(error, waited, call, operation),
             Self::Corrupt(detail) => StoreError::new(StoreErrorKind::Corrupt, operation, detail),
             Self::Invalid(detail) => StoreError::invalid(operation, detail),
             Self::Settings(detail) | Self::Absent(detail) => {
@@ -83,9 +97,11 @@ impl Fault {
     }
 }
 
-fn of_redis(error: RedisError, call: Call, operation: &'static str) -> StoreError {
+fn of_redis(error: RedisError, waited: Duration, call: Call, operation: &'static str) -> StoreError {
     let (kind, retry) = kind_of(&error, call);
-    StoreError::new(kind, operation, "").retry(retry).because(error)
+    let told = kind == StoreErrorKind::Unavailable && waited >= WORTH_TELLING;
+    let detail = if told { format!("after {:.1} s", waited.as_secs_f64()) } else { String::new() };
+    StoreError::new(kind, operation, detail).retry(retry).because(error)
 }
 
 fn kind_of(error: &RedisError, call: Call) -> (StoreErrorKind, Retry) {

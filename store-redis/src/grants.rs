@@ -3,9 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use holdover_core::ids::{Fence, RunId, Version};
-use holdover_core::store::{Claim, Receipt};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::{Fence, RunId, Version};
+use holdover_store::time::Timestamp;
+use holdover_store::{Claim, Receipt};
 
 /// How many runs are remembered; the oldest is forgotten first.
 const GRANTS_MAX: usize = 16_384;

@@ -9,8 +9,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use holdover_core::ids::{SessionId, SessionKey, TenantId};
-use holdover_core::store::Watch;
+use holdover_store::Watch;
+use holdover_store::ids::{SessionId, SessionKey, TenantId};
 use redis::{PushInfo, PushKind, Value};
 use tokio::sync::broadcast;
 

@@ -1,7 +1,7 @@
 //! Which keys there are. All of a partition begin with its hash tag, so that a cluster keeps them in one slot.
 
-use holdover_core::ids::SessionKey;
-use holdover_core::payload::Digest;
+use holdover_store::ids::SessionKey;
+use holdover_store::payload::Digest;
 
 /// The longest namespace, in bytes.
 pub(crate) const NAMESPACE_BYTES_MAX: usize = 64;
@@ -73,7 +73,7 @@ pub(crate) fn is_namespace(namespace: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use holdover_core::ids::{SessionId, TenantId};
+    use holdover_store::ids::{SessionId, TenantId};
 
     use super::*;
 

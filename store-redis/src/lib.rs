@@ -1,7 +1,7 @@
 //! Keeps sessions in Redis, one server or a Redis Cluster: many workers on many machines.
 //!
 //! ```no_run
-//! # async fn open() -> Result<(), holdover_core::store::StoreError> {
+//! # async fn open() -> Result<(), holdover_store::StoreError> {
 //! use holdover_store_redis::{RedisOptions, RedisStore};
 //!
 //! let store = RedisStore::open(RedisOptions::from_url("redis://127.0.0.1:6379")?).await?;
@@ -22,14 +22,14 @@
 //! The keys of a life of a session are named by its number, which only the script reads from the row: they are
 //! not declared. They lie in the slot of the declared ones, and each script touches what it will write before it
 //! writes. While a slot is on its way such a touch is refused by the server, so a write of that partition answers
-//! [`Unavailable`](holdover_core::store::StoreErrorKind::Unavailable) with nothing changed, until the slot has
+//! [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) with nothing changed, until the slot has
 //! arrived.
 //!
 //! # What a commit survives
 //!
 //! The settings of every master are read when the store is opened, and again whenever another server may answer: a
 //! connection was lost, a slot has moved, a master became a replica. Then nothing is acknowledged before they are
-//! read, if they can be; [`Capabilities`](holdover_core::store::Capabilities) follow them. Only `appendfsync always`
+//! read, if they can be; [`Capabilities`](holdover_store::Capabilities) follow them. Only `appendfsync always`
 //! on servers without replicas promises anything: under `everysec` the server acknowledges what it has not written
 //! yet, and a replica that takes over may lack what its master acknowledged. A replica that joins later is noticed at
 //! the next such event.
@@ -42,7 +42,7 @@
 //! anew. And the handle remembers, of each run that it was granted, the run's id and the newest version that was
 //! acknowledged under it, and sends both with each write: a store in which that run was never claimed, was claimed
 //! by another, or has an older version, answers an error and applies nothing. Either is
-//! [`Unavailable`](holdover_core::store::StoreErrorKind::Unavailable) and never worth a retry. What nobody alive
+//! [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) and never worth a retry. What nobody alive
 //! has seen cannot be missed: an older state that no live run contradicts is taken as it is.
 
 mod args;

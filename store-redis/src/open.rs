@@ -1,7 +1,7 @@
 //! Opening: the settings, what is fixed of the store, and the mark that every partition carries.
 
 use futures::future::try_join_all;
-use holdover_core::store::Capabilities;
+use holdover_store::Capabilities;
 use uuid::Uuid;
 
 use crate::args::Args;

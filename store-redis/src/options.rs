@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use holdover_core::store::StoreError;
+use holdover_store::StoreError;
 
 use crate::keys::{NAMESPACE_BYTES_MAX, PARTITIONS_MAX, is_namespace};
 use crate::script::ClockSource;

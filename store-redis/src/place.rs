@@ -1,6 +1,6 @@
 //! Places in the indexes, as the scripts write them: an instant whose text has its order, then ids.
 
-use holdover_core::ids::{PendingId, SessionId, SessionKey, TenantId};
+use holdover_store::ids::{PendingId, SessionId, SessionKey, TenantId};
 
 /// How long the text of an instant is: a digit for the sign, then 16.
 const INSTANT: usize = 17;

@@ -1,7 +1,7 @@
 //! Making the indexes anew from the sessions themselves.
 
 use futures::future::join_all;
-use holdover_core::store::StoreError;
+use holdover_store::StoreError;
 
 use crate::error::{Call, Fault};
 use crate::reply;

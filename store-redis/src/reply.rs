@@ -5,9 +5,9 @@
 )]
 
 use bytes::Bytes;
-use holdover_core::ids::{Incarnation, InvalidId};
-use holdover_core::payload::{Digest, Payload};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::{Incarnation, InvalidId};
+use holdover_store::payload::{Digest, Payload};
+use holdover_store::time::Timestamp;
 use redis::Value;
 use uuid::Uuid;
 

@@ -1,7 +1,7 @@
 //! What the user of the server may do.
 
 use futures::future::try_join_all;
-use holdover_core::store::StoreError;
+use holdover_store::StoreError;
 
 use crate::args::Args;
 use crate::error::{Call, Fault, said};
@@ -23,7 +23,7 @@ impl RedisStore {
         });
         match try_join_all(tried).await {
             Ok(_) => Ok(None),
-            Err(Fault::Redis(error)) if error.code().is_some() => {
+            Err(Fault::Redis(error, _)) if error.code().is_some() => {
                 Ok(Some(format!("{}: {}", error.code().unwrap_or_default(), said(&error))))
             }
             Err(fault) => Err(fault.of(Call::Read, "unwritable", None)),

@@ -24,7 +24,7 @@ impl ClockSource {
 
 const STORE: &str = include_str!("../scripts/prelude/store.lua");
 
-/// The decisions, each file beside the one of `core/src/store/rules` that it follows; then what they are
+/// The decisions, each file beside the one of `store/src/rules` that it follows; then what they are
 /// decided on and how it is kept.
 const SHARED: [&str; 19] = [
     include_str!("../scripts/rules/session.lua"),
@@ -130,9 +130,9 @@ scripts! {
     compare_and_set_status Writes,
     renew_lease Writes,
     stage_result Writes,
-    save_state_and_promote_staging Writes,
+    commit Writes,
     append_deltas Writes,
-    check_interrupt_flag Writes,
+    take_interrupt Writes,
     deliver Writes,
     request_interrupt Writes,
     read_messages Reads,

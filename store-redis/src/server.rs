@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holdover_core::store::CommitSurvives;
+use holdover_store::CommitSurvives;
 
 use crate::error::Fault;
 

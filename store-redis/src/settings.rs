@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use holdover_core::store::{Capabilities, CommitSurvives, SharedBy};
+use holdover_store::{Capabilities, CommitSurvives, SharedBy};
 use redis::{Cmd, ErrorKind, RedisError, Value};
 
 use crate::error::{Fault, is_refusal};
@@ -107,7 +107,7 @@ fn of_node<T>(answers: &mut Option<Answers<T>>, node: &str) -> Result<Option<T>,
 /// A master was not asked, or not everything.
 fn incomplete(node: &str) -> Fault {
     let what = "the settings of a node could not be read";
-    Fault::Redis(RedisError::from((ErrorKind::ClusterConnectionNotFound, what, node.to_owned())))
+    RedisError::from((ErrorKind::ClusterConnectionNotFound, what, node.to_owned())).into()
 }
 
 /// What all of them together promise: no more than the weakest.
@@ -209,7 +209,7 @@ mod tests {
             (&both[..1], &both[1..], both),
         ] {
             let fault = said_by_all(info, config, nodes).servers(true).unwrap_err();
-            assert!(matches!(fault, Fault::Redis(_)), "{info:?} {config:?} {nodes:?}: {fault:?}");
+            assert!(matches!(fault, Fault::Redis(..)), "{info:?} {config:?} {nodes:?}: {fault:?}");
         }
     }
 

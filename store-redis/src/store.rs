@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use holdover_core::ids::{Fence, SessionKey};
-use holdover_core::store::{Capabilities, Receipt, StoreError};
+use holdover_store::ids::{Fence, SessionKey};
+use holdover_store::{Capabilities, Receipt, StoreError};
+use tokio::time::Instant;
 
 use crate::args::Args;
 use crate::columns;
@@ -41,10 +42,10 @@ impl RedisStore {
     /// Opens the store and makes it if it is not there. Safe when several processes do so at once.
     ///
     /// # Errors
-    /// Of operation `open`: [`Unavailable`](holdover_core::store::StoreErrorKind::Unavailable) if the server
+    /// Of operation `open`: [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the server
     /// cannot be reached, is too old, is a replica, may forget sessions by itself, or has lost partitions;
-    /// [`Newer`](holdover_core::store::StoreErrorKind::Newer) if a newer version made the store;
-    /// [`InvalidArgument`](holdover_core::store::StoreErrorKind::InvalidArgument) if it has another number of
+    /// [`Newer`](holdover_store::StoreErrorKind::Newer) if a newer version made the store;
+    /// [`InvalidArgument`](holdover_store::StoreErrorKind::InvalidArgument) if it has another number of
     /// partitions than is asked for.
     pub async fn open(options: RedisOptions) -> Result<Self, StoreError> {
         let opened = open::open(&options).await.map_err(|fault| fault.of(Call::Read, "open", None))?;
@@ -120,7 +121,7 @@ impl Shared {
     ) -> Result<Reply, Fault> {
         let store = self.keys.store(partition);
         let keys: Vec<&str> = [store.as_str()].into_iter().chain(key).collect();
-        let mut pauses = Pauses::within(self.wire.timeout());
+        let (began, mut pauses) = (Instant::now(), Pauses::within(self.wire.timeout()));
         loop {
             self.trust.check(&self.wire).await?;
             match self.wire.try_run(script, &keys, args).await {
@@ -129,7 +130,7 @@ impl Shared {
                     return Reply::new(answer);
                 }
                 Err(error) if may_run_soon(&error) && pauses.pause().await => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(Fault::from(error).since(began)),
             }
         }
     }

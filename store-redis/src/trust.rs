@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use holdover_core::store::Capabilities;
+use holdover_store::Capabilities;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 

@@ -3,8 +3,8 @@
 
 mod support;
 
-use holdover_core::store::{CommitSurvives, Retry, StateStore, StoreErrorKind};
 use holdover_launcher::Launcher;
+use holdover_store::{CommitSurvives, Retry, StateStore, StoreErrorKind};
 use holdover_store_redis::RedisStore;
 use support::{answered, claimed, cli, key, options, said, saying, setting, wait_until};
 
@@ -25,7 +25,7 @@ async fn what_a_failover_loses_is_a_suffix_and_noticed() {
     let holds = |url: &str| cli(url, &["--scan", "--pattern", "{failover:0}:s:*"]).ends_with("tenants");
     let master = (0..3).find(|node| holds(&cluster.nodes()[*node].url())).unwrap();
     let heard = saying("heard", "heard");
-    store.save_state_and_promote_staging(&claim.fence, heard).await.unwrap();
+    store.commit(&claim.fence, heard).await.unwrap();
     let replica = cluster.replicas()[master].url();
     wait_until(|| cli(&replica, &["INFO", "replication"]).contains("master_link_status:up"));
     let offset = |url: &str, name: &str| {
@@ -40,7 +40,7 @@ async fn what_a_failover_loses_is_a_suffix_and_noticed() {
     let text = "x".repeat(UNHEARD_BYTES);
     for number in 0..UNHEARD {
         let commit = saying(&format!("unheard-{number}"), &text);
-        store.save_state_and_promote_staging(&claim.fence, commit).await.unwrap();
+        store.commit(&claim.fence, commit).await.unwrap();
     }
     cluster.nodes()[master].process().kill();
     cluster.replicas()[master].process().resume();
@@ -48,7 +48,7 @@ async fn what_a_failover_loses_is_a_suffix_and_noticed() {
     cluster.wait_until_whole().unwrap();
 
     // The worker that was told of them is told that they are gone.
-    let next = async || store.save_state_and_promote_staging(&claim.fence, saying("next", "next")).await;
+    let next = async || store.commit(&claim.fence, saying("next", "next")).await;
     let error = answered(next).await.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Never), "{error}");
     assert!(error.to_string().contains("the store went back in time"), "{error}");

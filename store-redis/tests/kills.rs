@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use holdover_core::store::{CommitOutcome, Retry, StateStore, StoreErrorKind};
 use holdover_launcher::{Launcher, Redis, RedisCluster};
+use holdover_store::{CommitOutcome, Retry, StateStore, StoreErrorKind};
 use holdover_store_redis::RedisStore;
 use support::work::{Seen, assert_kept, work};
 use support::{claimed, cli, options, redis_url, said, saying, wait_until};
@@ -147,14 +147,14 @@ async fn a_write_that_takes_too_long_has_an_unknown_outcome_and_may_be_repeated(
     let claim = claimed(&store, "s").await;
     server.process().pause();
     let began = Instant::now();
-    let error = store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await.unwrap_err();
+    let error = store.commit(&claim.fence, saying("one", "said")).await.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::OutcomeUnknown), "{error}");
     assert!(began.elapsed() >= TIMEOUT, "it waited as long as it may");
     let read = store.load_session(&claim.fence.key).await.unwrap_err();
     assert_eq!(read.retry, Retry::Later, "{read}");
     server.process().resume();
     loop {
-        match store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await {
+        match store.commit(&claim.fence, saying("one", "said")).await {
             Ok(outcome) => {
                 assert!(matches!(outcome, CommitOutcome::Committed(_)), "{outcome:?}");
                 break;
@@ -182,8 +182,9 @@ async fn a_node_that_hangs_holds_up_nobody_on_another() {
     let on = |node: &Redis| claims[sessions_on(&node.url())[0]].clone();
     let (hangs, lives) = (on(&cluster.nodes()[0]), on(&cluster.nodes()[1]));
     cluster.nodes()[0].process().pause();
-    let lost = store.save_state_and_promote_staging(&hangs.fence, saying("one", "lost")).await.unwrap_err();
+    let lost = store.commit(&hangs.fence, saying("one", "lost")).await.unwrap_err();
     assert_eq!(lost.retry, Retry::OutcomeUnknown, "{lost}");
+    assert!(lost.to_string().contains("after 4."), "it says how long it waited: {lost}");
     let began = Instant::now();
     for _ in 0..5 {
         assert!(store.load_session(&lives.fence.key).await.unwrap().is_some());

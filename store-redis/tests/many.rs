@@ -7,12 +7,12 @@ use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use holdover_core::payload::Payload;
-use holdover_core::store::{
+use holdover_store::payload::Payload;
+use holdover_store::time::Timestamp;
+use holdover_store::{
     CheckpointQuery, Claim, Commit, NewState, Release, Remove, RetentionRule, SessionStatus, StateStore,
     Watch,
 };
-use holdover_core::time::Timestamp;
 use holdover_store_redis::RedisStore;
 use support::{claimed, cli, cluster_url, commit, options, redis_url, saying};
 
@@ -37,7 +37,7 @@ async fn a_handle_hears_all_partitions_however_short_its_first_waits_were() {
             let told = async {
                 for number in 0.. {
                     let saying = saying(&format!("commit-{number}"), "said");
-                    writer.save_state_and_promote_staging(&claim.fence, saying).await.unwrap();
+                    writer.commit(&claim.fence, saying).await.unwrap();
                 }
             };
             tokio::select! { () = done => {}, () = told => {} }
@@ -68,7 +68,7 @@ async fn more_checkpoints_than_one_script_removes_are_removed() {
     let state = Some(NewState { format: claim.session.format, payload: Payload::new("state") });
     let release = Some(Release::To { status: SessionStatus::Idle, deadline: None, wake_on: 0 });
     let resting = Commit { state, checkpoint: true, release, ..commit("one") };
-    store.save_state_and_promote_staging(&claim.fence, resting).await.unwrap();
+    store.commit(&claim.fence, resting).await.unwrap();
     let life = cli(&url, &["HGET", "{many:0}:s:6:tenants", "life"]);
     let add = format!(
         "for number = 1, {OLD} do

@@ -6,8 +6,8 @@ mod support;
 use std::time::Duration;
 
 use futures::future::join_all;
-use holdover_core::store::{CommitSurvives, Retry, StateStore, StoreErrorKind};
 use holdover_launcher::Launcher;
+use holdover_store::{CommitSurvives, Retry, StateStore, StoreErrorKind};
 use holdover_store_redis::RedisStore;
 use support::{answered, claimed, cli, cluster_url, options, redis_url, said, saying, setting, wait_until};
 
@@ -85,7 +85,7 @@ async fn an_idle_handle_reads_the_settings_again_when_its_connection_was_lost() 
 
     cli(&url, &["CONFIG", "SET", "appendfsync", "everysec"]);
     broken_and_back(&url);
-    store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await.unwrap();
+    store.commit(&claim.fence, saying("one", "said")).await.unwrap();
     assert_eq!(
         store.capabilities().commit_survives,
         CommitSurvives::Nothing,
@@ -94,8 +94,7 @@ async fn an_idle_handle_reads_the_settings_again_when_its_connection_was_lost() 
 
     cli(&url, &["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
     broken_and_back(&url);
-    let refused =
-        store.save_state_and_promote_staging(&claim.fence, saying("two", "lost")).await.unwrap_err();
+    let refused = store.commit(&claim.fence, saying("two", "lost")).await.unwrap_err();
     assert_eq!((refused.kind, refused.retry), (StoreErrorKind::Unavailable, Retry::Never));
     assert!(refused.to_string().contains("allkeys-lru"), "{refused}");
 
@@ -124,7 +123,7 @@ async fn nothing_is_acknowledged_unchecked_after_a_server_hung() {
     assert_eq!(hung.retry, Retry::Later, "{hung}");
     assert_eq!(store.capabilities().commit_survives, CommitSurvives::PowerCut, "nobody has said otherwise");
     server.process().resume();
-    let commit = async || store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await;
+    let commit = async || store.commit(&claim.fence, saying("one", "said")).await;
     answered(commit).await.unwrap();
     assert_eq!(
         store.capabilities().commit_survives,
@@ -177,8 +176,7 @@ async fn a_master_that_became_a_replica_is_refused_at_once() {
     let claim = claimed(&store, "s").await;
     // No connection is lost by it.
     cli(&server.url(), &["REPLICAOF", "127.0.0.1", "1"]);
-    let refused =
-        store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await.unwrap_err();
+    let refused = store.commit(&claim.fence, saying("one", "said")).await.unwrap_err();
     assert_eq!((refused.kind, refused.retry), (StoreErrorKind::Unavailable, Retry::Never));
     assert!(refused.to_string().contains("the server is a replica"), "{refused}");
 }
@@ -202,7 +200,7 @@ async fn sixteen_handles_make_one_store() {
         let stores: Vec<RedisStore> = opened.into_iter().map(Result::unwrap).collect();
         for (number, store) in stores.iter().enumerate() {
             let claim = claimed(store, &format!("s{number}")).await;
-            store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await.unwrap();
+            store.commit(&claim.fence, saying("one", "said")).await.unwrap();
             assert_eq!(said(&stores[15 - number], &claim.fence.key).await, ["said"]);
         }
     }
@@ -239,7 +237,7 @@ async fn who_needs_a_store_makes_none() {
         }
         let made = RedisStore::open(options.clone()).await.unwrap();
         let claim = claimed(&made, "s").await;
-        made.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await.unwrap();
+        made.commit(&claim.fence, saying("one", "said")).await.unwrap();
         for there in [options.clone().must_exist(), options.as_it_is()] {
             let store = RedisStore::open(there).await.unwrap();
             assert_eq!(said(&store, &claim.fence.key).await, ["said"]);

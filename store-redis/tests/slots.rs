@@ -5,12 +5,10 @@ mod support;
 
 use std::time::Duration;
 
-use holdover_core::ids::ItemKey;
-use holdover_core::payload::Payload;
-use holdover_core::store::{
-    Commit, CommitOutcome, InboxItem, ItemKind, Retry, StateStore, StoreErrorKind, Wake,
-};
 use holdover_launcher::Launcher;
+use holdover_store::ids::ItemKey;
+use holdover_store::payload::Payload;
+use holdover_store::{Commit, CommitOutcome, InboxItem, ItemKind, Retry, StateStore, StoreErrorKind, Wake};
 use holdover_store_redis::RedisStore;
 use support::{claimed, cli, key, new_session, options, said, saying};
 
@@ -38,7 +36,7 @@ async fn a_write_to_a_slot_that_moves_changes_nothing_until_it_has_arrived() {
     let options = options(&cluster.url()).namespace("moves").unwrap().partitions(1);
     let store = RedisStore::open(options.operation_timeout(Duration::from_secs(2))).await.unwrap();
     let claim = claimed(&store, "s").await;
-    store.save_state_and_promote_staging(&claim.fence, saying("one", "before")).await.unwrap();
+    store.commit(&claim.fence, saying("one", "before")).await.unwrap();
 
     // Every key that a commit reads is there, so that only what it would write is missing.
     for wake in [Wake::Now, Wake::Count] {
@@ -62,7 +60,7 @@ async fn a_write_to_a_slot_that_moves_changes_nothing_until_it_has_arrived() {
     assert!(before[0].contains("version") && before[1].contains("before"), "{before:?}");
     // It would make a key of events, which is not there: a key that is not here may be there already.
     let with_event = Commit { events: vec![Payload::new("event")], ..saying("two", "after") };
-    let error = store.save_state_and_promote_staging(&claim.fence, with_event.clone()).await.unwrap_err();
+    let error = store.commit(&claim.fence, with_event.clone()).await.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{error}");
     assert!(error.to_string().contains("non local key"), "{error}");
     let keys_after = cli(&urls[from], &["CLUSTER", "GETKEYSINSLOT", &slot, "1000"]);
@@ -81,14 +79,14 @@ async fn a_write_to_a_slot_that_moves_changes_nothing_until_it_has_arrived() {
         }
     };
     migrate(first);
-    let error = store.save_state_and_promote_staging(&claim.fence, with_event.clone()).await.unwrap_err();
+    let error = store.commit(&claim.fence, with_event.clone()).await.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{error}");
 
     migrate(rest);
     for node in [to, from] {
         cli(&urls[node], &["CLUSTER", "SETSLOT", &slot, "NODE", &ids[to]]);
     }
-    let outcome = store.save_state_and_promote_staging(&claim.fence, with_event).await.unwrap();
+    let outcome = store.commit(&claim.fence, with_event).await.unwrap();
     assert!(matches!(outcome, CommitOutcome::Committed(_)), "{outcome:?}");
     assert_eq!(said(&store, &claim.fence.key).await, ["before", "after"]);
 }

@@ -5,8 +5,8 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use holdover_core::store::{StateStore, StoreErrorKind, Watch};
 use holdover_launcher::Launcher;
+use holdover_store::{StateStore, StoreErrorKind, Watch};
 use holdover_store_redis::{RedisOptions, RedisStore};
 use support::{claimed, options, said, saying};
 
@@ -14,7 +14,7 @@ async fn works(options: RedisOptions) {
     let (store, other) =
         (RedisStore::open(options.clone()).await.unwrap(), RedisStore::open(options).await.unwrap());
     let claim = claimed(&store, "s").await;
-    store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await.unwrap();
+    store.commit(&claim.fence, saying("one", "said")).await.unwrap();
     assert_eq!(said(&other, &claim.fence.key).await, ["said"]);
     // Hints come by a connection of their own: that it listens from now on wakes whoever waits.
     let (at_most, began) = (Duration::from_secs(60), Instant::now());

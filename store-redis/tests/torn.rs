@@ -5,14 +5,14 @@ mod support;
 
 use std::num::NonZeroU32;
 
-use holdover_core::ids::{ItemKey, TenantId};
-use holdover_core::payload::Payload;
-use holdover_core::store::{
+use holdover_store::ids::{ItemKey, TenantId};
+use holdover_store::payload::Payload;
+use holdover_store::time::Timestamp;
+use holdover_store::{
     CheckpointQuery, ClaimOne, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, InboxItem,
     ItemKind, Labels, NewSession, NewState, Release, Remove, RetentionRule, SessionQuery, SessionStatus,
     Start, StateStore, StoreErrorKind, Wake,
 };
-use holdover_core::time::Timestamp;
 use holdover_store_redis::{Rebuilt, RedisStore};
 use support::{
     claim_due, claim_one, claimed, cli, commit, key, keys, new_session, parked, redis_url, saying,
@@ -125,7 +125,7 @@ async fn a_list_a_rebuild_and_a_purge_leave_out_what_they_cannot_read() {
             let state = Some(NewState { format: claim.session.format, payload: Payload::new("state") });
             let release = release.map(|status| Release::To { status, deadline: None, wake_on: 0 });
             let saved = Commit { state, checkpoint: true, release, ..commit(&number.to_string()) };
-            store.save_state_and_promote_staging(&claim.fence, saved).await.unwrap();
+            store.commit(&claim.fence, saved).await.unwrap();
         }
     }
     let tear = |name: &str| torn.tear(&torn.own(name, name));
@@ -171,7 +171,7 @@ async fn what_a_run_may_hold_is_deleted_only_by_force() {
         "{error}"
     );
     torn.cli(&["HSET", &row, "status", "active"]);
-    let kept = torn.store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await.unwrap();
+    let kept = torn.store.commit(&claim.fence, saying("one", "said")).await.unwrap();
     assert!(matches!(kept, CommitOutcome::Committed(_)), "{kept:?}");
 }
 
@@ -186,7 +186,7 @@ async fn what_is_known_of_a_torn_session_is_remembered_after_it_is_deleted() {
     // Its incarnation is known: its run is told that it is over, not that the store went back.
     let claim = claimed(&torn.store, "run").await;
     delete("run", "created_by").await;
-    let late = torn.store.save_state_and_promote_staging(&claim.fence, saying("late", "late")).await.unwrap();
+    let late = torn.store.commit(&claim.fence, saying("late", "late")).await.unwrap();
     assert!(matches!(late, CommitOutcome::StaleFence { .. }), "{late:?}");
     // Its creation is known: that is not repeated.
     let new = new_session(&key("made"));

@@ -6,15 +6,15 @@ mod support;
 use std::num::NonZeroU32;
 
 use futures::future::join_all;
-use holdover_core::ids::{InboxSeq, MessageSeq, QueueLabel, StateFormat, TenantId};
-use holdover_core::payload::Payload;
-use holdover_core::store::{
+use holdover_launcher::Launcher;
+use holdover_store::ids::{InboxSeq, MessageSeq, QueueLabel, StateFormat, TenantId};
+use holdover_store::payload::Payload;
+use holdover_store::time::Timestamp;
+use holdover_store::{
     ClaimDue, Commit, DeleteOutcome, Deletion, EventCursor, EventPage, EventPlace, MessageRange, NewSession,
     PendingQuery, Queues, Release, Remove, RetentionRule, Retry, SessionQuery, SessionStatus, Start,
     StateStore, StoreErrorKind,
 };
-use holdover_core::time::Timestamp;
-use holdover_launcher::Launcher;
 use holdover_store_redis::{Rebuilt, RedisStore};
 use support::{
     claim_due, claimed, cli, commit, key, keys, new_session, options, parked, redis_url, saying,
@@ -133,12 +133,12 @@ async fn what_is_corrupt_is_named_and_nothing_is_written() {
     let events = runs.replace(":runs", ":events");
     cli(&url, &["SET", &events, "no hash"]);
     let both = Commit { events: vec![Payload::new("event")], ..saying("one", "said") };
-    let error = store.save_state_and_promote_staging(&claim.fence, both.clone()).await.unwrap_err();
+    let error = store.commit(&claim.fence, both.clone()).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Corrupt, "{error}");
     assert_eq!(cli(&url, &["HGET", &row, "version"]), version);
     assert_eq!(keys(&url, &namespace, "*:messages"), Vec::<String>::new(), "no half of the commit");
     cli(&url, &["DEL", &events]);
-    store.save_state_and_promote_staging(&claim.fence, both).await.unwrap();
+    store.commit(&claim.fence, both).await.unwrap();
 
     for (field, value) in [("version", "many"), ("status", "asleep"), ("lease_ends", "x"), ("epoch", "1e99")]
     {
@@ -219,19 +219,19 @@ async fn numbers_beyond_what_a_script_counts_are_after_everything_or_refused() {
     let (store, _) = store_with_namespace(&redis_url()).await;
     let claim = claimed(&store, "s").await;
     let key = &claim.fence.key;
-    store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await.unwrap();
+    store.commit(&claim.fence, saying("one", "said")).await.unwrap();
     let (last, most) = ((1 << 53) - 1, u64::MAX);
     for from in [last, last + 1, most - 1, most] {
         let range = MessageRange::new(MessageSeq(from), MessageSeq(most));
         assert!(store.read_messages(key, &[range]).await.unwrap().messages.is_empty(), "{from}");
         assert!(store.read_inbox(key, InboxSeq(from), 1).await.unwrap().items.is_empty(), "{from}");
-        let place = EventPlace { after: holdover_core::ids::EventSeq(from), within: None };
+        let place = EventPlace { after: holdover_store::ids::EventSeq(from), within: None };
         let cursor = EventCursor::at(claim.fence.incarnation, place);
         let page = store.read_events(key, &cursor, 1).await.unwrap();
         assert!(matches!(page, EventPage::Events { events, .. } if events.is_empty()), "{from}");
     }
-    let fence = holdover_core::ids::Fence { epoch: holdover_core::ids::Epoch(most), ..claim.fence.clone() };
-    let stale = store.save_state_and_promote_staging(&fence, commit("stale")).await.unwrap();
+    let fence = holdover_store::ids::Fence { epoch: holdover_store::ids::Epoch(most), ..claim.fence.clone() };
+    let stale = store.commit(&fence, commit("stale")).await.unwrap();
     assert!(format!("{stale:?}").starts_with("StaleFence"), "{stale:?}");
 
     let never = Timestamp::from_ms(i64::MAX);
@@ -241,7 +241,7 @@ async fn numbers_beyond_what_a_script_counts_are_after_everything_or_refused() {
     assert_eq!(error.kind, StoreErrorKind::InvalidArgument, "{error}");
     let release = Some(Release::To { status: SessionStatus::Suspended, deadline: Some(never), wake_on: 0 });
     let parked = Commit { release, ..commit("parked") };
-    let error = store.save_state_and_promote_staging(&claim.fence, parked).await.unwrap_err();
+    let error = store.commit(&claim.fence, parked).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::InvalidArgument, "{error}");
 }
 
@@ -275,7 +275,7 @@ async fn a_server_without_memory_refuses_what_it_cannot_keep_and_lets_go_of_what
     let mut acknowledged = 0;
     let error = loop {
         let operation = format!("commit-{acknowledged}");
-        match store.save_state_and_promote_staging(&claim.fence, saying(&operation, &text)).await {
+        match store.commit(&claim.fence, saying(&operation, &text)).await {
             Ok(_) => acknowledged += 1,
             Err(error) => break error,
         }

@@ -3,10 +3,10 @@
 
 mod support;
 
-use holdover_core::store::{
+use holdover_launcher::{Launcher, Redis};
+use holdover_store::{
     ClaimOutcome, CommitOutcome, CreateOutcome, Deletion, Retry, StateStore, StoreError, StoreErrorKind,
 };
-use holdover_launcher::{Launcher, Redis};
 use holdover_store_redis::{RedisOptions, RedisStore};
 use support::{LEASE, answered, claim_one, claimed, cli, commit, key, new_session, options, said, saying};
 
@@ -23,7 +23,7 @@ async fn an_emptied_store_answers_an_error_until_it_is_opened_anew() {
     let store = RedisStore::open(options.clone()).await.unwrap();
     let claim = claimed(&store, "s").await;
     cli(&server.url(), &["FLUSHALL"]);
-    let lost = store.save_state_and_promote_staging(&claim.fence, saying("one", "said")).await;
+    let lost = store.commit(&claim.fence, saying("one", "said")).await;
     assert_went_back(&lost.unwrap_err());
     assert_went_back(&store.load_session(&claim.fence.key).await.unwrap_err());
     assert_went_back(&store.create_session(new_session(&key("t"))).await.unwrap_err());
@@ -73,12 +73,12 @@ async fn a_commit_on_an_older_state_is_refused_though_its_fence_is_the_newest() 
     let server = launcher.redis(&[]).unwrap();
     let store = RedisStore::open(options(&server.url())).await.unwrap();
     let claim = claimed(&store, "s").await;
-    store.save_state_and_promote_staging(&claim.fence, saying("one", "first")).await.unwrap();
+    store.commit(&claim.fence, saying("one", "first")).await.unwrap();
     let mut rewound = Rewound::keep(server);
-    store.save_state_and_promote_staging(&claim.fence, saying("two", "lost")).await.unwrap();
+    store.commit(&claim.fence, saying("two", "lost")).await.unwrap();
     rewound.rewind();
     // No version is named: only what the handle remembers tells that "lost" is gone.
-    let third = async || store.save_state_and_promote_staging(&claim.fence, saying("three", "third")).await;
+    let third = async || store.commit(&claim.fence, saying("three", "third")).await;
     assert_went_back(&answered(third).await.unwrap_err());
     assert_eq!(said(&store, &claim.fence.key).await, ["first"], "and nothing was applied");
 }
@@ -104,9 +104,9 @@ async fn an_epoch_that_was_granted_anew_is_not_shared_by_two_runs() {
     let granted = claim(&new, "granted anew").await;
     assert_eq!(lost.fence, granted.fence, "the fence alone does not tell them apart");
 
-    let late = async || old.save_state_and_promote_staging(&lost.fence, saying("late", "late")).await;
+    let late = async || old.commit(&lost.fence, saying("late", "late")).await;
     assert_went_back(&answered(late).await.unwrap_err());
-    let good = new.save_state_and_promote_staging(&granted.fence, saying("good", "good")).await.unwrap();
+    let good = new.commit(&granted.fence, saying("good", "good")).await.unwrap();
     assert!(matches!(good, CommitOutcome::Committed(_)));
     assert_eq!(said(&new, &granted.fence.key).await, ["good"]);
 }
@@ -118,12 +118,12 @@ async fn a_session_that_vanished_is_not_taken_for_one_that_another_run_owns() {
     let store = RedisStore::open(options(&server.url())).await.unwrap();
     let mut rewound = Rewound::keep(server);
     let claim = claimed(&store, "s").await;
-    store.save_state_and_promote_staging(&claim.fence, saying("one", "lost")).await.unwrap();
+    store.commit(&claim.fence, saying("one", "lost")).await.unwrap();
     rewound.rewind();
-    let commit = async || store.save_state_and_promote_staging(&claim.fence, saying("two", "said")).await;
+    let commit = async || store.commit(&claim.fence, saying("two", "said")).await;
     assert_went_back(&answered(commit).await.unwrap_err());
     assert_went_back(&store.renew_lease(&claim.fence, LEASE).await.unwrap_err());
-    assert_went_back(&store.check_interrupt_flag(&claim.fence).await.unwrap_err());
+    assert_went_back(&store.take_interrupt(&claim.fence).await.unwrap_err());
     // Nor is it another life of it, made meanwhile by somebody who never saw the first.
     let made = store.create_session(new_session(&key("s"))).await.unwrap();
     assert!(matches!(made, CreateOutcome::Created { .. }), "{made:?}");
@@ -132,10 +132,10 @@ async fn a_session_that_vanished_is_not_taken_for_one_that_another_run_owns() {
     // What was deleted is only gone, and so is its run.
     let deleted = claimed(&store, "deleted").await;
     store.delete_session(&deleted.fence.key, Deletion::FORCE).await.unwrap();
-    let stale = store.save_state_and_promote_staging(&deleted.fence, saying("late", "late")).await.unwrap();
+    let stale = store.commit(&deleted.fence, saying("late", "late")).await.unwrap();
     assert!(matches!(stale, CommitOutcome::StaleFence { .. }), "{stale:?}");
     store.create_session(new_session(&key("deleted"))).await.unwrap();
-    let stale = store.save_state_and_promote_staging(&deleted.fence, saying("late", "late")).await.unwrap();
+    let stale = store.commit(&deleted.fence, saying("late", "late")).await.unwrap();
     assert!(matches!(stale, CommitOutcome::StaleFence { .. }), "{stale:?}");
 }
 
@@ -161,7 +161,7 @@ async fn a_cluster_that_lost_a_node_is_refused_unless_the_loss_is_accepted() {
         let mut left = 0;
         for claim in &claims {
             left += usize::from(again.load_session(&claim.fence.key).await.unwrap().is_some());
-            let late = store.save_state_and_promote_staging(&claim.fence, commit("late")).await;
+            let late = store.commit(&claim.fence, commit("late")).await;
             assert_went_back(&late.unwrap_err());
         }
         assert!(0 < left && left < claims.len(), "{left} of 32 lie on the other nodes");

@@ -2,9 +2,9 @@
 
 use std::fmt::Display;
 
-use holdover_core::ids::Incarnation;
-use holdover_core::payload::{Digest, Payload};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::Incarnation;
+use holdover_store::payload::{Digest, Payload};
+use holdover_store::time::Timestamp;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Column, Decode, Row, Sqlite, Type};
 use uuid::Uuid;
@@ -104,7 +104,7 @@ impl<'r> Columns<'r> {
         self.check(from_wire(&text).ok_or_else(|| format!("unknown word {text:?}")).map(Some))
     }
 
-    /// A small record of core's own, written as JSON.
+    /// A small record of the contract's own, written as JSON.
     pub(crate) fn record_or_null<T: serde::de::DeserializeOwned>(&mut self) -> Result<Option<T>, Fault> {
         let text = self.text_or_null()?;
         self.check(text.map(|text| serde_json::from_str(&text)).transpose())

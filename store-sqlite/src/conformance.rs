@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use holdover_conformance_tests::{
     Capability, ClockControl, Gap, Instance, Place, StoreHarness, StoreInfo, VirtualClock,
 };
-use holdover_core::store::StateStore;
+use holdover_store::StateStore;
 use tempfile::TempDir;
 
 use crate::options::SqliteOptions;

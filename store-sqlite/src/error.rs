@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{Retry, StoreError, StoreErrorKind};
+use holdover_store::ids::SessionKey;
+use holdover_store::{Retry, StoreError, StoreErrorKind};
 
 const BUSY: i32 = 5;
 const LOCKED: i32 = 6;
@@ -32,6 +32,8 @@ pub(crate) enum Fault {
     Invalid(String),
     /// The database could not be opened again after a failure.
     Unreachable(String),
+    /// The file was written although this user, who can take no part in its locks, looked at it as one that nobody writes.
+    Thawed,
     /// The task that owns the writer connection has ended.
     Closed,
 }
@@ -103,14 +105,14 @@ impl Fault {
             Self::Sql(error) => {
                 !matches!(error.code(), Some(code) if ![NOMEM, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB].contains(&code))
             }
-            Self::Corrupt(_) | Self::Invalid(_) | Self::Unreachable(_) | Self::Closed => false,
+            Self::Corrupt(_) | Self::Invalid(_) | Self::Unreachable(_) | Self::Thawed | Self::Closed => false,
         }
     }
 
     fn code(&self) -> Option<i32> {
         match self {
             Self::Sql(error) => error.code(),
-            Self::Corrupt(_) | Self::Invalid(_) | Self::Unreachable(_) | Self::Closed => None,
+            Self::Corrupt(_) | Self::Invalid(_) | Self::Unreachable(_) | Self::Thawed | Self::Closed => None,
         }
     }
 
@@ -126,6 +128,13 @@ impl Fault {
             Self::Corrupt(detail) => StoreError::new(StoreErrorKind::Corrupt, operation, detail),
             Self::Invalid(detail) => StoreError::invalid(operation, detail),
             Self::Unreachable(detail) => StoreError::new(StoreErrorKind::Unavailable, operation, detail),
+            // Whatever is read from now on may be of two instants.
+            Self::Thawed => StoreError::new(
+                StoreErrorKind::Unavailable,
+                operation,
+                "the file was written since it was opened, and this user may only read it: open it again",
+            )
+            .retry(Retry::Never),
             Self::Closed => StoreError::new(StoreErrorKind::Unavailable, operation, "the store was closed")
                 .retry(Retry::Never),
         };

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::Watch;
+use holdover_store::Watch;
+use holdover_store::ids::SessionKey;
 use tokio::sync::broadcast;
 
 /// A waiter that falls further behind is woken for nothing.

@@ -1,9 +1,9 @@
 //! One write, as the writer task sees it.
 
 use async_trait::async_trait;
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{Retry, StoreError};
-use holdover_core::time::{Clock, Timestamp};
+use holdover_store::ids::SessionKey;
+use holdover_store::time::{Clock, Timestamp};
+use holdover_store::{Retry, StoreError};
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{Sqlite, SqliteConnection};
 use tokio::sync::oneshot;

@@ -1,7 +1,7 @@
 //! Keeps sessions in one SQLite file: the default store.
 //!
 //! ```no_run
-//! # async fn open() -> Result<(), holdover_core::store::StoreError> {
+//! # async fn open() -> Result<(), holdover_store::StoreError> {
 //! use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 //!
 //! let store = SqliteStore::open(SqliteOptions::new("holdover.db")).await?;
@@ -24,6 +24,7 @@ mod options;
 mod place;
 mod read;
 mod rights;
+mod room;
 mod rows;
 mod store;
 mod write;
@@ -31,4 +32,5 @@ mod writer;
 
 pub use options::{SqliteOptions, Synchronous, SystemClock};
 pub use rights::unwritable;
+pub use room::room;
 pub use store::{SqliteStore, WriterCounts};

@@ -1,7 +1,7 @@
 //! The schema, version by version. The version lies in the file's header and changes in the transaction
 //! that changes the schema, so a crash at any statement leaves the old one or the new one (INV-40).
 
-use holdover_core::store::{StoreError, StoreErrorKind};
+use holdover_store::{StoreError, StoreErrorKind};
 use sqlx::SqliteConnection;
 
 use crate::columns::Columns;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use holdover_core::store::{Capabilities, CommitSurvives, Retry, SharedBy, StoreError, StoreErrorKind};
+use holdover_store::{Capabilities, CommitSurvives, Retry, SharedBy, StoreError, StoreErrorKind};
 use log::LevelFilter;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};

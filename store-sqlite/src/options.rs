@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use holdover_core::store::StoreError;
-use holdover_core::time::{Clock, Timestamp};
+use holdover_store::StoreError;
+use holdover_store::time::{Clock, Timestamp};
 
 const MIB: usize = 1024 * 1024;
 
@@ -155,7 +155,7 @@ impl SqliteOptions {
     }
 
     /// Bounds the database file. A write that would pass the bound answers
-    /// [`Full`](holdover_core::store::StoreErrorKind::Full).
+    /// [`Full`](holdover_store::StoreErrorKind::Full).
     #[must_use]
     pub fn file_bytes_max(mut self, bytes: u64) -> Self {
         self.file_bytes_max = Some(bytes);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use holdover_core::store::{Retry, StoreError, StoreErrorKind};
+use holdover_store::{Retry, StoreError, StoreErrorKind};
 
 /// A file in a folder that exists, on a file system that keeps SQLite's locks.
 pub(crate) struct Place {

@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
-use holdover_core::store::rules::Limits;
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use holdover_store::rules::Limits;
+use holdover_store::time::Clock;
+use holdover_store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
     CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
     EventPage, ForkOutcome, INBOX_PAGE, InboxItem, InboxPage, Interrupt, InterruptCheck, InterruptOutcome,
@@ -16,7 +17,6 @@ use holdover_core::store::{
     SessionSummary, StageOutcome, Staging, StateStore, StatusCas, StoreError, StoreErrorKind, Watch,
     runs_digest,
 };
-use holdover_core::time::Clock;
 use sqlx::sqlite::SqlitePool;
 use tokio::sync::{mpsc, oneshot};
 
@@ -29,9 +29,6 @@ use crate::read::{self, Snapshot};
 use crate::rights::Frozen;
 use crate::write;
 use crate::writer::{Counters, Message, QUEUE_MAX, Writer};
-
-/// Why what was read of a database that this user cannot write is not answered.
-const WRITTEN: &str = "it was written while it was read, and this user cannot take part in its locks";
 
 /// What the writer did since the store was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -169,7 +166,7 @@ impl SqliteStore {
             let found = read(&mut snapshot).await;
             snapshot.end().await?;
             match &self.shared.frozen {
-                Some(frozen) if frozen.is_written() => Err(Fault::Unreachable(WRITTEN.to_owned())),
+                Some(frozen) if frozen.is_written() => Err(Fault::Thawed),
                 Some(_) | None => found,
             }
         };
@@ -263,11 +260,7 @@ impl StateStore for SqliteStore {
         self.write(write::StageResults { fence: fence.clone(), staging }).await
     }
 
-    async fn save_state_and_promote_staging(
-        &self,
-        fence: &Fence,
-        commit: Commit,
-    ) -> Result<CommitOutcome, StoreError> {
+    async fn commit(&self, fence: &Fence, commit: Commit) -> Result<CommitOutcome, StoreError> {
         commit.check(&self.shared.capabilities).map_err(|error| error.on(&fence.key))?;
         self.write(write::SaveState { fence: fence.clone(), commit }).await
     }
@@ -277,9 +270,9 @@ impl StateStore for SqliteStore {
         self.write(write::AppendDeltas { fence: fence.clone(), batch }).await
     }
 
-    async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
+    async fn take_interrupt(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
         let look = async |at: &mut Snapshot| read::waits_for(at, fence).await;
-        match self.read("check_interrupt_flag", Some(&fence.key), look).await? {
+        match self.read("take_interrupt", Some(&fence.key), look).await? {
             Some(answer) => Ok(answer),
             None => self.write(write::HandInterrupt(fence.clone())).await,
         }

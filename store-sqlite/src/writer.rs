@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use holdover_core::time::Clock;
+use holdover_store::time::Clock;
 use sqlx::SqliteConnection;
 use tokio::sync::{mpsc, oneshot};
 

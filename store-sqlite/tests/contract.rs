@@ -4,10 +4,10 @@
 
 mod support;
 
-use holdover_core::ids::*;
-use holdover_core::payload::Payload;
-use holdover_core::store::*;
-use holdover_core::time::Timestamp;
+use holdover_store::ids::*;
+use holdover_store::payload::Payload;
+use holdover_store::time::Timestamp;
+use holdover_store::*;
 use support::*;
 
 #[tokio::test]
@@ -68,9 +68,9 @@ async fn a_turn_with_a_parked_call_reads_back_as_it_was_written() {
         }),
         ..commit("c1")
     };
-    let first = store.save_state_and_promote_staging(&claim.fence, parked.clone()).await.unwrap();
+    let first = store.commit(&claim.fence, parked.clone()).await.unwrap();
     assert_eq!(receipt(first.clone()).version, Version(3));
-    assert_eq!(store.save_state_and_promote_staging(&claim.fence, parked).await.unwrap(), first);
+    assert_eq!(store.commit(&claim.fence, parked).await.unwrap(), first);
     assert_eq!(messages(&store, &key).await, ["", "said", "B"]);
     let session = store.load_session(&key).await.unwrap().unwrap();
     assert_eq!(session.state, Some(Payload::new("state \0 1e400")));
@@ -102,7 +102,7 @@ async fn a_turn_with_a_parked_call_reads_back_as_it_was_written() {
     let [claim] = claims.as_slice() else { panic!("{claims:?}") };
     assert_eq!((claim.found, claim.pending[0].answered), (SessionStatus::Suspended, 1));
     let close = Commit { close: vec![pending.clone()], ..commit("c2") };
-    let outcome = store.save_state_and_promote_staging(&claim.fence, close.clone()).await.unwrap();
+    let outcome = store.commit(&claim.fence, close.clone()).await.unwrap();
     assert_eq!(outcome, CommitOutcome::AnswerWaiting { pending: pending.clone() });
     let close = Commit {
         inbox_seen: Some(InboxSeq(2)),
@@ -111,7 +111,7 @@ async fn a_turn_with_a_parked_call_reads_back_as_it_was_written() {
         release: to(SessionStatus::Idle),
         ..close
     };
-    receipt(store.save_state_and_promote_staging(&claim.fence, close).await.unwrap());
+    receipt(store.commit(&claim.fence, close).await.unwrap());
     assert!(store.list_pending(&PendingQuery::all(key.tenant.clone())).await.unwrap().items.is_empty());
     assert_eq!(store.deliver(&key, answer("a3")).await.unwrap(), Delivery::NotPending);
 
@@ -158,7 +158,7 @@ async fn a_deleted_session_leaves_nothing_but_its_tombstone() {
         }],
         ..saying("c1", "message")
     };
-    receipt(store.save_state_and_promote_staging(&claim.fence, full).await.unwrap());
+    receipt(store.commit(&claim.fence, full).await.unwrap());
     let mark = Staging { results: vec![], starts: vec![call] };
     store.stage_result(&claim.fence, mark).await.unwrap();
     let deltas = DeltaBatch { stream: 1, first: 1, deltas: vec![Payload::new("delta")] };
@@ -190,7 +190,7 @@ async fn a_deleted_session_leaves_nothing_but_its_tombstone() {
     let tombstones: i64 =
         sqlx::query_scalar("SELECT count(*) FROM tombstone").fetch_one(&mut raw).await.unwrap();
     assert_eq!(tombstones, 1);
-    let late = store.save_state_and_promote_staging(&claim.fence, commit("late")).await.unwrap();
+    let late = store.commit(&claim.fence, commit("late")).await.unwrap();
     assert_eq!(late, CommitOutcome::StaleFence { applied: Applied::Unknown });
 }
 
@@ -200,7 +200,7 @@ async fn an_interrupted_session_is_due_in_every_queue_and_for_every_format() {
     let store = folder.store().await;
     let claim = claimed(&store, "s").await;
     let park = Commit { release: to(SessionStatus::Suspended), ..commit("park") };
-    receipt(store.save_state_and_promote_staging(&claim.fence, park).await.unwrap());
+    receipt(store.commit(&claim.fence, park).await.unwrap());
     let elsewhere = |run: &str| ClaimDue {
         queues: Queues::Named(vec![QueueLabel::new("elsewhere").unwrap()]),
         newest_format: StateFormat(0),
@@ -219,9 +219,9 @@ async fn an_interrupted_session_is_due_in_every_queue_and_for_every_format() {
     let claims = store.claim_due(elsewhere("r3")).await.unwrap();
     assert_eq!(claims.len(), 1);
     assert_eq!(claims[0].interrupt(), Some(&interrupt));
-    let handed = store.check_interrupt_flag(&claims[0].fence).await.unwrap();
+    let handed = store.take_interrupt(&claims[0].fence).await.unwrap();
     assert_eq!(handed, InterruptCheck::Waiting(interrupt));
-    assert_eq!(store.check_interrupt_flag(&claim.fence).await.unwrap(), InterruptCheck::StaleFence);
+    assert_eq!(store.take_interrupt(&claim.fence).await.unwrap(), InterruptCheck::StaleFence);
 }
 
 #[tokio::test]

@@ -4,10 +4,10 @@
 
 mod support;
 
-use holdover_core::ids::*;
-use holdover_core::payload::Payload;
-use holdover_core::store::*;
-use holdover_core::time::Timestamp;
+use holdover_store::ids::*;
+use holdover_store::payload::Payload;
+use holdover_store::time::Timestamp;
+use holdover_store::*;
 use support::*;
 
 fn corrupt<T: std::fmt::Debug>(result: Result<T, StoreError>, key: &SessionKey, says: &str) {
@@ -24,9 +24,9 @@ async fn a_corrupt_payload_is_isolated() {
     let (bad, good) = (claimed(&store, "bad").await, claimed(&store, "good").await);
     for claim in [&bad, &good] {
         let said = Commit { events: vec![Payload::new("event")], ..saying("c1", "first") };
-        receipt(store.save_state_and_promote_staging(&claim.fence, said).await.unwrap());
+        receipt(store.commit(&claim.fence, said).await.unwrap());
         let said = saying("c2", "second");
-        receipt(store.save_state_and_promote_staging(&claim.fence, said).await.unwrap());
+        receipt(store.commit(&claim.fence, said).await.unwrap());
     }
     let damage = "UPDATE message SET payload = x'00' WHERE seq = 1 \
          AND sid = (SELECT sid FROM session WHERE id = 'bad')";
@@ -41,7 +41,7 @@ async fn a_corrupt_payload_is_isolated() {
     assert_eq!(messages(&store, &good.fence.key).await, ["first", "second"]);
     assert!(store.load_session(key).await.unwrap().is_some());
     let more = saying("c3", "third");
-    receipt(store.save_state_and_promote_staging(&bad.fence, more).await.unwrap());
+    receipt(store.commit(&bad.fence, more).await.unwrap());
 }
 
 #[tokio::test]
@@ -51,7 +51,7 @@ async fn events_that_do_not_go_with_their_sizes_are_corrupt() {
     let claim = claimed(&store, "s").await;
     let events = vec![Payload::new("one"), Payload::new("two")];
     let said = Commit { events, ..commit("c1") };
-    receipt(store.save_state_and_promote_staging(&claim.fence, said).await.unwrap());
+    receipt(store.commit(&claim.fence, said).await.unwrap());
     for (damage, says) in [
         ("UPDATE event SET sizes = '[3]'", "sizes"),
         ("UPDATE event SET sizes = '[3,4]'", "sizes"),
@@ -72,7 +72,7 @@ async fn unknown_words_and_broken_records_are_corrupt() {
     let store = folder.store().await;
     let claim = claimed(&store, "s").await;
     let key = &claim.fence.key;
-    receipt(store.save_state_and_promote_staging(&claim.fence, commit("c")).await.unwrap());
+    receipt(store.commit(&claim.fence, commit("c")).await.unwrap());
     for (damage, repair, says) in [
         ("UPDATE session SET status = 'asleep'", "UPDATE session SET status = 'active'", "status"),
         ("UPDATE session SET found = ''", "UPDATE session SET found = 'idle'", "found"),
@@ -96,7 +96,7 @@ async fn unknown_words_and_broken_records_are_corrupt() {
         assert!(store.load_session(key).await.unwrap().is_some());
     }
     folder.sql("UPDATE session SET last_commit = '{'").await;
-    corrupt(store.save_state_and_promote_staging(&claim.fence, commit("c2")).await, key, "last_commit");
+    corrupt(store.commit(&claim.fence, commit("c2")).await, key, "last_commit");
     // It can always be removed.
     assert_eq!(store.delete_session(key, Deletion::FORCE).await.unwrap(), DeleteOutcome::Deleted);
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdover_conformance_tests::{Settings, Status, all, run, serve_child};
-use holdover_core::ids::{Fence, InboxSeq, MessageSeq, Version};
-use holdover_core::store::*;
-use holdover_core::time::Timestamp;
+use holdover_store::ids::{Fence, InboxSeq, MessageSeq, Version};
+use holdover_store::time::Timestamp;
+use holdover_store::*;
 use holdover_store_sqlite::conformance::SqliteHarness;
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use tokio::sync::mpsc;
@@ -28,7 +28,7 @@ fn eager(store: SqliteStore) -> Layered<SqliteStore, Eager> {
     let writer = Arc::clone(&store);
     tokio::spawn(async move {
         while let Some((fence, commit)) = commits.recv().await {
-            let _ = writer.save_state_and_promote_staging(&fence, commit).await;
+            let _ = writer.commit(&fence, commit).await;
         }
     });
     Layered::new(store, Eager { later })

@@ -6,9 +6,9 @@ mod support;
 
 use std::process::{Command, Stdio};
 
-use holdover_core::ids::SessionKey;
-use holdover_core::payload::Payload;
-use holdover_core::store::*;
+use holdover_store::ids::SessionKey;
+use holdover_store::payload::Payload;
+use holdover_store::*;
 use holdover_store_sqlite::{SqliteOptions, SqliteStore, Synchronous};
 use support::*;
 
@@ -114,7 +114,7 @@ async fn what_was_written_is_there_after_opening_again() {
     let store = folder.store().await;
     let claim = claimed(&store, "s").await;
     let said = saying("c", "hello");
-    receipt(store.save_state_and_promote_staging(&claim.fence, said).await.unwrap());
+    receipt(store.commit(&claim.fence, said).await.unwrap());
     let before = store.load_session(&claim.fence.key).await.unwrap();
     store.close().await;
     let closed = store.load_session(&claim.fence.key).await.unwrap_err();
@@ -153,14 +153,14 @@ async fn a_file_of_the_schema_before_is_brought_up_to_date_and_its_events_are_re
     // Before, each event was a row of its own.
     for (operation, event) in [("c1", "one"), ("c2", "two")] {
         let commit = telling(operation, &[event]);
-        receipt(store.save_state_and_promote_staging(&claim.fence, commit).await.unwrap());
+        receipt(store.commit(&claim.fence, commit).await.unwrap());
     }
     store.close().await;
     folder.sql("DROP TABLE tombstone; ALTER TABLE event DROP COLUMN sizes; PRAGMA user_version = 2").await;
 
     let store = folder.store().await;
     let commit = telling("c3", &["three", "", "five"]);
-    receipt(store.save_state_and_promote_staging(&claim.fence, commit).await.unwrap());
+    receipt(store.commit(&claim.fence, commit).await.unwrap());
     let key = &claim.fence.key;
     let all = ["1 one", "2 two", "3 three", "4 ", "5 five"];
     for limit in 1..=6 {

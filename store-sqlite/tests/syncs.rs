@@ -6,9 +6,9 @@ mod support;
 
 use std::process::{Command, Output};
 
-use holdover_core::ids::Fence;
-use holdover_core::payload::Payload;
-use holdover_core::store::*;
+use holdover_store::ids::Fence;
+use holdover_store::payload::Payload;
+use holdover_store::*;
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use support::*;
 
@@ -61,7 +61,7 @@ async fn two_claims() -> (SqliteStore, Claim, Claim) {
     let store = SqliteStore::open(SqliteOptions::new(file())).await.unwrap();
     let (a, b) = (claimed(&store, "a").await, claimed(&store, "b").await);
     for claim in [&a, &b] {
-        receipt(store.save_state_and_promote_staging(&claim.fence, saying("c1", "first")).await.unwrap());
+        receipt(store.commit(&claim.fence, saying("c1", "first")).await.unwrap());
     }
     (store, a, b)
 }
@@ -120,7 +120,7 @@ async fn child_rests() {
 async fn child_commits_twice_apart() {
     let (store, a, b) = two_claims().await;
     for claim in [&a, &b] {
-        receipt(store.save_state_and_promote_staging(&claim.fence, saying("c2", "second")).await.unwrap());
+        receipt(store.commit(&claim.fence, saying("c2", "second")).await.unwrap());
     }
     leave();
 }
@@ -155,7 +155,7 @@ async fn child_commits_while_it_streams() {
     for stream in 1..=STREAMED {
         streams(&store, &a, stream).await;
         let said = saying(&format!("c{}", stream + 1), "second");
-        receipt(store.save_state_and_promote_staging(&a.fence, said).await.unwrap());
+        receipt(store.commit(&a.fence, said).await.unwrap());
     }
     leave();
 }
@@ -166,8 +166,7 @@ async fn child_commits_in_the_group_of_a_delta() {
     let (store, a, b) = two_claims().await;
     let before = store.writer_counts();
     let said = saying("c2", "second");
-    let ((), committed) =
-        tokio::join!(streams(&store, &a, 1), store.save_state_and_promote_staging(&b.fence, said));
+    let ((), committed) = tokio::join!(streams(&store, &a, 1), store.commit(&b.fence, said));
     receipt(committed.unwrap());
     let after = store.writer_counts();
     assert_eq!((after.groups - before.groups, after.provisional - before.provisional), (1, 0));
@@ -181,8 +180,8 @@ async fn together(
     b: &Claim,
 ) -> (Result<CommitOutcome, StoreError>, Result<CommitOutcome, StoreError>) {
     tokio::join!(
-        store.save_state_and_promote_staging(&a.fence, saying("c2", "second")),
-        store.save_state_and_promote_staging(&b.fence, saying("c2", "second")),
+        store.commit(&a.fence, saying("c2", "second")),
+        store.commit(&b.fence, saying("c2", "second")),
     )
 }
 
@@ -227,7 +226,7 @@ async fn child_repeats_a_commit() {
     let session = store.load_session(&key("a")).await.unwrap().unwrap();
     assert_eq!(messages(&store, &session.key).await, ["first", "second"], "it was written");
     let fence = Fence { key: session.key, incarnation: session.incarnation, epoch: session.epoch };
-    let repeat = store.save_state_and_promote_staging(&fence, saying("c2", "second")).await.unwrap();
+    let repeat = store.commit(&fence, saying("c2", "second")).await.unwrap();
     assert_eq!(receipt(repeat).version, session.version);
     leave();
 }
@@ -302,7 +301,7 @@ async fn child_commits_until_it_is_killed() {
     let claim = claimed(&store, "s").await;
     for n in 1..=COMMITS {
         let said = Commit { events: vec![Payload::new("event")], ..saying(&format!("c{n}"), "text") };
-        receipt(store.save_state_and_promote_staging(&claim.fence, said).await.unwrap());
+        receipt(store.commit(&claim.fence, said).await.unwrap());
         say(&format!("acked {n}"));
     }
     leave();

@@ -5,10 +5,10 @@ mod support;
 
 use std::num::NonZeroU32;
 
-use holdover_core::ids::*;
-use holdover_core::payload::Payload;
-use holdover_core::store::*;
-use holdover_core::time::Timestamp;
+use holdover_store::ids::*;
+use holdover_store::payload::Payload;
+use holdover_store::time::Timestamp;
+use holdover_store::*;
 use support::*;
 
 /// What leads from the newest schema back to schema 1.
@@ -32,7 +32,7 @@ async fn file_of_schema_1() -> (Folder, Fence) {
     let folder = Folder::new();
     let store = folder.store().await;
     let fence = claimed(&store, "s").await.fence;
-    receipt(store.save_state_and_promote_staging(&fence, saying("c1", "hello")).await.unwrap());
+    receipt(store.commit(&fence, saying("c1", "hello")).await.unwrap());
     store.close().await;
     folder.sql(BACK_TO_1).await;
     (folder, fence)
@@ -72,8 +72,7 @@ async fn a_file_of_schema_1_is_brought_up_to_date_and_loses_nothing() {
         release: to(SessionStatus::Idle),
         ..saying("c2", "there")
     };
-    let at =
-        CheckpointId(receipt(store.save_state_and_promote_staging(&fence, last).await.unwrap()).version.0);
+    let at = CheckpointId(receipt(store.commit(&fence, last).await.unwrap()).version.0);
     let new = NewFork {
         source: fence.incarnation,
         key: key("fork"),

@@ -9,9 +9,9 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use holdover_core::ids::*;
-use holdover_core::payload::Payload;
-use holdover_core::store::*;
+use holdover_store::ids::*;
+use holdover_store::payload::Payload;
+use holdover_store::*;
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use support::*;
 
@@ -30,7 +30,7 @@ async fn an_oversized_commit_beside_good_ones_fails_alone() {
     let save = |claim: &Claim, sizes: &[usize]| {
         let messages = sizes.iter().map(|size| NewMessage::Inline(bytes(*size))).collect();
         let (store, fence) = (store.clone(), claim.fence.clone());
-        async move { store.save_state_and_promote_staging(&fence, Commit { messages, ..commit("c") }).await }
+        async move { store.commit(&fence, Commit { messages, ..commit("c") }).await }
     };
     let (first, second, third) = tokio::join!(save(&a, &[1000]), save(&b, &[1001]), save(&c, &[500, 1000]));
     receipt(first.unwrap());
@@ -57,9 +57,9 @@ async fn a_group_that_fails_as_a_whole_is_repeated_one_by_one() {
     let before = store.writer_counts();
     // Queued in one poll, before the writer task can run.
     let (first, full, third) = tokio::join!(
-        store.save_state_and_promote_staging(&a.fence, saying("c", "small")),
-        store.save_state_and_promote_staging(&b.fence, saying("c", vec![7_u8; 2 * MIB])),
-        store.save_state_and_promote_staging(&c.fence, saying("c", "small")),
+        store.commit(&a.fence, saying("c", "small")),
+        store.commit(&b.fence, saying("c", vec![7_u8; 2 * MIB])),
+        store.commit(&c.fence, saying("c", "small")),
     );
     let after = store.writer_counts();
     assert_eq!(after.repeated - before.repeated, 3, "they were one group: {after:?}");
@@ -72,7 +72,7 @@ async fn a_group_that_fails_as_a_whole_is_repeated_one_by_one() {
     assert_eq!(messages(&store, &a.fence.key).await, ["small"]);
     assert_eq!(store.load_session(&b.fence.key).await.unwrap().unwrap(), b.session, "nothing was changed");
     // The guilty one's session goes on.
-    receipt(store.save_state_and_promote_staging(&b.fence, saying("c2", "small")).await.unwrap());
+    receipt(store.commit(&b.fence, saying("c2", "small")).await.unwrap());
     assert_eq!(messages(&store, &b.fence.key).await, ["small"]);
 }
 
@@ -85,7 +85,7 @@ async fn of_many_commits_on_one_version_one_is_applied() {
     for n in 0..32 {
         let (store, fence) = (if n % 2 == 0 { one.clone() } else { two.clone() }, claim.fence.clone());
         let said = Commit { expected_version: Some(Version(2)), ..saying(&format!("c{n}"), n.to_string()) };
-        tries.spawn(async move { store.save_state_and_promote_staging(&fence, said).await.unwrap() });
+        tries.spawn(async move { store.commit(&fence, said).await.unwrap() });
     }
     let outcomes = tries.join_all().await;
     let conflict = CommitOutcome::VersionConflict { expected: Version(2), actual: Version(3) };
@@ -102,7 +102,7 @@ async fn a_dropped_commit_is_applied_wholly_or_not_at_all_and_locks_nothing() {
     for polls in 0..6_usize {
         let said = Commit { events: vec![Payload::new("event")], ..saying(&format!("c{polls}"), "text") };
         {
-            let mut save = pin!(store.save_state_and_promote_staging(&claim.fence, said));
+            let mut save = pin!(store.commit(&claim.fence, said));
             for _ in 0..polls {
                 let done = poll_fn(|cx| Poll::Ready(save.as_mut().poll(cx).is_ready())).await;
                 if done {
@@ -138,7 +138,7 @@ async fn dropped_reads_give_their_connection_back_and_hold_no_view() {
             tokio::task::yield_now().await;
         }
     }
-    receipt(store.save_state_and_promote_staging(&claim.fence, saying("c", "text")).await.unwrap());
+    receipt(store.commit(&claim.fence, saying("c", "text")).await.unwrap());
     assert_eq!(messages(&store, &claim.fence.key).await, ["text"]);
 }
 
@@ -151,8 +151,8 @@ async fn two_handles_see_each_others_writes_and_hints() {
     assert_eq!(two.load_session(key).await.unwrap().unwrap(), claim.session);
     let held = two.claim_session(key, claim_one("other")).await.unwrap();
     assert!(matches!(held, ClaimOutcome::Held { .. }), "{held:?}");
-    receipt(two.save_state_and_promote_staging(&claim.fence, saying("c1", "two")).await.unwrap());
-    receipt(one.save_state_and_promote_staging(&claim.fence, saying("c2", "one")).await.unwrap());
+    receipt(two.commit(&claim.fence, saying("c1", "two")).await.unwrap());
+    receipt(one.commit(&claim.fence, saying("c2", "one")).await.unwrap());
     assert_eq!(messages(&two, key).await, ["two", "one"]);
 
     let hour = Duration::from_secs(3600);
@@ -162,7 +162,7 @@ async fn two_handles_see_each_others_writes_and_hints() {
         assert_eq!(delivered.unwrap(), Delivery::Accepted { seq: InboxSeq(1) });
         let idle = Commit { release: to(SessionStatus::Idle), ..commit("c3") };
         let due = two.wait_for_change(Watch::Due, hour);
-        let (_, released) = tokio::join!(due, one.save_state_and_promote_staging(&claim.fence, idle));
+        let (_, released) = tokio::join!(due, one.commit(&claim.fence, idle));
         receipt(released.unwrap());
     };
     tokio::time::timeout(Duration::from_secs(60), both).await.expect("hints reach the other handle");
@@ -182,7 +182,7 @@ async fn the_log_stays_bounded_also_after_a_reader_held_it_back() {
     let claim = claimed(&store, "s").await;
     let say = async |n: usize| {
         let said = saying(&format!("c{n}"), vec![7_u8; ONE]);
-        receipt(store.save_state_and_promote_staging(&claim.fence, said).await.unwrap());
+        receipt(store.commit(&claim.fence, said).await.unwrap());
         // Answered before the checkpoint: a second write waits for it.
         store.renew_lease(&claim.fence, LEASE).await.unwrap();
         wal_bytes(&folder)
@@ -221,7 +221,7 @@ async fn bytes_per_commit_do_not_grow_with_the_session() {
             messages: (0..messages).map(|_| NewMessage::Inline(bytes(500))).collect(),
             ..commit(&format!("c{n}"))
         };
-        receipt(store.save_state_and_promote_staging(&claim.fence, said).await.unwrap());
+        receipt(store.commit(&claim.fence, said).await.unwrap());
         wal_bytes(&folder) - before
     };
     say(1).await;

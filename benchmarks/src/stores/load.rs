@@ -129,7 +129,7 @@ async fn commit(store: &dyn StateStore, fence: &Fence, each: usize) -> Result<Ve
             ..Commit::new(format!("commit-{nth}").parse()?)
         };
         let asked = Instant::now();
-        let outcome = store.save_state_and_promote_staging(fence, commit).await?;
+        let outcome = store.commit(fence, commit).await?;
         took.push(asked.elapsed());
         let CommitOutcome::Committed(_) = outcome else {
             return Err(format!("a commit was refused: {outcome:?}").into());

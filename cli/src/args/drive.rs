@@ -155,7 +155,9 @@ pub(crate) struct Compact {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Serves the sessions of one tenant that this program made, whatever their agent: each session carries its agent with it. Sessions of other programs are left to them. At Ctrl-C or SIGTERM nothing more starts; what is out comes back, and the sessions are left due at once for other workers (--drain). A second one stops at once, and others take the sessions over, as they do what has not been left within --grace (exit code 130 or 143).
+Serves the sessions of one tenant that this program made, whatever their agent: each session carries its agent with it. Sessions of other programs are left to them.
+
+On Ctrl-C or SIGTERM the worker starts nothing new and waits for running calls. Then it leaves its sessions due, so that other workers go on with them at once (--drain). A second signal ends the worker at once. Runs that are still going then, or after --grace, are dropped, and other workers take their sessions over; the exit code is 130 or 143.
 
 Exit code 0 says that the worker has done its work, with --until-idle too, however the turns ended that it ran: its last line counts them, and holdover sessions list --status failed lists sessions that failed. A turn that failed is no failure of the worker.
 
@@ -175,24 +177,24 @@ pub(crate) struct Work {
     /// Serve every tenant
     #[arg(long, conflicts_with_all = ["until_idle", "tenant"])]
     pub(crate) all_tenants: bool,
-    /// How far what runs goes on after a stop was asked for: calls = nothing more starts; step, turn = to its end
+    /// Where runs stop after the signal: calls = start no model call and no tool call; step, turn = finish it
     #[arg(long, value_name = "HOW", default_value = "calls")]
     pub(crate) drain: HowFar,
-    /// How long that may take
+    /// Time limit for that; runs that are still going are dropped
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
     pub(crate) grace: Duration,
     #[command(flatten)]
     pub(crate) drive: Drive,
 }
 
-/// How far what runs goes on after a stop was asked for.
+/// Where runs stop after the signal.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum HowFar {
-    /// Nothing more starts: no model call, no tool call. What is out comes back
+    /// Start no model call and no tool call. Wait for those that run
     Calls,
-    /// To the end of the step
+    /// Finish the step
     Step,
-    /// To the end of the turn
+    /// Finish the turn
     Turn,
 }
 

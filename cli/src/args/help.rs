@@ -20,7 +20,7 @@ Exit codes:
   10  suspended        23  the model asked for the same again and again (loop_detected)
   11  still running    130, 143  told to stop at once
 
-10 says that somebody owes something, 11 that --wait was over.
+10 says that somebody owes something, 11 that --wait was over. interrupt and abort end with 20 if the session is stopped, with 0 if its turn had ended before.
 
 Stores:
   sqlite:PATH                     a file, shared by processes of one machine
@@ -29,7 +29,7 @@ Stores:
   redis+cluster://HOST:PORT,…     a cluster, by some of its nodes; ?namespace=NAME
   rediss://…, rediss+cluster://…  the same, spoken to by TLS
 
-HOLDOVER_KEYS names a file of the keys with which a store's payloads are encrypted, which nobody but its owner may write and others may not read; docs/command-line.md says what is in it.
+HOLDOVER_KEYS names a file of the keys with which a store's payloads are encrypted. It must belong to you or to root, with mode 600 or 640 at most; docs/command-line.md says what is in it.
 
 A password in a URL is never printed; printed commands have *** in its place, or no --store at all if HOLDOVER_STORE names it. Command lines are no secret on most machines: put a password into HOLDOVER_STORE, or for Postgres into PGPASSWORD or ~/.pgpass.
 
@@ -93,7 +93,7 @@ Examples:
   holdover sessions replay notes";
 
 pub(super) const KEYS: &str = "\
-Reads all that the sessions of one tenant have, page by page, and decrypts nothing. A key is in use for as long as one payload was encrypted under it. Exit code 1 if one is in use that is not in the file that HOLDOVER_KEYS names.
+Reads all that the sessions of one tenant have, page by page, and decrypts nothing. A key with a count above 0 is in use. Remove a key when its count is 0 in every tenant. Exit code 1 if a key is in use that is not in the file that HOLDOVER_KEYS names.
 
 Examples:
   holdover keys status

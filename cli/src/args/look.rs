@@ -242,7 +242,7 @@ pub(crate) struct Events {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Says what the store promises, which settings weaken it, how many sessions it holds, and which of them are stuck: each with a reason and the commands that help. Changes nothing. Exit code 1 if something is stuck, or if this user cannot write the store.
+Says what the store promises, which settings weaken it, how many sessions it holds, and which of them are stuck: each with a reason and the commands that help. Changes nothing. Exit code 1 if something is stuck, or if this user cannot write the store. docs/command-line.md lists the reasons.
 
 Examples:
   holdover doctor

@@ -22,6 +22,9 @@ use crate::print::{in_time, instant, json, note};
 use crate::source::Maker;
 use crate::store::IfMissing;
 
+/// On a disk with less room than this, the next commit of a session may not fit.
+const ROOM_BYTES_MIN: u64 = 64 * 1024;
+
 /// Starts a turn of an agent.
 pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     let Run { agent: file, message, session, label, key, policy, root, briefing, detach, wait, drive } = args;
@@ -46,11 +49,13 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     request.session.clone_from(&session);
     request.policy = *policy;
     request.idempotency_key.clone_from(key);
-    let before = match &session {
-        Some(session) => front.runtime.session(&front.key(session)).await?,
+    let found = match request.session_key()? {
+        Some(key) => front.runtime.session(&key).await?,
         None => None,
     };
-    before.as_ref().map_or(Ok(()), check_decoded)?;
+    found.as_ref().map_or(Ok(()), check_decoded)?;
+    // A session that belongs to the key is followed from its beginning.
+    let before = found.filter(|_| session.is_some());
     match (&before, &session) {
         (Some(before), _) => tell_of_changes(before, &request.agent, args),
         (None, Some(session)) => check_new_name(session)?,
@@ -221,11 +226,9 @@ pub(crate) async fn wait_for_worker(
         None => {
             let glance = front.runtime.glance(key).await?;
             let at_work = glance.status == SessionStatus::Active;
-            if at_work && let Err(error) = front.runtime.check_writes().await {
+            if at_work && let Some(why) = takes_no_writes(front).await {
                 front.out.object(&json::last(&key.id, Value::Null, None, following.duplicate));
-                let line =
-                    format!("session {}: still running, and the store takes no writes: {error}", key.id);
-                return Err(Failure::failed(line));
+                return Err(Failure::failed(format!("session {}: still running, and {why}", key.id)));
             }
             let word = if at_work { "still running" } else { "not taken up yet" };
             front.out.line(format!("session {}: {word} ({})", key.id, glance.state.as_str()));
@@ -235,6 +238,17 @@ pub(crate) async fn wait_for_worker(
             Exit::StillRunning
         }
     })
+}
+
+/// Why a run that lives may be waiting for the store, if it may.
+async fn takes_no_writes(front: &Front) -> Option<String> {
+    let common = &front.common;
+    // What is small may still be written where a larger commit waits for room: the log of SQLite keeps what it has.
+    if let Some(left) = front.store.room(&common.store).filter(|left| *left < ROOM_BYTES_MIN) {
+        return Some(format!("the disk of {} is full: {left} bytes are left", common.store));
+    }
+    let refused = front.runtime.check_writes().await.err()?;
+    Some(format!("the store takes no writes: {refused}"))
 }
 
 /// Says that something was delivered and that a worker must do the rest: whose, too.

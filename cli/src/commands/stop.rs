@@ -85,9 +85,10 @@ pub(crate) async fn stop(common: &Common, args: &Stop, kind: InterruptKind) -> R
         (_, Some(outcome)) => outcome,
         (_, None) => RunOutcome::Released,
     };
-    let exit = report(&front, Following::since(&session), &outcome, None).await?;
+    let stands = report(&front, Following::since(&session), &outcome, None).await?;
     front.close().await;
-    Ok(exit)
+    // However a turn ended before it was stopped: there is nothing left to stop.
+    Ok(if stands == Exit::Stopped { stands } else { Exit::Completed })
 }
 
 fn stopped(kind: InterruptKind) -> RunOutcome {

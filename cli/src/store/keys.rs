@@ -4,13 +4,17 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use holdover_core::payload::Encoding;
 use holdover_core::store::StateStore;
 use holdover_store_layers::{Compressed, Encrypted, EncryptionKey, KeyId, Keyring, PayloadCodec};
+use rustix::fs::Uid;
+use rustix::process::geteuid;
 use toml::{Table, Value};
 
 use crate::exit::Failure;
@@ -18,7 +22,7 @@ use crate::exit::Failure;
 /// The variable that names the file.
 pub(crate) const KEYS: &str = "HOLDOVER_KEYS";
 
-/// The file may be written by its owner alone, and read by nobody but its owner and its group.
+/// The group may read the file. It may not write it, and others may do nothing with it.
 const REFUSED_MODE: u32 = 0o027;
 
 /// How the payloads of a store are kept, and the keys for it.
@@ -41,12 +45,12 @@ impl Keys {
 
     fn of_file(file: &Path) -> Result<Self, Failure> {
         let refuse = |why: String| Failure::wrong_use(format!("{KEYS}: {}: {why}", file.display()));
-        let found = std::fs::metadata(file).map_err(|error| refuse(error.to_string()))?;
-        let mode = found.permissions().mode() & 0o777;
-        if mode & REFUSED_MODE != 0 {
-            return Err(refuse(format!("others may read or write it (mode {mode:03o}): chmod 600")));
-        }
-        let text = std::fs::read_to_string(file).map_err(|error| refuse(error.to_string()))?;
+        let mut text = String::new();
+        let mut open = File::open(file).map_err(|error| refuse(error.to_string()))?;
+        // Of the file that is open, whatever its path names by now.
+        let found = open.metadata().map_err(|error| refuse(error.to_string()))?;
+        check_rights(found.uid(), geteuid().as_raw(), found.mode()).map_err(refuse)?;
+        open.read_to_string(&mut text).map_err(|error| refuse(error.to_string()))?;
         Self::read(&text).map_err(refuse)
     }
 
@@ -122,6 +126,20 @@ impl Keys {
     }
 }
 
+/// Refuses a file that somebody else could have written, or that others may read.
+fn check_rights(owner: u32, user: u32, mode: u32) -> Result<(), String> {
+    if owner != user && owner != Uid::ROOT.as_raw() {
+        return Err(format!("user {owner} owns it; its owner must be you (user {user}) or root"));
+    }
+    if mode & REFUSED_MODE != 0 {
+        let mode = mode & 0o777;
+        return Err(format!(
+            "others may read or write it (mode {mode:03o}): chmod 600, or 640 if its group is to read it"
+        ));
+    }
+    Ok(())
+}
+
 fn key_of(id: &str, key: &Value) -> Result<(KeyId, EncryptionKey), String> {
     let name = id.parse().map_err(|_| "keys: the name of a key is a number".to_owned())?;
     let digits = key.as_str().ok_or_else(|| format!("keys: {name}: is no text"))?;
@@ -152,6 +170,23 @@ mod tests {
         assert_eq!(keys.ids().collect::<Vec<_>>(), [1, 2]);
         assert!(keys.has(1) && !keys.has(3) && keys.writes_with(2) && !keys.writes_with(1));
         assert!(Keys::read("compressed = true").unwrap().codec.is_some());
+    }
+
+    #[test]
+    fn a_file_belongs_to_its_user_or_to_root_and_others_have_no_part_in_it() {
+        for (owner, mode) in [(7, 0o600), (7, 0o640), (7, 0o400), (0, 0o100_440), (7, 0o750)] {
+            assert_eq!(check_rights(owner, 7, mode), Ok(()), "{owner} {mode:o}");
+        }
+        for (owner, user, mode, says) in [
+            (8, 7, 0o600, "user 8 owns it"),
+            (8, 0, 0o600, "user 8 owns it"),
+            (7, 7, 0o644, "others may read or write it (mode 644)"),
+            (0, 7, 0o100_660, "others may read or write it (mode 660)"),
+            (7, 7, 0o601, "others may"),
+        ] {
+            let error = check_rights(owner, user, mode).unwrap_err();
+            assert!(error.starts_with(says), "{says}: {error}");
+        }
     }
 
     #[test]

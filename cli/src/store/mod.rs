@@ -79,6 +79,11 @@ impl OpenStore {
         self.backend.unwritable(url).await
     }
 
+    /// How many bytes are left on its disk, if it is a file of this machine.
+    pub(crate) fn room(&self, url: &StoreUrl) -> Option<u64> {
+        file_of(url).and_then(|path| holdover_store_sqlite::room(path).ok())
+    }
+
     /// Closes it in good order.
     pub(crate) async fn close(self) {
         let Self { backend, keys: _, decoded } = self;

@@ -1,7 +1,7 @@
 //! What a case reads.
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{PendingCall, Session};
+use holdover_store::ids::SessionKey;
+use holdover_store::{PendingCall, Session};
 
 use super::Bench;
 use crate::failure::CaseResult;

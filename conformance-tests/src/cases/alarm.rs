@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::InboxSeq;
-use holdover_core::store::{
+use holdover_store::ids::InboxSeq;
+use holdover_store::time::Timestamp;
+use holdover_store::{
     Commit, CommitOutcome, Deletion, Delivery, NewSession, Release, SessionStatus, Start, StateStore, Wake,
 };
-use holdover_core::time::Timestamp;
 
 use crate::bench::{Bench, race};
 use crate::case::cases;
@@ -33,7 +33,7 @@ cases! {
     timer.set_with_commit_or_not_at_all: Durable Sequential,
         "a refused commit sets no alarm, an applied one sets it for good",
         "an alarm without its state wakes a session that waits for nothing",
-        "save_state_and_promote_staging: applies a commit wholly or not at all (INV-04)";
+        "commit: applies a commit wholly or not at all (INV-04)";
     timer.a_new_setting_replaces_the_old: Core Time,
         "each release names the alarm anew; the one before it is gone",
         "a session would wake for a deadline that was dropped",
@@ -118,7 +118,7 @@ async fn claim_due_in_due_order_ties_by_id(t: Bench) -> CaseResult {
     Ok(())
 }
 
-fn name_of(claim: &holdover_core::store::Claim) -> &str {
+fn name_of(claim: &holdover_store::Claim) -> &str {
     claim.fence.key.id.as_str()
 }
 

@@ -1,8 +1,8 @@
 //! Pages at their bound in bytes: filled to the last byte, and one row too large in the middle of smaller ones.
 
-use holdover_core::ids::{InboxSeq, SessionKey, StateFormat};
-use holdover_core::payload::Payload;
-use holdover_core::store::{
+use holdover_store::ids::{InboxSeq, SessionKey, StateFormat};
+use holdover_store::payload::Payload;
+use holdover_store::{
     CheckpointQuery, Commit, DeltaBatch, EventCursor, EventPage, InboxItem, Labels, NewMessage, NewPending,
     NewSession, NewState, OutcomeKind, PAGE_BYTES_MAX, PAGE_ROWS_MAX, PageRequest, PendingQuery, RunEnd,
     SessionQuery, SessionStatus, StateStore, Wake,
@@ -284,9 +284,9 @@ async fn no_checkpoint_is_passed_at_its_bound(t: Bench) -> CaseResult {
 
 async fn no_session_is_passed_for_its_labels(t: Bench) -> CaseResult {
     const SESSIONS: usize = 80;
-    let long = "x".repeat(Labels::TEXT_BYTES_MAX - 3);
-    let most =
-        || (0..Labels::LABELS_MAX).map(|number| (format!("{number:02}{long}"), long.as_str())).collect();
+    let long = "x".repeat(Labels::TEXT_BYTES_MAX);
+    let name = |number: usize| format!("{number:02}{}", &long[2..]);
+    let most = || (0..Labels::LABELS_MAX).map(|number| (name(number), long.as_str())).collect();
     for number in 0..SESSIONS {
         // Every other one has as many and as long labels as it may, and its neighbours have one.
         let labels = if number % 2 == 0 { Labels::from_iter([("a", "b")]) } else { most() };

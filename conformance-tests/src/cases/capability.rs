@@ -1,7 +1,7 @@
 //! What a store says that it can do.
 
-use holdover_core::ids::{CheckpointId, Incarnation};
-use holdover_core::store::{ForkOutcome, Remove, SessionStatus, StateStore, StoreErrorKind};
+use holdover_store::ids::{CheckpointId, Incarnation};
+use holdover_store::{ForkOutcome, Remove, SessionStatus, StateStore, StoreErrorKind};
 
 use crate::bench::Bench;
 use crate::case::cases;

@@ -1,7 +1,7 @@
 //! Checkpoints: places in a session's life.
 
-use holdover_core::ids::{CheckpointId, Epoch, EventSeq, MessageSeq, StateFormat, Version};
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, Epoch, EventSeq, MessageSeq, StateFormat, Version};
+use holdover_store::{
     Checkpoint, CheckpointQuery, Commit, CommitOutcome, Deletion, NewState, PageRequest, SessionStatus,
     StateStore, StoreErrorKind,
 };
@@ -32,7 +32,7 @@ cases! {
     checkpoint.made_with_its_commit_or_not_at_all: Core Sequential,
         "a refused commit makes none, a repeated one no second",
         "a fork could begin at a moment that never was",
-        "save_state_and_promote_staging: applies a commit wholly or not at all (INV-04)";
+        "commit: applies a commit wholly or not at all (INV-04)";
     checkpoint.parent_chain_is_linear_per_branch: Core Time,
         "over runs and takeovers each checkpoint is later than the one before, in version, run and places",
         "a chain with two ends has two truths",
@@ -51,7 +51,7 @@ cases! {
         "delete_session: removes every row of a session: ... checkpoints; list_checkpoints: NotFound";
 }
 
-async fn one(store: &Handle, key: &holdover_core::ids::SessionKey, id: u64) -> CaseResult<Vec<Checkpoint>> {
+async fn one(store: &Handle, key: &holdover_store::ids::SessionKey, id: u64) -> CaseResult<Vec<Checkpoint>> {
     let query = CheckpointQuery::one(key.clone(), CheckpointId(id));
     walk_checkpoints(store, query).await
 }
@@ -168,8 +168,7 @@ async fn without_a_state_is_refused(t: Bench) -> CaseResult {
     t.commit(&claim.fence, checkpoint("state")).await?;
     let before = t.snapshot(&claim.fence.key).await?;
     let stateless = Commit { state: None, messages: inline(["m"]), ..checkpoint("") };
-    let error =
-        want!(t.store.save_state_and_promote_staging(&claim.fence, stateless).await, Err(error) => error);
+    let error = want!(t.store.commit(&claim.fence, stateless).await, Err(error) => error);
     ensure_eq!(error.kind, StoreErrorKind::InvalidArgument, "the answer");
     ensure_eq!(t.snapshot(&claim.fence.key).await?, before, "the session");
     Ok(())
@@ -239,7 +238,7 @@ async fn concurrent_writers_cannot_fork_chain(t: Bench) -> CaseResult {
             let name = format!("{round} by {index}");
             let one =
                 Commit { expected_version: Some(version), messages: inline([&name]), ..checkpoint(&name) };
-            Box::pin(async move { Ok(peer.save_state_and_promote_staging(&fence, one).await?) })
+            Box::pin(async move { Ok(peer.commit(&fence, one).await?) })
         })
         .await?;
         let won = answers.iter().filter(|answer| matches!(answer, CommitOutcome::Committed(_))).count();

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use holdover_core::ids::{Epoch, StateFormat, Version};
-use holdover_core::payload::Payload;
-use holdover_core::store::{
+use holdover_store::ids::{Epoch, StateFormat, Version};
+use holdover_store::payload::Payload;
+use holdover_store::{
     ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, Delivery, InboxItem, NewSession, NewState,
     OutcomeKind, Queues, Release, SessionStatus, StateStore, Wake,
 };
@@ -154,10 +154,7 @@ async fn what_it_brings_is_of_one_instant(t: Bench) -> CaseResult {
                 let newest = claim.inbox.last().map_or(0, |item| item.seq.0);
                 ensure_eq!(claim.session.last_item.0, newest, "the newest item beside the page");
                 let release = Commit { release: Some(release_to(SessionStatus::Suspended)), ..commit() };
-                want!(
-                    peer.save_state_and_promote_staging(&claim.fence, release).await?,
-                    CommitOutcome::Committed(_)
-                );
+                want!(peer.commit(&claim.fence, release).await?, CommitOutcome::Committed(_));
             }
             Ok(())
         })

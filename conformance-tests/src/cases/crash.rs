@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use holdover_core::store::{ClaimOutcome, Delivery, SessionStatus, StateStore};
+use holdover_store::{ClaimOutcome, Delivery, SessionStatus, StateStore};
 
 use crate::bench::{Bench, Handle, nobody};
 use crate::case::cases;
@@ -143,10 +143,7 @@ async fn goes_on(bench: &Bench, peer: &Handle, scene: &Scene, op: Op) -> CaseRes
     let work = async {
         let outcome = peer.claim_session(&target, bench.claim_one()).await?;
         let claim = want!(outcome, ClaimOutcome::Claimed(claim) => claim);
-        want!(
-            peer.save_state_and_promote_staging(&claim.fence, commit()).await?,
-            holdover_core::store::CommitOutcome::Committed(_)
-        );
+        want!(peer.commit(&claim.fence, commit()).await?, holdover_store::CommitOutcome::Committed(_));
         want!(peer.deliver(&target, message("afterwards")).await?, Delivery::Accepted { .. });
         ensure_eq!(load(peer, &target).await?.status, SessionStatus::Active, "status");
         Ok(())

@@ -1,8 +1,8 @@
 //! Cursors: places in what a session shows, and in lists.
 
-use holdover_core::ids::{Epoch, SessionKey};
-use holdover_core::payload::Digest;
-use holdover_core::store::{
+use holdover_store::ids::{Epoch, SessionKey};
+use holdover_store::payload::Digest;
+use holdover_store::{
     CheckpointQuery, Commit, CommitOutcome, Deletion, DeltaBatch, DeltaOutcome, EventCursor, EventPage,
     PageCursor, PageRequest, PendingQuery, SessionQuery, SessionStatus, StateStore, StoreError,
     StoreErrorKind, StreamId, runs_digest,
@@ -172,7 +172,7 @@ const STORY: [Step; 15] = [
 
 /// What a session should show.
 struct Expected {
-    fence: holdover_core::ids::Fence,
+    fence: holdover_store::ids::Fence,
     events: u64,
     shown: Shown,
 }
@@ -303,7 +303,7 @@ async fn a_reader_in_a_dead_attempt_is_told(t: Bench) -> CaseResult {
     let next = t.take_over(key).await?;
     let told = read(&peer, key, &within.next, 9).await?;
     ensure_eq!((&told.events, &told.stream, told.more), (&vec![], &None, false), "after the takeover");
-    let end = EventCursor::after(dead.fence.incarnation, holdover_core::ids::EventSeq(1));
+    let end = EventCursor::after(dead.fence.incarnation, holdover_store::ids::EventSeq(1));
     ensure_eq!(told.next, end, "the place, which is in no stream any more");
 
     t.append(&next.fence, deltas(1, 1, ["x", "y", "z"])).await?;
@@ -320,7 +320,7 @@ async fn a_reader_in_a_dead_attempt_is_told(t: Bench) -> CaseResult {
 }
 
 /// Says `messages` messages, each streamed and then committed with one event.
-async fn speak(peer: &Handle, fence: &holdover_core::ids::Fence, messages: u32) -> CaseResult {
+async fn speak(peer: &Handle, fence: &holdover_store::ids::Fence, messages: u32) -> CaseResult {
     for call in 1..=messages {
         for place in 1..=2 {
             let answer = peer.append_deltas(fence, deltas(call, place, ["word"])).await?;
@@ -328,7 +328,7 @@ async fn speak(peer: &Handle, fence: &holdover_core::ids::Fence, messages: u32) 
             tokio::task::yield_now().await;
         }
         let message = Commit { events: events(["message"]), streamed: Some(call), ..commit() };
-        want!(peer.save_state_and_promote_staging(fence, message).await?, CommitOutcome::Committed(_));
+        want!(peer.commit(fence, message).await?, CommitOutcome::Committed(_));
     }
     Ok(())
 }

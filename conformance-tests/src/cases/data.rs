@@ -1,8 +1,8 @@
 //! Fidelity: what comes back is what was written, byte for byte.
 
-use holdover_core::ids::StateFormat;
-use holdover_core::payload::Payload;
-use holdover_core::store::{
+use holdover_store::ids::StateFormat;
+use holdover_store::payload::Payload;
+use holdover_store::{
     ClaimOne, Commit, InboxItem, Labels, NewMessage, NewPending, NewSession, NewState, OutcomeKind, RunEnd,
     StagedResult, Staging, StateStore, StoreError, StoreErrorKind,
 };
@@ -127,7 +127,7 @@ async fn large_payload_1mib_and_16mib_or_typed_too_large(t: Bench) -> CaseResult
     for size in [1 << 20, 16 << 20] {
         let payload = Payload::new((0..=u8::MAX).collect::<Vec<u8>>().repeat(size >> 8));
         let append = Commit { messages: vec![NewMessage::Inline(payload.clone())], ..commit() };
-        match t.store.save_state_and_promote_staging(&claim.fence, append).await {
+        match t.store.commit(&claim.fence, append).await {
             Ok(_) => {
                 kept += 1;
                 let last = t.snapshot(&claim.fence.key).await?.messages.pop().map(|message| message.payload);
@@ -149,8 +149,7 @@ async fn large_payload_1mib_and_16mib_or_typed_too_large(t: Bench) -> CaseResult
 }
 
 async fn limit_boundary_exact(t: Bench) -> CaseResult {
-    let max = t.store.capabilities().payload_bytes_max;
-    ensure!(max <= 256 << 20, "expected a limit that a test can reach", found = "{max}");
+    let max = t.payload_bytes_max()?;
     let (fits, over) = (Payload::new(vec![b'x'; max]), Payload::new(vec![b'x'; max + 1]));
     let claim = t.running("s").await?;
     let commits = |payload: &Payload| {
@@ -166,7 +165,7 @@ async fn limit_boundary_exact(t: Bench) -> CaseResult {
     };
     let before = t.snapshot(&claim.fence.key).await?;
     for commit in commits(&over) {
-        too_large(t.store.save_state_and_promote_staging(&claim.fence, commit).await)?;
+        too_large(t.store.commit(&claim.fence, commit).await)?;
     }
     let item = |payload: &Payload| InboxItem { payload: payload.clone(), ..message("m") };
     let staging = |payload: &Payload| Staging {
@@ -261,7 +260,7 @@ async fn binary_blob_all_256_bytes(t: Bench) -> CaseResult {
 }
 
 async fn ids_case_sensitive_and_trailing_space(t: Bench) -> CaseResult {
-    let longest = "x".repeat(holdover_core::ids::ID_BYTES_MAX);
+    let longest = "x".repeat(holdover_store::ids::ID_BYTES_MAX);
     let alike =
         ["s", "S", "s ", " s", "ß", "ss", "é", "e\u{301}", "İ", "i", "1", "01", "1.0", longest.as_str()];
     for name in alike {
@@ -335,8 +334,7 @@ async fn labels_over_the_bounds_are_refused(t: Bench) -> CaseResult {
 }
 
 async fn errors_change_nothing(t: Bench) -> CaseResult {
-    let max = t.store.capabilities().commit_bytes_max;
-    ensure!(max <= 1 << 30, "expected a limit that a test can exceed", found = "{max}");
+    let max = t.commit_bytes_max()?;
     let part = t.store.capabilities().payload_bytes_max.min(max);
     let claim = t.running("s").await?;
     t.deliver(&claim.fence.key, message("m")).await?;
@@ -345,10 +343,10 @@ async fn errors_change_nothing(t: Bench) -> CaseResult {
     let too_many = Commit {
         messages: vec![NewMessage::Inline(payload); max / part + 1],
         state: crate::fixture::state("new"),
-        release: Some(crate::fixture::release_to(holdover_core::store::SessionStatus::Idle)),
+        release: Some(crate::fixture::release_to(holdover_store::SessionStatus::Idle)),
         ..commit()
     };
-    too_large(t.store.save_state_and_promote_staging(&claim.fence, too_many).await)?;
+    too_large(t.store.commit(&claim.fence, too_many).await)?;
     ensure_eq!(t.snapshot(&claim.fence.key).await?, before, "the session");
     Ok(())
 }

@@ -2,8 +2,8 @@
 //!
 //! Requirements: C09.
 
-use holdover_core::ids::{Epoch, InboxSeq, Incarnation, Version};
-use holdover_core::store::{
+use holdover_store::ids::{Epoch, InboxSeq, Incarnation, Version};
+use holdover_store::{
     CasOutcome, Claim, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion,
     Interrupt, InterruptOutcome, NewSession, PendingQuery, Remove, Session, SessionQuery, SessionStatus,
     Start, StateStore, StatusCas, TOMBSTONE_STANDS,
@@ -78,7 +78,7 @@ async fn full(t: &Bench) -> CaseResult<Claim> {
         events: events(["e"]),
         stage: vec![result("call-2", "result")],
         open: vec![approval("p")],
-        run: crate::fixture::run_end(holdover_core::store::OutcomeKind::Completed),
+        run: crate::fixture::run_end(holdover_store::OutcomeKind::Completed),
         ..commit()
     };
     t.commit(&claim.fence, everything).await?;

@@ -1,7 +1,7 @@
 //! Deltas: what a model says while it says it.
 
-use holdover_core::ids::{Epoch, Fence, SessionKey};
-use holdover_core::store::{
+use holdover_store::ids::{Epoch, Fence, SessionKey};
+use holdover_store::{
     Commit, CommitOutcome, Deletion, DeltaBatch, DeltaOutcome, EventCursor, Release, SessionStatus,
     StateStore, StoreError, StoreErrorKind, StreamId,
 };
@@ -315,8 +315,7 @@ fn refused<T: std::fmt::Debug>(
 
 async fn too_large_or_empty_is_refused(t: Bench) -> CaseResult {
     let claim = t.running("s").await?;
-    let limits = t.store.capabilities();
-    let (one, all) = (limits.payload_bytes_max, limits.commit_bytes_max);
+    let (one, all) = (t.payload_bytes_max()?, t.commit_bytes_max()?);
     let sized = |sizes: Vec<usize>| DeltaBatch {
         stream: 1,
         first: 1,
@@ -369,7 +368,7 @@ async fn late_batch_beside_the_commit_that_ends_its_stream(t: Bench) -> CaseResu
                     return Ok(Some(peer.append_deltas(&fence, deltas(1, 2, ["b"])).await?));
                 }
                 let end = Commit { streamed: Some(1), ..commit() };
-                let answer = peer.save_state_and_promote_staging(&fence, end).await?;
+                let answer = peer.commit(&fence, end).await?;
                 want!(answer, CommitOutcome::Committed(_));
                 Ok(None)
             })

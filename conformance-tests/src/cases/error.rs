@@ -2,9 +2,9 @@
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use holdover_core::ids::{CheckpointId, InboxSeq, SessionKey};
-use holdover_core::payload::{Digest, Payload};
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, InboxSeq, SessionKey};
+use holdover_store::payload::{Digest, Payload};
+use holdover_store::{
     CheckpointQuery, ClaimOne, Commit, DeltaBatch, EventCursor, InboxItem, Labels, NewFork, NewMessage,
     NewSession, NewState, PageCursor, PageRequest, PendingQuery, Remove, RetentionRule, Retry, SessionQuery,
     SessionStatus, StagedResult, Staging, StateStore, StatusCas, StoreError, StoreErrorKind,
@@ -98,10 +98,10 @@ async fn names_the_operation_the_session_and_the_field(t: Bench) -> CaseResult {
             results: vec![StagedResult { call: id("call"), payload: heavy.clone() }],
             starts: vec![],
         })),
-        row!(InvalidArgument save_state_and_promote_staging(own.clone()) "checkpoint",
-            store.save_state_and_promote_staging(fence, Commit { state: None, ..checkpoint("") })),
-        row!(TooLarge save_state_and_promote_staging(own.clone()) "messages",
-        store.save_state_and_promote_staging(fence, Commit {
+        row!(InvalidArgument commit(own.clone()) "checkpoint",
+            store.commit(fence, Commit { state: None, ..checkpoint("") })),
+        row!(TooLarge commit(own.clone()) "messages",
+        store.commit(fence, Commit {
             messages: vec![NewMessage::Inline(heavy.clone())],
             ..commit()
         })),

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{EventSeq, ItemKey};
-use holdover_core::payload::Payload;
-use holdover_core::store::{
+use holdover_store::ids::{EventSeq, ItemKey};
+use holdover_store::payload::Payload;
+use holdover_store::{
     Commit, CommitOutcome, Delivery, EventCursor, EventPage, NewSession, PAGE_ROWS_MAX, StateStore,
     StoreErrorKind, StoredEvent, Wake, Watch,
 };
@@ -41,7 +41,7 @@ cases! {
     events.appended_with_commit_or_not_at_all: Durable Sequential,
         "a refused commit appends no event, an applied one's survive",
         "an event that announces what never happened cannot be taken back",
-        "save_state_and_promote_staging: applies a commit wholly or not at all (INV-04)";
+        "commit: applies a commit wholly or not at all (INV-04)";
     events.offset_visible_order_equals_commit_order: Distributed Concurrent,
         "a reader beside 6 writers never sees an event appear before its cursor",
         "numbers that are drawn before the commit become visible late, and are never read",
@@ -66,7 +66,7 @@ cases! {
 
 async fn page(
     store: &Handle,
-    key: &holdover_core::ids::SessionKey,
+    key: &holdover_store::ids::SessionKey,
     after: &EventCursor,
     limit: u32,
 ) -> CaseResult<(Vec<StoredEvent>, EventCursor, bool)> {
@@ -194,10 +194,7 @@ async fn offset_visible_order_equals_commit_order(t: Bench) -> CaseResult {
                 for number in 0..EACH {
                     let event = format!("{index}-{number}");
                     let append = Commit { events: events([&event, "twin"]), ..commit() };
-                    want!(
-                        peer.save_state_and_promote_staging(&fence, append).await?,
-                        CommitOutcome::Committed(_)
-                    );
+                    want!(peer.commit(&fence, append).await?, CommitOutcome::Committed(_));
                 }
                 return Ok(());
             }
@@ -240,10 +237,7 @@ async fn concurrent_appenders_byte_exact(t: Bench) -> CaseResult {
         Box::pin(async move {
             for number in 0..EACH {
                 let append = Commit { events: vec![written(writer, number)], ..commit() };
-                want!(
-                    peer.save_state_and_promote_staging(&fence, append).await?,
-                    CommitOutcome::Committed(_)
-                );
+                want!(peer.commit(&fence, append).await?, CommitOutcome::Committed(_));
             }
             Ok(())
         })

@@ -1,7 +1,7 @@
 //! One that goes wrong, or wants everything, holds up nobody else.
 
-use holdover_core::payload::Payload;
-use holdover_core::store::{
+use holdover_store::payload::Payload;
+use holdover_store::{
     Claim, Commit, Delivery, InboxItem, NewSession, SessionStatus, StateStore, StoreErrorKind,
 };
 

@@ -1,7 +1,7 @@
 //! Fences, repeats, receipts.
 
-use holdover_core::ids::{Epoch, Fence, InboxSeq, MessageSeq, Version};
-use holdover_core::store::{
+use holdover_store::ids::{Epoch, Fence, InboxSeq, MessageSeq, Version};
+use holdover_store::{
     Applied, CasOutcome, ClaimOutcome, Commit, CommitOutcome, DeleteOutcome, Deletion, DeltaOutcome,
     InterruptCheck, LeaseOutcome, Receipt, Release, SessionStatus, StageOutcome, StateStore, StatusCas,
     StoreErrorKind,
@@ -43,7 +43,7 @@ cases! {
     commit.repeat_answers_the_first_outcome: Core Sequential,
         "a commit repeated under its operation id answers the same receipt and changes nothing",
         "a second application would append everything twice",
-        "save_state_and_promote_staging: a repeat of the last commit under the same fence answers the first outcome";
+        "commit: a repeat of the last commit under the same fence answers the first outcome";
     commit.release_only_gives_the_claim_back: Core Sequential,
         "a claim given back leaves the status it found, with the alarm it names",
         "a worker that cannot serve a session must be able to put it back",
@@ -69,7 +69,7 @@ fn full() -> Commit {
         stage: vec![crate::fixture::result("c", "r")],
         events: events(["e"]),
         open: vec![approval("p")],
-        run: crate::fixture::run_end(holdover_core::store::OutcomeKind::Completed),
+        run: crate::fixture::run_end(holdover_store::OutcomeKind::Completed),
         ..commit()
     }
 }
@@ -118,7 +118,7 @@ async fn every_mutating_op_is_fenced(t: Bench) -> CaseResult {
     }
     no_way_around_the_fence(&t, &new.fence, new.session.version).await?;
     ensure_eq!(t.snapshot(&key("s")).await?, held, "the held session, after what carries no fence");
-    want!(t.store.check_interrupt_flag(&new.fence).await?, InterruptCheck::Waiting(_));
+    want!(t.store.take_interrupt(&new.fence).await?, InterruptCheck::Waiting(_));
     t.commit(&new.fence, commit()).await?;
     Ok(())
 }
@@ -132,8 +132,8 @@ async fn every_fenced_op(t: &Bench, fence: &Fence) -> CaseResult {
     want!(t.try_commit(fence, commit()).await?, CommitOutcome::StaleFence { .. });
     let appended = t.try_append(fence, deltas(1, 1, ["word"])).await?;
     ensure_eq!(appended, DeltaOutcome::StaleFence, "append_deltas");
-    let check = t.store.check_interrupt_flag(fence).await?;
-    ensure_eq!(check, InterruptCheck::StaleFence, "check_interrupt_flag");
+    let check = t.store.take_interrupt(fence).await?;
+    ensure_eq!(check, InterruptCheck::StaleFence, "take_interrupt");
     Ok(())
 }
 
@@ -263,14 +263,13 @@ async fn release_only_gives_the_claim_back(t: Bench) -> CaseResult {
 async fn nobody_is_released_to_active(t: Bench) -> CaseResult {
     let claim = t.running("s").await?;
     let before = t.snapshot(&claim.fence.key).await?;
-    let none_needed = holdover_core::store::NewPending { needed: 0, ..approval("p") };
+    let none_needed = holdover_store::NewPending { needed: 0, ..approval("p") };
     let invalid = [
         Commit { release: Some(release_to(SessionStatus::Active)), ..full() },
         Commit { open: vec![none_needed], ..commit() },
     ];
     for commit in invalid {
-        let error =
-            want!(t.store.save_state_and_promote_staging(&claim.fence, commit).await, Err(error) => error);
+        let error = want!(t.store.commit(&claim.fence, commit).await, Err(error) => error);
         ensure_eq!(error.kind, StoreErrorKind::InvalidArgument, "kind of the error");
         ensure_eq!(t.snapshot(&claim.fence.key).await?, before, "the session");
     }
@@ -283,7 +282,7 @@ async fn one_failing_neighbour_does_not_fail_others(t: Bench) -> CaseResult {
     for number in 0..8 {
         claims.push(t.running(&format!("s{number}")).await?);
     }
-    let huge = holdover_core::payload::Payload::new(vec![b' '; too_large]);
+    let huge = holdover_store::payload::Payload::new(vec![b' '; too_large]);
     let answers = race(t.peers(8).await, |index, peer| {
         let fence = claims[index].fence.clone();
         let text = match index {
@@ -291,11 +290,10 @@ async fn one_failing_neighbour_does_not_fail_others(t: Bench) -> CaseResult {
             _ => crate::fixture::bytes("m"),
         };
         Box::pin(async move {
-            let append =
-                Commit { messages: vec![holdover_core::store::NewMessage::Inline(text)], ..commit() };
+            let append = Commit { messages: vec![holdover_store::NewMessage::Inline(text)], ..commit() };
             let stale = Commit { expected_version: Some(Version(1)), ..append.clone() };
             let append = if index == 5 { stale } else { append };
-            Ok(peer.save_state_and_promote_staging(&fence, append).await.map_err(|error| error.kind))
+            Ok(peer.commit(&fence, append).await.map_err(|error| error.kind))
         })
     })
     .await?;

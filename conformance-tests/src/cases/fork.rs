@@ -1,9 +1,9 @@
 //! Forks: what they are made of.
 
-use holdover_core::ids::{
+use holdover_store::ids::{
     CheckpointId, Epoch, EventSeq, InboxSeq, MessageSeq, SessionKey, StateFormat, Version,
 };
-use holdover_core::store::{
+use holdover_store::{
     Checkpoint, Commit, Deletion, ForkOutcome, Labels, NewFork, SessionQuery, SessionStatus, StateStore,
     StoreErrorKind,
 };
@@ -59,7 +59,7 @@ cases! {
 
 /// A running session with two checkpoints, and something of every kind before and after the second.
 /// Answers its claim, and the version of the second.
-async fn source(t: &Bench) -> CaseResult<(holdover_core::store::Claim, Version)> {
+async fn source(t: &Bench) -> CaseResult<(holdover_store::Claim, Version)> {
     let claim = t.running("source").await?;
     let key = &claim.fence.key;
     let first = Commit { messages: inline(["1", "2"]), events: events(["a"]), ..checkpoint("first") };
@@ -164,7 +164,7 @@ async fn is_at_rest_without_inbox_alarm_pending_staged(t: Bench) -> CaseResult {
     ensure_eq!(t.due_names().await?, Vec::<String>::new(), "what is due");
     // What answered in the source answers nothing here, and its names are free.
     let to_source = t.store.deliver(&new.key, answer(&claim.fence, "p", "yes")).await?;
-    ensure_eq!(to_source, holdover_core::store::Delivery::NotFound, "an answer to the source's call");
+    ensure_eq!(to_source, holdover_store::Delivery::NotFound, "an answer to the source's call");
     ensure_eq!(t.deliver(&new.key, message("held")).await?, InboxSeq(1), "an item under a key of the source");
     let run = t.claim(&new.key).await?;
     let reuse = Commit { open: vec![approval("p")], stage: vec![result("call", "other")], ..commit() };
@@ -284,7 +284,7 @@ async fn prune_then_fork(t: &Bench) -> CaseResult {
     let pruned = t.commit(&claim.fence, checkpoint("1")).await?.version;
     let release = Some(crate::fixture::release_to(SessionStatus::Idle));
     let kept = t.commit(&claim.fence, Commit { release, ..checkpoint("2") }).await?.version;
-    let rule = retention(holdover_core::store::Remove::Checkpoints { keep: count(1) });
+    let rule = retention(holdover_store::Remove::Checkpoints { keep: count(1) });
     removed(&t.store, &rule).await?;
     let new = new_fork(claim.fence.incarnation, "of-rests");
     let answer = t.store.fork_session(&claim.fence.key, CheckpointId(pruned.0), new.clone()).await?;
@@ -351,8 +351,8 @@ async fn can_be_claimed_and_go_on(t: Bench) -> CaseResult {
         found.checkpoints.iter().map(|it| it.id).collect::<Vec<_>>()
     );
     // The fence of the source opens nothing here, though run and version may be the same.
-    let foreign = holdover_core::ids::Fence { key: new.key.clone(), ..claim.fence };
-    want!(t.try_commit(&foreign, commit()).await?, holdover_core::store::CommitOutcome::StaleFence { .. });
+    let foreign = holdover_store::ids::Fence { key: new.key.clone(), ..claim.fence };
+    want!(t.try_commit(&foreign, commit()).await?, holdover_store::CommitOutcome::StaleFence { .. });
     Ok(())
 }
 

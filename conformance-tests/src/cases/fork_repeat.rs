@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{CheckpointId, SessionKey, Version};
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, SessionKey, Version};
+use holdover_store::{
     Claim, Commit, CommitOutcome, Deletion, ForkOutcome, NewFork, NewMessage, SessionStatus, StateStore,
 };
 
@@ -179,7 +179,7 @@ async fn beside_commits_of_the_source(t: Bench) -> CaseResult {
                         events: vec![bytes("more")],
                         ..checkpoint("more")
                     };
-                    let answer = peer.save_state_and_promote_staging(&fence, more).await?;
+                    let answer = peer.commit(&fence, more).await?;
                     want!(answer, CommitOutcome::Committed(_));
                 } else {
                     let new = new_fork(life, &format!("fork-{index}-{round}"));

@@ -1,14 +1,20 @@
 //! Change hints: of which changes those are told who wait.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use holdover_core::ids::{Fence, SessionKey};
-use holdover_core::store::{
+use holdover_store::ids::{Fence, SessionKey};
+use holdover_store::{
     CasOutcome, ClaimDue, Commit, DeleteOutcome, Deletion, NewFork, NewSession, Release, Remove,
     RetentionRule, SessionStatus, Start, StateStore, StatusCas, Watch,
 };
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::bench::{Bench, Handle};
 use crate::case::cases;
@@ -17,7 +23,6 @@ use crate::fixture::{
     answer, approval, checkpoint, commit, deltas, fresh_id, key_of, message, new_fork, new_session,
     retention, soft, suspended,
 };
-use crate::snapshot::PAGES_MAX;
 use crate::sweep::removed;
 
 cases! {
@@ -31,14 +36,12 @@ cases! {
         "Watch::Due: any session may have become due";
 }
 
-/// How long a waiter waits if nobody tells it.
-const AT_MOST: Duration = Duration::from_secs(5);
-/// How long nothing is heard when nothing is on its way any more.
-const QUIET: Duration = Duration::from_millis(50);
-/// What the waiter is given to begin with its wait before the change is made. A store may look at something first, and
-/// whoever began too late hears nothing: then the change is made to another session, and the waiter given more.
-const HEAD_STARTS: [Duration; 4] =
-    [Duration::ZERO, Duration::from_millis(50), Duration::from_millis(200), Duration::from_secs(1)];
+/// How long a waiter waits if nobody tells it: far longer than a hint is on its way.
+const AT_MOST: Duration = Duration::from_secs(10);
+/// How many reads another handle makes before the change, once the waiter waits. A store may look at something before it
+/// listens, and whoever listens too late hears nothing: in time that is told by the store itself, it listens by then. If
+/// it does not, the change is made to another session after more of them.
+const HEAD_STARTS: [usize; 3] = [64, 256, 1024];
 
 /// What is done to a session while somebody waits.
 #[derive(Debug, Clone, Copy)]
@@ -226,24 +229,19 @@ async fn left(t: &Bench, new: NewSession, parting: Commit) -> CaseResult<Fence> 
 
 /// Makes a change while another handle waits, and fails unless that hears of it.
 async fn told_of(t: &Bench, change: Change, watched: fn(&SessionKey) -> Watch) -> CaseResult {
-    for (attempt, head_start) in HEAD_STARTS.into_iter().enumerate() {
+    for (attempt, reads) in HEAD_STARTS.into_iter().enumerate() {
         // A tenant of its own: what is due, or rests, is this session alone.
         let key = key_of(&format!("{change:?}-{attempt}"), "s");
-        let watch = watched(&key);
         let made = change.ready(t, &key).await?;
-        let waiter = t.peer().await;
-        quiet(&waiter, &watch).await?;
-        let waiting = tokio::spawn({
-            let watch = watch.clone();
-            async move {
-                let began = tokio::time::Instant::now();
-                waiter.wait_for_change(watch, AT_MOST).await.map(|()| began.elapsed())
-            }
-        });
-        tokio::time::sleep(head_start).await;
+        let waiter = Waiter::begin(t.peer().await, watched(&key)).await;
+        for _ in 0..reads {
+            t.store.load_session(&key).await?;
+            // The waiter hears in between what is said of the steps before.
+            tokio::task::yield_now().await;
+        }
+        waiter.changes.store(true, Ordering::SeqCst);
         made.await?;
-        let took = waiting.await.map_err(|panicked| Failure::panicked(panicked.to_string()))??;
-        if took < AT_MOST {
+        if waiter.hears().await? {
             return Ok(());
         }
     }
@@ -252,16 +250,50 @@ async fn told_of(t: &Bench, change: Change, watched: fn(&SessionKey) -> Watch) -
     Ok(())
 }
 
-/// Waits until nothing is heard for a while.
-async fn quiet(waiter: &Handle, watch: &Watch) -> CaseResult {
-    for _ in 0..PAGES_MAX {
-        let began = tokio::time::Instant::now();
-        waiter.wait_for_change(watch.clone(), QUIET).await?;
-        if began.elapsed() >= QUIET {
-            return Ok(());
-        }
+/// Somebody who waits for a change as one who follows a session does: whatever is heard before the change says nothing
+/// of it, and the wait begins anew.
+struct Waiter {
+    /// Whether the change is being made.
+    changes: Arc<AtomicBool>,
+    waiting: JoinHandle<CaseResult<bool>>,
+}
+
+impl Waiter {
+    /// Begins to wait. Once this returns, the store was asked and has not answered, or has answered before the change.
+    async fn begin(handle: Handle, watch: Watch) -> Self {
+        let changes = Arc::new(AtomicBool::new(false));
+        let waits = Arc::new(Notify::new());
+        let (changing, waiting) = (Arc::clone(&changes), Arc::clone(&waits));
+        let waiting = tokio::spawn(async move {
+            loop {
+                let began = Instant::now();
+                let mut wait = std::pin::pin!(handle.wait_for_change(watch.clone(), AT_MOST));
+                let first = futures::poll!(wait.as_mut());
+                waiting.notify_one();
+                match first {
+                    Poll::Ready(answer) => answer?,
+                    Poll::Pending => wait.await?,
+                }
+                if changing.load(Ordering::SeqCst) {
+                    return Ok(began.elapsed() < AT_MOST);
+                }
+                tokio::task::yield_now().await;
+            }
+        });
+        waits.notified().await;
+        Self { changes, waiting }
     }
-    Err(Failure::new("expected hints to end where nothing changes\n    found    no end"))
+
+    /// Whether the wait ended before its time, once the change was being made.
+    async fn hears(mut self) -> CaseResult<bool> {
+        (&mut self.waiting).await.map_err(|panicked| Failure::panicked(panicked.to_string()))?
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.waiting.abort();
+    }
 }
 
 async fn whoever_watches_a_session_is_told_of_every_change(t: Bench) -> CaseResult {

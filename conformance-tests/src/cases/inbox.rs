@@ -2,8 +2,8 @@
 //!
 //! Requirements: C09, C28.
 
-use holdover_core::ids::InboxSeq;
-use holdover_core::store::{
+use holdover_store::ids::InboxSeq;
+use holdover_store::{
     Commit, CommitOutcome, Delivery, INBOX_PAGE, InboxItem, ItemKind, SessionStatus, StateStore,
     StoreErrorKind, Wake,
 };
@@ -91,7 +91,7 @@ cases! {
         "Wake: wakes it; counts one towards wake_on; counts nothing";
 }
 
-async fn keys(t: &Bench, key: &holdover_core::ids::SessionKey) -> CaseResult<Vec<String>> {
+async fn keys(t: &Bench, key: &holdover_store::ids::SessionKey) -> CaseResult<Vec<String>> {
     Ok(t.snapshot(key).await?.inbox.iter().map(|item| item.key.to_string()).collect())
 }
 
@@ -371,7 +371,7 @@ async fn concurrent_drain_no_double_delivery(t: Bench) -> CaseResult {
         let fence = fence.clone();
         Box::pin(async move {
             let consume = Commit { consumed: seqs([1]), inbox_seen: Some(InboxSeq(1)), ..commit() };
-            Ok(peer.save_state_and_promote_staging(&fence, consume).await?)
+            Ok(peer.commit(&fence, consume).await?)
         })
     })
     .await?;

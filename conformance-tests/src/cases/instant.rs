@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{CheckpointId, SessionKey, Version};
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, SessionKey, Version};
+use holdover_store::time::Timestamp;
+use holdover_store::{
     CasOutcome, Checkpoint, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome,
     Deletion, Delivery, ForkOutcome, InboxItem, InterruptOutcome, LeaseOutcome, NewSession, OutcomeKind,
     Remove, SessionStatus, StateStore, StatusCas, StoredItem,
 };
-use holdover_core::time::Timestamp;
 
 use crate::bench::Bench;
 use crate::case::cases;
@@ -273,7 +273,9 @@ async fn while_a_run_holds_it(t: &Bench, key: &SessionKey) -> CaseResult {
     let second =
         changes_nothing(t, key, "a second stop", t.store.request_interrupt(key, soft("second"))).await?;
     want!(second, InterruptOutcome::AlreadyWaiting { .. });
-    changes_nothing(t, key, "a look at the stop", t.store.check_interrupt_flag(fence)).await?;
+    // The first look hands the stop over.
+    t.store.take_interrupt(fence).await?;
+    changes_nothing(t, key, "another look at the stop", t.store.take_interrupt(fence)).await?;
     let kept = t.store.delete_session(key, Deletion::UNLESS_ACTIVE);
     let kept = changes_nothing(t, key, "a deletion without force", kept).await?;
     ensure_eq!(kept, DeleteOutcome::Active, "a deletion without force");

@@ -2,7 +2,7 @@
 //!
 //! Requirements: H05.
 
-use holdover_core::store::{
+use holdover_store::{
     ClaimDue, Commit, Interrupt, InterruptCheck, InterruptKind, InterruptOutcome, Queues, SessionStatus,
     StateStore,
 };
@@ -36,7 +36,7 @@ cases! {
     interrupt.handed_to_epoch_and_cleared_only_by_commit: Distributed Sequential,
         "an interrupt waits until a commit names it, however often it was read",
         "one that is cleared by reading is lost with the reader",
-        "check_interrupt_flag: it goes on waiting until a commit names it";
+        "take_interrupt: it goes on waiting until a commit names it";
     interrupt.a_commit_that_names_another_clears_nothing: Core Sequential,
         "a commit that carries out one interrupt keeps the one that replaced it",
         "the abort that came in between would be dropped",
@@ -44,7 +44,7 @@ cases! {
     interrupt.unconfirmed_is_seen_by_next_claim: Durable Crash,
         "the run after a dead one finds the interrupt that was handed to it",
         "a crash in between would lose the stop",
-        "check_interrupt_flag: a crash in between loses nothing";
+        "take_interrupt: a crash in between loses nothing";
     interrupt.set_during_commit_is_seen_by_this_or_next_step: Distributed Concurrent,
         "a stop that races with commits shows in the receipts, and in all from then on",
         "a run that never hears of it goes on for ever",
@@ -123,11 +123,11 @@ async fn everything_of_it_roundtrips(t: Bench) -> CaseResult {
         id: id("int-1"),
         kind: InterruptKind::Soft,
         reason: "it's \"enough\" — \u{0} \n 够了".into(),
-        at: holdover_core::time::Timestamp::from_ms(1_234_567_890_123),
+        at: holdover_store::time::Timestamp::from_ms(1_234_567_890_123),
         incarnation: Some(claim.fence.incarnation),
     };
     t.interrupt(&claim.fence.key, interrupt.clone()).await?;
-    let check = t.store.check_interrupt_flag(&claim.fence).await?;
+    let check = t.store.take_interrupt(&claim.fence).await?;
     ensure_eq!(check, InterruptCheck::Waiting(interrupt.clone()), "what the run is handed");
     let next = t.take_over(&claim.fence.key).await?;
     ensure_eq!(next.interrupt(), Some(&interrupt), "what the next claim brings");
@@ -139,7 +139,7 @@ async fn on_idle_session_does_not_kill_next_run(t: Bench) -> CaseResult {
     ensure_eq!(t.store.request_interrupt(&key, soft("stop")).await?, InterruptOutcome::AtRest, "the answer");
     let claim = t.claim(&key).await?;
     ensure_eq!(claim.interrupt(), None, "the interrupt in the next claim");
-    ensure_eq!(t.store.check_interrupt_flag(&claim.fence).await?, InterruptCheck::Clear, "the check");
+    ensure_eq!(t.store.take_interrupt(&claim.fence).await?, InterruptCheck::Clear, "the check");
     Ok(())
 }
 
@@ -160,11 +160,11 @@ async fn handed_to_epoch_and_cleared_only_by_commit(t: Bench) -> CaseResult {
     let peer = t.peer().await;
     let claim = t.running("s").await?;
     let key = &claim.fence.key;
-    ensure_eq!(t.store.check_interrupt_flag(&claim.fence).await?, InterruptCheck::Clear, "before");
+    ensure_eq!(t.store.take_interrupt(&claim.fence).await?, InterruptCheck::Clear, "before");
     want!(peer.request_interrupt(key, soft("stop")).await?, InterruptOutcome::Requested);
     let waiting = InterruptCheck::Waiting(soft("stop"));
     for time in ["first", "second", "third"] {
-        ensure_eq!(t.store.check_interrupt_flag(&claim.fence).await?, waiting, "the {time} check");
+        ensure_eq!(t.store.take_interrupt(&claim.fence).await?, waiting, "the {time} check");
     }
     let receipt = t.commit(&claim.fence, commit()).await?;
     ensure!(
@@ -172,7 +172,7 @@ async fn handed_to_epoch_and_cleared_only_by_commit(t: Bench) -> CaseResult {
         "expected a commit that does not name it to leave it waiting",
         found = "a receipt that says nothing waits: {receipt:?}"
     );
-    ensure_eq!(t.store.check_interrupt_flag(&claim.fence).await?, waiting, "after a commit");
+    ensure_eq!(t.store.take_interrupt(&claim.fence).await?, waiting, "after a commit");
     let confirm = Commit { interrupt_confirmed: Some(id("stop")), ..commit() };
     let receipt = t.commit(&claim.fence, confirm).await?;
     ensure!(
@@ -180,17 +180,17 @@ async fn handed_to_epoch_and_cleared_only_by_commit(t: Bench) -> CaseResult {
         "expected the commit that names it to clear it",
         found = "a receipt that says one waits: {receipt:?}"
     );
-    ensure_eq!(t.store.check_interrupt_flag(&claim.fence).await?, InterruptCheck::Clear, "after its commit");
+    ensure_eq!(t.store.take_interrupt(&claim.fence).await?, InterruptCheck::Clear, "after its commit");
     let next = t.take_over(key).await?;
     ensure_eq!(next.interrupt(), None, "the interrupt in the next claim");
-    ensure_eq!(t.store.check_interrupt_flag(&claim.fence).await?, InterruptCheck::StaleFence, "an old fence");
+    ensure_eq!(t.store.take_interrupt(&claim.fence).await?, InterruptCheck::StaleFence, "an old fence");
     Ok(())
 }
 
 async fn a_commit_that_names_another_clears_nothing(t: Bench) -> CaseResult {
     let claim = t.running("s").await?;
     t.interrupt(&claim.fence.key, soft("soft")).await?;
-    t.store.check_interrupt_flag(&claim.fence).await?;
+    t.store.take_interrupt(&claim.fence).await?;
     t.interrupt(&claim.fence.key, abort("abort")).await?;
     let receipt =
         t.commit(&claim.fence, Commit { interrupt_confirmed: Some(id("soft")), ..commit() }).await?;
@@ -206,11 +206,11 @@ async fn a_commit_that_names_another_clears_nothing(t: Bench) -> CaseResult {
 async fn unconfirmed_is_seen_by_next_claim(t: Bench) -> CaseResult {
     let claim = t.running("s").await?;
     t.interrupt(&claim.fence.key, soft("stop")).await?;
-    t.store.check_interrupt_flag(&claim.fence).await?;
+    t.store.take_interrupt(&claim.fence).await?;
     let t = t.reopen().await;
     let next = t.take_over(&claim.fence.key).await?;
     ensure_eq!(next.interrupt(), Some(&soft("stop")), "the interrupt in the next claim");
-    let check = t.store.check_interrupt_flag(&next.fence).await?;
+    let check = t.store.take_interrupt(&next.fence).await?;
     ensure_eq!(check, InterruptCheck::Waiting(soft("stop")), "what the next run is handed");
     Ok(())
 }
@@ -228,8 +228,10 @@ async fn set_during_commit_is_seen_by_this_or_next_step(t: Bench) -> CaseResult 
             let mut seen = Vec::new();
             // Bounded by the case's time: a receipt that never tells is a hang, and a failure.
             while seen.iter().filter(|waits| **waits).count() < 3 {
-                let outcome = peer.save_state_and_promote_staging(&fence, commit()).await?;
-                seen.push(want!(outcome, holdover_core::store::CommitOutcome::Committed(receipt) => receipt.interrupt));
+                let outcome = peer.commit(&fence, commit()).await?;
+                seen.push(
+                    want!(outcome, holdover_store::CommitOutcome::Committed(receipt) => receipt.interrupt),
+                );
                 tokio::task::yield_now().await;
             }
             Ok(seen)
@@ -290,7 +292,7 @@ async fn interrupt_waiting_at_suspend_wakes_at_once(t: Bench) -> CaseResult {
         t.deliver(&claim.fence.key, message("m")).await?;
         t.interrupt(&claim.fence.key, stop.clone()).await?;
         let park = Commit {
-            inbox_seen: Some(holdover_core::ids::InboxSeq(1)),
+            inbox_seen: Some(holdover_store::ids::InboxSeq(1)),
             release: suspended(Some(far), 0),
             ..commit()
         };

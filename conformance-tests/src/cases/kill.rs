@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use holdover_core::store::{CommitOutcome, SessionStatus, StateStore};
+use holdover_store::{CommitOutcome, SessionStatus, StateStore};
 
 use crate::bench::{Bench, Handle};
 use crate::case::cases;
@@ -219,14 +219,14 @@ async fn check(t: &Bench, round: u64, killed: &Killed) -> CaseResult {
     // Nothing is locked, for longer than the lease.
     t.advance(t.lease()).await;
     let claimed = t.store.claim_session(&key, t.claim_one()).await?;
-    let claim = want!(claimed, holdover_core::store::ClaimOutcome::Claimed(claim) => claim);
+    let claim = want!(claimed, holdover_store::ClaimOutcome::Claimed(claim) => claim);
     ensure_eq!(claim.found, SessionStatus::Active, "the status that the next run finds");
     t.release(&claim.fence, SessionStatus::Idle).await.map(drop)
 }
 
 /// None: what the commit promotes or consumes is not there.
 async fn repeat(store: &Handle, round: u64, nth: u64) -> CaseResult<Option<()>> {
-    let outcome = store.save_state_and_promote_staging(&child::fence(round), child::commit(nth)).await?;
+    let outcome = store.commit(&child::fence(round), child::commit(nth)).await?;
     if let CommitOutcome::NotStaged { .. } | CommitOutcome::NotInInbox { .. } = outcome {
         return Ok(None);
     }

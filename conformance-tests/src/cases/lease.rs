@@ -5,8 +5,8 @@ mod late;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use holdover_core::ids::Epoch;
-use holdover_core::store::{
+use holdover_store::ids::Epoch;
+use holdover_store::{
     ClaimOne, ClaimOutcome, Commit, CommitOutcome, LeaseOutcome, Release, SessionStatus, StateStore,
 };
 
@@ -79,7 +79,7 @@ cases! {
     alarm.commit_extends_lease_only_below_half: Core Time,
         "a commit leaves the lease and the alarm alone while half of it is left, then grants it anew",
         "an indexed column that moves with every commit costs more than the commit",
-        "save_state_and_promote_staging: the lease is extended only when less than half of it is left";
+        "commit: the lease is extended only when less than half of it is left";
 }
 
 async fn claim_is_exclusive(t: Bench) -> CaseResult {
@@ -308,7 +308,7 @@ async fn takeover_during_commit_both_orders_safe(t: Bench) -> CaseResult {
             Box::pin(async move {
                 if index == 0 {
                     let late = Commit { messages: inline(["late"]), ..commit() };
-                    let outcome = peer.save_state_and_promote_staging(&fence, late).await?;
+                    let outcome = peer.commit(&fence, late).await?;
                     return Ok((Some(outcome), None));
                 }
                 Ok((None, Some(peer.claim_session(&fence.key, next).await?)))
@@ -347,10 +347,7 @@ async fn two_sessions_do_not_block_each_other(t: Bench) -> CaseResult {
         Box::pin(async move {
             for _ in 0..COMMITS {
                 let append = Commit { messages: inline(["m"]), ..commit() };
-                want!(
-                    peer.save_state_and_promote_staging(&fence, append).await?,
-                    CommitOutcome::Committed(_)
-                );
+                want!(peer.commit(&fence, append).await?, CommitOutcome::Committed(_));
             }
             Ok(())
         })

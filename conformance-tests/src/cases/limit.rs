@@ -2,20 +2,18 @@
 
 use std::fmt::Debug;
 
-use holdover_core::ids::SessionKey;
-use holdover_core::payload::Payload;
-use holdover_core::store::{
-    CasOutcome, ClaimOne, ClaimOutcome, Commit, CreateOutcome, InboxItem, NewFork, NewMessage, NewPending,
-    NewSession, NewState, OutcomeKind, Retry, RunEnd, SessionStatus, StagedResult, Staging, Start,
-    StateStore, StatusCas, StoreError, StoreErrorKind, Wake,
+use holdover_store::ids::SessionKey;
+use holdover_store::payload::Payload;
+use holdover_store::{
+    CasOutcome, ClaimOne, ClaimOutcome, Commit, CreateOutcome, InboxItem, Interrupt, InterruptCheck,
+    InterruptOutcome, NewFork, NewMessage, NewPending, NewSession, NewState, OutcomeKind, Retry, RunEnd,
+    SessionStatus, StagedResult, Staging, Start, StateStore, StatusCas, StoreError, StoreErrorKind, Wake,
 };
 
 use crate::bench::Bench;
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{
-    abort, approval, checkpoint, commit, id, message_that, new_fork, new_session, promote, soft,
-};
+use crate::fixture::{abort, approval, checkpoint, commit, id, message_that, new_fork, new_session, promote};
 
 cases! {
     limit.of_a_creation: Core Property,
@@ -50,10 +48,8 @@ cases! {
 
 /// Payloads that together have as many bytes as one write may bring.
 fn most(t: &Bench) -> CaseResult<Vec<Payload>> {
-    let limits = t.store.capabilities();
-    let most = limits.commit_bytes_max;
-    ensure!(most <= 1 << 30, "expected a limit that a test can reach", found = "{most}");
-    let part = limits.payload_bytes_max.min(most).max(1);
+    let most = t.commit_bytes_max()?;
+    let part = t.store.capabilities().payload_bytes_max.min(most).max(1);
     let whole = Payload::new(vec![b'x'; part]);
     let rest = (!most.is_multiple_of(part)).then(|| Payload::new(vec![b'x'; most % part]));
     Ok(std::iter::repeat_n(whole, most / part).chain(rest).collect())
@@ -141,7 +137,7 @@ async fn of_a_fork(t: Bench) -> CaseResult {
     ];
     for (what, fork) in parts {
         let key = fork.key.clone();
-        let answer = t.store.fork_session(from, holdover_core::ids::CheckpointId(at.0), fork).await;
+        let answer = t.store.fork_session(from, holdover_store::ids::CheckpointId(at.0), fork).await;
         refused(answer, "fork_session", from, what)?;
         ensure_eq!(t.store.load_session(&key).await?, None, "the fork that was not made");
     }
@@ -223,8 +219,8 @@ async fn of_a_commit(t: Bench) -> CaseResult {
     ];
     let before = t.snapshot(key).await?;
     for (what, beyond) in parts {
-        let answer = t.store.save_state_and_promote_staging(&claim.fence, beyond).await;
-        refused(answer, "save_state_and_promote_staging", key, what)?;
+        let answer = t.store.commit(&claim.fence, beyond).await;
+        refused(answer, "commit", key, what)?;
     }
     ensure_eq!(t.snapshot(key).await?, before, "the session after all refusals");
     t.stage(
@@ -241,11 +237,27 @@ async fn of_the_reason_of_an_interrupt(t: Bench) -> CaseResult {
     let claim = t.running("s").await?;
     let key = &claim.fence.key;
     let before = t.snapshot(key).await?;
-    let beyond = holdover_core::store::Interrupt { reason: "x".repeat(t.too_large()?), ..soft("stop") };
-    refused(t.store.request_interrupt(key, beyond).await, "request_interrupt", key, "its reason")?;
+    let most = t.payload_bytes_max()?;
+    let asks = |bytes: usize| Interrupt { reason: "x".repeat(bytes), ..abort("stop") };
+    refused(t.store.request_interrupt(key, asks(most + 1)).await, "request_interrupt", key, "its reason")?;
     ensure_eq!(t.snapshot(key).await?, before, "the session after the refusal");
-    // A layer that keeps the reason as encoded text needs a third more room for it.
-    let fits = holdover_core::store::Interrupt { reason: "x".repeat(t.too_large()? / 2), ..abort("stop") };
-    t.interrupt(key, fits).await?;
+    // A layer that keeps the reason as encoded text may leave it less: then it says so, and is asked for half.
+    let whole = asks(most);
+    let kept = match t.store.request_interrupt(key, whole.clone()).await {
+        Ok(outcome) => {
+            ensure_eq!(outcome, InterruptOutcome::Requested, "a request with the longest reason");
+            whole
+        }
+        less => {
+            refused(less, "request_interrupt", key, "a reason that its layer has no room for")?;
+            ensure_eq!(t.snapshot(key).await?, before, "the session after the refusal by a layer");
+            let half = asks(most / 2);
+            t.interrupt(key, half.clone()).await?;
+            half
+        }
+    };
+    let found = want!(t.store.take_interrupt(&claim.fence).await?, InterruptCheck::Waiting(it) => it);
+    let (given, read) = (kept.reason.len(), found.reason.len());
+    ensure!(found.reason == kept.reason, "expected a reason of {given} bytes", found = "another of {read}");
     Ok(())
 }

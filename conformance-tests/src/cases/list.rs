@@ -2,11 +2,11 @@
 
 use std::num::NonZeroU32;
 
-use holdover_core::store::{
+use holdover_store::time::Timestamp;
+use holdover_store::{
     Commit, Deletion, Labels, NewSession, PAGE_ROWS_MAX, PageRequest, PendingQuery, SessionQuery,
     SessionStatus, SessionSummary, StateStore, StoreErrorKind, TimeRange,
 };
-use holdover_core::time::Timestamp;
 
 use crate::bench::Bench;
 use crate::case::cases;

@@ -1,7 +1,7 @@
 //! The transcript: append-only, dense, never rewritten.
 
-use holdover_core::ids::{MessageSeq, Version};
-use holdover_core::store::{Commit, CommitOutcome, MessagePage, StateStore};
+use holdover_store::ids::{MessageSeq, Version};
+use holdover_store::{Commit, CommitOutcome, MessagePage, StateStore};
 
 use crate::bench::{Bench, race};
 use crate::case::cases;
@@ -17,7 +17,7 @@ cases! {
     messages.batch_append_is_atomic_and_ordered: Core Sequential,
         "the messages of one commit keep their order, and a refused commit appends none",
         "a call whose result comes before it makes every provider refuse the transcript",
-        "save_state_and_promote_staging: applies a commit wholly or not at all (INV-04)";
+        "commit: applies a commit wholly or not at all (INV-04)";
     messages.append_at_another_version_is_conflict: Core Sequential,
         "a commit decided on another version appends nothing and is told the actual one",
         "two steps decided on one transcript would both be appended",
@@ -49,7 +49,7 @@ cases! {
     messages.reader_never_sees_partial_batch: Distributed Concurrent,
         "a reader beside a writer sees each commit whole: messages and the state that counts them",
         "a reader that sees calls without results resumes from a state that never was",
-        "save_state_and_promote_staging: everything in one commit becomes visible together (INV-04)";
+        "commit: everything in one commit becomes visible together (INV-04)";
 }
 
 async fn append_assigns_dense_sequence(t: Bench) -> CaseResult {
@@ -181,7 +181,7 @@ async fn concurrent_append_no_gap_no_duplicate(t: Bench) -> CaseResult {
                         messages: inline([text.as_str()]),
                         ..commit()
                     };
-                    let outcome = peer.save_state_and_promote_staging(&fence, append).await?;
+                    let outcome = peer.commit(&fence, append).await?;
                     if let CommitOutcome::Committed(receipt) = outcome {
                         version = receipt.version;
                         break;
@@ -224,10 +224,7 @@ async fn reader_never_sees_partial_batch(t: Bench) -> CaseResult {
                         state: state(&number.to_string()),
                         ..commit()
                     };
-                    want!(
-                        peer.save_state_and_promote_staging(&fence, batch).await?,
-                        CommitOutcome::Committed(_)
-                    );
+                    want!(peer.commit(&fence, batch).await?, CommitOutcome::Committed(_));
                 }
                 return Ok(());
             }

@@ -1,7 +1,7 @@
 //! Names that look like others: ids of sessions, labels, and the place at which a page of pending calls ends.
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{
+use holdover_store::ids::SessionKey;
+use holdover_store::{
     Commit, Deletion, Labels, NewPending, NewSession, PageCursor, PageRequest, PendingKind, PendingQuery,
     SessionQuery, StateStore, StoreErrorKind,
 };

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{Fence, SessionKey};
-use holdover_core::store::{
+use holdover_store::ids::{Fence, SessionKey};
+use holdover_store::{
     Claim, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeltaOutcome, InterruptCheck,
     LeaseOutcome, NewSession, Release, SessionStatus, StageOutcome, Start, StateStore, Wake,
 };
@@ -31,7 +31,7 @@ cases! {
     alarm.commit_leaves_a_lease_of_exactly_half: Core Time,
         "a commit leaves the lease alone while exactly half of it is left, and extends it a millisecond later",
         "an indexed column that moves with every commit costs more than the commit",
-        "save_state_and_promote_staging: the lease is extended only when less than half of it is left";
+        "commit: the lease is extended only when less than half of it is left";
 }
 
 /// How the session of a repeated creation came into the hands of another run.
@@ -117,7 +117,7 @@ async fn is_stale(t: &Bench, fence: &Fence, whose: &str) -> CaseResult {
     ensure_eq!(renewed, LeaseOutcome::StaleFence, "a renewal of {whose}");
     let streamed = t.try_append(fence, deltas(9, 1, ["late"])).await?;
     ensure_eq!(streamed, DeltaOutcome::StaleFence, "deltas of {whose}");
-    let asked = t.store.check_interrupt_flag(fence).await?;
+    let asked = t.store.take_interrupt(fence).await?;
     ensure_eq!(asked, InterruptCheck::StaleFence, "a look at the interrupt of {whose}");
     Ok(())
 }

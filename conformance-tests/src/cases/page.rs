@@ -1,8 +1,8 @@
 //! Pages are bounded in bytes, and a walk over them is whole.
 
-use holdover_core::ids::{EventSeq, InboxSeq, SessionKey};
-use holdover_core::payload::Payload;
-use holdover_core::store::{
+use holdover_store::ids::{EventSeq, InboxSeq, SessionKey};
+use holdover_store::payload::Payload;
+use holdover_store::{
     CheckpointQuery, Commit, DeltaBatch, EventCursor, EventPage, InboxItem, NewMessage, NewPending, NewState,
     OutcomeKind, PAGE_BYTES_MAX, PAGE_ROWS_MAX, PageRequest, PendingQuery, RunEnd, SessionStatus, StateStore,
 };
@@ -125,7 +125,7 @@ async fn inbox_ends_at_its_bytes(t: Bench) -> CaseResult {
     let key = t.create("s").await?;
     for number in heavy.rows() {
         let payload = heavy.payload(number);
-        let quiet = message_that(&number.to_string(), holdover_core::store::Wake::Quiet);
+        let quiet = message_that(&number.to_string(), holdover_store::Wake::Quiet);
         t.deliver(&key, InboxItem { payload, ..quiet }).await?;
     }
     let claim = t.claim(&key).await?;
@@ -146,10 +146,10 @@ async fn inbox_ends_at_its_bytes(t: Bench) -> CaseResult {
         ensure_eq!(places, (after.0 + 1..=heavy.rows).collect::<Vec<_>>(), "places after {after}");
     }
     // What a claim itself brings has its place on the page, or after it.
-    let carried = holdover_core::store::ClaimOne { items: vec![message("carried")], ..t.claim_one() };
+    let carried = holdover_store::ClaimOne { items: vec![message("carried")], ..t.claim_one() };
     t.release(&claim.fence, SessionStatus::Idle).await?;
     let next = want!(t.store.claim_session(&key, carried).await?,
-        holdover_core::store::ClaimOutcome::Claimed(claim) => claim);
+        holdover_store::ClaimOutcome::Claimed(claim) => claim);
     bounded("items in the next claim", next.inbox.iter().map(|item| &item.payload))?;
     let brought: Vec<u64> = next.inbox.iter().map(|item| item.seq.0).collect();
     ensure_eq!(brought, heavy.rows()[..brought.len()], "places of the next claim's page");
@@ -232,7 +232,7 @@ async fn lists_end_at_their_bytes(t: Bench) -> CaseResult {
         let claim = t.claim(&key).await?;
         let payload = heavy.payload(number);
         let kept = Commit {
-            state: Some(NewState { format: holdover_core::ids::StateFormat(1), payload: payload.clone() }),
+            state: Some(NewState { format: holdover_store::ids::StateFormat(1), payload: payload.clone() }),
             checkpoint: true,
             ..commit()
         };

@@ -1,6 +1,6 @@
 //! Calls that somebody outside owes an answer.
 
-use holdover_core::store::{
+use holdover_store::{
     Commit, CommitOutcome, Deletion, Delivery, InboxItem, ItemKind, NewPending, PendingKind, PendingQuery,
     SessionStatus, StateStore,
 };

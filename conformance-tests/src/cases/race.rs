@@ -3,8 +3,8 @@
 mod histories;
 mod pairs;
 
-use holdover_core::ids::{Fence, SessionKey};
-use holdover_core::store::{
+use holdover_store::ids::{Fence, SessionKey};
+use holdover_store::{
     ClaimOutcome, Commit, CommitOutcome, DeleteOutcome, Deletion, Delivery, InterruptOutcome, LeaseOutcome,
     SessionStatus, StateStore,
 };
@@ -67,7 +67,7 @@ async fn linearizable_histories(t: Bench) -> CaseResult {
 }
 
 /// A session that a run holds, for each round.
-async fn rounds(t: &Bench) -> CaseResult<Vec<holdover_core::store::Claim>> {
+async fn rounds(t: &Bench) -> CaseResult<Vec<holdover_store::Claim>> {
     let mut claims = Vec::new();
     for round in 0..ROUNDS {
         let claim = t.running(&format!("s{round}")).await?;
@@ -116,7 +116,7 @@ async fn reads_beside_a_write_hold_what_was_acknowledged(t: Bench) -> CaseResult
 async fn write(peer: &Handle, fence: &Fence, what: &str) -> CaseResult {
     want!(peer.deliver(&fence.key, message(what)).await?, Delivery::Accepted { .. });
     let step = Commit { messages: inline([what]), events: events([what]), ..checkpoint(what) };
-    want!(peer.save_state_and_promote_staging(fence, step).await?, CommitOutcome::Committed(_));
+    want!(peer.commit(fence, step).await?, CommitOutcome::Committed(_));
     Ok(())
 }
 
@@ -130,10 +130,7 @@ async fn submit_vs_suspend(t: Bench) -> CaseResult {
                     want!(peer.deliver(&fence.key, message("m")).await?, Delivery::Accepted { .. });
                 } else {
                     let park = Commit { release: suspended(None, 0), ..commit() };
-                    want!(
-                        peer.save_state_and_promote_staging(&fence, park).await?,
-                        CommitOutcome::Committed(_)
-                    );
+                    want!(peer.commit(&fence, park).await?, CommitOutcome::Committed(_));
                 }
                 Ok(())
             })
@@ -169,7 +166,7 @@ async fn suspend_vs_interrupt(t: Bench) -> CaseResult {
 
 async fn stop_beside_release(
     peers: &[Handle],
-    claim: &holdover_core::store::Claim,
+    claim: &holdover_store::Claim,
     status: SessionStatus,
 ) -> CaseResult<InterruptOutcome> {
     let answers = race(peers.to_vec(), |index, peer| {
@@ -179,7 +176,7 @@ async fn stop_beside_release(
                 return Ok(Some(peer.request_interrupt(&fence.key, soft("stop")).await?));
             }
             let release = Commit { release: Some(release_to(status)), ..commit() };
-            want!(peer.save_state_and_promote_staging(&fence, release).await?, CommitOutcome::Committed(_));
+            want!(peer.commit(&fence, release).await?, CommitOutcome::Committed(_));
             Ok(None)
         })
     })
@@ -200,7 +197,7 @@ async fn commit_vs_delete(t: Bench) -> CaseResult {
                     return Ok(None);
                 }
                 let append = Commit { messages: inline(["m"]), open: vec![approval("p")], ..commit() };
-                Ok(Some(peer.save_state_and_promote_staging(&fence, append).await?))
+                Ok(Some(peer.commit(&fence, append).await?))
             })
         })
         .await?;
@@ -256,7 +253,7 @@ async fn answer_vs_close(t: Bench) -> CaseResult {
                     return Ok((Some(peer.deliver(&fence.key, answer(&fence, "p", "yes")).await?), None));
                 }
                 let close = Commit { close: vec![id("p")], ..commit() };
-                Ok((None, Some(peer.save_state_and_promote_staging(&fence, close).await?)))
+                Ok((None, Some(peer.commit(&fence, close).await?)))
             })
         })
         .await?;

@@ -1,11 +1,11 @@
 //! Retention: what is removed of sessions that rest, and what never is.
 
-use holdover_core::ids::{SessionKey, Version};
-use holdover_core::store::{
+use holdover_store::ids::{SessionKey, Version};
+use holdover_store::time::Timestamp;
+use holdover_store::{
     ClaimOutcome, Commit, Deletion, NewSession, PageCursor, PurgeReport, Release, Remove, RetentionRule,
     SessionStatus, Start, StateStore, StoreErrorKind,
 };
-use holdover_core::time::Timestamp;
 
 use crate::bench::{Bench, race};
 use crate::case::cases;
@@ -142,7 +142,7 @@ async fn guarded(t: &Bench) -> CaseResult<Vec<(&'static str, SessionKey)>> {
     t.commit(&claim.fence, Commit { release, ..commit() }).await?;
     all.push(("has an alarm in the far future", claim.fence.key));
     let unread = t.create("unread").await?;
-    t.deliver(&unread, message_that("quiet", holdover_core::store::Wake::Quiet)).await?;
+    t.deliver(&unread, message_that("quiet", holdover_store::Wake::Quiet)).await?;
     all.push(("has an unread item that wakes nobody", unread));
     let stopped = t.left_as("stopped", SessionStatus::Idle).await?;
     t.interrupt(&stopped, abort("stop")).await?;

@@ -1,7 +1,7 @@
 //! The records of a session's runs.
 
-use holdover_core::ids::Epoch;
-use holdover_core::store::{ClaimOne, ClaimOutcome, Commit, OutcomeKind, RunEnd, SessionStatus, StateStore};
+use holdover_store::ids::Epoch;
+use holdover_store::{ClaimOne, ClaimOutcome, Commit, OutcomeKind, RunEnd, SessionStatus, StateStore};
 
 use crate::bench::{Bench, race};
 use crate::case::cases;

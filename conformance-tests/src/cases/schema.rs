@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{
+use holdover_store::ids::SessionKey;
+use holdover_store::time::Timestamp;
+use holdover_store::{
     ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, NewSession,
     PageRequest, Retry, Start, StateStore, StoreError, StoreErrorKind,
 };
-use holdover_core::time::Timestamp;
 
 use crate::bench::{Bench, Handle};
 use crate::case::cases;
@@ -69,7 +69,7 @@ async fn write(store: &Handle, name: &str) -> CaseResult<SessionKey> {
     let claim = want!(created, CreateOutcome::Created { claim: Some(claim), .. } => claim);
     let commit =
         Commit { messages: inline(["first", "second"]), events: events(["event"]), ..checkpoint("state") };
-    let saved = store.save_state_and_promote_staging(&claim.fence, commit).await?;
+    let saved = store.commit(&claim.fence, commit).await?;
     want!(saved, CommitOutcome::Committed(_));
     Ok(claim.fence.key)
 }

@@ -1,7 +1,7 @@
 //! What belongs to one session, one life of it and one tenant, and to no other.
 
-use holdover_core::ids::{CheckpointId, InboxSeq, Version};
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, InboxSeq, Version};
+use holdover_store::{
     Claim, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery,
     ForkOutcome, Labels, NewFork, NewSession, Remove, SessionQuery, SessionStatus, StateStore,
     TOMBSTONE_STANDS,
@@ -25,7 +25,7 @@ cases! {
     scope.a_commit_is_a_repeat_under_its_own_fence_alone: Core Sequential,
         "a commit under the operation of an earlier run's commit is applied, in this life and in the next",
         "a step would be answered with what another run wrote, and its own be lost",
-        "save_state_and_promote_staging: a repeat of the last commit under the same fence answers the first outcome";
+        "commit: a repeat of the last commit under the same fence answers the first outcome";
     scope.answers_go_to_the_session_that_is_named: Core Sequential,
         "an answer is taken by the open call of the session that it names, though another has one of that id",
         "whoever approves one refund would approve another",

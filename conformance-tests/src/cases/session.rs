@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{Epoch, EventSeq, InboxSeq, MessageSeq, StateFormat, Version};
-use holdover_core::store::{
+use holdover_store::ids::{Epoch, EventSeq, InboxSeq, MessageSeq, StateFormat, Version};
+use holdover_store::{
     Claim, CreateOutcome, EventCursor, EventPage, Labels, NewSession, PAGE_ROWS_DEFAULT, PageRequest,
     SessionStatus, Start, StateStore, StoreErrorKind, Wake,
 };
@@ -254,7 +254,7 @@ async fn version_increments_by_one_per_commit(t: Bench) -> CaseResult {
     for version in 3..8 {
         let receipt = t.commit(&claim.fence, commit()).await?;
         ensure_eq!(receipt.version, Version(version), "version in the receipt");
-        let stale = holdover_core::store::Commit { expected_version: Some(Version(1)), ..commit() };
+        let stale = holdover_store::Commit { expected_version: Some(Version(1)), ..commit() };
         t.try_commit(&claim.fence, stale).await?;
         ensure_eq!(
             t.load(&claim.fence.key).await?.version,
@@ -270,7 +270,7 @@ async fn survives_reopen(t: Bench) -> CaseResult {
         NewSession { labels: Labels::from_iter([("a", "b")]), items: vec![message("m")], ..new_session("s") };
     t.store.create_session(new.clone()).await?;
     let claim = t.claim(&new.key).await?;
-    let full = holdover_core::store::Commit {
+    let full = holdover_store::Commit {
         state: state("state"),
         messages: inline(["one", "two"]),
         stage: vec![crate::fixture::result("call", "staged")],

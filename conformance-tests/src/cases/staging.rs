@@ -2,10 +2,8 @@
 //!
 //! Requirements: H12.
 
-use holdover_core::ids::CallId;
-use holdover_core::store::{
-    Applied, Commit, CommitOutcome, SessionStatus, StageOutcome, Staging, StateStore,
-};
+use holdover_store::ids::CallId;
+use holdover_store::{Applied, Commit, CommitOutcome, SessionStatus, StageOutcome, Staging, StateStore};
 
 use crate::bench::{Bench, race};
 use crate::case::cases;
@@ -72,7 +70,7 @@ cases! {
     promotion.lost_ack_then_retry_is_exactly_once: Durable Crash,
         "a commit repeated after its answer was lost, also on another handle, promotes once",
         "the owner repeats until it is answered; each repeat could append again",
-        "save_state_and_promote_staging: a repeat of the last commit under the same fence answers the first outcome";
+        "commit: a repeat of the last commit under the same fence answers the first outcome";
     promotion.concurrent_stage_during_promote_not_lost: Distributed Concurrent,
         "results staged while others are promoted are all there in the end",
         "a commit that clears the staging area instead of what it names loses a result",
@@ -87,7 +85,7 @@ fn names(calls: &[CallId]) -> Vec<&str> {
     calls.iter().map(CallId::as_str).collect()
 }
 
-async fn staged(t: &Bench, key: &holdover_core::ids::SessionKey) -> CaseResult<Vec<String>> {
+async fn staged(t: &Bench, key: &holdover_store::ids::SessionKey) -> CaseResult<Vec<String>> {
     let results = t.load(key).await?.staged.results;
     Ok(results.iter().map(|result| result.call.to_string()).collect())
 }
@@ -303,7 +301,7 @@ async fn lost_ack_then_retry_is_exactly_once(t: Bench) -> CaseResult {
     let first = t.try_commit(&claim.fence, promoting.clone()).await?;
     let before = t.snapshot(&claim.fence.key).await?;
     let peer = t.peer().await;
-    let repeat = peer.save_state_and_promote_staging(&claim.fence, promoting.clone()).await?;
+    let repeat = peer.commit(&claim.fence, promoting.clone()).await?;
     ensure_eq!(repeat, first, "the repeat on another handle");
     drop(peer);
     let t = t.reopen().await;
@@ -325,9 +323,8 @@ async fn concurrent_stage_during_promote_not_lost(t: Bench) -> CaseResult {
             let mut promoted = 0;
             while index == 0 && promoted < CALLS {
                 let call: CallId = id(&format!("c{promoted:02}"));
-                let messages = vec![holdover_core::store::NewMessage::Promote(call)];
-                let outcome =
-                    peer.save_state_and_promote_staging(&fence, Commit { messages, ..commit() }).await?;
+                let messages = vec![holdover_store::NewMessage::Promote(call)];
+                let outcome = peer.commit(&fence, Commit { messages, ..commit() }).await?;
                 if let CommitOutcome::Committed(_) = outcome {
                     promoted += 1;
                 } else {

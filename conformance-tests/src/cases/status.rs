@@ -2,8 +2,8 @@
 //!
 //! Requirements: H02, H03.
 
-use holdover_core::ids::Version;
-use holdover_core::store::{
+use holdover_store::ids::Version;
+use holdover_store::{
     CasOutcome, ClaimOutcome, Commit, CommitOutcome, Deletion, Delivery, InterruptOutcome, SessionStatus,
     StateStore, StatusCas, StoreErrorKind,
 };
@@ -115,7 +115,7 @@ async fn cas_carries_items_with_the_move_or_not_at_all(t: Bench) -> CaseResult {
     ensure_eq!(t.snapshot(&key).await?, before, "the session after the refusal");
 
     let retry = StatusCas {
-        items: vec![signal_that("retry", holdover_core::store::Wake::Now)],
+        items: vec![signal_that("retry", holdover_store::Wake::Now)],
         ..cas(version, SessionStatus::Suspended)
     };
     want!(t.store.compare_and_set_status(&key, retry).await?, CasOutcome::Moved { .. });
@@ -210,14 +210,14 @@ async fn cas_pair(t: &Bench, from: SessionStatus, to: SessionStatus, allowed: bo
 async fn release_pair(t: &Bench, from: SessionStatus, to: SessionStatus) -> CaseResult {
     let key = t.left_as(&format!("release-{from}-{to}"), from).await?;
     let session = t.load(&key).await?;
-    let fence = holdover_core::ids::Fence {
+    let fence = holdover_store::ids::Fence {
         key: key.clone(),
         incarnation: session.incarnation,
         epoch: session.epoch,
     };
     let before = t.snapshot(&key).await?;
     let release = Commit { release: Some(release_to(to)), ..commit() };
-    let answer = t.store.save_state_and_promote_staging(&fence, release).await;
+    let answer = t.store.commit(&fence, release).await;
     let active = |status| status == SessionStatus::Active;
     match (active(from), active(to)) {
         (_, true) => {
@@ -279,7 +279,7 @@ async fn only_claim_commit_and_cas_raise_it(t: Bench) -> CaseResult {
     version("a delivery to a running session", 2).await?;
     t.interrupt(&key, soft("stop")).await?;
     version("an interrupt", 2).await?;
-    t.store.check_interrupt_flag(&claim.fence).await?;
+    t.store.take_interrupt(&claim.fence).await?;
     version("handing the interrupt out", 2).await?;
     t.store.claim_session(&key, t.claim_one()).await?;
     version("a claim of a held session", 2).await?;

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
-use holdover_core::ids::{CheckpointId, SessionKey, Version};
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, SessionKey, Version};
+use holdover_store::time::Timestamp;
+use holdover_store::{
     Commit, CreateOutcome, Deletion, Delivery, NewFork, NewSession, Remove, Retry, SessionStatus, Start,
     StateStore, StoreError,
 };
-use holdover_core::time::Timestamp;
 
 use crate::bench::{Bench, Handle, nobody, race};
 use crate::case::cases;

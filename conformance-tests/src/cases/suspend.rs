@@ -1,6 +1,6 @@
 //! Parking a session, and waking it.
 
-use holdover_core::store::{
+use holdover_store::{
     ClaimOutcome, Commit, Delivery, NewPending, PendingKind, Release, SessionStatus, Staging, StateStore,
     Wake,
 };
@@ -166,7 +166,7 @@ async fn suspend_and_release_lease_is_one_commit(t: Bench) -> CaseResult {
     let claim = t.running("s").await?;
     let park = Commit {
         state: state("parked"),
-        run: run_end(holdover_core::store::OutcomeKind::SuspendedClientTool),
+        run: run_end(holdover_store::OutcomeKind::SuspendedClientTool),
         open: vec![approval("p")],
         release: suspended(None, 0),
         ..commit()

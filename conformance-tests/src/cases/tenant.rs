@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU32;
 
-use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use holdover_store::{
     CasOutcome, CheckpointQuery, Claim, ClaimDue, ClaimOutcome, Commit, CommitOutcome, DeleteOutcome,
     Deletion, Delivery, DeltaOutcome, EventCursor, EventPage, ForkOutcome, InterruptCheck, InterruptOutcome,
     LeaseOutcome, NewFork, NewSession, PageRequest, PendingQuery, SessionQuery, SessionStatus, StageOutcome,
@@ -135,8 +135,8 @@ async fn every_write_is_scoped(t: Bench) -> CaseResult {
     let staged = t.store.stage_result(&fence, staging([("other", "r")])).await?;
     ensure_eq!(staged, StageOutcome::StaleFence, "stage_result");
     want!(t.try_commit(&fence, commit()).await?, CommitOutcome::StaleFence { .. });
-    let check = t.store.check_interrupt_flag(&fence).await?;
-    ensure_eq!(check, InterruptCheck::StaleFence, "check_interrupt_flag");
+    let check = t.store.take_interrupt(&fence).await?;
+    ensure_eq!(check, InterruptCheck::StaleFence, "take_interrupt");
     let appended = t.try_append(&fence, deltas(1, 2, ["other"])).await?;
     ensure_eq!(appended, DeltaOutcome::StaleFence, "append_deltas");
     if t.store.capabilities().forks {

@@ -1,11 +1,11 @@
 //! What answers and rows say, field by field.
 
-use holdover_core::ids::{InboxSeq, SessionId, Version, WorkerId};
-use holdover_core::store::{
+use holdover_store::ids::{InboxSeq, SessionId, Version, WorkerId};
+use holdover_store::{
     CasOutcome, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome,
     Deletion, Delivery, InboxItem, ItemKind, LeaseOutcome, NewPending, NewSession, OutcomeKind, Queues,
-    Release, SessionStatus, StageOutcome, Staging, Start, StateStore, StatusCas, StoreErrorKind, StoredItem,
-    Wake,
+    Receipt, Release, SessionStatus, StageOutcome, Staging, Start, StateStore, StatusCas, StoreErrorKind,
+    StoredItem, Wake,
 };
 
 use crate::bench::{Bench, nobody};
@@ -208,9 +208,9 @@ async fn held_says_who_until_when(t: Bench) -> CaseResult {
     let key = t.create("s").await?;
     let first = by(&t, "holder");
     let claim = want!(t.store.claim_session(&key, first).await?, ClaimOutcome::Claimed(claim) => *claim);
-    let version = t.commit(&claim.fence, commit()).await?.version;
+    let Receipt { version, lease_ends, .. } = t.commit(&claim.fence, commit()).await?;
     let held = t.store.claim_session(&key, by(&t, "asker")).await?;
-    let (epoch, lease_ends) = (claim.fence.epoch, claim.lease_ends);
+    let epoch = claim.fence.epoch;
     ensure_eq!(held, ClaimOutcome::Held { worker: id("holder"), epoch, version, lease_ends }, "the answer");
     Ok(())
 }
@@ -305,7 +305,7 @@ async fn attempts_are_set_back_by_commits_alone(t: Bench) -> CaseResult {
     want!(t.store.renew_lease(&first, t.lease() * 2).await?, LeaseOutcome::Renewed(_));
     ensure_eq!(t.load(&key).await?.attempts, 1, "takeovers after a renewal");
     t.append(&first, deltas(1, 1, ["word"])).await?;
-    t.store.check_interrupt_flag(&first).await?;
+    t.store.take_interrupt(&first).await?;
     ensure_eq!(t.load(&key).await?.attempts, 1, "takeovers after deltas and a look at the stop");
     t.advance(t.lease() * 2).await;
     let second = t.claim(&key).await?;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{Epoch, StateFormat};
-use holdover_core::store::{
+use holdover_store::ids::{Epoch, StateFormat};
+use holdover_store::time::Timestamp;
+use holdover_store::{
     ClaimDue, ClaimOne, ClaimOutcome, Commit, CreateOutcome, DeltaOutcome, EventCursor, InboxItem, ItemKind,
     LeaseOutcome, NewPending, NewSession, NewState, Start, StateStore, StreamId, Wake,
 };
-use holdover_core::time::Timestamp;
 
 use crate::bench::Bench;
 use crate::case::cases;
@@ -170,7 +170,7 @@ async fn format_of_any_number(t: Bench) -> CaseResult {
         }
         let claim = t.claim(&key).await?;
         t.commit(&claim.fence, Commit { release: suspended(None, 0), ..commit() }).await?;
-        t.store.delete_session(&key, holdover_core::store::Deletion::FORCE).await?;
+        t.store.delete_session(&key, holdover_store::Deletion::FORCE).await?;
     }
     Ok(())
 }

@@ -9,8 +9,8 @@ use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
 use crate::fixture::{self, events, promote, staging, state};
 use crate::proxy::{Cut, Seen};
 use crate::script::Request;
-use holdover_core::ids::{Fence, Version};
-use holdover_core::store::{
+use holdover_store::ids::{Fence, Version};
+use holdover_store::{
     Applied, Commit, CommitOutcome, Receipt, Retry, StateStore, StoreError, StoreErrorKind,
 };
 
@@ -38,7 +38,7 @@ cases! {
     promotion.answer_cut_then_retry_is_exactly_once: Durable Crash needs WireFaults,
         "a commit whose answer was cut off, repeated on the same handle and on a peer, promotes once",
         "the owner repeats until it is answered; each repeat could append again",
-        "save_state_and_promote_staging: a repeat of the last commit under the same fence answers the first outcome";
+        "commit: a repeat of the last commit under the same fence answers the first outcome";
 }
 
 async fn cut_request_sweep(t: Bench) -> CaseResult {
@@ -99,7 +99,7 @@ impl Wire {
     async fn commit_until_answered(&self, fence: &Fence, commit: &Commit) -> CaseResult<Receipt> {
         let mut patience = Patience::new();
         loop {
-            match self.through.save_state_and_promote_staging(fence, commit.clone()).await {
+            match self.through.commit(fence, commit.clone()).await {
                 Ok(outcome) => return Ok(want!(outcome, CommitOutcome::Committed(receipt) => receipt)),
                 Err(error) => patience.after(error.kind, error.retry).await?,
             }
@@ -129,7 +129,7 @@ impl Wire {
             let marker = marker();
             let (fence, version, commit) = self.promoting(&format!("{name}-{nth}-{marker}")).await?;
             let planned = self.proxy.plan(cut(whole), &marker);
-            let answered = self.through.save_state_and_promote_staging(&fence, commit.clone()).await;
+            let answered = self.through.commit(&fence, commit.clone()).await;
             let seen = planned.seen();
             if !seen.cut {
                 whole.learn(&seen);
@@ -173,7 +173,7 @@ async fn answer_cut_then_retry_is_exactly_once(t: Bench) -> CaseResult {
         Err(error) => ensure_eq!(error.retry, Retry::OutcomeUnknown, "what is known of an applied commit"),
     }
     let same = wire.commit_until_answered(&fence, &commit).await?;
-    let other = wire.peer.save_state_and_promote_staging(&fence, commit.clone()).await?;
+    let other = wire.peer.commit(&fence, commit.clone()).await?;
     let other = want!(other, CommitOutcome::Committed(receipt) => receipt);
     for receipt in [same, other] {
         ensure_eq!((receipt.version, receipt.last_message.0), (next, 2), "version and newest message");
@@ -185,7 +185,7 @@ async fn answer_cut_then_retry_is_exactly_once(t: Bench) -> CaseResult {
     ensure_eq!(staged, Some(Vec::new()), "what is staged");
     // Whoever comes late is told so.
     wire.t.take_over(&fence.key).await?;
-    let late = wire.through.save_state_and_promote_staging(&fence, commit).await?;
+    let late = wire.through.commit(&fence, commit).await?;
     ensure_eq!(late, CommitOutcome::StaleFence { applied: Applied::Yes }, "a repeat after a takeover");
     Ok(())
 }
@@ -222,10 +222,10 @@ async fn say_what_is_known(wire: &Wire, name: &str, whole: Seen, cut: fn(Seen) -
         Err(error) => error,
     };
     ensure_eq!(lost.kind, StoreErrorKind::Unavailable, "what went wrong");
-    ensure_eq!(lost.operation, "save_state_and_promote_staging", "the operation that the error names");
+    ensure_eq!(lost.operation, "commit", "the operation that the error names");
     ensure_eq!(lost.key.as_deref(), Some(&fence.key), "the session that the error names");
     // Another commit is applied: what is not there before it never will be, or at its own place.
-    let sentinel = wire.peer.save_state_and_promote_staging(&fence, fixture::commit()).await?;
+    let sentinel = wire.peer.commit(&fence, fixture::commit()).await?;
     let receipt = want!(sentinel, CommitOutcome::Committed(receipt) => receipt);
     let applied = receipt.version.0 - version.0 == 2;
     let said = lost.retry;

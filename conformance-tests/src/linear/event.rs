@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use holdover_core::time::Timestamp;
+use holdover_store::time::Timestamp;
 
 use crate::model::Model;
 use crate::script::{Answer, Request};

@@ -15,8 +15,8 @@
 //!
 //! A page that ends before it must says nothing.
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{
+use holdover_store::ids::SessionKey;
+use holdover_store::{
     CheckpointQuery, ClaimDue, PageRequest, PendingQuery, Retry, StateStore, StoreError, StoreErrorKind,
 };
 
@@ -155,7 +155,7 @@ fn heard(asked: &Asked, all: &[Asked], key: &SessionKey) -> Option<Event> {
         | Answer::Stage(_)
         | Answer::Commit(_)
         | Answer::AppendDeltas(_)
-        | Answer::CheckInterrupt(_)
+        | Answer::TakeInterrupt(_)
         | Answer::Deliver(_)
         | Answer::Interrupt(_)
         | Answer::Fork(_)

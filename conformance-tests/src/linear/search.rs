@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use holdover_core::payload::Digest;
+use holdover_store::payload::Digest;
 
 use super::Event;
 use crate::model::Model;

@@ -1,6 +1,6 @@
-use holdover_core::ids::{InboxSeq, SessionKey};
-use holdover_core::store::{Delivery, NewSession, Retry, Start, StoreErrorKind};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::{InboxSeq, SessionKey};
+use holdover_store::time::Timestamp;
+use holdover_store::{Delivery, NewSession, Retry, Start, StoreErrorKind};
 
 use super::*;
 use crate::fixture::{key, message, new_session};
@@ -102,12 +102,12 @@ fn asked(asked: u64, answered: u64, request: Request, answer: Answer) -> Asked {
 }
 
 fn claim_due() -> Request {
-    Request::ClaimDue(holdover_core::store::ClaimDue {
+    Request::ClaimDue(holdover_store::ClaimDue {
         runs: vec![crate::fixture::id("run")],
         worker: crate::fixture::id("worker"),
         lease: std::time::Duration::from_secs(10),
-        queues: holdover_core::store::Queues::All,
-        newest_format: holdover_core::ids::StateFormat(9),
+        queues: holdover_store::Queues::All,
+        newest_format: holdover_store::ids::StateFormat(9),
         tenant: None,
     })
 }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use holdover_core::ids::{CallId, EventSeq, Fence, InboxSeq, MessageSeq};
-use holdover_core::payload::{Digest, Payload};
-use holdover_core::store::rules::{CommitFacts, PendingFacts, SessionRow, Unseen};
-use holdover_core::store::{
+use holdover_store::ids::{CallId, EventSeq, Fence, InboxSeq, MessageSeq};
+use holdover_store::payload::{Digest, Payload};
+use holdover_store::rules::{CommitFacts, PendingFacts, SessionRow, Unseen};
+use holdover_store::time::Timestamp;
+use holdover_store::{
     Checkpoint, Commit, CommitOutcome, Delivery, DeltaBatch, DeltaOutcome, InboxItem, ItemKind, Labels,
     NewMessage, NewPending, PendingCall, Receipt, RunEnded, RunRecord, StagedResult, StoredDelta,
     StoredEvent, StoredItem, StoredMessage, Wake,
 };
-use holdover_core::time::Timestamp;
 
 /// One life of a session.
 #[derive(Debug, Clone)]
@@ -211,6 +211,6 @@ impl Life {
     }
 }
 
-fn fact(asked: &Asked) -> (holdover_core::ids::PendingId, InboxSeq) {
+fn fact(asked: &Asked) -> (holdover_store::ids::PendingId, InboxSeq) {
     (asked.call.id.clone(), if asked.open { asked.call.last_answer } else { InboxSeq(0) })
 }

@@ -9,14 +9,14 @@ mod read;
 
 use std::collections::BTreeMap;
 
-use holdover_core::ids::{CheckpointId, Fence, Incarnation, OperationId, SessionKey};
-use holdover_core::store::rules::{self, SessionRow};
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, Fence, Incarnation, OperationId, SessionKey};
+use holdover_store::rules::{self, SessionRow};
+use holdover_store::time::Timestamp;
+use holdover_store::{
     Applied, Checkpoint, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch,
     DeltaOutcome, ForkOutcome, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, NewFork, NewSession,
     PurgeReport, Remove, RetentionRule, StageOutcome, Staging, Start, Tombstone,
 };
-use holdover_core::time::Timestamp;
 
 pub(crate) use life::Life;
 
@@ -121,7 +121,7 @@ impl Model {
             if !life.row.admits(fence) {
                 return Err(StageOutcome::StaleFence);
             }
-            let call = |call: &holdover_core::ids::CallId| StageOutcome::Conflict { call: call.clone() };
+            let call = |call: &holdover_store::ids::CallId| StageOutcome::Conflict { call: call.clone() };
             staging
                 .results
                 .iter()
@@ -149,7 +149,7 @@ impl Model {
         appended.map_or_else(|refused| refused, DeltaOutcome::Appended)
     }
 
-    pub(crate) fn check_interrupt(&mut self, fence: &Fence) -> InterruptCheck {
+    pub(crate) fn take_interrupt(&mut self, fence: &Fence) -> InterruptCheck {
         let life = self.lives.get_mut(&fence.key);
         life.map_or(InterruptCheck::StaleFence, |life| life.row.hand_interrupt(fence))
     }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{Fence, RunId, SessionKey, WorkerId};
-use holdover_core::store::{
+use holdover_store::ids::{Fence, RunId, SessionKey, WorkerId};
+use holdover_store::time::Timestamp;
+use holdover_store::{
     CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, LeaseOutcome, OutcomeKind, RunEnded, RunRecord,
     StatusCas,
 };
-use holdover_core::time::Timestamp;
 
 use super::{Life, Model};
 

@@ -2,12 +2,12 @@
 
 use std::cmp::Reverse;
 
-use holdover_core::ids::{SessionKey, TenantId};
-use holdover_core::store::{
+use holdover_store::ids::{SessionKey, TenantId};
+use holdover_store::time::Timestamp;
+use holdover_store::{
     Claim, DeltaPage, EventCursor, INBOX_PAGE, PendingCall, Session, SessionQuery, SessionSummary, Staged,
     StoredItem,
 };
-use holdover_core::time::Timestamp;
 
 use super::{Life, Model};
 use crate::snapshot::Snapshot;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use holdover_core::store::{Capabilities, CommitSurvives, SharedBy};
+use holdover_store::{Capabilities, CommitSurvives, SharedBy};
 
 use super::{Counts, Report, SUITE_VERSION};
 use crate::case::Capability;

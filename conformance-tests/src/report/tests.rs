@@ -5,7 +5,7 @@ use std::time::Duration;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use holdover_core::store::{CommitSurvives, SharedBy};
+use holdover_store::{CommitSurvives, SharedBy};
 
 use super::*;
 

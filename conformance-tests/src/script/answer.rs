@@ -1,6 +1,6 @@
 //! What is answered, and by what name it is counted.
 
-use holdover_core::store::{
+use holdover_store::{
     Applied, CasOutcome, Checkpoint, Claim, ClaimOutcome, CommitOutcome, CreateOutcome, DeleteOutcome,
     Delivery, DeltaOutcome, DeltaPage, EventPage, ForkOutcome, InterruptCheck, InterruptOutcome,
     LeaseOutcome, PendingCall, PurgeReport, Retry, RunRecord, Session, SessionStatus, SessionSummary,
@@ -22,7 +22,7 @@ pub(crate) enum Answer {
     Stage(StageOutcome),
     Commit(CommitOutcome),
     AppendDeltas(DeltaOutcome),
-    CheckInterrupt(InterruptCheck),
+    TakeInterrupt(InterruptCheck),
     Deliver(Delivery),
     Interrupt(InterruptOutcome),
     Fork(ForkOutcome),
@@ -89,7 +89,7 @@ impl Answer {
             Self::Stage(outcome) => !matches!(outcome, StageOutcome::Staged(_)),
             Self::Commit(outcome) => !matches!(outcome, CommitOutcome::Committed(_)),
             Self::AppendDeltas(outcome) => !matches!(outcome, DeltaOutcome::Appended(_)),
-            Self::CheckInterrupt(outcome) => !matches!(outcome, InterruptCheck::Waiting(_)),
+            Self::TakeInterrupt(outcome) => !matches!(outcome, InterruptCheck::Waiting(_)),
             Self::Deliver(outcome) => !matches!(outcome, Delivery::Accepted { .. }),
             Self::Interrupt(outcome) => *outcome != InterruptOutcome::Requested,
             Self::Fork(outcome) => !matches!(outcome, ForkOutcome::Forked { .. }),
@@ -181,7 +181,7 @@ impl Answer {
                 DeltaOutcome::Gap { .. } => "gap",
                 DeltaOutcome::StaleFence => "stale fence",
             },
-            Self::CheckInterrupt(outcome) => match outcome {
+            Self::TakeInterrupt(outcome) => match outcome {
                 InterruptCheck::Clear => "clear",
                 InterruptCheck::Waiting(_) => "waiting",
                 InterruptCheck::StaleFence => "stale fence",

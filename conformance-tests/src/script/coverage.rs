@@ -51,18 +51,18 @@ const REACHABLE: &[(&str, Needs, &[&str])] = &[
     ("renew_lease", Nothing, &["renewed", "stale fence"]),
     ("stage_result", Nothing, &["staged", "conflict", "stale fence"]),
     (
-        "save_state_and_promote_staging",
+        "commit",
         Nothing,
         &["committed", "version conflict", "stale fence, not applied", "stale fence, unknown"],
     ),
     (
-        "save_state_and_promote_staging",
+        "commit",
         Nothing,
         &["answer waiting", "not staged", "stage conflict", "pending conflict", "not in inbox"],
     ),
-    ("save_state_and_promote_staging", Nothing, &["invalid argument", "stale fence, applied"]),
+    ("commit", Nothing, &["invalid argument", "stale fence, applied"]),
     ("append_deltas", Nothing, &["appended", "ended", "gap", "stale fence", "invalid argument"]),
-    ("check_interrupt_flag", Nothing, &["clear", "waiting", "stale fence"]),
+    ("take_interrupt", Nothing, &["clear", "waiting", "stale fence"]),
     (
         "deliver",
         Nothing,

@@ -2,8 +2,8 @@
 
 mod arms;
 
-use holdover_core::store::SessionStatus;
-use holdover_core::time::Timestamp;
+use holdover_store::SessionStatus;
+use holdover_store::time::Timestamp;
 use proptest::prelude::{Just, Strategy, prop_oneof};
 use proptest::sample::select;
 use proptest::strategy::{BoxedStrategy, Union};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use holdover_core::ids::OperationId;
-use holdover_core::time::Timestamp;
+use holdover_store::ids::OperationId;
+use holdover_store::time::Timestamp;
 use proptest::prelude::Strategy;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{Incarnation, SessionKey};
-use holdover_core::store::Capabilities;
-use holdover_core::time::Timestamp;
+use holdover_store::Capabilities;
+use holdover_store::ids::{Incarnation, SessionKey};
+use holdover_store::time::Timestamp;
 use uuid::Uuid;
 
 use super::{Answer, Op, Request, Span, Who};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{CheckpointId, Fence, InboxSeq, Incarnation, SessionKey, TenantId};
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, Fence, InboxSeq, Incarnation, SessionKey, TenantId};
+use holdover_store::{
     Capabilities, ClaimDue, ClaimOne, Commit, CommitSurvives, Deletion, DeltaBatch, EventCursor, EventPage,
     InboxItem, Interrupt, ItemKind, MessageRange, NewFork, NewSession, PendingQuery, RetentionRule,
     SessionQuery, SharedBy, Staging, Start, StateStore, StatusCas, StoreError, StoreErrorKind,
@@ -29,7 +29,7 @@ pub(crate) enum Request {
     Stage(Fence, Staging),
     Commit(Fence, Box<Commit>),
     AppendDeltas(Fence, DeltaBatch),
-    CheckInterrupt(Fence),
+    TakeInterrupt(Fence),
     Deliver(SessionKey, InboxItem),
     Interrupt(SessionKey, Interrupt),
     Fork { from: SessionKey, at: CheckpointId, new: Box<NewFork> },
@@ -55,9 +55,9 @@ impl Request {
             Self::CompareAndSet(..) => "compare_and_set_status",
             Self::Renew(..) => "renew_lease",
             Self::Stage(..) => "stage_result",
-            Self::Commit(..) => "save_state_and_promote_staging",
+            Self::Commit(..) => "commit",
             Self::AppendDeltas(..) => "append_deltas",
-            Self::CheckInterrupt(_) => "check_interrupt_flag",
+            Self::TakeInterrupt(_) => "take_interrupt",
             Self::Deliver(..) => "deliver",
             Self::Interrupt(..) => "request_interrupt",
             Self::Fork { .. } => "fork_session",
@@ -106,7 +106,7 @@ impl Request {
             | Self::Stage(fence, _)
             | Self::Commit(fence, _)
             | Self::AppendDeltas(fence, _)
-            | Self::CheckInterrupt(fence) => Some(&fence.key),
+            | Self::TakeInterrupt(fence) => Some(&fence.key),
             Self::ClaimDue(_) | Self::Purge(_) | Self::ListSessions(_) | Self::ListPending(_) => None,
         }
     }
@@ -150,14 +150,14 @@ impl Request {
                 Answer::of(store.stage_result(&fence, staging).await, Answer::Stage)
             }
             Self::Commit(fence, commit) => {
-                let outcome = store.save_state_and_promote_staging(&fence, *commit).await;
+                let outcome = store.commit(&fence, *commit).await;
                 Answer::of(outcome, Answer::Commit)
             }
             Self::AppendDeltas(fence, batch) => {
                 Answer::of(store.append_deltas(&fence, batch).await, Answer::AppendDeltas)
             }
-            Self::CheckInterrupt(fence) => {
-                Answer::of(store.check_interrupt_flag(&fence).await, Answer::CheckInterrupt)
+            Self::TakeInterrupt(fence) => {
+                Answer::of(store.take_interrupt(&fence).await, Answer::TakeInterrupt)
             }
             Self::Deliver(key, item) => Answer::of(store.deliver(&key, item).await, Answer::Deliver),
             Self::Interrupt(key, interrupt) => {
@@ -201,7 +201,7 @@ impl Request {
                 Ok(_) => Ok(Answer::ListRuns(all_runs(store, &key).await?)),
             },
             Self::ListCheckpoints(key) => {
-                let query = holdover_core::store::CheckpointQuery::all(key.clone());
+                let query = holdover_store::CheckpointQuery::all(key.clone());
                 match store.list_checkpoints(&query).await {
                     Err(error) => Ok(Answer::refused(&error)),
                     Ok(_) => Ok(Answer::ListCheckpoints(all_checkpoints(store, &key).await?)),
@@ -226,7 +226,7 @@ impl Request {
             Self::Stage(fence, staging) => Answer::Stage(model.stage(fence, staging)),
             Self::Commit(fence, commit) => Answer::Commit(model.commit(fence, commit)),
             Self::AppendDeltas(fence, batch) => Answer::AppendDeltas(model.append_deltas(fence, batch)),
-            Self::CheckInterrupt(fence) => Answer::CheckInterrupt(model.check_interrupt(fence)),
+            Self::TakeInterrupt(fence) => Answer::TakeInterrupt(model.take_interrupt(fence)),
             Self::Deliver(key, item) => Answer::Deliver(model.deliver(key, item)),
             Self::Interrupt(key, interrupt) => Answer::Interrupt(model.interrupt(key, interrupt)),
             Self::Fork { from, at, new } => Answer::Fork(model.fork(from, *at, new)),
@@ -292,7 +292,7 @@ impl Request {
             | Self::ClaimDue(_)
             | Self::Renew(..)
             | Self::Stage(..)
-            | Self::CheckInterrupt(_)
+            | Self::TakeInterrupt(_)
             | Self::Deliver(..)
             | Self::Interrupt(..)
             | Self::Load(_)

@@ -1,13 +1,13 @@
 //! From the words of an operation to what is asked of a store.
 
-use holdover_core::ids::{CheckpointId, Epoch, Fence, InboxSeq, RunId, StateFormat, Version};
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, Epoch, Fence, InboxSeq, RunId, StateFormat, Version};
+use holdover_store::time::Timestamp;
+use holdover_store::{
     ClaimDue, ClaimOne, Commit, Deletion, DeltaBatch, EventCursor, InboxItem, Interrupt, InterruptKind,
     ItemKind, Labels, NewFork, NewMessage, NewPending, NewSession, NewState, OutcomeKind, PendingKind,
     Queues, Release, Remove, RetentionRule, RunEnd, SessionQuery, StagedResult, Staging, Start, StatusCas,
     TimeRange,
 };
-use holdover_core::time::Timestamp;
 use std::num::NonZeroU32;
 
 use super::play::{LEASE, Play, duration};
@@ -77,7 +77,7 @@ impl Play {
             Op::Deltas { who, run, stream, first, count } => {
                 Request::AppendDeltas(self.fence(*who, *run), self.deltas(*who, *stream, *first, *count))
             }
-            Op::CheckInterrupt { who, run } => Request::CheckInterrupt(self.fence(*who, *run)),
+            Op::TakeInterrupt { who, run } => Request::TakeInterrupt(self.fence(*who, *run)),
             Op::Deliver { who, item, life, signal } => {
                 let mut item = InboxItem { incarnation: self.life(*who, *life), ..self.item(item, "item") };
                 if let (true, ItemKind::Message { wake }) = (*signal, &item.kind) {
@@ -208,7 +208,7 @@ impl Play {
         Fence { key: who.key(), incarnation, epoch }
     }
 
-    fn life(&self, who: Who, life: Meant) -> Option<holdover_core::ids::Incarnation> {
+    fn life(&self, who: Who, life: Meant) -> Option<holdover_store::ids::Incarnation> {
         match life {
             Meant::AnyLife => None,
             Meant::ThisLife => Some(self.incarnation(who, 0)),
@@ -361,11 +361,11 @@ impl Play {
     }
 }
 
-fn queue_of(number: u8) -> holdover_core::ids::QueueLabel {
+fn queue_of(number: u8) -> holdover_store::ids::QueueLabel {
     id(&format!("queue-{number}"))
 }
 
-fn text(text: Text) -> holdover_core::payload::Payload {
+fn text(text: Text) -> holdover_store::payload::Payload {
     bytes(match text {
         Text::One => "one",
         Text::Other => "another",

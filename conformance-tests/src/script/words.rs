@@ -1,6 +1,6 @@
 //! The words of scripts. What they stand for is decided when the operation is asked.
 
-use holdover_core::store::{SessionStatus, Wake};
+use holdover_store::{SessionStatus, Wake};
 
 use super::List;
 
@@ -208,7 +208,7 @@ pub(crate) enum Op {
         first: First,
         count: u8,
     },
-    CheckInterrupt {
+    TakeInterrupt {
         who: Who,
         run: Run,
     },

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use holdover_store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
     CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
     EventPage, ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome,
@@ -99,16 +99,12 @@ impl<S: StateStore> StateStore for Waiting<S> {
         waiting(self.0.stage_result(fence, staging)).await
     }
 
-    async fn save_state_and_promote_staging(
-        &self,
-        fence: &Fence,
-        commit: Commit,
-    ) -> Result<CommitOutcome, StoreError> {
-        waiting(self.0.save_state_and_promote_staging(fence, commit)).await
+    async fn commit(&self, fence: &Fence, commit: Commit) -> Result<CommitOutcome, StoreError> {
+        waiting(self.0.commit(fence, commit)).await
     }
 
-    async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
-        waiting(self.0.check_interrupt_flag(fence)).await
+    async fn take_interrupt(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
+        waiting(self.0.take_interrupt(fence)).await
     }
 
     async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {

@@ -8,8 +8,8 @@ use holdover_conformance_tests::{
     Capability, ClockControl, Gap, Instance, OpenResult, Place, StoreHarness, StoreInfo, Tampering,
     VirtualClock,
 };
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{
+use holdover_store::ids::SessionKey;
+use holdover_store::{
     Answer, Capabilities, CommitSurvives, Layer, Layered, Request, StateStore, StoreError, StoreErrorKind,
 };
 use holdover_store_memory::{Limits, MemoryStore};

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use holdover_conformance_tests::{
     Capability, ClockControl, Gap, Instance, Level, Proxy, StoreHarness, StoreInfo, VirtualClock,
 };
-use holdover_core::store::{
+use holdover_store::{
     Answer, Capabilities, CommitSurvives, Layer, Layered, Request, Retry, StateStore, StoreError,
     StoreErrorKind,
 };

@@ -146,3 +146,18 @@ fn rules_that_cannot_be_meant_are_named() {
     }
     assert_eq!(rules().fault(), None);
 }
+
+#[test]
+fn whoever_is_held_looks_no_more_often_than_every_tenth_of_a_second() {
+    let least = Duration::from_millis(OPEN_MS_MIN);
+    for (open_ms, open_ms_max) in [(1, 1), (1, 300_000), (OPEN_MS_MIN - 1, OPEN_MS_MIN)] {
+        let rules = BreakerRules { failures: 1, open_ms, open_ms_max, ..BreakerRules::default() };
+        assert_eq!(rules.fault(), None, "agents that were stored so go on");
+        let now = at(0);
+        let error = ModelError::new(ModelErrorKind::Provider, "overloaded");
+        let open =
+            Breaker::failed(None, Failure { model: "openai:m", error: &error, probe: false }, &rules, now);
+        assert_eq!(open.held_until, Some(now.after(least)));
+        assert_eq!(open.refusal(&rules, now, now).retry_after, Some(least));
+    }
+}

@@ -113,11 +113,25 @@ impl Shorter {
 
 /// The error of a turn that no model can be shown any shorter: what the provider said, and the ways out.
 pub fn dead_end(error: &ErrorInfo) -> ErrorInfo {
-    // Room is left for the ways out, whatever a provider says.
-    let said: String = error.detail.chars().take(DETAIL_CHARS).collect();
     let detail = format!(
-        "{said}; nothing older is left to put in short: say the newest message shorter in its place, go on in a fork from \
-         before it, or use a model with a longer context, shorter instructions or a smaller limits.max_output_tokens"
+        "{}; nothing older is left to put in short: say the newest message shorter in its place, go on in a fork from \
+         before it, or use a model with a longer context, shorter instructions or a smaller limits.max_output_tokens",
+        in_brief(error)
     );
     ErrorInfo { detail, ..error.clone() }
+}
+
+/// The error of a turn that no model can be shown any shorter because no summary could be made: what the provider said, and
+/// why there is none.
+pub fn not_summarised(error: &ErrorInfo, why: &ErrorInfo) -> ErrorInfo {
+    let (said, why) = (in_brief(error), format!("{}: {}", why.code, in_brief(why)));
+    let detail = format!(
+        "{said}; what is older could not be put in short ({why}): try the turn again, or use a model with a longer context"
+    );
+    ErrorInfo { detail, ..error.clone() }
+}
+
+/// Whatever a provider says, room is left for the ways out.
+fn in_brief(error: &ErrorInfo) -> String {
+    error.detail.chars().take(DETAIL_CHARS).collect()
 }

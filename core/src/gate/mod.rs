@@ -3,6 +3,7 @@
 mod denial;
 mod pattern;
 mod rules;
+mod stricter;
 mod strictest;
 mod terms;
 

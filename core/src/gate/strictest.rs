@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{ApprovalTerms, AtExpiry, GateError, GateQuestion, PolicyGate, Verdict};
+use super::stricter::stricter_terms;
+use super::{GateError, GateQuestion, PolicyGate, Verdict};
 
 /// Asks gates one after the other. One that denies, or cannot decide, is the last that is asked. Of what they say the
 /// [stricter](Verdict::stricter) counts; a call runs if all allow it.
@@ -32,8 +33,9 @@ impl std::fmt::Debug for StrictestGate {
 
 impl Verdict {
     /// The stricter of two: a denial counts more than a question, and that more than an allowance. Of two questions
-    /// people are told both reasons. They are asked on the terms that take more approvals, then on those that name people;
-    /// and that nobody decides in time lets the call run only if both say so.
+    /// people are told both reasons. They are asked on terms that are at least as strict as each of both: as many
+    /// approvals as the one that takes more, of people who may approve by both. That nobody decides in time lets the call
+    /// run only if both say so. If nobody can meet both, it is a denial that says so.
     #[must_use]
     pub fn stricter(self, other: Self) -> Self {
         match (self, other) {
@@ -42,9 +44,9 @@ impl Verdict {
             (
                 Self::NeedsApproval { prompt, terms },
                 Self::NeedsApproval { prompt: other_prompt, terms: other_terms },
-            ) => Self::NeedsApproval {
-                prompt: both(prompt, other_prompt),
-                terms: stricter_terms(terms, other_terms),
+            ) => match stricter_terms(&terms, &other_terms) {
+                Ok(terms) => Self::NeedsApproval { prompt: both(prompt, other_prompt), terms },
+                Err(why) => Self::deny(format!("two rules ask for approvals that nobody can give: {why}")),
             },
         }
     }
@@ -55,19 +57,6 @@ fn both(one: Option<String>, other: Option<String>) -> Option<String> {
         (Some(one), Some(other)) if one != other => Some(format!("{one}; {other}")),
         (one, other) => one.or(other),
     }
-}
-
-fn stricter_terms(one: ApprovalTerms, other: ApprovalTerms) -> ApprovalTerms {
-    let (mut terms, milder) = if how_strict(&other) > how_strict(&one) { (other, one) } else { (one, other) };
-    if terms.at_expiry == AtExpiry::Approve {
-        terms.at_expiry = milder.at_expiry;
-    }
-    terms
-}
-
-/// More approvals are stricter than fewer, and those of some people than those of anyone.
-fn how_strict(terms: &ApprovalTerms) -> (u32, bool, bool) {
-    (terms.approvers.needed, !terms.approvers.names.is_empty(), terms.at_expiry != AtExpiry::Approve)
 }
 
 #[async_trait]
@@ -98,7 +87,7 @@ mod tests {
     use futures::FutureExt;
 
     use super::*;
-    use crate::gate::{ApprovalRule, Approvers, RuleAction, RuleGate};
+    use crate::gate::{ApprovalRule, ApprovalTerms, Approvers, AtExpiry, RuleAction, RuleGate};
     use crate::ids::{CallId, SessionId, SessionKey, TenantId, ToolName};
     use crate::payload::Digest;
     use crate::tool::EffectClass;
@@ -179,5 +168,15 @@ mod tests {
         check(&asks(2, AtExpiry::Approve), &asks(1, AtExpiry::Approve), &asks(2, AtExpiry::Approve));
         check(&asks(2, AtExpiry::Deny), &Verdict::Allow, &asks(2, AtExpiry::Deny));
         check(&asks(2, AtExpiry::Deny), &Verdict::deny("no"), &Verdict::deny("no"));
+        let of = |name: &str, needed| Verdict::NeedsApproval {
+            prompt: None,
+            terms: ApprovalTerms {
+                approvers: Approvers { names: [name.to_owned()].into(), needed },
+                ..ApprovalTerms::default()
+            },
+        };
+        check(&asks(1, AtExpiry::Approve), &of("ann", 1), &of("ann", 1));
+        let nobody = of("ann", 1).stricter(of("bob", 1));
+        assert!(matches!(&nobody, Verdict::Deny { reason, .. } if reason.contains("nobody")), "{nobody:?}");
     }
 }

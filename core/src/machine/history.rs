@@ -49,12 +49,17 @@ pub struct Fold {
 }
 
 impl Fold {
+    /// From a machine as it was stored: what follows is the row after it.
+    pub fn of(machine: Machine) -> Self {
+        Self { machine, rows: 0 }
+    }
+
     /// The machine as the rows so far have made it: what a row is a move of, and where it led.
     pub fn machine(&self) -> &Machine {
         &self.machine
     }
 
-    /// How many rows there were.
+    /// How many rows were taken.
     pub fn rows(&self) -> usize {
         self.rows
     }

@@ -88,7 +88,7 @@ pub struct Turn {
     /// only where it failed and a provider refuses the request as too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacted: Option<StepNumber>,
-    /// How often a provider has refused the newest step as too long.
+    /// How often the provider of its model has refused the newest step as too long.
     #[serde(default, skip_serializing_if = "is_default")]
     pub refused: u32,
     /// Which of the agent's models this step is asked of: 0 is its own, then those that it falls back on.
@@ -134,6 +134,12 @@ impl Machine {
 }
 
 impl Turn {
+    /// The agent's next model is asked: what the one before refused as too long says nothing of it.
+    pub(super) fn next_model(&mut self) {
+        self.model += 1;
+        self.refused = 0;
+    }
+
     /// Which attempt follows `attempt`, that failed at `now`. What an open circuit holds until `held_until` is one attempt,
     /// however often it is looked at meanwhile.
     pub(super) fn attempt_after(
@@ -178,6 +184,14 @@ impl Spent {
         self.step = usage;
         self.turn.add(usage);
         self.answer = answer;
+    }
+
+    /// A call of the step that counts was not sent after all.
+    pub(super) fn call_unsent(&mut self) {
+        if self.answer != MessageSeq::default() {
+            self.step.tool_calls = self.step.tool_calls.saturating_sub(1);
+            self.turn.tool_calls = self.turn.tool_calls.saturating_sub(1);
+        }
     }
 
     /// A call of the step that counts is sent.

@@ -29,7 +29,7 @@ pub enum Action {
         /// Read the inbox after this item, up to its end.
         inbox_after: InboxSeq,
         /// Whether to take the interrupt that waits
-        /// ([`check_interrupt_flag`](crate::store::StateStore::check_interrupt_flag)).
+        /// ([`take_interrupt`](crate::store::StateStore::take_interrupt)).
         interrupt: bool,
     },
     /// Make ready what the turn needs, and tell hooks that it begins; also what is half ready already. A turn that is stopped meanwhile
@@ -129,7 +129,7 @@ pub enum Action {
     },
     /// Send these calls, side by side, if the lease still runs. One that was begun early just so is not sent again: what
     /// it brings is taken, also by whoever sees results before they are told. Answer for each:
-    /// [`Reply::CallEnded`](super::Reply::CallEnded).
+    /// [`Reply::CallEnded`](super::Reply::CallEnded), or [`Reply::CallUnsent`](super::Reply::CallUnsent).
     RunCalls {
         /// Their intents, marks and `allow`s are durable, where their class asks for it.
         calls: Vec<CallOut>,

@@ -237,6 +237,15 @@ impl StepIterator {
         self.emit(Event::Call { call: id, tool, is, parameters, duration_ms });
     }
 
+    /// Nobody was told yet that it starts, and it does not.
+    pub(super) fn untell_start(&mut self, call: &CallId) {
+        let told = |event: &Event| {
+            matches!(event, Event::Call { call: told, is, .. }
+                if told == call && is == CallState::Executing.name())
+        };
+        self.mind.draft.events.retain(|event| !told(event));
+    }
+
     fn close(&mut self, pending: PendingId) {
         let drafted = self.mind.draft.open.iter().position(|new| new.id == pending);
         match drafted {

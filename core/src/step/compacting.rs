@@ -155,14 +155,30 @@ impl StepIterator {
                     Input::NotCompacted { error: None, usage, retry_at, held_until, shorter, dead_end, next };
                 (input, before, None)
             }
-            Err(error) => {
-                // A turn goes on without a summary; a handoff is nothing without its extract.
-                let after = match extract {
-                    true => self.after_failure(&error, attempt),
-                    false => After { next: self.falls_back(refused), ..After::default() },
-                };
+            // A turn goes on without a summary; a handoff is nothing without its extract.
+            Err(error) if extract => {
+                let after = self.after_failure(&error, attempt);
                 let error = Some(ErrorInfo::from(&error));
                 (not_compacted(error.clone(), usage, after), before, error)
+            }
+            Err(error) => {
+                let error = ErrorInfo::from(&error);
+                let next = self.falls_back(refused.clone());
+                let refused = refused.filter(|_| !next);
+                let shorter = shorter.filter(|_| refused.is_some());
+                let dead_end = refused.filter(|_| shorter.is_none());
+                let dead_end = dead_end.map(|refused| compaction::not_summarised(&refused, &error));
+                let (retry_at, held_until, error) = (None, None, Some(error));
+                let input = Input::NotCompacted {
+                    error: error.clone(),
+                    usage,
+                    retry_at,
+                    held_until,
+                    shorter,
+                    dead_end,
+                    next,
+                };
+                (input, before, error)
             }
         };
         self.emit(Event::CompactionEnded { before, after, usage, error, cause });

@@ -10,6 +10,7 @@ use crate::hook::HookPoint;
 use crate::ids::CallId;
 use crate::machine::{AgentState, CallInput, CallState, Input, SteeringFrom, Suspension};
 use crate::store::OutcomeKind;
+use crate::tool::ToolError;
 
 /// How far a run goes on once it is told to leave its session to another. None of them begins another turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -90,8 +91,26 @@ impl StepIterator {
         for call in
             calls.iter().filter(|call| self.call_is(call, &CallState::Preparing)).cloned().collect::<Vec<_>>()
         {
-            self.feed(Input::Call { call, input: CallInput::Again });
-            self.mind.draft.decided = true;
+            self.take_back(call);
         }
+    }
+
+    /// A call that was to be sent was not, and nothing starts any more: the next run sends it. One whose turn ends meanwhile was
+    /// not run.
+    pub(super) fn on_call_unsent(&mut self, call: CallId) {
+        self.out.remove(&call);
+        let goes_on = self.mind.machine.state.batch().is_some_and(|batch| batch.stopping.is_none());
+        if goes_on && self.starts_nothing() && self.call_is(&call, &CallState::Executing) {
+            self.take_back(call);
+        } else {
+            let unsent = ToolError::NotRun(String::from("the run was told to stop before it was sent"));
+            self.on_call_ended(&call, Err(unsent), 0);
+        }
+    }
+
+    fn take_back(&mut self, call: CallId) {
+        self.untell_start(&call);
+        self.feed(Input::Call { call, input: CallInput::Again });
+        self.mind.draft.decided = true;
     }
 }

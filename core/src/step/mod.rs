@@ -58,7 +58,7 @@ pub use action::{Action, ActionId, CallOut, ModelCall, Shown};
 pub use draining::Drain;
 pub use outcome::RunOutcome;
 pub use record::{RunDetail, RunKind};
-pub use reply::{Correction, Found, HookStop, Reply, Ruling, Shortened, Summarised};
+pub use reply::{Correction, Found, HookStop, Reply, Ruling, Shortened, ShortenedInVain, Summarised};
 
 use early::Early;
 use mind::Mind;
@@ -216,6 +216,7 @@ impl StepIterator {
             | Reply::Foreseen { .. }
             | Reply::HooksRan { .. }
             | Reply::CallEnded { .. }
+            | Reply::CallUnsent { .. }
             | Reply::Slept { .. }
             | Reply::TornDown { .. }
             | Reply::News(_)
@@ -291,7 +292,7 @@ impl StepIterator {
             Reply::ModelAnswered { id, result } => self.on_model(id, result),
             Reply::ModelStopped { of, said, used } => self.on_model_stopped(of, said, used),
             Reply::Summarised { id, result, shorter } => self.on_summarised(id, result, shorter),
-            Reply::Shortened { id, made } => self.on_shortened(id, made),
+            Reply::Shortened { id, made, in_vain } => self.on_shortened(id, made, &in_vain),
             Reply::Consulted { id, rulings } => self.on_rulings(id, rulings),
             Reply::CallWritten { of, index, tool, arguments } => {
                 self.on_call_written(of, index, tool, arguments);
@@ -299,6 +300,7 @@ impl StepIterator {
             Reply::Foreseen { id, profile } => self.on_foreseen(id, profile),
             Reply::HooksRan { id, stop, corrections } => self.on_hooks_ran(id, stop, corrections),
             Reply::CallEnded { call, result, duration_ms } => self.on_call_ended(&call, result, duration_ms),
+            Reply::CallUnsent { call } => self.on_call_unsent(call),
             Reply::Slept { id } => {
                 if self.sleeping == Some(id) {
                     self.sleeping = None;

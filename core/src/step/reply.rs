@@ -50,7 +50,8 @@ pub enum Reply {
         id: ActionId,
         /// What came; none if nothing is old enough.
         result: Result<Option<Summarised>, ModelError>,
-        /// What else can be shown shorter, if nothing is old enough ([`Shorter::of`](crate::compaction::Shorter::of)).
+        /// What else can be shown shorter ([`Shorter::of`](crate::compaction::Shorter::of)). Taken where nothing was summarised,
+        /// and no other model may read the session as it is.
         shorter: Option<Shorter>,
     },
     /// The answer to [`Action::Shorten`](super::Action::Shorten).
@@ -59,6 +60,8 @@ pub enum Reply {
         id: ActionId,
         /// Those that were made in time.
         made: Vec<Shortened>,
+        /// What model calls used that were made for the others.
+        in_vain: Vec<ShortenedInVain>,
     },
     /// The answer to [`Action::Consult`](super::Action::Consult).
     Consulted {
@@ -104,6 +107,12 @@ pub enum Reply {
         result: Result<ToolReturn, ToolError>,
         /// How long it was out, in milliseconds.
         duration_ms: u64,
+    },
+    /// A call that was to be sent was not, and is not sent any more: the run was told that [nothing more
+    /// starts](super::Drain::Calls).
+    CallUnsent {
+        /// Which.
+        call: CallId,
     },
     /// The answer to [`Action::StageResult`](super::Action::StageResult).
     Staged {
@@ -197,6 +206,15 @@ pub struct Shortened {
     pub stop: StopReason,
     /// What making it used.
     pub usage: TokenUsage,
+}
+
+/// What a model call used that was to put an old result in short, and gave nothing that can be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShortenedInVain {
+    /// What is known of it.
+    pub used: PartialUse,
+    /// What the model was shown, in tokens, roughly.
+    pub shown: u64,
 }
 
 /// What the chokepoint says of a call.

@@ -172,7 +172,6 @@ impl StepIterator {
     fn begin_turn(&mut self, request: TurnRequest) {
         let stopped = self.mind.interrupt.is_some();
         let provisions = !stopped && self.agent.as_ref().is_some_and(|agent| agent.has_surroundings());
-        self.usage_before = self.mind.machine.usage;
         self.note_request(request);
         self.feed(Input::TurnRequested { request, provisions, after: self.mind.last_message });
         self.take_first();

@@ -4,7 +4,7 @@
 //! clears them at the first steering after the answer, or with the turn: so what the model is shown of a result changes
 //! once. A result of which no summary came by then is shown as the marker for ever.
 
-use super::{Action, ActionId, Shortened, StepIterator};
+use super::{Action, ActionId, Shortened, ShortenedInVain, StepIterator};
 use crate::agent::Compaction;
 use crate::compaction;
 use crate::ids::MessageSeq;
@@ -18,7 +18,8 @@ pub(super) enum Shortening {
     #[default]
     Unasked,
     Asked(ActionId, MessageSeq),
-    Heard(MessageSeq, Vec<Shortened>),
+    /// With what was used for those that came to nothing.
+    Heard(MessageSeq, Vec<Shortened>, Usage),
 }
 
 impl StepIterator {
@@ -35,7 +36,11 @@ impl StepIterator {
             return (due, Usage::default());
         }
         match (std::mem::take(&mut self.mind.shortening), due) {
-            (Shortening::Heard(up_to, made), _) => (Some(up_to), self.keep_in_short(&made)),
+            (Shortening::Heard(up_to, made, in_vain), _) => {
+                let mut usage = self.keep_in_short(&made);
+                usage.add(in_vain);
+                (Some(up_to), usage)
+            }
             (Shortening::Asked(_, up_to), _) if ends => (Some(up_to), Usage::default()),
             (asked @ Shortening::Asked(..), _) => {
                 self.mind.shortening = asked;
@@ -61,11 +66,13 @@ impl StepIterator {
         self.actions.push_back(Action::Shorten { id, step, model, results, shown: self.shown() });
     }
 
-    pub(super) fn on_shortened(&mut self, id: ActionId, made: Vec<Shortened>) {
+    pub(super) fn on_shortened(&mut self, id: ActionId, made: Vec<Shortened>, in_vain: &[ShortenedInVain]) {
         if let Shortening::Asked(of, up_to) = self.mind.shortening
             && of == id
         {
-            self.mind.shortening = Shortening::Heard(up_to, made);
+            let mut usage = Usage::default();
+            in_vain.iter().for_each(|broken| usage.add(self.usage_of_broken_short(broken)));
+            self.mind.shortening = Shortening::Heard(up_to, made, usage);
         }
     }
 

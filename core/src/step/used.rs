@@ -1,7 +1,7 @@
 //! What model calls used: those that gave a whole answer, and those that were broken off or stopped on their way.
 
-use super::StepIterator;
 use super::partial::StoppedModel;
+use super::{ShortenedInVain, StepIterator};
 use crate::agent::Prices;
 use crate::compaction::estimate;
 use crate::machine::{AgentState, DoneReason, Ending, Input, Usage, steering};
@@ -20,12 +20,17 @@ impl StepIterator {
 
     /// What an answer used that was broken off; nothing, if none had begun.
     pub(super) fn usage_of_broken(&self, used: Option<PartialUse>) -> Usage {
-        self.usage_of_part(used, self.prices_of_answer())
+        self.usage_of_part(used, self.prices_of_answer(), self.tokens())
     }
 
     /// The same of a summary.
     pub(super) fn usage_of_broken_summary(&self, used: Option<PartialUse>) -> Usage {
-        self.usage_of_part(used, self.prices_of_summary())
+        self.usage_of_part(used, self.prices_of_summary(), self.tokens())
+    }
+
+    /// The same of the summary of an old result, for which the model was shown so many tokens.
+    pub(super) fn usage_of_broken_short(&self, broken: &ShortenedInVain) -> Usage {
+        self.usage_of_part(Some(broken.used), self.prices_of_summary(), broken.shown)
     }
 
     /// Counts what a model call used that was stopped on its way.
@@ -52,11 +57,14 @@ impl StepIterator {
         self.feed(Input::CutShort { ending: Ending::of(DoneReason::BudgetExceeded), drains: false })
     }
 
-    /// What the provider counted; where it counted nothing, what the model was shown, and what came of its answer, as
-    /// [`estimate`] says it.
-    fn usage_of_part(&self, used: Option<PartialUse>, prices: Option<&Prices>) -> Usage {
-        let Some(PartialUse { counted, bytes }) = used else { return Usage::default() };
-        let shown = if counted.input == 0 { self.tokens() } else { 0 };
+    /// What the provider counted. Of an answer that did not come whole, where it counted nothing: what the model was
+    /// `shown`, and what came of its answer, as [`estimate`] says it.
+    fn usage_of_part(&self, used: Option<PartialUse>, prices: Option<&Prices>, shown: u64) -> Usage {
+        let Some(PartialUse { counted, bytes, whole }) = used else { return Usage::default() };
+        if whole {
+            return usage(counted, prices);
+        }
+        let shown = if counted.input == 0 { shown } else { 0 };
         let said = estimate(bytes).saturating_sub(counted.output);
         let tokens = TokenUsage {
             input: counted.input.saturating_add(shown),

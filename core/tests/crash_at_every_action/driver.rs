@@ -313,7 +313,7 @@ impl<P: Place> Teller<P> {
                     messages: self.store.read_all_messages(&self.key, &messages).await.unwrap(),
                     items: self.store.read_whole_inbox(&self.key, inbox_after).await.unwrap(),
                     interrupt: match interrupt {
-                        true => match self.store.check_interrupt_flag(&fence).await.unwrap() {
+                        true => match self.store.take_interrupt(&fence).await.unwrap() {
                             InterruptCheck::Waiting(interrupt) => Some(interrupt),
                             InterruptCheck::Clear | InterruptCheck::StaleFence => None,
                         },
@@ -352,7 +352,7 @@ impl<P: Place> Teller<P> {
                 assert!(summary.is_some(), "something is old: {shown:?}");
                 Reply::Summarised { id, result: Ok(summary), shorter: None }
             }
-            Action::Shorten { id, .. } => Reply::Shortened { id, made: Vec::new() },
+            Action::Shorten { id, .. } => Reply::Shortened { id, made: Vec::new(), in_vain: Vec::new() },
             Action::StopModel { of } => Reply::ModelStopped { of, said: String::new(), used: None },
             Action::Consult { id, questions } => {
                 let ruling = |question: &holdover_core::gate::GateQuestion| {
@@ -383,8 +383,7 @@ impl<P: Place> Teller<P> {
             }
             Action::Commit { id, commit } => {
                 note_commit(point, &commit);
-                let outcome =
-                    self.store.save_state_and_promote_staging(&fence, *commit).await.expect("committed");
+                let outcome = self.store.commit(&fence, *commit).await.expect("committed");
                 Reply::Committed { id, outcome: Ok(outcome) }
             }
             // Its agent begins nothing early.

@@ -98,8 +98,46 @@ fn a_start_mark_that_was_on_its_way_is_taken_back() {
             "{:?}",
             bench.statuses()
         );
+        if first == "stage" {
+            assert_eq!(starts(&bench, call), 1, "nobody was told before that it starts");
+        }
         check::at_rest(&bench);
     }
+}
+
+/// How often it was told that this call starts.
+fn starts(bench: &Bench, of: &str) -> usize {
+    let starts = |event: &Event| matches!(event, Event::Call { call, is, .. } if call.as_str() == of && is == "executing");
+    check::events(bench).iter().filter(|event| starts(event)).count()
+}
+
+#[test]
+fn a_call_that_was_not_sent_after_all_is_left_to_the_next_run() {
+    let bench = Bench::new();
+    let mut run = asked(&bench);
+    run.model(calls(&["pay"]));
+    assert_eq!(run.calls_out(), ["c1-0"]);
+    run.drain(Drain::Calls);
+    run.come_back_unsent("c1-0");
+    left(&bench, run);
+    assert_eq!(bench.machine().usage.tool_calls, 0);
+    let mut run = goes_on(&bench);
+    run.returns("c1-0", "paid");
+    run.model(text("done"));
+    assert_eq!((bench.statuses(), bench.machine().usage.tool_calls), (vec![ResultStatus::Done], 1));
+    check::at_rest(&bench);
+
+    // Where its turn is stopped meanwhile it was not run.
+    let bench = Bench::new();
+    let mut run = asked(&bench);
+    run.model(calls(&["pay"]));
+    run.drain(Drain::Calls);
+    bench.interrupt(InterruptKind::Soft);
+    run.news();
+    run.come_back_unsent("c1-0");
+    assert_eq!(run.outcome().kind(), OutcomeKind::Interrupted);
+    assert_eq!(bench.statuses(), [ResultStatus::Cancelled]);
+    check::at_rest(&bench);
 }
 
 #[test]

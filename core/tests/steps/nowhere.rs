@@ -23,7 +23,7 @@ fn drive(bench: &Bench, claim: Claim) -> RunOutcome {
         match steps.next_action() {
             Action::Exit(outcome) => return outcome,
             Action::Commit { id, commit } => {
-                let saved = bench.store.save_state_and_promote_staging(steps.fence(), *commit);
+                let saved = bench.store.commit(steps.fence(), *commit);
                 let outcome = now(saved).unwrap();
                 assert!(matches!(outcome, CommitOutcome::Committed(_)), "{outcome:?}");
                 steps.apply(Reply::Committed { id, outcome: Ok(outcome) }, bench.facts());

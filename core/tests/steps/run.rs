@@ -257,7 +257,7 @@ impl<'b> Run<'b> {
             None => compaction::cut(&placed, &self.bench.agent.compaction, *asked, *refused),
             Some(after) => compaction::cut_for_handoff(&placed, *after),
         };
-        let shorter = Shorter::of(&placed, shown).filter(|_| before.is_none());
+        let shorter = Shorter::of(&placed, shown);
         let old: Vec<_> = placed.into_iter().take_while(|(seq, _)| Some(*seq) != before).collect();
         let made = before.map(|before| Summarised {
             text: text.to_owned(),
@@ -270,8 +270,9 @@ impl<'b> Run<'b> {
     }
 
     pub(crate) fn no_summary(&mut self, error: ModelError) {
-        let Action::Summarise { id, .. } = self.take("summarise") else { unreachable!() };
-        self.apply(Reply::Summarised { id, result: Err(error), shorter: None });
+        let Action::Summarise { id, shown, .. } = self.take("summarise") else { unreachable!() };
+        let shorter = Shorter::of(&self.placed(&shown), &shown);
+        self.apply(Reply::Summarised { id, result: Err(error), shorter });
     }
 
     pub(crate) fn reply_to(&self, action: Action) -> Reply {
@@ -280,7 +281,7 @@ impl<'b> Run<'b> {
             read @ Action::Read { .. } => Self::reads(bench, fence, read),
             Action::Commit { id, commit } => {
                 let copy = commit.clone();
-                let outcome = now(bench.store.save_state_and_promote_staging(fence, *commit)).unwrap();
+                let outcome = now(bench.store.commit(fence, *commit)).unwrap();
                 if let CommitOutcome::Committed(_) = outcome {
                     bench.writes.borrow_mut().push(Write::Commit(copy));
                 }
@@ -312,7 +313,7 @@ impl<'b> Run<'b> {
                     let text = format!("what {of} said");
                     Shortened { of, text, stop: StopReason::EndTurn, usage }
                 });
-                Reply::Shortened { id, made: made.collect() }
+                Reply::Shortened { id, made: made.collect(), in_vain: Vec::new() }
             }
             Action::StopModel { of } => Reply::ModelStopped { of, said: self.said.clone(), used: self.used },
             Action::RunHooks { id, step } => {
@@ -332,7 +333,7 @@ impl<'b> Run<'b> {
     /// What the store has.
     pub(crate) fn reads(bench: &Bench, fence: &Fence, read: Action) -> Reply {
         let Action::Read { id, messages, inbox_after, interrupt } = read else { panic!("{read:?}") };
-        let waits = || match now(bench.store.check_interrupt_flag(fence)).unwrap() {
+        let waits = || match now(bench.store.take_interrupt(fence)).unwrap() {
             InterruptCheck::Waiting(interrupt) => Some(interrupt),
             InterruptCheck::Clear | InterruptCheck::StaleFence => None,
         };
@@ -435,6 +436,15 @@ impl<'b> Run<'b> {
             }
         }
         Reply::CallEnded { call, result, duration_ms: 1 }
+    }
+
+    /// A call was not sent after all.
+    pub(crate) fn come_back_unsent(&mut self, call: &str) {
+        let Reply::CallEnded { call, .. } = self.come_back(call, Err(ToolError::NotRun(String::new())))
+        else {
+            unreachable!()
+        };
+        self.apply(Reply::CallUnsent { call });
     }
 
     // What happens meanwhile

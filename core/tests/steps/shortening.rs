@@ -6,7 +6,8 @@ use holdover_core::agent::AgentSpec;
 use holdover_core::compaction::{CLEARED, CLEARED_BEGINNING};
 use holdover_core::machine::DoneReason;
 use holdover_core::message::Message;
-use holdover_core::step::{Action, Reply};
+use holdover_core::model::{PartialUse, TokenUsage};
+use holdover_core::step::{Action, Reply, ShortenedInVain};
 
 use crate::bench::Bench;
 use crate::check;
@@ -108,10 +109,10 @@ fn a34_what_is_not_put_in_short_by_the_end_of_the_turn_is_shown_as_the_marker_fo
 fn a34_a_result_without_a_summary_is_shown_as_the_marker_beside_those_that_have_one() {
     let bench = Bench::with(summarising);
     let mut run = three_looked(&bench);
-    let Reply::Shortened { id, mut made } = run.perform_silently("shorten") else { unreachable!() };
+    let Reply::Shortened { id, mut made, in_vain } = run.perform_silently("shorten") else { unreachable!() };
     made[0].text = " ".into();
     made[1].text = "z".repeat(10_000);
-    run.apply(Reply::Shortened { id, made });
+    run.apply(Reply::Shortened { id, made, in_vain });
     look(&mut run, 4);
     let seen = results_seen(&run);
     assert_eq!(seen[0], CLEARED);
@@ -152,5 +153,31 @@ fn a34_where_nobody_asked_for_it_results_are_cleared_at_once_and_it_costs_no_byt
     assert!(!steered.contains("in_short") && !steered.contains("\"usage\":{}"), "{steered}");
     let spec = serde_json::to_string(&*bench.agent).unwrap();
     assert!(!spec.contains("summarise_results"), "{spec}");
+    check::at_rest(&bench);
+}
+
+#[test]
+fn a34_what_summaries_of_results_used_that_came_to_nothing_is_counted() {
+    let bench = Bench::with(summarising);
+    let mut run = three_looked(&bench);
+    let Reply::Shortened { id, .. } = run.perform_silently("shorten") else { unreachable!() };
+    let before = bench.machine().usage;
+    let counted = TokenUsage { input: 70, output: 10, ..TokenUsage::default() };
+    let in_vain = vec![
+        ShortenedInVain { used: PartialUse { counted, bytes: 40, whole: false }, shown: 60 },
+        ShortenedInVain { used: PartialUse { bytes: 40, ..PartialUse::default() }, shown: 60 },
+    ];
+    run.apply(Reply::Shortened { id, made: Vec::new(), in_vain });
+    let answered = calls(&["look"]).usage;
+    look(&mut run, 4);
+    let used = bench.machine().usage.since(&before);
+    assert_eq!(used.model_calls, 1 + 2);
+    assert_eq!(used.tokens.total(), answered.total() + 80 + 60 + 10);
+    assert_eq!(
+        used.estimated_tokens,
+        60 + 10,
+        "no more than was not counted, and what was shown of one result"
+    );
+    run.model(text("done"));
     check::at_rest(&bench);
 }

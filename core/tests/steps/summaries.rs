@@ -127,8 +127,11 @@ fn b38_a_summary_that_is_refused_or_empty_is_not_taken_even_where_the_turn_ends_
         bench.say("the task");
         let mut run = bench.run();
         steps(&mut run, 1..=4);
-        run.model_fails(too_long());
-        run.summarise_until(said, stop).expect("old");
+        // The results are shown as cleared, and then nothing is left to be shown shorter.
+        for _ in 0..2 {
+            run.model_fails(too_long());
+            run.summarise_until(said, stop).expect("old");
+        }
         assert_eq!(bench.dones(), [DoneReason::Error]);
         assert!(!bench.roles().contains(&"summary"));
         check::at_rest(&bench);
@@ -333,5 +336,49 @@ fn a_summary_that_is_given_up_leaves_the_other_words_to_the_next_run() {
     let mut run = bench.run();
     run.model(text("three"));
     assert_eq!(bench.dones().last(), Some(&DoneReason::ModelStop));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn b38_where_no_summary_can_be_made_the_last_model_is_shown_results_shorter() {
+    for kind in [ModelErrorKind::RateLimited, ModelErrorKind::Stalled, ModelErrorKind::ContextLimit] {
+        let bench = Bench::with(|agent| agent.compaction = Compaction::default());
+        bench.say("look");
+        let mut run = bench.run();
+        steps(&mut run, 1..=5);
+        run.model(calls(&["look:{\"try\":6}"]));
+        run.returns("c6-0", &"z".repeat(10_000));
+        run.model_fails(too_long());
+        run.no_summary(ModelError::new(kind, "not now"));
+        let (seen, _) = run.model_sees();
+        let Some(Message::Tool(newest)) = seen.last() else { panic!("{seen:?}") };
+        assert!(newest.content.len() < 2_000, "{}", newest.content.len());
+        run.model_fails(too_long());
+        run.no_summary(ModelError::new(kind, "not now"));
+        let (seen, _) = run.model_sees();
+        assert!(!format!("{seen:?}").contains("zz"), "and then not at all");
+        run.model_fails(too_long());
+        run.no_summary(ModelError::new(kind, "not now"));
+        let AgentState::Done { ending, .. } = bench.machine().state else { panic!("done") };
+        let told = ending.error.expect("it failed").to_string();
+        assert!(told.starts_with("model.context_limit: too long; "), "{told}");
+        assert!(told.contains(kind.as_str()) && told.contains("try the turn again"), "{told}");
+        check::at_rest(&bench);
+    }
+}
+
+#[test]
+fn b38_what_one_model_refused_is_not_counted_against_the_next() {
+    let bench = Bench::with(|agent| {
+        agent.compaction = Compaction::default();
+        falls_back(agent);
+    });
+    bench.say("hi");
+    let mut run = bench.run();
+    run.model_fails(too_long());
+    assert_eq!(run.steps.machine().turn.refused, 1);
+    run.summarise("nothing is old");
+    assert_eq!((asked(&run), run.steps.machine().turn.refused), (Some(1), 0));
+    run.model(text("done"));
     check::at_rest(&bench);
 }

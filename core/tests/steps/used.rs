@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use holdover_core::machine::{DoneReason, Usage};
 use holdover_core::model::{ModelError, ModelErrorKind, PartialUse, TokenUsage};
+use holdover_core::step::RunDetail;
 use holdover_core::store::{InterruptKind, SessionStatus};
 
 use crate::bench::Bench;
@@ -14,12 +15,16 @@ use crate::world::text;
 
 /// What a provider had counted when 400 bytes of an answer had come.
 fn counted() -> PartialUse {
-    PartialUse { counted: TokenUsage { input: 1_000, output: 150, ..TokenUsage::default() }, bytes: 400 }
+    PartialUse {
+        counted: TokenUsage { input: 1_000, output: 150, ..TokenUsage::default() },
+        bytes: 400,
+        whole: false,
+    }
 }
 
 /// The same without a count.
 fn uncounted() -> PartialUse {
-    PartialUse { counted: TokenUsage::default(), bytes: 400 }
+    PartialUse { counted: TokenUsage::default(), bytes: 400, whole: false }
 }
 
 fn in_the_middle<'b>(bench: &'b Bench, used: Option<PartialUse>) -> Run<'b> {
@@ -65,7 +70,7 @@ fn what_a_stopped_answer_used_is_counted_by_its_provider_or_estimated() {
 fn where_a_provider_has_counted_too_little_of_what_came_the_rest_is_estimated() {
     let begun = TokenUsage { input: 1_000, output: 1, ..TokenUsage::default() };
     let bench = Bench::new();
-    let mut run = in_the_middle(&bench, Some(PartialUse { counted: begun, bytes: 400 }));
+    let mut run = in_the_middle(&bench, Some(PartialUse { counted: begun, bytes: 400, whole: false }));
     bench.interrupt(InterruptKind::Soft);
     run.news();
     let usage = usage(&bench);
@@ -140,5 +145,36 @@ fn the_last_attempt_that_fails_a_turn_is_counted_too() {
     bench.say("again");
     bench.run().model(text("yes"));
     assert_eq!(usage(&bench).model_calls, 2);
+    check::at_rest(&bench);
+}
+
+#[test]
+fn of_a_whole_answer_that_was_not_taken_nothing_is_estimated() {
+    let bench = Bench::new();
+    let mut run = in_the_middle(&bench, None);
+    // Its provider writes many bytes in few tokens.
+    let whole = PartialUse { bytes: 40_000, whole: true, ..counted() };
+    run.model_fails(broke_off(Some(whole)));
+    assert_eq!((usage(&bench).tokens.total(), usage(&bench).estimated_tokens), (1_150, 0));
+}
+
+#[test]
+fn a_run_has_used_what_a_summary_did_that_it_made_before_its_turn() {
+    let bench = Bench::with(|agent| agent.compaction.kept_turns = 1);
+    for said in ["one", "two"] {
+        bench.say(said);
+        bench.run().model(text("done"));
+    }
+    let before = usage(&bench);
+    bench.compact();
+    bench.say("three");
+    let mut run = bench.run();
+    run.summarise("all of it").expect("old");
+    run.model(text("done"));
+    assert!(run.is_over());
+    let record = bench.runs().pop().expect("it ran");
+    let told = RunDetail::of(&record).expect("it has ended").usage;
+    assert_eq!(told, usage(&bench).since(&before));
+    assert_eq!(told.model_calls, 2, "the summary and the answer");
     check::at_rest(&bench);
 }

@@ -314,7 +314,7 @@ fn a_repeated_commit_is_answered_once() {
     let mut run = Run::holding(&bench, claim, &["commit"]);
     let first = run.out.front().cloned().expect("a commit");
     let holdover_core::step::Action::Commit { commit, .. } = &first else { panic!("{first:?}") };
-    let again = now(bench.store.save_state_and_promote_staging(run.steps.fence(), *commit.clone())).unwrap();
+    let again = now(bench.store.commit(run.steps.fence(), *commit.clone())).unwrap();
     let holdover_core::step::Reply::Committed { outcome, .. } = run.perform_silently("commit") else {
         panic!()
     };

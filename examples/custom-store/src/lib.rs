@@ -3,7 +3,7 @@
 //!
 //! ```
 //! use custom_store::{Options, RedbStore};
-//! use holdover_core::store::{CommitSurvives, StateStore};
+//! use holdover_store::{CommitSurvives, StateStore};
 //!
 //! # let folder = tempfile::tempdir().unwrap();
 //! # let file = folder.path().join("sessions.redb");
@@ -21,13 +21,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
-use holdover_core::ids::{
+use holdover_store::ids::{
     CallId, CheckpointId, Epoch, EventSeq, Fence, InboxSeq, Incarnation, MessageSeq, OperationId, PendingId,
     RunId, SessionId, SessionKey, TenantId, Version, WorkerId,
 };
-use holdover_core::payload::{Digest, Payload};
-use holdover_core::store::rules::{CommitFacts, Limits, PageRoom, PendingFacts, SessionRow, was_deleted};
-use holdover_core::store::{
+use holdover_store::payload::{Digest, Payload};
+use holdover_store::rules::{CommitFacts, Limits, PageRoom, PendingFacts, SessionRow, was_deleted};
+use holdover_store::time::{Clock, Timestamp};
+use holdover_store::{
     Applied, Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome,
     Commit, CommitOutcome, CommitSurvives, CreateOutcome, DeleteMode, DeleteOutcome, Deletion, Delivery,
     DeltaBatch, DeltaOutcome, EventCursor, EventPage, ForkOutcome, INBOX_PAGE, InboxItem, InboxPage,
@@ -38,7 +39,6 @@ use holdover_core::store::{
     StoreError, StoreErrorKind, StoredDelta, StoredEvent, StoredItem, StoredMessage, TOMBSTONE_STANDS,
     Tombstone, Wake, Watch, runs_digest,
 };
-use holdover_core::time::{Clock, Timestamp};
 use redb::{
     Builder, ConcurrencyMode, Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, Table,
     TableDefinition,
@@ -1267,11 +1267,7 @@ impl StateStore for RedbStore {
         self.write(OPERATION, Some(&fence.key), job).await
     }
 
-    async fn save_state_and_promote_staging(
-        &self,
-        fence: &Fence,
-        commit: Commit,
-    ) -> Result<CommitOutcome, StoreError> {
+    async fn commit(&self, fence: &Fence, commit: Commit) -> Result<CommitOutcome, StoreError> {
         commit.check(&self.capabilities()).map_err(|error| error.on(&fence.key))?;
         let of = fence.clone();
         let job = move |write: &mut Write<'_>| {
@@ -1291,7 +1287,7 @@ impl StateStore for RedbStore {
                 }
             }
         };
-        self.write("save_state_and_promote_staging", Some(&fence.key), job).await
+        self.write("commit", Some(&fence.key), job).await
     }
 
     async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError> {
@@ -1318,7 +1314,7 @@ impl StateStore for RedbStore {
         self.write("append_deltas", Some(&fence.key), job).await
     }
 
-    async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
+    async fn take_interrupt(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
         let of = fence.clone();
         let job = move |write: &mut Write<'_>| {
             let Some(before) = write.rows.row(&of.key)? else { return Ok(InterruptCheck::StaleFence) };
@@ -1329,7 +1325,7 @@ impl StateStore for RedbStore {
             }
             Ok(check)
         };
-        self.write("check_interrupt_flag", Some(&fence.key), job).await
+        self.write("take_interrupt", Some(&fence.key), job).await
     }
 
     async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {

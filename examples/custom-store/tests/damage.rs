@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use custom_store::{Options, RedbStore};
 use holdover_conformance_tests::VirtualClock;
-use holdover_core::ids::*;
-use holdover_core::payload::Payload;
-use holdover_core::store::*;
-use holdover_core::time::Timestamp;
+use holdover_store::ids::*;
+use holdover_store::payload::Payload;
+use holdover_store::time::Timestamp;
+use holdover_store::*;
 use raw::{ROW, Raw, TOMBSTONE};
 use tempfile::TempDir;
 
@@ -78,7 +78,7 @@ impl Site {
             open: vec![open],
             ..Commit::new(OperationId::new("commit").unwrap())
         };
-        let saved = self.store.save_state_and_promote_staging(&claim.fence, commit).await.unwrap();
+        let saved = self.store.commit(&claim.fence, commit).await.unwrap();
         assert!(matches!(saved, CommitOutcome::Committed(_)), "{saved:?}");
     }
 

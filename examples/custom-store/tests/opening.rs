@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use custom_store::{Options, RedbStore};
-use holdover_core::store::StoreErrorKind;
+use holdover_store::StoreErrorKind;
 use redb::{Database, ReadableDatabase};
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The kinds of steps, and what each costs.
 
-const COMMIT: &str = "save_state_and_promote_staging";
+const COMMIT: &str = "commit";
 const STAGE: &str = "stage_result";
 
 /// What a step of one kind costs.

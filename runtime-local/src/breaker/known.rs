@@ -17,7 +17,7 @@ const BELIEVED: Duration = Duration::from_secs(1);
 
 /// No longer than half of the time after which whoever is held looks again, so that each look has something to learn.
 fn believed(rules: &BreakerRules) -> Duration {
-    BELIEVED.min(Duration::from_millis(rules.open_ms) / 2)
+    BELIEVED.min(rules.open_for() / 2)
 }
 
 /// Breakers of so many models are remembered.

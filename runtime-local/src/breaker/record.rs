@@ -168,8 +168,19 @@ async fn make(runtime: &Runtime, model: &str) -> Result<Option<Box<Claim>>, Stri
     }
 }
 
+/// Leaves a breaker as it is.
+async fn give_back(runtime: &Runtime, claim: &Claim) -> Result<(), String> {
+    let commit = Commit { release: Some(Release::GiveBack { alarm: None }), ..Commit::new(draw_id()) };
+    let given = runtime.store().commit(&claim.fence, commit).await;
+    given.map(drop).map_err(words)
+}
+
 async fn write(runtime: &Runtime, claim: Claim, change: Change<'_>) -> Result<Option<Record>, String> {
     runtime.hear(claim.now);
+    if let Some(encoding) = claim.session.definition.encoding() {
+        give_back(runtime, &claim).await?;
+        return Err(format!("{}: {encoding}", claim.fence.key));
+    }
     // What cannot be read is written anew.
     let before = decoded(claim.session.state.as_ref()).unwrap_or_default();
     let after = change(before, claim.now);
@@ -181,7 +192,7 @@ async fn write(runtime: &Runtime, claim: Claim, change: Change<'_>) -> Result<Op
         ..Commit::new(draw_id())
     };
     let incarnation = claim.session.incarnation;
-    match runtime.store().save_state_and_promote_staging(&claim.fence, commit).await.map_err(words)? {
+    match runtime.store().commit(&claim.fence, commit).await.map_err(words)? {
         CommitOutcome::Committed(_) => Ok(after.map(|breaker| Record { incarnation, breaker })),
         refused @ (CommitOutcome::VersionConflict { .. }
         | CommitOutcome::StaleFence { .. }

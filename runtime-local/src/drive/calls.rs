@@ -7,13 +7,15 @@ use std::time::Duration;
 use holdover_core::delta::Delta;
 use holdover_core::hook::ToolEnded;
 use holdover_core::ids::{CallId, SessionKey};
-use holdover_core::step::{CallOut, Reply};
+use holdover_core::step::{CallOut, Drain, Reply};
 use holdover_core::time::Timestamp;
 use holdover_core::tool::{ToolCall, ToolError, ToolReturn};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
 use super::Driver;
+use super::deltas::Written;
 use super::done::Done;
 use super::early::Brought;
 use super::phases::Sending;
@@ -30,10 +32,19 @@ pub(super) struct Calls {
     held: Vec<CallOut>,
     /// The stream in which they are shown.
     stream: u32,
+    /// The stream of the answer that asked for them.
+    answer: u32,
+    /// Whether none is sent any more.
+    closed: CancellationToken,
     places: Places,
 }
 
 impl Calls {
+    /// The model is asked, and its answer comes in this stream.
+    pub(super) fn answered_in(&mut self, stream: u32) {
+        self.answer = stream;
+    }
+
     /// Forgets a call that came back; false if it was not out.
     pub(super) fn over(&mut self, call: &CallId) -> bool {
         self.out.remove(call).is_some()
@@ -60,8 +71,23 @@ impl Driver {
         self.tell_over(&call.id);
         if self.calls.unsent(&call.id) {
             self.not_run(call.id, String::from(STOPPED_UNSENT));
+        } else if self.calls.closed.is_cancelled() {
+            self.apply(Reply::CallUnsent { call: call.id });
         } else {
             self.hold(call);
+        }
+    }
+
+    /// The run is told to leave. Where nothing starts any more, no call that waits is sent.
+    pub(super) fn drain(&mut self, drain: Drain) {
+        if drain == Drain::Calls {
+            self.calls.closed.cancel();
+        }
+        self.apply(Reply::Drain(drain));
+        if self.calls.closed.is_cancelled() {
+            for call in std::mem::take(&mut self.calls.held) {
+                self.apply(Reply::CallUnsent { call: call.id });
+            }
         }
     }
 
@@ -113,7 +139,8 @@ impl Driver {
         let equipped = self.agent.as_ref().and_then(|agent| agent.tool(&call.tool));
         let tool = equipped.ok_or_else(|| format!("there is no tool {}", call.tool))?.tool.clone();
         let request = self.request(call)?;
-        Ok(Sending { tool, call: request, lease: self.lease.clone(), sent, stop })
+        let (lease, closed) = (self.lease.clone(), self.calls.closed.clone());
+        Ok(Sending { tool, call: request, lease, closed, sent, stop })
     }
 
     /// The call is out from now on, and comes back with what it brings, as hooks leave it.
@@ -146,11 +173,15 @@ impl Driver {
     /// What is shown of a call that stays out; none where nothing is.
     fn running(&self, call: &CallOut) -> Option<Running> {
         let after = self.runtime.options().delta_interval?;
+        let message = self.steps.machine().state.batch().map(|batch| batch.message).unwrap_or_default();
+        let of_its_own = self.calls.stream != self.calls.answer;
+        let asked = of_its_own.then(|| Written::new(message, self.written.subscribe()));
         Some(Running {
             store: Arc::clone(&self.store),
             fence: self.fence.clone(),
             stream: self.calls.stream,
             places: self.calls.places.clone(),
+            asked,
             delta: Delta::CallRunning { call: call.id.clone(), tool: call.tool.clone() },
             after,
         })

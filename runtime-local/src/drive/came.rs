@@ -17,6 +17,8 @@ struct Inner {
     /// Whether an answer began.
     begun: bool,
     counted: TokenUsage,
+    /// Whether the answer came whole.
+    whole: bool,
     /// Bytes of text and reasoning.
     shown: usize,
     /// Bytes of arguments, piece by piece, and of those that are whole: not every adapter says both.
@@ -27,7 +29,7 @@ struct Inner {
 impl Inner {
     fn used(&self) -> PartialUse {
         let bytes = self.shown.saturating_add(self.wrote.max(self.written));
-        PartialUse { counted: self.counted, bytes }
+        PartialUse { counted: self.counted, bytes, whole: self.whole }
     }
 }
 
@@ -61,7 +63,10 @@ impl Came {
                 ModelEvent::Wrote(bytes) => came.wrote = came.wrote.saturating_add(*bytes),
                 ModelEvent::CallWritten { arguments, .. } => add(&mut came.written, arguments),
                 ModelEvent::Counted(usage) => came.counted = *usage,
-                ModelEvent::Finished(answer) => came.counted = answer.usage,
+                ModelEvent::Finished(answer) => {
+                    came.counted = answer.usage;
+                    came.whole = true;
+                }
                 ModelEvent::CallStarted { .. } | ModelEvent::Progress => {}
             }
         });

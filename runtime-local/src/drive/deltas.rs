@@ -41,7 +41,8 @@ impl Written {
         Self { message, newest }
     }
 
-    async fn wait(&mut self) {
+    /// Until the store has it.
+    pub(super) async fn wait(&mut self) {
         if self.newest.wait_for(|newest| *newest >= self.message).await.is_err() {
             // The run is over.
             pending().await

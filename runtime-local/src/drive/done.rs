@@ -56,7 +56,7 @@ pub(super) enum Done {
         /// Whether something came, or it cannot be told.
         changed: bool,
     },
-    /// The lease had ended when a call was about to be sent: it was not.
+    /// The lease had ended when a call was about to be sent, or nothing starts any more: it was not.
     CallHeld(CallOut),
     /// The lease is lost, or it cannot be told.
     LeaseLost,

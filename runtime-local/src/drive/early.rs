@@ -16,7 +16,8 @@ use tokio::time::Instant;
 
 use super::Driver;
 
-/// What a call came back with, and how long it was out. None: the lease had ended, and it did not act.
+/// What a call came back with, and how long it was out. None: the lease had ended, or nothing starts any more, and it did not
+/// act.
 pub(super) type Brought = Option<(Result<ToolReturn, ToolError>, Duration)>;
 
 /// The calls that were begun early.

@@ -26,8 +26,8 @@ use futures::stream::FuturesUnordered;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{Fence, MessageSeq, QueueLabel};
 use holdover_core::payload::Payload;
-use holdover_core::step::{Action, Reply, RunOutcome, StepIterator};
-use holdover_core::store::StateStore;
+use holdover_core::step::{Action, Reply, RunOutcome, StartError, StepIterator};
+use holdover_core::store::{Claim, StateStore};
 use holdover_core::time::Timestamp;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
@@ -49,7 +49,7 @@ use crate::error::RuntimeError;
 use crate::hooks::Watcher;
 use crate::observer::RunObserver;
 use crate::outage::{Outages, Patience};
-use crate::runtime::{Claimed, GIVE_BACK_FOR, Runtime};
+use crate::runtime::{Claimed, Runtime};
 
 /// What a claim is for.
 pub(crate) enum Plan {
@@ -63,9 +63,41 @@ pub(crate) enum Plan {
     End,
 }
 
-/// Drives a claimed session until its run exits. A run that panics is followed, under the same claim, by one that ends
-/// the turn with the error.
-pub(crate) async fn run(
+impl Plan {
+    /// Whether something is to begin or to go on: that can be left to another.
+    fn can_be_left(&self) -> bool {
+        match self {
+            Self::Run(_) | Self::Resume(_) => true,
+            Self::Fail(..) | Self::End => false,
+        }
+    }
+}
+
+/// Drives a claimed session until its run exits, or until its runtime drops it. The run is open from now on.
+pub(crate) fn run(
+    runtime: Runtime,
+    claimed: Claimed,
+    plan: Plan,
+    leaving: Leaving,
+) -> impl Future<Output = Result<RunOutcome, RuntimeError>> + Send {
+    let mut open = runtime.open_run();
+    async move {
+        let leaving = leaving.or_with(&runtime);
+        if leaving.is_told() && plan.can_be_left() {
+            let why = ErrorInfo::new("runtime.stopping", "the program was told to stop");
+            runtime.give_back(&claimed, claimed.claim.now, &why).await;
+            return Ok(RunOutcome::Released);
+        }
+        tokio::select! {
+            biased;
+            () = open.cut() => Ok(RunOutcome::Lost),
+            outcome = run_or_fail(runtime, claimed, plan, leaving) => outcome,
+        }
+    }
+}
+
+/// A run that panics is followed, under the same claim, by one that ends the turn with the error.
+async fn run_or_fail(
     runtime: Runtime,
     claimed: Claimed,
     plan: Plan,
@@ -85,34 +117,17 @@ async fn one_run(
     leaving: Leaving,
 ) -> Result<RunOutcome, RuntimeError> {
     let clock = StoreClock::heard(claimed.asked, claimed.claim.now);
-    let claim = claimed.claim.clone();
-    let (agent, started) = match plan {
-        Plan::Run(agent) => {
-            let spec = Arc::clone(agent.spec());
-            (Some(agent), StepIterator::start(claim, spec, clock.facts()))
-        }
-        Plan::Resume(agent) => {
-            let spec = Arc::clone(agent.spec());
-            (Some(agent), StepIterator::resume(claim, spec, clock.facts()))
-        }
-        Plan::Fail(agent, error) => {
-            let spec = Arc::clone(agent.spec());
-            (Some(agent), StepIterator::fail(claim, spec, error, clock.facts()))
-        }
-        Plan::End => (None, StepIterator::end(claim, clock.facts())),
-    };
+    let (agent, started) = start(claimed.claim.clone(), plan, clock);
     let steps = match started {
         Ok(steps) => steps,
         Err(error) => {
-            // With an interrupt waiting, a session that is given back is due again at once: it is kept until
-            // the lease has ended instead, so that it is tried now and then and not over and over.
-            if claimed.claim.interrupt().is_none() {
-                let why = ErrorInfo::new("runtime.unreadable", error.to_string());
-                runtime.give_back(&claimed, clock.now().after(GIVE_BACK_FOR), &why).await;
-            }
+            let why = ErrorInfo::new("runtime.unreadable", error.to_string());
+            let alarm = clock.now().after(runtime.give_back_for(&claimed.claim.session));
+            runtime.give_back(&claimed, alarm, &why).await;
             return Err(RuntimeError::Start(error));
         }
     };
+    runtime.can_run(&claimed.claim);
     let Claimed { claim, lease, asked: _ } = claimed;
     tracing::debug!(run = %claim.fence, found = %claim.found, "run begins");
     let (hears, heard) = mpsc::unbounded_channel();
@@ -149,6 +164,34 @@ async fn one_run(
         observer.on_run_over(&fence.key, &outcome);
     }
     Ok(outcome)
+}
+
+/// Begins a run. A session that nothing here decodes is not begun: what was written would be plain.
+fn start(
+    claim: Claim,
+    plan: Plan,
+    clock: StoreClock,
+) -> (Option<Arc<Agent>>, Result<StepIterator, StartError>) {
+    if let Some(encoding) = claim.session.definition.encoding() {
+        let (key, detail) = (claim.session.key, encoding.to_string());
+        return (None, Err(StartError { key, what: "definition", detail }));
+    }
+    let facts = clock.facts();
+    match plan {
+        Plan::Run(agent) => {
+            let spec = Arc::clone(agent.spec());
+            (Some(agent), StepIterator::start(claim, spec, facts))
+        }
+        Plan::Resume(agent) => {
+            let spec = Arc::clone(agent.spec());
+            (Some(agent), StepIterator::resume(claim, spec, facts))
+        }
+        Plan::Fail(agent, error) => {
+            let spec = Arc::clone(agent.spec());
+            (Some(agent), StepIterator::fail(claim, spec, error, facts))
+        }
+        Plan::End => (None, StepIterator::end(claim, facts)),
+    }
 }
 
 struct Driver {
@@ -224,7 +267,7 @@ impl Driver {
         tokio::select! {
             biased;
             // Before an answer that something would follow from.
-            drain = self.leaving.heard() => self.apply(Reply::Drain(drain)),
+            drain = self.leaving.heard() => self.drain(drain),
             Some(done) = self.out.next(), if !self.out.is_empty() => {
                 // An error: it was called off.
                 if let Ok(done) = done {

@@ -256,7 +256,7 @@ impl Reading {
         };
         let items = self.answered(|| self.store.read_whole_inbox(key, inbox_after)).await?;
         let interrupt = if interrupt {
-            match self.answered(|| self.store.check_interrupt_flag(&self.fence)).await? {
+            match self.answered(|| self.store.take_interrupt(&self.fence)).await? {
                 InterruptCheck::Waiting(interrupt) => Some(interrupt),
                 InterruptCheck::Clear => None,
                 InterruptCheck::StaleFence => return Err(Unread::LeaseEnded),

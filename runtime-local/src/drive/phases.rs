@@ -8,6 +8,7 @@ use std::time::Duration;
 use holdover_core::tool::{CLEANUP_MAX, Stopped, Tool, ToolCall, ToolError, ToolReturn};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use super::calls::STOPPED_UNSENT;
 use super::early::Brought;
@@ -22,6 +23,8 @@ pub(super) struct Sending {
     pub(super) tool: Arc<dyn Tool>,
     pub(super) call: ToolCall,
     pub(super) lease: Lease,
+    /// Cancelled once nothing starts any more.
+    pub(super) closed: CancellationToken,
     pub(super) sent: Instant,
     /// Until when to wait for it, once it is told to stop.
     pub(super) stop: watch::Receiver<Option<Instant>>,
@@ -69,7 +72,7 @@ impl Sending {
         self.through().await.map(|result| (result, sent.elapsed()))
     }
 
-    /// All three phases. None: the lease had ended, and the call did not act.
+    /// All three phases. None: the lease had ended, or nothing starts any more, and the call did not act.
     async fn through(self) -> Option<Result<ToolReturn, ToolError>> {
         let phase = Phase::default();
         let (tool, call) = (Arc::clone(&self.tool), self.call.clone());
@@ -105,10 +108,11 @@ impl Sending {
 
     /// The first two phases, and what a tool knows of a call that was stopped in the second.
     async fn out(mut self, until: Instant, phase: Phase) -> Option<Result<ToolReturn, ToolError>> {
-        if !self.lease.runs() {
+        if !may_act(&self.lease, &self.closed) {
             return None;
         }
-        let (lease, tool, call) = (self.lease.clone(), Arc::clone(&self.tool), self.call.clone());
+        let (lease, closed) = (self.lease.clone(), self.closed.clone());
+        let (tool, call) = (Arc::clone(&self.tool), self.call.clone());
         let reached = phase.clone();
         let acting = async move {
             reached.begin(Phase::PREPARING);
@@ -122,7 +126,7 @@ impl Sending {
                 }
             }
             // The last look at our own clock before the effect.
-            if !lease.runs() {
+            if !may_act(&lease, &closed) {
                 return None;
             }
             reached.begin(Phase::ACTING);
@@ -157,6 +161,10 @@ impl Sending {
             }
         }
     }
+}
+
+fn may_act(lease: &Lease, closed: &CancellationToken) -> bool {
+    lease.runs() && !closed.is_cancelled()
 }
 
 /// The third phase. What goes wrong in it hides nothing of what the call brought.

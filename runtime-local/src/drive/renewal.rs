@@ -158,7 +158,7 @@ impl Driver {
             let items = store.read_inbox(&fence.key, last_item, 1).await;
             let arrived = items.map_or(true, |page| !page.items.is_empty());
             let changed = arrived
-                || match store.check_interrupt_flag(&fence).await {
+                || match store.take_interrupt(&fence).await {
                     Ok(InterruptCheck::Clear) => false,
                     Ok(InterruptCheck::Waiting(_)) => !interrupt,
                     Ok(InterruptCheck::StaleFence) | Err(_) => true,

@@ -11,6 +11,7 @@ use holdover_core::store::{DeltaBatch, DeltaOutcome, StateStore};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 
+use super::deltas::Written;
 use crate::clock::far;
 
 /// A place that no stream has come to: the store answers which comes next.
@@ -26,6 +27,8 @@ pub(super) struct Running {
     pub(super) fence: Fence,
     pub(super) stream: u32,
     pub(super) places: Places,
+    /// In a stream of their own, calls are shown once the store has the message that asks for them: it ends the stream before.
+    pub(super) asked: Option<Written>,
     pub(super) delta: Delta,
     pub(super) after: Duration,
 }
@@ -41,8 +44,11 @@ impl Running {
         }
     }
 
-    async fn tell(self) {
+    async fn tell(mut self) {
         sleep_until(far(Instant::now(), self.after)).await;
+        if let Some(asked) = &mut self.asked {
+            asked.wait().await;
+        }
         let Ok(payload) = Payload::json(&self.delta) else { return };
         let mut places = self.places.0.lock().await;
         if places.0 != self.stream {

@@ -7,9 +7,9 @@ use futures::StreamExt;
 use holdover_core::compaction;
 use holdover_core::hook::ModelAsked;
 use holdover_core::ids::{MessageSeq, SessionKey, StepNumber};
-use holdover_core::message::ToolResult;
-use holdover_core::model::{Model, StopReason, TokenUsage};
-use holdover_core::step::{ActionId, Reply, Shortened, Shown};
+use holdover_core::message::{Message, ToolResult};
+use holdover_core::model::{Model, PartialUse, StopReason, TokenUsage};
+use holdover_core::step::{ActionId, Reply, Shortened, ShortenedInVain, Shown};
 use tokio::time::timeout;
 
 use super::Driver;
@@ -33,9 +33,9 @@ impl Driver {
         places: Vec<MessageSeq>,
         shown: Shown,
     ) {
-        let reply = move |made| Done::Reply(Reply::Shortened { id, made });
+        let reply = move |made, in_vain| Done::Reply(Reply::Shortened { id, made, in_vain });
         let Some(agent) = self.agent.clone() else {
-            self.send(async move { reply(Vec::new()) });
+            self.send(async move { reply(Vec::new(), Vec::new()) });
             return;
         };
         let (store, key) = (Arc::clone(&self.store), self.fence.key.clone());
@@ -44,29 +44,54 @@ impl Driver {
         self.send(async move {
             // It is given up soon, whoever it was asked of: that says nothing of a model, and is no trial of one.
             if agent.summariser().is_none() && !runtime.is_let_through(&agent, &*model).await {
-                return reply(Vec::new());
+                return reply(Vec::new(), Vec::new());
             }
             let messages = match transcript.of(&shown, &store, &key, &patience).await {
                 Ok(messages) => messages,
                 Err(Unread::LeaseEnded) => return Done::LeaseLost,
-                Err(Unread::Broken(_)) => return reply(Vec::new()),
+                Err(Unread::Broken(_)) => return reply(Vec::new(), Vec::new()),
             };
             let asking = compaction::to_summarise(&messages, &places).into_iter().map(|(of, result)| {
                 let (agent, key, model) = (Arc::clone(&agent), key.clone(), Arc::clone(&model));
                 async move {
-                    let tool = result.tool.clone();
-                    let made = timeout(BOUND, in_short(agent, key, step, model, result)).await;
-                    let made = made.unwrap_or_else(|_| Err(format!("none within {} ms", BOUND.as_millis())));
-                    made.map(|(text, stop, usage)| Shortened { of, text, stop, usage })
-                        .inspect_err(
-                            |why| tracing::debug!(tool, message = %of, why, "no summary of an old result"),
-                        )
-                        .ok()
+                    let (tool, came) = (result.tool.clone(), Came::new(false));
+                    let shown = compaction::tokens_of(&Message::Tool(result.clone()));
+                    let made = timeout(BOUND, in_short(agent, key, step, model, result, came.clone())).await;
+                    let made = made.unwrap_or_else(|_| Err(InVain::too_slow(&came)));
+                    made.map(|(text, stop, usage)| Shortened { of, text, stop, usage }).map_err(|in_vain| {
+                        let InVain { why, used } = in_vain;
+                        tracing::debug!(tool, message = %of, why, "no summary of an old result");
+                        used.map(|used| ShortenedInVain { used, shown })
+                    })
                 }
             });
-            let made = futures::stream::iter(asking).buffered(compaction::IN_SHORT_AT_ONCE);
-            reply(made.filter_map(std::future::ready).collect().await)
+            let asked = futures::stream::iter(asking).buffered(compaction::IN_SHORT_AT_ONCE);
+            let (mut made, mut in_vain) = (Vec::new(), Vec::new());
+            for short in asked.collect::<Vec<_>>().await {
+                match short {
+                    Ok(short) => made.push(short),
+                    Err(used) => in_vain.extend(used),
+                }
+            }
+            reply(made, in_vain)
         });
+    }
+}
+
+/// Why there is no summary, and what the model used all the same.
+struct InVain {
+    why: String,
+    used: Option<PartialUse>,
+}
+
+impl InVain {
+    fn unasked(why: impl ToString) -> Self {
+        Self { why: why.to_string(), used: None }
+    }
+
+    /// Who is no longer listened to has read the request all the same.
+    fn too_slow(came: &Came) -> Self {
+        Self { why: format!("none within {} ms", BOUND.as_millis()), used: came.take().1 }
     }
 }
 
@@ -76,21 +101,26 @@ async fn in_short(
     step: StepNumber,
     model: Arc<dyn Model>,
     result: ToolResult,
-) -> Result<(String, StopReason, TokenUsage), String> {
+    came: Came,
+) -> Result<(String, StopReason, TokenUsage), InVain> {
     let tool = result.tool.clone();
-    let panicked = |panicked: crate::guard::Panicked| format!("it panicked: {}", panicked.0);
+    let panicked = |panicked: crate::guard::Panicked| InVain::unasked(format!("it panicked: {}", panicked.0));
     if let Some(summariser) = agent.summariser().cloned() {
         let asked = guarded(async move { summariser.summarise(&key, &result).await });
-        let text = asked.await.map_err(panicked)?.map_err(|error| error.to_string())?;
+        let text = asked.await.map_err(panicked)?.map_err(InVain::unasked)?;
         return Ok((text, StopReason::EndTurn, TokenUsage::default()));
     }
     let asked = ModelAsked { session: key, step, attempt: 0, summary: true };
     let request = compaction::request_for(&asked.session, &result, &agent.spec().compaction, step.0);
     // What a hook keeps from the model must not reach it here either.
-    let request = agent.hooks().before_model(&asked, request).await.map_err(|error| error.to_string())?;
-    let made = apart(async move { answer(&*model, request, &Came::new(false)).await }).await;
-    let made = made.map_err(|error| error.to_string())?;
-    agent.hooks().after_model(&asked, &made).await.map_err(|error| error.to_string())?;
+    let request = agent.hooks().before_model(&asked, request).await.map_err(InVain::unasked)?;
+    let listens = came.clone();
+    let made = apart(async move { answer(&*model, request, &listens).await }).await.map_err(|error| {
+        let error = came.broke_off(error);
+        InVain { why: error.to_string(), used: error.used }
+    })?;
+    let seen = agent.hooks().after_model(&asked, &made).await;
+    seen.map_err(|error| InVain { why: error.to_string(), used: came.take().1 })?;
     if !made.stop.is_whole() {
         tracing::debug!(tool, stop = ?made.stop, "the summary of an old result is refused or cut off");
     }

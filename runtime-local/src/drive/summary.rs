@@ -39,10 +39,10 @@ pub(super) struct Asking {
 impl Driver {
     pub(super) fn summarise(&mut self, id: ActionId, asking: Asking, shown: Shown) {
         let Asking { step, model, asked, refused, handoff, attempt } = asking;
-        let reply = move |result| Done::Reply(Reply::Summarised { id, result, shorter: None });
+        let reply = move |result, shorter| Done::Reply(Reply::Summarised { id, result, shorter });
         let Some(agent) = self.agent.clone() else {
             let error = ModelError::new(ModelErrorKind::Configuration, "the session runs without its agent");
-            self.send(async move { reply(Err(error)) });
+            self.send(async move { reply(Err(error), None) });
             return;
         };
         let (runtime, store, key) = (self.runtime.clone(), Arc::clone(&self.store), self.fence.key.clone());
@@ -54,7 +54,8 @@ impl Driver {
                 Ok(messages) => messages,
                 Err(Unread::LeaseEnded) => return Done::LeaseLost,
                 Err(Unread::Broken(error)) => {
-                    return reply(Err(ModelError::new(ModelErrorKind::Transcript, error.to_string())));
+                    let error = ModelError::new(ModelErrorKind::Transcript, error.to_string());
+                    return reply(Err(error), None);
                 }
             };
             let rules = &agent.spec().compaction;
@@ -62,10 +63,8 @@ impl Driver {
                 None => compaction::cut(&messages, rules, asked, refused),
                 Some(after) => compaction::cut_for_handoff(&messages, after),
             };
-            let Some(before) = before else {
-                let shorter = Shorter::of(&messages, &shown);
-                return Done::Reply(Reply::Summarised { id, result: Ok(None), shorter });
-            };
+            let shorter = Shorter::of(&messages, &shown);
+            let Some(before) = before else { return reply(Ok(None), shorter) };
             let at = messages.iter().position(|(seq, _)| *seq == before).unwrap_or(0);
             let (old, new) = messages.split_at(at);
             let old_tokens = old.iter().map(|(_, message)| compaction::tokens_of(message)).sum();
@@ -90,10 +89,11 @@ impl Driver {
             });
             let made = made.await.unwrap_or_else(|_| Err(too_slow(bound)));
             let made = made.map_err(|error| heard.broke_off(error));
-            reply(made.map(|answer| {
+            let made = made.map(|answer| {
                 let (text, stop, usage) = (text_of(&answer), answer.stop, answer.usage);
                 Some(Summarised { text, before, old_tokens, stop, usage })
-            }))
+            });
+            reply(made, shorter)
         });
         self.model = Some(ModelOut { id, handle, came });
     }

@@ -19,7 +19,7 @@ impl Driver {
         self.releasing += usize::from(releases);
         self.send(async move {
             let asked = Instant::now();
-            let save = || store.save_state_and_promote_staging(&fence, (*commit).clone());
+            let save = || store.commit(&fence, (*commit).clone());
             let (outcome, repeated) = match until_answered(&patience, save).await {
                 Ok((outcome, repeated)) => (Ok(outcome), repeated),
                 Err(GivenUp::Final(error)) => (Err(final_error(&error)), false),

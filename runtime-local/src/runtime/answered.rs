@@ -28,8 +28,10 @@ impl Runtime {
         let before = InboxSeq(call.last_answer.0.saturating_sub(1));
         let newest = match self.shared.store.read_inbox(&call.key, before, 1).await {
             Ok(page) => page.items,
-            // Deleted in this moment.
-            Err(error) if error.kind == StoreErrorKind::NotFound => Vec::new(),
+            // Deleted in this moment; or answered under a key that is not here.
+            Err(error) if matches!(error.kind, StoreErrorKind::NotFound | StoreErrorKind::Corrupt) => {
+                Vec::new()
+            }
             Err(error) => return Err(error.into()),
         };
         let answers = |item: &&StoredItem| matches!(&item.kind, ItemKind::Answer { pending, .. } if *pending == call.id);

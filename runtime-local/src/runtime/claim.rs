@@ -95,27 +95,48 @@ impl Runtime {
         }
     }
 
-    /// For how long a session is given back whose agent cannot be had here: longer each time in a row.
+    /// For how long a session is given back that cannot be run here: longer each time in a row.
     pub(crate) fn give_back_for(&self, session: &Session) -> Duration {
         self.shared.unbuilt.again(&session.key, session.last_event)
     }
 
+    /// Whether a claim is of a session that was given back here and is due all the same, since an interrupt waits.
+    pub(crate) fn leaves_alone(&self, claim: &Claim) -> bool {
+        claim.interrupt().is_some()
+            && self.shared.unbuilt.is_left_alone(&claim.session.key, claim.session.last_event)
+    }
+
+    /// The session of a claim can be run here after all.
+    pub(crate) fn can_run(&self, claim: &Claim) {
+        self.shared.unbuilt.forget(&claim.session.key);
+    }
+
     /// Gives a claim back until `alarm`. What waits in its inbox wakes it no sooner; it is all read again
-    /// then. A claim that cannot be given back ends with its lease.
+    /// then. A session whose interrupt waits is due all the same, at once. A claim that cannot be given back ends with its
+    /// lease.
     pub(crate) async fn give_back(&self, claimed: &Claimed, alarm: Timestamp, why: &ErrorInfo) {
         let Claimed { claim, .. } = claimed;
         let mut commit = Commit::new(draw_id());
         commit.inbox_seen = Some(claim.session.last_item);
-        commit.run = Payload::json(why).ok().map(|detail| RunEnd { outcome: OutcomeKind::Released, detail });
+        commit.run = run_end(&claim.session, why);
         commit.release = Some(Release::GiveBack { alarm: Some(alarm) });
         let store: &Arc<dyn StateStore> = &self.shared.store;
         let key = &claim.fence.key;
-        match self.repeated(|| store.save_state_and_promote_staging(&claim.fence, commit.clone())).await {
+        match self.repeated(|| store.commit(&claim.fence, commit.clone())).await {
             Ok(CommitOutcome::Committed(_)) => {}
             Ok(refused) => tracing::warn!(session = %key, ?refused, "a claim could not be given back"),
             Err(error) => tracing::warn!(session = %key, %error, "a claim could not be given back"),
         }
     }
+}
+
+/// What the record says of a run that came to nothing. Nothing where the session is encoded and nothing here encodes: whoever
+/// has the key could not read it, and the next claim closes the record.
+fn run_end(session: &Session, why: &ErrorInfo) -> Option<RunEnd> {
+    if session.definition.encoding().is_some() {
+        return None;
+    }
+    Payload::json(why).ok().map(|detail| RunEnd { outcome: OutcomeKind::Released, detail })
 }
 
 /// Whether a claim found a session that nothing holds back from being ended: somebody asked for it.

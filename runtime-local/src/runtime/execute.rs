@@ -134,17 +134,25 @@ impl Execute {
         self
     }
 
-    fn prepare(self) -> Result<Prepared, RuntimeError> {
-        let id = match (self.session, &self.idempotency_key) {
-            (Some(id), _) => (id, false),
-            (None, Some(key)) => (derived_id(&self.tenant, key)?, true),
-            (None, None) => (SessionId::new(Uuid::now_v7().to_string())?, false),
+    /// The session in which it is said; none: a new one, whose id is not drawn yet.
+    pub fn session_key(&self) -> Result<Option<SessionKey>, RuntimeError> {
+        let id = match (&self.session, &self.idempotency_key) {
+            (Some(id), _) => id.clone(),
+            (None, Some(key)) => derived_id(&self.tenant, key)?,
+            (None, None) => return Ok(None),
         };
-        let (id, derived) = id;
+        Ok(Some(SessionKey::new(self.tenant.clone(), id)))
+    }
+
+    fn prepare(self) -> Result<Prepared, RuntimeError> {
+        let derived = self.session.is_none() && self.idempotency_key.is_some();
+        let key = match self.session_key()? {
+            Some(key) => key,
+            None => SessionKey::new(self.tenant.clone(), SessionId::new(Uuid::now_v7().to_string())?),
+        };
         let Self { policy, briefing, images, .. } = self;
         let said = Said { policy, briefing, images, ..Said::new(self.message) };
         let payload = Payload::json(&said);
-        let key = SessionKey::new(self.tenant, id);
         let once = match self.idempotency_key {
             _ if self.first => Once::First,
             Some(key) => Once::Key(key),

@@ -54,10 +54,10 @@ impl RunHandle {
     }
 
     /// How the turn ended, or what it waits for. Follows the session through durable timers and back-offs
-    /// as a worker would, and through runs of others.
+    /// as a worker would, and through runs of others, unless the runtime [drains](Runtime::drain).
     pub async fn outcome(mut self) -> Result<RunOutcome, RuntimeError> {
         match self.first_outcome().await? {
-            Some(outcome) if is_last_word(&outcome) => Ok(outcome),
+            Some(outcome) if is_last_word(&outcome) || self.runtime.is_draining() => Ok(outcome),
             Some(_) | None => self.runtime.wait(&self.key).await,
         }
     }

@@ -5,6 +5,7 @@ mod claim;
 mod custom;
 mod deciders;
 mod deliver;
+mod drain;
 mod events;
 mod execute;
 mod fitting;
@@ -71,6 +72,7 @@ pub use standing::{Standing, machine_of, outcome_of};
 pub use upgrade::{Breaking, Breaks};
 
 pub(crate) use claim::Claimed;
+use drain::OpenRuns;
 pub(crate) use repeat::{Backoff, GivenUp, until_answered};
 use unbuilt::Unbuilt;
 
@@ -151,6 +153,7 @@ struct Shared {
     worker: WorkerId,
     program: String,
     unbuilt: Unbuilt,
+    runs: OpenRuns,
     agents: Mutex<HashMap<(QueueLabel, Digest), Known>>,
     clock: Mutex<Option<StoreClock>>,
     breakers: Breakers,
@@ -169,6 +172,7 @@ impl Runtime {
             worker,
             program,
             unbuilt: Unbuilt::default(),
+            runs: OpenRuns::default(),
             agents: Mutex::new(HashMap::new()),
             clock: Mutex::new(None),
             breakers: Breakers::default(),
@@ -246,7 +250,6 @@ impl Runtime {
     ) -> Result<Arc<Agent>, RuntimeError> {
         let agent = self.agent_of(key, queue, definition).await?;
         self.check_effects(&agent)?;
-        self.shared.unbuilt.forget(key);
         Ok(agent)
     }
 

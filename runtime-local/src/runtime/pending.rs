@@ -3,7 +3,9 @@
 use holdover_core::ids::{Incarnation, PendingId, SessionKey};
 use holdover_core::message::PendingBody;
 use holdover_core::payload::Digest;
-use holdover_core::store::{Page, PageCursor, PageRequest, PendingCall, PendingKind, PendingQuery};
+use holdover_core::store::{
+    Page, PageCursor, PageRequest, PendingCall, PendingKind, PendingQuery, StoreErrorKind,
+};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::Runtime;
@@ -162,6 +164,9 @@ impl Runtime {
             let why = format!("this version cannot read {what}: {error}").replace('\n', " ");
             Ok(Err(UnreadablePending { call, why }))
         };
+        if let Some(encoding) = call.body.encoding() {
+            return Ok(Err(UnreadablePending { call, why: encoding.to_string() }));
+        }
         let body = match call.body.parse::<PendingBody>() {
             Ok(body) => body,
             Err(error) => return unreadable(call, "what is asked", &error),
@@ -173,6 +178,11 @@ impl Runtime {
             }
             Err(RuntimeError::Unreadable { what, detail, .. }) => {
                 unreadable(call, &format!("the session's {what}"), &detail)
+            }
+            // Its key is not here, perhaps.
+            Err(RuntimeError::Store(error)) if error.kind == StoreErrorKind::Corrupt => {
+                let why = error.to_string().replace('\n', " ");
+                Ok(Err(UnreadablePending { call, why }))
             }
             Err(error) => Err(error),
         }

@@ -1,8 +1,8 @@
 //! Finding out whether the store takes writes.
 
-use holdover_core::ids::{Incarnation, SessionKey, StateFormat, TenantId};
+use holdover_core::ids::{Incarnation, SessionId, SessionKey, StateFormat, TenantId};
 use holdover_core::payload::Payload;
-use holdover_core::store::{Deletion, Labels, NewSession, Start};
+use holdover_core::store::{Deletion, Labels, NewSession, Retry, Start};
 use uuid::Uuid;
 
 use super::{Runtime, draw_id};
@@ -12,16 +12,22 @@ use crate::error::RuntimeError;
 /// As much as a step of a session writes.
 const PROBE_BYTES: usize = 64 * 1024;
 
+/// The name of the session that is written. It is always the same: whoever looks next removes what a process left that
+/// died in between.
+const PROBE: &str = "write-probe";
+
 impl Runtime {
     /// Writes 64 KiB to the store and removes them again. Fails if the store takes no writes now, for example because the
     /// disk is full.
     ///
     /// A front that has waited in vain for a session that another process runs says so with the reason: that process may
-    /// wait for the store. The write is a session of the tenant [`BREAKER_TENANT`], which nobody runs.
+    /// wait for the store. The write is one session of the tenant [`BREAKER_TENANT`], which nobody runs.
     pub async fn check_writes(&self) -> Result<(), RuntimeError> {
         let store = &self.shared.store;
         let bytes = PROBE_BYTES.min(store.capabilities().payload_bytes_max);
-        let key = SessionKey::new(TenantId::new(BREAKER_TENANT)?, draw_id());
+        let key = SessionKey::new(TenantId::new(BREAKER_TENANT)?, SessionId::new(PROBE)?);
+        let remove = || store.delete_session(&key, Deletion::FORCE);
+        remove().await?;
         let new = NewSession {
             key: key.clone(),
             incarnation: Incarnation(Uuid::new_v4()),
@@ -33,8 +39,12 @@ impl Runtime {
             items: Vec::new(),
             start: Start::WithItems,
         };
-        store.create_session(new).await?;
-        store.delete_session(&key, Deletion::FORCE).await?;
-        Ok(())
+        match store.create_session(new).await {
+            Err(error) if error.retry != Retry::OutcomeUnknown => Err(error.into()),
+            written => {
+                self.repeated(remove).await?;
+                Ok(written.map(drop)?)
+            }
+        }
     }
 }

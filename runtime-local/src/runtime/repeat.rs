@@ -12,6 +12,10 @@ use crate::outage::{Patience, Waiting};
 /// How often a request from outside is tried before its error is handed on.
 const TRIES_MAX: u32 = 6;
 
+/// Where the only try may have changed something, it is asked once more, and for so long at least: beyond the time for all of
+/// them, if need be.
+const FIND_OUT: Duration = Duration::from_secs(1);
+
 /// Growing waits between tries.
 #[derive(Debug)]
 pub(crate) struct Backoff {
@@ -40,7 +44,8 @@ impl Backoff {
 
 impl Runtime {
     /// Repeats `request` a few times while its error says that this makes sense, all within
-    /// [`operation_timeout`](super::RuntimeOptions::operation_timeout): the store's own bound is that of the first try alone.
+    /// [`operation_timeout`](super::RuntimeOptions::operation_timeout): the store's own bound is that of the first try alone. A
+    /// first try that may have changed something is repeated once all the same.
     pub(super) async fn repeated<'a, T>(
         &self,
         request: impl FnMut() -> BoxFuture<'a, Result<T, StoreError>> + Send,
@@ -63,12 +68,15 @@ async fn repeated_within<'a, T>(
         };
         unknown |= error.retry == Retry::OutcomeUnknown;
         let (pause, left) = (backoff.take(), within.saturating_sub(began.elapsed()));
-        let again = tries < TRIES_MAX && pause < left;
-        if again {
+        let in_time = tries < TRIES_MAX && pause < left;
+        // The request carries an id, so that a repeat says what became of the first try.
+        let finds_out = tries == 1 && unknown && left < FIND_OUT;
+        if in_time || finds_out {
             tracing::debug!(%error, "asking the store again");
             sleep(pause).await;
             tries += 1;
-            match timeout_at(began + within, request()).await {
+            let until = if finds_out { Instant::now() + FIND_OUT } else { began + within };
+            match timeout_at(until, request()).await {
                 Ok(next) => {
                     answer = next;
                     continue;
@@ -178,6 +186,40 @@ mod tests {
             .boxed()
         });
         (ended.await.expect_err("nothing was answered"), began.elapsed())
+    }
+
+    /// What becomes of a request whose first try takes so long, and brings it about or not, and whose second is answered after
+    /// `then`; and how long that took.
+    async fn found_out(took: Duration, retry: Retry, then: Duration) -> (Result<u8, StoreError>, Duration) {
+        let (began, mut tries) = (Instant::now(), 0);
+        let found = repeated_within(Duration::from_secs(5), || {
+            tries += 1;
+            let first = tries == 1;
+            async move {
+                sleep(if first { took } else { then }).await;
+                let error = StoreError::new(StoreErrorKind::Unavailable, "create_session", "no answer");
+                if first { Err(error.retry(retry)) } else { Ok(7) }
+            }
+            .boxed()
+        });
+        (found.await, began.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_late_first_try_that_may_have_changed_something_is_repeated_once_for_about_a_second() {
+        let (ms, late) = (Duration::from_millis, Duration::from_millis(4_950));
+        for first in [late, Duration::from_secs(5), Duration::from_secs(10)] {
+            let (found, took) = found_out(first, Retry::OutcomeUnknown, ms(900)).await;
+            assert_eq!(found.expect("it is known"), 7);
+            assert!(took < first + Duration::from_secs(1), "{took:?}");
+        }
+        let (found, took) = found_out(late, Retry::OutcomeUnknown, Duration::from_secs(3)).await;
+        let error = found.expect_err("nobody said what became of it");
+        assert_eq!(error.retry, Retry::OutcomeUnknown);
+        assert_eq!((error.detail.as_str(), took), ("no answer; asked 2 times in 6.0 s", ms(5_970)));
+        // What changed nothing is not asked again beyond its time.
+        let (_, took) = found_out(Duration::from_secs(5), Retry::Later, ms(900)).await;
+        assert_eq!(took, Duration::from_secs(5));
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,6 +1,7 @@
 //! The runs of a session: who worked on it, and for what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 
 use futures::TryStreamExt;
 use holdover_core::event::Event;
@@ -8,10 +9,15 @@ use holdover_core::ids::{Epoch, SessionKey};
 use holdover_core::machine::Usage;
 use holdover_core::machine::history::Fold;
 use holdover_core::step::{RunDetail, RunKind};
-use holdover_core::store::{EventCursor, Page, PageRequest, RunRecord};
+use holdover_core::store::{
+    Checkpoint, CheckpointQuery, EventCursor, EventPlace, Page, PageRequest, RunRecord,
+};
 
 use super::{Follow, Runtime};
 use crate::error::RuntimeError;
+
+/// So many checkpoints are read at a time.
+const CHECKPOINTS: NonZeroU32 = NonZeroU32::new(16).expect("it is not 0");
 
 /// What a run was for, and what it used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,9 +76,11 @@ impl Runtime {
     ) -> Result<Vec<RunReport>, RuntimeError> {
         let recorded: Vec<Option<RunDetail>> = runs.iter().map(RunDetail::of).collect();
         let kind = |detail: &Option<RunDetail>| detail.as_ref().and_then(|detail| detail.kind);
-        let told = match recorded.iter().any(|detail| kind(detail).is_none()) {
-            true => self.told_of_runs(key).await?,
-            false => BTreeMap::new(),
+        let untold = runs.iter().zip(&recorded).filter(|(_, detail)| kind(detail).is_none());
+        let untold: BTreeSet<Epoch> = untold.map(|(run, _)| run.epoch).collect();
+        let told = match (untold.first(), untold.last()) {
+            (Some(first), Some(last)) => self.told_of_runs(key, *first, *last).await?,
+            (_, _) => BTreeMap::new(),
         };
         let report = |(run, recorded): (&RunRecord, Option<RunDetail>)| {
             let told = told.get(&run.epoch).copied().unwrap_or_default();
@@ -85,14 +93,25 @@ impl Runtime {
         Ok(runs.iter().zip(recorded).map(report).collect())
     }
 
-    async fn told_of_runs(&self, key: &SessionKey) -> Result<BTreeMap<Epoch, Told>, RuntimeError> {
-        let mut events = self.events(key, EventCursor::START, Follow::Available);
+    /// What the events say of the runs from `first` to `last`. They are read from the newest checkpoint of an earlier run on, up
+    /// to where a later one begins.
+    async fn told_of_runs(
+        &self,
+        key: &SessionKey,
+        first: Epoch,
+        last: Epoch,
+    ) -> Result<BTreeMap<Epoch, Told>, RuntimeError> {
+        let (from, before) = self.before_run(key, first).await?;
+        let mut events = self.events(key, from, Follow::Available);
         let mut told: BTreeMap<Epoch, Told> = BTreeMap::new();
         // What the session had used when the newest run began; none once its rows do not fit together.
-        let (mut fold, mut newest) = (Some(Fold::default()), None);
+        let (mut fold, mut newest) = (Some(before), None);
         while let Some(entry) = events.try_next().await? {
             let used = |fold: &Option<Fold>| fold.as_ref().map(|fold| fold.machine().usage);
             if let Event::RunStarted { run, kind, .. } = &entry.event {
+                if *run > last {
+                    break;
+                }
                 newest = Some((*run, used(&fold)));
                 told.insert(*run, Told { kind: *kind, ..Told::default() });
             }
@@ -106,6 +125,26 @@ impl Runtime {
             }
         }
         Ok(told)
+    }
+
+    /// The newest checkpoint of a run before this one: where its events end, and what was remembered there. The beginning, if
+    /// there is none.
+    async fn before_run(&self, key: &SessionKey, run: Epoch) -> Result<(EventCursor, Fold), RuntimeError> {
+        let page = PageRequest::first(CHECKPOINTS);
+        let mut query = CheckpointQuery { page, ..CheckpointQuery::all(key.clone()) };
+        loop {
+            let found = self.shared.store.list_checkpoints(&query).await?;
+            let earlier = found.items.iter().find(|made| made.epoch < run);
+            if let Some(Checkpoint { incarnation, last_event, state, .. }) = earlier {
+                let read = state.parse().map_err(|error| RuntimeError::unreadable(key, "checkpoint", error));
+                let place = EventPlace { after: *last_event, within: None };
+                return Ok((EventCursor::at(*incarnation, place), Fold::of(read?)));
+            }
+            match found.next {
+                Some(next) => query.page.after = Some(next),
+                None => return Ok((EventCursor::START, Fold::default())),
+            }
+        }
     }
 
     /// How often somebody asked for this session to go on, and it did: its runs of the kind

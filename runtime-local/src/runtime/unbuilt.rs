@@ -1,10 +1,11 @@
-//! Sessions that a worker claimed and could not run: for how long each is given back.
+//! Sessions that a worker claimed and could not run: for how long each is given back, and left alone here.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use holdover_core::ids::{EventSeq, SessionKey};
+use tokio::time::Instant;
 
 use super::claim::GIVE_BACK_FOR;
 
@@ -14,12 +15,20 @@ const FIRST: Duration = Duration::from_millis(250);
 /// So many sessions are remembered; then all are forgotten, and each is given back for a short time again.
 const SESSIONS_MAX: usize = 1024;
 
-/// For how long each session was given back here the last time, and its newest event then. The time doubles with every claim in a row
-/// that came to nothing, up to [`GIVE_BACK_FOR`]: one worker that cannot run a session does not keep it from the others, and
-/// where nobody can run it, it costs a claim now and then. A run that got somewhere in between, wherever, ends the row.
+/// For how long each session was given back here the last time. The time doubles with every claim in a row that came to
+/// nothing, up to [`GIVE_BACK_FOR`]: one worker that cannot run a session does not keep it from the others, and where nobody
+/// can run it, it costs a try now and then. A run that got somewhere in between, wherever, ends the row.
 #[derive(Debug, Default)]
 pub(super) struct Unbuilt {
-    sessions: Mutex<HashMap<SessionKey, (Duration, EventSeq)>>,
+    sessions: Mutex<HashMap<SessionKey, Given>>,
+}
+
+/// The last time that a session was given back.
+#[derive(Debug, Clone, Copy)]
+struct Given {
+    back_for: Duration,
+    until: Instant,
+    last_event: EventSeq,
 }
 
 impl Unbuilt {
@@ -29,12 +38,18 @@ impl Unbuilt {
         if sessions.len() >= SESSIONS_MAX && !sessions.contains_key(key) {
             sessions.clear();
         }
-        let time = match sessions.get(key) {
-            Some((last, before)) if *before == last_event => last.saturating_mul(2).min(GIVE_BACK_FOR),
+        let back_for = match sessions.get(key) {
+            Some(last) if last.last_event == last_event => last.back_for.saturating_mul(2).min(GIVE_BACK_FOR),
             Some(_) | None => FIRST,
         };
-        sessions.insert(key.clone(), (time, last_event));
-        time
+        sessions.insert(key.clone(), Given { back_for, until: Instant::now() + back_for, last_event });
+        back_for
+    }
+
+    /// Whether the time is not over for which it was given back, and nobody has run it since.
+    pub(super) fn is_left_alone(&self, key: &SessionKey, last_event: EventSeq) -> bool {
+        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.get(key).is_some_and(|given| given.last_event == last_event && Instant::now() < given.until)
     }
 
     /// It can be run.
@@ -64,6 +79,17 @@ mod tests {
         assert_eq!(unbuilt.again(&key(1), EventSeq(4)), FIRST, "somebody ran it in between");
         unbuilt.forget(&key(1));
         assert_eq!(unbuilt.again(&key(1), EventSeq(4)), FIRST);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_is_left_alone_for_as_long_as_it_was_given_back_unless_somebody_ran_it() {
+        let unbuilt = Unbuilt::default();
+        assert!(!unbuilt.is_left_alone(&key(1), EventSeq(3)));
+        unbuilt.again(&key(1), EventSeq(3));
+        assert!(unbuilt.is_left_alone(&key(1), EventSeq(3)));
+        assert!(!unbuilt.is_left_alone(&key(1), EventSeq(4)) && !unbuilt.is_left_alone(&key(2), EventSeq(3)));
+        tokio::time::advance(FIRST).await;
+        assert!(!unbuilt.is_left_alone(&key(1), EventSeq(3)));
     }
 
     #[test]

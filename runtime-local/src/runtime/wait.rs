@@ -25,7 +25,8 @@ const GAP_MAX: Duration = Duration::from_millis(20);
 
 impl Runtime {
     /// Returns when the turn has ended, or when a person, a client or another session owes something.
-    /// Meanwhile takes the session on when it is due and nobody else does, if its agent is found here.
+    /// Meanwhile takes the session on when it is due and nobody else does, if its agent is found here. Once the runtime
+    /// [drains](Self::drain) it returns at once: with how its own run left the session, or how that stands.
     pub async fn wait(&self, key: &SessionKey) -> Result<RunOutcome, RuntimeError> {
         let mut idle = Backoff::new(Duration::from_millis(20), POLL);
         let mut gap = Backoff::new(GAP, GAP_MAX);
@@ -36,16 +37,20 @@ impl Runtime {
             let session = self.existing(key).await?;
             match look(&session, self.now())? {
                 Look::Over(outcome) => return Ok(*outcome),
+                Look::Later(_) | Look::Due if self.is_draining() => {
+                    return Ok(outcome_of(&session, self.now())?.unwrap_or(RunOutcome::Released));
+                }
                 Look::Later(at) => {
                     let in_time = self.now().until(at).min(POLL);
                     tokio::select! {
+                        () = self.drains() => {}
                         _ = hint.heard() => {}
                         () = sleep(in_time) => {}
                     }
                     sleep(gap.take()).await;
                 }
                 Look::Due => match self.run_due(key, &session).await? {
-                    Some(outcome) if is_last_word(&outcome) => return Ok(outcome),
+                    Some(outcome) if is_last_word(&outcome) || self.is_draining() => return Ok(outcome),
                     Some(RunOutcome::Released | RunOutcome::Lost) | None => sleep(idle.take()).await,
                     Some(RunOutcome::Ended(_) | RunOutcome::Suspended(_) | RunOutcome::BackingOff { .. }) => {
                     }

@@ -1,20 +1,24 @@
 //! A store on virtual time, and runtimes on it.
 
+use std::io::{Write, stderr};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use holdover_core::gate::{ApprovalRule, RuleAction, RuleGate};
 use holdover_core::ids::{PendingId, SessionKey, TenantId};
 use holdover_core::message::{Message, ResultStatus, ToolResult};
 use holdover_core::step::RunOutcome;
-use holdover_core::store::{OutcomeKind, StateStore};
+use holdover_core::store::{Answer, Layer, Layered, OutcomeKind, Request, StateStore, StoreError};
 use holdover_core::time::{Clock, Timestamp};
 use holdover_runtime_local::{
     Agent, AgentBuilder, Agents, Execute, RunHandle, Runtime, RuntimeOptions, Worker, WorkerOptions,
 };
 use holdover_store_memory::{Limits, MemoryStore};
+use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -46,21 +50,37 @@ pub(crate) fn store() -> MemoryStore {
 const REAL_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// Ends the program if it is not dropped in time.
-struct Watch(#[expect(dead_code, reason = "dropping it says that the test is over")] Sender<()>);
+pub(crate) struct Watch(#[expect(dead_code, reason = "dropping it says that the test is over")] Sender<()>);
 
 impl Watch {
-    #[expect(clippy::print_stderr, reason = "nobody else is left to say it")]
     fn begin() -> Self {
         let (over, waits) = channel();
         let test = thread::current().name().unwrap_or("a test").to_owned();
         thread::spawn(move || {
             if waits.recv_timeout(REAL_TIME_MAX) == Err(RecvTimeoutError::Timeout) {
-                eprintln!("{test}: not over after {REAL_TIME_MAX:?}: what it waits for does not come");
+                // Not by `eprintln`: the output of a test is kept until it is over.
+                let _ = writeln!(
+                    stderr(),
+                    "{test}: not over after {REAL_TIME_MAX:?}: what it waits for does not come"
+                );
                 std::process::exit(101);
             }
         });
         Self(over)
     }
+}
+
+#[async_trait]
+impl Layer for Watch {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        request.perform(&store).await
+    }
+}
+
+/// A store in a file, in real time, with the same bound.
+pub(crate) async fn file_store(file: impl AsRef<Path>) -> Layered<SqliteStore, Watch> {
+    let store = SqliteStore::open(SqliteOptions::new(file)).await.unwrap();
+    Layered::new(store, Watch::begin())
 }
 
 pub(crate) fn options() -> RuntimeOptions {

@@ -20,10 +20,11 @@ use holdover_core::store::{
     Answer, ClaimOne, ClaimOutcome, Layer, Layered, OutcomeKind, Request, Retry, SessionQuery, SessionStatus,
     StateStore, StoreError, StoreErrorKind,
 };
-use holdover_runtime_local::{Agent, BREAKER_TENANT, Runtime, WorkerOptions};
+use holdover_runtime_local::{Agent, Agents, BREAKER_TENANT, Runtime, WorkerOptions};
+use holdover_store_layers::{Encrypted, EncryptionKey, KeyId, Keyring, PayloadCodec};
 use tokio::time::{Instant, sleep};
 
-use crate::bench::{agent, finish, runtime, say, store, worker};
+use crate::bench::{agent, finish, options, runtime, say, store, worker};
 use crate::script::{Say, Script};
 
 /// A provider that can be out, and how often it was asked.
@@ -330,6 +331,33 @@ async fn u10_who_dies_while_he_writes_a_breaker_holds_nobody_up() {
     assert_eq!(ends(&process, &agent).await, "model.circuit_open");
     let session = store.load_session(&key()).await.unwrap().unwrap();
     assert_eq!(session.status, SessionStatus::Idle);
+}
+
+#[tokio::test(start_paused = true)]
+async fn u10_a_breaker_whose_key_is_missing_is_left_as_it_is() {
+    let provider = Provider::is_out();
+    let agent = provider.agent();
+    let store = store();
+    let ring = Keyring::of(KeyId(1), EncryptionKey::new([7; EncryptionKey::BYTES]));
+    let keyed = Arc::new(Encrypted::new(ring).around(store.clone()));
+    let able = Runtime::new(keyed, Agents::new().with(Arc::clone(&agent)), options());
+    for _ in 0..3 {
+        assert_eq!(ends(&able, &agent).await, "model.provider");
+    }
+    let before = store.load_session(&key()).await.unwrap().unwrap();
+    let keyless = runtime(&store, &agent);
+    for _ in 0..7 {
+        assert_eq!(ends(&keyless, &agent).await, "model.provider", "it knows of no breaker");
+    }
+    let after = store.load_session(&key()).await.unwrap().unwrap();
+    assert!(after.epoch > before.epoch, "it was to be written");
+    assert_eq!((after.state, after.status), (before.state, SessionStatus::Idle));
+    assert!(after.alarm.is_none(), "{:?}", after.alarm);
+    // Those who can read it go on counting.
+    for _ in 0..2 {
+        assert_eq!(ends(&able, &agent).await, "model.provider");
+    }
+    assert_eq!(ends(&able, &agent).await, "model.circuit_open");
 }
 
 /// Where breakers are kept is away.

@@ -1,6 +1,7 @@
 //! A worker that is told to stop leaves its sessions to others, in good order.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use holdover_core::message::ResultStatus;
@@ -9,11 +10,12 @@ use holdover_core::store::{OutcomeKind, PageRequest, SessionStatus};
 use holdover_core::tool::{EffectClass, ToolOutput};
 use holdover_runtime_local::{Agent, Worker, WorkerOptions};
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::bench::{agent, runtime, say, settle, store, tool_results, worker};
 use crate::script::{Say, Script};
+use crate::stub_store::{LATE, stumbling};
 use crate::tools::Fake;
 
 /// A tool that takes longer than half of the time that a worker is given, and is sent at most once.
@@ -101,6 +103,99 @@ async fn how_far_runs_go_on_is_an_option() {
         assert_eq!((tool.calls().len(), left.status), (calls, status), "{drain:?}");
         assert_eq!(left.alarm.is_some_and(|alarm| alarm <= runtime.now()), drain != Drain::Turn);
     }
+}
+
+/// Returns once the tool has been called so often.
+async fn called(tool: &Fake, times: usize) {
+    while tool.calls().len() < times {
+        settle().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_tells_all_that_it_runs_itself_to_leave() {
+    let tool = slow("pay");
+    let agent = paying(&tool);
+    let store = store();
+    let (first, second) = (runtime(&store, &agent), runtime(&store, &agent));
+    // One that it began, one that somebody waits for here, and one of a worker.
+    let begun = first.execute(say(&agent, "go")).await.unwrap();
+    let mut keys = vec![begun.key().clone()];
+    keys.push(first.start(say(&agent, "go")).await.unwrap().key);
+    let waiter = tokio::spawn({
+        let (first, key) = (first.clone(), keys[1].clone());
+        async move { first.wait(&key).await }
+    });
+    called(&tool, 2).await;
+    keys.push(first.start(say(&agent, "go")).await.unwrap().key);
+    let working = Worker::new(first.clone(), WorkerOptions::default()).spawn(CancellationToken::new());
+    called(&tool, 3).await;
+
+    let told = Instant::now();
+    assert_eq!(first.drain(Drain::Calls, Duration::from_secs(100)).await, 0, "none was dropped");
+    assert!(told.elapsed() < Duration::from_secs(23), "nothing more was started: {:?}", told.elapsed());
+    assert_eq!(tool.calls().len(), 3);
+    assert_eq!(begun.outcome().await.unwrap().kind(), OutcomeKind::SuspendedUntil);
+    assert_eq!(waiter.await.unwrap().unwrap().kind(), OutcomeKind::SuspendedUntil);
+    assert_eq!(working.await.unwrap(), 0);
+    for key in &keys {
+        let left = first.session(key).await.unwrap().unwrap();
+        assert_eq!(left.status, SessionStatus::Suspended);
+        assert!(left.alarm.is_some_and(|alarm| alarm <= first.now()), "due at once: {:?}", left.alarm);
+        assert!(first.wait(key).await.is_ok(), "who waits here is told how it stands");
+    }
+    // What is said now is left to others, too.
+    let late = first.execute(say(&agent, "go")).await.unwrap();
+    keys.push(late.key().clone());
+    assert_eq!(late.outcome().await.unwrap().kind(), OutcomeKind::Released);
+    let _worker = worker(&second, WorkerOptions::default());
+    for key in &keys {
+        assert_eq!(second.wait(key).await.unwrap().kind(), OutcomeKind::Completed);
+        let statuses = tool_results(&second, key).await.into_iter().map(|result| result.status);
+        assert_eq!(statuses.collect::<Vec<_>>(), [ResultStatus::Done; 3], "no call is in doubt");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn runs_that_do_not_leave_in_time_are_dropped_and_counted() {
+    let tool = slow("pay");
+    let agent = paying(&tool);
+    let first = runtime(&store(), &agent);
+    let run = first.execute(say(&agent, "go")).await.unwrap();
+    let key = run.key().clone();
+    run.detach();
+    called(&tool, 1).await;
+    assert_eq!(first.drain(Drain::Calls, Duration::from_secs(1)).await, 1);
+    assert_eq!(first.session(&key).await.unwrap().unwrap().status, SessionStatus::Active);
+    assert_eq!(first.drain(Drain::Calls, Duration::from_secs(1)).await, 0, "none is left");
+}
+
+/// The commit that carries the intents of a first step; the one before it begins the turn.
+const INTENTS: u32 = 2;
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_for_the_lease_is_not_sent_once_nothing_starts_any_more() {
+    let tool = slow("pay");
+    let agent = paying(&tool);
+    let store = stumbling(store());
+    let renewed_from = Instant::now() + LATE + Duration::from_secs(5);
+    store.layer().late_commit.store(INTENTS, Ordering::SeqCst);
+    *store.layer().no_renewals_until.lock().unwrap() = Some(renewed_from);
+    let first = runtime(&store, &agent);
+    let run = first.execute(say(&agent, "go")).await.unwrap();
+    let key = run.key().clone();
+    run.detach();
+    // Its mark is written, and the lease has ended meanwhile.
+    sleep(LATE + Duration::from_secs(1)).await;
+    assert_eq!(first.drain(Drain::Calls, Duration::from_secs(100)).await, 0);
+    assert!(store.layer().fired() >= 2);
+    assert_eq!(tool.calls().len(), 0);
+    assert_eq!(first.session(&key).await.unwrap().unwrap().status, SessionStatus::Suspended);
+    let second = runtime(&store, &agent);
+    let _worker = worker(&second, WorkerOptions::default());
+    assert_eq!(second.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+    let statuses: Vec<_> = tool_results(&second, &key).await.iter().map(|result| result.status).collect();
+    assert_eq!((statuses, tool.calls().len()), (vec![ResultStatus::Done; 3], 3));
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,9 +10,10 @@ use holdover_core::message::ResultStatus;
 use holdover_core::store::{OutcomeKind, SessionStatus};
 use holdover_core::tool::EffectClass;
 use holdover_runtime_local::{Agent, Agents, Approval, Delivered, Runtime, RuntimeOptions, WorkerOptions};
-use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 
-use crate::bench::{agent, asking_for, finish, only_pending, only_result, say, settle, transcript, worker};
+use crate::bench::{
+    agent, asking_for, file_store, finish, only_pending, only_result, say, settle, transcript, worker,
+};
 use crate::script::{Say, Script};
 use crate::tools::Fake;
 
@@ -22,7 +23,7 @@ async fn process(folder: &Path, agent: Option<&Arc<Agent>>) -> Runtime {
 }
 
 async fn process_holding_for(lease: Duration, folder: &Path, agent: Option<&Arc<Agent>>) -> Runtime {
-    let store = SqliteStore::open(SqliteOptions::new(folder.join("holdover.db"))).await.unwrap();
+    let store = file_store(folder.join("holdover.db")).await;
     let options = RuntimeOptions { lease, ..RuntimeOptions::default() };
     let agents: Agents = agent.into_iter().cloned().collect();
     Runtime::new(Arc::new(store), Arc::new(agents), options)

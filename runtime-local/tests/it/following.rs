@@ -249,7 +249,7 @@ async fn available(front: &Runtime, key: &SessionKey, cursor: EventCursor) -> Ve
 async fn append(store: &MemoryStore, fence: &Fence, events: &[Event], streamed: Option<u32>) {
     let events = events.iter().map(|event| Payload::json(event).unwrap()).collect();
     let commit = Commit { events, streamed, ..Commit::new(OperationId::new("c").unwrap()) };
-    let outcome = store.save_state_and_promote_staging(fence, commit).await.unwrap();
+    let outcome = store.commit(fence, commit).await.unwrap();
     assert!(matches!(outcome, CommitOutcome::Committed(_)), "{outcome:?}");
 }
 

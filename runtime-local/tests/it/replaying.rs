@@ -48,7 +48,7 @@ async fn tamper(store: &MemoryStore, key: &SessionKey, change: impl FnOnce(&Clai
         release: Some(Release::To { status: SessionStatus::Idle, deadline: None, wake_on: 0 }),
         ..change(&claim)
     };
-    let written = store.save_state_and_promote_staging(&claim.fence, commit).await.unwrap();
+    let written = store.commit(&claim.fence, commit).await.unwrap();
     assert!(matches!(written, CommitOutcome::Committed(_)), "{written:?}");
 }
 

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use holdover_core::delta::Delta;
 use holdover_core::event::Event;
-use holdover_core::store::EventCursor;
+use holdover_core::store::{Answer, EventCursor, Layer, Layered, Request, StateStore, StoreError};
 use holdover_core::tool::{EffectClass, ToolOutput};
 use holdover_runtime_local::{Follow, Runtime, RuntimeError, Shown};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::bench::{agent, completes, runtime, say, store};
 use crate::script::{Say, Script};
@@ -99,6 +100,46 @@ async fn a_call_that_is_told_of_later_is_shown_as_running_once_it_lasts() {
     assert!(when(&told, "c1-0 executing") >= 600, "in no write of its own: {told:?}");
     let told = followed(vec![pay, look], vec![("pay", "{}"), ("look", "{}")]).await;
     assert!((20_150..20_500).contains(&when(&told, "c1-1 of look runs, perhaps")), "{told:?}");
+}
+
+/// Commits take so long to reach the store.
+struct SlowCommits(Duration);
+
+#[async_trait]
+impl Layer for SlowCommits {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        if matches!(request, Request::Commit(..)) {
+            sleep(self.0).await;
+        }
+        request.perform(&store).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_whose_commit_is_slow_is_not_said_to_be_void_for_a_read_that_is_sent_meanwhile() {
+    let model = Script::new(|request| match crate::script::results(request).len() {
+        0 => Say::SlowlyCalls {
+            pieces: vec!["let ".into(), "me".into()],
+            apart: Duration::from_secs(1),
+            calls: vec![("look", "{}"), ("stare", "{}")],
+        },
+        _ => Say::Text("done"),
+    });
+    let look = lasting("look", EffectClass::ReadOnly, Duration::from_millis(1_200));
+    let stare = lasting("stare", EffectClass::ReadOnly, Duration::from_secs(6));
+    let agent = Arc::new(agent(&model).tool(look).tool(stare).build().unwrap());
+    let store = Layered::new(store(), SlowCommits(Duration::from_secs(3)));
+    let (runner, reader) = (runtime(&store, &agent), runtime(&store, &agent));
+    let run = runner.execute(say(&agent, "go")).await.unwrap();
+    let shown = reader.follow(run.key(), EventCursor::START, Follow::Forever);
+    let telling = tokio::spawn(told(shown, Instant::now()));
+    completes(run).await;
+    let told = telling.await.unwrap();
+    assert!(
+        when(&told, "c1-0 of look runs, perhaps") < when(&told, "c1-1 of stare runs, perhaps"),
+        "{told:?}"
+    );
+    assert!(when(&told, "no more of that") >= when(&told, "c1-1 done"), "of the stream of calls: {told:?}");
 }
 
 #[tokio::test(start_paused = true)]

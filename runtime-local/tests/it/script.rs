@@ -26,6 +26,8 @@ pub(crate) enum Say {
     Slowly { pieces: Vec<String>, apart: Duration, whole: bool },
     /// Says these pieces, so far apart, then asks for this tool.
     SlowlyCall { pieces: Vec<String>, apart: Duration, tool: &'static str },
+    /// Says these pieces, so far apart, then asks for these tools.
+    SlowlyCalls { pieces: Vec<String>, apart: Duration, calls: Vec<(&'static str, &'static str)> },
     /// Writes arguments for so long, with a sign of it now and then, and then asks for this tool. No end: for ever.
     Writes { apart: Duration, signs: Option<usize>, tool: &'static str },
     /// Says so much, which the provider counts, and then fails, or says nothing more.
@@ -116,11 +118,7 @@ impl Model for Script {
             }
             Say::Until(text, stop) => vec![finished(vec![AnswerPart::Text(text.into())], stop)],
             Say::Calls(calls) => {
-                let part = |(tool, arguments): (&str, &str)| AnswerPart::Call {
-                    tool: tool.into(),
-                    arguments: arguments.into(),
-                };
-                vec![finished(calls.into_iter().map(part).collect(), StopReason::ToolUse)]
+                vec![finished(calls.into_iter().map(call).collect(), StopReason::ToolUse)]
             }
             Say::Fail(error) => vec![Err(error)],
             Say::FailAfter(wait, error) => {
@@ -132,8 +130,11 @@ impl Model for Script {
                 return Ok(slowly(pieces, apart, whole.then_some(end)));
             }
             Say::SlowlyCall { pieces, apart, tool } => {
-                let call = AnswerPart::Call { tool: tool.into(), arguments: "{}".into() };
-                let parts = vec![AnswerPart::Text(pieces.concat()), call];
+                let parts = spoken(&pieces, vec![(tool, "{}")]);
+                return Ok(slowly(pieces, apart, Some(finished(parts, StopReason::ToolUse))));
+            }
+            Say::SlowlyCalls { pieces, apart, calls } => {
+                let parts = spoken(&pieces, calls);
                 return Ok(slowly(pieces, apart, Some(finished(parts, StopReason::ToolUse))));
             }
             Say::Writes { apart, signs, tool } => {
@@ -159,6 +160,14 @@ impl Model for Script {
         };
         Ok(futures::stream::iter(events).boxed())
     }
+}
+
+fn call((tool, arguments): (&str, &str)) -> AnswerPart {
+    AnswerPart::Call { tool: tool.into(), arguments: arguments.into() }
+}
+
+fn spoken(pieces: &[String], calls: Vec<(&str, &str)>) -> Vec<AnswerPart> {
+    std::iter::once(AnswerPart::Text(pieces.concat())).chain(calls.into_iter().map(call)).collect()
 }
 
 fn slowly(pieces: Vec<String>, apart: Duration, end: Option<Result<ModelEvent, ModelError>>) -> ModelStream {

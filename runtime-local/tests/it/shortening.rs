@@ -121,6 +121,10 @@ async fn a34_the_agents_model_puts_them_in_short_and_its_failure_leaves_the_mark
     assert!(model.asked().iter().all(|request| request.session == key));
     let glance = runtime.response(&key).await.unwrap().unwrap();
     assert_eq!(glance.steps, 3, "summaries are no steps");
+    // Nobody began to answer the first. The second was read and never answered; the others were.
+    let used = runtime.replay(&key).await.unwrap().rebuilt.unwrap().usage;
+    assert_eq!(used.model_calls, 3 + 5, "{used:?}");
+    assert!((1..100).contains(&used.estimated_tokens), "what it was shown of one result: {used:?}");
 }
 
 #[tokio::test(start_paused = true)]

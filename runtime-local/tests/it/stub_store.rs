@@ -59,7 +59,7 @@ impl Faults {
     }
 
     async fn commit(&self, request: Request, store: &Arc<dyn StateStore>) -> Result<Answer, StoreError> {
-        const OPERATION: &str = "save_state_and_promote_staging";
+        const OPERATION: &str = "commit";
         if self.fires(&self.commits_to_refuse) {
             return Err(unavailable(OPERATION, Retry::Later));
         }
@@ -108,7 +108,7 @@ fn unavailable(operation: &'static str, retry: Retry) -> StoreError {
 impl Layer for Faults {
     async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
         match request.operation() {
-            "save_state_and_promote_staging" => self.commit(request, &store).await,
+            "commit" => self.commit(request, &store).await,
             "claim_due" => self.claim_due(request, &store).await,
             "renew_lease" => self.renew(request, &store).await,
             "load_session" | "read_events" => {

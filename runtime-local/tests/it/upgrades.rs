@@ -1,26 +1,16 @@
-//! What a new version would break, and what an old one has left: asked before, and gone on with after.
-//!
-//! `HOLDOVER_CORPUS=write cargo test -p holdover-runtime-local --test it corpus` writes the store of this release into
-//! `tests/corpus`, unless one of its name is there. A store that is there is never written again.
+//! What a new version would break, asked before it serves anything.
 //!
 //! Requirements: U09.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use holdover_core::agent::Limits;
 use holdover_core::ids::{Incarnation, OperationId, QueueLabel, SessionId, SessionKey, StateFormat};
-use holdover_core::message::{ClientAnswer, Message, ResultStatus};
-use holdover_core::model::{ModelError, ModelErrorKind};
-use holdover_core::store::{Labels, NewSession, OutcomeKind, SessionQuery, SessionStatus, Start, StateStore};
-use holdover_core::tool::{EffectClass, ToolOutput, ToolReturn};
-use holdover_runtime_local::{Agent, Agents, Breaks, Changed, Deliver, Runtime, RuntimeOptions};
+use holdover_core::store::{Labels, NewSession, SessionQuery, SessionStatus, Start, StateStore};
+use holdover_runtime_local::{Agent, Agents, Breaks, Changed, Runtime};
 use holdover_store_layers::{Encrypted, EncryptionKey, KeyId, Keyring, PayloadCodec};
-use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 
-use crate::bench::{agent, asking_for, completes, finish, options, runtime, say, store, tenant, transcript};
-use crate::script::{Say, Script, results};
+use crate::bench::{agent, asking_for, finish, options, runtime, say, store, tenant};
+use crate::script::Script;
 use crate::tools::{Fake, spec};
 
 fn payer(version: Option<&str>, tools: &[&str], words: &str) -> Arc<Agent> {
@@ -97,173 +87,6 @@ async fn u09_before_a_deployment_the_sessions_that_it_would_break_are_listed() {
     );
     // Nothing was touched.
     assert_eq!(serving.session(&parked).await.unwrap().unwrap().epoch.0, 1);
-}
-
-/// The sessions of the corpus: each is named by what it waits for.
-const WAITING: [&str; 8] =
-    ["rests", "approval", "client", "sleeps", "backs-off", "failed", "interrupted", "in-the-middle"];
-
-/// What the agent of the corpus does is what it is told last.
-fn corpus_agent(pays: &Fake, in_old_times: bool) -> Arc<Agent> {
-    let model = Script::new(move |request| {
-        let told = request.messages.iter().rev().find_map(|message| match &**message {
-            Message::User(said) => Some(said.text.clone()),
-            Message::Assistant(_)
-            | Message::Tool(_)
-            | Message::Decision(_)
-            | Message::Notice(_)
-            | Message::Summary(_) => None,
-        });
-        if !results(request).is_empty() {
-            return Say::Text("done");
-        }
-        match told.as_deref() {
-            Some("approval" | "in-the-middle") => Say::Calls(vec![("look", "{}"), ("pay", r#"{"n":7}"#)]),
-            Some("client") => Say::Calls(vec![("ask", "{}")]),
-            Some("sleeps") => Say::Calls(vec![("sleep", "{}")]),
-            Some("backs-off") if in_old_times => {
-                Say::Fail(ModelError::new(ModelErrorKind::RateLimited, "slow down"))
-            }
-            Some("failed") if in_old_times => Say::Fail(ModelError::new(ModelErrorKind::Auth, "no key")),
-            Some("interrupted") if in_old_times => Say::Nothing,
-            Some(_) | None => Say::Text("done"),
-        }
-    });
-    let sleep = Fake::new("sleep", |_| async {
-        Ok(ToolReturn::After { delay: Duration::from_secs(60), output: ToolOutput::text("slept") })
-    });
-    let agent = agent(&model)
-        .limits(Limits { answer_timeout_ms: None, ..Limits::default() })
-        .tool(pays.clone())
-        .tool(Fake::echo("look").effect(EffectClass::ReadOnly))
-        .tool(sleep)
-        .client_tool(spec("ask"));
-    Arc::new(agent.gate(asking_for("pay")).build().unwrap())
-}
-
-fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus")
-}
-
-async fn open(file: &Path, agent: &Arc<Agent>) -> (Runtime, SqliteStore) {
-    let store = SqliteStore::open(SqliteOptions::new(file)).await.unwrap();
-    let options = RuntimeOptions { lease: Duration::from_secs(1), ..RuntimeOptions::default() };
-    (Runtime::new(store.clone(), Agents::new().with(Arc::clone(agent)), options), store)
-}
-
-fn named(id: &str) -> SessionKey {
-    SessionKey::new(tenant(), SessionId::new(id).unwrap())
-}
-
-/// Writes the store of this release.
-async fn write_corpus(file: &Path) {
-    let pays = Fake::stuck("pay").effect(EffectClass::AtMostOnce);
-    let agent = corpus_agent(&pays, true);
-    let (runtime, store) = open(file, &agent).await;
-    for id in WAITING {
-        let request = say(&agent, id).in_session(named(id).id);
-        let mut run = runtime.execute(request).await.unwrap();
-        match id {
-            "interrupted" => {
-                runtime.interrupt(&named(id), "enough").await.unwrap();
-                run.first_outcome().await.unwrap();
-            }
-            "in-the-middle" => {
-                run.first_outcome().await.unwrap();
-                let pending = runtime.pending(&named(id)).await.unwrap();
-                runtime.approve(&named(id), pending[0].id(), Default::default()).await.unwrap();
-                let run = runtime.resume(&named(id)).await.unwrap();
-                while pays.calls().is_empty() {
-                    tokio::time::sleep(Duration::from_millis(5)).await;
-                }
-                // Its process dies while the call is out.
-                drop(run);
-            }
-            _ => drop(run.first_outcome().await.unwrap()),
-        }
-    }
-    drop(runtime);
-    store.close().await;
-}
-
-/// A session of an old release goes on to the end of its turn, and its rows still make its state.
-async fn goes_on(runtime: &Runtime, agent: &Arc<Agent>, pays: &Fake, id: &str) {
-    let key = named(id);
-    assert!(runtime.replay(&key).await.unwrap().agrees(), "{id}: as it was left");
-    let before = transcript(runtime, &key).await;
-    match id {
-        "rests" => drop(
-            completes(runtime.execute(say(agent, "more").in_session(key.id.clone())).await.unwrap()).await,
-        ),
-        "approval" => {
-            let pending = runtime.pending(&key).await.unwrap();
-            runtime.approve(&key, pending[0].id(), Default::default()).await.unwrap();
-        }
-        "client" => {
-            let pending = runtime.pending(&key).await.unwrap();
-            let answer = ClientAnswer::done("42");
-            runtime.deliver(&key, Deliver::client_answer(&pending[0].call, answer)).await.unwrap();
-        }
-        "failed" | "interrupted" => drop(completes(runtime.retry(&key).await.unwrap()).await),
-        _ => {}
-    }
-    assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Completed, "{id}");
-    let after = transcript(runtime, &key).await;
-    assert_eq!(after[..before.len()], before[..], "{id}: what was said stays");
-    let paid: Vec<_> = after
-        .iter()
-        .filter_map(|message| match message {
-            Message::Tool(result) if result.tool == "pay" => Some(result.status),
-            Message::Tool(_)
-            | Message::User(_)
-            | Message::Assistant(_)
-            | Message::Decision(_)
-            | Message::Notice(_)
-            | Message::Summary(_) => None,
-        })
-        .collect();
-    let expected: &[ResultStatus] = match id {
-        "approval" => &[ResultStatus::Done],
-        "in-the-middle" => &[ResultStatus::InDoubt],
-        _ => &[],
-    };
-    assert_eq!(paid, expected, "{id}");
-    assert_eq!(pays.calls().len(), usize::from(id == "approval"), "{id}: what had begun is not begun again");
-    assert!(runtime.replay(&key).await.unwrap().agrees(), "{id}: at the end");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn u09_the_corpus_of_every_release_is_resumed() {
-    let release = corpus().join(format!("v{}.sqlite", env!("CARGO_PKG_VERSION")));
-    if std::env::var("HOLDOVER_CORPUS").as_deref() == Ok("write") && !release.exists() {
-        std::fs::create_dir_all(corpus()).unwrap();
-        write_corpus(&release).await;
-    }
-    let mut releases: Vec<PathBuf> = std::fs::read_dir(corpus())
-        .expect("a corpus")
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "sqlite"))
-        .collect();
-    releases.sort();
-    assert!(releases.contains(&release), "{}: this release has left no store", release.display());
-    for release in releases {
-        // A copy: the corpus is never written again.
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("holdover.db");
-        std::fs::copy(&release, &file).unwrap();
-        for id in WAITING {
-            let pays = Fake::echo("pay").effect(EffectClass::AtMostOnce);
-            let agent = corpus_agent(&pays, false);
-            let (runtime, store) = open(&file, &agent).await;
-            if id == WAITING[0] {
-                let breaking = runtime.would_break(&SessionQuery::all(tenant())).await.unwrap();
-                assert_eq!(breaking, [], "{}: nothing of it breaks", release.display());
-            }
-            goes_on(&runtime, &agent, &pays, id).await;
-            drop(runtime);
-            store.close().await;
-        }
-    }
 }
 
 /// State that was stored under another release's queue is found by its queue.

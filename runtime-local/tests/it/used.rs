@@ -1,14 +1,16 @@
 //! What sessions, turns and runs used: also of answers that never became whole, and of runs that died.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use holdover_core::agent::{Limits, Prices};
 use holdover_core::ids::SessionKey;
 use holdover_core::machine::{DoneReason, Usage};
 use holdover_core::model::{ModelError, ModelErrorKind, TokenUsage};
 use holdover_core::step::{RunKind, RunOutcome};
-use holdover_core::store::OutcomeKind;
+use holdover_core::store::{Answer, EventPage, Layer, Layered, OutcomeKind, Request, StateStore, StoreError};
 use holdover_runtime_local::{RunReport, Runtime, WorkerOptions};
 
 use crate::bench::{agent, finish, runtime, say, settle, store, worker};
@@ -130,4 +132,54 @@ async fn a_run_that_died_has_used_what_its_last_commit_says_and_the_rest_is_not_
     let mut whole = Usage::default();
     reports.iter().filter_map(|report| report.usage).for_each(|used| whole.add(used));
     assert_eq!(looks.standing(&key).await.unwrap().usage, whole, "the runs add up to the session");
+}
+
+/// Counts the events that are read.
+#[derive(Default)]
+struct EventsRead(AtomicUsize);
+
+#[async_trait]
+impl Layer for EventsRead {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        let answer = request.perform(&store).await?;
+        if let Answer::Events(EventPage::Events { events, .. }) = &answer {
+            self.0.fetch_add(events.len(), Ordering::SeqCst);
+        }
+        Ok(answer)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_said_of_a_run_that_died_costs_no_more_in_a_long_session() {
+    let model = Script::new(|request| match crate::script::results(request).len() {
+        0 if request.messages.len() > 20 => Say::Calls(vec![("act", "{}")]),
+        _ => Say::Text("done"),
+    });
+    let tool = Fake::stuck("act");
+    let agent = Arc::new(agent(&model).tool(tool.clone()).build().unwrap());
+    let store = Layered::new(store(), EventsRead::default());
+    let runtime = runtime(&store, &agent);
+    let key = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await.0;
+    for _ in 0..9 {
+        let next = say(&agent, "go on").in_session(key.id.clone());
+        finish(runtime.execute(next).await.unwrap()).await;
+    }
+    let run = runtime.execute(say(&agent, "act").in_session(key.id.clone())).await.unwrap();
+    while tool.calls().is_empty() {
+        settle().await;
+    }
+    drop(run);
+    let runs = runtime.runs(&key, Default::default()).await.unwrap().items;
+    assert_eq!(runs.len(), 11);
+    let last_event = runtime.session(&key).await.unwrap().unwrap().last_event.0;
+    let before = store.layer().0.load(Ordering::SeqCst);
+    let report = runtime.run_reports(&key, &runs[10..]).await.unwrap().remove(0);
+    let read = store.layer().0.load(Ordering::SeqCst) - before;
+    assert!(last_event > 60 && read < 15, "{read} of {last_event}");
+    let of_the_others = runtime.run_reports(&key, &runs[..10]).await.unwrap();
+    assert!(of_the_others.iter().all(|run| run.is_whole));
+    assert_eq!(store.layer().0.load(Ordering::SeqCst) - before, read, "their records say it");
+    let used = report.usage.expect("the events say so");
+    // Its last commit was made before the call was sent.
+    assert_eq!((used.model_calls, used.tool_calls, report.kind), (1, 0, RunKind::Execute));
 }

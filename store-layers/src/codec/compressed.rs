@@ -3,7 +3,7 @@
 use std::io;
 
 use bytes::Bytes;
-use holdover_core::payload::Encoding;
+use holdover_store::payload::Encoding;
 
 use super::{CodecError, PayloadCodec, PayloadContext};
 

@@ -4,11 +4,10 @@
 
 use std::fmt::Display;
 
-use bytes::Bytes;
-use holdover_core::ids::SessionKey;
-use holdover_core::payload::Payload;
-use holdover_core::store::rules::PageRoom;
-use holdover_core::store::{
+use holdover_store::ids::SessionKey;
+use holdover_store::payload::Payload;
+use holdover_store::rules::PageRoom;
+use holdover_store::{
     Checkpoint, Claim, EventPage, Interrupt, PendingCall, RunRecord, Session, Staged, StoreError,
     StoreErrorKind, StoredItem, StoredMessage,
 };
@@ -41,7 +40,7 @@ impl<'a, C: PayloadCodec> Decoder<'a, C> {
         let Claim { fence: _, run: _, found: _, session, pending, inbox, now: _, lease_ends: _ } = claim;
         self.session(session)?;
         for pending in pending {
-            self.pending(pending)?;
+            self.pending(pending).map_err(|why| self.pending_error(pending, &why))?;
         }
         if let Fit::Rows(rows) = self.items(&session.key, inbox)? {
             inbox.truncate(rows);
@@ -95,11 +94,11 @@ impl<'a, C: PayloadCodec> Decoder<'a, C> {
         Ok(())
     }
 
-    fn pending(&self, call: &mut PendingCall) -> Result<usize, StoreError> {
+    fn pending(&self, call: &mut PendingCall) -> Result<usize, CodecError> {
         let PendingCall {
             key,
             incarnation: _,
-            id,
+            id: _,
             call: _,
             kind: _,
             needed: _,
@@ -109,7 +108,11 @@ impl<'a, C: PayloadCodec> Decoder<'a, C> {
             body,
             opened_at: _,
         } = call;
-        self.payload(key, PayloadKind::Pending, &format_args!("pending {id}"), body)
+        self.decode(key, PayloadKind::Pending, body)
+    }
+
+    fn pending_error(&self, call: &PendingCall, why: &CodecError) -> StoreError {
+        self.error(&call.key, &format_args!("pending {}", call.id), why)
     }
 
     // Pages
@@ -150,7 +153,11 @@ impl<'a, C: PayloadCodec> Decoder<'a, C> {
     }
 
     pub(super) fn pending_calls(&self, calls: &mut [PendingCall]) -> Result<Fit, StoreError> {
-        page(calls, |call| self.pending(call))
+        page(calls, |call| match self.pending(call) {
+            // It stays as it is kept, and holds up none of the others.
+            Err(why) if why.needs_key() => Ok(call.body.len()),
+            decoded => decoded.map_err(|why| self.pending_error(call, &why)),
+        })
     }
 
     pub(super) fn checkpoints(
@@ -171,10 +178,18 @@ impl<'a, C: PayloadCodec> Decoder<'a, C> {
         field: &dyn Display,
         payload: &mut Payload,
     ) -> Result<usize, StoreError> {
+        self.decode(key, kind, payload).map_err(|why| self.error(key, field, &why))
+    }
+
+    fn decode(
+        &self,
+        key: &SessionKey,
+        kind: PayloadKind,
+        payload: &mut Payload,
+    ) -> Result<usize, CodecError> {
         let of = PayloadContext { tenant: &key.tenant, kind };
-        let plain: Result<Bytes, CodecError> =
-            self.codec.decode(&of, payload.bytes().clone(), self.bytes_max);
-        *payload = Payload::new(plain.map_err(|why| self.error(key, field, &why))?);
+        let plain = self.codec.decode(&of, payload.bytes().clone(), self.bytes_max)?;
+        *payload = Payload::new(plain);
         Ok(payload.len())
     }
 

@@ -2,9 +2,9 @@
 //!
 //! Types are taken apart field by field, so that a new field does not compile until it is decided upon here.
 
-use holdover_core::ids::TenantId;
-use holdover_core::payload::Payload;
-use holdover_core::store::{
+use holdover_store::ids::TenantId;
+use holdover_store::payload::Payload;
+use holdover_store::{
     ClaimOne, Commit, DeltaBatch, InboxItem, Interrupt, NewFork, NewMessage, NewPending, NewSession,
     NewState, Request, RunEnd, StagedResult, Staging, Start, StatusCas, StoreError, StoreErrorKind,
 };
@@ -51,7 +51,7 @@ impl<'a, C: PayloadCodec> Encoder<'a, C> {
             | Request::Delete(..)
             | Request::ClaimDue(_)
             | Request::Renew(..)
-            | Request::CheckInterrupt(_)
+            | Request::TakeInterrupt(_)
             | Request::ReadMessages(..)
             | Request::ReadInbox(..)
             | Request::ReadEvents(..)

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdover_core::error::ErrorInfo;
-use holdover_core::ids::{OperationId, SessionKey};
-use holdover_core::payload::Payload;
-use holdover_core::store::{
+use holdover_store::ErrorInfo;
+use holdover_store::ids::{OperationId, SessionKey};
+use holdover_store::payload::Payload;
+use holdover_store::{
     Answer, Capabilities, Claim, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, InterruptCheck, Layer,
     Layered, OutcomeKind, Release, Request, Retry, RunEnd, StateStore, StoreError,
 };
@@ -26,14 +26,16 @@ use super::{PayloadCodec, page, room};
 ///   again in each older [way](PayloadCodec::ways): such an answer changed nothing.
 /// - **Limits.** The [capabilities](StateStore::capabilities) are those of the store less what the codec adds.
 ///   What they allow fits, and what they do not is refused before it is encoded. The reason of an interrupt is
-///   kept as text and may be three quarters as long.
+///   kept as text: it may be a few bytes less than three quarters as long, and with one codec around another at
+///   least half as long.
 /// - **Pages** are bounded by what the reader sees, too. Where a page grows beyond
-///   [`PAGE_BYTES_MAX`](holdover_core::store::PAGE_BYTES_MAX) as it is decoded, it ends earlier.
-/// - **What cannot be decoded** is an error of the kind [`Corrupt`](holdover_core::store::StoreErrorKind::Corrupt)
+///   [`PAGE_BYTES_MAX`](holdover_store::PAGE_BYTES_MAX) as it is decoded, it ends earlier.
+/// - **What cannot be decoded** is an error of the kind [`Corrupt`](holdover_store::StoreErrorKind::Corrupt)
 ///   that names session and field. A claim of such a session is given back, to be due again when its lease
 ///   would have ended, or at once while an interrupt waits. A claim that brought items has accepted them: its
 ///   error says that the outcome is unknown. [`claim_due`](StateStore::claim_due) passes the session over when
-///   it has others, so that it holds up nobody else.
+///   it has others, so that it holds up nobody else. [`list_pending`](StateStore::list_pending) lists a call whose
+///   key is not here with its body as it is kept.
 /// - **Growth.** A payload that would become larger than [`DECODED_BYTES_MAX`], or than the store allows if that
 ///   is more, is not decoded. Below that a payload is read although today's limits would refuse it.
 pub type Encoded<S, C> = Layered<S, Encoding<C>>;

@@ -3,7 +3,7 @@
 use aes_siv::KeyInit;
 use aes_siv::siv::{Aes256Siv, IV_SIZE};
 use bytes::Bytes;
-use holdover_core::payload::Encoding;
+use holdover_store::payload::Encoding;
 
 use super::{CodecError, EncryptionKey, KeyId, Keyring, PayloadCodec, PayloadContext};
 
@@ -17,7 +17,7 @@ const HEAD_BYTES: usize = 1 + size_of::<u32>();
 ///
 /// **It protects** what payloads say from whoever reads the store, its backups or the way to it; and it notices a
 /// payload that was changed, cut, or brought from another tenant or kind: reading it is an error of the kind
-/// [`Corrupt`](holdover_core::store::StoreErrorKind::Corrupt).
+/// [`Corrupt`](holdover_store::StoreErrorKind::Corrupt).
 ///
 /// **It does not protect** what the store itself must read: ids, keys of items, labels, queues, names of
 /// workers, statuses, instants, numbers. Two equal payloads of one tenant and kind are seen to be equal, and
@@ -61,7 +61,7 @@ impl PayloadCodec for Encrypted {
         let [_, id @ ..] = *head;
         let id = KeyId(u32::from_be_bytes(id));
         let key = self.keys.get(id);
-        let key = key.ok_or_else(|| CodecError::new(Encoding::Encrypted { key: id.0 }.to_string()))?;
+        let key = key.ok_or_else(|| CodecError::key_missing(id))?;
         let plain = cipher(key)?.decrypt(bound_to(of, head), sealed);
         let refused = || format!("it is not what was encrypted here under key {id}");
         plain.map(Bytes::from).map_err(|_| CodecError::new(refused()))

@@ -17,8 +17,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use holdover_core::ids::TenantId;
-use holdover_core::store::{Layered, StateStore};
+use holdover_store::ids::TenantId;
+use holdover_store::payload;
+use holdover_store::{Layered, StateStore};
 
 pub use compressed::Compressed;
 pub use encoding::{DECODED_BYTES_MAX, Encoded, Encoding};
@@ -126,13 +127,27 @@ impl PayloadKind {
 
 /// Why a codec cannot encode or decode a payload: one line, without anything of the payload or a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct CodecError(Cow<'static, str>);
+#[error("{why}")]
+pub struct CodecError {
+    why: Cow<'static, str>,
+    /// The payload may be sound: whoever has the key reads it.
+    needs_key: bool,
+}
 
 impl CodecError {
     /// For this reason.
     pub fn new(why: impl Into<Cow<'static, str>>) -> Self {
-        Self(why.into())
+        Self { why: why.into(), needs_key: false }
+    }
+
+    /// The payload is encrypted under a key that is not here.
+    pub fn key_missing(key: KeyId) -> Self {
+        let why = payload::Encoding::Encrypted { key: key.0 }.to_string();
+        Self { needs_key: true, ..Self::new(why) }
+    }
+
+    pub(crate) fn needs_key(&self) -> bool {
+        self.needs_key
     }
 
     pub(crate) fn foreign() -> Self {

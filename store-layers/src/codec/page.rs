@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU32;
 
-use holdover_core::ids::MessageSeq;
-use holdover_core::store::{
+use holdover_store::ids::MessageSeq;
+use holdover_store::{
     CheckpointQuery, InboxPage, MessagePage, MessageRange, PendingQuery, Request, StoredMessage,
 };
 

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use data_encoding::BASE64_NOPAD;
-use holdover_core::ids::TenantId;
-use holdover_core::payload::Encoding;
+use holdover_store::ids::TenantId;
+use holdover_store::payload::Encoding;
 
 use super::{CodecError, PayloadCodec, PayloadContext, PayloadKind};
 

@@ -1,7 +1,7 @@
 //! What still fits when every payload may become a little larger.
 
-use holdover_core::store::rules::Limits;
-use holdover_core::store::{Capabilities, Request, Start, StoreError};
+use holdover_store::rules::Limits;
+use holdover_store::{Capabilities, Request, Start, StoreError};
 
 use super::encoder::unknown;
 use super::{PayloadCodec, reason};
@@ -62,7 +62,7 @@ pub(super) fn check(
         | Request::Delete(..)
         | Request::ClaimDue(_)
         | Request::Renew(..)
-        | Request::CheckInterrupt(_)
+        | Request::TakeInterrupt(_)
         | Request::ReadMessages(..)
         | Request::ReadInbox(..)
         | Request::ReadEvents(..)

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use holdover_core::ids::CallId;
-use holdover_core::store::{Answer, CasOutcome, ClaimOutcome, CommitOutcome, Delivery, StageOutcome};
+use holdover_store::ids::CallId;
+use holdover_store::{Answer, CasOutcome, ClaimOutcome, CommitOutcome, Delivery, StageOutcome};
 
 /// A payload that a store compares with what it has.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

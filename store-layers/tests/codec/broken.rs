@@ -1,9 +1,9 @@
 //! What cannot be decoded is a typed error, and holds up nobody else.
 
 use bytes::Bytes;
-use holdover_core::ids::{MessageSeq, SessionKey, TenantId};
-use holdover_core::payload::Payload;
-use holdover_core::store::*;
+use holdover_store::ids::{MessageSeq, SessionKey, TenantId};
+use holdover_store::payload::Payload;
+use holdover_store::*;
 use holdover_store_layers::{
     Compressed, DECODED_BYTES_MAX, Encoded, Encrypted, Faults, PayloadCodec, PayloadContext, PayloadKind,
     Recorder,
@@ -42,9 +42,7 @@ fn corrupt<T: std::fmt::Debug>(answer: Result<T, StoreError>, operation: &str, f
 async fn with_message(memory: &MemoryStore, kept: Bytes) -> SessionKey {
     let fence = running(&around(memory, &[1]), "s").await.fence;
     let messages = vec![NewMessage::Inline(Payload::new(kept))];
-    committed(
-        memory.save_state_and_promote_staging(&fence, Commit { messages, ..commit("raw") }).await.unwrap(),
-    );
+    committed(memory.commit(&fence, Commit { messages, ..commit("raw") }).await.unwrap());
     fence.key
 }
 
@@ -99,7 +97,7 @@ async fn with_growing(bytes: usize) -> (Encoded<MemoryStore, Compressed>, Sessio
     let fence = running(&store, "s").await.fence;
     let kept = Payload::new([&[0xF9], small.as_slice()].concat());
     let raw = Commit { messages: vec![NewMessage::Inline(kept)], ..commit("raw") };
-    committed(memory.save_state_and_promote_staging(&fence, raw).await.unwrap());
+    committed(memory.commit(&fence, raw).await.unwrap());
     (store, fence.key)
 }
 
@@ -123,7 +121,7 @@ async fn a_reason_that_does_not_decode_is_named() {
         let store = around(&memory, &[1]);
         let fence = running(&store, "s").await.fence;
         memory.request_interrupt(&fence.key, soft(reason)).await.unwrap();
-        corrupt(store.check_interrupt_flag(&fence).await, "check_interrupt_flag", "reason: ");
+        corrupt(store.take_interrupt(&fence).await, "take_interrupt", "reason: ");
         corrupt(store.load_session(&fence.key).await, "load_session", "reason: ");
     }
 }
@@ -142,7 +140,7 @@ async fn a_worker_that_lacks_a_key_neither_holds_a_session_nor_harms_it() {
     let claims = lacks.claim_due(claim_due(&["a", "b"])).await.unwrap();
     let names: Vec<&str> = claims.iter().map(|claim| claim.fence.key.id.as_str()).collect();
     assert_eq!(names, ["readable"]);
-    assert_eq!(recorder.count("save_state_and_promote_staging"), 1, "the other was given back");
+    assert_eq!(recorder.count("commit"), 1, "the other was given back");
 
     let left = new.load_session(&key("s")).await.unwrap().unwrap();
     assert_eq!((left.status, left.lease, left.attempts), (SessionStatus::Idle, None, 0));
@@ -170,7 +168,7 @@ async fn a_claim_that_cannot_be_given_back_may_stand() {
     let memory = MemoryStore::new();
     create(&around(&memory, &[2]), "s").await;
     let faults = Faults::default();
-    let lost = faults.next("save_state_and_promote_staging", holdover_store_layers::Fault::Refuse);
+    let lost = faults.next("commit", holdover_store_layers::Fault::Refuse);
     let store = Encrypted::new(ring([1])).around(faults.around(memory));
     let error = store.claim_session(&key("s"), claim_one("a", Vec::new())).await.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Corrupt, Retry::OutcomeUnknown));

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
-use holdover_core::ids::TenantId;
-use holdover_core::payload::Digest;
+use holdover_store::ids::TenantId;
+use holdover_store::payload::Digest;
 use holdover_store_layers::{Compressed, Encrypted, PayloadCodec, PayloadContext, PayloadKind};
 
 use crate::support::ring;

@@ -1,8 +1,8 @@
 //! What the capabilities allow fits, and one byte more is refused by name.
 
-use holdover_core::ids::MessageSeq;
-use holdover_core::payload::Payload;
-use holdover_core::store::*;
+use holdover_store::ids::MessageSeq;
+use holdover_store::payload::Payload;
+use holdover_store::*;
 use holdover_store_layers::{Compressed, Encoded, Encrypted, PayloadCodec, PayloadContext};
 use holdover_store_memory::{Limits, MemoryStore};
 
@@ -17,7 +17,7 @@ fn memory() -> MemoryStore {
 
 /// Bytes that nothing compresses.
 fn noise(bytes: usize) -> Payload {
-    let digests = (0_u64..).flat_map(|number| holdover_core::payload::Digest::of(&number.to_le_bytes()).0);
+    let digests = (0_u64..).flat_map(|number| holdover_store::payload::Digest::of(&number.to_le_bytes()).0);
     Payload::new(digests.take(bytes).collect::<Vec<u8>>())
 }
 
@@ -46,13 +46,13 @@ async fn are_exact<C: PayloadCodec>(codec: C) {
     refused(store.deliver(key, item(noise(most + 1))).await, "deliver", "payload");
     refused(store.stage_result(&fence, staging(noise(most + 1))).await, "stage_result", "results");
     refused(store.append_deltas(&fence, batch(noise(most + 1))).await, "append_deltas", "deltas");
-    let commit = store.save_state_and_promote_staging(&fence, messages(noise(most + 1))).await;
-    refused(commit, "save_state_and_promote_staging", "messages");
+    let commit = store.commit(&fence, messages(noise(most + 1))).await;
+    refused(commit, "commit", "messages");
 
     assert!(store.deliver(key, item(noise(most))).await.unwrap().is_in());
     assert!(matches!(store.stage_result(&fence, staging(noise(most))).await, Ok(StageOutcome::Staged(_))));
     assert!(matches!(store.append_deltas(&fence, batch(noise(most))).await, Ok(DeltaOutcome::Appended(_))));
-    committed(store.save_state_and_promote_staging(&fence, messages(noise(most))).await.unwrap());
+    committed(store.commit(&fence, messages(noise(most))).await.unwrap());
     let read = store.read_messages(key, &[MessageRange::new(MessageSeq(1), MessageSeq(9))]).await.unwrap();
     assert_eq!(read.messages[0].payload, noise(most));
 }
@@ -75,13 +75,13 @@ async fn of_a_commit_hold_for_many_payloads() {
         Commit { messages, ..commit(&format!("{payloads} of {bytes}")) }
     };
     for payloads in [8, 100, 300] {
-        let refusal = store.save_state_and_promote_staging(&fence, of(payloads, most + 1)).await;
-        refused(refusal, "save_state_and_promote_staging", "its payloads");
-        committed(store.save_state_and_promote_staging(&fence, of(payloads, most)).await.unwrap());
+        let refusal = store.commit(&fence, of(payloads, most + 1)).await;
+        refused(refusal, "commit", "its payloads");
+        committed(store.commit(&fence, of(payloads, most)).await.unwrap());
     }
     // More payloads than there is overhead set aside for: refused by name, not by luck.
-    let refusal = store.save_state_and_promote_staging(&fence, of(600, most)).await;
-    refused(refusal, "save_state_and_promote_staging", "its payloads");
+    let refusal = store.commit(&fence, of(600, most)).await;
+    refused(refusal, "commit", "its payloads");
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn of_a_reason_leave_room_for_its_text() {
     let fits = (1..4096).rev().find(|bytes| encoded_len(*bytes) <= LIMITS.payload_bytes_max).unwrap();
     refused(store.request_interrupt(&fence.key, reason(fits + 1)).await, "request_interrupt", "reason");
     assert!(store.request_interrupt(&fence.key, reason(fits)).await.unwrap().is_waiting());
-    let check = store.check_interrupt_flag(&fence).await.unwrap();
+    let check = store.take_interrupt(&fence).await.unwrap();
     assert_eq!(check, InterruptCheck::Waiting(reason(fits)));
 }
 

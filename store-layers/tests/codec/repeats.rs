@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdover_core::store::*;
+use holdover_store::*;
 use holdover_store_layers::{Compressed, Encrypted, PayloadCodec, Recorder};
 use holdover_store_memory::MemoryStore;
 
@@ -71,10 +71,10 @@ async fn of_a_staging_whose_results_were_written_in_different_ways() {
 
         let staging = |stage| Commit { stage, ..commit("staging") };
         let conflicts = staging(vec![result("old", "other")]);
-        let refused = after.save_state_and_promote_staging(&fence, conflicts).await.unwrap();
+        let refused = after.commit(&fence, conflicts).await.unwrap();
         assert_eq!(refused, CommitOutcome::StageConflict { call: "old".parse().unwrap() }, "{what}");
         let repeats = staging(vec![result("new", LONG), result("old", LONG)]);
-        committed(after.save_state_and_promote_staging(&fence, repeats).await.unwrap());
+        committed(after.commit(&fence, repeats).await.unwrap());
         let found = after.load_session(&fence.key).await.unwrap().unwrap().staged.results;
         assert_eq!(found, ["new", "newest", "old", "older"].map(|call| result(call, LONG)), "{what}");
     }
@@ -87,7 +87,7 @@ async fn of_an_item_that_comes_with_a_claim_or_a_move() {
         let first = before.deliver(&fence.key, item("i", LONG)).await.unwrap();
         let Delivery::Accepted { seq } = first else { panic!("{first:?}") };
         let fails = Commit { release: release(SessionStatus::Failed), ..commit("fails") };
-        let receipt = committed(after.save_state_and_promote_staging(&fence, fails).await.unwrap());
+        let receipt = committed(after.commit(&fence, fails).await.unwrap());
         for (text, refusal) in [(LONG, Delivery::Duplicate { seq }), ("other", Delivery::Conflict { seq })] {
             let items = vec![item("fresh", LONG), item("i", text)];
             let cas = StatusCas {
@@ -119,7 +119,7 @@ async fn of_what_was_written_before_there_was_a_codec() {
     assert_eq!(claim.session.definition, bytes("definition"));
     assert!(claim.inbox.iter().all(|item| item.payload == bytes(LONG)));
     assert!(memory.request_interrupt(&key, soft("because")).await.unwrap().is_waiting());
-    let check = store.check_interrupt_flag(&claim.fence).await.unwrap();
+    let check = store.take_interrupt(&claim.fence).await.unwrap();
     assert_eq!(check, InterruptCheck::Waiting(soft("because")));
     // What was written since is encoded.
     let raw = memory.read_inbox(&key, Default::default(), 9).await.unwrap().items;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{Incarnation, SessionKey, StateFormat};
-use holdover_core::payload::Payload;
-use holdover_core::store::*;
+use holdover_store::ids::{Incarnation, SessionKey, StateFormat};
+use holdover_store::payload::Payload;
+use holdover_store::*;
 
 pub(crate) fn key(name: &str) -> SessionKey {
     SessionKey::new("acme".parse().unwrap(), name.parse().unwrap())
@@ -75,7 +75,7 @@ pub(crate) fn soft(reason: &str) -> Interrupt {
         id: "stop".parse().unwrap(),
         kind: InterruptKind::Soft,
         reason: reason.into(),
-        at: holdover_core::time::Timestamp::EPOCH,
+        at: holdover_store::time::Timestamp::EPOCH,
         incarnation: None,
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use holdover_core::ids::{CheckpointId, Incarnation};
-use holdover_core::store::*;
+use holdover_store::ids::{CheckpointId, Incarnation};
+use holdover_store::*;
 use holdover_store_layers::{Encrypted, PayloadCodec};
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 
@@ -50,7 +50,7 @@ async fn write_everything(store: &dyn StateStore) {
 
     let failed = running(store, "failed").await.fence;
     let fails = Commit { release: release(SessionStatus::Failed), ..commit("fails") };
-    let version = committed(store.save_state_and_promote_staging(&failed, fails).await.unwrap()).version;
+    let version = committed(store.commit(&failed, fails).await.unwrap()).version;
     let items = vec![item("moved", next())];
     let cas = StatusCas { incarnation: None, expected_version: version, to: SessionStatus::Suspended, items };
     let moved = store.compare_and_set_status(&failed.key, cas).await.unwrap();
@@ -78,7 +78,7 @@ async fn write_everything(store: &dyn StateStore) {
         run: Some(RunEnd { outcome: OutcomeKind::Completed, detail: bytes(next()) }),
         ..commit("everything")
     };
-    let done = store.save_state_and_promote_staging(&claim.fence, everything).await.unwrap();
+    let done = store.commit(&claim.fence, everything).await.unwrap();
     let version = committed(done).version;
     let deltas = vec![bytes(next()), bytes(next())];
     let batch = DeltaBatch { stream: 1, first: 1, deltas };

@@ -1,9 +1,9 @@
 //! The one atomic write by which a run makes progress.
 
-use holdover_core::ids::Fence;
-use holdover_core::payload::Payload;
-use holdover_core::store::{Applied, Commit, CommitOutcome, NewMessage, RunEnded};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::Fence;
+use holdover_store::payload::Payload;
+use holdover_store::time::Timestamp;
+use holdover_store::{Applied, Commit, CommitOutcome, NewMessage, RunEnded};
 
 use crate::table::{Record, Sessions};
 

@@ -1,11 +1,11 @@
 //! What comes from outside: items and interrupts.
 
-use holdover_core::ids::{Fence, SessionKey};
-use holdover_core::store::rules::Arrival;
-use holdover_core::store::{
+use holdover_store::ids::{Fence, SessionKey};
+use holdover_store::rules::Arrival;
+use holdover_store::time::Timestamp;
+use holdover_store::{
     Delivery, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, ItemKind, StoredItem,
 };
-use holdover_core::time::Timestamp;
 
 use crate::table::{Record, Sessions};
 
@@ -68,7 +68,7 @@ pub fn interrupt(
 }
 
 /// Hands the waiting interrupt to the run that asks.
-pub fn check_interrupt(sessions: &mut Sessions, fence: &Fence) -> InterruptCheck {
+pub fn take_interrupt(sessions: &mut Sessions, fence: &Fence) -> InterruptCheck {
     match sessions.get_mut(&fence.key) {
         None => InterruptCheck::StaleFence,
         Some(record) => record.row.hand_interrupt(fence),

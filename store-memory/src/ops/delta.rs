@@ -1,8 +1,8 @@
 //! Deltas: what a model says while it says it.
 
-use holdover_core::ids::Fence;
-use holdover_core::store::{DeltaBatch, DeltaOutcome, StoredDelta};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::Fence;
+use holdover_store::time::Timestamp;
+use holdover_store::{DeltaBatch, DeltaOutcome, StoredDelta};
 
 use crate::table::Sessions;
 

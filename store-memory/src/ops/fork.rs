@@ -1,9 +1,9 @@
 //! Forks: a session that begins as another one was.
 
-use holdover_core::ids::{CheckpointId, SessionKey};
-use holdover_core::store::rules::{SessionRow, was_deleted};
-use holdover_core::store::{Checkpoint, ForkOutcome, NewFork};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::{CheckpointId, SessionKey};
+use holdover_store::rules::{SessionRow, was_deleted};
+use holdover_store::time::Timestamp;
+use holdover_store::{Checkpoint, ForkOutcome, NewFork};
 
 use crate::table::{Record, Sessions};
 use crate::tombstones::Tombstones;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::rules::{SessionRow, was_deleted};
-use holdover_core::store::{CreateOutcome, DeleteOutcome, Deletion, InboxItem, NewSession, Session, Start};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::SessionKey;
+use holdover_store::rules::{SessionRow, was_deleted};
+use holdover_store::time::Timestamp;
+use holdover_store::{CreateOutcome, DeleteOutcome, Deletion, InboxItem, NewSession, Session, Start};
 
 use super::delivery::accept_all;
 use super::ownership::begin_run;

@@ -2,14 +2,14 @@
 
 use std::cmp::Reverse;
 
-use holdover_core::ids::{CheckpointId, Epoch, PendingId, SessionId, SessionKey, TenantId};
-use holdover_core::payload::{Digest, Payload};
-use holdover_core::store::rules::PageRoom;
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, Epoch, PendingId, SessionId, SessionKey, TenantId};
+use holdover_store::payload::{Digest, Payload};
+use holdover_store::rules::PageRoom;
+use holdover_store::time::Timestamp;
+use holdover_store::{
     Checkpoint, CheckpointQuery, Page, PageCursor, PageRequest, PendingCall, PendingQuery, RunRecord,
     SessionQuery, SessionSummary, StoreError, runs_digest,
 };
-use holdover_core::time::Timestamp;
 
 use super::read::find;
 use crate::table::{Record, Sessions};

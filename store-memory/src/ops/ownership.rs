@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{Fence, RunId, SessionKey, WorkerId};
-use holdover_core::store::{
+use holdover_store::ids::{Fence, RunId, SessionKey, WorkerId};
+use holdover_store::time::Timestamp;
+use holdover_store::{
     CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, LeaseOutcome, OutcomeKind, RunEnded, StatusCas,
 };
-use holdover_core::time::Timestamp;
 
 use super::delivery::accept_all;
 use crate::table::{Record, Sessions};

@@ -1,9 +1,9 @@
 //! Reading a session's logs.
 
-use holdover_core::ids::{InboxSeq, SessionKey};
-use holdover_core::payload::Payload;
-use holdover_core::store::rules::PageRoom;
-use holdover_core::store::{
+use holdover_store::ids::{InboxSeq, SessionKey};
+use holdover_store::payload::Payload;
+use holdover_store::rules::PageRoom;
+use holdover_store::{
     EventCursor, EventPage, InboxPage, MessagePage, MessageRange, PAGE_ROWS_MAX, StoreError, StoreErrorKind,
     StoredEvent,
 };

@@ -1,8 +1,8 @@
 //! Retention.
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{PageCursor, PurgeReport, Remove, RetentionRule, StoreError};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::SessionKey;
+use holdover_store::time::Timestamp;
+use holdover_store::{PageCursor, PurgeReport, Remove, RetentionRule, StoreError};
 
 use super::list::{Place, place};
 use crate::table::Sessions;

@@ -1,8 +1,8 @@
 //! Making results durable before their step is finished.
 
-use holdover_core::ids::Fence;
-use holdover_core::store::{StageOutcome, Staging};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::Fence;
+use holdover_store::time::Timestamp;
+use holdover_store::{StageOutcome, Staging};
 
 use crate::table::Sessions;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use holdover_conformance_tests::TestClock;
-use holdover_core::time::Timestamp;
+use holdover_store::time::Timestamp;
 
 use super::schemas::Admin;
 

@@ -1,13 +1,13 @@
 //! Lists, page by page along an index.
 
-use holdover_core::ids::{
+use holdover_store::ids::{
     CheckpointId, Epoch, EventSeq, InboxSeq, MessageSeq, RunId, SessionId, SessionKey, StateFormat, TenantId,
 };
-use holdover_core::store::{
+use holdover_store::time::Timestamp;
+use holdover_store::{
     Checkpoint, CheckpointQuery, OutcomeKind, Page, PageCursor, PageRequest, PendingCall, PendingKind,
     PendingQuery, RunEnded, RunRecord, SessionQuery, SessionStatus, SessionSummary, runs_digest,
 };
-use holdover_core::time::Timestamp;
 use sqlx::postgres::PgRow;
 
 use super::{next, until_full};

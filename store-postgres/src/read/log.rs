@@ -1,12 +1,12 @@
 //! Messages, events, and the inbox of one session.
 
-use holdover_core::ids::{EventSeq, InboxSeq, MessageSeq, SessionKey};
-use holdover_core::payload::Payload;
-use holdover_core::store::rules::PageRoom;
-use holdover_core::store::{
+use holdover_store::ids::{EventSeq, InboxSeq, MessageSeq, SessionKey};
+use holdover_store::payload::Payload;
+use holdover_store::rules::PageRoom;
+use holdover_store::time::Timestamp;
+use holdover_store::{
     EventCursor, EventPage, InboxPage, MessagePage, MessageRange, StoredDelta, StoredEvent, StoredMessage,
 };
-use holdover_core::time::Timestamp;
 use sqlx::postgres::PgRow;
 
 use crate::call::{Call, Values, int};

@@ -4,8 +4,8 @@ mod lists;
 mod log;
 mod session;
 
-use holdover_core::payload::Digest;
-use holdover_core::store::{PageCursor, PageRequest, StoreError};
+use holdover_store::payload::Digest;
+use holdover_store::{PageCursor, PageRequest, StoreError};
 
 use crate::error::Fault;
 

@@ -1,7 +1,7 @@
 //! One session.
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::Session;
+use holdover_store::Session;
+use holdover_store::ids::SessionKey;
 use sqlx::postgres::PgRow;
 
 use crate::call::{Call, Values};

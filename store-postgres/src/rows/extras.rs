@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{Fence, InboxSeq};
-use holdover_core::payload::Payload;
-use holdover_core::store::rules::SessionRow;
-use holdover_core::store::{
-    Claim, Labels, PendingCall, PendingKind, Session, Staged, StagedResult, StoredItem,
-};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::{Fence, InboxSeq};
+use holdover_store::payload::Payload;
+use holdover_store::rules::SessionRow;
+use holdover_store::time::Timestamp;
+use holdover_store::{Claim, Labels, PendingCall, PendingKind, Session, Staged, StagedResult, StoredItem};
 
 use super::{inbox_page, session_row};
 use crate::columns::{Columns, count, id, next, unknown};

@@ -1,8 +1,8 @@
 //! A page of an inbox.
 
-use holdover_core::ids::InboxSeq;
-use holdover_core::store::{InboxPage, ItemKind, StoredItem, Wake};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::InboxSeq;
+use holdover_store::time::Timestamp;
+use holdover_store::{InboxPage, ItemKind, StoredItem, Wake};
 
 use super::items::wake_named;
 use crate::columns::{Columns, count, id, next, unknown};

@@ -1,7 +1,7 @@
 //! Items on their way to the inbox.
 
-use holdover_core::ids::InboxSeq;
-use holdover_core::store::{Delivery, InboxItem, ItemKind, Wake};
+use holdover_store::ids::InboxSeq;
+use holdover_store::{Delivery, InboxItem, ItemKind, Wake};
 
 use crate::call::Values;
 use crate::columns::{Columns, unknown};

@@ -1,4 +1,4 @@
-//! What the functions answer of a session, as core has it.
+//! What the functions answer of a session, as the contract has it.
 
 mod extras;
 mod inbox;

@@ -1,10 +1,10 @@
 //! The session row, and the receipt of a write.
 
-use holdover_core::ids::{
+use holdover_store::ids::{
     Epoch, EventSeq, InboxSeq, MessageSeq, SessionId, SessionKey, StateFormat, TenantId, Version,
 };
-use holdover_core::store::rules::{SessionRow, Stream, Unseen};
-use holdover_core::store::{Interrupt, InterruptKind, Lease, Receipt, SessionStatus, StreamId};
+use holdover_store::rules::{SessionRow, Stream, Unseen};
+use holdover_store::{Interrupt, InterruptKind, Lease, Receipt, SessionStatus, StreamId};
 
 use crate::columns::Columns;
 use crate::error::Fault;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{ClaimOne, ClaimOutcome};
+use holdover_store::ids::SessionKey;
+use holdover_store::{ClaimOne, ClaimOutcome};
 use sqlx::postgres::PgRow;
 
 use super::unknown_outcome;

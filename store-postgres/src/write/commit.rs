@@ -1,8 +1,8 @@
 //! The one atomic write by which a run makes progress.
 
-use holdover_core::ids::{Fence, InboxSeq, SessionKey, Version};
-use holdover_core::payload::Payload;
-use holdover_core::store::{Applied, Commit, CommitOutcome, NewMessage, Release};
+use holdover_store::ids::{Fence, InboxSeq, SessionKey, Version};
+use holdover_store::payload::Payload;
+use holdover_store::{Applied, Commit, CommitOutcome, NewMessage, Release};
 use sqlx::postgres::PgRow;
 
 use super::{bind_events, unknown_outcome};
@@ -18,7 +18,7 @@ pub(crate) struct SaveState {
 
 impl Call for SaveState {
     type Outcome = CommitOutcome;
-    const OPERATION: &'static str = "save_state_and_promote_staging";
+    const OPERATION: &'static str = "commit";
     const PARAMETERS: usize = 40;
     const COLUMNS: &'static str =
         concat!("a.outcome, a.subject, a.subject_place, a.version, ", receipt_columns!());

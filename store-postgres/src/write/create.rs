@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{SessionKey, Version};
-use holdover_core::store::{ClaimOne, CreateOutcome, Delivery, NewSession, Start};
+use holdover_store::ids::{SessionKey, Version};
+use holdover_store::{ClaimOne, CreateOutcome, Delivery, NewSession, Start};
 use sqlx::postgres::PgRow;
 
 use super::{bind_labels, unknown_outcome};

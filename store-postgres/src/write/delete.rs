@@ -1,7 +1,7 @@
 //! Removes every row of a session.
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{DeleteMode, DeleteOutcome, Deletion};
+use holdover_store::ids::SessionKey;
+use holdover_store::{DeleteMode, DeleteOutcome, Deletion};
 use sqlx::postgres::PgRow;
 
 use super::unknown_outcome;

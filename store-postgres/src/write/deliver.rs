@@ -1,7 +1,7 @@
 //! Puts an item into the inbox.
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{Delivery, InboxItem};
+use holdover_store::ids::SessionKey;
+use holdover_store::{Delivery, InboxItem};
 use sqlx::postgres::PgRow;
 
 use crate::call::{Call, Values};

@@ -1,7 +1,7 @@
 //! Appends deltas to the stream of the run that holds the session.
 
-use holdover_core::ids::{Fence, SessionKey};
-use holdover_core::store::{DeltaBatch, DeltaOutcome};
+use holdover_store::ids::{Fence, SessionKey};
+use holdover_store::{DeltaBatch, DeltaOutcome};
 use sqlx::postgres::PgRow;
 
 use super::unknown_outcome;

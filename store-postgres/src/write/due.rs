@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{Claim, ClaimDue, Queues};
+use holdover_store::ids::SessionKey;
+use holdover_store::{Claim, ClaimDue, Queues};
 use sqlx::postgres::PgRow;
 
 use crate::call::{Call, Values, millis};

@@ -1,7 +1,7 @@
 //! Creates a session from the prefix of another one.
 
-use holdover_core::ids::{CheckpointId, SessionKey, Version};
-use holdover_core::store::{ForkOutcome, NewFork};
+use holdover_store::ids::{CheckpointId, SessionKey, Version};
+use holdover_store::{ForkOutcome, NewFork};
 use sqlx::postgres::PgRow;
 
 use super::{bind_events, bind_labels, unknown_outcome};

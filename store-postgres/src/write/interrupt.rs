@@ -1,7 +1,7 @@
 //! Requests to stop, and their handing over.
 
-use holdover_core::ids::{Fence, SessionKey};
-use holdover_core::store::{Interrupt, InterruptCheck, InterruptOutcome};
+use holdover_store::ids::{Fence, SessionKey};
+use holdover_store::{Interrupt, InterruptCheck, InterruptOutcome};
 use sqlx::postgres::PgRow;
 
 use super::unknown_outcome;
@@ -55,7 +55,7 @@ pub(crate) struct HandInterrupt(pub(crate) Fence);
 
 impl Call for HandInterrupt {
     type Outcome = InterruptCheck;
-    const OPERATION: &'static str = "check_interrupt_flag";
+    const OPERATION: &'static str = "take_interrupt";
     const PARAMETERS: usize = 5;
     const COLUMNS: &'static str = concat!("a.outcome, ", session_columns!());
     const WRITES: bool = true;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{Fence, SessionKey};
-use holdover_core::store::LeaseOutcome;
+use holdover_store::LeaseOutcome;
+use holdover_store::ids::{Fence, SessionKey};
 use sqlx::postgres::PgRow;
 
 use super::unknown_outcome;

@@ -14,8 +14,8 @@ mod purge;
 mod stage;
 mod status;
 
-use holdover_core::payload::Payload;
-use holdover_core::store::Labels;
+use holdover_store::Labels;
+use holdover_store::payload::Payload;
 
 use crate::call::{Values, int};
 use crate::error::Fault;

@@ -1,7 +1,7 @@
 //! Removes what a retention rule says, longest unchanged first.
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{PageCursor, PurgeReport, Remove, RetentionRule, SessionStatus};
+use holdover_store::ids::SessionKey;
+use holdover_store::{PageCursor, PurgeReport, Remove, RetentionRule, SessionStatus};
 use sqlx::postgres::PgRow;
 
 use crate::call::{Call, Values};

@@ -1,7 +1,7 @@
 //! Makes results and start marks durable before their step is finished.
 
-use holdover_core::ids::{Fence, SessionKey};
-use holdover_core::store::{StageOutcome, Staging};
+use holdover_store::ids::{Fence, SessionKey};
+use holdover_store::{StageOutcome, Staging};
 use sqlx::postgres::PgRow;
 
 use super::unknown_outcome;

@@ -1,7 +1,7 @@
 //! Moves a resting session without claiming it.
 
-use holdover_core::ids::{SessionKey, Version};
-use holdover_core::store::{CasOutcome, SessionStatus, StatusCas};
+use holdover_store::ids::{SessionKey, Version};
+use holdover_store::{CasOutcome, SessionStatus, StatusCas};
 use sqlx::postgres::PgRow;
 
 use super::unknown_outcome;

@@ -6,9 +6,9 @@ mod relay;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use holdover_core::ids::*;
-use holdover_core::payload::Payload;
-use holdover_core::store::{
+use holdover_store::ids::*;
+use holdover_store::payload::Payload;
+use holdover_store::{
     Claim, ClaimOne, Commit, CreateOutcome, Labels, NewMessage, NewSession, NewState, Start, StateStore,
 };
 use holdover_store_postgres::PostgresOptions;

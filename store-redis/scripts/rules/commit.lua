@@ -1,4 +1,4 @@
--- core/src/store/rules/commit.rs
+-- store/src/rules/commit.rs
 
 function rules.unseen_add(row, wake)
   if wake == 'now' then

@@ -1,4 +1,4 @@
--- core/src/store/rules/delivery.rs
+-- store/src/rules/delivery.rs
 
 -- Decides a delivery: counts it and answers its arrival (place, wake, answered), or nil and the refusal.
 -- `known` is the place and digest of the item with the same key, `pending` the open call that it answers.

@@ -1,4 +1,4 @@
--- core/src/store/rules/delta.rs
+-- store/src/rules/delta.rs
 
 -- -1, 0 or 1: how the stream compares with the one that is kept.
 function rules.stream_order(row, run, number)

@@ -1,4 +1,4 @@
--- core/src/store/rules/fork.rs
+-- store/src/rules/fork.rs
 
 function rules.fork(at, new)
   local row = rules.create(new)

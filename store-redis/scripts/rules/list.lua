@@ -1,4 +1,4 @@
--- core/src/store/rules/list.rs
+-- store/src/rules/list.rs
 
 -- Whether an instant lies in a range: from its first on, and before its end.
 function rules.lies_in(range, at)

@@ -1,4 +1,4 @@
--- core/src/store/rules/ownership.rs
+-- store/src/rules/ownership.rs
 
 -- 'alive', 'ended', or nil if it is no repeat.
 function rules.repeated_claim(row, run)

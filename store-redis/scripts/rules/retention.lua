@@ -1,4 +1,4 @@
--- core/src/store/rules/retention.rs
+-- store/src/rules/retention.rs
 
 -- Whether the session rests and nothing waits in it: what any rule may be about.
 function rules.rests(row)

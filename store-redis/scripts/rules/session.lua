@@ -1,4 +1,4 @@
--- core/src/store/rules/mod.rs
+-- store/src/rules/mod.rs
 
 function rules.create(new)
   return {

@@ -1,4 +1,4 @@
--- core/src/store/rules/tombstone.rs
+-- store/src/rules/tombstone.rs
 
 -- How long a tombstone stands at least.
 local TOMBSTONE_STANDS = 24 * 60 * 60 * 1000

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdover_conformance_tests::{OpenResult, Place, Tampering};
-use holdover_core::ids::SessionKey;
-use holdover_core::store::StateStore;
+use holdover_store::StateStore;
+use holdover_store::ids::SessionKey;
 
 use super::{KeyClock, PARTITIONS};
 use crate::args::Args;

@@ -1,9 +1,9 @@
 //! Events, and the deltas of the stream that runs.
 
 use bytes::Bytes;
-use holdover_core::ids::{EventSeq, SessionKey};
-use holdover_core::store::rules::PageRoom;
-use holdover_core::store::{EventCursor, EventPage, PAGE_BYTES_MAX, StoreError, StoredDelta, StoredEvent};
+use holdover_store::ids::{EventSeq, SessionKey};
+use holdover_store::rules::PageRoom;
+use holdover_store::{EventCursor, EventPage, PAGE_BYTES_MAX, StoreError, StoredDelta, StoredEvent};
 
 use crate::columns::Fields;
 use crate::error::Fault;

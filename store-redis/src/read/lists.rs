@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use futures::FutureExt;
-use holdover_core::ids::{CheckpointId, SessionId, SessionKey};
-use holdover_core::payload::Digest;
-use holdover_core::store::rules::PageRoom;
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, SessionId, SessionKey};
+use holdover_store::payload::Digest;
+use holdover_store::rules::PageRoom;
+use holdover_store::{
     Checkpoint, CheckpointQuery, PAGE_BYTES_MAX, Page, PageCursor, PageRequest, PendingCall, PendingQuery,
     RunRecord, SessionQuery, SessionSummary, StoreError, runs_digest,
 };

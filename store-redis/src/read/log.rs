@@ -1,8 +1,8 @@
 //! Messages and the inbox.
 
-use holdover_core::ids::{InboxSeq, MessageSeq, SessionKey};
-use holdover_core::store::rules::PageRoom;
-use holdover_core::store::{InboxPage, MessagePage, MessageRange, PAGE_BYTES_MAX, StoreError, StoredMessage};
+use holdover_store::ids::{InboxSeq, MessageSeq, SessionKey};
+use holdover_store::rules::PageRoom;
+use holdover_store::{InboxPage, MessagePage, MessageRange, PAGE_BYTES_MAX, StoreError, StoredMessage};
 
 use crate::columns;
 use crate::error::Fault;

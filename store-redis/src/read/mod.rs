@@ -5,8 +5,8 @@ mod lists;
 mod log;
 mod session;
 
-use holdover_core::payload::Digest;
-use holdover_core::store::{PageRequest, StoreError};
+use holdover_store::payload::Digest;
+use holdover_store::{PageRequest, StoreError};
 
 /// The position that a page goes on after, if it has one, in a list whose positions pass `is_place`.
 pub(crate) fn position(

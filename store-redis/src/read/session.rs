@@ -1,7 +1,7 @@
 //! One session.
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{Session, StoreError};
+use holdover_store::ids::SessionKey;
+use holdover_store::{Session, StoreError};
 
 use crate::columns;
 use crate::store::{Shared, unknown};

@@ -2,10 +2,8 @@
 
 use std::time::Instant;
 
-use holdover_core::ids::{Epoch, SessionKey, Version, WorkerId};
-use holdover_core::store::{
-    Claim, ClaimOne, ClaimOutcome, INBOX_PAGE, PAGE_BYTES_MAX, SessionStatus, StoreError,
-};
+use holdover_store::ids::{Epoch, SessionKey, Version, WorkerId};
+use holdover_store::{Claim, ClaimOne, ClaimOutcome, INBOX_PAGE, PAGE_BYTES_MAX, SessionStatus, StoreError};
 
 use crate::args::Args;
 use crate::columns;

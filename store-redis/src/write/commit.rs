@@ -1,7 +1,7 @@
 //! Progress of a run: commits, staged results, deltas.
 
-use holdover_core::ids::{CallId, Fence, InboxSeq, PendingId, Version};
-use holdover_core::store::{
+use holdover_store::ids::{CallId, Fence, InboxSeq, PendingId, Version};
+use holdover_store::{
     Applied, Commit, CommitOutcome, DeltaBatch, DeltaOutcome, NewMessage, NewPending, Release, StageOutcome,
     StagedResult, Staging, StoreError,
 };
@@ -17,8 +17,8 @@ impl Shared {
         fence: &Fence,
         commit: &Commit,
     ) -> Result<CommitOutcome, StoreError> {
-        const OPERATION: &str = "save_state_and_promote_staging";
-        let script = &self.scripts.save_state_and_promote_staging;
+        const OPERATION: &str = "commit";
+        let script = &self.scripts.commit;
         let args = committed(self.fenced(fence), commit);
         self.ask(OPERATION, script, &fence.key, args, |word, reply| {
             self.committed(fence, commit, word, reply)

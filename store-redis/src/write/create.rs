@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use holdover_core::ids::{SessionKey, Version};
-use holdover_core::store::{
+use holdover_store::ids::{SessionKey, Version};
+use holdover_store::{
     CreateOutcome, DeleteMode, DeleteOutcome, Deletion, INBOX_PAGE, InboxItem, NewSession, PAGE_BYTES_MAX,
     Start, StoreError,
 };
@@ -33,7 +33,7 @@ impl Shared {
                 }
                 "already_exists" => CreateOutcome::AlreadyExists {
                     incarnation: reply::incarnation(&reply.bytes()?)?,
-                    status: reply::word(&reply.bytes()?, holdover_core::store::SessionStatus::from_wire)?,
+                    status: reply::word(&reply.bytes()?, holdover_store::SessionStatus::from_wire)?,
                     version: Version(reply.number()?),
                 },
                 "deleted" => CreateOutcome::Deleted,

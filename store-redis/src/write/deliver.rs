@@ -1,7 +1,7 @@
 //! What comes from outside, and the run that looks for it.
 
-use holdover_core::ids::{Fence, InterruptId, SessionKey};
-use holdover_core::store::{Delivery, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, StoreError};
+use holdover_store::ids::{Fence, InterruptId, SessionKey};
+use holdover_store::{Delivery, InboxItem, Interrupt, InterruptCheck, InterruptOutcome, StoreError};
 
 use crate::columns::Fields;
 use crate::error::Fault;
@@ -39,10 +39,10 @@ impl Shared {
         .await
     }
 
-    pub(crate) async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
-        let script = &self.scripts.check_interrupt_flag;
+    pub(crate) async fn take_interrupt(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
+        let script = &self.scripts.take_interrupt;
         let args = self.fenced(fence);
-        self.ask("check_interrupt_flag", script, &fence.key, Ok(args), |word, reply| {
+        self.ask("take_interrupt", script, &fence.key, Ok(args), |word, reply| {
             Ok(match word {
                 "clear" => InterruptCheck::Clear,
                 "waiting" => {

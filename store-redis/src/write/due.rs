@@ -6,8 +6,8 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::join_all;
-use holdover_core::ids::{RunId, SessionKey, TenantId};
-use holdover_core::store::{Claim, ClaimDue, INBOX_PAGE, PAGE_BYTES_MAX, Queues, StoreError};
+use holdover_store::ids::{RunId, SessionKey, TenantId};
+use holdover_store::{Claim, ClaimDue, INBOX_PAGE, PAGE_BYTES_MAX, Queues, StoreError};
 
 use crate::args::Args;
 use crate::columns;

@@ -2,8 +2,8 @@
 //! life that nobody sees; one last write makes it a session. Every step may be repeated.
 
 use bytes::Bytes;
-use holdover_core::ids::{CheckpointId, SessionKey, Version};
-use holdover_core::store::{Checkpoint, ForkOutcome, NewFork, SessionStatus, StoreError, StoreErrorKind};
+use holdover_store::ids::{CheckpointId, SessionKey, Version};
+use holdover_store::{Checkpoint, ForkOutcome, NewFork, SessionStatus, StoreError, StoreErrorKind};
 
 use crate::args::Args;
 use crate::columns;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{Fence, SessionKey, Version};
-use holdover_core::store::{CasOutcome, LeaseOutcome, SessionStatus, StatusCas, StoreError};
+use holdover_store::ids::{Fence, SessionKey, Version};
+use holdover_store::{CasOutcome, LeaseOutcome, SessionStatus, StatusCas, StoreError};
 
 use crate::args::Args;
 use crate::reply;

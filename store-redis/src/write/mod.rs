@@ -9,8 +9,8 @@ mod fork;
 mod lease;
 mod purge;
 
-use holdover_core::ids::InboxSeq;
-use holdover_core::store::Delivery;
+use holdover_store::Delivery;
+use holdover_store::ids::InboxSeq;
 
 use crate::error::Fault;
 use crate::reply::Reply;

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::join_all;
-use holdover_core::ids::{SessionKey, TenantId};
-use holdover_core::store::{PageCursor, PurgeReport, Remove, RetentionRule, StoreError};
+use holdover_store::ids::{SessionKey, TenantId};
+use holdover_store::{PageCursor, PurgeReport, Remove, RetentionRule, StoreError};
 
 use crate::args::Args;
 use crate::error::{Call, Fault};

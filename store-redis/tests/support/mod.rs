@@ -7,10 +7,10 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use holdover_core::ids::*;
-use holdover_core::payload::Payload;
-use holdover_core::store::*;
 use holdover_launcher::{Launcher, Redis, RedisCluster};
+use holdover_store::ids::*;
+use holdover_store::payload::Payload;
+use holdover_store::*;
 use holdover_store_redis::{RedisOptions, RedisStore};
 use uuid::Uuid;
 
@@ -163,7 +163,7 @@ pub(crate) async fn parked(store: &RedisStore, id: &str) {
     };
     let release = Some(Release::To { status: SessionStatus::Suspended, deadline: None, wake_on: 0 });
     let parking = Commit { open: vec![open], release, ..commit("park") };
-    store.save_state_and_promote_staging(&claim.fence, parking).await.unwrap();
+    store.commit(&claim.fence, parking).await.unwrap();
 }
 
 pub(crate) async fn said(store: &RedisStore, key: &SessionKey) -> Vec<String> {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
-use holdover_core::ids::*;
-use holdover_core::payload::Payload;
-use holdover_core::store::*;
+use holdover_store::ids::*;
+use holdover_store::payload::Payload;
+use holdover_store::*;
 use holdover_store_redis::RedisStore;
 
 use super::said;
@@ -106,7 +106,7 @@ pub(crate) async fn work(store: RedisStore, claim: Claim, seen: Arc<Seen>, stop:
         );
         let commit = commit(&claim, number);
         let outcome = loop {
-            let save = store.save_state_and_promote_staging(&claim.fence, commit.clone());
+            let save = store.commit(&claim.fence, commit.clone());
             match seen.write(save).await {
                 Sent::Answered(outcome) => break outcome,
                 Sent::Unknown => {

@@ -1,12 +1,12 @@
 //! Lists, page by page along an index.
 
-use holdover_core::ids::{Epoch, InboxSeq, MessageSeq, RunId, SessionId, SessionKey, TenantId, Version};
-use holdover_core::store::rules::PageRoom;
-use holdover_core::store::{
+use holdover_store::ids::{Epoch, InboxSeq, MessageSeq, RunId, SessionId, SessionKey, TenantId, Version};
+use holdover_store::rules::PageRoom;
+use holdover_store::time::Timestamp;
+use holdover_store::{
     Checkpoint, CheckpointQuery, OutcomeKind, Page, PageRequest, PendingCall, PendingKind, PendingQuery,
     RunEnded, RunRecord, SessionQuery, SessionStatus, SessionSummary, runs_digest,
 };
-use holdover_core::time::Timestamp;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Sqlite};
 

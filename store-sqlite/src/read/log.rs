@@ -1,8 +1,8 @@
 //! Messages, events, and the inbox of one session. None: there is no such session.
 
-use holdover_core::ids::{InboxSeq, MessageSeq, SessionKey};
-use holdover_core::store::rules::PageRoom;
-use holdover_core::store::{
+use holdover_store::ids::{InboxSeq, MessageSeq, SessionKey};
+use holdover_store::rules::PageRoom;
+use holdover_store::{
     EventCursor, EventPage, InboxPage, MessagePage, MessageRange, StoredDelta, StoredMessage,
 };
 use sqlx::sqlite::SqliteRow;

@@ -1,7 +1,7 @@
 //! One session.
 
-use holdover_core::ids::{Fence, SessionKey};
-use holdover_core::store::{InterruptCheck, Session};
+use holdover_store::ids::{Fence, SessionKey};
+use holdover_store::{InterruptCheck, Session};
 
 use super::Snapshot;
 use crate::error::Fault;

@@ -1,10 +1,10 @@
 //! Appends rows: one statement for as many as one statement holds, integer keys in append order.
 
-use holdover_core::ids::{CallId, Epoch, InboxSeq};
-use holdover_core::payload::Payload;
-use holdover_core::store::rules::{Arrival, SessionRow};
-use holdover_core::store::{InboxItem, ItemKind, NewPending, SessionStatus, StagedResult, Wake};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::{CallId, Epoch, InboxSeq};
+use holdover_store::payload::Payload;
+use holdover_store::rules::{Arrival, SessionRow};
+use holdover_store::time::Timestamp;
+use holdover_store::{InboxItem, ItemKind, NewPending, SessionStatus, StagedResult, Wake};
 use sqlx::query_builder::Separated;
 use sqlx::{QueryBuilder, Sqlite};
 
@@ -224,7 +224,7 @@ pub(crate) async fn put_payload(
 pub(crate) async fn append_labels(
     tx: &mut Tx<'_>,
     sid: Sid,
-    labels: &holdover_core::store::Labels,
+    labels: &holdover_store::Labels,
 ) -> Result<(), Fault> {
     let labels: Vec<(&String, &String)> = labels.0.iter().collect();
     append(tx, APPEND_LABELS, &labels, |row, (name, value)| {

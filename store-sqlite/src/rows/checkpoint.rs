@@ -1,7 +1,7 @@
 //! Checkpoints.
 
-use holdover_core::ids::{CheckpointId, Epoch, EventSeq, Incarnation, MessageSeq, StateFormat};
-use holdover_core::store::Checkpoint;
+use holdover_store::Checkpoint;
+use holdover_store::ids::{CheckpointId, Epoch, EventSeq, Incarnation, MessageSeq, StateFormat};
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
 

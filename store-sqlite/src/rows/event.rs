@@ -1,10 +1,10 @@
 //! Events: those of one commit are one row.
 
-use holdover_core::ids::EventSeq;
-use holdover_core::payload::Payload;
-use holdover_core::store::StoredEvent;
-use holdover_core::store::rules::PageRoom;
-use holdover_core::time::Timestamp;
+use holdover_store::StoredEvent;
+use holdover_store::ids::EventSeq;
+use holdover_store::payload::Payload;
+use holdover_store::rules::PageRoom;
+use holdover_store::time::Timestamp;
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
 

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use holdover_core::ids::{CallId, Fence, InboxSeq, ItemKey, PendingId};
-use holdover_core::payload::{Digest, Payload};
-use holdover_core::store::rules::{PageRoom, SessionRow};
-use holdover_core::store::{
+use holdover_store::ids::{CallId, Fence, InboxSeq, ItemKey, PendingId};
+use holdover_store::payload::{Digest, Payload};
+use holdover_store::rules::{PageRoom, SessionRow};
+use holdover_store::time::Timestamp;
+use holdover_store::{
     Claim, INBOX_PAGE, InboxPage, ItemKind, Labels, PendingCall, PendingKind, Staged, StagedResult,
     StoredItem,
 };
-use holdover_core::time::Timestamp;
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
 

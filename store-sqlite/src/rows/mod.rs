@@ -1,4 +1,4 @@
-//! Rows as core knows them, read from and written to tables.
+//! Rows as the contract knows them, read from and written to tables.
 
 mod append;
 mod checkpoint;

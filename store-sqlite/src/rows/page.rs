@@ -1,6 +1,6 @@
 //! How many rows go into a page, known before any of them is read.
 
-use holdover_core::store::rules::PageRoom;
+use holdover_store::rules::PageRoom;
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{Sqlite, SqliteConnection};
 

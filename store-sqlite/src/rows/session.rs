@@ -1,10 +1,10 @@
 //! The session row: all that a write decides on.
 
-use holdover_core::ids::{
+use holdover_store::ids::{
     Epoch, EventSeq, InboxSeq, Incarnation, MessageSeq, SessionId, SessionKey, StateFormat, TenantId, Version,
 };
-use holdover_core::store::rules::{SessionRow, Stream, Unseen};
-use holdover_core::store::{Lease, SessionStatus, StreamId};
+use holdover_store::rules::{SessionRow, Stream, Unseen};
+use holdover_store::{Lease, SessionStatus, StreamId};
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
 
@@ -192,7 +192,7 @@ fn bind_alarm<'q>(query: Query<'q>, row: &SessionRow) -> Result<Query<'q>, Fault
     Ok(query.bind(row.alarm.map(|alarm| alarm.as_ms())).bind(json(&row.interrupt)?))
 }
 
-/// A small record of core's own as JSON.
+/// A small record of the contract's own as JSON.
 fn json<T: serde::Serialize>(record: &Option<T>) -> Result<Option<String>, Fault> {
     let json = record.as_ref().map(serde_json::to_string).transpose();
     json.map_err(|error| Fault::Invalid(error.to_string()))

@@ -1,8 +1,8 @@
 //! What is left of sessions that were deleted.
 
-use holdover_core::ids::{Incarnation, OperationId, SessionKey};
-use holdover_core::store::TOMBSTONE_STANDS;
-use holdover_core::time::Timestamp;
+use holdover_store::TOMBSTONE_STANDS;
+use holdover_store::ids::{Incarnation, OperationId, SessionKey};
+use holdover_store::time::Timestamp;
 use sqlx::SqliteConnection;
 
 use super::Sid;

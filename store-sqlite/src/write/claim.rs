@@ -1,10 +1,10 @@
 //! Claims one named session.
 
 use async_trait::async_trait;
-use holdover_core::ids::SessionKey;
-use holdover_core::store::rules::{Claimed, SessionRow};
-use holdover_core::store::{ClaimOne, ClaimOutcome, OutcomeKind};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::SessionKey;
+use holdover_store::rules::{Claimed, SessionRow};
+use holdover_store::time::Timestamp;
+use holdover_store::{ClaimOne, ClaimOutcome, OutcomeKind};
 
 use super::items::{Accepted, Refusal};
 use crate::columns::int;

@@ -1,10 +1,10 @@
 //! The one atomic write by which a run makes progress.
 
 use async_trait::async_trait;
-use holdover_core::ids::{CallId, Fence, InboxSeq, PendingId, SessionKey};
-use holdover_core::store::rules::{CommitFacts, SessionRow, Unseen};
-use holdover_core::store::{Applied, Commit, CommitOutcome, NewMessage, RunEnd, StagedResult};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::{CallId, Fence, InboxSeq, PendingId, SessionKey};
+use holdover_store::rules::{CommitFacts, SessionRow, Unseen};
+use holdover_store::time::Timestamp;
+use holdover_store::{Applied, Commit, CommitOutcome, NewMessage, RunEnd, StagedResult};
 use sqlx::SqliteConnection;
 
 use crate::columns::{Columns, int};
@@ -35,7 +35,7 @@ pub(crate) struct SaveState {
 #[async_trait]
 impl Write for SaveState {
     type Outcome = CommitOutcome;
-    const OPERATION: &'static str = "save_state_and_promote_staging";
+    const OPERATION: &'static str = "commit";
 
     fn key(&self) -> Option<&SessionKey> {
         Some(&self.fence.key)

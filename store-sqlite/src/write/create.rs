@@ -1,10 +1,10 @@
 //! Creates a session.
 
 use async_trait::async_trait;
-use holdover_core::ids::SessionKey;
-use holdover_core::store::rules::{SessionRow, was_deleted};
-use holdover_core::store::{Claim, CreateOutcome, Delivery, NewSession, Start};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::SessionKey;
+use holdover_store::rules::{SessionRow, was_deleted};
+use holdover_store::time::Timestamp;
+use holdover_store::{Claim, CreateOutcome, Delivery, NewSession, Start};
 
 use super::items::{Accepted, Refusal};
 use crate::error::Fault;
@@ -103,9 +103,9 @@ async fn reread(tx: &mut Tx<'_>, sid: Sid, row: SessionRow, now: Timestamp) -> R
 mod tests {
     use std::time::Duration;
 
-    use holdover_core::ids::*;
-    use holdover_core::payload::Payload;
-    use holdover_core::store::{ClaimOne, InboxItem, ItemKind, Labels, Wake};
+    use holdover_store::ids::*;
+    use holdover_store::payload::Payload;
+    use holdover_store::{ClaimOne, InboxItem, ItemKind, Labels, Wake};
     use uuid::Uuid;
 
     use super::*;

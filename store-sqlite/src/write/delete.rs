@@ -1,8 +1,8 @@
 //! Removes every row of a session.
 
 use async_trait::async_trait;
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{DeleteMode, DeleteOutcome, Deletion};
+use holdover_store::ids::SessionKey;
+use holdover_store::{DeleteMode, DeleteOutcome, Deletion};
 
 use crate::error::Fault;
 use crate::hints::Change;

@@ -1,9 +1,9 @@
 //! Puts an item into the inbox.
 
 use async_trait::async_trait;
-use holdover_core::ids::{PendingId, SessionKey};
-use holdover_core::store::rules::PendingFacts;
-use holdover_core::store::{Delivery, InboxItem, ItemKind};
+use holdover_store::ids::{PendingId, SessionKey};
+use holdover_store::rules::PendingFacts;
+use holdover_store::{Delivery, InboxItem, ItemKind};
 use sqlx::SqliteConnection;
 
 use crate::columns::{Columns, int};

@@ -1,9 +1,9 @@
 //! Appends deltas to the stream of the run that holds the session.
 
 use async_trait::async_trait;
-use holdover_core::ids::{Fence, SessionKey};
-use holdover_core::payload::Payload;
-use holdover_core::store::{DeltaBatch, DeltaOutcome};
+use holdover_store::ids::{Fence, SessionKey};
+use holdover_store::payload::Payload;
+use holdover_store::{DeltaBatch, DeltaOutcome};
 
 use crate::error::Fault;
 use crate::job::{Tx, Write};

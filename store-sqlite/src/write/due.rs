@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use async_trait::async_trait;
-use holdover_core::ids::{QueueLabel, SessionKey};
-use holdover_core::store::{Claim, ClaimDue, Queues};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::{QueueLabel, SessionKey};
+use holdover_store::time::Timestamp;
+use holdover_store::{Claim, ClaimDue, Queues};
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
 

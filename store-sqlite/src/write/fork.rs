@@ -1,10 +1,10 @@
 //! Creates a session from the prefix of another one, in one transaction.
 
 use async_trait::async_trait;
-use holdover_core::ids::{CheckpointId, SessionKey};
-use holdover_core::payload::Payload;
-use holdover_core::store::rules::{SessionRow, was_deleted};
-use holdover_core::store::{Checkpoint, ForkOutcome, NewFork};
+use holdover_store::ids::{CheckpointId, SessionKey};
+use holdover_store::payload::Payload;
+use holdover_store::rules::{SessionRow, was_deleted};
+use holdover_store::{Checkpoint, ForkOutcome, NewFork};
 
 use crate::columns::int;
 use crate::error::Fault;

@@ -1,8 +1,8 @@
 //! Requests to stop, and their handing over.
 
 use async_trait::async_trait;
-use holdover_core::ids::{Fence, SessionKey};
-use holdover_core::store::{Interrupt, InterruptCheck, InterruptOutcome};
+use holdover_store::ids::{Fence, SessionKey};
+use holdover_store::{Interrupt, InterruptCheck, InterruptOutcome};
 
 use crate::error::Fault;
 use crate::job::{Tx, Write};
@@ -42,7 +42,7 @@ pub(crate) struct HandInterrupt(pub(crate) Fence);
 #[async_trait]
 impl Write for HandInterrupt {
     type Outcome = InterruptCheck;
-    const OPERATION: &'static str = "check_interrupt_flag";
+    const OPERATION: &'static str = "take_interrupt";
 
     fn key(&self) -> Option<&SessionKey> {
         Some(&self.0.key)

@@ -1,9 +1,9 @@
 //! Items that come with a claim or a move: all of them accepted, or none.
 
-use holdover_core::ids::ItemKey;
-use holdover_core::store::rules::{Arrival, SessionRow};
-use holdover_core::store::{Delivery, InboxItem, StoredItem};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::ItemKey;
+use holdover_store::rules::{Arrival, SessionRow};
+use holdover_store::time::Timestamp;
+use holdover_store::{Delivery, InboxItem, StoredItem};
 
 use crate::error::Fault;
 use crate::job::Tx;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::ids::{Fence, SessionKey};
-use holdover_core::store::LeaseOutcome;
+use holdover_store::LeaseOutcome;
+use holdover_store::ids::{Fence, SessionKey};
 
 use crate::error::Fault;
 use crate::job::{Tx, Write};

@@ -1,4 +1,4 @@
-//! The writes: each reads, lets core's rules decide, and then writes what the decision names.
+//! The writes: each reads, lets the contract's rules decide, and then writes what the decision names.
 
 mod claim;
 mod commit;

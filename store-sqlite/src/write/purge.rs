@@ -1,8 +1,8 @@
 //! Removes what a retention rule says, longest unchanged first.
 
 use async_trait::async_trait;
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{PageCursor, PurgeReport, Remove, RetentionRule, SessionStatus};
+use holdover_store::ids::SessionKey;
+use holdover_store::{PageCursor, PurgeReport, Remove, RetentionRule, SessionStatus};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 

@@ -1,8 +1,8 @@
 //! Makes results and start marks durable before their step is finished.
 
 use async_trait::async_trait;
-use holdover_core::ids::{CallId, Fence, SessionKey};
-use holdover_core::store::{StageOutcome, Staging};
+use holdover_store::ids::{CallId, Fence, SessionKey};
+use holdover_store::{StageOutcome, Staging};
 
 use crate::error::Fault;
 use crate::job::{Tx, Write};

@@ -1,8 +1,8 @@
 //! Moves a resting session without claiming it.
 
 use async_trait::async_trait;
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{CasOutcome, StatusCas};
+use holdover_store::ids::SessionKey;
+use holdover_store::{CasOutcome, StatusCas};
 
 use super::items::{Accepted, Refusal};
 use crate::error::Fault;

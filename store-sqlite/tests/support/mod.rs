@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use holdover_core::ids::*;
-use holdover_core::payload::Payload;
-use holdover_core::store::*;
-use holdover_core::time::{Clock, Timestamp};
+use holdover_store::ids::*;
+use holdover_store::payload::Payload;
+use holdover_store::time::{Clock, Timestamp};
+use holdover_store::*;
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use tempfile::TempDir;

@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 
 use holdover_core::ids::{QueueLabel, SessionKey};
 use holdover_core::payload::{Encoding, Payload};
-use holdover_core::store::{Capabilities, PAGE_ROWS_MAX, PageRequest, SessionQuery, SessionStatus};
+use holdover_core::store::{
+    Capabilities, PAGE_ROWS_MAX, PageRequest, SessionQuery, SessionStatus, StoreErrorKind,
+};
 use holdover_core::time::Timestamp;
 use holdover_core::words;
-use holdover_runtime_local::{BREAKER_QUEUE, BREAKER_TENANT};
+use holdover_runtime_local::{BREAKER_QUEUE, BREAKER_TENANT, RuntimeError};
 use serde_json::{Value, json};
 
 use self::promises::{effects, in_words};
@@ -43,10 +45,10 @@ pub(crate) async fn doctor(common: &Common, args: &Doctor) -> Result<Exit, Failu
         let patient = Timestamp::from_ms(
             now.as_ms().saturating_sub(i64::try_from(args.patience.as_millis()).unwrap_or(i64::MAX)),
         );
-        match examine(&front, &key, now, patient).await? {
-            Examined::Sound => {}
-            Examined::Stuck(found) => stuck.push(found),
-            Examined::Unread(why) => *unread.entry(why).or_default() += 1,
+        let found = examine(&front, &key, now, patient).await?;
+        stuck.extend(found.stuck);
+        if let Some(why) = found.unread {
+            *unread.entry(why).or_default() += 1;
         }
     }
     let unwritable = front.store.unwritable(&common.store).await?;
@@ -76,13 +78,12 @@ struct StuckSession {
     why: Stuck,
 }
 
-/// What is known of a session.
-enum Examined {
-    /// Nothing is wrong with it, or it was deleted meanwhile.
-    Sound,
-    Stuck(StuckSession),
-    /// Nothing here decodes it: whether it is stuck is not known.
-    Unread(Encoding),
+/// What is known of a session. Nothing: nothing is wrong with it, or it was deleted meanwhile.
+#[derive(Default)]
+struct Examined {
+    stuck: Option<StuckSession>,
+    /// Nothing here decodes it: only what is kept in plain was looked at.
+    unread: Option<Encoding>,
 }
 
 impl Found {
@@ -127,16 +128,24 @@ async fn examine(
     now: Timestamp,
     patient: Timestamp,
 ) -> Result<Examined, Failure> {
-    let Some(kept) = front.store.encoded().load_session(key).await? else { return Ok(Examined::Sound) };
+    let Some(kept) = front.store.encoded().load_session(key).await? else { return Ok(Examined::default()) };
     // A breaker of a model is no session that anybody runs.
     if key.tenant.as_str() == BREAKER_TENANT && kept.queue.as_str() == BREAKER_QUEUE {
-        return Ok(Examined::Sound);
+        return Ok(Examined::default());
     }
+    let queue = kept.queue.clone();
+    let found = |why: Option<Stuck>| why.map(|why| StuckSession { key: key.clone(), queue, why });
     let encodings = [Some(&kept.definition), kept.state.as_ref()].into_iter().flatten();
-    if let Some(why) = encodings.filter_map(Payload::encoding).find(|how| !front.store.keys().decode(*how)) {
-        return Ok(Examined::Unread(why));
-    }
-    let Some(session) = front.runtime.session(key).await? else { return Ok(Examined::Sound) };
+    let unread = encodings.filter_map(Payload::encoding).find(|how| !front.store.keys().decode(*how));
+    let session = match (unread, front.runtime.session(key).await) {
+        (Some(_), _) => kept,
+        (None, Ok(Some(session))) => session,
+        (None, Ok(None)) => return Ok(Examined::default()),
+        (None, Err(RuntimeError::Store(error))) if error.kind == StoreErrorKind::Corrupt => {
+            return Ok(Examined { stuck: found(Some(Stuck::unreadable(&error))), unread });
+        }
+        (None, Err(error)) => return Err(error.into()),
+    };
     let pending = match session.status {
         SessionStatus::Suspended => all_pending(front, Some(&key.id)).await?,
         SessionStatus::Idle
@@ -146,9 +155,12 @@ async fn examine(
         | SessionStatus::Aborted => Vec::new(),
     };
     let maker = Maker::of(&session);
-    let found = stuck::examine(&Case { session: &session, pending: &pending, maker: &maker, now, patient });
-    let queue = session.queue;
-    Ok(found.map_or(Examined::Sound, |why| Examined::Stuck(StuckSession { key: key.clone(), queue, why })))
+    let case = Case { session: &session, pending: &pending, maker: &maker, now, patient };
+    let why = match unread {
+        None => stuck::examine(&case),
+        Some(why) => stuck::examine_encoded(&case, why),
+    };
+    Ok(Examined { stuck: found(why), unread })
 }
 
 /// The commands that help, as they are typed here.

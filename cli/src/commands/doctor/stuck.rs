@@ -1,9 +1,11 @@
 //! Which sessions do not go on although they should, why, and what helps.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use holdover_core::machine::Ending;
-use holdover_core::step::{RunOutcome, STATE_FORMAT};
+use holdover_core::payload::Encoding;
+use holdover_core::step::{ATTEMPTS_MAX, RunOutcome, STATE_FORMAT};
 use holdover_core::store::{PendingCall, Session, SessionStatus};
 use holdover_core::time::Timestamp;
 use holdover_runtime_local::outcome_of;
@@ -74,31 +76,65 @@ const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// What is due later than this is due by mistake.
 const DUE_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
+impl Stuck {
+    /// What is stored of it cannot be read.
+    pub(super) fn unreadable(error: &dyn Display) -> Self {
+        let detail = format!("it cannot be read: {}", one_line(&error.to_string()));
+        Self { reason: "unreadable", detail, help: Vec::new() }
+    }
+}
+
 /// What is wrong with a session, the nearest reason first. None: it rests, runs, or waits as it should.
 pub(super) fn examine(case: &Case<'_>) -> Option<Stuck> {
     let Case { session, .. } = case;
-    if session.format > STATE_FORMAT {
-        let format = session.format;
-        let detail = format!(
-            "its state has format {format}, this program reads up to {STATE_FORMAT}: use a newer one"
-        );
-        return Some(Stuck { reason: "newer_format", detail, help: Vec::new() });
+    if let Some(newer) = newer(case) {
+        return Some(newer);
     }
     let outcome = match outcome_of(session, case.now) {
         Ok(outcome) => outcome,
-        Err(error) => {
-            let detail = format!("it cannot be read: {}", one_line(&error.to_string()));
-            return Some(Stuck { reason: "unreadable", detail, help: Vec::new() });
-        }
+        Err(error) => return Some(Stuck::unreadable(&error)),
     };
+    late(case).or_else(|| match session.status {
+        SessionStatus::Suspended => forgotten(case, &outcome),
+        SessionStatus::Failed => Some(failed(case.maker, outcome)),
+        SessionStatus::Idle | SessionStatus::Active | SessionStatus::Interrupted | SessionStatus::Aborted => {
+            None
+        }
+    })
+}
+
+/// The same of a session whose state nothing here decodes, by what is kept in plain. No command that goes on with it
+/// can work here.
+pub(super) fn examine_encoded(case: &Case<'_>, encoding: Encoding) -> Option<Stuck> {
+    let found = newer(case)
+        .or_else(|| poisoned(case))
+        .or_else(|| late(case))
+        .or_else(|| (case.session.status == SessionStatus::Failed).then(|| failed(case.maker, None)))?;
+    Some(Stuck { detail: format!("{} ({encoding})", found.detail), help: Vec::new(), ..found })
+}
+
+/// This program is too old for it.
+fn newer(case: &Case<'_>) -> Option<Stuck> {
+    let format = case.session.format;
+    let detail =
+        format!("its state has format {format}, this program reads up to {STATE_FORMAT}: use a newer one");
+    (format > STATE_FORMAT).then(|| Stuck { reason: "newer_format", detail, help: Vec::new() })
+}
+
+/// Its runs die. The next one that can read it ends its turn.
+fn poisoned(case: &Case<'_>) -> Option<Stuck> {
+    let attempts = case.session.attempts;
+    let detail = format!("it kills its runs: {attempts} died in a row without any progress");
+    (attempts >= ATTEMPTS_MAX).then(|| Stuck { reason: "poisoned", detail, help: Vec::new() })
+}
+
+/// Something was to happen to it and has not, or is to happen far too late.
+fn late(case: &Case<'_>) -> Option<Stuck> {
     interrupt(case).or_else(|| held_too_long(case)).or_else(|| due_too_late(case)).or_else(|| {
-        match session.status {
+        match case.session.status {
             SessionStatus::Active => abandoned(case),
-            SessionStatus::Suspended => {
-                expired(case).or_else(|| overdue(case)).or_else(|| forgotten(case, &outcome))
-            }
-            SessionStatus::Failed => overdue(case).or_else(|| Some(failed(case.maker, outcome))),
-            SessionStatus::Idle | SessionStatus::Interrupted => overdue(case),
+            SessionStatus::Suspended => expired(case).or_else(|| overdue(case)),
+            SessionStatus::Failed | SessionStatus::Idle | SessionStatus::Interrupted => overdue(case),
             SessionStatus::Aborted => None,
         }
     })

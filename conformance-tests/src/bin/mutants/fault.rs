@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
-use holdover_core::store::rules::SessionRow;
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use holdover_store::rules::SessionRow;
+use holdover_store::time::Timestamp;
+use holdover_store::{
     CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome,
     CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor, EventPage,
     ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome,
@@ -12,7 +13,6 @@ use holdover_core::store::{
     PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary, StageOutcome, Staging,
     StatusCas, StoreError,
 };
-use holdover_core::time::Timestamp;
 use holdover_store_memory::parts::{Record, Sessions, Tombstones};
 
 use crate::sound;
@@ -124,7 +124,7 @@ pub(crate) struct Fault {
     pub(crate) renew: fn(&mut Tx<'_>, &Fence, Duration) -> LeaseOutcome,
     pub(crate) stage: fn(&mut Tx<'_>, &Fence, Staging) -> StageOutcome,
     pub(crate) commit: fn(&mut Tx<'_>, &Fence, Commit) -> CommitOutcome,
-    pub(crate) check_interrupt: fn(&mut Tx<'_>, &Fence) -> InterruptCheck,
+    pub(crate) take_interrupt: fn(&mut Tx<'_>, &Fence) -> InterruptCheck,
     pub(crate) deliver: fn(&mut Tx<'_>, &SessionKey, InboxItem) -> Delivery,
     pub(crate) interrupt: fn(&mut Tx<'_>, &SessionKey, Interrupt) -> InterruptOutcome,
     pub(crate) read_messages: fn(&mut Tx<'_>, &SessionKey, &[MessageRange]) -> Answer<MessagePage>,
@@ -173,7 +173,7 @@ pub(crate) const SOUND: Fault = Fault {
     renew: sound::renew,
     stage: sound::stage,
     commit: sound::commit,
-    check_interrupt: sound::check_interrupt,
+    take_interrupt: sound::take_interrupt,
     deliver: sound::deliver,
     interrupt: sound::interrupt,
     read_messages: sound::read_messages,

@@ -36,7 +36,7 @@ mod told;
 mod tombstone;
 mod width;
 
-use holdover_core::store::CommitOutcome;
+use holdover_store::CommitOutcome;
 
 use crate::fault::Mutant;
 

@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use holdover_store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
     CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
     EventPage, ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome,
@@ -97,8 +97,8 @@ pub(crate) fn commit(tx: &mut Tx<'_>, fence: &Fence, commit: Commit) -> CommitOu
     ops::commit(tx.sessions, fence, commit, tx.now)
 }
 
-pub(crate) fn check_interrupt(tx: &mut Tx<'_>, fence: &Fence) -> InterruptCheck {
-    ops::check_interrupt(tx.sessions, fence)
+pub(crate) fn take_interrupt(tx: &mut Tx<'_>, fence: &Fence) -> InterruptCheck {
+    ops::take_interrupt(tx.sessions, fence)
 }
 
 pub(crate) fn deliver(tx: &mut Tx<'_>, key: &SessionKey, item: InboxItem) -> Delivery {

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use holdover_conformance_tests::{ClockControl, Instance, StoreHarness, StoreInfo, VirtualClock};
-use holdover_core::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use holdover_store::time::{Clock, Timestamp};
+use holdover_store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
     CommitOutcome, CommitSurvives, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch,
     DeltaOutcome, EventCursor, EventPage, ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck,
@@ -16,7 +17,6 @@ use holdover_core::store::{
     PendingCall, PendingQuery, PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary,
     SharedBy, StageOutcome, Staging, StateStore, StatusCas, StoreError, Watch,
 };
-use holdover_core::time::{Clock, Timestamp};
 use holdover_store_memory::parts::{Sessions, Tombstones};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
@@ -51,7 +51,7 @@ impl Budget {
 const READS: [&str; 10] = [
     "load_session",
     "list_sessions",
-    "check_interrupt_flag",
+    "take_interrupt",
     "read_messages",
     "read_inbox",
     "read_events",
@@ -310,18 +310,14 @@ impl StateStore for Broken {
         Ok(self.run("stage_result", |tx| (self.fault().stage)(tx, fence, staging)).await)
     }
 
-    async fn save_state_and_promote_staging(
-        &self,
-        fence: &Fence,
-        commit: Commit,
-    ) -> Result<CommitOutcome, StoreError> {
+    async fn commit(&self, fence: &Fence, commit: Commit) -> Result<CommitOutcome, StoreError> {
         (self.fault().check_commit)(&commit).map_err(|error| error.on(&fence.key))?;
         self.before(&fence.key).await;
-        Ok(self.run("save_state_and_promote_staging", |tx| (self.fault().commit)(tx, fence, commit)).await)
+        Ok(self.run("commit", |tx| (self.fault().commit)(tx, fence, commit)).await)
     }
 
-    async fn check_interrupt_flag(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
-        Ok(self.run("check_interrupt_flag", |tx| (self.fault().check_interrupt)(tx, fence)).await)
+    async fn take_interrupt(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
+        Ok(self.run("take_interrupt", |tx| (self.fault().take_interrupt)(tx, fence)).await)
     }
 
     async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {

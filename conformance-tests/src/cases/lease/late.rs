@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{
+use holdover_store::ids::SessionKey;
+use holdover_store::time::Timestamp;
+use holdover_store::{
     Claim, ClaimDue, ClaimOne, ClaimOutcome, CreateOutcome, NewSession, SessionStatus, Start, StateStore,
     StoreError,
 };
-use holdover_core::time::Timestamp;
 
 use crate::bench::{Bench, Handle};
 use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use holdover_core::store::SessionQuery;
+use holdover_store::SessionQuery;
 
 use crate::bench::{Bench, Handle};
 use crate::difference::compared;

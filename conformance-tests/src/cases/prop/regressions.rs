@@ -1,8 +1,8 @@
 //! Scripts that are kept. A failure of the comparison prints one that can be put here as it is.
 #![allow(clippy::enum_glob_use, reason = "scripts read as the comparison prints them")]
 
-use holdover_core::store::SessionStatus::*;
-use holdover_core::store::Wake::*;
+use holdover_store::SessionStatus::*;
+use holdover_store::Wake::*;
 
 use crate::script::{
     Begin::*, By::*, First::*, Item, Leave::*, Look::*, Meant::*, Named::*, Op::*, Part::*, Place::*, Run::*,

@@ -1,7 +1,7 @@
 //! Every pair of operations at one instant, judged by the model: one order or the other, session by session.
 
 use futures::future::join_all;
-use holdover_core::store::StateStore;
+use holdover_store::StateStore;
 
 use crate::bench::{Bench, Handle, nobody, race};
 use crate::difference::differences;

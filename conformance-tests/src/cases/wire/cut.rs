@@ -1,6 +1,6 @@
 //! Operations that are cut off, and what must come of them.
 
-use holdover_core::store::{Retry, StateStore, StoreErrorKind};
+use holdover_store::{Retry, StateStore, StoreErrorKind};
 use tokio::time::Instant;
 use uuid::Uuid;
 

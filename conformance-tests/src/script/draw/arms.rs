@@ -1,6 +1,6 @@
 //! One arm for each operation, and for each word of one.
 
-use holdover_core::store::{InterruptKind, SessionStatus, Wake};
+use holdover_store::{InterruptKind, SessionStatus, Wake};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
@@ -76,7 +76,7 @@ pub(super) fn deltas(who: &BoxedStrategy<Who>) -> BoxedStrategy<Op> {
 }
 
 pub(super) fn check(who: &BoxedStrategy<Who>) -> BoxedStrategy<Op> {
-    (who.clone(), run()).prop_map(|(who, run)| Op::CheckInterrupt { who, run }).boxed()
+    (who.clone(), run()).prop_map(|(who, run)| Op::TakeInterrupt { who, run }).boxed()
 }
 
 pub(super) fn answer(who: &BoxedStrategy<Who>) -> BoxedStrategy<Op> {

@@ -130,7 +130,7 @@ fn prepared(machine: &mut Machine, step: StepNumber) -> Lead {
 
 /// The agent's next model is asked instead.
 fn next_model(machine: &mut Machine, step: StepNumber) -> Lead {
-    machine.turn.model += 1;
+    machine.turn.next_model();
     to(AgentState::Thinking { step, attempt: 0 })
 }
 

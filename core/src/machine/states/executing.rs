@@ -89,6 +89,8 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     let starting = matches!(input, CallInput::Sent)
         && matches!(call.state, CallState::Approved | CallState::Preparing)
         && call.tries == 0;
+    // What counts with its send counts no more: another run sends it.
+    let unsent = matches!(input, CallInput::Again) && call.state == CallState::Executing && call.tries == 0;
     match call.apply(input) {
         Err(refusal) => return Err(Denial(Some(refusal.to_string()))),
         Ok(false) => return same(),
@@ -103,6 +105,10 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     if starting {
         machine.usage.tool_calls += 1;
         machine.turn.spent.call_sent();
+    }
+    if unsent {
+        machine.usage.tool_calls = machine.usage.tool_calls.saturating_sub(1);
+        machine.turn.spent.call_unsent();
     }
     match input {
         CallInput::Returned { broken: true, .. } | CallInput::Lost { broken: true } => {

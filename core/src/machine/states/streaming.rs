@@ -45,7 +45,7 @@ pub(super) fn on(
         }
         Input::ModelFailed { next: true, usage, .. } => {
             machine.usage.add(*usage);
-            machine.turn.model += 1;
+            machine.turn.next_model();
             to(AgentState::Thinking { step, attempt: 0 })
         }
         Input::ModelFailed { error, retry_at: Some(until), held_until, usage, .. } => {

@@ -248,7 +248,8 @@ impl<'b> World<'b> {
             Action::StopCalls { .. } => return,
             Action::Summarise { id, .. } if matches!(returns, Return::Failed) => {
                 let error = ModelError::new(ModelErrorKind::Provider, "no summary today");
-                Reply::Summarised { id, result: Err(error), shorter: None }
+                let (_, _, shorter) = run.summary_of(&action, "");
+                Reply::Summarised { id, result: Err(error), shorter }
             }
             Action::Summarise { id, .. } => {
                 let (_, made, shorter) = run.summary_of(&action, "what was");

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use holdover_core::ids::SessionKey;
+use holdover_store::ids::SessionKey;
 use redb::{
     Builder, ConcurrencyMode, Database, ReadableDatabase, ReadableTable, ReadableTableMetadata,
     TableDefinition,

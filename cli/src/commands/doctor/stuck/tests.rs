@@ -192,3 +192,36 @@ fn for_a_session_of_another_program_nothing_is_advised_that_this_one_cannot_do()
         examine(&Case { session: &due, pending: &[], maker: &older, now: NOW, patient: PATIENT }).unwrap();
     assert_eq!(found.help, [WORK_QUEUE, RESUME]);
 }
+
+#[test]
+fn what_is_kept_in_plain_is_looked_at_without_the_key() {
+    let encoding = Encoding::Encrypted { key: 7 };
+    let look = |session: &Session, pending: &[PendingCall]| {
+        let case = Case { session, pending, maker: &Maker::Own, now: NOW, patient: PATIENT };
+        examine_encoded(&case, encoding).map(|found| {
+            assert!(found.detail.ends_with("(encrypted, key 7 is not here)"), "{}", found.detail);
+            assert_eq!(found.help, [], "nothing that goes on with it works here");
+            found.reason
+        })
+    };
+    let encoded = |status| Session {
+        definition: Payload::new([0xFA, 0, 0, 0, 7].as_slice()),
+        state: Some(Payload::new([0xFA, 0, 0, 0, 7].as_slice())),
+        ..session(status)
+    };
+    let lease = |ends| Some(Lease { worker: WorkerId::new("w").unwrap(), ends, granted_ms: 30_000 });
+    for status in [SessionStatus::Idle, SessionStatus::Active, SessionStatus::Suspended] {
+        assert_eq!(look(&encoded(status), &[]), None, "{status:?}");
+    }
+    let late = |status| Session { alarm: Some(OVERDUE), ..encoded(status) };
+    let dead = Session { lease: lease(OVERDUE), ..encoded(SessionStatus::Active) };
+    let poisoned = Session { attempts: ATTEMPTS_MAX, ..dead.clone() };
+    let newer = Session { format: StateFormat(STATE_FORMAT.0 + 1), ..encoded(SessionStatus::Idle) };
+    assert_eq!(look(&late(SessionStatus::Idle), &[]), Some("due"));
+    assert_eq!(look(&late(SessionStatus::Suspended), &[]), Some("due"));
+    assert_eq!(look(&encoded(SessionStatus::Suspended), &[pending(OVERDUE)]), Some("deadline_passed"));
+    assert_eq!(look(&dead, &[]), Some("lease_ended"));
+    assert_eq!(look(&poisoned, &[]), Some("poisoned"));
+    assert_eq!(look(&encoded(SessionStatus::Failed), &[]), Some("failed"));
+    assert_eq!(look(&newer, &[]), Some("newer_format"));
+}

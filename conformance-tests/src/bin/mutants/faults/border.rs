@@ -1,8 +1,8 @@
 //! Pages at their bound in bytes.
 
-use holdover_core::ids::{EventSeq, InboxSeq, SessionKey};
-use holdover_core::payload::Payload;
-use holdover_core::store::{
+use holdover_store::ids::{EventSeq, InboxSeq, SessionKey};
+use holdover_store::payload::Payload;
+use holdover_store::{
     CheckpointQuery, EventCursor, EventPage, INBOX_PAGE, InboxPage, MessagePage, MessageRange,
     PAGE_BYTES_MAX, PAGE_ROWS_MAX, Page, PageRequest, PendingQuery, SessionQuery, StoreError, StoredMessage,
 };
@@ -153,7 +153,7 @@ macro_rules! of_claims {
         Fault {
             claim: |tx, key, claim| {
                 let mut answer = sound::claim(tx, key, claim);
-                if let holdover_core::store::ClaimOutcome::Claimed(claim) = &mut answer
+                if let holdover_store::ClaimOutcome::Claimed(claim) = &mut answer
                     && let Ok(page) = inbox(tx, key, InboxSeq(0), INBOX_PAGE, Filling::$filling)
                 {
                     claim.inbox = page.items;
@@ -179,7 +179,7 @@ macro_rules! of_runs {
         Fault {
             list_runs: |tx, key, request| {
                 let one = |page| sound::list_runs(tx, key, &page);
-                let size = |run: &holdover_core::store::RunRecord| {
+                let size = |run: &holdover_store::RunRecord| {
                     run.end.as_ref().and_then(|end| end.detail.as_ref()).map_or(0, Payload::len)
                 };
                 list(request, one, size, PAGE_BYTES_MAX, Filling::$filling)
@@ -303,7 +303,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         fault: Fault {
             list_sessions: |tx, query| {
                 let one = |page| sound::list_sessions(tx, &SessionQuery { page, ..query.clone() });
-                let size = |row: &holdover_core::store::SessionSummary| {
+                let size = |row: &holdover_store::SessionSummary| {
                     row.labels.0.iter().map(|(name, value)| name.len() + value.len()).sum()
                 };
                 list(&query.page, one, size, LABEL_BYTES_MAX, Filling::PassesRows)

@@ -1,7 +1,7 @@
 //! Checkpoints: of another moment, too many, too few.
 
-use holdover_core::ids::{CheckpointId, Epoch, MessageSeq};
-use holdover_core::store::{
+use holdover_store::ids::{CheckpointId, Epoch, MessageSeq};
+use holdover_store::{
     Checkpoint, CheckpointQuery, Commit, Page, PageCursor, PageRequest, StoreError, StoreErrorKind,
 };
 
@@ -13,10 +13,10 @@ type Listed = Result<Page<Checkpoint>, StoreError>;
 /// Commits, then changes the checkpoint that was made.
 fn made(
     tx: &mut Tx<'_>,
-    fence: &holdover_core::ids::Fence,
+    fence: &holdover_store::ids::Fence,
     commit: Commit,
     change: fn(&mut Checkpoint, &holdover_store_memory::parts::Record),
-) -> holdover_core::store::CommitOutcome {
+) -> holdover_store::CommitOutcome {
     let before = tx.record(&fence.key).cloned();
     let answer = sound::commit(tx, fence, commit);
     if let Some(before) = before {
@@ -54,7 +54,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
                 while page.next.is_some() && page.items.len() < query.page.rows() as usize {
                     let after = page.next.take();
                     let limit = std::num::NonZeroU32::new(query.page.rows() - page.items.len() as u32);
-                    let request = holdover_core::store::PageRequest { after, limit };
+                    let request = holdover_store::PageRequest { after, limit };
                     let more =
                         sound::list_checkpoints(tx, &CheckpointQuery { page: request, ..query.clone() })?;
                     page.items.extend(more.items);

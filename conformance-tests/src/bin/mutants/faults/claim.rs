@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::StateFormat;
-use holdover_core::store::{ClaimDue, ClaimOne, ClaimOutcome, Queues};
+use holdover_store::ids::StateFormat;
+use holdover_store::{ClaimDue, ClaimOne, ClaimOutcome, Queues};
 
 use crate::fault::{Fault, Mutant, SOUND};
 use crate::sound;
@@ -117,7 +117,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             claim: |tx, key, claim| {
                 let mut answer = sound::claim(tx, key, claim);
                 if let ClaimOutcome::Claimed(claim) = &mut answer {
-                    claim.session.staged = holdover_core::store::Staged::default();
+                    claim.session.staged = holdover_store::Staged::default();
                 }
                 answer
             },
@@ -255,7 +255,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         fault: Fault {
             claim_due: |tx, claim| {
                 let now = tx.now;
-                let due = |alarm: &holdover_core::time::Timestamp| *alarm <= now;
+                let due = |alarm: &holdover_store::time::Timestamp| *alarm <= now;
                 let alarms: Vec<_> = tx.sessions.values().map(|record| record.row.alarm).collect();
                 for record in
                     tx.sessions.values_mut().filter(|record| record.row.alarm.as_ref().is_some_and(due))

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{Claim, ClaimDue, ClaimOne, ClaimOutcome};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::SessionKey;
+use holdover_store::time::Timestamp;
+use holdover_store::{Claim, ClaimDue, ClaimOne, ClaimOutcome};
 
 use crate::fault::{Fault, Mutant, SOUND, Tx};
 use crate::sound;

@@ -1,6 +1,6 @@
 //! The commit: all or nothing, one version, one order.
 
-use holdover_core::store::{Applied, Commit, CommitOutcome, NewMessage};
+use holdover_store::{Applied, Commit, CommitOutcome, NewMessage};
 
 use super::committed;
 use crate::fault::{Fault, Mutant, SOUND};

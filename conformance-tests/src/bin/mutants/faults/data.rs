@@ -1,8 +1,8 @@
 //! Bytes, sizes and instants.
 
-use holdover_core::payload::Payload;
-use holdover_core::store::{Commit, NewMessage, Release};
-use holdover_core::time::Timestamp;
+use holdover_store::payload::Payload;
+use holdover_store::time::Timestamp;
+use holdover_store::{Commit, NewMessage, Release};
 
 use crate::fault::{Fault, Mutant, SOUND};
 use crate::sound;

@@ -1,8 +1,8 @@
 //! Deltas: kept too long, too short, or as somebody else's.
 
-use holdover_core::ids::{Fence, SessionKey};
-use holdover_core::store::rules::Stream;
-use holdover_core::store::{Commit, DeltaBatch, DeltaOutcome, StoredDelta, StreamId};
+use holdover_store::ids::{Fence, SessionKey};
+use holdover_store::rules::Stream;
+use holdover_store::{Commit, DeltaBatch, DeltaOutcome, StoredDelta, StreamId};
 
 use crate::fault::{Fault, Mutant, SOUND, Tx};
 use crate::sound;

@@ -1,6 +1,6 @@
 //! Deltas as they are read: from another place, of another stream, at another instant.
 
-use holdover_core::store::{EventCursor, EventPage, EventPlace};
+use holdover_store::{EventCursor, EventPage, EventPlace};
 
 use crate::fault::{Fault, Mutant, SOUND};
 use crate::sound;

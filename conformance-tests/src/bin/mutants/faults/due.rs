@@ -1,8 +1,8 @@
 //! The claim of what is due, as far as it does less than a claim by name.
 
-use holdover_core::ids::StateFormat;
-use holdover_core::store::{Claim, ClaimDue, OutcomeKind, Queues, SessionStatus, Staged};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::StateFormat;
+use holdover_store::time::Timestamp;
+use holdover_store::{Claim, ClaimDue, OutcomeKind, Queues, SessionStatus, Staged};
 use holdover_store_memory::parts::Record;
 
 use crate::fault::{Fault, Mutant, SOUND, Tx};
@@ -72,7 +72,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         }
     ),
     brings!("due-brings-no-definition", "a claim of what is due does not bring the definition", |claim| {
-        claim.session.definition = holdover_core::payload::Payload::new(String::new());
+        claim.session.definition = holdover_store::payload::Payload::new(String::new());
     }),
     writes!(
         "due-leaves-the-dead-run-open",

@@ -1,7 +1,7 @@
 //! Forks of too much, or of too little.
 
-use holdover_core::ids::{CheckpointId, Epoch, SessionKey, Version};
-use holdover_core::store::{Checkpoint, ForkOutcome, NewFork, SessionStatus};
+use holdover_store::ids::{CheckpointId, Epoch, SessionKey, Version};
+use holdover_store::{Checkpoint, ForkOutcome, NewFork, SessionStatus};
 use holdover_store_memory::parts::Record;
 
 use crate::fault::{Fault, Mutant, SOUND, Tx};

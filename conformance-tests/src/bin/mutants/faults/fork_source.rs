@@ -1,8 +1,6 @@
 //! Forks of the wrong source, in the wrong place, or too closely tied to either.
 
-use holdover_core::store::{
-    ForkOutcome, NewFork, NewSession, SessionStatus, Start, StoreError, StoreErrorKind,
-};
+use holdover_store::{ForkOutcome, NewFork, NewSession, SessionStatus, Start, StoreError, StoreErrorKind};
 use holdover_store_memory::parts::Record;
 
 use crate::fault::{Fault, Mutant, SOUND};

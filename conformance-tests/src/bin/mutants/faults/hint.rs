@@ -28,7 +28,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         "whoever waits is not told of a move of the status",
         "compare_and_set_status"
     ),
-    silent!("commit-tells-nobody", "whoever waits is not told of a commit", "save_state_and_promote_staging"),
+    silent!("commit-tells-nobody", "whoever waits is not told of a commit", "commit"),
     silent!("deltas-tell-nobody", "whoever waits is not told of deltas", "append_deltas"),
     silent!("delivery-tells-nobody", "whoever waits is not told of a delivery", "deliver"),
     silent!("interrupt-tells-nobody", "whoever waits is not told of a request to stop", "request_interrupt"),

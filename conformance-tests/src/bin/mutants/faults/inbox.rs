@@ -1,7 +1,7 @@
 //! Deliveries.
 
-use holdover_core::ids::InboxSeq;
-use holdover_core::store::{Delivery, ItemKind, SessionStatus, Wake};
+use holdover_store::ids::InboxSeq;
+use holdover_store::{Delivery, ItemKind, SessionStatus, Wake};
 
 use super::committed;
 use crate::fault::{Fault, Mutant, SOUND};
@@ -137,7 +137,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         fault: Fault {
             claim: |tx, key, claim| {
                 let mut answer = sound::claim(tx, key, claim);
-                if let holdover_core::store::ClaimOutcome::Claimed(claim) = &mut answer {
+                if let holdover_store::ClaimOutcome::Claimed(claim) = &mut answer {
                     claim.inbox.reverse();
                 }
                 answer
@@ -172,7 +172,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         fault: Fault {
             read_inbox: |tx, key, after, limit| {
                 let page = sound::read_inbox(tx, key, after, limit)?;
-                Ok(holdover_core::store::InboxPage { next: None, ..page })
+                Ok(holdover_store::InboxPage { next: None, ..page })
             },
             ..SOUND
         },

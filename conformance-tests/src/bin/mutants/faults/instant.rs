@@ -1,7 +1,7 @@
 //! Instants that rows are kept with.
 
-use holdover_core::store::{ClaimOutcome, CommitOutcome, Delivery, ForkOutcome, OutcomeKind};
-use holdover_core::time::Timestamp;
+use holdover_store::time::Timestamp;
+use holdover_store::{ClaimOutcome, CommitOutcome, Delivery, ForkOutcome, OutcomeKind};
 use holdover_store_memory::parts::Record;
 
 use crate::fault::{Fault, Mutant, SOUND};

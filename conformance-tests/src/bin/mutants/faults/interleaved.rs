@@ -1,7 +1,7 @@
 //! What goes wrong only while others are in the middle of something.
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::Session;
+use holdover_store::Session;
+use holdover_store::ids::SessionKey;
 
 use crate::fault::{Fault, Mutant, SOUND, Tx};
 use crate::sound;

@@ -1,6 +1,6 @@
 //! Asking a session to stop.
 
-use holdover_core::store::{Commit, InterruptCheck, InterruptKind, InterruptOutcome, Release, SessionStatus};
+use holdover_store::{Commit, InterruptCheck, InterruptKind, InterruptOutcome, Release, SessionStatus};
 
 use super::committed;
 use crate::fault::{Fault, Mutant, SOUND};
@@ -16,8 +16,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         name: "interrupt-read-then-cleared",
         broken: "an interrupt is cleared when it is handed out, so a crash loses it",
         fault: Fault {
-            check_interrupt: |tx, fence| {
-                let answer = sound::check_interrupt(tx, fence);
+            take_interrupt: |tx, fence| {
+                let answer = sound::take_interrupt(tx, fence);
                 if let InterruptCheck::Waiting(_) = answer {
                     tx.row(&fence.key, |row| row.interrupt = None);
                 }

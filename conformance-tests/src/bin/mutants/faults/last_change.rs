@@ -1,7 +1,7 @@
 //! The instant of the last change, by which retention and lists go.
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{CasOutcome, ClaimOutcome, Delivery, ForkOutcome, InterruptOutcome};
+use holdover_store::ids::SessionKey;
+use holdover_store::{CasOutcome, ClaimOutcome, Delivery, ForkOutcome, InterruptOutcome};
 
 use crate::fault::{Fault, Mutant, SOUND, Tx};
 use crate::sound;
@@ -95,8 +95,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         name: "interrupt-check-moves-updated-at",
         broken: "a run that asks whether it is to stop has changed the session",
         fault: Fault {
-            check_interrupt: |tx, fence| {
-                let answer = sound::check_interrupt(tx, fence);
+            take_interrupt: |tx, fence| {
+                let answer = sound::take_interrupt(tx, fence);
                 touch(tx, &fence.key);
                 answer
             },

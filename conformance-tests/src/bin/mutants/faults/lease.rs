@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{Epoch, Fence};
-use holdover_core::store::{Applied, CommitOutcome, LeaseOutcome, SessionStatus, StageOutcome};
+use holdover_store::ids::{Epoch, Fence};
+use holdover_store::{Applied, CommitOutcome, LeaseOutcome, SessionStatus, StageOutcome};
 
 use crate::fault::{Fault, Mutant, SOUND, Tx};
 use crate::sound;
@@ -64,9 +64,9 @@ pub(super) static MUTANTS: &[Mutant] = &[
         name: "epoch-not-checked-by-interrupt",
         broken: "an old run is handed the interrupt of the new one",
         fault: Fault {
-            check_interrupt: |tx, fence| {
+            take_interrupt: |tx, fence| {
                 let fence = any_epoch(tx, fence);
-                sound::check_interrupt(tx, &fence)
+                sound::take_interrupt(tx, &fence)
             },
             ..SOUND
         },
@@ -101,7 +101,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
                 tx.row(&fence.key, |row| {
                     if let (None, Some(worker), true) = (&row.lease, worker, row.epoch == fence.epoch) {
                         row.status = SessionStatus::Active;
-                        row.lease = Some(holdover_core::store::Lease { worker, ends: now, granted_ms: 0 });
+                        row.lease = Some(holdover_store::Lease { worker, ends: now, granted_ms: 0 });
                     }
                 });
                 sound::renew(tx, fence, lease)
@@ -206,7 +206,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         fault: Fault {
             claim: |tx, key, claim| {
                 let mut answer = sound::claim(tx, key, claim);
-                if let holdover_core::store::ClaimOutcome::Claimed(claim) = &mut answer {
+                if let holdover_store::ClaimOutcome::Claimed(claim) = &mut answer {
                     let now = tx.now;
                     claim.lease_ends = now;
                     tx.row(key, |row| {

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use holdover_core::store::rules::Limits;
-use holdover_core::store::{Capabilities, ClaimOne, Commit, NewSession, Start};
+use holdover_store::rules::Limits;
+use holdover_store::{Capabilities, ClaimOne, Commit, NewSession, Start};
 
 use crate::fault::{Fault, Mutant, SOUND};
 use crate::store::capabilities;

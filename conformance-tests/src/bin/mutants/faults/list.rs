@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use holdover_core::payload::Digest;
-use holdover_core::store::{
+use holdover_store::payload::Digest;
+use holdover_store::time::Timestamp;
+use holdover_store::{
     Labels, Page, PageCursor, PageRequest, PendingQuery, SessionQuery, StoreErrorKind, TimeRange,
 };
-use holdover_core::time::Timestamp;
 
 use crate::fault::{Fault, Mutant, SOUND};
 use crate::sound;
@@ -264,7 +264,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             list_sessions: |tx, query| {
                 let mut page = sound::list_sessions(tx, query)?;
                 for row in &mut page.items {
-                    row.version = holdover_core::ids::Version(1);
+                    row.version = holdover_store::ids::Version(1);
                 }
                 Ok(page)
             },

@@ -1,7 +1,7 @@
 //! Messages and events as they are read.
 
-use holdover_core::ids::EventSeq;
-use holdover_core::store::{
+use holdover_store::ids::EventSeq;
+use holdover_store::{
     EventCursor, EventPage, EventPlace, MessagePage, MessageRange, PAGE_BYTES_MAX, StoreError,
 };
 

@@ -1,7 +1,7 @@
 //! Names that look like others.
 
-use holdover_core::payload::Digest;
-use holdover_core::store::{
+use holdover_store::payload::Digest;
+use holdover_store::{
     Deletion, Labels, Page, PageRequest, PendingCall, PendingQuery, SessionQuery, SessionSummary, StoreError,
 };
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{Epoch, Fence};
-use holdover_core::store::{CreateOutcome, Lease, NewSession, Release, SessionStatus, Start};
-use holdover_core::time::Timestamp;
+use holdover_store::ids::{Epoch, Fence};
+use holdover_store::time::Timestamp;
+use holdover_store::{CreateOutcome, Lease, NewSession, Release, SessionStatus, Start};
 
 use super::committed;
 use crate::fault::{Fault, Mutant, SOUND, Tx};
@@ -191,9 +191,9 @@ pub(super) static MUTANTS: &[Mutant] = &[
         name: "takeover-given-back-still-asks",
         broken: "a run that gave a takeover back is handed the interrupt",
         fault: Fault {
-            check_interrupt: |tx, fence| {
+            take_interrupt: |tx, fence| {
                 let_go_on(tx, fence);
-                sound::check_interrupt(tx, fence)
+                sound::take_interrupt(tx, fence)
             },
             ..SOUND
         },

@@ -1,7 +1,7 @@
 //! Calls that somebody outside owes an answer.
 
-use holdover_core::ids::PendingId;
-use holdover_core::store::{Commit, Delivery, InboxItem, ItemKind, PendingCall, SessionStatus, Wake};
+use holdover_store::ids::PendingId;
+use holdover_store::{Commit, Delivery, InboxItem, ItemKind, PendingCall, SessionStatus, Wake};
 use holdover_store_memory::parts::Record;
 
 use crate::fault::{Fault, Mutant, SOUND};
@@ -226,7 +226,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         fault: Fault {
             commit: |tx, fence, mut commit| {
                 for open in &mut commit.open {
-                    open.body = holdover_core::payload::Payload::new("");
+                    open.body = holdover_store::payload::Payload::new("");
                 }
                 sound::commit(tx, fence, commit)
             },
@@ -239,7 +239,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         fault: Fault {
             commit: |tx, fence, mut commit| {
                 for open in &mut commit.open {
-                    open.kind = holdover_core::store::PendingKind::Approval;
+                    open.kind = holdover_store::PendingKind::Approval;
                 }
                 sound::commit(tx, fence, commit)
             },

@@ -1,7 +1,7 @@
 //! Decisions on what was read before the wait.
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::ClaimOutcome;
+use holdover_store::ClaimOutcome;
+use holdover_store::ids::SessionKey;
 
 use crate::fault::{Fault, Mutant, SOUND};
 use crate::sound;

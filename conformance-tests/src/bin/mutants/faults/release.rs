@@ -1,13 +1,13 @@
 //! How a session is left, and what wakes it then.
 
-use holdover_core::store::{Commit, Release, Wake};
+use holdover_store::{Commit, Release, Wake};
 
 use super::committed;
 use crate::fault::{Fault, Mutant, SOUND};
 use crate::sound;
 
 /// The instant that a release names.
-fn deadline(commit: &Commit) -> Option<Option<holdover_core::time::Timestamp>> {
+fn deadline(commit: &Commit) -> Option<Option<holdover_store::time::Timestamp>> {
     match &commit.release {
         Some(Release::To { deadline, .. }) => Some(*deadline),
         Some(Release::GiveBack { .. }) | None => None,

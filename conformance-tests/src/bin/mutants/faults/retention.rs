@@ -1,11 +1,11 @@
 //! Retention: too much, too little, too young.
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::rules::SessionRow;
-use holdover_core::store::{
+use holdover_store::ids::SessionKey;
+use holdover_store::rules::SessionRow;
+use holdover_store::time::Timestamp;
+use holdover_store::{
     Checkpoint, PurgeReport, Remove, RetentionRule, SessionStatus, StoreError, StoreErrorKind,
 };
-use holdover_core::time::Timestamp;
 use holdover_store_memory::parts::Record;
 
 use crate::fault::{Fault, Mutant, SOUND, Tx};

@@ -1,7 +1,7 @@
 //! Runs: how they begin, are counted and end.
 
-use holdover_core::ids::Epoch;
-use holdover_core::store::{ClaimOutcome, Release, SessionStatus};
+use holdover_store::ids::Epoch;
+use holdover_store::{ClaimOutcome, Release, SessionStatus};
 
 use crate::fault::{Fault, Mutant, SOUND};
 use crate::sound;
@@ -142,7 +142,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         broken: "outcomes that the store has no word for are kept as failed",
         fault: Fault {
             commit: |tx, fence, mut commit| {
-                use holdover_core::store::OutcomeKind;
+                use holdover_store::OutcomeKind;
                 if let Some(run) = commit.run.as_mut().filter(|run| run.outcome != OutcomeKind::Completed) {
                     run.outcome = OutcomeKind::Failed;
                 }

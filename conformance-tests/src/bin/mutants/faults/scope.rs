@@ -1,7 +1,7 @@
 //! What belongs to one session, one life or one tenant, and is found in another.
 
-use holdover_core::ids::{SessionId, SessionKey, TenantId};
-use holdover_core::store::{
+use holdover_store::ids::{SessionId, SessionKey, TenantId};
+use holdover_store::{
     ClaimOutcome, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, ForkOutcome, InboxItem, ItemKind,
     PurgeReport, RetentionRule, Tombstone,
 };

@@ -1,6 +1,6 @@
 //! Creating, moving and deleting a session.
 
-use holdover_core::store::{
+use holdover_store::{
     CasOutcome, CreateOutcome, DeleteOutcome, Deletion, NewSession, SessionStatus, Start, StatusCas,
 };
 

@@ -1,6 +1,6 @@
 //! Staging and promotion.
 
-use holdover_core::store::{CommitOutcome, NewMessage, StageOutcome, Staging};
+use holdover_store::{CommitOutcome, NewMessage, StageOutcome, Staging};
 
 use super::committed;
 use crate::fault::{Fault, Mutant, SOUND};
@@ -174,7 +174,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
                     let mut seq = record.row.last_message;
                     for payload in record.staged.values() {
                         seq.0 += 1;
-                        page.messages.push(holdover_core::store::StoredMessage {
+                        page.messages.push(holdover_store::StoredMessage {
                             seq,
                             at: now,
                             payload: payload.clone(),

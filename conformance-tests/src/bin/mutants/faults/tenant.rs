@@ -1,7 +1,7 @@
 //! Tenants and names.
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{ClaimDue, DeleteOutcome, Page, PendingQuery, SessionQuery};
+use holdover_store::ids::SessionKey;
+use holdover_store::{ClaimDue, DeleteOutcome, Page, PendingQuery, SessionQuery};
 
 use crate::fault::{Fault, Mutant, SOUND, Tx};
 use crate::sound;
@@ -145,7 +145,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
 ];
 
 /// The tenants but this one.
-fn others(tx: &Tx<'_>, but: &str) -> impl Iterator<Item = holdover_core::ids::TenantId> + use<> {
+fn others(tx: &Tx<'_>, but: &str) -> impl Iterator<Item = holdover_store::ids::TenantId> + use<> {
     let mut tenants: Vec<_> = tx.sessions.keys().map(|key| key.tenant.clone()).collect();
     tenants.dedup();
     tenants.retain(|tenant| tenant.as_str() != but);

@@ -1,7 +1,7 @@
 //! Answers and rows that leave out or mistake one thing.
 
-use holdover_core::ids::Version;
-use holdover_core::store::{
+use holdover_store::ids::Version;
+use holdover_store::{
     CasOutcome, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, ForkOutcome, ItemKind,
     MessageRange, Release, SessionStatus, StagedResult, Start, Wake,
 };
@@ -510,7 +510,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         broken: "to read no range of an unknown session is an empty page",
         fault: Fault {
             read_messages: |tx, key, ranges: &[MessageRange]| match sound::read_messages(tx, key, ranges) {
-                Err(_) if ranges.is_empty() => Ok(holdover_core::store::MessagePage::default()),
+                Err(_) if ranges.is_empty() => Ok(holdover_store::MessagePage::default()),
                 answer => answer,
             },
             ..SOUND

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::Incarnation;
-use holdover_core::store::{Deletion, Interrupt, StatusCas, StoreError, TOMBSTONE_STANDS};
+use holdover_store::ids::Incarnation;
+use holdover_store::{Deletion, Interrupt, StatusCas, StoreError, TOMBSTONE_STANDS};
 use holdover_store_memory::parts::{self, Tombstones};
 
 use crate::fault::{Fault, Mutant, SOUND};

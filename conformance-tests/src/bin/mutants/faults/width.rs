@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::StateFormat;
-use holdover_core::store::{ClaimDue, ClaimOne, Commit, Release, Start};
+use holdover_store::ids::StateFormat;
+use holdover_store::{ClaimDue, ClaimOne, Commit, Release, Start};
 
 use super::committed;
 use crate::fault::{Fault, Mutant, SOUND};

@@ -1,0 +1,146 @@
+//! Taking ownership of a session.
+
+use std::time::Duration;
+
+use super::{Delivery, InboxItem, Interrupt, PendingCall, Session, SessionStatus, StoredItem};
+use crate::ids::{Epoch, Fence, InboxSeq, QueueLabel, RunId, StateFormat, TenantId, Version, WorkerId};
+use crate::time::Timestamp;
+
+/// A claim of one named session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimOne {
+    /// The caller's id of the run that begins; recognises a repeat.
+    pub run: RunId,
+    /// Who claims.
+    pub worker: WorkerId,
+    /// For how long.
+    pub lease: Duration,
+    /// Claim only at this version.
+    pub expected_version: Option<Version>,
+    /// Accepted with the claim or not at all: messages and signals.
+    pub items: Vec<InboxItem>,
+}
+
+/// Which queues a worker serves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Queues {
+    /// All there are.
+    All,
+    /// These.
+    Named(Vec<QueueLabel>),
+}
+
+impl Queues {
+    /// Whether `queue` is served.
+    pub fn serves(&self, queue: &QueueLabel) -> bool {
+        match self {
+            Self::All => true,
+            Self::Named(named) => named.contains(queue),
+        }
+    }
+}
+
+/// A claim of whatever is due in the queues that are served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimDue {
+    /// One run id for each session wanted: their number is the limit (INV-32).
+    pub runs: Vec<RunId>,
+    /// Who claims.
+    pub worker: WorkerId,
+    /// For how long.
+    pub lease: Duration,
+    /// Which queues are served. A session that nobody runs and that has an interrupt waiting is due in
+    /// every queue.
+    pub queues: Queues,
+    /// Sessions with a newer format are left alone, except one that nobody runs and that has an interrupt waiting.
+    pub newest_format: StateFormat,
+    /// Only sessions of this tenant; of all if none.
+    pub tenant: Option<TenantId>,
+}
+
+/// A session in the hands of a run, with all its news, read at one instant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    /// What every write of this run must carry.
+    pub fence: Fence,
+    /// The caller's id of this run.
+    pub run: RunId,
+    /// The status the claim found. [`SessionStatus::Active`] means a takeover, the only recovery.
+    pub found: SessionStatus,
+    /// The session after the claim: its state, what is staged, its interrupt, its attempts.
+    pub session: Session,
+    /// Calls that somebody outside owes an answer, in the order they were opened.
+    pub pending: Vec<PendingCall>,
+    /// The first page of what is not consumed, in order: at most [`INBOX_PAGE`](super::INBOX_PAGE) items
+    /// and [`PAGE_BYTES_MAX`](super::PAGE_BYTES_MAX), but at least the first item if there is one.
+    /// [`more_inbox_after`](Self::more_inbox_after) says whether there is more.
+    pub inbox: Vec<StoredItem>,
+    /// The store's clock when the claim was made; in the answer to a repeat, when it was repeated. What is left
+    /// of the lease is the time from here to `lease_ends`, counted by the claimer from before it asked.
+    pub now: Timestamp,
+    /// When the lease ends.
+    pub lease_ends: Timestamp,
+}
+
+impl Claim {
+    /// The interrupt that waits.
+    pub fn interrupt(&self) -> Option<&Interrupt> {
+        self.session.interrupt.as_ref()
+    }
+
+    /// Whether the inbox holds more than this page: ask
+    /// [`read_inbox`](super::StateStore::read_inbox) after the last item.
+    pub fn more_inbox_after(&self) -> Option<InboxSeq> {
+        let last = self.inbox.last()?.seq;
+        (self.session.unread > self.inbox.len() as u64).then_some(last)
+    }
+}
+
+/// The answer to [`claim_session`](super::StateStore::claim_session).
+#[derive(Debug, Clone, PartialEq)]
+pub enum ClaimOutcome {
+    /// Claimed; a repeat with the same run id answers the same claim while its lease runs.
+    Claimed(Box<Claim>),
+    /// Another run holds it. Nothing was changed.
+    Held {
+        /// Who.
+        worker: WorkerId,
+        /// Which run.
+        epoch: Epoch,
+        /// Its version.
+        version: Version,
+        /// Until when.
+        lease_ends: Timestamp,
+    },
+    /// The session has another version. Nothing was changed.
+    VersionConflict {
+        /// The version that was named.
+        expected: Version,
+        /// The version it has.
+        actual: Version,
+        /// The status it has.
+        status: SessionStatus,
+    },
+    /// A repeat of a claim whose lease has ended or was released. Nothing was changed.
+    LeaseEnded,
+    /// An item was not accepted, so nothing was claimed.
+    ItemRefused {
+        /// Its place among the items.
+        index: usize,
+        /// Why.
+        refusal: Delivery,
+    },
+    /// The session is aborted, for ever.
+    Aborted,
+    /// There is no such session.
+    NotFound,
+}
+
+/// The answer to [`renew_lease`](super::StateStore::renew_lease).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeaseOutcome {
+    /// The lease now ends where the receipt says; never earlier than before.
+    Renewed(super::Receipt),
+    /// Another run owns the session now, or it was released or deleted.
+    StaleFence,
+}

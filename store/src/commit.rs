@@ -1,0 +1,328 @@
+//! The one atomic write by which a run makes progress.
+
+use serde::{Deserialize, Serialize};
+
+use super::rules::Limits;
+use super::{Capabilities, NewPending, SessionStatus, StoreError};
+use crate::ids::{CallId, InboxSeq, InterruptId, MessageSeq, OperationId, PendingId, StateFormat, Version};
+use crate::payload::Payload;
+use crate::time::Timestamp;
+
+/// One call's result, made durable before its step is finished.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StagedResult {
+    /// Which call.
+    pub call: CallId,
+    /// Its result: the bytes of the message that a later commit promotes.
+    pub payload: Payload,
+}
+
+/// What a run stages in one write, wholly or not at all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Staging {
+    /// Results. The first for a call wins for ever (INV-17).
+    pub results: Vec<StagedResult>,
+    /// Start marks of calls that may be sent once this is acknowledged.
+    pub starts: Vec<CallId>,
+}
+
+/// What is staged in a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Staged {
+    /// Results that no commit has promoted, in the order of their call ids.
+    pub results: Vec<StagedResult>,
+    /// Start marks staged since the last commit that carried a state, in the order of their call ids.
+    pub starts: Vec<CallId>,
+}
+
+/// The answer to [`stage_result`](super::StateStore::stage_result).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StageOutcome {
+    /// All of it is staged, by this write or by an earlier one with the same bytes.
+    Staged(Receipt),
+    /// This call has another result; nothing was changed.
+    Conflict {
+        /// Which call.
+        call: CallId,
+    },
+    /// Another run owns the session now, or it was released or deleted.
+    StaleFence,
+}
+
+/// A message to append.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NewMessage {
+    /// These bytes.
+    Inline(Payload),
+    /// The staged result of this call, which is promoted: it is staged no longer.
+    Promote(CallId),
+}
+
+/// The state of a session and how to read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewState {
+    /// Its format.
+    pub format: StateFormat,
+    /// Its bytes.
+    pub payload: Payload,
+}
+
+/// How a run ended. Wire names as in the glossary of outcomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeKind {
+    /// The turn ended.
+    Completed,
+    /// Client tools or approvals owe answers.
+    SuspendedClientTool,
+    /// Only child sessions owe outcomes.
+    SuspendedAwaitingChildren,
+    /// Some calls of the step are done, others of mixed kinds are owed.
+    SuspendedStepPartial,
+    /// A durable timer, or a back-off longer than a second.
+    SuspendedUntil,
+    /// Soft stop.
+    Interrupted,
+    /// Hard stop, final.
+    Aborted,
+    /// Unrecoverable for this turn.
+    Failed,
+    /// Another run took the session over.
+    Lost,
+    /// The claim was given back: there was nothing to do, or no one to do it.
+    Released,
+}
+
+impl OutcomeKind {
+    /// Every kind.
+    pub const ALL: [Self; 10] = [
+        Self::Completed,
+        Self::SuspendedClientTool,
+        Self::SuspendedAwaitingChildren,
+        Self::SuspendedStepPartial,
+        Self::SuspendedUntil,
+        Self::Interrupted,
+        Self::Aborted,
+        Self::Failed,
+        Self::Lost,
+        Self::Released,
+    ];
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::SuspendedClientTool => "suspended_client_tool",
+            Self::SuspendedAwaitingChildren => "suspended_awaiting_children",
+            Self::SuspendedStepPartial => "suspended_step_partial",
+            Self::SuspendedUntil => "suspended_until",
+            Self::Interrupted => "interrupted",
+            Self::Aborted => "aborted",
+            Self::Failed => "failed",
+            Self::Lost => "lost",
+            Self::Released => "released",
+        }
+    }
+
+    /// The kind with this wire name.
+    pub fn from_wire(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+/// What a commit writes into the record of its run. The first end is kept for ever.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunEnd {
+    /// How it ended.
+    pub outcome: OutcomeKind,
+    /// What it used and why it ended; opaque.
+    pub detail: Payload,
+}
+
+/// How the session is left. A release ends the fence, except for the repeat of that commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Release {
+    /// The session is left with this status: any but active.
+    To {
+        /// The status it is left with.
+        status: SessionStatus,
+        /// When it wants a worker if nothing wakes it before.
+        deadline: Option<Timestamp>,
+        /// How many unseen counted items wake it while it is suspended; 0 = none do.
+        wake_on: u32,
+    },
+    /// The claim is given back: the status that it found returns, a takeover's with its lease ended.
+    GiveBack {
+        /// When it wants a worker if nothing wakes it before. A takeover's is due at once if none is named.
+        alarm: Option<Timestamp>,
+    },
+}
+
+/// Everything a run changes, applied wholly or not at all (INV-04). Every part is optional.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// Recognises a repeat of this commit.
+    pub operation: OperationId,
+    /// The version it was decided on.
+    pub expected_version: Option<Version>,
+    /// The new state. Start marks staged before it are dropped: the state names what started.
+    pub state: Option<NewState>,
+    /// Appended in this order, with dense sequence numbers.
+    pub messages: Vec<NewMessage>,
+    /// Staged by this commit, and free to be promoted by a later one.
+    pub stage: Vec<StagedResult>,
+    /// Appended to the event log in this order, with dense sequence numbers.
+    pub events: Vec<Payload>,
+    /// Whether the session as this commit leaves it is kept as a checkpoint. Only with a state.
+    pub checkpoint: bool,
+    /// The number of the model call whose message is in this commit: its deltas are removed, late ones are
+    /// refused.
+    pub streamed: Option<u32>,
+    /// Pending calls to open.
+    pub open: Vec<NewPending>,
+    /// Pending calls to close. One that was answered after `inbox_seen` refuses the commit.
+    pub close: Vec<PendingId>,
+    /// Inbox items consumed, named one by one.
+    pub consumed: Vec<InboxSeq>,
+    /// The newest item this run has read; never falls, and reaches no further than the newest there is.
+    /// Only items after it count for `wake_on`.
+    pub inbox_seen: Option<InboxSeq>,
+    /// The interrupt that this commit carries out; cleared if it still is the one that waits.
+    pub interrupt_confirmed: Option<InterruptId>,
+    /// The end of the run.
+    pub run: Option<RunEnd>,
+    /// How the session is left; kept if none.
+    pub release: Option<Release>,
+}
+
+impl Commit {
+    /// A commit that changes nothing but the version.
+    pub fn new(operation: OperationId) -> Self {
+        Self {
+            operation,
+            expected_version: None,
+            state: None,
+            messages: Vec::new(),
+            stage: Vec::new(),
+            events: Vec::new(),
+            checkpoint: false,
+            streamed: None,
+            open: Vec::new(),
+            close: Vec::new(),
+            consumed: Vec::new(),
+            inbox_seen: None,
+            interrupt_confirmed: None,
+            run: None,
+            release: None,
+        }
+    }
+
+    /// Refuses what no store could keep: a payload or a whole larger than `capabilities` allow, a
+    /// release to active, a pending call that needs no answer, a checkpoint without a state. Names the field.
+    pub fn check(&self, capabilities: &Capabilities) -> Result<(), StoreError> {
+        const OPERATION: &str = "commit";
+        Limits::of(capabilities, OPERATION).commit(self)?;
+        if self.checkpoint && self.state.is_none() {
+            return Err(StoreError::invalid(OPERATION, "checkpoint: the commit carries no state"));
+        }
+        if let Some(Release::To { status: SessionStatus::Active, .. }) = self.release {
+            return Err(StoreError::invalid(OPERATION, "release: a session is not released to active"));
+        }
+        match self.open.iter().find(|pending| pending.needed == 0) {
+            Some(pending) => {
+                Err(StoreError::invalid(OPERATION, format!("open {}: needs no answer", pending.id)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Every payload with the name of its field.
+    pub fn payloads(&self) -> impl Iterator<Item = (&'static str, &Payload)> {
+        let messages = self.messages.iter().filter_map(|message| match message {
+            NewMessage::Inline(payload) => Some(("messages", payload)),
+            NewMessage::Promote(_) => None,
+        });
+        messages
+            .chain(self.state.iter().map(|state| ("state", &state.payload)))
+            .chain(self.stage.iter().map(|result| ("stage", &result.payload)))
+            .chain(self.events.iter().map(|event| ("events", event)))
+            .chain(self.open.iter().map(|pending| ("open", &pending.body)))
+            .chain(self.run.iter().map(|run| ("run", &run.detail)))
+    }
+}
+
+/// The news that every fenced write answers, so that a running session needs no polling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The version now.
+    pub version: Version,
+    /// The newest message.
+    pub last_message: MessageSeq,
+    /// The newest inbox item.
+    pub last_item: InboxSeq,
+    /// How many inbox items are not consumed.
+    pub unread: u64,
+    /// Whether an interrupt waits.
+    pub interrupt: bool,
+    /// The store's clock.
+    pub now: Timestamp,
+    /// When the lease ends; the past after a release.
+    pub lease_ends: Timestamp,
+}
+
+/// Whether a write under an old fence had been applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Applied {
+    /// It is the newest commit of the session.
+    Yes,
+    /// It was not: neither this run nor a newer one has committed, or the newest commit is another one of
+    /// this run and the write names that commit's version or a later one, so that it was decided after it.
+    No,
+    /// Nobody knows: a newer run has committed since, or this run has made another commit and the write
+    /// names no version or one before it, or the session is gone.
+    Unknown,
+}
+
+/// The answer to [`commit`](super::StateStore::commit).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommitOutcome {
+    /// Applied; a repeat answers the same and changes nothing.
+    Committed(Receipt),
+    /// The session has another version; nothing was changed.
+    VersionConflict {
+        /// The version that was named.
+        expected: Version,
+        /// The version it has.
+        actual: Version,
+    },
+    /// Another run owns the session now, or it was released or deleted; nothing was changed by this call.
+    StaleFence {
+        /// Whether an earlier try of the same commit was applied.
+        applied: Applied,
+    },
+    /// A pending call that the commit closes has an answer that the run has not read; nothing was changed.
+    AnswerWaiting {
+        /// Which pending call.
+        pending: PendingId,
+    },
+    /// No result of this call is staged; nothing was changed.
+    NotStaged {
+        /// Which call.
+        call: CallId,
+    },
+    /// This call has another staged result; nothing was changed.
+    StageConflict {
+        /// Which call.
+        call: CallId,
+    },
+    /// This pending call is not open (or, to be opened, was before); nothing was changed.
+    PendingConflict {
+        /// Which pending call.
+        pending: PendingId,
+    },
+    /// This inbox item is not there to be consumed, or lies after `inbox_seen`; nothing was changed.
+    NotInInbox {
+        /// Which item.
+        seq: InboxSeq,
+    },
+}

@@ -1,0 +1,429 @@
+//! Names and numbers: a type of its own for every id, version and place in a sequence.
+//!
+//! Text ids hold 1 to 128 bytes of UTF-8 without control characters. They are compared byte by byte:
+//! case matters, a trailing space matters, and no character (`%`, `_`, `*`, `:`, `{`) is special. A
+//! store binds or escapes them; it never builds a pattern from them.
+//!
+//! Crates that build on this one make ids of their own with [`text_id`](crate::text_id) and [`number`](crate::number).
+//!
+//! An id has two doors. `new` makes an id that was not there before, and is strict: no invisible character, no blank in a
+//! session id, and in a name that other services must take only what all of them take. `parse`, `TryFrom<String>` and serde read an id
+//! that exists, and take whatever an earlier version accepted.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::text::{is_hidden, is_joiner};
+
+/// The longest text id, in bytes.
+pub const ID_BYTES_MAX: usize = 128;
+
+/// The longest new name of the spelling [`Plain`](Spelling::Plain), in bytes.
+pub const PLAIN_BYTES_MAX: usize = 64;
+
+/// A text that cannot be an id, and why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidId {
+    /// Ids are never empty.
+    #[error("{kind} is empty")]
+    Empty {
+        /// Which id.
+        kind: &'static str,
+    },
+    /// Ids hold at most [`ID_BYTES_MAX`] bytes, new names of the spelling [`Plain`](Spelling::Plain) [`PLAIN_BYTES_MAX`].
+    #[error("{kind} has {bytes} bytes, at most {bytes_max} are allowed")]
+    TooLong {
+        /// Which id.
+        kind: &'static str,
+        /// How long the text was.
+        bytes: usize,
+        /// How long it may be.
+        bytes_max: usize,
+    },
+    /// Control characters (NUL and line breaks among them) are refused.
+    #[error("{kind} contains a control character at byte {at}")]
+    Control {
+        /// Which id.
+        kind: &'static str,
+        /// Offset of the first such character.
+        at: usize,
+    },
+    /// A new id has no character that cannot be seen or that changes the direction of writing.
+    #[error("{kind} contains the invisible character U+{:04X} at byte {at}", u32::from(*character))]
+    Hidden {
+        /// Which id.
+        kind: &'static str,
+        /// The first such character.
+        character: char,
+        /// Its offset.
+        at: usize,
+    },
+    /// A new session id has no blank.
+    #[error("{kind} contains a blank at byte {at}")]
+    Blank {
+        /// Which id.
+        kind: &'static str,
+        /// Offset of the first blank.
+        at: usize,
+    },
+    /// A new name of the spelling [`Plain`](Spelling::Plain) has letters, digits, `_` and `-` alone.
+    #[error(
+        "{kind} contains {character:?} at byte {at}; providers take only the letters a to z and A to Z, digits, _ and -"
+    )]
+    NotPlain {
+        /// Which id.
+        kind: &'static str,
+        /// The first other character.
+        character: char,
+        /// Its offset.
+        at: usize,
+    },
+}
+
+/// How a new id may be spelt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spelling {
+    /// As any that exists.
+    Free,
+    /// Every character can be seen.
+    Visible,
+    /// The same, without blanks.
+    Word,
+    /// As every model provider takes the name of a tool: letters, digits, `_` and `-`.
+    Plain,
+}
+
+/// The rule for every id, new or not.
+///
+/// # Errors
+/// Which rule the text of such an id breaks.
+pub fn check(kind: &'static str, text: &str) -> Result<(), InvalidId> {
+    if text.is_empty() {
+        return Err(InvalidId::Empty { kind });
+    }
+    check_length(kind, text, ID_BYTES_MAX)?;
+    match text.char_indices().find(|(_, c)| c.is_control()) {
+        Some((at, _)) => Err(InvalidId::Control { kind, at }),
+        None => Ok(()),
+    }
+}
+
+fn check_length(kind: &'static str, text: &str, bytes_max: usize) -> Result<(), InvalidId> {
+    let bytes = text.len();
+    if bytes > bytes_max { Err(InvalidId::TooLong { kind, bytes, bytes_max }) } else { Ok(()) }
+}
+
+/// The rule for a new id beyond that for every id.
+///
+/// # Errors
+/// Which rule the text of such an id breaks.
+pub fn check_spelling(kind: &'static str, text: &str, spelling: Spelling) -> Result<(), InvalidId> {
+    if spelling == Spelling::Plain {
+        check_length(kind, text, PLAIN_BYTES_MAX)?;
+    }
+    for (at, character) in text.char_indices() {
+        match spelling {
+            Spelling::Free => return Ok(()),
+            Spelling::Plain if !is_plain(character) => {
+                return Err(InvalidId::NotPlain { kind, character, at });
+            }
+            Spelling::Plain => {}
+            Spelling::Visible | Spelling::Word if is_hidden(character) || is_joiner(character) => {
+                return Err(InvalidId::Hidden { kind, character, at });
+            }
+            Spelling::Word if character.is_whitespace() => return Err(InvalidId::Blank { kind, at }),
+            Spelling::Visible | Spelling::Word => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether every model provider takes `c` in the name of a tool.
+pub fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+/// Makes a type of its own for a text id: its name, what errors call it, and its [`Spelling`].
+///
+/// The crate that uses it needs serde.
+#[macro_export]
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $spelling:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::serde::Serialize, ::serde::Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(::std::sync::Arc<str>);
+
+        impl $name {
+            /// Makes a new id of `text`, or says why it cannot be one. An id that exists is read with `parse`, which
+            /// takes all that earlier versions accepted.
+            pub fn new(text: impl AsRef<str>) -> Result<Self, $crate::ids::InvalidId> {
+                let id: Self = text.as_ref().parse()?;
+                id.check_new()?;
+                Ok(id)
+            }
+
+            /// Says why no new id may be spelt like this one, if that is so.
+            pub fn check_new(&self) -> Result<(), $crate::ids::InvalidId> {
+                $crate::ids::check_spelling($kind, &self.0, $crate::ids::Spelling::$spelling)
+            }
+
+            /// The text of the id, as it was given.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = $crate::ids::InvalidId;
+            fn try_from(text: String) -> Result<Self, $crate::ids::InvalidId> {
+                text.parse()
+            }
+        }
+
+        impl ::std::str::FromStr for $name {
+            type Err = $crate::ids::InvalidId;
+            fn from_str(text: &str) -> Result<Self, $crate::ids::InvalidId> {
+                $crate::ids::check($kind, text)?;
+                Ok(Self(::std::sync::Arc::from(text)))
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.0.to_string()
+            }
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl ::std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                write!(f, "{:?}", &*self.0)
+            }
+        }
+    };
+}
+
+/// Makes a type of its own for a number.
+///
+/// The crate that uses it needs serde.
+#[macro_export]
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident, $inner:ty) => {
+        $(#[$doc])*
+        #[derive(
+            Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, ::serde::Serialize, ::serde::Deserialize,
+        )]
+        #[serde(transparent)]
+        pub struct $name(pub $inner);
+
+        impl $name {
+            /// The next number.
+            #[must_use]
+            pub fn next(self) -> Self {
+                Self(self.0 + 1)
+            }
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                write!(f, "{}", self.0)
+            }
+        }
+    };
+}
+
+text_id!(
+    /// Whose session it is. Part of every key.
+    TenantId, "tenant id", Visible);
+text_id!(
+    /// The name of a session within its tenant.
+    SessionId, "session id", Word);
+text_id!(
+    /// The opaque label by which workers choose what they serve.
+    QueueLabel, "queue label", Free);
+text_id!(
+    /// Who holds a lease: a process, as it calls itself.
+    WorkerId, "worker id", Visible);
+text_id!(
+    /// The caller's id of one run; also the operation id of the claim that begins it.
+    RunId, "run id", Free);
+text_id!(
+    /// The caller's id of one write, by which a repeat is recognised.
+    OperationId, "operation id", Free);
+text_id!(
+    /// The id of one tool call, unique in its session for ever.
+    CallId, "call id", Free);
+text_id!(
+    /// The id of one pending call. It contains the incarnation and the round of asking.
+    PendingId, "pending id", Free);
+text_id!(
+    /// The idempotency key of a delivery, unique in its session for ever.
+    ItemKey, "item key", Free);
+text_id!(
+    /// The id of one interrupt request.
+    InterruptId, "interrupt id", Free);
+number!(
+    /// The number of a run. Rises with every claim of a session, never falls along an incarnation (INV-22).
+    Epoch, u64);
+number!(
+    /// The version of a session row. Raised by claims, commits and compare-and-sets, by nothing else.
+    Version, u64);
+number!(
+    /// The place of a message in its session: 1, 2, 3, … without holes (INV-02). 0 is before the first.
+    MessageSeq, u64);
+number!(
+    /// The place of an event in its session: 1, 2, 3, … without holes (INV-02). 0 is before the first.
+    EventSeq, u64);
+number!(
+    /// The place of an item in its session's inbox: 1, 2, 3, … 0 is before the first.
+    InboxSeq, u64);
+number!(
+    /// The id of a checkpoint, rising along a session and its forks: the version that its commit made.
+    CheckpointId, u64);
+number!(
+    /// The format of a session's state bytes. Workers name the newest they read.
+    StateFormat, u32);
+
+/// Drawn at random when a session is created, so that deleting and creating again revives no old fence.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Incarnation(pub Uuid);
+
+impl fmt::Display for Incarnation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.simple())
+    }
+}
+
+impl fmt::Debug for Incarnation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.simple())
+    }
+}
+
+impl PendingId {
+    /// The id of the `round`th time that somebody is asked about `call`, in this life of its session.
+    pub fn of(incarnation: Incarnation, call: &CallId, round: u32) -> Result<Self, InvalidId> {
+        Self::new(format!("{incarnation}.{call}.{round}"))
+    }
+
+    /// The life of a session and the call that it was made [`of`](Self::of). None: it was made of nothing such.
+    pub fn parts(&self) -> Option<(Incarnation, CallId)> {
+        let (incarnation, rest) = self.as_str().split_once('.')?;
+        let (call, round) = rest.rsplit_once('.')?;
+        round.parse::<u32>().ok()?;
+        Some((Incarnation(Uuid::try_parse(incarnation).ok()?), CallId::new(call).ok()?))
+    }
+}
+
+/// The key of a session: tenant and id together, in every query.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SessionKey {
+    /// Whose session.
+    pub tenant: TenantId,
+    /// Which session.
+    pub id: SessionId,
+}
+
+impl SessionKey {
+    /// The key of session `id` of `tenant`.
+    pub fn new(tenant: TenantId, id: SessionId) -> Self {
+        Self { tenant, id }
+    }
+}
+
+impl fmt::Display for SessionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.tenant, self.id)
+    }
+}
+
+impl fmt::Debug for SessionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.tenant, self.id)
+    }
+}
+
+/// What every write of a run carries; a store refuses an old one (INV-22).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Fence {
+    /// Which session.
+    pub key: SessionKey,
+    /// Which life of it.
+    pub incarnation: Incarnation,
+    /// Which run of it.
+    pub epoch: Epoch,
+}
+
+impl fmt::Display for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} run {}", self.key, self.epoch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pending_id_says_what_it_was_made_of() {
+        let (life, call) = (Incarnation(Uuid::from_u128(7)), CallId::new("c1.x-0").unwrap());
+        let id = PendingId::of(life, &call, 2).unwrap();
+        assert_eq!(id.as_str(), "00000000000000000000000000000007.c1.x-0.2");
+        assert_eq!(id.parts(), Some((life, call)));
+        for made_up in ["c1-0", "x.c1-0.1", "00000000000000000000000000000007.c1-0", "7.c1-0.1"] {
+            assert_eq!(PendingId::new(made_up).unwrap().parts(), None, "{made_up}");
+        }
+    }
+
+    #[test]
+    fn text_ids_take_every_printable_character_and_refuse_the_rest() {
+        for good in ["a", "%", "_", "*", "{a}", "a:", "é", &"x".repeat(ID_BYTES_MAX)] {
+            assert_eq!(SessionId::new(good).expect("a good id").as_str(), good);
+        }
+        assert_eq!(SessionId::new(""), Err(InvalidId::Empty { kind: "session id" }));
+        assert_eq!(SessionId::new("a\0"), Err(InvalidId::Control { kind: "session id", at: 1 }));
+        let (bytes, bytes_max) = (ID_BYTES_MAX + 1, ID_BYTES_MAX);
+        let too_long = Err(InvalidId::TooLong { kind: "session id", bytes, bytes_max });
+        assert_eq!(SessionId::new("x".repeat(bytes)), too_long);
+    }
+
+    /// Odd ids that earlier versions took.
+    const ODD: [&str; 7] = [" ", "a b", "a\u{3000}b", "ab\u{202e}dc", "a\u{200b}", "a\u{200d}b", "\u{feff}a"];
+
+    #[test]
+    fn a_new_session_id_has_no_blank_and_nothing_that_cannot_be_seen() {
+        for odd in ODD {
+            let why = SessionId::new(odd).expect_err(odd).to_string();
+            assert!(why.starts_with("session id contains ") && !why.chars().any(is_hidden), "{why}");
+        }
+        assert!(TenantId::new("Acme Inc").is_ok() && WorkerId::new("host a").is_ok());
+        assert!(TenantId::new("acme\u{202e}").is_err() && WorkerId::new("host\u{200b}").is_err());
+    }
+
+    #[test]
+    fn an_id_that_exists_is_read_however_it_is_spelt() {
+        for odd in ODD {
+            let json = serde_json::to_string(odd).expect("JSON");
+            assert_eq!(serde_json::from_str::<SessionId>(&json).expect(odd).as_str(), odd);
+            assert_eq!(odd.parse::<SessionId>().expect(odd).as_str(), odd);
+            assert_eq!(TenantId::try_from(odd.to_owned()).expect(odd).as_str(), odd);
+            let key = SessionKey { tenant: odd.parse().expect(odd), id: odd.parse().expect(odd) };
+            let stored = serde_json::to_string(&key).expect("JSON");
+            assert_eq!(serde_json::from_str::<SessionKey>(&stored).expect(odd), key);
+        }
+    }
+
+    #[test]
+    fn a_stored_id_is_checked_again_when_it_is_read() {
+        assert!(serde_json::from_str::<SessionId>("\"\"").is_err());
+    }
+}

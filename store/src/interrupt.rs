@@ -1,0 +1,82 @@
+//! Requests to stop, from any process.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{Incarnation, InterruptId};
+use crate::time::Timestamp;
+
+/// How hard to stop. Ordered: an abort replaces a soft stop that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InterruptKind {
+    /// Ends the turn; the session stays usable.
+    Soft,
+    /// Ends the session for ever.
+    Abort,
+}
+
+impl InterruptKind {
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Soft => "soft",
+            Self::Abort => "abort",
+        }
+    }
+}
+
+/// A request to stop. The first soft one that waits is kept, later ones change nothing; the first abort
+/// replaces a soft one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interrupt {
+    /// Drawn by the asker. The commit that names it clears it.
+    pub id: InterruptId,
+    /// How hard.
+    pub kind: InterruptKind,
+    /// Why, in the asker's words.
+    pub reason: String,
+    /// When it was asked, by the asker's clock as far as the store cares.
+    pub at: Timestamp,
+    /// The life of the session that is to stop; another answers `NotFound`. Whichever there is if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incarnation: Option<Incarnation>,
+}
+
+/// The answer to [`request_interrupt`](super::StateStore::request_interrupt).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InterruptOutcome {
+    /// It waits now; a session that nobody runs is due now.
+    Requested,
+    /// One that is at least as hard waits already, and is kept.
+    AlreadyWaiting {
+        /// Which.
+        id: InterruptId,
+    },
+    /// A soft stop of a session at rest: there is nothing to stop, and the next turn is not harmed.
+    AtRest,
+    /// The session is aborted, for ever.
+    Aborted,
+    /// There is no such session, or not in this incarnation.
+    NotFound,
+}
+
+impl InterruptOutcome {
+    /// Whether a stop waits now, by this request or an earlier one.
+    pub fn is_waiting(&self) -> bool {
+        match self {
+            Self::Requested | Self::AlreadyWaiting { .. } => true,
+            Self::AtRest | Self::Aborted | Self::NotFound => false,
+        }
+    }
+}
+
+/// The answer to [`take_interrupt`](super::StateStore::take_interrupt).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InterruptCheck {
+    /// Nothing waits.
+    Clear,
+    /// This waits, and is handed to the asking run. It goes on waiting until a commit names it.
+    Waiting(Interrupt),
+    /// Another run owns the session now, or it was released or deleted.
+    StaleFence,
+}

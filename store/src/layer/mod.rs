@@ -1,0 +1,67 @@
+//! Layers: what stands between a caller and a store.
+//!
+//! Every call of a [`StateStore`] can be held as a value: a [`Request`] with its arguments, and an [`Answer`].
+//! So a layer is one function, whatever it is for: it records, counts, delays, refuses, repeats or changes
+//! what passes, without knowing the methods. The only place that lists them is [`Layered`].
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::sync::atomic::{AtomicU32, Ordering};
+//! use holdover_store::{Answer, Layer, Layered, Request, StateStore, StoreError};
+//!
+//! /// Counts commits.
+//! #[derive(Default)]
+//! struct Commits(AtomicU32);
+//!
+//! #[async_trait::async_trait]
+//! impl Layer for Commits {
+//!     async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+//!         if let Request::Commit(..) = &request {
+//!             self.0.fetch_add(1, Ordering::Relaxed);
+//!         }
+//!         request.perform(&store).await
+//!     }
+//! }
+//!
+//! fn counted<S: StateStore>(store: S) -> Layered<S, Commits> {
+//!     Layered::new(store, Commits::default())
+//! }
+//! ```
+
+mod answer;
+mod layered;
+mod request;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+pub use answer::Answer;
+pub use layered::Layered;
+pub use request::Request;
+
+use super::{Capabilities, StateStore, StoreError};
+
+/// What stands between a caller and a store. With [`Layered`] it is a store itself.
+#[async_trait]
+pub trait Layer: Send + Sync + 'static {
+    /// Handles one call. [`Request::perform`] hands it on. The answer must be one to this request; another
+    /// is told to the caller as an error of the kind [`Backend`](super::StoreErrorKind::Backend).
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError>;
+
+    /// What the store promises through this layer.
+    fn capabilities(&self, store: &dyn StateStore) -> Capabilities {
+        store.capabilities()
+    }
+}
+
+#[async_trait]
+impl<L: Layer + ?Sized> Layer for Arc<L> {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        (**self).around(request, store).await
+    }
+
+    fn capabilities(&self, store: &dyn StateStore) -> Capabilities {
+        (**self).capabilities(store)
+    }
+}

@@ -1,0 +1,364 @@
+//! The contract of a store.
+//!
+//! A store knows nothing of agents, models or prompts. It keeps bytes, versions, owners and deadlines.
+//! [`StateStore`] is the whole contract; [`rules`] holds its decisions as pure functions over one
+//! [`SessionRow`](rules::SessionRow), for stores that can call them inside their transactions.
+
+mod capabilities;
+mod checkpoint;
+mod claim;
+mod commit;
+mod cursor;
+mod delta;
+mod error;
+mod error_info;
+mod ext;
+mod fork;
+pub mod ids;
+mod inbox;
+mod interrupt;
+mod layer;
+pub mod payload;
+mod pending;
+mod read;
+mod retention;
+pub mod rules;
+mod session;
+pub mod text;
+pub mod time;
+mod tombstone;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+pub use capabilities::{Capabilities, CommitSurvives, SharedBy};
+pub use checkpoint::{Checkpoint, CheckpointQuery};
+pub use claim::{Claim, ClaimDue, ClaimOne, ClaimOutcome, LeaseOutcome, Queues};
+pub use commit::{
+    Applied, Commit, CommitOutcome, NewMessage, NewState, OutcomeKind, Receipt, Release, RunEnd,
+    StageOutcome, Staged, StagedResult, Staging,
+};
+pub use cursor::{CURSOR_BYTES_MAX, EventCursor, EventPlace, InvalidCursor, PageCursor};
+pub use delta::{DeltaBatch, DeltaOutcome, DeltaPage, InvalidStreamId, StoredDelta, StreamId};
+pub use error::{Retry, StoreError, StoreErrorKind};
+pub use error_info::{ERROR_DETAIL_BYTES_MAX, ErrorInfo};
+pub use ext::StateStoreExt;
+pub use fork::{ForkOutcome, NewFork};
+pub use inbox::{Delivery, INBOX_PAGE, InboxItem, InboxPage, ItemKind, StoredItem, Wake};
+pub use interrupt::{Interrupt, InterruptCheck, InterruptKind, InterruptOutcome};
+pub use layer::{Answer, Layer, Layered, Request};
+pub use pending::{NewPending, PendingCall, PendingKind};
+pub use read::{
+    EventPage, MessagePage, MessageRange, PAGE_BYTES_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, Page,
+    PageRequest, PendingQuery, RunEnded, RunRecord, SessionQuery, StoredEvent, StoredMessage, TimeRange,
+    Watch, runs_digest,
+};
+pub use retention::{PurgeReport, Remove, RetentionRule};
+pub use session::{
+    CasOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Deletion, Labels, Lease, NewSession, Session,
+    SessionStatus, SessionSummary, Start, StatusCas,
+};
+pub use tombstone::{TOMBSTONE_STANDS, Tombstone};
+
+use crate::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+
+/// Where sessions are kept. Object-safe; a handle is shared by many tasks.
+///
+/// For every method:
+/// - **Atomic.** A write is applied wholly or not at all, also when the caller's future is dropped at any
+///   await: then it may have been applied or not, nothing in between, and nothing stays locked (INV-04).
+/// - **One row decides.** All that a write decides on lies on the one session row. The write locks that
+///   row first and checks fence, version and status there, after any wait (INV-22).
+/// - **Many sessions.** No method is atomic over several sessions. What `claim_due` and `purge` do to each is a
+///   write of its own, all at some time during the call and in no order that is promised; a list shows each row
+///   as it was at one instant, and not all at the same. A fork is made of its source as that was at one instant of
+///   the call, and becomes visible at a later one: whoever removes the source in between removes no fork, and the
+///   fork stays.
+/// - **Visible.** Once it answered, every handle on the same data sees it (INV-06). What survives is said
+///   by [`Capabilities::commit_survives`] (INV-01).
+/// - **One clock.** Every instant comes from the store's own clock, read after waits. Leases are given as
+///   durations, deadlines as instants on that clock.
+/// - **Bounded.** A call whose payloads are larger, one by one or together, than [`Capabilities`] allow is
+///   [`TooLarge`](StoreErrorKind::TooLarge) and changes nothing. [`Limits`](rules::Limits) is this rule.
+/// - **Losing a race is a value** in the outcome, and changes nothing. [`StoreError`] is for what went
+///   wrong; its `retry` says whether the write may have landed.
+/// - **Tenants** are part of every key. Another tenant's ids answer exactly as unknown ones (INV-35).
+///
+/// No method has a default body: a wrapper that forgets one does not compile.
+#[async_trait]
+pub trait StateStore: Send + Sync + 'static {
+    /// What this backend under its present settings promises, as it was last read: when the store was opened,
+    /// or when it noticed that they may have changed.
+    fn capabilities(&self) -> Capabilities;
+
+    // Sessions
+
+    /// Creates a session with status idle, version 1, epoch 0, its first items, and its alarm or claim.
+    /// All of it becomes visible together.
+    ///
+    /// In this order: a session of this key that the same operation created answers
+    /// [`CreateOutcome::Created`] again. A [`Tombstone`] of this key that names the operation or the
+    /// incarnation answers [`CreateOutcome::Deleted`]. Another session of this key answers
+    /// [`CreateOutcome::AlreadyExists`].
+    async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError>;
+
+    /// Reads a session with what is staged, at one instant. None if there is no such session.
+    async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError>;
+
+    /// Lists sessions, newest first: those for which [`SessionRow::listed`](rules::SessionRow::listed) holds. A cursor
+    /// of another query is an [`InvalidArgument`](StoreErrorKind::InvalidArgument).
+    async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError>;
+
+    /// Removes every row of a session: messages, events, deltas, inbox, keys, pending calls, runs, staged
+    /// results, checkpoints. In the same write it leaves a [`Tombstone`], and may remove old ones.
+    async fn delete_session(&self, key: &SessionKey, deletion: Deletion)
+    -> Result<DeleteOutcome, StoreError>;
+
+    // Ownership
+
+    /// Moves the session to active for a new run: epoch and version rise by one, items are accepted, an
+    /// open run record is closed as lost, a new one is opened, the alarm is set to the lease's end.
+    async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError>;
+
+    /// Claims at most `claim.runs.len()` sessions whose alarm has rung. No two claims share a session and
+    /// epoch (INV-32). A claim never comes back with its lease over.
+    ///
+    /// Soonest alarm first, ties by key, among the sessions of one partition of the store: over all in a
+    /// store that has none. A session in which another write is in flight at that moment may be passed
+    /// over; it stays due, and a later call finds it. So fewer than were asked for may come back although
+    /// more are due. Whoever calls again until the answer is empty, with no other write in flight during
+    /// that last call, has found every session that was due.
+    async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError>;
+
+    /// Moves a failed or interrupted session to suspended with the alarm now. Every other move is refused,
+    /// and so is one that names another incarnation.
+    async fn compare_and_set_status(
+        &self,
+        key: &SessionKey,
+        cas: StatusCas,
+    ) -> Result<CasOutcome, StoreError>;
+
+    /// Lets the lease run for `lease` from now; never shortens it. Accepted under the newest epoch also
+    /// after the lease has ended.
+    async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError>;
+
+    // Progress, all fenced
+
+    /// Makes results and start marks durable before their step is finished. Does not change the version.
+    async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError>;
+
+    /// Applies a commit wholly or not at all. The lease is extended only when less than half of it is
+    /// left. A repeat of the last commit under the same fence answers the first outcome. After
+    /// [`Retry::OutcomeUnknown`] the owner repeats the same commit until it is answered (INV-05).
+    async fn commit(&self, fence: &Fence, commit: Commit) -> Result<CommitOutcome, StoreError>;
+
+    /// Appends to the stream of deltas that this run's model call makes. Changes nothing but the deltas: not
+    /// the version, not the event log, not the lease. What is acknowledged is shown by
+    /// [`read_events`](StateStore::read_events) until the stream is over.
+    ///
+    /// Deltas are provisional: acknowledged ones survive the death of the process where commits do, but not
+    /// a power cut, whatever commits survive. So a store need not sync them by themselves.
+    async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError>;
+
+    /// Hands the waiting interrupt to this run. It goes on waiting until a commit names it, so a crash in
+    /// between loses nothing.
+    async fn take_interrupt(&self, fence: &Fence) -> Result<InterruptCheck, StoreError>;
+
+    // From outside
+
+    /// Puts an item into the inbox, once per key. Never moves an active session's alarm.
+    async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError>;
+
+    /// Asks the session to stop, in the incarnation that the request names if it names one. A session that
+    /// nobody runs becomes due, in every queue.
+    async fn request_interrupt(
+        &self,
+        key: &SessionKey,
+        interrupt: Interrupt,
+    ) -> Result<InterruptOutcome, StoreError>;
+
+    // Reading
+
+    /// Reads messages by ranges, in the order of the ranges. What lies past the end is left out. An
+    /// unknown session is [`NotFound`](StoreErrorKind::NotFound).
+    ///
+    /// The page ends, at the latest, before the message that would take it beyond [`PAGE_BYTES_MAX`]; its
+    /// first message is always in it. [`MessagePage::rest`] is what to ask for next: a page without a
+    /// message has none. [`StateStoreExt::read_all_messages`] walks to the end.
+    async fn read_messages(
+        &self,
+        key: &SessionKey,
+        ranges: &[MessageRange],
+    ) -> Result<MessagePage, StoreError>;
+
+    /// Reads what is not consumed after `after`, in order, at most `limit` items (bounded by
+    /// [`INBOX_PAGE`]) and [`PAGE_BYTES_MAX`]; the first item is always in the page.
+    /// [`InboxPage::next`] says where to go on: a page without an item has none. An unknown session is
+    /// [`NotFound`](StoreErrorKind::NotFound), a limit of 0 an
+    /// [`InvalidArgument`](StoreErrorKind::InvalidArgument).
+    async fn read_inbox(
+        &self,
+        key: &SessionKey,
+        after: InboxSeq,
+        limit: u32,
+    ) -> Result<InboxPage, StoreError>;
+
+    /// Reads events after a cursor and, at the end of the log, the deltas of the stream that runs, all at
+    /// one instant, at most `limit` rows (bounded by [`PAGE_ROWS_MAX`]) and [`PAGE_BYTES_MAX`] of events
+    /// and deltas together; the first row is always in the page. The order in which events become visible
+    /// is their order. A limit of 0 is an [`InvalidArgument`](StoreErrorKind::InvalidArgument).
+    async fn read_events(
+        &self,
+        key: &SessionKey,
+        after: &EventCursor,
+        limit: u32,
+    ) -> Result<EventPage, StoreError>;
+
+    /// Lists the runs of a session in the order they began. An unknown session is
+    /// [`NotFound`](StoreErrorKind::NotFound).
+    async fn list_runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, StoreError>;
+
+    /// Lists open pending calls across the sessions of a tenant, soonest deadline first.
+    async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError>;
+
+    /// Lists the checkpoints of a session, newest first. An unknown session is
+    /// [`NotFound`](StoreErrorKind::NotFound).
+    async fn list_checkpoints(&self, query: &CheckpointQuery) -> Result<Page<Checkpoint>, StoreError>;
+
+    /// Returns when what is watched may have changed, at the latest after `at_most`. Only a hint: it may
+    /// return early for nothing, and whoever only polls misses nothing.
+    async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError>;
+
+    // Branches, upkeep
+
+    /// Creates a session from the prefix of another one that a checkpoint names, as the source is at one instant
+    /// of the call. The fork becomes visible whole, at a later instant; the source is not touched. A repeat with the same operation id continues, or answers
+    /// [`ForkOutcome::Forked`] again; one of a fork that was deleted answers [`ForkOutcome::Deleted`], as
+    /// [`create_session`](StateStore::create_session) does, whether or not the source is there.
+    async fn fork_session(
+        &self,
+        from: &SessionKey,
+        at: CheckpointId,
+        to: NewFork,
+    ) -> Result<ForkOutcome, StoreError>;
+
+    /// Removes what `rule` says, of at most `rule.limit` sessions after `rule.after`, and says where to go
+    /// on. Longest unchanged first, ties by key, among the sessions of one partition of the store: over all
+    /// in a store that has none. Each session is dealt with wholly or not at all; whoever is interrupted
+    /// goes on where it was, or begins again.
+    ///
+    /// A call may remove less than the limit, even nothing, and still have a cursor: sessions that have
+    /// nothing to lose are passed, once in a walk. A walk to the end has dealt with every session that the
+    /// rule was about during all of it. What it costs grows with the sessions that the rule is about, not
+    /// with their square. A cursor of another rule is an
+    /// [`InvalidArgument`](StoreErrorKind::InvalidArgument). It may remove old tombstones too.
+    async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError>;
+}
+
+#[async_trait]
+impl<S: StateStore + ?Sized> StateStore for std::sync::Arc<S> {
+    fn capabilities(&self) -> Capabilities {
+        (**self).capabilities()
+    }
+    async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {
+        (**self).create_session(new).await
+    }
+    async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
+        (**self).load_session(key).await
+    }
+    async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
+        (**self).list_sessions(query).await
+    }
+    async fn delete_session(
+        &self,
+        key: &SessionKey,
+        deletion: Deletion,
+    ) -> Result<DeleteOutcome, StoreError> {
+        (**self).delete_session(key, deletion).await
+    }
+    async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
+        (**self).claim_session(key, claim).await
+    }
+    async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError> {
+        (**self).claim_due(claim).await
+    }
+    async fn compare_and_set_status(
+        &self,
+        key: &SessionKey,
+        cas: StatusCas,
+    ) -> Result<CasOutcome, StoreError> {
+        (**self).compare_and_set_status(key, cas).await
+    }
+    async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError> {
+        (**self).renew_lease(fence, lease).await
+    }
+    async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {
+        (**self).stage_result(fence, staging).await
+    }
+    async fn commit(&self, fence: &Fence, commit: Commit) -> Result<CommitOutcome, StoreError> {
+        (**self).commit(fence, commit).await
+    }
+    async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError> {
+        (**self).append_deltas(fence, batch).await
+    }
+    async fn take_interrupt(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
+        (**self).take_interrupt(fence).await
+    }
+    async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {
+        (**self).deliver(key, item).await
+    }
+    async fn request_interrupt(
+        &self,
+        key: &SessionKey,
+        interrupt: Interrupt,
+    ) -> Result<InterruptOutcome, StoreError> {
+        (**self).request_interrupt(key, interrupt).await
+    }
+    async fn read_messages(
+        &self,
+        key: &SessionKey,
+        ranges: &[MessageRange],
+    ) -> Result<MessagePage, StoreError> {
+        (**self).read_messages(key, ranges).await
+    }
+    async fn read_inbox(
+        &self,
+        key: &SessionKey,
+        after: InboxSeq,
+        limit: u32,
+    ) -> Result<InboxPage, StoreError> {
+        (**self).read_inbox(key, after, limit).await
+    }
+    async fn read_events(
+        &self,
+        key: &SessionKey,
+        after: &EventCursor,
+        limit: u32,
+    ) -> Result<EventPage, StoreError> {
+        (**self).read_events(key, after, limit).await
+    }
+    async fn list_runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, StoreError> {
+        (**self).list_runs(key, page).await
+    }
+    async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError> {
+        (**self).list_pending(query).await
+    }
+    async fn list_checkpoints(&self, query: &CheckpointQuery) -> Result<Page<Checkpoint>, StoreError> {
+        (**self).list_checkpoints(query).await
+    }
+    async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
+        (**self).wait_for_change(watch, at_most).await
+    }
+    async fn fork_session(
+        &self,
+        from: &SessionKey,
+        at: CheckpointId,
+        to: NewFork,
+    ) -> Result<ForkOutcome, StoreError> {
+        (**self).fork_session(from, at, to).await
+    }
+    async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError> {
+        (**self).purge(rule).await
+    }
+}

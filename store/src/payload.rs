@@ -1,0 +1,216 @@
+//! Bytes that a store keeps and never reads.
+
+use std::fmt;
+
+use bytes::Bytes;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
+
+/// The SHA-256 of some bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Digest(pub [u8; 32]);
+
+impl Digest {
+    /// The digest of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0[..4].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let mut bytes = [0; 32];
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(D::Error::custom("a digest is 64 hexadecimal digits"));
+        }
+        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            let digits = std::str::from_utf8(pair).map_err(D::Error::custom)?;
+            *byte = u8::from_str_radix(digits, 16).map_err(D::Error::custom)?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// Bytes with their digest. A store keeps both as they are and never parses the bytes: NUL, 2⁶⁴−1,
+/// 1e400, duplicate keys and key order survive.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Payload {
+    bytes: Bytes,
+    digest: Digest,
+}
+
+/// Stored bytes that are not those that were written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("payload of {bytes} bytes has digest {found}, its record says {expected}")]
+pub struct DigestMismatch {
+    /// What the record says.
+    pub expected: Digest,
+    /// What the bytes give.
+    pub found: Digest,
+    /// How many bytes there are.
+    pub bytes: usize,
+}
+
+/// How a payload says of itself that a layer around a store encoded it: by its first bytes, with which no text in UTF-8
+/// begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Encoding {
+    /// By a layer that compresses.
+    Compressed,
+    /// By a layer that encrypts, under the key of this name.
+    Encrypted {
+        /// The name of the key.
+        key: u32,
+    },
+}
+
+impl Encoding {
+    /// The first byte of what a compressing layer keeps as it is.
+    pub const STORED: u8 = 0xF8;
+    /// The first byte of what is one Zstandard frame.
+    pub const ZSTANDARD: u8 = 0xF9;
+    /// The first byte of what is encrypted with AES-256-SIV. The name of the key follows, in four bytes, the highest
+    /// first.
+    pub const AES_256_SIV: u8 = 0xFA;
+
+    /// How these bytes were encoded; none: they do not say that they were.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [Self::STORED | Self::ZSTANDARD, ..] => Some(Self::Compressed),
+            [Self::AES_256_SIV, a, b, c, d, ..] => {
+                Some(Self::Encrypted { key: u32::from_be_bytes([*a, *b, *c, *d]) })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Encoding {
+    /// Says why it cannot be read where nothing decodes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Compressed => f.write_str("compressed, and nothing here decompresses it"),
+            Self::Encrypted { key } => write!(f, "encrypted, key {key} is not here"),
+        }
+    }
+}
+
+impl Payload {
+    /// Takes `bytes` and computes their digest.
+    pub fn new(bytes: impl Into<Bytes>) -> Self {
+        let bytes = bytes.into();
+        let digest = Digest::of(&bytes);
+        Self { bytes, digest }
+    }
+
+    /// Puts together what a store read: refused when the bytes are not those that were written.
+    pub fn from_stored(bytes: impl Into<Bytes>, digest: Digest) -> Result<Self, DigestMismatch> {
+        let payload = Self::new(bytes);
+        if payload.digest == digest {
+            Ok(payload)
+        } else {
+            Err(DigestMismatch { expected: digest, found: payload.digest, bytes: payload.bytes.len() })
+        }
+    }
+
+    /// `value` as JSON, written once.
+    pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
+        serde_json::to_vec(value).map(Self::new)
+    }
+
+    /// Reads the bytes as JSON. An error says so if they are [encoded](Self::encoding).
+    pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
+        serde_json::from_slice(&self.bytes).map_err(|error| match self.encoding() {
+            Some(encoding) => serde_json::Error::custom(encoding),
+            None => error,
+        })
+    }
+
+    /// How the bytes are encoded, if they are: then no layer has decoded them that should have.
+    pub fn encoding(&self) -> Option<Encoding> {
+        Encoding::of(&self.bytes)
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// Their digest.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// How many bytes there are.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+}
+
+impl fmt::Debug for Payload {
+    /// Shows the size and the digest; contents never reach a log by accident.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Payload({} B, {:?})", self.bytes.len(), self.digest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_bytes_are_checked_against_their_digest() {
+        let written = Payload::new("{\"a\":1}");
+        let read = Payload::from_stored(written.bytes().clone(), written.digest());
+        assert_eq!(read, Ok(written.clone()));
+        let torn = Payload::from_stored("{\"a\":2}", written.digest());
+        assert_eq!(torn.expect_err("other bytes").expected, written.digest());
+    }
+
+    #[test]
+    fn a_payload_that_nobody_decoded_says_why_it_cannot_be_read() {
+        let encrypted = Payload::new([&[Encoding::AES_256_SIV, 0, 0, 1, 2][..], b"sealed"].concat());
+        assert_eq!(encrypted.encoding(), Some(Encoding::Encrypted { key: 258 }));
+        assert_eq!(encrypted.parse::<u8>().unwrap_err().to_string(), "encrypted, key 258 is not here");
+        for first in [Encoding::STORED, Encoding::ZSTANDARD] {
+            let error = Payload::new(vec![first, 1]).parse::<u8>().unwrap_err();
+            assert!(error.to_string().starts_with("compressed, "), "{error}");
+        }
+        let plain = Payload::new("é");
+        assert_eq!(plain.encoding(), None);
+        assert!(plain.parse::<u8>().unwrap_err().to_string().contains("line 1"));
+    }
+
+    #[test]
+    fn a_digest_reads_back_from_its_text() {
+        let digest = Digest::of(b"x");
+        let text = serde_json::to_string(&digest).unwrap();
+        assert_eq!(serde_json::from_str::<Digest>(&text).unwrap(), digest);
+        assert!(serde_json::from_str::<Digest>("\"zz\"").is_err());
+    }
+}

@@ -1,0 +1,97 @@
+//! The decision on deltas, and what a reader is shown of them.
+
+use serde::{Deserialize, Serialize};
+
+use super::SessionRow;
+use crate::ids::{EventSeq, Fence};
+use crate::{
+    DeltaBatch, DeltaOutcome, DeltaPage, EventCursor, EventPage, EventPlace, StoredDelta, StoredEvent,
+    StreamId,
+};
+
+/// The stream whose deltas a session keeps, or kept last. Whenever `open` turns false, the store removes
+/// the deltas in the same write.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stream {
+    /// Which; number 0 before the first.
+    pub id: StreamId,
+    /// The place of its newest delta.
+    pub last: u64,
+    /// Whether it runs: its deltas are kept and shown, and more may come.
+    pub open: bool,
+}
+
+/// What a store must do for a batch that was accepted, beside writing the row back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Streamed {
+    /// Remove the deltas that are there: they belong to a stream before it.
+    pub replaces: bool,
+    /// How many of the batch are there already. If it is all of them, nothing has changed.
+    pub skip: usize,
+}
+
+impl Stream {
+    /// Ends the stream `id`, and any before it. A later one runs on.
+    pub(super) fn end(&mut self, id: StreamId) {
+        match self.id.cmp(&id) {
+            std::cmp::Ordering::Less => *self = Self { id, last: 0, open: false },
+            std::cmp::Ordering::Equal => self.open = false,
+            std::cmp::Ordering::Greater => {}
+        }
+    }
+}
+
+impl SessionRow {
+    /// Decides a batch of deltas. `Err`: nothing has changed; answer so.
+    pub fn stream(&mut self, fence: &Fence, batch: &DeltaBatch) -> Result<Streamed, DeltaOutcome> {
+        if !self.admits(fence) {
+            return Err(DeltaOutcome::StaleFence);
+        }
+        let id = StreamId { run: fence.epoch, number: batch.stream };
+        let continues = id == self.stream.id;
+        if id < self.stream.id || (continues && !self.stream.open) {
+            return Err(DeltaOutcome::Ended);
+        }
+        let last = if continues { self.stream.last } else { 0 };
+        if batch.first == 0 || batch.first > last + 1 {
+            return Err(DeltaOutcome::Gap { expected: last + 1 });
+        }
+        let skip = usize::try_from(last + 1 - batch.first).unwrap_or(usize::MAX).min(batch.deltas.len());
+        let last = last + (batch.deltas.len() - skip) as u64;
+        self.stream = Stream { id, last, open: true };
+        Ok(Streamed { replaces: !continues, skip })
+    }
+
+    /// Which deltas a page shows that reads up to event `last` for a reader at `place`: those after this
+    /// one. None: it shows no stream.
+    pub fn deltas_after(&self, place: &EventPlace, last: EventSeq) -> Option<u64> {
+        let shown = self.stream.open && last >= self.last_event;
+        shown.then(|| match place.within {
+            Some((stream, delta)) if stream == self.stream.id => delta,
+            Some(_) | None => 0,
+        })
+    }
+
+    /// The page for a reader at `cursor`, of the events that come next and, if
+    /// [`deltas_after`](Self::deltas_after) shows a stream, the deltas that come next in it.
+    pub fn event_page(
+        &self,
+        cursor: &EventCursor,
+        events: Vec<StoredEvent>,
+        deltas: Vec<StoredDelta>,
+    ) -> EventPage {
+        let Some(begins) = cursor.place_in(self.incarnation) else { return EventPage::Gone };
+        let after = events.last().map_or(begins.after, |last| last.seq);
+        let at_end = after >= self.last_event;
+        let mut place = EventPlace { after, within: begins.within.filter(|_| !at_end) };
+        let mut more = !at_end;
+        let stream = self.deltas_after(&begins, after).map(|read| {
+            let read = deltas.last().map_or(read, |last| last.place);
+            place.within = (read > 0).then_some((self.stream.id, read));
+            more = read < self.stream.last;
+            DeltaPage { stream: self.stream.id, deltas }
+        });
+        let next = if place == begins { *cursor } else { EventCursor::at(self.incarnation, place) };
+        EventPage::Events { events, stream, next, more }
+    }
+}

@@ -1,0 +1,73 @@
+//! The row of a fork.
+
+use super::{SessionRow, Stream, Unseen};
+use crate::ids::{CheckpointId, EventSeq, InboxSeq, MessageSeq, SessionKey, Version};
+use crate::time::Timestamp;
+use crate::{Checkpoint, ForkOutcome, NewFork};
+
+impl SessionRow {
+    /// The row of a fork from `at`. Version, epoch, messages and events go on from the checkpoint, so that
+    /// nothing in the fork carries a number that stands for something else in its copied prefix.
+    pub fn fork(at: &Checkpoint, new: &NewFork, now: Timestamp) -> Self {
+        Self {
+            key: new.key.clone(),
+            incarnation: new.incarnation,
+            created_by: new.operation.clone(),
+            status: new.status,
+            version: Version(at.id.0).next(),
+            epoch: at.epoch,
+            queue: new.queue.clone(),
+            format: new.state.format,
+            lease: None,
+            last_claim: None,
+            found: new.status,
+            last_commit: None,
+            run_open: false,
+            alarm: None,
+            attempts: 0,
+            interrupt: None,
+            interrupt_handed_to: None,
+            stream: Stream::default(),
+            last_message: MessageSeq(at.last_message.0 + new.messages.len() as u64),
+            last_event: EventSeq(at.last_event.0 + new.events.len() as u64),
+            last_item: InboxSeq(0),
+            unread: 0,
+            inbox_seen: InboxSeq(0),
+            unseen: Unseen::default(),
+            wake_on: 0,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
+    /// What a fork to this session's key is answered: it exists.
+    pub fn forked_before(&self, new: &NewFork, at: CheckpointId) -> ForkOutcome {
+        if self.created_by == new.operation {
+            return ForkOutcome::Forked { version: Version(at.0.saturating_add(1)) };
+        }
+        ForkOutcome::AlreadyExists {
+            incarnation: self.incarnation,
+            status: self.status,
+            version: self.version,
+        }
+    }
+
+    /// Whether this is the source that `new` was decided on.
+    pub fn is_source(&self, from: &SessionKey, new: &NewFork) -> bool {
+        self.key == *from && self.incarnation == new.source
+    }
+
+    /// The session as it stands, as a checkpoint with this state.
+    pub fn checkpoint(&self, state: crate::payload::Payload, now: Timestamp) -> Checkpoint {
+        Checkpoint {
+            id: CheckpointId(self.version.0),
+            incarnation: self.incarnation,
+            epoch: self.epoch,
+            last_message: self.last_message,
+            last_event: self.last_event,
+            at: now,
+            format: self.format,
+            state,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What is refused before a store is asked: sizes, and arguments without a meaning (INV-38).
+
+use crate::payload::Payload;
+use crate::{
+    Capabilities, Commit, DeltaBatch, InboxItem, Interrupt, ItemKind, Labels, NewFork, NewSession, Staging,
+    Start, StoreError, StoreErrorKind,
+};
+
+/// The limits of one call, as the store's capabilities declare them. They are the same for every write:
+///
+/// - each payload has at most `payload_bytes_max` bytes, and so has the reason of an interrupt (a layer that keeps the reason
+///   as encoded text may leave it less, but at least half of that);
+/// - all payloads of the call together have at most `commit_bytes_max` bytes. Counted is what the call carries, not
+///   what it names: neither a staged result that a commit promotes nor the prefix that a fork copies.
+///
+/// Larger calls are [`TooLarge`](StoreErrorKind::TooLarge), calls without a meaning are an
+/// [`InvalidArgument`](StoreErrorKind::InvalidArgument). Both are refused before anything is read or changed, and the
+/// error names the operation and the field.
+#[derive(Debug)]
+pub struct Limits<'a> {
+    capabilities: &'a Capabilities,
+    operation: &'static str,
+    total: usize,
+}
+
+impl<'a> Limits<'a> {
+    /// Those of `operation`, as the trait calls it.
+    pub fn of(capabilities: &'a Capabilities, operation: &'static str) -> Self {
+        Self { capabilities, operation, total: 0 }
+    }
+
+    /// How many rows are asked for: `asked`, or `most` if that is less. 0 asks for nothing and is refused.
+    pub fn rows(operation: &'static str, asked: u32, most: u32) -> Result<u32, StoreError> {
+        match asked {
+            0 => Err(StoreError::invalid(operation, "limit: 0 asks for nothing")),
+            asked => Ok(asked.min(most)),
+        }
+    }
+
+    /// Counts `payload` in; refused if it or the sum of all so far is too large.
+    pub fn take(&mut self, field: &str, payload: &Payload) -> Result<(), StoreError> {
+        self.take_bytes(field, payload.len())
+    }
+
+    fn take_bytes(&mut self, field: &str, bytes: usize) -> Result<(), StoreError> {
+        let most = self.capabilities.payload_bytes_max;
+        if bytes > most {
+            return Err(self.too_large(format!("{field} has {bytes} bytes, at most {most} are allowed")));
+        }
+        self.total = self.total.saturating_add(bytes);
+        let (total, most) = (self.total, self.capabilities.commit_bytes_max);
+        if total > most {
+            let detail = format!("its payloads have {total} bytes together, at most {most} are allowed");
+            return Err(self.too_large(detail));
+        }
+        Ok(())
+    }
+
+    /// Refuses a delivery that is too large.
+    pub fn delivery(mut self, item: &InboxItem) -> Result<(), StoreError> {
+        self.take("payload", &item.payload)
+    }
+
+    /// Refuses items that come with a claim or a move and are too large, or are answers.
+    pub fn items(&mut self, items: &[InboxItem]) -> Result<(), StoreError> {
+        for item in items {
+            if let ItemKind::Answer { .. } = item.kind {
+                let detail =
+                    format!("items {}: an answer is delivered, it does not come with a move", item.key);
+                return Err(StoreError::invalid(self.operation, detail));
+            }
+            self.take("items", &item.payload)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses results that are too large, one by one or together.
+    pub fn staging(mut self, staging: &Staging) -> Result<(), StoreError> {
+        staging.results.iter().try_for_each(|result| self.take("results", &result.payload))
+    }
+
+    /// Refuses a commit that is too large. [`Commit::check`] refuses what has no meaning, too.
+    pub fn commit(mut self, commit: &Commit) -> Result<(), StoreError> {
+        commit.payloads().try_for_each(|(field, payload)| self.take(field, payload))
+    }
+
+    /// Refuses deltas that are too large. [`DeltaBatch::check`] refuses what has no meaning, too.
+    pub fn deltas(mut self, batch: &DeltaBatch) -> Result<(), StoreError> {
+        batch.deltas.iter().try_for_each(|delta| self.take("deltas", delta))
+    }
+
+    /// Refuses a reason that is too large.
+    pub fn interrupt(mut self, interrupt: &Interrupt) -> Result<(), StoreError> {
+        self.take_bytes("reason", interrupt.reason.len())
+    }
+
+    /// Refuses a creation that is too large, has too many labels or too long ones, or has items that cannot come
+    /// with it.
+    pub fn creation(mut self, new: &NewSession) -> Result<(), StoreError> {
+        self.labels(&new.labels)?;
+        self.take("definition", &new.definition)?;
+        self.items(&new.items)?;
+        let foreign = |item: &InboxItem| item.incarnation.is_some_and(|named| named != new.incarnation);
+        let claimed = match &new.start {
+            Start::Claimed(claim) => {
+                self.items(&claim.items)?;
+                claim.items.as_slice()
+            }
+            Start::WithItems | Start::At(_) => &[],
+        };
+        match new.items.iter().chain(claimed).find(|item| foreign(item)) {
+            Some(item) => {
+                let detail = format!("items {}: is meant for another incarnation", item.key);
+                Err(StoreError::invalid(self.operation, detail))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a fork that is too large, or has too many labels or too long ones.
+    pub fn fork(mut self, new: &NewFork) -> Result<(), StoreError> {
+        self.labels(&new.labels)?;
+        new.payloads().try_for_each(|(field, payload)| self.take(field, payload))
+    }
+
+    fn labels(&self, labels: &Labels) -> Result<(), StoreError> {
+        let (count, most) = (labels.0.len(), Labels::LABELS_MAX);
+        if count > most {
+            return Err(self.too_large(format!("labels: there are {count}, at most {most} are allowed")));
+        }
+        let most = Labels::TEXT_BYTES_MAX;
+        match labels.0.iter().find(|(name, value)| name.len() > most || value.len() > most) {
+            Some(_) => Err(self.too_large(format!("labels: a text has more than {most} bytes"))),
+            None => Ok(()),
+        }
+    }
+
+    fn too_large(&self, detail: String) -> StoreError {
+        StoreError::new(StoreErrorKind::TooLarge, self.operation, detail)
+    }
+}

@@ -1,0 +1,159 @@
+//! Claims, leases, moves of status.
+
+use std::time::Duration;
+
+use super::SessionRow;
+use crate::ids::Version;
+use crate::ids::{Epoch, Fence, RunId, StateFormat, TenantId, WorkerId};
+use crate::time::Timestamp;
+use crate::{CasOutcome, ClaimOutcome, Lease, Queues, Receipt, SessionStatus, StatusCas};
+
+/// What a store must do beside writing the row back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claimed {
+    /// A repeat: nothing was changed, answer the claim as it stands.
+    pub repeat: bool,
+    /// Close the record of this run as lost.
+    pub close_lost: Option<Epoch>,
+    /// The parent to name in the record of the new run.
+    pub parent: Option<Epoch>,
+}
+
+impl SessionRow {
+    /// Whether a repeat of the claim `run` finds it alive. None if `run` is no repeat.
+    pub fn repeated_claim(&self, run: &RunId, now: Timestamp) -> Option<bool> {
+        if self.last_claim.as_ref() != Some(run) {
+            return None;
+        }
+        let alive =
+            self.status == SessionStatus::Active && self.lease.as_ref().is_some_and(|lease| lease.ends > now);
+        Some(alive)
+    }
+
+    /// Whether a claim may be made now; else the answer.
+    pub fn claimable(&self, expected: Option<Version>, now: Timestamp) -> Result<(), ClaimOutcome> {
+        if self.status == SessionStatus::Aborted {
+            return Err(ClaimOutcome::Aborted);
+        }
+        if let Some(lease) = self.lease.as_ref().filter(|lease| lease.ends > now) {
+            return Err(ClaimOutcome::Held {
+                worker: lease.worker.clone(),
+                epoch: self.epoch,
+                version: self.version,
+                lease_ends: lease.ends,
+            });
+        }
+        match expected {
+            Some(expected) if expected != self.version => {
+                Err(ClaimOutcome::VersionConflict { expected, actual: self.version, status: self.status })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Moves the row to active for a new run. Only after [`claimable`](Self::claimable) said so.
+    pub fn claim(&mut self, run: RunId, worker: WorkerId, lease: Duration, now: Timestamp) -> Claimed {
+        let takeover = self.status == SessionStatus::Active;
+        let continues = match self.status {
+            SessionStatus::Idle => false,
+            SessionStatus::Active
+            | SessionStatus::Suspended
+            | SessionStatus::Interrupted
+            | SessionStatus::Failed
+            // A fork has none of its source's runs.
+            | SessionStatus::Aborted => self.last_claim.is_some(),
+        };
+        let claimed = Claimed {
+            repeat: false,
+            close_lost: self.run_open.then_some(self.epoch),
+            parent: continues.then_some(self.epoch),
+        };
+        if takeover {
+            self.attempts = self.attempts.saturating_add(1);
+        }
+        self.found = self.status;
+        self.status = SessionStatus::Active;
+        self.epoch = self.epoch.next();
+        self.version = self.version.next();
+        self.last_claim = Some(run);
+        self.run_open = true;
+        self.stream.open = false;
+        self.grant(worker, lease, now);
+        self.updated_at = now;
+        claimed
+    }
+
+    /// Whether a worker that serves `queues` and reads formats up to `newest` may claim the row now.
+    pub fn is_due(
+        &self,
+        queues: &Queues,
+        newest: StateFormat,
+        tenant: Option<&TenantId>,
+        now: Timestamp,
+    ) -> bool {
+        self.alarm.is_some_and(|alarm| alarm <= now)
+            && tenant.is_none_or(|tenant| *tenant == self.key.tenant)
+            && self.claimable(None, now).is_ok()
+            && (self.interrupt.is_some() || (queues.serves(&self.queue) && self.format <= newest))
+    }
+
+    /// Lets the lease run for `lease` from `now`, never shorter than before. None: the fence is stale.
+    pub fn renew(&mut self, fence: &Fence, lease: Duration, now: Timestamp) -> Option<Receipt> {
+        if !self.admits(fence) {
+            return None;
+        }
+        let ends = now.after(lease);
+        if let Some(held) = self.lease.as_mut().filter(|held| held.ends < ends) {
+            held.ends = ends;
+            held.granted_ms = millis(lease);
+            self.alarm = Some(ends);
+            self.updated_at = now;
+        }
+        Some(self.receipt(now))
+    }
+
+    /// Extends the lease by what it was granted for, if less than half of that is left.
+    pub(super) fn keep_lease(&mut self, now: Timestamp) {
+        if let Some(held) = &mut self.lease {
+            let granted = Duration::from_millis(held.granted_ms);
+            if now.until(held.ends) < granted / 2 {
+                held.ends = now.after(granted);
+                self.alarm = Some(held.ends);
+            }
+        }
+    }
+
+    /// Decides a compare-and-set of the status; its items are accepted by the store before.
+    pub fn compare_and_set(&mut self, cas: &StatusCas, now: Timestamp) -> CasOutcome {
+        if cas.incarnation.is_some_and(|named| named != self.incarnation) {
+            return CasOutcome::NotFound;
+        }
+        if cas.expected_version != self.version {
+            return CasOutcome::VersionConflict {
+                expected: cas.expected_version,
+                actual: self.version,
+                status: self.status,
+            };
+        }
+        match (self.status, cas.to) {
+            (SessionStatus::Failed | SessionStatus::Interrupted, SessionStatus::Suspended) => {
+                self.status = SessionStatus::Suspended;
+                self.version = self.version.next();
+                self.alarm = Some(now);
+                self.updated_at = now;
+                CasOutcome::Moved { version: self.version }
+            }
+            (from, to) => CasOutcome::NotAllowed { from, to },
+        }
+    }
+
+    fn grant(&mut self, worker: WorkerId, lease: Duration, now: Timestamp) {
+        let ends = now.after(lease);
+        self.lease = Some(Lease { worker, ends, granted_ms: millis(lease) });
+        self.alarm = Some(ends);
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

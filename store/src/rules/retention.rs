@@ -1,0 +1,20 @@
+//! What retention may touch.
+
+use super::SessionRow;
+use crate::RetentionRule;
+
+impl SessionRow {
+    /// Whether it rests and nothing waits in it. A rule is about no other session: this is what an index for
+    /// `purge` holds, ordered by `updated_at` and key.
+    pub fn quiet(&self) -> bool {
+        self.status.at_rest() && self.alarm.is_none() && self.unread == 0 && self.interrupt.is_none()
+    }
+
+    /// Whether `rule` is about this session: it is [`quiet`](Self::quiet), and nothing has changed.
+    pub fn purgeable(&self, rule: &RetentionRule) -> bool {
+        self.quiet()
+            && self.updated_at < rule.unchanged_since
+            && (rule.status.is_empty() || rule.status.contains(&self.status))
+            && rule.tenant.as_ref().is_none_or(|tenant| *tenant == self.key.tenant)
+    }
+}

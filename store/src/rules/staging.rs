@@ -1,0 +1,33 @@
+//! The decision on a staging.
+
+use super::SessionRow;
+use crate::ids::Fence;
+use crate::{StageOutcome, StagedResult, Staging};
+
+impl SessionRow {
+    /// Decides a staging. `there` are the results that are staged, at least those of the calls that it names.
+    ///
+    /// `Ok`: write these results and every start mark, and answer [`StageOutcome::Staged`] with a
+    /// [`receipt`](Self::receipt); the row stays as it is. `Err`: nothing is written; answer so.
+    pub fn stage<'a>(
+        &self,
+        fence: &Fence,
+        staging: &'a Staging,
+        there: &[StagedResult],
+    ) -> Result<Vec<&'a StagedResult>, StageOutcome> {
+        if !self.admits(fence) {
+            return Err(StageOutcome::StaleFence);
+        }
+        let mut fresh: Vec<&StagedResult> = Vec::new();
+        for result in &staging.results {
+            match there.iter().chain(fresh.iter().copied()).find(|first| first.call == result.call) {
+                Some(first) if first.payload != result.payload => {
+                    return Err(StageOutcome::Conflict { call: result.call.clone() });
+                }
+                Some(_) => {}
+                None => fresh.push(result),
+            }
+        }
+        Ok(fresh)
+    }
+}

@@ -1,0 +1,121 @@
+//! What is shown of a row and of what a store keeps beside it. No decisions: only the same fields, put together.
+
+use super::{Arrival, Claimed, SessionRow};
+use crate::ids::{InboxSeq, RunId, WorkerId};
+use crate::payload::Payload;
+use crate::time::Timestamp;
+use crate::{
+    Claim, InboxItem, Labels, NewPending, PendingCall, RunRecord, Session, SessionSummary, Staged, StoredItem,
+};
+
+impl SessionRow {
+    /// The session as a reader sees it.
+    pub fn session(
+        &self,
+        labels: Labels,
+        definition: Payload,
+        state: Option<Payload>,
+        staged: Staged,
+    ) -> Session {
+        Session {
+            key: self.key.clone(),
+            incarnation: self.incarnation,
+            status: self.status,
+            version: self.version,
+            epoch: self.epoch,
+            queue: self.queue.clone(),
+            labels,
+            definition,
+            format: self.format,
+            state,
+            last_message: self.last_message,
+            last_event: self.last_event,
+            last_item: self.last_item,
+            unread: self.unread,
+            inbox_seen: self.inbox_seen,
+            alarm: self.alarm,
+            lease: self.lease.clone(),
+            interrupt: self.interrupt.clone(),
+            attempts: self.attempts,
+            staged,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        }
+    }
+
+    /// The session as a list shows it.
+    pub fn summary(&self, labels: Labels) -> SessionSummary {
+        SessionSummary {
+            key: self.key.clone(),
+            incarnation: self.incarnation,
+            status: self.status,
+            version: self.version,
+            epoch: self.epoch,
+            queue: self.queue.clone(),
+            labels,
+            last_message: self.last_message,
+            unread: self.unread,
+            alarm: self.alarm,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        }
+    }
+
+    /// The newest claim, with all its news: its [`session`](Self::session), the open pending calls in the order
+    /// they were opened, the first page of the inbox. None: the session was never claimed.
+    pub fn newest_claim(
+        &self,
+        session: Session,
+        pending: Vec<PendingCall>,
+        inbox: Vec<StoredItem>,
+        now: Timestamp,
+    ) -> Option<Claim> {
+        Some(Claim {
+            fence: self.fence(),
+            run: self.last_claim.clone()?,
+            found: self.found,
+            session,
+            pending,
+            inbox,
+            now,
+            lease_ends: self.lease.as_ref().map_or(now, |lease| lease.ends),
+        })
+    }
+
+    /// The record of the run that the claim has begun which answered `claimed`.
+    pub fn run_record(&self, run: RunId, worker: WorkerId, claimed: Claimed, now: Timestamp) -> RunRecord {
+        RunRecord {
+            epoch: self.epoch,
+            run,
+            worker,
+            found: self.found,
+            parent: claimed.parent,
+            started_at: now,
+            end: None,
+        }
+    }
+
+    /// A pending call that a commit opens.
+    pub fn opened(&self, new: NewPending, now: Timestamp) -> PendingCall {
+        PendingCall {
+            key: self.key.clone(),
+            incarnation: self.incarnation,
+            id: new.id,
+            call: new.call,
+            kind: new.kind,
+            needed: new.needed,
+            answered: 0,
+            last_answer: InboxSeq(0),
+            deadline: new.deadline,
+            body: new.body,
+            opened_at: now,
+        }
+    }
+}
+
+impl Arrival {
+    /// The item that has arrived, as it is kept.
+    pub fn stored(&self, item: InboxItem, now: Timestamp) -> StoredItem {
+        StoredItem { seq: self.seq, key: item.key, kind: item.kind, payload: item.payload, at: now }
+    }
+}
