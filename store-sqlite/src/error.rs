@@ -34,30 +34,27 @@ pub(crate) enum Fault {
     Unreachable(String),
     /// The file was written although this user, who can take no part in its locks, looked at it as one that nobody writes.
     Thawed,
-    /// The task that owns the writer connection has ended.
+    /// The store was closed.
     Closed,
 }
 
 /// SQLite's own error, shared.
 #[derive(Debug, Clone)]
-pub(crate) struct SqlError(Arc<sqlx::Error>);
+pub(crate) struct SqlError(Arc<rusqlite::Error>);
 
 impl fmt::Display for SqlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_database_error() {
-            Some(error) => write!(f, "{error}"),
-            None => write!(f, "{}", self.0),
+        match &*self.0 {
+            rusqlite::Error::SqliteFailure(code, Some(text)) => write!(f, "(code: {}) {text}", code.extended_code),
+            other => write!(f, "{other}"),
         }
     }
 }
 
 impl std::error::Error for SqlError {}
 
-impl From<sqlx::Error> for Fault {
-    fn from(error: sqlx::Error) -> Self {
-        if let sqlx::Error::PoolClosed = error {
-            return Self::Closed;
-        }
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
         Self::Sql(SqlError(Arc::new(error)))
     }
 }
@@ -69,7 +66,11 @@ impl SqlError {
     }
 
     fn extended_code(&self) -> Option<i32> {
-        self.0.as_database_error()?.code()?.parse().ok()
+        match &*self.0 {
+            rusqlite::Error::SqliteFailure(code, _) => Some(code.extended_code),
+            rusqlite::Error::SqlInputError { error, .. } => Some(error.extended_code),
+            _ => None,
+        }
     }
 
     fn kind(&self) -> StoreErrorKind {

@@ -3,12 +3,17 @@
 //! A row is a head and a payload: the length of the head in four bytes, big-endian; the head as JSON; and, where there is a
 //! payload, its digest and its bytes. What its key says is not repeated in it.
 
+use std::ops::Range;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::row::{EventBatch, Kind, Row, RowKey};
+use super::index::behind;
+use super::row::{At, EventBatch, Kind, Row, RowKey};
 use super::write::{Slot, Token};
-use crate::ids::{CallId, Epoch, EventSeq, InboxSeq, Incarnation, ItemKey, PendingId, RunId, SessionKey};
+use crate::ids::{
+    CallId, Epoch, EventSeq, InboxSeq, Incarnation, ItemKey, OperationId, PendingId, RunId, SessionKey,
+};
 use crate::payload::{Digest, Payload};
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
@@ -30,7 +35,7 @@ struct SlotHead {
     token: u64,
     place: u64,
     row: Option<SessionRow>,
-    lives: Vec<(Incarnation, crate::ids::OperationId, Timestamp)>,
+    lives: Vec<(Incarnation, OperationId, Timestamp)>,
 }
 
 /// A slot as bytes, in JSON.
@@ -45,7 +50,98 @@ pub fn decode_slot(key: &SessionKey, bytes: &[u8]) -> Result<Slot, InvalidRow> {
     let head: SlotHead = from_json(bytes)?;
     let life = |(incarnation, operation, at)| Tombstone { key: key.clone(), incarnation, operation, at };
     let lives = head.lives.into_iter().map(life).collect();
+    if head.row.as_ref().is_some_and(|row| row.key != *key) {
+        return Err(InvalidRow("it is the row of another session".into()));
+    }
     Ok(Slot { token: Token(head.token), place: head.place, row: head.row, lives })
+}
+
+/// The slot that is left when a session is removed although it cannot be read: of these bytes only the lives are believed
+/// that can be told, and the last one ended at `at`. None: no life can be told, so nothing is left.
+///
+/// For [`Rows::remove_unreadable`](super::Rows::remove_unreadable).
+pub fn bury_slot(key: &SessionKey, bytes: &[u8], at: Timestamp) -> Option<Slot> {
+    fn told<T: DeserializeOwned>(head: &serde_json::Value) -> Option<T> {
+        T::deserialize(head).ok()
+    }
+    let head: serde_json::Value = from_json(bytes).ok()?;
+    let earlier: Vec<(Incarnation, OperationId, Timestamp)> = told(&head["lives"]).unwrap_or_default();
+    let last = told(&head["row"]["incarnation"]).zip(told(&head["row"]["created_by"]));
+    let all = earlier.into_iter().chain(last.map(|(incarnation, operation)| (incarnation, operation, at)));
+    let stone = |(incarnation, operation, at)| Tombstone { key: key.clone(), incarnation, operation, at };
+    let lives: Vec<Tombstone> = all.map(stone).filter(|life| !life.is_old(at)).collect();
+    (!lives.is_empty()).then(|| Slot { token: Token::random(), place: 0, row: None, lives })
+}
+
+/// The key of a row in its session as bytes, whose order is that of [`RowKey`].
+pub fn encode_row_key(key: &RowKey) -> Vec<u8> {
+    let mut bytes = vec![code(key.kind)];
+    match &key.at {
+        At::One => bytes.push(0),
+        At::Number(number) => {
+            bytes.push(1);
+            bytes.extend_from_slice(&number.to_be_bytes());
+        }
+        At::Name(name) => {
+            bytes.push(2);
+            bytes.extend_from_slice(name.as_bytes());
+        }
+    }
+    bytes
+}
+
+/// The key of a row that these bytes are.
+pub fn decode_row_key(bytes: &[u8]) -> Result<RowKey, InvalidRow> {
+    let invalid = || InvalidRow("its key is none".into());
+    let [kind, form, at @ ..] = bytes else { return Err(invalid()) };
+    let kind = Kind::ALL.into_iter().find(|one| code(*one) == *kind).ok_or_else(invalid)?;
+    let at = match (form, at) {
+        (0, []) => At::One,
+        (1, number) => At::Number(u64::from_be_bytes(number.try_into().map_err(|_| invalid())?)),
+        (2, name) => At::Name(String::from_utf8(name.to_vec()).map_err(|_| invalid())?),
+        _ => return Err(invalid()),
+    };
+    Ok(RowKey { kind, at })
+}
+
+/// Where the keys of all rows of a kind lie, as bytes.
+pub fn kind_range(kind: Kind) -> Range<Vec<u8>> {
+    vec![code(kind)]..vec![code(kind) + 1]
+}
+
+/// Where the keys of a kind with the numbers from `first` to `last` lie, as bytes. Empty if there is no such number.
+pub fn number_range(kind: Kind, first: u64, last: u64) -> Range<Vec<u8>> {
+    let start = encode_row_key(&RowKey::number(kind, first));
+    if first > last {
+        return start.clone()..start;
+    }
+    start..behind(encode_row_key(&RowKey::number(kind, last)))
+}
+
+/// Where this key lies and no other, as bytes.
+pub fn key_range(key: &RowKey) -> Range<Vec<u8>> {
+    let start = encode_row_key(key);
+    start.clone()..behind(start)
+}
+
+/// What stands for a kind in a key. It is stored: it never changes.
+fn code(kind: Kind) -> u8 {
+    match kind {
+        Kind::Labels => 0,
+        Kind::Definition => 1,
+        Kind::State => 2,
+        Kind::Message => 3,
+        Kind::Events => 4,
+        Kind::Item => 5,
+        Kind::Key => 6,
+        Kind::Staged => 7,
+        Kind::Start => 8,
+        Kind::Pending => 9,
+        Kind::Opened => 10,
+        Kind::Run => 11,
+        Kind::Checkpoint => 12,
+        Kind::Delta => 13,
+    }
 }
 
 type ItemHead = (ItemKey, ItemKind, Wake, Digest, Timestamp);
@@ -230,4 +326,52 @@ fn to_json<T: Serialize>(value: &T) -> Vec<u8> {
 
 fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, InvalidRow> {
     serde_json::from_slice(bytes).map_err(|why| InvalidRow(why.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_read_back_and_their_bytes_are_in_their_order() {
+        let of_kind = |kind| {
+            let numbers = [0, 1, 255, 256, u64::MAX].map(|number| RowKey::number(kind, number));
+            let names = ["a", "a b", "b", "\u{e9}"].map(|name| RowKey::name(kind, name));
+            [RowKey::one(kind)].into_iter().chain(numbers).chain(names)
+        };
+        let keys: Vec<RowKey> = Kind::ALL.into_iter().flat_map(of_kind).collect();
+        assert!(keys.is_sorted());
+        let bytes: Vec<Vec<u8>> = keys.iter().map(encode_row_key).collect();
+        assert!(bytes.is_sorted());
+        for (key, bytes) in keys.iter().zip(&bytes) {
+            assert_eq!(decode_row_key(bytes).as_ref(), Ok(key));
+            assert!(kind_range(key.kind).contains(bytes), "{key}");
+            assert!(key_range(key).contains(bytes), "{key}");
+            assert_eq!(keys.iter().filter(|one| key_range(key).contains(&encode_row_key(one))).count(), 1);
+            let is_number = matches!(key.at, At::Number(1..=256));
+            assert_eq!(number_range(key.kind, 1, 256).contains(bytes), is_number, "{key}");
+        }
+        assert!(number_range(Kind::Message, 2, 1).is_empty());
+        assert!(decode_row_key(&[3, 1, 0]).is_err());
+        assert!(decode_row_key(&[14, 0]).is_err());
+    }
+
+    #[test]
+    fn of_a_slot_that_cannot_be_read_the_lives_are_left_that_can_be_told() {
+        let key = SessionKey::new("t".parse().unwrap(), "s".parse().unwrap());
+        let life = |nth: u128| uuid::Uuid::from_u128(nth).simple().to_string();
+        let (one, two) = (life(1), life(2));
+        let head = format!(
+            r#"{{"token":1,"place":0,"lives":[["{one}","op1",0]],
+                "row":{{"incarnation":"{two}","created_by":"op2","status":"?"}}}}"#
+        );
+        assert!(decode_slot(&key, head.as_bytes()).is_err());
+        let at = Timestamp::from_ms(1_000);
+        let left = bury_slot(&key, head.as_bytes(), at).unwrap();
+        let told: Vec<_> = left.lives.iter().map(|one| (one.incarnation.to_string(), one.at)).collect();
+        assert_eq!(told, [(one, Timestamp::EPOCH), (two, at)]);
+        assert_eq!(decode_slot(&key, &encode_slot(&left)), Ok(left));
+        assert_eq!(bury_slot(&key, b"{}", at), None);
+        assert_eq!(bury_slot(&key, b"\xff{}", at), None);
+    }
 }

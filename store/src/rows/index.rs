@@ -1,5 +1,9 @@
 //! Indexes over sessions and their pending calls: their places, and what a backend keeps that has no indexes of its own.
 
+use std::ops::Range;
+
+use super::row::Row;
+use super::write::Slot;
 use crate::ids::{PendingId, SessionId, SessionKey, StateFormat, TenantId};
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
@@ -28,6 +32,15 @@ pub struct SessionPlace {
 }
 
 impl SessionPlace {
+    /// The place that an entry of an index of sessions is; none if it is no such entry.
+    pub fn of_entry(index: Index, entry: &[u8]) -> Option<Self> {
+        match index {
+            Index::Sessions => Self::from_bytes(place_in(entry)?),
+            Index::Due | Index::Resting | Index::Dead => Self::from_bytes(entry),
+            Index::Pending => None,
+        }
+    }
+
     /// The place in a list of sessions, which begins with the greatest.
     pub fn created(row: &SessionRow) -> Self {
         Self { at: row.created_at, key: row.key.clone() }
@@ -71,6 +84,11 @@ pub struct PendingPlace {
 }
 
 impl PendingPlace {
+    /// The place that an entry of [`Index::Pending`] is; none if it is no such entry.
+    pub fn of_entry(entry: &[u8]) -> Option<Self> {
+        Self::from_bytes(place_in(entry)?)
+    }
+
     /// The place of a call.
     pub fn of(call: &PendingCall) -> Self {
         Self {
@@ -107,6 +125,8 @@ impl PendingPlace {
 }
 
 /// An index that a backend without indexes of its own keeps: sorted byte strings.
+///
+/// A backend may store `index as u8`: new ones come last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Index {
     /// Sessions with an alarm, by alarm and key.
@@ -134,6 +154,72 @@ pub fn index_entries(row: &SessionRow) -> Vec<(Index, Vec<u8>)> {
     entries
 }
 
+/// Where a slot stands in the indexes: the row in it, or the newest of the lives that are left in it.
+pub fn slot_entries(slot: &Slot) -> Vec<(Index, Vec<u8>)> {
+    match (&slot.row, slot.lives.last()) {
+        (Some(row), _) => index_entries(row),
+        (None, Some(last)) => {
+            vec![(Index::Dead, SessionPlace { at: last.at, key: last.key.clone() }.to_bytes())]
+        }
+        (None, None) => Vec::new(),
+    }
+}
+
+/// Where a row stands in the indexes, if it is of a kind that does.
+pub fn row_entry(row: &Row) -> Option<(Index, Vec<u8>)> {
+    match row {
+        Row::Pending { call, .. } => Some((Index::Pending, pending_entry(call))),
+        Row::Labels(_)
+        | Row::Definition(_)
+        | Row::State(_)
+        | Row::Message(_)
+        | Row::Events(_)
+        | Row::Item { .. }
+        | Row::Key { .. }
+        | Row::Staged(_)
+        | Row::Start(_)
+        | Row::Opened(_)
+        | Row::Run(_)
+        | Row::Checkpoint(_)
+        | Row::Delta(_) => None,
+    }
+}
+
+/// Where the entries lie that come after a place and before an instant, in [`Index::Due`], [`Index::Resting`] and
+/// [`Index::Dead`].
+pub fn time_range(after: Option<&SessionPlace>, before: Timestamp) -> Range<Vec<u8>> {
+    let start = after.map_or_else(Vec::new, |place| behind(place.to_bytes()));
+    let end = instant(before).to_vec();
+    // A range that ends before it starts is none.
+    start.clone().min(end.clone())..end
+}
+
+/// Where the entries of a tenant lie in [`Index::Sessions`] that come after a place in the list of its sessions. That
+/// list begins with the newest, so it is walked backwards, and this range ends at the place.
+pub fn sessions_range(tenant: &TenantId, after: Option<&SessionPlace>) -> Range<Vec<u8>> {
+    let Range { start, end } = tenant_range(tenant);
+    let end = after.map_or(end, |place| of_tenant(tenant, &place.to_bytes()));
+    start..end
+}
+
+/// Where the entries of a tenant lie in [`Index::Pending`] that come after a place.
+pub fn pending_range(tenant: &TenantId, after: Option<&PendingPlace>) -> Range<Vec<u8>> {
+    let Range { start, end } = tenant_range(tenant);
+    let start = after.map_or(start, |place| behind(of_tenant(tenant, &place.to_bytes())));
+    start..end
+}
+
+fn tenant_range(tenant: &TenantId) -> Range<Vec<u8>> {
+    let with = |last| [tenant.as_str().as_bytes(), &[last]].concat();
+    with(0)..with(1)
+}
+
+/// The bytes that come next.
+pub(super) fn behind(mut entry: Vec<u8>) -> Vec<u8> {
+    entry.push(0);
+    entry
+}
+
 /// Where an open pending call stands.
 pub fn pending_entry(call: &PendingCall) -> Vec<u8> {
     of_tenant(&call.key.tenant, &PendingPlace::of(call).to_bytes())
@@ -141,10 +227,15 @@ pub fn pending_entry(call: &PendingCall) -> Vec<u8> {
 
 /// The entries of a tenant begin with its name.
 fn of_tenant(tenant: &TenantId, place: &[u8]) -> Vec<u8> {
-    let mut bytes = tenant.as_str().as_bytes().to_vec();
-    bytes.push(0);
+    let mut bytes = tenant_range(tenant).start;
     bytes.extend_from_slice(place);
     bytes
+}
+
+/// What follows on the tenant.
+fn place_in(entry: &[u8]) -> Option<&[u8]> {
+    let end = entry.iter().position(|byte| *byte == 0)?;
+    entry.get(end + 1..)
 }
 
 /// Big-endian, with the sign turned, so that byte order is the order of time.
@@ -173,5 +264,48 @@ mod tests {
         for one in places {
             assert_eq!(SessionPlace::from_bytes(&one.to_bytes()), Some(one));
         }
+    }
+
+    #[test]
+    fn a_range_of_time_starts_behind_a_place_and_ends_before_an_instant() {
+        let key = SessionKey::new("t".parse().unwrap(), "s".parse().unwrap());
+        let place = |ms| SessionPlace { at: Timestamp::from_ms(ms), key: key.clone() };
+        let range = time_range(Some(&place(1)), Timestamp::from_ms(3));
+        let within = [0, 1, 2, 3].map(|ms| range.contains(&place(ms).to_bytes()));
+        assert_eq!(within, [false, false, true, false]);
+        assert!(time_range(None, Timestamp::from_ms(3)).contains(&place(i64::MIN).to_bytes()));
+        let none = time_range(Some(&place(4)), Timestamp::from_ms(3));
+        assert!(none.is_empty() && none.start <= none.end);
+    }
+
+    #[test]
+    fn the_entries_of_a_tenant_lie_in_its_ranges_and_those_of_no_other_do() {
+        let place = |tenant: &str, ms| SessionPlace {
+            at: Timestamp::from_ms(ms),
+            key: SessionKey::new(tenant.parse().unwrap(), "s".parse().unwrap()),
+        };
+        let entry = |place: &SessionPlace| of_tenant(&place.key.tenant, &place.to_bytes());
+        let places = [place("s", 1), place("t", -1), place("t", 1), place("t", 2), place("tt", 1)];
+        let within = |range: Range<Vec<u8>>| places.each_ref().map(|place| range.contains(&entry(place)));
+        let t = &places[1].key.tenant;
+        assert_eq!(within(sessions_range(t, None)), [false, true, true, true, false]);
+        assert_eq!(within(sessions_range(t, Some(&places[2]))), [false, true, false, false, false]);
+        for place in &places {
+            assert_eq!(SessionPlace::of_entry(Index::Sessions, &entry(place)).as_ref(), Some(place));
+            assert_eq!(SessionPlace::of_entry(Index::Due, &place.to_bytes()).as_ref(), Some(place));
+        }
+
+        let pending = |id: &str| PendingPlace {
+            endless: false,
+            deadline: Timestamp::EPOCH,
+            session: "s".parse().unwrap(),
+            id: id.parse().unwrap(),
+        };
+        let places = ["a", "b", "c"].map(pending);
+        let entry = |place: &PendingPlace| of_tenant(t, &place.to_bytes());
+        let range = pending_range(t, Some(&places[1]));
+        assert_eq!(places.each_ref().map(|place| range.contains(&entry(place))), [false, false, true]);
+        assert!(pending_range(t, None).contains(&entry(&places[0])));
+        assert_eq!(PendingPlace::of_entry(&entry(&places[0])).as_ref(), Some(&places[0]));
     }
 }

@@ -29,14 +29,20 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-pub use bytes::{InvalidRow, decode_row, decode_slot, encode_row, encode_slot};
-pub use index::{DueQuery, Index, PendingPlace, SessionPlace, index_entries, pending_entry};
-pub use read::{Found, Scanned, Want, Which};
+pub use bytes::{
+    InvalidRow, bury_slot, decode_row, decode_row_key, decode_slot, encode_row, encode_row_key, encode_slot, key_range,
+    kind_range, number_range,
+};
+pub use index::{
+    DueQuery, Index, PendingPlace, SessionPlace, index_entries, pending_entry, pending_range, row_entry, sessions_range,
+    slot_entries, time_range,
+};
+pub use read::{Found, Scanned, Want, Which, read_wants};
 pub use row::{At, EventBatch, Kind, Row, RowKey};
 pub use store::RowStore;
 pub use write::{Op, Prefix, Slot, Token, Verdict, Write};
 
-use crate::ids::SessionKey;
+use crate::ids::{Incarnation, SessionKey};
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
 use crate::{
@@ -104,9 +110,17 @@ pub trait Rows: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Scanned<SessionRow, SessionPlace>, StoreError>;
 
-    /// Keys under which no session stands, and whose newest life ended before `before`: at most `limit`, those that ended
-    /// first.
+    /// Keys with a life that ended before `before`: at most `limit`, those that ended first. Those under which a session
+    /// stands may be left out.
     async fn dead(&self, before: Timestamp, limit: usize) -> Result<Vec<SessionKey>, StoreError>;
+
+    /// Removes a session, in the life that is named if one is, though its row cannot be read. What can be told of it is
+    /// left as an earlier life. Answers whether there was such a session. A backend whose rows can always be read, or never be
+    /// corrupt by themselves, may leave this out: then such a session cannot be removed.
+    async fn remove_unreadable(&self, key: &SessionKey, life: Option<Incarnation>) -> Result<bool, StoreError> {
+        let _ = (key, life);
+        Ok(false)
+    }
 
     /// Returns when what is watched may have changed, at the latest after `at_most`. Only a hint.
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError>;

@@ -15,7 +15,7 @@ use crate::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use crate::rules::{Limits, PageRoom};
 use crate::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
-    CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
+    CommitOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
     EventPage, ForkOutcome, INBOX_PAGE, InboxItem, InboxPage, Interrupt, InterruptCheck, InterruptOutcome,
     LeaseOutcome, MessagePage, MessageRange, NewFork, NewSession, PAGE_BYTES_MAX, PAGE_ROWS_MAX, Page,
     PageCursor, PageRequest, PendingCall, PendingQuery, PurgeReport, RetentionRule, RunRecord, Session,
@@ -87,7 +87,18 @@ impl<R: Rows> StateStore for RowStore<R> {
         deletion: Deletion,
     ) -> Result<DeleteOutcome, StoreError> {
         const OPERATION: &str = "delete_session";
-        let (outcome, now) = self.ask(OPERATION, key, &ops::delete::Delete(deletion)).await?;
+        let asked = self.ask(OPERATION, key, &ops::delete::Delete(deletion)).await;
+        let (outcome, now) = match asked {
+            // What cannot be read any more can still be removed.
+            Err(error) if error.kind == StoreErrorKind::Corrupt && deletion.mode == DeleteMode::Force => {
+                let removed = self.rows().remove_unreadable(key, deletion.incarnation).await;
+                return match removed.map_err(|error| named(error, OPERATION, key))? {
+                    true => Ok(DeleteOutcome::Deleted),
+                    false => Err(error),
+                };
+            }
+            asked => asked?,
+        };
         if outcome == DeleteOutcome::Deleted {
             self.clear_dead(now, CLEARED_BY_EACH).await;
         }

@@ -15,9 +15,9 @@ use crate::time::Timestamp;
 pub struct Token(pub u64);
 
 impl Token {
-    /// A new one.
+    /// A new one; never 0, which rows have that were written before there were tokens.
     pub fn random() -> Self {
-        Self(fastrand::u64(..))
+        Self(fastrand::u64(1..))
     }
 }
 

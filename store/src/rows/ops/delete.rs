@@ -66,9 +66,9 @@ impl Ask for Forget {
         let Some(slot) = &facts.slot else { return Decision::Answer(()) };
         let lives: Vec<Tombstone> =
             slot.lives.iter().filter(|life| !life.is_old(facts.now)).cloned().collect();
-        if slot.row.is_some() || lives.len() == slot.lives.len() {
+        if lives.len() == slot.lives.len() {
             return Decision::Answer(());
         }
-        Decision::Write(Draft { lives: Some(lives), ..Draft::default() }, ())
+        Decision::Write(Draft { row: slot.row.clone(), lives: Some(lives), ..Draft::default() }, ())
     }
 }
