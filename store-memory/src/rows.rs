@@ -111,7 +111,8 @@ impl Data {
     fn prefix(&self, prefix: &Prefix, write: &Write) -> Option<BTreeMap<RowKey, Row>> {
         let source = self.sessions.get(&prefix.from)?;
         let life = source.slot.row.as_ref().map(|row| row.incarnation);
-        if life != Some(prefix.life) {
+        let checkpoint = RowKey::number(Kind::Checkpoint, prefix.last_checkpoint);
+        if life != Some(prefix.life) || !source.rows.contains_key(&checkpoint) {
             return None;
         }
         let own = write.row_after()?.incarnation;

@@ -15,8 +15,10 @@ use crate::session;
 // All of these run in the write transaction of a group, and so see what the last commit of any process left.
 const TOKEN_OF: &str = "SELECT token FROM session WHERE sid = ?";
 const IS_THERE: &str = "SELECT 1 FROM session WHERE tenant = ? AND id = ?";
-const TOKEN_OF_DEAD: &str = "SELECT token FROM tombstone WHERE tenant = ? AND id = ? ORDER BY tid DESC LIMIT 1";
-const LIFE_OF: &str = "SELECT incarnation FROM session WHERE sid = ? AND tenant = ? AND id = ?";
+const TOKEN_OF_DEAD: &str =
+    "SELECT token FROM tombstone WHERE tenant = ? AND id = ? ORDER BY tid DESC LIMIT 1";
+const IS_SOURCE: &str = "SELECT 1 FROM session AS s JOIN checkpoint AS c ON c.sid = s.sid AND c.id = ? \
+     WHERE s.sid = ? AND s.tenant = ? AND s.id = ? AND s.incarnation = ?";
 
 const PUT_LABEL: &str = "INSERT OR REPLACE INTO label (sid, name, value) VALUES (?,?,?)";
 const PUT_DEFINITION: &str = "INSERT OR REPLACE INTO definition (sid, digest, payload) VALUES (?,?,?)";
@@ -74,7 +76,7 @@ pub(crate) fn apply(conn: &Connection, clock: &dyn Clock, write: &Write) -> Resu
         return Ok(Verdict::Taken { now, row });
     }
     if let Some(prefix) = &write.copy
-        && !is_life(conn, prefix)?
+        && !is_source(conn, prefix)?
     {
         return Ok(Verdict::NoSource);
     }
@@ -166,10 +168,11 @@ pub(crate) fn delete(conn: &Connection, sid: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-fn is_life(conn: &Connection, prefix: &Prefix) -> Result<bool, Fault> {
-    let of = (prefix.place.cast_signed(), prefix.from.tenant.as_str(), prefix.from.id.as_str());
-    let life = conn.prepare_cached(LIFE_OF)?.query_row(of, |row| row.get::<_, Vec<u8>>(0)).optional()?;
-    Ok(life.as_deref() == Some(prefix.life.0.as_bytes().as_slice()))
+fn is_source(conn: &Connection, prefix: &Prefix) -> Result<bool, Fault> {
+    let (tenant, id) = (prefix.from.tenant.as_str(), prefix.from.id.as_str());
+    let (place, life) = (prefix.place.cast_signed(), prefix.life.0.as_bytes().as_slice());
+    let source = (int(prefix.last_checkpoint), place, tenant, id, life);
+    Ok(conn.prepare_cached(IS_SOURCE)?.exists(source)?)
 }
 
 fn copy(conn: &Connection, sid: i64, prefix: &Prefix) -> Result<(), Fault> {

@@ -45,7 +45,9 @@ pub(crate) struct SqlError(Arc<rusqlite::Error>);
 impl fmt::Display for SqlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            rusqlite::Error::SqliteFailure(code, Some(text)) => write!(f, "(code: {}) {text}", code.extended_code),
+            rusqlite::Error::SqliteFailure(code, Some(text)) => {
+                write!(f, "(code: {}) {text}", code.extended_code)
+            }
             other => write!(f, "{other}"),
         }
     }

@@ -200,11 +200,7 @@ impl Connector {
         conn.query_row(&sql, [], |_| Ok(())).map_err(|error| self.failed(error))
     }
 
-    fn read_settings(
-        &self,
-        conn: &Connection,
-        library: &str,
-    ) -> Result<Vec<(String, String)>, StoreError> {
+    fn read_settings(&self, conn: &Connection, library: &str) -> Result<Vec<(String, String)>, StoreError> {
         let journal = match self.look {
             Look::Shared => self.text(conn, READ_JOURNAL)?,
             // A connection that only reads the file has no journal.

@@ -86,12 +86,7 @@ pub(crate) fn wanted(
 }
 
 /// The row with this key, if it is there.
-pub(crate) fn one(
-    conn: &Connection,
-    sid: i64,
-    of: &SessionKey,
-    key: &RowKey,
-) -> Result<Option<Row>, Fault> {
+pub(crate) fn one(conn: &Connection, sid: i64, of: &SessionKey, key: &RowKey) -> Result<Option<Row>, Fault> {
     let want = match key.as_name() {
         "" => Want::number(key.kind, key.as_number()),
         name => Want::names(key.kind, vec![name.to_owned()]),
@@ -133,7 +128,8 @@ fn of_want(
         }
     };
     values.push(Value::from(i64::try_from(want.rows).unwrap_or(-1)));
-    let sql = format!("SELECT {columns} FROM {table} WHERE sid = ?{filter}{condition} ORDER BY {order} LIMIT ?");
+    let sql =
+        format!("SELECT {columns} FROM {table} WHERE sid = ?{filter}{condition} ORDER BY {order} LIMIT ?");
     let mut statement = conn.prepare_cached(&sql)?;
     let mut found = statement.query(params_from_iter(values))?;
     let mut rows: Vec<Row> = Vec::new();
@@ -245,7 +241,19 @@ pub(crate) fn pending(c: &mut Columns<'_>, key: SessionKey, light: bool) -> Resu
     let (endless, deadline, opened_at) = (c.flag()?, c.at()?, c.at()?);
     let deadline = (!endless).then_some(deadline);
     let body = body(c, light)?;
-    Ok(PendingCall { key, incarnation, id, call, kind, needed, answered, last_answer, deadline, body, opened_at })
+    Ok(PendingCall {
+        key,
+        incarnation,
+        id,
+        call,
+        kind,
+        needed,
+        answered,
+        last_answer,
+        deadline,
+        body,
+        opened_at,
+    })
 }
 
 fn run(c: &mut Columns<'_>) -> Result<RunRecord, Fault> {

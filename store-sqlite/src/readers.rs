@@ -25,7 +25,8 @@ pub(crate) struct Readers {
 
 impl Readers {
     pub(crate) fn new(connector: Arc<Connector>) -> Arc<Self> {
-        let (most, wait_max) = (connector.readers_max(), connector.busy_timeout().max(Duration::from_secs(1)));
+        let (most, wait_max) =
+            (connector.readers_max(), connector.busy_timeout().max(Duration::from_secs(1)));
         let turns = Semaphore::new(most as usize);
         Arc::new(Self { connector, free: Mutex::default(), turns, most, wait_max })
     }

@@ -98,7 +98,11 @@ impl Rows for SqliteRows {
         verdicts
     }
 
-    async fn due(&self, query: &DueQuery, wants: &[Want]) -> Result<Vec<Result<Found, StoreError>>, StoreError> {
+    async fn due(
+        &self,
+        query: &DueQuery,
+        wants: &[Want],
+    ) -> Result<Vec<Result<Found, StoreError>>, StoreError> {
         let (query, wants, now) = (query.clone(), wants.to_vec(), self.clock.now());
         let found = self.read_at_once(move |conn| scan::due(conn, &query, &wants, now)).await?;
         Ok(found.into_iter().map(|one| one.map_err(|fault| fault.of("", None))).collect())

@@ -74,7 +74,8 @@ pub(crate) fn due(
                 Ok(None) => broken += 1,
                 Err(Fault::Corrupt(detail)) => {
                     broken += 1;
-                    let (tenant, id) = (String::from_utf8_lossy(&due.tenant), String::from_utf8_lossy(&due.id));
+                    let (tenant, id) =
+                        (String::from_utf8_lossy(&due.tenant), String::from_utf8_lossy(&due.id));
                     found.push(Err(Fault::Corrupt(format!("session {tenant}/{id}: {detail}"))));
                 }
                 Err(fault) => return Err(fault),
@@ -229,9 +230,10 @@ pub(crate) fn pending(
     limit: usize,
     bytes: usize,
 ) -> Result<Scanned<PendingCall, PendingPlace>, Fault> {
-    let mut sql = "SELECT tenant, session, incarnation, id, call, kind, needed, answered, last_answer, endless, \
+    let mut sql =
+        "SELECT tenant, session, incarnation, id, call, kind, needed, answered, last_answer, endless, \
          deadline, opened_at, digest, payload FROM pending WHERE tenant = ?"
-        .to_owned();
+            .to_owned();
     let mut values = vec![Value::from(query.tenant.as_str().to_owned())];
     if let Some(session) = &query.session {
         sql.push_str(" AND session = ?");

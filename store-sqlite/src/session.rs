@@ -52,13 +52,15 @@ const INSERT: &str = "INSERT INTO session (token, tenant, id, incarnation, opera
 /// What stands under `key`.
 pub(crate) fn find(conn: &Connection, key: &SessionKey) -> Result<Option<Slot>, Fault> {
     let names = (key.tenant.as_str(), key.id.as_str());
-    let mut slot = conn.prepare_cached(FIND)?.query_row(names, |row| Ok(decode(row))).optional()?.transpose()?;
+    let mut slot =
+        conn.prepare_cached(FIND)?.query_row(names, |row| Ok(decode(row))).optional()?.transpose()?;
     let mut lives = conn.prepare_cached(READ_LIVES)?;
     let mut rows = lives.query(names)?;
     while let Some(row) = rows.next()? {
         let mut c = Columns::of(row);
         let token = Token(c.int()?.cast_unsigned());
-        let life = Tombstone { key: key.clone(), incarnation: c.incarnation()?, operation: c.id()?, at: c.at()? };
+        let life =
+            Tombstone { key: key.clone(), incarnation: c.incarnation()?, operation: c.id()?, at: c.at()? };
         let slot = slot.get_or_insert_with(|| Slot { token, place: 0, row: None, lives: Vec::new() });
         if slot.row.is_none() {
             slot.token = token;

@@ -211,7 +211,11 @@ impl Writer {
         Counters::add(&self.counters.writes, group.len());
         match self.attempt(&group) {
             Attempt::RolledBack(fault) if group.len() > 1 => {
-                tracing::warn!(writes = group.len(), ?fault, "a group failed as a whole; repeated one by one");
+                tracing::warn!(
+                    writes = group.len(),
+                    ?fault,
+                    "a group failed as a whole; repeated one by one"
+                );
                 Counters::add(&self.counters.repeated, group.len());
                 for job in group {
                     let attempt = self.attempt(std::slice::from_ref(&job));

@@ -32,7 +32,7 @@ pub struct SessionPlace {
 }
 
 impl SessionPlace {
-    /// The place that an entry of an index of sessions is; none if it is no such entry.
+    /// The place that an entry of an index of sessions is. None: it is no such entry.
     pub fn of_entry(index: Index, entry: &[u8]) -> Option<Self> {
         match index {
             Index::Sessions => Self::from_bytes(place_in(entry)?),
@@ -84,9 +84,12 @@ pub struct PendingPlace {
 }
 
 impl PendingPlace {
-    /// The place that an entry of [`Index::Pending`] is; none if it is no such entry.
-    pub fn of_entry(entry: &[u8]) -> Option<Self> {
-        Self::from_bytes(place_in(entry)?)
+    /// The place that an entry of [`Index::Pending`] is. None: it is no such entry.
+    pub fn of_entry(index: Index, entry: &[u8]) -> Option<Self> {
+        match index {
+            Index::Pending => Self::from_bytes(place_in(entry)?),
+            Index::Due | Index::Sessions | Index::Resting | Index::Dead => None,
+        }
     }
 
     /// The place of a call.
@@ -306,6 +309,6 @@ mod tests {
         let range = pending_range(t, Some(&places[1]));
         assert_eq!(places.each_ref().map(|place| range.contains(&entry(place))), [false, false, true]);
         assert!(pending_range(t, None).contains(&entry(&places[0])));
-        assert_eq!(PendingPlace::of_entry(&entry(&places[0])).as_ref(), Some(&places[0]));
+        assert_eq!(PendingPlace::of_entry(Index::Pending, &entry(&places[0])).as_ref(), Some(&places[0]));
     }
 }

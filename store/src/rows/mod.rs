@@ -30,12 +30,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 pub use bytes::{
-    InvalidRow, bury_slot, decode_row, decode_row_key, decode_slot, encode_row, encode_row_key, encode_slot, key_range,
-    kind_range, number_range,
+    InvalidRow, bury_slot, decode_row, decode_row_key, decode_slot, encode_row, encode_row_key, encode_slot,
+    key_range, kind_range, number_range,
 };
 pub use index::{
-    DueQuery, Index, PendingPlace, SessionPlace, index_entries, pending_entry, pending_range, row_entry, sessions_range,
-    slot_entries, time_range,
+    DueQuery, Index, PendingPlace, SessionPlace, index_entries, pending_entry, pending_range, row_entry,
+    sessions_range, slot_entries, time_range,
 };
 pub use read::{Found, Scanned, Want, Which, read_wants};
 pub use row::{At, EventBatch, Kind, Row, RowKey};
@@ -117,7 +117,11 @@ pub trait Rows: Send + Sync + 'static {
     /// Removes a session, in the life that is named if one is, though its row cannot be read. What can be told of it is
     /// left as an earlier life. Answers whether there was such a session. A backend whose rows can always be read, or never be
     /// corrupt by themselves, may leave this out: then such a session cannot be removed.
-    async fn remove_unreadable(&self, key: &SessionKey, life: Option<Incarnation>) -> Result<bool, StoreError> {
+    async fn remove_unreadable(
+        &self,
+        key: &SessionKey,
+        life: Option<Incarnation>,
+    ) -> Result<bool, StoreError> {
         let _ = (key, life);
         Ok(false)
     }

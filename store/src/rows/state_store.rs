@@ -15,12 +15,12 @@ use crate::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
 use crate::rules::{Limits, PageRoom};
 use crate::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
-    CommitOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
-    EventPage, ForkOutcome, INBOX_PAGE, InboxItem, InboxPage, Interrupt, InterruptCheck, InterruptOutcome,
-    LeaseOutcome, MessagePage, MessageRange, NewFork, NewSession, PAGE_BYTES_MAX, PAGE_ROWS_MAX, Page,
-    PageCursor, PageRequest, PendingCall, PendingQuery, PurgeReport, RetentionRule, RunRecord, Session,
-    SessionQuery, SessionSummary, StageOutcome, Staging, StateStore, StatusCas, StoreError, StoreErrorKind,
-    TOMBSTONE_STANDS, Watch, runs_digest,
+    CommitOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome,
+    EventCursor, EventPage, ForkOutcome, INBOX_PAGE, InboxItem, InboxPage, Interrupt, InterruptCheck,
+    InterruptOutcome, LeaseOutcome, MessagePage, MessageRange, NewFork, NewSession, PAGE_BYTES_MAX,
+    PAGE_ROWS_MAX, Page, PageCursor, PageRequest, PendingCall, PendingQuery, PurgeReport, RetentionRule,
+    RunRecord, Session, SessionQuery, SessionSummary, StageOutcome, Staging, StateStore, StatusCas,
+    StoreError, StoreErrorKind, TOMBSTONE_STANDS, Watch, runs_digest,
 };
 
 /// How many old slots each deletion clears away. More than it leaves, so that they never pile up.
@@ -300,17 +300,22 @@ impl<R: Rows> StateStore for RowStore<R> {
         let capabilities = self.capabilities();
         Limits::of(&capabilities, OPERATION).fork(&to).map_err(|error| error.on(from))?;
         let wants = [Want::number(Kind::Checkpoint, at.0)];
-        let facts = Facts::found(self.read(OPERATION, from, &wants).await?, &wants);
-        let place = facts.slot.as_ref().map_or(0, |slot| slot.place);
-        let source = match facts.row().filter(|row| row.is_source(from, &to)) {
-            None => ops::fork::Source::None,
-            Some(_) => match ops::log::checkpoint(&facts, at) {
-                Some(checkpoint) => ops::fork::Source::Found(place, Box::new(checkpoint)),
-                None => ops::fork::Source::NoCheckpoint,
-            },
-        };
-        let ask = ops::fork::Fork { new: &to, from, at, source };
-        Ok(self.ask(OPERATION, &to.key, &ask).await?.0)
+        loop {
+            let facts = Facts::found(self.read(OPERATION, from, &wants).await?, &wants);
+            let place = facts.slot.as_ref().map_or(0, |slot| slot.place);
+            let source = match facts.row().filter(|row| row.is_source(from, &to)) {
+                None => ops::fork::Source::None,
+                Some(_) => match ops::log::checkpoint(&facts, at) {
+                    Some(checkpoint) => ops::fork::Source::Found(place, Box::new(checkpoint)),
+                    None => ops::fork::Source::NoCheckpoint,
+                },
+            };
+            let ask = ops::fork::Fork { new: &to, from, at, source };
+            // Each turn more, the source has lost its life or the checkpoint for good.
+            if let (Some(outcome), _) = self.ask(OPERATION, &to.key, &ask).await? {
+                return Ok(outcome);
+            }
+        }
     }
 
     async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError> {

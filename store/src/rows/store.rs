@@ -17,6 +17,8 @@ use crate::{Claim, ClaimDue, Retry, StoreError, StoreErrorKind};
 const DECISION_STANDS: Duration = Duration::from_secs(1);
 /// So often a write is decided anew because something else was there.
 const RACES_MAX: usize = 1_000;
+/// So often is looked for what is due while others claim it first.
+const LOOKS_MAX: usize = 16;
 
 /// A [`StateStore`](crate::StateStore) over [`Rows`]. Cheap to clone; clones share what they hold.
 ///
@@ -131,8 +133,19 @@ impl<R: Rows> RowStore<R> {
         verdict.map_err(|error| named(error, operation, &write.key))
     }
 
-    /// Claims what is due, each session with one of the runs.
+    /// Claims what is due, each session with one of the runs. Looks again if others were there first each time.
     pub(super) async fn claim_due(&self, want: &ClaimDue) -> Result<Vec<Claim>, StoreError> {
+        for _ in 0..LOOKS_MAX {
+            let (claims, lost) = self.try_claim_due(want).await?;
+            if !claims.is_empty() || lost == 0 {
+                return Ok(claims);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// One look at what is due: what was claimed, and how many were written by others in between.
+    async fn try_claim_due(&self, want: &ClaimDue) -> Result<(Vec<Claim>, usize), StoreError> {
         const OPERATION: &str = "claim_due";
         let of_operation = |error: StoreError| StoreError { operation: OPERATION, ..error };
         let wants = ops::session::surroundings();
@@ -169,9 +182,9 @@ impl<R: Rows> RowStore<R> {
             }
         }
         if writes.is_empty() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), 0));
         }
-        let mut claims = Vec::new();
+        let (mut claims, mut lost) = (Vec::new(), 0);
         let mut failed = None;
         for ((facts, write, claim), verdict) in decided.into_iter().zip(self.rows.apply(writes).await) {
             match verdict {
@@ -183,14 +196,14 @@ impl<R: Rows> RowStore<R> {
                         turn.hold(facts.after(&write, place));
                     }
                 }
-                Ok(Verdict::Lost | Verdict::Taken { .. } | Verdict::NoSource) => {}
+                Ok(Verdict::Lost | Verdict::Taken { .. } | Verdict::NoSource) => lost += 1,
                 Err(error) => failed = Some(named(error, OPERATION, &write.key)),
             }
         }
         match failed {
             // Those that were claimed are in the caller's hands; the others' leases end.
             Some(error) if claims.is_empty() => Err(error),
-            Some(_) | None => Ok(claims),
+            Some(_) | None => Ok((claims, lost)),
         }
     }
 }

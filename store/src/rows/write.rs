@@ -61,7 +61,8 @@ pub enum Op {
 pub struct Prefix {
     /// The source.
     pub from: SessionKey,
-    /// The life of it. If another is there, or none, the write changes nothing and answers [`Verdict::NoSource`].
+    /// The life of it. If another is there, or none, or it has no checkpoint `last_checkpoint`, the write changes nothing
+    /// and answers [`Verdict::NoSource`].
     pub life: Incarnation,
     /// The place of that life.
     pub place: u64,
@@ -152,6 +153,6 @@ pub enum Verdict {
         /// The row that is there.
         row: Row,
     },
-    /// The source of its copy is not there. Nothing was changed.
+    /// The source of its copy is not there, or has no such checkpoint. Nothing was changed.
     NoSource,
 }

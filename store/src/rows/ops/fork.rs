@@ -28,7 +28,8 @@ pub(in super::super) enum Source {
 }
 
 impl Ask for Fork<'_> {
-    type Outcome = ForkOutcome;
+    /// None: the source was not there any more as it was read.
+    type Outcome = Option<ForkOutcome>;
 
     fn wants(&self) -> Vec<Want> {
         Vec::new()
@@ -38,21 +39,21 @@ impl Ask for Fork<'_> {
         true
     }
 
-    fn no_source(&self) -> Option<ForkOutcome> {
-        Some(ForkOutcome::NoSource)
+    fn no_source(&self) -> Option<Option<ForkOutcome>> {
+        Some(None)
     }
 
-    fn decide(&self, facts: &Facts) -> Decision<ForkOutcome> {
+    fn decide(&self, facts: &Facts) -> Decision<Option<ForkOutcome>> {
         let new = self.new;
         if was_deleted(&new.operation, facts.row(), facts.names_life(new.incarnation, &new.operation)) {
-            return Decision::Answer(ForkOutcome::Deleted);
+            return Decision::Answer(Some(ForkOutcome::Deleted));
         }
         if let Some(there) = facts.row() {
-            return Decision::Answer(there.forked_before(new, self.at));
+            return Decision::Answer(Some(there.forked_before(new, self.at)));
         }
         let (place, checkpoint) = match &self.source {
-            Source::None => return Decision::Answer(ForkOutcome::NoSource),
-            Source::NoCheckpoint => return Decision::Answer(ForkOutcome::NoCheckpoint),
+            Source::None => return Decision::Answer(Some(ForkOutcome::NoSource)),
+            Source::NoCheckpoint => return Decision::Answer(Some(ForkOutcome::NoCheckpoint)),
             Source::Found(place, checkpoint) => (*place, checkpoint),
         };
         let now = facts.now;
@@ -86,6 +87,6 @@ impl Ask for Fork<'_> {
             last_checkpoint: self.at.0,
         });
         draft.row = Some(row);
-        Decision::Write(draft, ForkOutcome::Forked { version })
+        Decision::Write(draft, Some(ForkOutcome::Forked { version }))
     }
 }
