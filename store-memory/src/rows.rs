@@ -15,7 +15,7 @@ use holdover_store::rules::SessionRow;
 use holdover_store::time::{Clock, Timestamp};
 use holdover_store::{
     Capabilities, Checkpoint, CommitSurvives, Labels, PendingCall, PendingQuery, RetentionRule, SessionQuery,
-    SharedBy, StoreError, Watch,
+    SessionSummary, SharedBy, StoreError, Watch,
 };
 
 use crate::hints::Hints;
@@ -331,7 +331,7 @@ impl Rows for MemoryRows {
         query: &SessionQuery,
         after: Option<&SessionPlace>,
         limit: usize,
-    ) -> Result<Scanned<(SessionRow, Labels), SessionPlace>, StoreError> {
+    ) -> Result<Scanned<SessionSummary, SessionPlace>, StoreError> {
         let data = self.lock();
         let own = of_tenant(&query.tenant);
         let until = match after {
@@ -343,9 +343,9 @@ impl Rows for MemoryRows {
         let mut rows = Vec::new();
         let mut next = None;
         while let Some((place, kept)) = walk.next() {
-            let labels = kept.labels();
-            if let Some(row) = kept.slot.row.as_ref().filter(|row| row.listed(&labels, query)) {
-                rows.push((row.clone(), labels));
+            let summary = kept.slot.row.as_ref().map(|row| row.summary(kept.labels()));
+            if let Some(summary) = summary.filter(|summary| summary.listed(query)) {
+                rows.push(summary);
                 if rows.len() == limit {
                     next = walk.next().is_some().then_some(place);
                     break;

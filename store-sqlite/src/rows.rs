@@ -11,7 +11,8 @@ use holdover_store::rows::{
 use holdover_store::rules::SessionRow;
 use holdover_store::time::{Clock, Timestamp};
 use holdover_store::{
-    Capabilities, Labels, PendingCall, PendingQuery, RetentionRule, Retry, SessionQuery, StoreError, Watch,
+    Capabilities, PendingCall, PendingQuery, RetentionRule, Retry, SessionQuery, SessionSummary, StoreError,
+    Watch,
 };
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
@@ -113,7 +114,7 @@ impl Rows for SqliteRows {
         query: &SessionQuery,
         after: Option<&SessionPlace>,
         limit: usize,
-    ) -> Result<Scanned<(SessionRow, Labels), SessionPlace>, StoreError> {
+    ) -> Result<Scanned<SessionSummary, SessionPlace>, StoreError> {
         let (query, after) = (query.clone(), after.cloned());
         self.read_at_once(move |conn| scan::sessions(conn, &query, after.as_ref(), limit)).await
     }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use holdover_store::ids::{QueueLabel, SessionKey};
-use holdover_store::rows::{DueQuery, Found, PendingPlace, Scanned, SessionPlace, Want};
+use holdover_store::ids::{Epoch, MessageSeq, QueueLabel, SessionKey, Version};
+use holdover_store::rows::{DueQuery, Found, Kind, PendingPlace, Row, Scanned, SessionPlace, Want};
 use holdover_store::rules::SessionRow;
 use holdover_store::time::Timestamp;
-use holdover_store::{Labels, PendingCall, PendingQuery, Queues, RetentionRule, SessionQuery};
+use holdover_store::{
+    Labels, PendingCall, PendingQuery, Queues, RetentionRule, SessionQuery, SessionStatus, SessionSummary,
+};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
@@ -42,6 +44,8 @@ const DUE_IN_QUEUE: &str = due!("queue = CAST(?1 AS TEXT) AND format <= ?5", "se
 /// With an interrupt waiting, in whatever queue.
 const DUE_INTERRUPTED: &str = due!("?1 IS NULL AND interrupt IS NOT NULL", "session_due_interrupted");
 
+const LIST_SESSIONS: &str = "SELECT sid, tenant, id, incarnation, status, version, epoch, queue, last_message, \
+     unread, alarm, created_at, updated_at FROM session AS s WHERE tenant = ?";
 const DEAD: &str = "SELECT tenant, id FROM tombstone WHERE at < ? ORDER BY at LIMIT ?";
 
 /// Names of a session, which may be no texts.
@@ -168,8 +172,8 @@ pub(crate) fn sessions(
     query: &SessionQuery,
     after: Option<&SessionPlace>,
     limit: usize,
-) -> Result<Scanned<(SessionRow, Labels), SessionPlace>, Fault> {
-    let mut sql = format!("SELECT {COLUMNS} FROM session AS s WHERE tenant = ?");
+) -> Result<Scanned<SessionSummary, SessionPlace>, Fault> {
+    let mut sql = LIST_SESSIONS.to_owned();
     let mut values = vec![Value::from(query.tenant.as_str().to_owned())];
     if !query.status.is_empty() {
         let names: Vec<&str> = query.status.iter().map(|_| "?").collect();
@@ -205,21 +209,37 @@ pub(crate) fn sessions(
     values.push(Value::from(i64::try_from(limit).unwrap_or(i64::MAX)));
     let mut statement = conn.prepare(&sql)?;
     let mut found = statement.query(params_from_iter(values))?;
-    let mut rows = Vec::new();
+    let mut rows: Vec<SessionSummary> = Vec::new();
     while let Some(row) = found.next()? {
-        let slot = session::decode(row)?;
-        let Some(row) = slot.row else { continue };
-        let wants = [Want::all(holdover_store::rows::Kind::Labels)];
-        let labels = read::wanted(conn, slot.place.cast_signed(), &row.key, row.incarnation, &wants)?;
-        let labels = match labels.into_iter().flatten().next() {
-            Some(holdover_store::rows::Row::Labels(labels)) => labels,
-            _ => Labels::default(),
-        };
-        rows.push((row, labels));
+        let (sid, mut summary) = summary(&mut Columns::of(row))?;
+        let labels = read::wanted(conn, sid, &summary.key, summary.incarnation, &[Want::all(Kind::Labels)])?;
+        if let Some(Row::Labels(labels)) = labels.into_iter().flatten().next() {
+            summary.labels = labels;
+        }
+        rows.push(summary);
     }
     let last = rows.last().filter(|_| rows.len() == limit);
-    let next = last.map(|(row, _)| SessionPlace::created(row));
+    let next = last.map(SessionPlace::listed);
     Ok(Scanned { rows, next })
+}
+
+fn summary(c: &mut Columns<'_>) -> Result<(i64, SessionSummary), Fault> {
+    let sid = c.int()?;
+    let summary = SessionSummary {
+        key: SessionKey::new(c.id()?, c.id()?),
+        incarnation: c.incarnation()?,
+        status: c.word(SessionStatus::from_wire)?,
+        version: Version(c.count()?),
+        epoch: Epoch(c.count()?),
+        queue: c.id()?,
+        labels: Labels::default(),
+        last_message: MessageSeq(c.count()?),
+        unread: c.count()?,
+        alarm: c.at_or_null()?,
+        created_at: c.at()?,
+        updated_at: c.at()?,
+    };
+    Ok((sid, summary))
 }
 
 /// Open pending calls of a tenant, soonest deadline first.

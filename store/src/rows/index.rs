@@ -7,7 +7,7 @@ use super::write::Slot;
 use crate::ids::{PendingId, SessionId, SessionKey, StateFormat, TenantId};
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
-use crate::{PendingCall, Queues};
+use crate::{PendingCall, Queues, SessionSummary};
 
 /// Which sessions are due for a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,8 +42,8 @@ impl SessionPlace {
     }
 
     /// The place in a list of sessions, which begins with the greatest.
-    pub fn created(row: &SessionRow) -> Self {
-        Self { at: row.created_at, key: row.key.clone() }
+    pub fn listed(summary: &SessionSummary) -> Self {
+        Self { at: summary.created_at, key: summary.key.clone() }
     }
 
     /// The place among sessions that rest.
@@ -146,8 +146,10 @@ pub enum Index {
 
 /// Where a session's row stands in the indexes: all that changes with the row. Old entries go, new ones come.
 pub fn index_entries(row: &SessionRow) -> Vec<(Index, Vec<u8>)> {
-    let mut entries =
-        vec![(Index::Sessions, of_tenant(&row.key.tenant, &SessionPlace::created(row).to_bytes()))];
+    let mut entries = vec![(
+        Index::Sessions,
+        of_tenant(&row.key.tenant, &SessionPlace { at: row.created_at, key: row.key.clone() }.to_bytes()),
+    )];
     if let Some(at) = row.alarm {
         entries.push((Index::Due, SessionPlace { at, key: row.key.clone() }.to_bytes()));
     }

@@ -46,7 +46,7 @@ use crate::ids::{Incarnation, SessionKey};
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
 use crate::{
-    Capabilities, Labels, PendingCall, PendingQuery, RetentionRule, SessionQuery, StoreError, Watch,
+    Capabilities, PendingCall, PendingQuery, RetentionRule, SessionQuery, SessionSummary, StoreError, Watch,
 };
 
 /// Where the rows of sessions are kept. Object-safe; a handle is shared by many tasks.
@@ -83,13 +83,13 @@ pub trait Rows: Send + Sync + 'static {
     ) -> Result<Vec<Result<Found, StoreError>>, StoreError>;
 
     /// Sessions of a tenant, newest first, ties by id descending, after `after`. Those for which
-    /// [`SessionRow::listed`] does not hold may be left out. About `limit` of them.
+    /// [`SessionSummary::listed`] does not hold may be left out. About `limit` of them.
     async fn sessions(
         &self,
         query: &SessionQuery,
         after: Option<&SessionPlace>,
         limit: usize,
-    ) -> Result<Scanned<(SessionRow, Labels), SessionPlace>, StoreError>;
+    ) -> Result<Scanned<SessionSummary, SessionPlace>, StoreError>;
 
     /// Open pending calls of a tenant, soonest deadline first, after `after`. Those that are not of the session or kind
     /// that the query names may be left out. About `limit` of them, and no more once their bodies have `bytes`.

@@ -62,14 +62,14 @@ impl<R: Rows> StateStore for RowStore<R> {
             let limit = (room.rows() + 1).min(LIST_ROWS_MAX);
             let scanned = self.rows().sessions(query, after.as_ref(), limit).await;
             let scanned = scanned.map_err(|error| StoreError { operation: OPERATION, ..error })?;
-            for (row, labels) in scanned.rows.into_iter().filter(|(row, labels)| row.listed(labels, query)) {
+            for summary in scanned.rows.into_iter().filter(|summary| summary.listed(query)) {
                 if !room.takes(0) {
                     let last =
                         shown.last().map(|(place, _)| PageCursor::at(query.digest(), &place.to_bytes()));
                     let items = shown.into_iter().map(|(_, summary)| summary).collect();
                     return Ok(Page { items, next: last });
                 }
-                shown.push((SessionPlace::created(&row), row.summary(labels)));
+                shown.push((SessionPlace::listed(&summary), summary));
             }
             match scanned.next {
                 Some(next) => after = Some(next),
