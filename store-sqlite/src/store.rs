@@ -57,18 +57,14 @@ impl SqliteStore {
         let (clock, wal_bytes_max, synchronous) =
             (options.clock.clone(), options.wal_bytes_max, options.synchronous);
         let connector = Arc::new(Connector::new(options)?);
-        let opening = Arc::clone(&connector);
-        let failed = |why: String| StoreError::new(StoreErrorKind::Unavailable, "open", why);
-        let opened = tokio::task::spawn_blocking(move || opening.open()).await;
-        let Opened { writer, capabilities } = opened.map_err(|error| failed(error.to_string()))??;
         let frozen = connector.frozen();
         let hints = Hints::of(connector.file());
         let counters = Arc::new(Counters::default());
         let (writes, queue) = mpsc::channel(QUEUE_MAX);
-        let writer = Writer {
+        let mut writer = Writer {
             wal_file: connector.wal_file(),
             connector: Arc::clone(&connector),
-            conn: Some(writer),
+            conn: None,
             synchronous,
             clock: clock.clone(),
             hints: hints.clone(),
@@ -76,8 +72,23 @@ impl SqliteStore {
             wal_bytes_max,
             checkpoint_at: wal_bytes_max,
         };
+        let failed = |why: String| StoreError::new(StoreErrorKind::Unavailable, "open", why);
+        let (opened, opening) = oneshot::channel();
         let thread = std::thread::Builder::new().name("holdover-sqlite".into());
-        thread.spawn(move || writer.serve(queue)).map_err(|error| failed(error.to_string()))?;
+        let serve = move || {
+            let found = writer.connector.open().map(|Opened { writer: conn, capabilities }| {
+                writer.conn = Some(conn);
+                capabilities
+            });
+            let goes_on = found.is_ok();
+            // Fails when nobody waits for the store any more; then its queue is closed.
+            let _ = opened.send(found);
+            if goes_on {
+                writer.serve(queue);
+            }
+        };
+        thread.spawn(serve).map_err(|error| failed(error.to_string()))?;
+        let capabilities = opening.await.map_err(|_| failed("its thread ended".to_owned()))??;
         let readers = Readers::new(connector);
         let rows = SqliteRows { writes, readers, capabilities, clock, hints, counters, frozen };
         Ok(Self { store: RowStore::new(rows) })
