@@ -95,3 +95,112 @@ impl<S: Service<Request>, Request> Service<Request> for Noting<S> {
         self.0.call(request)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use reqwest::Client;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    const HEADERS: u8 = 1;
+    const RESET: u8 = 3;
+    const SETTINGS: u8 = 4;
+    const GO_AWAY: u8 = 7;
+
+    /// Begins each connection of HTTP/2.
+    const PREFACE_BYTES: usize = 24;
+    /// Acknowledges settings.
+    const ACK: u8 = 1;
+    /// Ends the headers, and the stream.
+    const WHOLE: u8 = 5;
+    /// `:status: 200`.
+    const OK: &[u8] = &[0x88];
+
+    /// What the server says in the stream of a request instead of an answer.
+    #[derive(Debug, Clone, Copy)]
+    enum Instead {
+        /// It goes away, and has looked at none but those that it answered.
+        GoesAway,
+        Resets(h2::Reason),
+        /// It says nothing, and its end of the connection is gone.
+        Closes,
+    }
+
+    fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+        let mut frame = u32::try_from(payload.len()).unwrap().to_be_bytes()[1..].to_vec();
+        frame.extend([kind, flags]);
+        frame.extend(stream.to_be_bytes());
+        frame.extend(payload);
+        frame
+    }
+
+    /// A server that answers so many requests of each connection.
+    async fn serve(mut client: TcpStream, answers: u32, instead: Instead) -> std::io::Result<()> {
+        client.read_exact(&mut [0; PREFACE_BYTES]).await?;
+        client.write_all(&frame(SETTINGS, 0, 0, &[])).await?;
+        let mut asked = 0;
+        loop {
+            let mut head = [0; 9];
+            client.read_exact(&mut head).await?;
+            let [size @ .., kind, flags, a, b, c, d] = head;
+            let bytes = size.into_iter().fold(0, |bytes, byte| bytes << 8 | u64::from(byte));
+            tokio::io::copy(&mut (&mut client).take(bytes), &mut tokio::io::sink()).await?;
+            let stream = u32::from_be_bytes([a, b, c, d]);
+            let said = match kind {
+                SETTINGS if flags & ACK == 0 => frame(SETTINGS, ACK, 0, &[]),
+                HEADERS if asked < answers => {
+                    asked += 1;
+                    frame(HEADERS, WHOLE, stream, OK)
+                }
+                HEADERS => match instead {
+                    // Streams of clients have odd numbers.
+                    Instead::GoesAway => {
+                        let looked_at = (2 * answers).saturating_sub(1);
+                        let why = u32::from(h2::Reason::NO_ERROR);
+                        frame(GO_AWAY, 0, 0, &[looked_at.to_be_bytes(), why.to_be_bytes()].concat())
+                    }
+                    Instead::Resets(why) => frame(RESET, 0, stream, &u32::from(why).to_be_bytes()),
+                    Instead::Closes => return Ok(()),
+                },
+                _ => continue,
+            };
+            client.write_all(&said).await?;
+        }
+    }
+
+    /// Whether the request that is not answered is said to have met a stale connection.
+    async fn is_stale(answers: u32, instead: Instead) -> bool {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(serve(client, answers, instead));
+            }
+        });
+        let client = Client::builder()
+            .http2_prior_knowledge()
+            .no_proxy()
+            .connector_layer(NoteConnections)
+            .retry(reqwest::retry::never());
+        let client = client.build().unwrap();
+        for _ in 0..answers {
+            assert!(send(client.post(&url)).await.is_ok_and(|answer| answer.status().is_success()));
+        }
+        send(client.post(&url)).await.err().unwrap().is_stale
+    }
+
+    #[tokio::test]
+    async fn a_kept_http2_connection_is_stale_where_the_server_has_not_looked_at_the_request() {
+        for instead in [Instead::GoesAway, Instead::Resets(h2::Reason::REFUSED_STREAM), Instead::Closes] {
+            assert!(is_stale(1, instead).await, "{instead:?}");
+            assert!(!is_stale(0, instead).await, "on a fresh connection: {instead:?}");
+        }
+        for why in [h2::Reason::INTERNAL_ERROR, h2::Reason::ENHANCE_YOUR_CALM] {
+            assert!(!is_stale(1, Instead::Resets(why)).await, "it has looked at it: {why:?}");
+        }
+    }
+}
