@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use holdover_store::{Capabilities, CommitSurvives, Retry, SharedBy, StoreError, StoreErrorKind};
+use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::Fault;
@@ -17,6 +18,9 @@ const VERSION_MIN: [u32; 3] = [3, 51, 3];
 
 /// How often a lock that SQLite does not wait for itself is asked for again.
 const LOCK_RETRY_EVERY: Duration = Duration::from_millis(10);
+
+/// Where the log tells of each statement, at the level `trace`, if that is on when the store is opened.
+const STATEMENTS: &str = "holdover_store_sqlite::statement";
 
 /// Prepared statements kept per connection.
 const STATEMENTS_KEPT: usize = 256;
@@ -169,6 +173,9 @@ impl Connector {
              PRAGMA checkpoint_fullfsync = ON",
             self.options.synchronous.as_str()
         ))?;
+        if tracing::enabled!(target: STATEMENTS, tracing::Level::TRACE) {
+            conn.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(tell));
+        }
         Ok(conn)
     }
 
@@ -278,6 +285,13 @@ impl Connector {
     fn refuse(&self, why: String) -> StoreError {
         let detail = format!("{}: {why}", self.place.file.display());
         StoreError::new(StoreErrorKind::Unavailable, "open", detail).retry(Retry::Never)
+    }
+}
+
+/// Tells of a statement when it begins. Values are bound, so it holds nothing of a session.
+fn tell(event: TraceEvent<'_>) {
+    if let TraceEvent::Stmt(statement, _) = event {
+        tracing::trace!(target: STATEMENTS, sql = %statement.sql());
     }
 }
 
