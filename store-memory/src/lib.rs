@@ -23,6 +23,7 @@ mod tombstones;
 
 pub use clock::SystemClock;
 pub use limits::Limits;
+pub use rows::MemoryRows;
 pub use store::MemoryStore;
 
 /// The version of this crate.

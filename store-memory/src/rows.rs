@@ -21,8 +21,8 @@ use holdover_store::{
 use crate::hints::Hints;
 use crate::limits::Limits;
 
-/// Everything that is kept, and what all handles on it share.
-pub(crate) struct MemoryRows {
+/// The rows of sessions in memory: for tests of what is built on [`Rows`].
+pub struct MemoryRows {
     data: Mutex<Data>,
     clock: Box<dyn Clock>,
     limits: Limits,
@@ -42,7 +42,8 @@ struct Kept {
 }
 
 impl MemoryRows {
-    pub(crate) fn new(clock: impl Clock, limits: Limits) -> Self {
+    /// No rows yet, on `clock`, with these limits.
+    pub fn new(clock: impl Clock, limits: Limits) -> Self {
         Self { data: Mutex::default(), clock: Box::new(clock), limits, hints: Hints::new() }
     }
 
@@ -116,27 +117,31 @@ impl Data {
             return None;
         }
         let own = write.row_after()?.incarnation;
-        let is_copied = |key: &RowKey| match key.kind {
-            Kind::Message => key.as_number() <= prefix.last_message.0,
-            Kind::Events => key.as_number() <= prefix.last_event.0,
-            Kind::Checkpoint => key.as_number() <= prefix.last_checkpoint,
-            _ => false,
-        };
-        let of_fork = |row: &Row| match row {
-            Row::Checkpoint(one) => Row::Checkpoint(Checkpoint { incarnation: own, ..one.clone() }),
-            row => row.clone(),
+        let last = [
+            (Kind::Message, prefix.last_message.0),
+            (Kind::Events, prefix.last_event.0),
+            (Kind::Checkpoint, prefix.last_checkpoint),
+        ];
+        let is_copied =
+            |key: &RowKey| last.iter().any(|(kind, last)| key.kind == *kind && key.as_number() <= *last);
+        let of_fork = |row: &Row| {
+            let mut row = row.clone();
+            if let Row::Checkpoint(Checkpoint { incarnation, .. }) = &mut row {
+                *incarnation = own;
+            }
+            row
         };
         let copied = source.rows.iter().filter(|(key, _)| is_copied(key));
         Some(copied.map(|(key, row)| (key.clone(), of_fork(row))).collect())
     }
 
     /// The sessions along an index from one of its entries on, with where they stand.
-    fn walk<'a>(
-        &'a self,
+    fn walk(
+        &self,
         index: Index,
         range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
         skip: usize,
-    ) -> impl DoubleEndedIterator<Item = (SessionPlace, &'a Kept)> {
+    ) -> impl DoubleEndedIterator<Item = (SessionPlace, &Kept)> {
         let entries =
             self.indexes.0.get(&index).into_iter().flat_map(move |index| index.range(range.clone()));
         entries.filter_map(move |entry| {
@@ -176,10 +181,7 @@ fn slot_entries(slot: &Slot) -> Vec<(Index, Vec<u8>)> {
 }
 
 fn row_entry(row: &Row) -> Option<(Index, Vec<u8>)> {
-    match row {
-        Row::Pending { call, .. } => Some((Index::Pending, pending_entry(call))),
-        _ => None,
-    }
+    if let Row::Pending { call, .. } = row { Some((Index::Pending, pending_entry(call))) } else { None }
 }
 
 /// Every entry of a tenant begins with this.
@@ -208,7 +210,7 @@ impl Kept {
                     *bytes += row.payload_bytes();
                     goes_in
                 };
-                self.of(want).into_iter().take(want.rows).take_while(fits).cloned().collect()
+                self.of(want).take(want.rows).take_while(fits).cloned().collect()
             })
             .collect()
     }

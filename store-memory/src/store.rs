@@ -32,6 +32,15 @@ impl MemoryStore {
     }
 }
 
+impl MemoryStore {
+    /// Another handle on the same data that shares nothing of what this one holds, as another process has one of other
+    /// stores.
+    #[must_use]
+    pub fn peer(&self) -> Self {
+        Self { rows: self.rows.peer() }
+    }
+}
+
 impl Default for MemoryStore {
     fn default() -> Self {
         Self::new()

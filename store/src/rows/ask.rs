@@ -47,10 +47,15 @@ pub(super) enum Decision<O> {
     /// These rows must be known, too.
     Need(Vec<Want>),
     /// This is written; then this is answered.
-    Write(Draft, O),
+    Write(Box<Draft>, O),
 }
 
 impl<O> Decision<O> {
+    /// Writes `draft`, then answers `outcome`.
+    pub(super) fn write(draft: Draft, outcome: O) -> Self {
+        Self::Write(Box::new(draft), outcome)
+    }
+
     /// The same, with the answer put otherwise.
     pub(super) fn map_outcome<P>(self, map: impl FnOnce(O) -> P) -> Decision<P> {
         match self {

@@ -110,12 +110,12 @@ impl<R: Rows> StateStore for RowStore<R> {
         let capabilities = self.capabilities();
         Limits::of(&capabilities, OPERATION).items(&claim.items).map_err(|error| error.on(key))?;
         let (outcome, now) = self.ask(OPERATION, key, &ops::claim::ClaimSession(&claim)).await?;
-        Ok(match outcome {
-            ClaimOutcome::Claimed(claim) if claim.lease_ends <= self.rows().now().unwrap_or(now) => {
-                ClaimOutcome::LeaseEnded
-            }
-            outcome => outcome,
-        })
+        if let ClaimOutcome::Claimed(claim) = &outcome
+            && claim.lease_ends <= self.rows().now().unwrap_or(now)
+        {
+            return Ok(ClaimOutcome::LeaseEnded);
+        }
+        Ok(outcome)
     }
 
     async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError> {
@@ -335,9 +335,8 @@ impl<R: Rows> StateStore for RowStore<R> {
             report.checkpoints += purged.checkpoints;
             now = Some(at);
         }
-        match now.or_else(|| self.rows().now()) {
-            Some(now) => self.clear_dead(now, limit.max(CLEARED_BY_EACH)).await,
-            None => {}
+        if let Some(now) = now.or_else(|| self.rows().now()) {
+            self.clear_dead(now, limit.max(CLEARED_BY_EACH)).await;
         }
         Ok(report)
     }

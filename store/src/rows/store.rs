@@ -48,6 +48,12 @@ impl<R: Rows> RowStore<R> {
         Self { rows: Arc::new(rows), held: Arc::default() }
     }
 
+    /// Another handle on the same rows that shares nothing of what this one holds, as another process has one.
+    #[must_use]
+    pub fn peer(&self) -> Self {
+        Self { rows: Arc::clone(&self.rows), held: Arc::default() }
+    }
+
     /// The rows.
     pub fn rows(&self) -> &R {
         &self.rows

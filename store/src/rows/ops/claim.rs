@@ -78,7 +78,7 @@ pub(super) fn begin_run(
     match facts.claim(&row, arrived) {
         Ok(claim) => {
             draft.row = Some(row);
-            Decision::Write(draft, claim)
+            Decision::write(draft, claim)
         }
         Err(error) => Decision::Fail(error),
     }

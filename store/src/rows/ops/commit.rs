@@ -58,7 +58,7 @@ impl Ask for CommitRun<'_> {
         match after.apply(self.commit, &commit_facts, facts.now) {
             Ok(receipt) => {
                 let draft = self.draft(facts, before, after, &commit_facts.staged);
-                Decision::Write(draft, CommitOutcome::Committed(receipt))
+                Decision::write(draft, CommitOutcome::Committed(receipt))
             }
             Err(refused) => Decision::Answer(refused),
         }
@@ -98,15 +98,17 @@ impl CommitRun<'_> {
             }
             return Err(wants);
         }
-        let staged = calls.iter().filter_map(|key| match facts.get(key) {
-            Some(Row::Staged(result)) => Some(result.clone()),
-            _ => None,
+        let staged = calls.iter().filter_map(|key| {
+            if let Some(Row::Staged(result)) = facts.get(key) { Some(result.clone()) } else { None }
         });
         let mut pending: Vec<_> = closed
             .iter()
-            .filter_map(|key| match facts.get(key) {
-                Some(Row::Pending { call, .. }) => Some((call.id.clone(), call.last_answer)),
-                _ => None,
+            .filter_map(|key| {
+                if let Some(Row::Pending { call, .. }) = facts.get(key) {
+                    Some((call.id.clone(), call.last_answer))
+                } else {
+                    None
+                }
             })
             .collect();
         // Whether an id was used before is found out by writing it.

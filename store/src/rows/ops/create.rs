@@ -58,7 +58,7 @@ impl Ask for Create<'_> {
         match &new.start {
             Start::WithItems | Start::At(_) => {
                 let version = draft.row.as_ref().map(|row| row.version).unwrap_or_default();
-                Decision::Write(draft, CreateOutcome::Created { version, claim: None })
+                Decision::write(draft, CreateOutcome::Created { version, claim: None })
             }
             Start::Claimed(claim) => {
                 let mut known = nothing;

@@ -24,7 +24,7 @@ impl Ask for Delete {
     fn decide(&self, facts: &Facts) -> Decision<DeleteOutcome> {
         let Some(row) = facts.row() else { return Decision::Answer(DeleteOutcome::NotFound) };
         match row.delete(self.0, facts.now) {
-            Ok(tombstone) => Decision::Write(draft(facts, tombstone), DeleteOutcome::Deleted),
+            Ok(tombstone) => Decision::write(draft(facts, tombstone), DeleteOutcome::Deleted),
             Err(refused) => Decision::Answer(refused),
         }
     }
@@ -69,6 +69,6 @@ impl Ask for Forget {
         if lives.len() == slot.lives.len() {
             return Decision::Answer(());
         }
-        Decision::Write(Draft { row: slot.row.clone(), lives: Some(lives), ..Draft::default() }, ())
+        Decision::write(Draft { row: slot.row.clone(), lives: Some(lives), ..Draft::default() }, ())
     }
 }

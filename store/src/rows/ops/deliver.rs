@@ -26,7 +26,7 @@ impl Ask for Deliver<'_> {
             Accepted::All(arrived) => match arrived.first() {
                 Some(item) => {
                     let seq = item.seq;
-                    Decision::Write(draft, Delivery::Accepted { seq })
+                    Decision::write(draft, Delivery::Accepted { seq })
                 }
                 None => Decision::Answer(Delivery::NotFound),
             },
@@ -85,10 +85,9 @@ pub(super) fn accept_all<'a>(
         match arrive(row, item, known, pending, facts) {
             Ok((stored, deadline, rows)) => {
                 draft.before(deadline);
-                rows.into_iter().for_each(|row| match row {
-                    Row::Key { .. } => draft.insert(row),
-                    row => draft.put(row),
-                });
+                for row in rows {
+                    if let Row::Key { .. } = row { draft.insert(row) } else { draft.put(row) }
+                }
                 arrived.push((item, stored));
             }
             Err(refusal) => {
@@ -107,10 +106,7 @@ pub(super) fn accept_all<'a>(
 }
 
 fn known(facts: &Facts, key: &RowKey) -> Option<(InboxSeq, Digest)> {
-    match facts.get(key) {
-        Some(Row::Key { seq, content, .. }) => Some((*seq, *content)),
-        _ => None,
-    }
+    if let Some(Row::Key { seq, content, .. }) = facts.get(key) { Some((*seq, *content)) } else { None }
 }
 
 type Arrived = (StoredItem, Option<crate::time::Timestamp>, Vec<Row>);
@@ -122,10 +118,8 @@ fn arrive(
     pending: Option<&Row>,
     facts: &Facts,
 ) -> Result<Arrived, Delivery> {
-    let (order, call) = match pending {
-        Some(Row::Pending { order, call }) => (*order, Some(call)),
-        _ => (0, None),
-    };
+    let (order, call) =
+        if let Some(Row::Pending { order, call }) = pending { (*order, Some(call)) } else { (0, None) };
     let arrival = row.accept(item, known, call.map(PendingFacts::from), facts.now)?;
     let stored = arrival.stored(item.clone(), facts.now);
     let content = item.digest();

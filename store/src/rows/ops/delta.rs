@@ -40,6 +40,6 @@ impl Ask for AppendDeltas<'_> {
         for (place, payload) in places.zip(&self.batch.deltas).skip(streamed.skip) {
             draft.put(Row::Delta(StoredDelta { place, payload: payload.clone() }));
         }
-        Decision::Write(draft, answer)
+        Decision::write(draft, answer)
     }
 }

@@ -87,6 +87,6 @@ impl Ask for Fork<'_> {
             last_checkpoint: self.at.0,
         });
         draft.row = Some(row);
-        Decision::Write(draft, Some(ForkOutcome::Forked { version }))
+        Decision::write(draft, Some(ForkOutcome::Forked { version }))
     }
 }

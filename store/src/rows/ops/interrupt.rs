@@ -21,7 +21,7 @@ impl Ask for RequestInterrupt<'_> {
         let mut after = before.clone();
         match after.request_interrupt(self.0.clone(), facts.now) {
             InterruptOutcome::Requested => {
-                Decision::Write(Draft::of(Some(before), after), InterruptOutcome::Requested)
+                Decision::write(Draft::of(Some(before), after), InterruptOutcome::Requested)
             }
             refused @ (InterruptOutcome::AlreadyWaiting { .. }
             | InterruptOutcome::AtRest
@@ -48,6 +48,6 @@ impl Ask for TakeInterrupt<'_> {
         if after == *before {
             return Decision::Answer(answer);
         }
-        Decision::Write(Draft::of(Some(before), after), answer)
+        Decision::write(Draft::of(Some(before), after), answer)
     }
 }

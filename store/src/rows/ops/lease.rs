@@ -25,7 +25,7 @@ impl Ask for Renew<'_> {
         let Some(before) = facts.row() else { return Decision::Answer(LeaseOutcome::StaleFence) };
         let mut after = before.clone();
         match after.renew(self.fence, self.lease, facts.now) {
-            Some(receipt) => Decision::Write(Draft::of(Some(before), after), LeaseOutcome::Renewed(receipt)),
+            Some(receipt) => Decision::write(Draft::of(Some(before), after), LeaseOutcome::Renewed(receipt)),
             None => Decision::Answer(LeaseOutcome::StaleFence),
         }
     }

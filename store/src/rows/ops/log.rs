@@ -51,12 +51,8 @@ pub(in super::super) fn inbox_wants(after: InboxSeq, limit: u32) -> Vec<Want> {
 pub(in super::super) fn inbox_page(found: Found, after: InboxSeq, limit: u32) -> InboxPage {
     let last = found.row().map(|row| row.last_item).unwrap_or_default();
     let rows = found.rows.into_iter().flatten();
-    let items: Vec<StoredItem> = rows
-        .filter_map(|row| match row {
-            Row::Item { item, .. } => Some(item),
-            _ => None,
-        })
-        .collect();
+    let items: Vec<StoredItem> =
+        rows.filter_map(|row| if let Row::Item { item, .. } = row { Some(item) } else { None }).collect();
     let read: usize = items.iter().map(|item| item.payload.len()).sum();
     // A read that ended for its bytes may have left more behind.
     let cut = read >= PAGE_BYTES_MAX && items.last().is_some_and(|item| item.seq < last);
@@ -118,26 +114,28 @@ pub(in super::super) fn event_page(
 
 /// The runs that were read, each with its place.
 pub(in super::super) fn runs(rows: Vec<Row>) -> Vec<(Vec<u8>, RunRecord)> {
-    let run = |row| match row {
-        Row::Run(run) => Some((run.epoch.0.to_be_bytes().to_vec(), run)),
-        _ => None,
-    };
+    let run =
+        |row| if let Row::Run(run) = row { Some((run.epoch.0.to_be_bytes().to_vec(), run)) } else { None };
     rows.into_iter().filter_map(run).collect()
 }
 
 /// The checkpoints that were read, each with its place.
 pub(in super::super) fn checkpoints(rows: Vec<Row>) -> Vec<(Vec<u8>, Checkpoint)> {
-    let checkpoint = |row| match row {
-        Row::Checkpoint(checkpoint) => Some((checkpoint.id.0.to_be_bytes().to_vec(), checkpoint)),
-        _ => None,
+    let checkpoint = |row| {
+        if let Row::Checkpoint(checkpoint) = row {
+            Some((checkpoint.id.0.to_be_bytes().to_vec(), checkpoint))
+        } else {
+            None
+        }
     };
     rows.into_iter().filter_map(checkpoint).collect()
 }
 
 /// The checkpoint `id`, if it was read.
 pub(in super::super) fn checkpoint(facts: &Facts, id: CheckpointId) -> Option<Checkpoint> {
-    match facts.get(&Row::checkpoint(id)) {
-        Some(Row::Checkpoint(checkpoint)) => Some(checkpoint.clone()),
-        _ => None,
+    if let Some(Row::Checkpoint(checkpoint)) = facts.get(&Row::checkpoint(id)) {
+        Some(checkpoint.clone())
+    } else {
+        None
     }
 }

@@ -38,12 +38,11 @@ impl Ask for PurgeOne<'_> {
         };
         match self.0.remove {
             Remove::Sessions => {
-                Decision::Write(delete::end(facts, row), Purged { sessions: 1, checkpoints: 0 })
+                Decision::write(delete::end(facts, row), Purged { sessions: 1, checkpoints: 0 })
             }
             Remove::Checkpoints { keep } => {
-                let ids = facts.of(Kind::Checkpoint).filter_map(|row| match row {
-                    Row::Checkpoint(checkpoint) => Some(checkpoint.id.0),
-                    _ => None,
+                let ids = facts.of(Kind::Checkpoint).filter_map(|row| {
+                    if let Row::Checkpoint(checkpoint) = row { Some(checkpoint.id.0) } else { None }
                 });
                 let ids: Vec<u64> = ids.collect();
                 let surplus = ids.len().saturating_sub(keep.get() as usize);
@@ -52,7 +51,7 @@ impl Ask for PurgeOne<'_> {
                 };
                 let mut draft = Draft::of(Some(row), row.clone());
                 draft.ops.push(Op::DeleteUpTo(Kind::Checkpoint, *last));
-                Decision::Write(draft, Purged { sessions: 0, checkpoints: surplus as u64 })
+                Decision::write(draft, Purged { sessions: 0, checkpoints: surplus as u64 })
             }
         }
     }

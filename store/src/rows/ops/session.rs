@@ -27,32 +27,34 @@ pub(in super::super) fn surroundings() -> Vec<Want> {
 
 impl Facts {
     pub(super) fn labels(&self) -> Labels {
-        match self.get(&RowKey::one(Kind::Labels)) {
-            Some(Row::Labels(labels)) => labels.clone(),
-            _ => Labels::default(),
+        if let Some(Row::Labels(labels)) = self.get(&RowKey::one(Kind::Labels)) {
+            labels.clone()
+        } else {
+            Labels::default()
         }
     }
 
     fn definition(&self) -> Result<Payload, StoreError> {
-        match self.get(&RowKey::one(Kind::Definition)) {
-            Some(Row::Definition(payload)) => Ok(payload.clone()),
-            _ => Err(StoreError::new(StoreErrorKind::Corrupt, "", "definition: it is missing")),
+        if let Some(Row::Definition(payload)) = self.get(&RowKey::one(Kind::Definition)) {
+            Ok(payload.clone())
+        } else {
+            Err(StoreError::new(StoreErrorKind::Corrupt, "", "definition: it is missing"))
         }
     }
 
     fn state(&self) -> Option<Payload> {
-        match self.get(&RowKey::one(Kind::State)) {
-            Some(Row::State(payload)) => Some(payload.clone()),
-            _ => None,
+        if let Some(Row::State(payload)) = self.get(&RowKey::one(Kind::State)) {
+            Some(payload.clone())
+        } else {
+            None
         }
     }
 
     /// The staged results that are known, in the order of their calls.
     pub(super) fn staged(&self) -> Vec<StagedResult> {
-        let staged = self.of(Kind::Staged).filter_map(|row| match row {
-            Row::Staged(result) => Some(result.clone()),
-            _ => None,
-        });
+        let staged = self
+            .of(Kind::Staged)
+            .filter_map(|row| if let Row::Staged(result) = row { Some(result.clone()) } else { None });
         staged.collect()
     }
 
@@ -60,10 +62,9 @@ impl Facts {
     fn pending(&self) -> Vec<PendingCall> {
         let mut pending: Vec<(u64, &PendingCall)> = self
             .of(Kind::Pending)
-            .filter_map(|row| match row {
-                Row::Pending { order, call } => Some((*order, call)),
-                _ => None,
-            })
+            .filter_map(
+                |row| if let Row::Pending { order, call } = row { Some((*order, call)) } else { None },
+            )
             .collect();
         pending.sort_by_key(|(order, _)| *order);
         pending.into_iter().map(|(_, call)| call.clone()).collect()
@@ -71,28 +72,23 @@ impl Facts {
 
     /// The record of a run, if it is known.
     pub(super) fn run(&self, epoch: crate::ids::Epoch) -> Option<RunRecord> {
-        match self.get(&Row::run(epoch)) {
-            Some(Row::Run(run)) => Some(run.clone()),
-            _ => None,
-        }
+        if let Some(Row::Run(run)) = self.get(&Row::run(epoch)) { Some(run.clone()) } else { None }
     }
 
     /// The session as `row` has it, with what was read around it.
     pub(in super::super) fn session(&self, row: &SessionRow) -> Result<Session, StoreError> {
-        let starts = self.of(Kind::Start).filter_map(|row| match row {
-            Row::Start(call) => Some(call.clone()),
-            _ => None,
-        });
+        let starts = self
+            .of(Kind::Start)
+            .filter_map(|row| if let Row::Start(call) = row { Some(call.clone()) } else { None });
         let staged = Staged { results: self.staged(), starts: starts.collect() };
         Ok(row.session(self.labels(), self.definition()?, self.state(), staged))
     }
 
     /// The claim that `row` stands for; `arrived` came with it.
     pub(super) fn claim(&self, row: &SessionRow, arrived: Vec<StoredItem>) -> Result<Claim, StoreError> {
-        let there = self.of(Kind::Item).filter_map(|row| match row {
-            Row::Item { item, .. } => Some(item.clone()),
-            _ => None,
-        });
+        let there = self
+            .of(Kind::Item)
+            .filter_map(|row| if let Row::Item { item, .. } = row { Some(item.clone()) } else { None });
         let mut room = PageRoom::new(INBOX_PAGE as usize);
         let inbox = there.chain(arrived).take_while(|item| room.takes(item.payload.len())).collect();
         let claim = row.newest_claim(self.session(row)?, self.pending(), inbox, self.now);

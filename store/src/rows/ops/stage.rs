@@ -40,7 +40,7 @@ impl Ask for Stage<'_> {
                 starts.sort();
                 starts.dedup();
                 starts.into_iter().for_each(|call| draft.put(Row::Start(call.clone())));
-                Decision::Write(draft, StageOutcome::Staged(row.receipt(facts.now)))
+                Decision::write(draft, StageOutcome::Staged(row.receipt(facts.now)))
             }
         }
     }

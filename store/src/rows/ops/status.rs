@@ -31,7 +31,7 @@ impl Ask for CompareAndSet<'_> {
             Accepted::All(_) => match &mut draft.row {
                 Some(row) => {
                     let moved = row.compare_and_set(cas, facts.now);
-                    Decision::Write(draft, moved)
+                    Decision::write(draft, moved)
                 }
                 None => Decision::Answer(CasOutcome::NotFound),
             },
