@@ -57,7 +57,8 @@ pub(crate) struct Packed {
 }
 
 /// What [`Packed::read`] reads, of a statement that selects no more.
-pub(crate) const PACKED: &str = "NULL::text[] AS t, NULL::bytea[] AS b, NULL::bytea AS digest, NULL::bytea AS payload";
+pub(crate) const PACKED: &str =
+    "NULL::text[] AS t, NULL::bytea[] AS b, NULL::bytea AS digest, NULL::bytea AS payload";
 
 impl Packed {
     /// Reads the columns n, t, b, digest, payload.
@@ -99,7 +100,10 @@ impl Packed {
         T::try_from(value).map_err(|why| self.corrupt(column, why))
     }
 
-    pub(crate) fn count_or_null<T: TryFrom<i64, Error: Display>>(&mut self, column: &str) -> Result<Option<T>, Fault> {
+    pub(crate) fn count_or_null<T: TryFrom<i64, Error: Display>>(
+        &mut self,
+        column: &str,
+    ) -> Result<Option<T>, Fault> {
         let value = self.int_or_null();
         value.map(T::try_from).transpose().map_err(|why| self.corrupt(column, why))
     }
@@ -138,13 +142,20 @@ impl Packed {
         self.there(id, column)
     }
 
-    pub(crate) fn id_or_null<T: TryFrom<String, Error: Display>>(&mut self, column: &str) -> Result<Option<T>, Fault> {
+    pub(crate) fn id_or_null<T: TryFrom<String, Error: Display>>(
+        &mut self,
+        column: &str,
+    ) -> Result<Option<T>, Fault> {
         let text = self.text_or_null();
         text.map(T::try_from).transpose().map_err(|why| self.corrupt(column, why))
     }
 
     /// A word of one of the contract's closed lists.
-    pub(crate) fn word<T>(&mut self, column: &str, from_wire: impl Fn(&str) -> Option<T>) -> Result<T, Fault> {
+    pub(crate) fn word<T>(
+        &mut self,
+        column: &str,
+        from_wire: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, Fault> {
         let word = self.word_or_null(column, from_wire)?;
         self.there(word, column)
     }

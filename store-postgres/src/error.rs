@@ -78,11 +78,7 @@ impl Fault {
     fn code(&self) -> Option<String> {
         match self {
             Self::Sql(error) => Some(error.as_database_error()?.code()?.into_owned()),
-            Self::Refused(_)
-            | Self::Silent
-            | Self::Late
-            | Self::Corrupt(_)
-            => None,
+            Self::Refused(_) | Self::Silent | Self::Late | Self::Corrupt(_) => None,
         }
     }
 
@@ -190,9 +186,7 @@ impl Fault {
             Self::Sql(error) => StoreError::new(kind, operation, "").because(SqlError(error)),
             Self::Silent => StoreError::new(kind, operation, "the server did not answer in time"),
             Self::Late => StoreError::new(kind, operation, "no time was left to send it"),
-            Self::Refused(detail) | Self::Corrupt(detail) => {
-                StoreError::new(kind, operation, detail)
-            }
+            Self::Refused(detail) | Self::Corrupt(detail) => StoreError::new(kind, operation, detail),
         };
         let error = if unknown { error.retry(Retry::OutcomeUnknown) } else { error };
         match key {

@@ -9,11 +9,11 @@ use sqlx::postgres::{PgPool, PgPoolOptions};
 use sqlx::{Connection, PgConnection, Postgres};
 
 use crate::call::Caller;
+use crate::clock::Heard;
 use crate::hints::{self, Hints};
 use crate::migration::{self, failed};
 use crate::options::{Opening, PostgresOptions};
 use crate::server::Server;
-use crate::clock::Heard;
 use crate::sql::{Names, Schema};
 
 /// A connection that has been idle for so long is asked whether it is still there before it is used.

@@ -300,7 +300,8 @@ impl PostgresOptions {
         let statement_max = statement_max.max(Duration::from_millis(1));
         // Those that the connection was not given.
         let plans: &[(&str, &str)] = if self.transaction_pooler { &PLANS } else { &[] };
-        let plans: String = plans.iter().map(|(name, value)| format!("SET LOCAL {name} = {value}; ")).collect();
+        let plans: String =
+            plans.iter().map(|(name, value)| format!("SET LOCAL {name} = {value}; ")).collect();
         format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; {plans}SET LOCAL statement_timeout = {statement}; \
              SET LOCAL lock_timeout = {lock}; SET LOCAL idle_in_transaction_session_timeout = {idle}",

@@ -116,7 +116,10 @@ impl<'a> Sql<'a> {
     }
 
     /// Binds the digests and the bytes of payloads, as two arrays.
-    pub(crate) fn bind_payloads<'p>(&mut self, payloads: impl Iterator<Item = &'p Payload> + Clone) -> (Param, Param) {
+    pub(crate) fn bind_payloads<'p>(
+        &mut self,
+        payloads: impl Iterator<Item = &'p Payload> + Clone,
+    ) -> (Param, Param) {
         self.bind_some_payloads(payloads.map(Some))
     }
 

@@ -5,8 +5,8 @@ use holdover_store::payload::Payload;
 use holdover_store::rows::{EventBatch, Kind, Row};
 use holdover_store::rules::SessionRow;
 use holdover_store::{
-    Checkpoint, ItemKind, OutcomeKind, PendingCall, PendingKind, RunEnded, RunRecord, SessionStatus, StagedResult,
-    StoredDelta, StoredItem, StoredMessage, Wake,
+    Checkpoint, ItemKind, OutcomeKind, PendingCall, PendingKind, RunEnded, RunRecord, SessionStatus,
+    StagedResult, StoredDelta, StoredItem, StoredMessage, Wake,
 };
 
 use crate::columns::Packed;

@@ -2,6 +2,7 @@
 
 mod kinds;
 mod read;
+mod remove;
 mod scan;
 mod session;
 mod write;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_store::ids::SessionKey;
+use holdover_store::ids::{Incarnation, SessionKey};
 use holdover_store::rows::{
     DueQuery, Found, PendingPlace, Rows, Scanned, SessionPlace, Verdict, Want, Write,
 };
@@ -28,6 +29,9 @@ const UNREADABLE_TOLD: usize = 8;
 const DUE_SPARE: usize = 8;
 /// One statement brings so many sessions that are due.
 const DUE_PAGE: usize = 256;
+
+/// So often a session that cannot be read is removed anew, as others wrote it.
+const REMOVALS_MAX: usize = 100;
 
 /// Rows in one schema of a database.
 pub(crate) struct PgRows(pub(crate) Opened);
@@ -56,7 +60,8 @@ impl Rows for PgRows {
 
     async fn apply(&self, writes: Vec<Arc<Write>>) -> Vec<Result<Verdict, StoreError>> {
         // Each is a statement of its own on a connection of its own. All are on their way before one is waited for.
-        let calls: Vec<_> = writes.into_iter().map(|write| self.0.caller.start(write::Apply(write))).collect();
+        let calls: Vec<_> =
+            writes.into_iter().map(|write| self.0.caller.start(write::Apply::new(write))).collect();
         let mut verdicts = Vec::with_capacity(calls.len());
         for call in calls {
             let verdict = call.ended().await;
@@ -86,7 +91,9 @@ impl Rows for PgRows {
                         readable += 1;
                         all.push(Ok(found));
                     }
-                    Err(fault) if all.len() - readable < UNREADABLE_TOLD => all.push(Err(fault.of("due", None, false))),
+                    Err(fault) if all.len() - readable < UNREADABLE_TOLD => {
+                        all.push(Err(fault.of("due", None, false)))
+                    }
                     Err(_) => {}
                 }
             }
@@ -127,6 +134,23 @@ impl Rows for PgRows {
 
     async fn dead(&self, before: Timestamp, limit: usize) -> Result<Vec<SessionKey>, StoreError> {
         self.0.caller.call(scan::Dead { before, limit }).await
+    }
+
+    async fn remove_unreadable(
+        &self,
+        key: &SessionKey,
+        life: Option<Incarnation>,
+    ) -> Result<bool, StoreError> {
+        for _ in 0..REMOVALS_MAX {
+            let told = self.0.caller.call(remove::Told { key: key.clone(), life }).await?;
+            let Some(told) = told else { return Ok(false) };
+            let removal = write::Apply::removal(Arc::new(told.write(key)));
+            if let Verdict::Applied { .. } = self.0.caller.call(removal).await? {
+                return Ok(true);
+            }
+        }
+        let detail = "others wrote the session again and again";
+        Err(StoreError::new(holdover_store::StoreErrorKind::Unavailable, "remove_unreadable", detail))
     }
 
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {

@@ -102,7 +102,9 @@ impl Group {
         let numbered = is_numbered(want.kind);
         let bound = want.bytes != usize::MAX;
         let way = match &want.which {
-            Which::All if numbered && (bound || want.rows != usize::MAX) => Way::Ranges { descending: false, bound },
+            Which::All if numbered && (bound || want.rows != usize::MAX) => {
+                Way::Ranges { descending: false, bound }
+            }
             Which::All => Way::All(nth),
             Which::Numbers(..) => Way::Ranges { descending: false, bound },
             Which::Descending(..) => Way::Ranges { descending: true, bound },
@@ -120,7 +122,8 @@ impl Group {
         );
         let from = format!("{}{} x", sql.names.schema, t.name);
         let (place, only) = (t.place, t.only);
-        let indexes = || wants.iter().map(|(nth, _)| i32::try_from(*nth).unwrap_or(i32::MAX)).collect::<Vec<_>>();
+        let indexes =
+            || wants.iter().map(|(nth, _)| i32::try_from(*nth).unwrap_or(i32::MAX)).collect::<Vec<_>>();
         match self.way {
             Way::All(nth) => {
                 let order = if place.is_empty() { String::new() } else { format!(" ORDER BY x.{place}") };
@@ -175,7 +178,8 @@ impl Group {
                 }
                 // First how far the bytes go, by lengths alone: these are known without the payloads. Then the rows.
                 let bytes = sql.bind(wants.iter().map(|(_, want)| count(want.bytes)).collect::<Vec<_>>());
-                let found = found(&format!("x.{place} AS place, octet_length({})::bigint AS size", t.payload));
+                let found =
+                    found(&format!("x.{place} AS place, octet_length({})::bigint AS size", t.payload));
                 push!(
                     sql,
                     " UNION ALL (SELECT y.nth, y.want, {columns} FROM ( \

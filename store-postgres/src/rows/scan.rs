@@ -4,7 +4,9 @@ use holdover_store::ids::{PendingId, SessionId, SessionKey};
 use holdover_store::rows::{DueQuery, Found, Kind, PendingPlace, Row, Scanned, SessionPlace, Want};
 use holdover_store::rules::SessionRow;
 use holdover_store::time::Timestamp;
-use holdover_store::{Labels, PendingCall, PendingQuery, SessionSummary, Queues, RetentionRule, SessionQuery};
+use holdover_store::{
+    Labels, PendingCall, PendingQuery, Queues, RetentionRule, SessionQuery, SessionSummary,
+};
 use sqlx::postgres::PgRow;
 
 use super::kinds::{label, pending, table};
@@ -282,7 +284,9 @@ impl Call for Pending {
             None => format!("p.tenant = {tenant}"),
             Some(session) => {
                 let session = sql.bind(session.as_str());
-                format!("p.sid = (SELECT s.sid FROM {schema}session s WHERE s.tenant = {tenant} AND s.id = {session})")
+                format!(
+                    "p.sid = (SELECT s.sid FROM {schema}session s WHERE s.tenant = {tenant} AND s.id = {session})"
+                )
             }
         };
         let order = "p.endless, p.deadline, p.session, p.id";

@@ -1,8 +1,8 @@
 //! What stands under a key: a row of the table `session`.
 
 use holdover_store::ids::{
-    Epoch, EventSeq, InboxSeq, Incarnation, MessageSeq, OperationId, SessionId, SessionKey, StateFormat, TenantId,
-    Version,
+    Epoch, EventSeq, InboxSeq, Incarnation, MessageSeq, OperationId, SessionId, SessionKey, StateFormat,
+    TenantId, Version,
 };
 use holdover_store::rows::{Slot, Token};
 use holdover_store::rules::{LastCommit, SessionRow, Stream, Unseen};
@@ -48,20 +48,23 @@ fn lives_text(lives: &[Tombstone]) -> Option<String> {
     (!lives.is_empty()).then(|| serde_json::to_string(&lives).unwrap_or_default())
 }
 
+/// Reads the column `lives`.
+pub(super) fn lives(key: &SessionKey, text: Option<&str>) -> Result<Vec<Tombstone>, serde_json::Error> {
+    let lives: Vec<Life> = text.map_or_else(|| Ok(Vec::new()), serde_json::from_str)?;
+    let life = |life: Life| {
+        let Life { incarnation, operation, at } = life;
+        Tombstone { key: key.clone(), incarnation, operation, at }
+    };
+    Ok(lives.into_iter().map(life).collect())
+}
+
 /// Reads the columns of [`SLOT`].
 pub(super) fn slot(mut p: Packed) -> Result<Slot, Fault> {
     let (place, token) = (p.count("sid")?, Token(p.int("token")?.cast_unsigned()));
     let dead = p.int_or_null().is_some();
     let key = SessionKey::new(p.id::<TenantId>("tenant")?, p.id::<SessionId>("id")?);
-    let lives: Vec<Life> = match p.text_or_null() {
-        Some(text) => serde_json::from_str(&text).map_err(|why| p.corrupt("lives", why))?,
-        None => Vec::new(),
-    };
-    let life = |life: Life| {
-        let Life { incarnation, operation, at } = life;
-        Tombstone { key: key.clone(), incarnation, operation, at }
-    };
-    let lives = lives.into_iter().map(life).collect();
+    let text = p.text_or_null();
+    let lives = lives(&key, text.as_deref()).map_err(|why| p.corrupt("lives", why))?;
     let row = if dead { None } else { Some(session_row(p, key)?) };
     Ok(Slot { token, place, row, lives })
 }
@@ -171,7 +174,8 @@ pub(super) fn bind_slot(sql: &mut Sql<'_>, slot: &Slot) -> Option<Vec<(&'static 
     let incarnation = row.map(|row| row.incarnation).or(dead.map(|last| last.incarnation))?;
     let created_by = row.map(|row| &row.created_by).or(dead.map(|last| &last.operation))?;
     let number = |of: fn(&SessionRow) -> u64| int(row.map_or(0, of));
-    let instant = |of: fn(&SessionRow) -> Timestamp| row.map(of).or(dead.map(|last| last.at)).map(Timestamp::as_ms);
+    let instant =
+        |of: fn(&SessionRow) -> Timestamp| row.map(of).or(dead.map(|last| last.at)).map(Timestamp::as_ms);
     let mut columns = vec![
         ("token", sql.bind(slot.token.0.cast_signed()).to_string()),
         ("lives", format!("{}::json", sql.bind(lives_text(&slot.lives)))),

@@ -28,7 +28,23 @@ use crate::sql::{Param, Sql, int, push};
 const WAITED_MS: i64 = 10;
 
 /// Applies a write.
-pub(super) struct Apply(pub(super) Arc<Write>);
+pub(super) struct Apply {
+    write: Arc<Write>,
+    /// Whether all rows go that are there.
+    clears: bool,
+}
+
+impl Apply {
+    pub(super) fn new(write: Arc<Write>) -> Self {
+        let clears = write.ends_life();
+        Self { write, clears }
+    }
+
+    /// The removal of a session of which the write does not say that there is one.
+    pub(super) fn removal(write: Arc<Write>) -> Self {
+        Self { write, clears: true }
+    }
+}
 
 impl Call for Apply {
     type Outcome = Verdict;
@@ -38,7 +54,7 @@ impl Call for Apply {
     }
 
     fn key(&self) -> Option<&SessionKey> {
-        Some(&self.0.key)
+        Some(&self.write.key)
     }
 
     fn writes(&self) -> bool {
@@ -46,11 +62,11 @@ impl Call for Apply {
     }
 
     fn is_long(&self) -> bool {
-        self.0.copy.is_some() || self.0.ends_life()
+        self.write.copy.is_some() || self.clears
     }
 
     fn statement(&self, sql: &mut Sql<'_>) {
-        let write = &*self.0;
+        let write = &*self.write;
         let times = (sql.bind(write.from.as_ms()), sql.bind(write.until.as_ms()));
         push!(sql, "WITH ");
         if let Some(prefix) = &write.copy {
@@ -62,12 +78,15 @@ impl Call for Apply {
                 let (place, token) = (sql.bind(int(before.place)), sql.bind(before.token.0.cast_signed()));
                 held(sql, write, place, token, times);
                 let only = if taken { " AND NOT EXISTS (SELECT FROM taken)" } else { "" };
-                let only = format!("{only}{}", if write.copy.is_some() { " AND EXISTS (SELECT FROM source)" } else { "" });
+                let only = format!(
+                    "{only}{}",
+                    if write.copy.is_some() { " AND EXISTS (SELECT FROM source)" } else { "" }
+                );
                 match after.as_ref().and_then(|after| bind_slot(sql, after)) {
                     Some(columns) => update(sql, write, &columns, &only),
                     None => delete(sql, &only),
                 }
-                if write.ends_life() {
+                if self.clears {
                     clear_all(sql, place);
                 }
             }
@@ -75,7 +94,10 @@ impl Call for Apply {
                 let columns = bind_slot(sql, after).unwrap_or_default();
                 insert(sql, write, &columns, times);
             }
-            (None, None) => push!(sql, "ok AS (SELECT NULL::bigint AS at WHERE false), s AS (SELECT NULL::bigint AS sid, NULL::bigint AS at)"),
+            (None, None) => push!(
+                sql,
+                "ok AS (SELECT NULL::bigint AS at WHERE false), s AS (SELECT NULL::bigint AS sid, NULL::bigint AS at)"
+            ),
         }
         if write.row_after().is_some() {
             if let Some(prefix) = &write.copy {
@@ -96,10 +118,10 @@ impl Call for Apply {
             let place = u64::try_from(place).map_err(|why| Fault::Corrupt(format!("sid: {why}")))?;
             return Ok(Verdict::Applied { now, place });
         }
-        if self.0.copy.is_some() && !c.take::<bool>()? {
+        if self.write.copy.is_some() && !c.take::<bool>()? {
             return Ok(Verdict::NoSource);
         }
-        if keys_of(&self.0).is_empty() {
+        if keys_of(&self.write).is_empty() {
             return Ok(Verdict::Lost);
         }
         match there(&mut c)? {
@@ -143,11 +165,19 @@ fn update(sql: &mut Sql<'_>, write: &Write, columns: &[(&'static str, String)], 
 
 fn delete(sql: &mut Sql<'_>, only: &str) {
     let schema = &sql.names.schema;
-    push!(sql, ", s AS (DELETE FROM {schema}session t USING ok WHERE t.sid = ok.sid{only} RETURNING t.sid, ok.at)");
+    push!(
+        sql,
+        ", s AS (DELETE FROM {schema}session t USING ok WHERE t.sid = ok.sid{only} RETURNING t.sid, ok.at)"
+    );
 }
 
 /// The row of a key under which nothing stands. Whoever is there first, or comes in between, wins.
-fn insert(sql: &mut Sql<'_>, write: &Write, columns: &[(&'static str, String)], (from, until): (Param, Param)) {
+fn insert(
+    sql: &mut Sql<'_>,
+    write: &Write,
+    columns: &[(&'static str, String)],
+    (from, until): (Param, Param),
+) {
     let (tenant, id) = (sql.bind(write.key.tenant.as_str()), sql.bind(write.key.id.as_str()));
     let (schema, clock) = (&sql.names.schema, &sql.names.clock);
     let names: Vec<&str> = columns.iter().map(|(column, _)| *column).collect();
@@ -176,7 +206,10 @@ fn answer(sql: &mut Sql<'_>, write: &Write, taken: bool, until: Param) {
         push!(sql, ", EXISTS (SELECT FROM source) AS source");
     }
     if taken {
-        push!(sql, ", k.kind, k.seq, k.name, k.content FROM ok LEFT JOIN s ON true LEFT JOIN taken k ON true LIMIT 1");
+        push!(
+            sql,
+            ", k.kind, k.seq, k.name, k.content FROM ok LEFT JOIN s ON true LEFT JOIN taken k ON true LIMIT 1"
+        );
     } else {
         push!(sql, " FROM ok LEFT JOIN s ON true");
     }
@@ -241,8 +274,10 @@ fn there(c: &mut Columns<'_>) -> Result<Option<Row>, Fault> {
     match (kind, seq, name, content) {
         (Some(0), Some(seq), Some(key), Some(content)) => {
             let seq = InboxSeq(u64::try_from(seq).map_err(|why| wrong("item: seq", &why))?);
-            let key: ItemKey = key.parse().map_err(|why: holdover_store::ids::InvalidId| wrong("item: key", &why))?;
-            let content = <[u8; 32]>::try_from(content).map_err(|_| wrong("item: content", &"it is no digest"))?;
+            let key: ItemKey =
+                key.parse().map_err(|why: holdover_store::ids::InvalidId| wrong("item: key", &why))?;
+            let content =
+                <[u8; 32]>::try_from(content).map_err(|_| wrong("item: content", &"it is no digest"))?;
             Ok(Some(Row::Key { key, seq, content: Digest(content) }))
         }
         (Some(1), _, Some(id), _) => {
@@ -258,11 +293,13 @@ fn source(sql: &mut Sql<'_>, prefix: &Prefix) {
     let place = sql.bind(int(prefix.place));
     let (tenant, id) = (sql.bind(prefix.from.tenant.as_str()), sql.bind(prefix.from.id.as_str()));
     let life = sql.bind(prefix.life.0.as_bytes().as_slice());
+    let checkpoint = sql.bind(int(prefix.last_checkpoint));
     let schema = &sql.names.schema;
     push!(
         sql,
         "source AS MATERIALIZED (SELECT s.sid FROM {schema}session s WHERE s.sid = {place} AND s.tenant = {tenant} \
-         AND s.id = {id} AND s.incarnation = {life} AND s.dead_since IS NULL), "
+         AND s.id = {id} AND s.incarnation = {life} AND s.dead_since IS NULL AND EXISTS ( \
+             SELECT FROM {schema}checkpoint x WHERE x.sid = {place} AND x.id = {checkpoint})), "
     );
 }
 
@@ -369,7 +406,10 @@ fn remove(sql: &mut Sql<'_>, kind: Kind, how: &str, found: &str) {
              WHERE x.sid = s.sid AND x.payload IS NOT NULL AND {found})"
         );
     } else {
-        push!(sql, ", {how}_{name} AS (DELETE FROM {schema}{name} x USING s WHERE x.sid = s.sid AND {found})");
+        push!(
+            sql,
+            ", {how}_{name} AS (DELETE FROM {schema}{name} x USING s WHERE x.sid = s.sid AND {found})"
+        );
     }
 }
 
@@ -390,15 +430,24 @@ fn put(sql: &mut Sql<'_>, kind: Kind, rows: &[&Row]) {
             for row in rows {
                 if let Row::Definition(payload) | Row::State(payload) = row {
                     let (digest, payload) = sql.bind_payload(payload);
-                    one(sql, kind, "digest, payload", &[digest, payload], "digest = excluded.digest, payload = excluded.payload");
+                    one(
+                        sql,
+                        kind,
+                        "digest, payload",
+                        &[digest, payload],
+                        "digest = excluded.digest, payload = excluded.payload",
+                    );
                 }
             }
         }
         Kind::Message => {
-            let messages: Vec<_> = rows.iter().filter_map(|row| match row {
-                Row::Message(message) => Some(message),
-                _ => None,
-            }).collect();
+            let messages: Vec<_> = rows
+                .iter()
+                .filter_map(|row| match row {
+                    Row::Message(message) => Some(message),
+                    _ => None,
+                })
+                .collect();
             let seqs = sql.bind(messages.iter().map(|message| int(message.seq.0)).collect::<Vec<_>>());
             let at = sql.bind(messages.iter().map(|message| message.at.as_ms()).collect::<Vec<_>>());
             let (digests, payloads) = sql.bind_payloads(messages.iter().map(|message| &message.payload));
@@ -409,10 +458,13 @@ fn put(sql: &mut Sql<'_>, kind: Kind, rows: &[&Row]) {
         // An item brings its key.
         Kind::Key => {}
         Kind::Staged => {
-            let staged: Vec<_> = rows.iter().filter_map(|row| match row {
-                Row::Staged(staged) => Some(staged),
-                _ => None,
-            }).collect();
+            let staged: Vec<_> = rows
+                .iter()
+                .filter_map(|row| match row {
+                    Row::Staged(staged) => Some(staged),
+                    _ => None,
+                })
+                .collect();
             let calls = sql.bind(staged.iter().map(|staged| staged.call.as_str()).collect::<Vec<_>>());
             let (digests, payloads) = sql.bind_payloads(staged.iter().map(|staged| &staged.payload));
             let replace = "(call) digest = excluded.digest, payload = excluded.payload";
@@ -440,14 +492,23 @@ fn put(sql: &mut Sql<'_>, kind: Kind, rows: &[&Row]) {
                 let mut values: Vec<Param> = numbers.into_iter().map(|number| sql.bind(number)).collect();
                 let (digest, payload) = sql.bind_payload(&checkpoint.state);
                 values.extend([digest, payload]);
-                one(sql, kind, "id, epoch, last_message, last_event, at, format, digest, payload", &values, "");
+                one(
+                    sql,
+                    kind,
+                    "id, epoch, last_message, last_event, at, format, digest, payload",
+                    &values,
+                    "",
+                );
             }
         }
         Kind::Delta => {
-            let deltas: Vec<_> = rows.iter().filter_map(|row| match row {
-                Row::Delta(delta) => Some(delta),
-                _ => None,
-            }).collect();
+            let deltas: Vec<_> = rows
+                .iter()
+                .filter_map(|row| match row {
+                    Row::Delta(delta) => Some(delta),
+                    _ => None,
+                })
+                .collect();
             let places = sql.bind(deltas.iter().map(|delta| int(delta.place)).collect::<Vec<_>>());
             let (digests, payloads) = sql.bind_payloads(deltas.iter().map(|delta| &delta.payload));
             let replace = "(place) digest = excluded.digest, payload = excluded.payload";
@@ -532,7 +593,13 @@ fn items(sql: &mut Sql<'_>, rows: &[&Row]) {
     ];
     let (digests, payloads) = sql.bind_payloads(items.iter().map(|(item, ..)| &item.payload));
     values.extend([digests, payloads]);
-    into(sql, Kind::Item, "seq, key, content, kind, wake, pending, settles, at, digest, payload", &values, "");
+    into(
+        sql,
+        Kind::Item,
+        "seq, key, content, kind, wake, pending, settles, at, digest, payload",
+        &values,
+        "",
+    );
 }
 
 fn pending(sql: &mut Sql<'_>, rows: &[&Row]) {
