@@ -44,12 +44,10 @@ pub(crate) struct SqlError(Arc<rusqlite::Error>);
 
 impl fmt::Display for SqlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &*self.0 {
-            rusqlite::Error::SqliteFailure(code, Some(text)) => {
-                write!(f, "(code: {}) {text}", code.extended_code)
-            }
-            other => write!(f, "{other}"),
+        if let rusqlite::Error::SqliteFailure(code, Some(text)) = &*self.0 {
+            return write!(f, "(code: {}) {text}", code.extended_code);
         }
+        write!(f, "{}", self.0)
     }
 }
 
@@ -68,11 +66,10 @@ impl SqlError {
     }
 
     fn extended_code(&self) -> Option<i32> {
-        match &*self.0 {
-            rusqlite::Error::SqliteFailure(code, _) => Some(code.extended_code),
-            rusqlite::Error::SqlInputError { error, .. } => Some(error.extended_code),
-            _ => None,
+        if let rusqlite::Error::SqlInputError { error, .. } = &*self.0 {
+            return Some(error.extended_code);
         }
+        self.0.sqlite_error().map(|error| error.extended_code)
     }
 
     fn kind(&self) -> StoreErrorKind {

@@ -222,7 +222,10 @@ impl Writer {
                     self.settle(vec![job], attempt);
                 }
             }
-            attempt => self.settle(group, attempt),
+            attempt @ (Attempt::Committed(_)
+            | Attempt::Failed(_)
+            | Attempt::RolledBack(_)
+            | Attempt::Unknown(_)) => self.settle(group, attempt),
         }
     }
 

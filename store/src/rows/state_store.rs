@@ -1,6 +1,6 @@
 //! The contract, over rows: checks arguments, asks, reads.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
@@ -25,6 +25,8 @@ use crate::{
 
 /// How many old slots each deletion clears away. More than it leaves, so that they never pile up.
 const CLEARED_BY_EACH: usize = 2;
+/// After so long a step of a purge begins no further session; the walk goes on there.
+const PURGE_STEP_MAX: Duration = Duration::from_secs(5);
 /// So many sessions are read at once in a list.
 const LIST_ROWS_MAX: usize = PAGE_ROWS_MAX as usize + 1;
 
@@ -40,7 +42,7 @@ impl<R: Rows> StateStore for RowStore<R> {
         Limits::of(&capabilities, OPERATION).creation(&new).map_err(|error| error.on(&new.key))?;
         let (mut outcome, now) = self.ask(OPERATION, &new.key, &ops::create::Create(&new)).await?;
         if let CreateOutcome::Created { claim, .. } = &mut outcome {
-            *claim = claim.take().filter(|claim| claim.lease_ends > self.rows().now().unwrap_or(now));
+            *claim = claim.take().filter(|claim| claim.lease_ends > now);
         }
         Ok(outcome)
     }
@@ -111,7 +113,7 @@ impl<R: Rows> StateStore for RowStore<R> {
         Limits::of(&capabilities, OPERATION).items(&claim.items).map_err(|error| error.on(key))?;
         let (outcome, now) = self.ask(OPERATION, key, &ops::claim::ClaimSession(&claim)).await?;
         if let ClaimOutcome::Claimed(claim) = &outcome
-            && claim.lease_ends <= self.rows().now().unwrap_or(now)
+            && claim.lease_ends <= now
         {
             return Ok(ClaimOutcome::LeaseEnded);
         }
@@ -328,8 +330,13 @@ impl<R: Rows> StateStore for RowStore<R> {
         let next = scanned.next.map(|next| PageCursor::at(rule.digest(), &next.to_bytes()));
         let mut report = PurgeReport { next, ..PurgeReport::default() };
         let about = scanned.rows.into_iter().filter(|row| row.purgeable(rule));
-        let mut now = None;
+        let (mut now, mut last, began) = (None, None, Instant::now());
         for row in about {
+            if let Some(last) = last.filter(|_| began.elapsed() >= PURGE_STEP_MAX) {
+                report.next = Some(PageCursor::at(rule.digest(), &SessionPlace::to_bytes(&last)));
+                break;
+            }
+            last = Some(SessionPlace::changed(&row));
             let (purged, at) = self.ask(OPERATION, &row.key, &ops::purge::PurgeOne(rule)).await?;
             report.sessions += purged.sessions;
             report.checkpoints += purged.checkpoints;

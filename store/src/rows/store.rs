@@ -1,7 +1,7 @@
 //! The store over rows.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::ask::{Ask, Decision};
 use super::facts::Facts;
@@ -69,8 +69,8 @@ impl<R: Rows> RowStore<R> {
         self.rows.read(key, wants).await.map_err(|error| named(error, operation, key))
     }
 
-    /// Answers `ask`, and the instant on the store's clock as of which that holds: learns, decides, applies; and anew, if
-    /// something else was there.
+    /// Answers `ask`, and what the store's clock says by now at the latest: learns, decides, applies; and anew, if something
+    /// else was there.
     pub(super) async fn ask<A: Ask>(
         &self,
         operation: &'static str,
@@ -81,13 +81,15 @@ impl<R: Rows> RowStore<R> {
         let mut known = self.first_guess(&mut turn, ask);
         let mut wants = ask.wants();
         for _ in 0..RACES_MAX {
+            // The answer may be long on its way: a lease may end meanwhile.
+            let asked = Instant::now();
             let mut facts = match known.take() {
                 Some(facts) => facts,
                 None => Facts::found(self.read(operation, key, &wants).await?, &wants),
             };
             let (draft, outcome) = match ask.decide(&facts) {
                 Decision::Answer(outcome) if facts.fresh => {
-                    let now = facts.now;
+                    let now = facts.now.after(asked.elapsed());
                     turn.hold(facts);
                     return Ok((outcome, now));
                 }
@@ -100,10 +102,11 @@ impl<R: Rows> RowStore<R> {
                 Decision::Write(draft, outcome) => (draft, outcome),
             };
             let write = Arc::new(draft.into_write(key, &facts, facts.now.after(DECISION_STANDS)));
+            let sent = Instant::now();
             match self.apply(operation, &write).await? {
                 Verdict::Applied { now, place } => {
                     turn.hold(facts.after(&write, place));
-                    return Ok((outcome, now));
+                    return Ok((outcome, now.after(sent.elapsed())));
                 }
                 Verdict::Taken { now, row } => {
                     (facts.now, facts.fresh) = (now, true);
@@ -192,10 +195,11 @@ impl<R: Rows> RowStore<R> {
         }
         let (mut claims, mut lost) = (Vec::new(), 0);
         let mut failed = None;
+        let sent = Instant::now();
         for ((facts, write, claim), verdict) in decided.into_iter().zip(self.rows.apply(writes).await) {
             match verdict {
                 Ok(Verdict::Applied { now, place }) => {
-                    if claim.lease_ends > now {
+                    if claim.lease_ends > now.after(sent.elapsed()) {
                         claims.push(claim);
                     }
                     if let Some(mut turn) = self.held.free_turn(&write.key) {
