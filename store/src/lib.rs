@@ -24,6 +24,7 @@ pub mod payload;
 mod pending;
 mod read;
 mod retention;
+#[cfg(feature = "rows")]
 pub mod rows;
 pub mod rules;
 mod session;

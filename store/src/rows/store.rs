@@ -89,7 +89,7 @@ impl<R: Rows> RowStore<R> {
             };
             let (draft, outcome) = match ask.decide(&facts) {
                 Decision::Answer(outcome) if facts.fresh => {
-                    let now = facts.now.after(asked.elapsed());
+                    let now = self.by_now(facts.now, asked);
                     turn.hold(facts);
                     return Ok((outcome, now));
                 }
@@ -106,7 +106,7 @@ impl<R: Rows> RowStore<R> {
             match self.apply(operation, &write).await? {
                 Verdict::Applied { now, place } => {
                     turn.hold(facts.after(&write, place));
-                    return Ok((outcome, now.after(sent.elapsed())));
+                    return Ok((outcome, self.by_now(now, sent)));
                 }
                 Verdict::Taken { now, row } => {
                     (facts.now, facts.fresh) = (now, true);
@@ -134,6 +134,11 @@ impl<R: Rows> RowStore<R> {
             None if ask.supposes_absent() => Some(Facts::supposed_absent(now)),
             None => None,
         }
+    }
+
+    /// What the store's clock says by now, at the latest, that said `then` after `since`.
+    fn by_now(&self, then: Timestamp, since: Instant) -> Timestamp {
+        self.rows.now().unwrap_or_else(|| then.after(since.elapsed()))
     }
 
     async fn apply(&self, operation: &'static str, write: &Arc<Write>) -> Result<Verdict, StoreError> {
@@ -199,7 +204,7 @@ impl<R: Rows> RowStore<R> {
         for ((facts, write, claim), verdict) in decided.into_iter().zip(self.rows.apply(writes).await) {
             match verdict {
                 Ok(Verdict::Applied { now, place }) => {
-                    if claim.lease_ends > now.after(sent.elapsed()) {
+                    if claim.lease_ends > self.by_now(now, sent) {
                         claims.push(claim);
                     }
                     if let Some(mut turn) = self.held.free_turn(&write.key) {
