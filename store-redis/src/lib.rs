@@ -45,12 +45,14 @@
 //! [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) and never worth a retry. What nobody alive
 //! has seen cannot be missed: an older state that no live run contradicts is taken as it is.
 
+mod apply;
 mod args;
-mod columns;
+mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod ear;
 mod error;
+mod fork;
 mod grants;
 mod hints;
 mod keys;
@@ -61,16 +63,20 @@ mod options;
 mod place;
 mod read;
 mod rebuild;
+mod records;
 mod reply;
 mod rights;
+mod row;
+mod rows;
 mod script;
 mod server;
 mod settings;
 mod state_store;
 mod store;
+mod torn;
 mod trust;
+mod walk;
 mod wire;
-mod write;
 
 pub use options::RedisOptions;
 pub use rebuild::Rebuilt;
