@@ -97,6 +97,8 @@ end
 function read.runs()
   local from, to, down, most = number(), number(), text() == '1', number()
   local hash, found = own('runs'), {}
+  -- Whoever claims writes there, also where there is none yet.
+  redis.call('HLEN', hash)
   for _, epoch in ipairs(range('runs_from', 'epoch', from, to, down, most)) do
     local run = redis.call('HMGET', hash, epoch, epoch .. 'e')
     if run[1] then
