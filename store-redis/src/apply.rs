@@ -290,10 +290,10 @@ impl Plan {
             }
             Op::Delete(key) => self.delete(life, key),
             Op::DeleteUpTo(kind, last) => {
-                let (numbers, hash) = match kind {
-                    Kind::Item => ("unread", "inbox"),
-                    Kind::Checkpoint => ("restorable", "checkpoints"),
-                    other => return unsupported(&format!("rows of {other:?} are removed up to a number")),
+                let scored =
+                    [(Kind::Item, "unread", "inbox"), (Kind::Checkpoint, "restorable", "checkpoints")];
+                let Some((_, numbers, hash)) = scored.into_iter().find(|(one, _, _)| one == kind) else {
+                    return unsupported(&format!("rows of {kind:?} are removed up to a number"));
                 };
                 let (numbers, hash) = (life.key(numbers), life.key(hash));
                 self.touch("ZCARD", &numbers);
@@ -493,9 +493,10 @@ impl Plan {
             "taken" => {
                 let index = usize::try_from(reply.number()?).unwrap_or(usize::MAX);
                 let (row, _) = self.inserted.get(index).ok_or_else(cut)?;
-                Outcome::Taken(match row {
-                    Row::Key { key, .. } => records::item_key(key, &reply.bytes()?)?,
-                    row => row.clone(),
+                Outcome::Taken(if let Row::Key { key, .. } = row {
+                    records::item_key(key, &reply.bytes()?)?
+                } else {
+                    row.clone()
                 })
             }
             "buried" => {
@@ -575,10 +576,12 @@ fn unsupported(what: &str) -> Result<(), Fault> {
 
 /// The command that finds a row which must not be there.
 fn looked_for(life: &Life, row: &Row) -> Result<[String; 3], Fault> {
-    match row {
-        Row::Key { key, .. } => Ok(["HGET".into(), life.key("items"), key.to_string()]),
-        Row::Opened(id) => Ok(["SISMEMBER".into(), life.key("ever"), id.to_string()]),
-        other => Err(Fault::Invalid(format!("{}: it is inserted under no condition", other.key()))),
+    if let Row::Key { key, .. } = row {
+        Ok(["HGET".into(), life.key("items"), key.to_string()])
+    } else if let Row::Opened(id) = row {
+        Ok(["SISMEMBER".into(), life.key("ever"), id.to_string()])
+    } else {
+        Err(Fault::Invalid(format!("{}: it cannot be inserted under a condition", row.key())))
     }
 }
 

@@ -1,4 +1,8 @@
 //! Reading one session: what a script is asked for, and the rows in its answer.
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "Redis may answer, push or fail in ways that are not known yet"
+)]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -196,22 +200,26 @@ fn answered(owner: &Owner<'_>, want: &Want, reply: &mut Reply) -> Result<Vec<Row
                 rows.push(records::run(epoch, record, list.bytes()?)?);
             }
         }
-        Kind::Message | Kind::Events | Kind::Delta | Kind::Item | Kind::Checkpoint => {
-            while list.left() > 0 {
-                let (number, record) = (list.number()?, list.bytes()?);
-                rows.push(match want.kind {
-                    Kind::Message => records::message(number, record)?,
-                    Kind::Events => records::event(number, record)?,
-                    Kind::Delta => records::delta(number, record)?,
-                    Kind::Item => records::item(number, record)?,
-                    _ => records::checkpoint(owner, number, record, want.light)?,
-                });
-            }
+        Kind::Message => rows = by_numbers(&mut list, records::message)?,
+        Kind::Events => rows = by_numbers(&mut list, records::event)?,
+        Kind::Delta => rows = by_numbers(&mut list, records::delta)?,
+        Kind::Item => rows = by_numbers(&mut list, records::item)?,
+        Kind::Checkpoint => {
+            rows = by_numbers(&mut list, |id, record| records::checkpoint(owner, id, record, want.light))?;
         }
         Kind::Key | Kind::Opened => return unsupported(want),
     }
     if matches!(want.kind, Kind::Staged | Kind::Start) {
         rows.sort_by_cached_key(Row::key);
+    }
+    Ok(rows)
+}
+
+/// Numbers and records in turn.
+fn by_numbers(list: &mut Reply, row: impl Fn(u64, Bytes) -> Result<Row, Fault>) -> Result<Vec<Row>, Fault> {
+    let mut rows = Vec::with_capacity(list.left() / 2);
+    while list.left() > 0 {
+        rows.push(row(list.number()?, list.bytes()?)?);
     }
     Ok(rows)
 }

@@ -235,9 +235,8 @@ impl Fields {
 }
 
 fn named<T>(name: &str, read: Result<T, Fault>) -> Result<T, Fault> {
-    read.map_err(|fault| match fault {
-        Fault::Corrupt(detail) => Fault::Corrupt(format!("{name}: {detail}")),
-        fault => fault,
+    read.map_err(|fault| {
+        if let Fault::Corrupt(detail) = fault { Fault::Corrupt(format!("{name}: {detail}")) } else { fault }
     })
 }
 

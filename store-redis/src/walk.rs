@@ -1,4 +1,8 @@
 //! Walks along the indexes of partitions, and the lists that come of them.
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "Redis may answer, push or fail in ways that are not known yet"
+)]
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -355,10 +359,7 @@ impl Shared {
         let want = Want { which: Which::Names(vec![place.id.to_string()]), ..Want::all(Kind::Pending) };
         let found = self.read_rows(&key, &[want]).await?;
         let rows = found.rows.into_iter().flatten();
-        let call = rows.filter_map(|row| match row {
-            Row::Pending { call, .. } => Some(call),
-            _ => None,
-        });
+        let call = rows.filter_map(|row| if let Row::Pending { call, .. } = row { Some(call) } else { None });
         Ok(call.filter(|call| place::of_pending(call) == member).last())
     }
 
