@@ -15,11 +15,13 @@ use redb::Database;
 
 use crate::Options;
 use crate::file::{Done, FORMAT, failed, open};
-use crate::read::Snapshot;
-use crate::write::{Tables, transact};
+use crate::read::Reader;
+use crate::write::{Writer, write};
 
 /// How often it is looked whether another handle has written.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+type Answer<T> = Result<T, StoreError>;
 
 /// The rows of sessions in one redb file.
 pub(crate) struct RedbRows(Arc<Shared>);
@@ -30,7 +32,7 @@ struct Shared {
 }
 
 impl RedbRows {
-    pub(crate) async fn open(path: PathBuf, options: Options) -> Result<Self, StoreError> {
+    pub(crate) async fn open(path: PathBuf, options: Options) -> Answer<Self> {
         let make = options.make;
         let opened = blocking(move || open(&path, make).map_err(failed)).await;
         let (database, format) = opened.map_err(|error| StoreError { operation: "open", ..error })?;
@@ -46,26 +48,35 @@ impl RedbRows {
     /// Runs `job` on what the file holds at one instant, and on the clock, read after it.
     async fn look<T: Send + 'static>(
         &self,
-        job: impl FnOnce(&Snapshot, Timestamp) -> Done<T> + Send + 'static,
-    ) -> Result<T, StoreError> {
+        job: impl FnOnce(&Reader, Timestamp) -> Answer<T> + Send + 'static,
+    ) -> Answer<T> {
         let shared = Arc::clone(&self.0);
-        let look = move || job(&Snapshot::of(&shared.database)?, shared.options.clock.now());
-        blocking(|| look().map_err(failed)).await
+        blocking(move || {
+            let reader = Reader::of(&shared.database).map_err(failed)?;
+            job(&reader, shared.options.clock.now())
+        })
+        .await
     }
 
-    /// Runs `job` in one write transaction.
+    /// Runs `job` in one write transaction, and commits what it has changed. If it fails, nothing is changed.
     async fn change<T: Send + 'static>(
         &self,
-        job: impl FnOnce(&mut Tables<'_>) -> Done<T> + Send + 'static,
-    ) -> Result<T, StoreError> {
+        job: impl FnOnce(&mut Writer<'_>) -> Done<T> + Send + 'static,
+    ) -> Answer<T> {
         let shared = Arc::clone(&self.0);
-        blocking(move || transact(&shared.database, &shared.options, job)).await
+        blocking(move || {
+            let (answer, changed) = write(&shared.database, &*shared.options.clock, job).map_err(failed)?;
+            if let Some(transaction) = changed {
+                // If the commit itself fails, all may have reached the disk, or nothing.
+                transaction.commit().map_err(|error| failed(error).retry(Retry::OutcomeUnknown))?;
+            }
+            Ok(answer)
+        })
+        .await
     }
 }
 
-async fn blocking<T: Send + 'static>(
-    job: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
+async fn blocking<T: Send + 'static>(job: impl FnOnce() -> Answer<T> + Send + 'static) -> Answer<T> {
     let gone = || StoreError::new(StoreErrorKind::Backend, "", "no answer").retry(Retry::OutcomeUnknown);
     tokio::task::spawn_blocking(job).await.unwrap_or_else(|why| Err(gone().because(why)))
 }
@@ -90,14 +101,14 @@ impl Rows for RedbRows {
         Some(self.0.options.clock.now())
     }
 
-    async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError> {
+    async fn read(&self, key: &SessionKey, wants: &[Want]) -> Answer<Found> {
         let (key, wants) = (key.clone(), wants.to_vec());
         self.look(move |file, now| file.find(&key, &wants, now)).await
     }
 
-    async fn apply(&self, writes: Vec<Arc<Write>>) -> Vec<Result<Verdict, StoreError>> {
+    async fn apply(&self, writes: Vec<Arc<Write>>) -> Vec<Answer<Verdict>> {
         let batch = writes.clone();
-        let applied = self.change(move |tables| batch.iter().map(|write| tables.apply(write)).collect());
+        let applied = self.change(move |file| batch.iter().map(|write| file.apply(write)).collect());
         match applied.await {
             Ok::<Vec<_>, _>(verdicts) => verdicts.into_iter().map(Ok).collect(),
             Err(error) if writes.len() == 1 => vec![Err(error)],
@@ -112,25 +123,9 @@ impl Rows for RedbRows {
         }
     }
 
-    async fn due(
-        &self,
-        query: &DueQuery,
-        wants: &[Want],
-    ) -> Result<Vec<Result<Found, StoreError>>, StoreError> {
+    async fn due(&self, query: &DueQuery, wants: &[Want]) -> Answer<Vec<Answer<Found>>> {
         let (query, wants) = (query.clone(), wants.to_vec());
-        self.look(move |file, now| {
-            let DueQuery { queues, newest_format, tenant, limit } = &query;
-            let is_due = |row: &SessionRow| row.is_due(queues, *newest_format, tenant.as_ref(), now);
-            let look = |place: SessionPlace| {
-                let due = file.session(&place.key)?.filter(is_due);
-                due.map(|row| file.find(&row.key, &wants, now)).transpose()
-            };
-            // What is due at this very instant, too.
-            let due = time_range(None, now.after(Duration::from_millis(1)));
-            let found = file.walk(Index::Due, &due, SessionPlace::of_entry, look)?;
-            found.take(*limit).map(|found| found.map(Ok)).collect()
-        })
-        .await
+        self.look(move |file, now| file.due(&query, &wants, now)).await
     }
 
     async fn sessions(
@@ -138,22 +133,9 @@ impl Rows for RedbRows {
         query: &SessionQuery,
         after: Option<&SessionPlace>,
         limit: usize,
-    ) -> Result<Scanned<SessionSummary, SessionPlace>, StoreError> {
+    ) -> Answer<Scanned<SessionSummary, SessionPlace>> {
         let (query, after) = (query.clone(), after.cloned());
-        self.look(move |file, _| {
-            let look = |place: SessionPlace| {
-                let Some(row) = file.session(&place.key)? else { return Ok(None) };
-                let labels = match file.row(&place.key, &RowKey::one(Kind::Labels))? {
-                    Some(Row::Labels(labels)) => labels,
-                    Some(_) | None => Labels::default(),
-                };
-                Ok(Some((place, row.summary(labels))).filter(|(_, summary)| summary.listed(&query)))
-            };
-            let range = sessions_range(&query.tenant, after.as_ref());
-            let newest = file.walk(Index::Sessions, &range, SessionPlace::of_entry, look)?.rev();
-            Scanned::fill(newest, limit, usize::MAX, |_| 0)
-        })
-        .await
+        self.look(move |file, _| file.sessions(&query, after.as_ref(), limit)).await
     }
 
     async fn pending(
@@ -162,23 +144,9 @@ impl Rows for RedbRows {
         after: Option<&PendingPlace>,
         limit: usize,
         bytes: usize,
-    ) -> Result<Scanned<PendingCall, PendingPlace>, StoreError> {
+    ) -> Answer<Scanned<PendingCall, PendingPlace>> {
         let (query, after) = (query.clone(), after.cloned());
-        self.look(move |file, _| {
-            let look = |place: PendingPlace| {
-                let key = SessionKey::new(query.tenant.clone(), place.session.clone());
-                if query.session.as_ref().is_some_and(|session| *session != key.id) {
-                    return Ok(None);
-                }
-                let row = file.row(&key, &Row::pending(&place.id))?;
-                let Some(Row::Pending { call, .. }) = row else { return Ok(None) };
-                Ok(query.kind.is_none_or(|kind| kind == call.kind).then_some((place, call)))
-            };
-            let range = pending_range(&query.tenant, after.as_ref());
-            let soonest = file.walk(Index::Pending, &range, PendingPlace::of_entry, look)?;
-            Scanned::fill(soonest, limit, bytes, |call| call.body.len())
-        })
-        .await
+        self.look(move |file, _| file.pending(&query, after.as_ref(), limit, bytes)).await
     }
 
     async fn resting(
@@ -186,40 +154,22 @@ impl Rows for RedbRows {
         rule: &RetentionRule,
         after: Option<&SessionPlace>,
         limit: usize,
-    ) -> Result<Scanned<SessionRow, SessionPlace>, StoreError> {
+    ) -> Answer<Scanned<SessionRow, SessionPlace>> {
         let (rule, after) = (rule.clone(), after.cloned());
-        self.look(move |file, _| {
-            let look = |place: SessionPlace| {
-                let row = file.session(&place.key)?.filter(|row| row.purgeable(&rule));
-                Ok(row.map(|row| (place, row)))
-            };
-            let range = time_range(after.as_ref(), rule.unchanged_since);
-            let oldest = file.walk(Index::Resting, &range, SessionPlace::of_entry, look)?;
-            Scanned::fill(oldest, limit, usize::MAX, |_| 0)
-        })
-        .await
+        self.look(move |file, _| file.resting(&rule, after.as_ref(), limit)).await
     }
 
-    async fn dead(&self, before: Timestamp, limit: usize) -> Result<Vec<SessionKey>, StoreError> {
-        self.look(move |file, _| {
-            let look = |place: SessionPlace| Ok(Some(place.key));
-            let oldest = time_range(None, before);
-            file.walk(Index::Dead, &oldest, SessionPlace::of_entry, look)?.take(limit).collect()
-        })
-        .await
+    async fn dead(&self, before: Timestamp, limit: usize) -> Answer<Vec<SessionKey>> {
+        self.look(move |file, _| file.dead(before, limit)).await
     }
 
-    async fn remove_unreadable(
-        &self,
-        key: &SessionKey,
-        life: Option<Incarnation>,
-    ) -> Result<bool, StoreError> {
+    async fn remove_unreadable(&self, key: &SessionKey, life: Option<Incarnation>) -> Answer<bool> {
         let key = key.clone();
-        self.change(move |tables| tables.remove_unreadable(&key, life)).await
+        self.change(move |file| file.remove_unreadable(&key, life)).await
     }
 
     /// Looks again and again whether anything was written, by whichever process.
-    async fn wait_for_change(&self, _watch: Watch, at_most: Duration) -> Result<(), StoreError> {
+    async fn wait_for_change(&self, _watch: Watch, at_most: Duration) -> Answer<()> {
         let changes = || self.look(|file, _| Ok(file.changes));
         let before = changes().await?;
         let news = async {

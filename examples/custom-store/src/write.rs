@@ -4,16 +4,14 @@ use std::ops::Range;
 
 use holdover_store::ids::{Incarnation, SessionKey};
 use holdover_store::rows::*;
-use holdover_store::time::Timestamp;
-use holdover_store::{Retry, StoreError};
+use holdover_store::time::{Clock, Timestamp};
 use redb::{Database, Durability, ReadableTable, Table, WriteTransaction};
 
-use crate::Options;
-use crate::file::{Done, ENTRIES, EntryAt, NUMBERS, ROWS, RowAt, SLOTS, SessionAt, at, failed, within};
+use crate::file::{Done, ENTRIES, EntryAt, NUMBERS, ROWS, RowAt, SLOTS, SessionAt, at, within};
 use crate::read::{rows, slot};
 
-/// A transaction that writes. redb has one at a time, so nobody else writes until it ends.
-pub(crate) struct Tables<'t> {
+/// The tables in a transaction that writes. redb has one at a time, so nobody else writes until it ends.
+pub(crate) struct Writer<'t> {
     slots: Table<'t, SessionAt, &'static [u8]>,
     rows: Table<'t, RowAt, &'static [u8]>,
     entries: Table<'t, EntryAt, SessionAt>,
@@ -22,34 +20,21 @@ pub(crate) struct Tables<'t> {
     changed: bool,
 }
 
-/// Runs `job` in one transaction, and commits what it has changed. If it fails, nothing is changed.
-pub(crate) fn transact<T>(
+/// Runs `job` in one transaction. Answers the transaction, too, if there is something to commit.
+pub(crate) fn write<T>(
     database: &Database,
-    options: &Options,
-    job: impl FnOnce(&mut Tables<'_>) -> Done<T>,
-) -> Result<T, StoreError> {
-    let (answer, changed) = run(database, options, job).map_err(failed)?;
-    if let Some(transaction) = changed {
-        // If the commit itself fails, all may have reached the disk, or nothing.
-        transaction.commit().map_err(|error| failed(error).retry(Retry::OutcomeUnknown))?;
-    }
-    Ok(answer)
-}
-
-fn run<T>(
-    database: &Database,
-    options: &Options,
-    job: impl FnOnce(&mut Tables<'_>) -> Done<T>,
+    clock: &dyn Clock,
+    job: impl FnOnce(&mut Writer<'_>) -> Done<T>,
 ) -> Done<(T, Option<WriteTransaction>)> {
     let mut transaction = database.begin_write()?;
     // For provisional writes, too: they must survive the process, and what redb does not sync does not.
     transaction.set_durability(Durability::Immediate)?;
     let (slots, rows) = (transaction.open_table(SLOTS)?, transaction.open_table(ROWS)?);
     let entries = transaction.open_table(ENTRIES)?;
-    let mut tables = Tables { slots, rows, entries, now: options.clock.now(), changed: false };
-    let answer = job(&mut tables)?;
-    let changed = tables.changed;
-    drop(tables);
+    let mut writer = Writer { slots, rows, entries, now: clock.now(), changed: false };
+    let answer = job(&mut writer)?;
+    let changed = writer.changed;
+    drop(writer);
     if changed {
         let mut numbers = transaction.open_table(NUMBERS)?;
         let changes = numbers.get("changes")?.map_or(0, |changes| changes.value());
@@ -58,7 +43,7 @@ fn run<T>(
     Ok((answer, changed.then_some(transaction)))
 }
 
-impl Tables<'_> {
+impl Writer<'_> {
     /// Checks everything first, and writes only if all of it fits: what is refused has changed nothing.
     pub(crate) fn apply(&mut self, write: &Write) -> Done<Verdict> {
         let (key, now) = (&write.key, self.now);
