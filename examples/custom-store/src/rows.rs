@@ -112,7 +112,7 @@ impl Rows for RedbRows {
         match applied.await {
             Ok::<Vec<_>, _>(verdicts) => verdicts.into_iter().map(Ok).collect(),
             Err(error) if writes.len() == 1 => vec![Err(error)],
-            // One has failed, and so none is applied: once more, each by itself.
+            // One of them failed. Once more, each by itself; what was applied after all has another token by now.
             Err(_) => {
                 let mut verdicts = Vec::new();
                 for write in writes {
