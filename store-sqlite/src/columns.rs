@@ -5,30 +5,30 @@ use std::fmt::Display;
 use holdover_store::ids::Incarnation;
 use holdover_store::payload::{Digest, Payload};
 use holdover_store::time::Timestamp;
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Column, Decode, Row, Sqlite, Type};
+use rusqlite::Row;
+use rusqlite::types::FromSql;
 use uuid::Uuid;
 
 use crate::error::Fault;
 
 pub(crate) struct Columns<'r> {
-    row: &'r SqliteRow,
+    row: &'r Row<'r>,
     next: usize,
 }
 
 impl<'r> Columns<'r> {
-    pub(crate) fn of(row: &'r SqliteRow) -> Self {
+    pub(crate) fn of(row: &'r Row<'r>) -> Self {
         Self { row, next: 0 }
     }
 
-    fn take<T: Decode<'r, Sqlite> + Type<Sqlite>>(&mut self) -> Result<T, Fault> {
+    fn take<T: FromSql>(&mut self) -> Result<T, Fault> {
         let at = self.next;
         self.next += 1;
-        self.row.try_get(at).map_err(|error| Fault::Corrupt(format!("{}: {error}", self.name(at))))
+        self.row.get(at).map_err(|error| Fault::Corrupt(format!("{}: {error}", self.name(at))))
     }
 
     fn name(&self, at: usize) -> &str {
-        self.row.columns().get(at).map_or("a missing column", |column| column.name())
+        self.row.as_ref().column_name(at).unwrap_or("a missing column")
     }
 
     fn check<T, E: Display>(&self, read: Result<T, E>) -> Result<T, Fault> {
@@ -71,11 +71,6 @@ impl<'r> Columns<'r> {
     }
 
     pub(crate) fn text_or_null(&mut self) -> Result<Option<String>, Fault> {
-        self.take()
-    }
-
-    /// The bytes of a text, whether or not they are a text.
-    pub(crate) fn text_bytes(&mut self) -> Result<Vec<u8>, Fault> {
         self.take()
     }
 

@@ -34,30 +34,27 @@ pub(crate) enum Fault {
     Unreachable(String),
     /// The file was written although this user, who can take no part in its locks, looked at it as one that nobody writes.
     Thawed,
-    /// The task that owns the writer connection has ended.
+    /// The store was closed.
     Closed,
 }
 
 /// SQLite's own error, shared.
 #[derive(Debug, Clone)]
-pub(crate) struct SqlError(Arc<sqlx::Error>);
+pub(crate) struct SqlError(Arc<rusqlite::Error>);
 
 impl fmt::Display for SqlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_database_error() {
-            Some(error) => write!(f, "{error}"),
-            None => write!(f, "{}", self.0),
+        if let rusqlite::Error::SqliteFailure(code, Some(text)) = &*self.0 {
+            return write!(f, "(code: {}) {text}", code.extended_code);
         }
+        write!(f, "{}", self.0)
     }
 }
 
 impl std::error::Error for SqlError {}
 
-impl From<sqlx::Error> for Fault {
-    fn from(error: sqlx::Error) -> Self {
-        if let sqlx::Error::PoolClosed = error {
-            return Self::Closed;
-        }
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
         Self::Sql(SqlError(Arc::new(error)))
     }
 }
@@ -69,7 +66,10 @@ impl SqlError {
     }
 
     fn extended_code(&self) -> Option<i32> {
-        self.0.as_database_error()?.code()?.parse().ok()
+        if let rusqlite::Error::SqlInputError { error, .. } = &*self.0 {
+            return Some(error.extended_code);
+        }
+        self.0.sqlite_error().map(|error| error.extended_code)
     }
 
     fn kind(&self) -> StoreErrorKind {

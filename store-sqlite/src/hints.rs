@@ -40,11 +40,9 @@ impl Hints {
         hints
     }
 
-    pub(crate) fn publish(&self, changes: Vec<Change>) {
-        for change in changes {
-            // Fails when nobody waits, which is fine.
-            let _ = self.changes.send(change);
-        }
+    pub(crate) fn publish(&self, change: Change) {
+        // Fails when nobody waits, which is fine.
+        let _ = self.changes.send(change);
     }
 
     pub(crate) async fn wait(&self, watch: &Watch, at_most: Duration) {

@@ -8,26 +8,29 @@
 //! # Ok(()) }
 //! ```
 //!
-//! One task owns the one connection that writes. What is queued when that connection is free shares one
-//! transaction and one sync. Reads have connections of their own and see one instant each. Nothing is
-//! remembered between transactions, so other processes may use the same file.
+//! One thread owns the one connection that writes. What is queued when that connection is free shares one
+//! transaction and one sync. Reads have connections of their own and see one instant each. The rules of a store are
+//! not here: [`RowStore`](holdover_store::rows::RowStore) decides, and the writer compares the token of what it decided on,
+//! so other processes may use the same file.
 
+mod apply;
 mod columns;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
 mod hints;
-mod job;
 mod migration;
 mod open;
 mod options;
 mod place;
 mod read;
+mod readers;
 mod rights;
 mod room;
 mod rows;
+mod scan;
+mod session;
 mod store;
-mod write;
 mod writer;
 
 pub use options::{SqliteOptions, Synchronous, SystemClock};

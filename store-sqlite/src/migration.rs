@@ -2,7 +2,7 @@
 //! that changes the schema, so a crash at any statement leaves the old one or the new one (INV-40).
 
 use holdover_store::{StoreError, StoreErrorKind};
-use sqlx::SqliteConnection;
+use rusqlite::Connection;
 
 use crate::columns::Columns;
 use crate::error::Fault;
@@ -11,11 +11,12 @@ use crate::error::Fault;
 const APPLICATION_ID: i64 = 0x486f_6c64;
 
 /// Each step leads from the version before it to the next; the first from an empty file to version 1.
-const STEPS: [Step; 4] = [
+const STEPS: [Step; 5] = [
     Step { schema: include_str!("../schema/0001.sql"), mark: "PRAGMA user_version = 1" },
     Step { schema: include_str!("../schema/0002.sql"), mark: "PRAGMA user_version = 2" },
     Step { schema: include_str!("../schema/0003.sql"), mark: "PRAGMA user_version = 3" },
     Step { schema: include_str!("../schema/0004.sql"), mark: "PRAGMA user_version = 4" },
+    Step { schema: include_str!("../schema/0005.sql"), mark: "PRAGMA user_version = 5" },
 ];
 
 /// The version that every open database has.
@@ -52,14 +53,13 @@ impl std::fmt::Display for Schema {
 }
 
 /// Says what the file is, or refuses it: not a database, somebody else's, newer than this program.
-pub(crate) async fn inspect(conn: &mut SqliteConnection, file: &str) -> Result<Schema, StoreError> {
-    let (application, version, tables) = async {
-        let row = sqlx::query(READ_MARKS).fetch_one(&mut *conn).await?;
-        let mut columns = Columns::of(&row);
-        Ok((columns.int()?, columns.int()?, columns.int()?))
-    }
-    .await
-    .map_err(|fault: Fault| {
+pub(crate) fn inspect(conn: &Connection, file: &str) -> Result<Schema, StoreError> {
+    let marks = conn.query_row(READ_MARKS, [], |row| {
+        let mut columns = Columns::of(row);
+        Ok((|| Ok((columns.int()?, columns.int()?, columns.int()?)))())
+    });
+    let marks = marks.map_err(Fault::from).and_then(|marks| marks);
+    let (application, version, tables) = marks.map_err(|fault: Fault| {
         let mut error = fault.of("open", None);
         error.detail = if error.kind == StoreErrorKind::Corrupt {
             format!("{file}: is not a sound SQLite database")
@@ -90,23 +90,23 @@ pub(crate) fn is_newest(schema: Schema) -> bool {
 
 /// Brings the file to the newest version. One write transaction; who waited for it looks again, so that of
 /// several processes which open at once one migrates.
-pub(crate) async fn migrate(conn: &mut SqliteConnection, file: &str) -> Result<(), StoreError> {
-    let open = |error: sqlx::Error| {
+pub(crate) fn migrate(conn: &Connection, file: &str) -> Result<(), StoreError> {
+    let open = |error: rusqlite::Error| {
         let mut error = Fault::from(error).of("open", None);
         error.detail = format!("{file}: the schema could not be brought up to date");
         error
     };
-    sqlx::query("BEGIN IMMEDIATE").execute(&mut *conn).await.map_err(open)?;
-    let done = match inspect(conn, file).await? {
+    conn.execute_batch("BEGIN IMMEDIATE").map_err(open)?;
+    let done = match inspect(conn, file)? {
         Schema::Empty => 0,
         Schema::Known(version) => version,
     };
     for step in STEPS.iter().skip(done) {
-        sqlx::raw_sql(step.schema).execute(&mut *conn).await.map_err(open)?;
-        sqlx::raw_sql(step.mark).execute(&mut *conn).await.map_err(open)?;
+        conn.execute_batch(step.schema).map_err(open)?;
+        conn.execute_batch(step.mark).map_err(open)?;
     }
-    sqlx::raw_sql(MARK_AS_OURS).execute(&mut *conn).await.map_err(open)?;
-    sqlx::query("COMMIT").execute(&mut *conn).await.map_err(open)?;
+    conn.execute_batch(MARK_AS_OURS).map_err(open)?;
+    conn.execute_batch("COMMIT").map_err(open)?;
     Ok(())
 }
 

@@ -4,11 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use holdover_store::{Capabilities, CommitSurvives, Retry, SharedBy, StoreError, StoreErrorKind};
-use log::LevelFilter;
-use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
-use sqlx::{ConnectOptions, Connection, SqliteConnection};
+use rusqlite::trace::{TraceEvent, TraceEventCodes};
+use rusqlite::{Connection, OpenFlags};
 
-use crate::columns::Columns;
 use crate::error::Fault;
 use crate::migration;
 use crate::options::{SqliteOptions, Synchronous};
@@ -20,6 +18,9 @@ const VERSION_MIN: [u32; 3] = [3, 51, 3];
 
 /// How often a lock that SQLite does not wait for itself is asked for again.
 const LOCK_RETRY_EVERY: Duration = Duration::from_millis(10);
+
+/// Where the log tells of each statement, at the level `trace`, if that is on when the store is opened.
+const STATEMENTS: &str = "holdover_store_sqlite::statement";
 
 /// Prepared statements kept per connection.
 const STATEMENTS_KEPT: usize = 256;
@@ -46,8 +47,7 @@ pub(crate) struct Connector {
 
 /// What [`Connector::open`] found.
 pub(crate) struct Opened {
-    pub(crate) writer: SqliteConnection,
-    pub(crate) readers: SqlitePool,
+    pub(crate) writer: Connection,
     pub(crate) capabilities: Capabilities,
 }
 
@@ -89,125 +89,134 @@ impl Connector {
         rights::log(&self.place.file)
     }
 
+    pub(crate) fn busy_timeout(&self) -> Duration {
+        self.options.busy_timeout
+    }
+
+    pub(crate) fn readers_max(&self) -> u32 {
+        self.options.readers_max
+    }
+
     /// Connects, checks, migrates, and reads back what the promises rest on.
-    pub(crate) async fn open(&self) -> Result<Opened, StoreError> {
+    pub(crate) fn open(&self) -> Result<Opened, StoreError> {
         let name = self.place.file.display().to_string();
-        let mut writer = self.connect(!self.options.as_it_is).await?;
-        let library = self.text(&mut writer, READ_LIBRARY).await?;
+        let writer = self.connect(!self.options.as_it_is)?;
+        let library = self.text(&writer, READ_LIBRARY)?;
         if !is_sound(&library) {
             let [major, minor, patch] = VERSION_MIN;
             return Err(self.refuse(format!("SQLite {library} is linked, {major}.{minor}.{patch} is needed")));
         }
-        let schema = migration::inspect(&mut writer, &name).await?;
+        let schema = migration::inspect(&writer, &name)?;
         if self.options.as_it_is && !migration::is_newest(schema) {
             return Err(self.refuse(format!("{schema}; it is brought up to date by whoever uses it next")));
         }
         if self.look == Look::Shared {
-            self.ask_for_wal(&mut writer).await?;
+            self.ask_for_wal(&writer)?;
         }
         if !migration::is_newest(schema) {
-            migration::migrate(&mut writer, &name).await?;
+            migration::migrate(&writer, &name)?;
         }
-        self.bound_file(&mut writer).await?;
+        self.bound_file(&writer)?;
         if !self.options.as_it_is {
-            self.sync_recovered(&mut writer).await?;
+            self.sync_recovered(&writer)?;
         }
-        let mut settings = self.read_settings(&mut writer, &library).await?;
+        let mut settings = self.read_settings(&writer, &library)?;
         settings.push(("schema".into(), migration::NEWEST.to_string()));
-        let readers = SqlitePoolOptions::new()
-            .max_connections(self.options.readers_max)
-            .acquire_timeout(self.options.busy_timeout.max(Duration::from_secs(1)))
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .connect_lazy_with(self.connect_options(false).pragma("query_only", "ON"));
-        Ok(Opened { writer, readers, capabilities: self.capabilities(&library, settings) })
+        Ok(Opened { writer, capabilities: self.capabilities(&library, settings) })
     }
 
     /// The writer connection again, after it failed.
-    pub(crate) async fn reopen(&self) -> Result<SqliteConnection, StoreError> {
-        let mut writer = self.connect(false).await?;
-        self.bound_file(&mut writer).await?;
-        self.sync_recovered(&mut writer).await?;
+    pub(crate) fn reopen(&self) -> Result<Connection, StoreError> {
+        let writer = self.connect(false)?;
+        self.bound_file(&writer)?;
+        self.sync_recovered(&writer)?;
         Ok(writer)
+    }
+
+    /// A connection that only reads.
+    pub(crate) fn connect_reader(&self) -> Result<Connection, Fault> {
+        let conn = self.connect_as(false)?;
+        conn.execute_batch("PRAGMA query_only = ON")?;
+        Ok(conn)
     }
 
     /// Whoever opens the log after a crash may find a commit in it that was written but never synced. A
     /// repeat of that commit is acknowledged without writing anything, so it is synced here, before.
-    async fn sync_recovered(&self, conn: &mut SqliteConnection) -> Result<(), StoreError> {
-        sqlx::query(SYNC_RECOVERED).fetch_one(conn).await.map_err(|error| self.failed(error))?;
-        Ok(())
+    fn sync_recovered(&self, conn: &Connection) -> Result<(), StoreError> {
+        conn.query_row(SYNC_RECOVERED, [], |_| Ok(())).map_err(|error| self.failed(error))
     }
 
-    fn connect_options(&self, create: bool) -> SqliteConnectOptions {
-        let is_frozen = matches!(self.look, Look::Frozen(_));
-        SqliteConnectOptions::new()
-            .filename(&self.place.file)
-            .create_if_missing(create)
-            .immutable(is_frozen)
-            .read_only(is_frozen)
-            .busy_timeout(self.options.busy_timeout)
-            .statement_cache_capacity(STATEMENTS_KEPT)
-            .foreign_keys(false)
-            .pragma("synchronous", self.options.synchronous.as_str())
-            // Checkpoints are the writer's own, between transactions.
-            .pragma("wal_autocheckpoint", "0")
-            .pragma("mmap_size", "0")
-            .page_size(PAGE_BYTES)
-            // Elsewhere than on Linux an fsync alone may stop in the drive's cache.
-            .pragma("fullfsync", "ON")
-            .pragma("checkpoint_fullfsync", "ON")
-            // Values are bound, so a statement holds nothing of a session.
-            .log_statements(LevelFilter::Trace)
-            .log_slow_statements(LevelFilter::Off, Duration::MAX)
+    fn connect(&self, create: bool) -> Result<Connection, StoreError> {
+        self.connect_as(create).map_err(|fault| self.fault(fault))
     }
 
-    async fn connect(&self, create: bool) -> Result<SqliteConnection, StoreError> {
-        self.connect_options(create).connect().await.map_err(|error| self.failed(error))
+    fn connect_as(&self, create: bool) -> Result<Connection, Fault> {
+        // The connection is used by one thread at a time.
+        let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let conn = if let Look::Frozen(_) = self.look {
+            flags |= OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+            Connection::open_with_flags(immutable(&self.place.file), flags)?
+        } else {
+            flags |= OpenFlags::SQLITE_OPEN_READ_WRITE;
+            if create {
+                flags |= OpenFlags::SQLITE_OPEN_CREATE;
+            }
+            Connection::open_with_flags(&self.place.file, flags)?
+        };
+        conn.busy_timeout(self.options.busy_timeout)?;
+        conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+        // Checkpoints are the writer's own, between transactions. Elsewhere than on Linux an fsync alone may stop in the
+        // drive's cache. A pragma takes no bound values; these are words and numbers made here.
+        conn.execute_batch(&format!(
+            "PRAGMA page_size = {PAGE_BYTES}; PRAGMA foreign_keys = OFF; PRAGMA synchronous = {}; \
+             PRAGMA wal_autocheckpoint = 0; PRAGMA mmap_size = 0; PRAGMA fullfsync = ON; \
+             PRAGMA checkpoint_fullfsync = ON",
+            self.options.synchronous.as_str()
+        ))?;
+        if tracing::enabled!(target: STATEMENTS, tracing::Level::TRACE) {
+            conn.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(tell));
+        }
+        Ok(conn)
     }
 
     /// Asks for the write-ahead log. The first change of mode needs the file alone, and SQLite does not
     /// wait for that: several processes that open a new file at once take turns here.
-    async fn ask_for_wal(&self, conn: &mut SqliteConnection) -> Result<(), StoreError> {
+    fn ask_for_wal(&self, conn: &Connection) -> Result<(), StoreError> {
         let began = Instant::now();
         loop {
-            match sqlx::query(SET_WAL).fetch_one(&mut *conn).await {
-                Ok(_) => return Ok(()),
+            match conn.query_row(SET_WAL, [], |_| Ok(())) {
+                Ok(()) => return Ok(()),
                 Err(error) => {
                     let fault = Fault::from(error);
                     if !fault.is_busy() || began.elapsed() > self.options.busy_timeout {
                         return Err(self.fault(fault));
                     }
-                    tokio::time::sleep(LOCK_RETRY_EVERY).await;
+                    std::thread::sleep(LOCK_RETRY_EVERY);
                 }
             }
         }
     }
 
     /// Sets the bound of the file, which SQLite keeps per connection.
-    async fn bound_file(&self, conn: &mut SqliteConnection) -> Result<(), StoreError> {
+    fn bound_file(&self, conn: &Connection) -> Result<(), StoreError> {
         let Some(bytes) = self.options.file_bytes_max else { return Ok(()) };
-        let page = self.number(conn, READ_PAGE_SIZE).await?.max(1);
+        let page = self.number(conn, READ_PAGE_SIZE)?.max(1);
         let pages = (i64::try_from(bytes).unwrap_or(i64::MAX) / page).clamp(1, i64::from(u32::MAX - 1));
         // A pragma takes no bound values; this one is a number made here.
-        let sql = sqlx::AssertSqlSafe(format!("PRAGMA max_page_count = {pages}"));
-        sqlx::raw_sql(sql).execute(conn).await.map_err(|error| self.failed(error))?;
-        Ok(())
+        let sql = format!("PRAGMA max_page_count = {pages}");
+        conn.query_row(&sql, [], |_| Ok(())).map_err(|error| self.failed(error))
     }
 
-    async fn read_settings(
-        &self,
-        conn: &mut SqliteConnection,
-        library: &str,
-    ) -> Result<Vec<(String, String)>, StoreError> {
+    fn read_settings(&self, conn: &Connection, library: &str) -> Result<Vec<(String, String)>, StoreError> {
         let journal = match self.look {
-            Look::Shared => self.text(conn, READ_JOURNAL).await?,
+            Look::Shared => self.text(conn, READ_JOURNAL)?,
             // A connection that only reads the file has no journal.
             Look::Frozen(_) => "wal".to_owned(),
         };
         if journal != "wal" {
             return Err(self.refuse(format!("the journal mode is {journal}, WAL was asked for")));
         }
-        let synchronous = match self.number(conn, READ_SYNCHRONOUS).await? {
+        let synchronous = match self.number(conn, READ_SYNCHRONOUS)? {
             1 => Synchronous::Normal,
             2 => Synchronous::Full,
             other => return Err(self.refuse(format!("synchronous is {other}, 1 or 2 was asked for"))),
@@ -215,11 +224,11 @@ impl Connector {
         if synchronous != self.options.synchronous {
             return Err(self.refuse(format!("synchronous is {}", synchronous.as_str())));
         }
-        let mmap = self.number(conn, READ_MMAP).await?;
+        let mmap = self.number(conn, READ_MMAP)?;
         if mmap != 0 {
             return Err(self.refuse(format!("mmap_size is {mmap}, 0 was asked for")));
         }
-        let page_size = self.number(conn, READ_PAGE_SIZE).await?;
+        let page_size = self.number(conn, READ_PAGE_SIZE)?;
         let busy = self.options.busy_timeout.as_millis();
         Ok(vec![
             ("sqlite_version".into(), library.into()),
@@ -251,17 +260,15 @@ impl Connector {
         }
     }
 
-    async fn text(&self, conn: &mut SqliteConnection, sql: &'static str) -> Result<String, StoreError> {
-        let row = sqlx::query(sql).fetch_one(conn).await.map_err(|error| self.failed(error))?;
-        Columns::of(&row).text().map_err(|fault| self.fault(fault))
+    fn text(&self, conn: &Connection, sql: &str) -> Result<String, StoreError> {
+        conn.query_row(sql, [], |row| row.get(0)).map_err(|error| self.failed(error))
     }
 
-    async fn number(&self, conn: &mut SqliteConnection, sql: &'static str) -> Result<i64, StoreError> {
-        let row = sqlx::query(sql).fetch_one(conn).await.map_err(|error| self.failed(error))?;
-        Columns::of(&row).int().map_err(|fault| self.fault(fault))
+    fn number(&self, conn: &Connection, sql: &str) -> Result<i64, StoreError> {
+        conn.query_row(sql, [], |row| row.get(0)).map_err(|error| self.failed(error))
     }
 
-    fn failed(&self, error: sqlx::Error) -> StoreError {
+    fn failed(&self, error: rusqlite::Error) -> StoreError {
         self.fault(Fault::from(error))
     }
 
@@ -281,11 +288,26 @@ impl Connector {
     }
 }
 
-/// Closes a connection in good order; whoever closes the last one writes the log back.
-pub(crate) async fn close(conn: SqliteConnection) {
-    if let Err(error) = conn.close().await {
-        tracing::warn!(%error, "a connection did not close in good order");
+/// Tells of a statement when it begins. Values are bound, so it holds nothing of a session.
+fn tell(event: TraceEvent<'_>) {
+    if let TraceEvent::Stmt(statement, _) = event {
+        tracing::trace!(target: STATEMENTS, sql = %statement.sql());
     }
+}
+
+/// The file as a URI by which nobody is supposed to write it.
+fn immutable(file: &Path) -> String {
+    use std::fmt::Write as _;
+    let mut uri = "file:".to_owned();
+    for byte in file.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(char::from(*byte)),
+            _ if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
+            // Writing to a string cannot fail.
+            _ => drop(write!(uri, "%{byte:02X}")),
+        }
+    }
+    uri + "?immutable=1"
 }
 
 fn is_sound(library: &str) -> bool {

@@ -1,58 +1,117 @@
-//! The task that owns the writer connection.
+//! The one thread that writes, and its groups.
 //!
-//! Everything that is queued when the connection is free shares one transaction and one sync (group
-//! commit). The task runs each transaction to its end, whatever happens to the callers' futures. A group
-//! that fails as a whole is rolled back and repeated one by one, so that only the guilty one fails; there
-//! are no savepoints, because a full disk rolls back the whole transaction and takes them with it.
-//!
-//! A group in which everything is provisional is committed without a sync. The log keeps the order: the next
-//! synced commit syncs all that lies before it.
+//! It owns the connection. Whatever is queued when the connection is free becomes one transaction and one sync. A write
+//! decides nothing here: it compares a token and the clock and applies what was decided, so a group is a row of statements
+//! on one thread. A group that fails as a whole is repeated one by one. A COMMIT that fails may have landed: then the
+//! outcome of every write in its group is unknown.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use holdover_store::Retry;
+use holdover_store::StoreError;
+use holdover_store::ids::{Incarnation, SessionKey};
+use holdover_store::rows::{Verdict, Write};
 use holdover_store::time::Clock;
-use sqlx::SqliteConnection;
+use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::columns::Columns;
+use crate::apply;
 use crate::error::Fault;
 use crate::hints::{Change, Hints};
-use crate::job::{Job, Tx};
-use crate::open::{self, Connector};
+use crate::open::Connector;
 use crate::options::Synchronous;
 
-/// How many writes wait before callers do.
+/// Writes that wait for the writer; more make their callers wait.
 pub(crate) const QUEUE_MAX: usize = 256;
-
-/// The most writes of one group.
+/// So many writes share a transaction.
 const GROUP_JOBS_MAX: usize = 256;
-
-/// A group takes no further write from this size on.
-const GROUP_BYTES_MAX: usize = 32 * 1024 * 1024;
-
-/// How long a checkpoint waits for readers. It tries again after the next group.
+/// So many bytes do.
+const GROUP_BYTES_MAX: usize = 32 << 20;
+/// How long a checkpoint waits for readers.
 const CHECKPOINT_WAIT: Duration = Duration::from_millis(100);
 
-/// Takes the write lock at once: what is decided next is read after the wait for it, and no read has to
-/// be upgraded, which would fail without waiting.
+/// Waits for the write lock of other processes; from then on nobody else writes.
 const BEGIN: &str = "BEGIN IMMEDIATE";
 const COMMIT: &str = "COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
-
-/// Outside any transaction: writes the log back into the file and truncates it to nothing.
 const CHECKPOINT: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
-/// What is sent to the writer task.
+/// How a write is answered.
+pub(crate) type Answer = Result<Verdict, StoreError>;
+
+/// What the writer is asked.
 pub(crate) enum Message {
-    Write(Box<dyn Job>),
-    /// Ends the task after everything that was queued before.
+    /// To apply a write.
+    Write(Job),
+    /// To end, once all that was asked before is done.
     Close(oneshot::Sender<()>),
 }
 
-/// What the writer did, counted since the store was opened.
+/// What is to be done in a group.
+pub(crate) enum Task {
+    Apply(Arc<Write>),
+    /// Removes a session whose row cannot be read.
+    Remove(SessionKey, Option<Incarnation>),
+}
+
+/// A queued write.
+pub(crate) struct Job {
+    pub(crate) task: Task,
+    pub(crate) reply: oneshot::Sender<Answer>,
+}
+
+impl Task {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Apply(write) => write.bytes(),
+            Self::Remove(..) => 0,
+        }
+    }
+
+    fn provisional(&self) -> bool {
+        match self {
+            Self::Apply(write) => write.provisional,
+            Self::Remove(..) => false,
+        }
+    }
+
+    fn key(&self) -> &SessionKey {
+        match self {
+            Self::Apply(write) => &write.key,
+            Self::Remove(key, _) => key,
+        }
+    }
+
+    fn change(&self, now: holdover_store::time::Timestamp) -> Change {
+        let due = match self {
+            Self::Apply(write) => {
+                let (before, after) = (write.row_before(), write.row_after().and_then(|row| row.alarm));
+                after.is_some_and(|alarm| alarm <= now) && before.and_then(|row| row.alarm) != after
+            }
+            Self::Remove(..) => false,
+        };
+        Change { key: self.key().clone(), due }
+    }
+}
+
+impl Job {
+    fn answer(self, answer: Result<Verdict, Fault>, retry: Option<Retry>) {
+        let answer = answer.map_err(|fault| {
+            let error = fault.of("", Some(self.task.key()));
+            match retry {
+                Some(retry) => error.retry(retry),
+                None => error,
+            }
+        });
+        // Fails when nobody waits any more, which changes nothing.
+        let _ = self.reply.send(answer);
+    }
+}
+
+/// What the writer did.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) writes: AtomicU64,
@@ -70,15 +129,14 @@ impl Counters {
 }
 
 pub(crate) struct Writer {
-    pub(crate) connector: Connector,
-    /// None after a failure, until the next group opens it again.
-    pub(crate) conn: Option<SqliteConnection>,
-    /// How the connection commits now.
+    pub(crate) connector: Arc<Connector>,
+    /// None after a failure, until the next group.
+    pub(crate) conn: Option<Connection>,
+    /// As the connection has it.
     pub(crate) synchronous: Synchronous,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) hints: Arc<Hints>,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) busy_timeout: Duration,
     pub(crate) wal_file: PathBuf,
     pub(crate) wal_bytes_max: u64,
     /// The size of the log at which the next checkpoint is tried.
@@ -87,10 +145,10 @@ pub(crate) struct Writer {
 
 /// How an attempt at a group ended.
 enum Attempt {
-    Committed(Vec<Change>),
-    /// The write lock was not to be had. Nothing was changed.
-    Refused(Fault),
-    /// Something in it failed. Nothing was changed.
+    Committed(Vec<Verdict>),
+    /// Nothing was changed.
+    Failed(Fault),
+    /// Something in the group failed. Nothing was changed.
     RolledBack(Fault),
     /// The COMMIT failed; it may have landed.
     Unknown(Fault),
@@ -98,13 +156,13 @@ enum Attempt {
 
 impl Writer {
     /// Serves until the store is closed or its last handle is gone.
-    pub(crate) async fn serve(mut self, mut queue: mpsc::Receiver<Message>) {
+    pub(crate) fn serve(mut self, mut queue: mpsc::Receiver<Message>) {
         let mut closing = None;
         let mut carried = None;
         while closing.is_none() {
             let first = match carried.take() {
                 Some(job) => job,
-                None => match queue.recv().await {
+                None => match queue.blocking_recv() {
                     Some(Message::Write(job)) => job,
                     Some(Message::Close(done)) => {
                         closing = Some(done);
@@ -113,16 +171,16 @@ impl Writer {
                     None => break,
                 },
             };
-            let mut bytes = first.bytes();
+            let mut bytes = first.task.bytes();
             let mut group = vec![first];
             while group.len() < GROUP_JOBS_MAX {
                 match queue.try_recv() {
-                    Ok(Message::Write(job)) if bytes.saturating_add(job.bytes()) > GROUP_BYTES_MAX => {
+                    Ok(Message::Write(job)) if bytes.saturating_add(job.task.bytes()) > GROUP_BYTES_MAX => {
                         carried = Some(job);
                         break;
                     }
                     Ok(Message::Write(job)) => {
-                        bytes += job.bytes();
+                        bytes += job.task.bytes();
                         group.push(job);
                     }
                     Ok(Message::Close(done)) => {
@@ -132,27 +190,26 @@ impl Writer {
                     Err(_) => break,
                 }
             }
-            self.run(group).await;
-            self.checkpoint_if_large().await;
+            self.run(group);
+            self.checkpoint_if_large();
         }
         queue.close();
         while let Ok(message) = queue.try_recv() {
             match message {
-                Message::Write(job) => job.failed(Fault::Closed),
+                Message::Write(job) => job.answer(Err(Fault::Closed), None),
                 Message::Close(done) => drop(done.send(())),
             }
         }
-        if let Some(conn) = self.conn.take() {
-            open::close(conn).await;
-        }
+        // Whoever closes the last connection writes the log back.
+        drop(self.conn.take());
         if let Some(done) = closing {
             let _ = done.send(());
         }
     }
 
-    async fn run(&mut self, mut group: Vec<Box<dyn Job>>) {
+    fn run(&mut self, group: Vec<Job>) {
         Counters::add(&self.counters.writes, group.len());
-        match self.attempt(&mut group).await {
+        match self.attempt(&group) {
             Attempt::RolledBack(fault) if group.len() > 1 => {
                 tracing::warn!(
                     writes = group.len(),
@@ -161,90 +218,95 @@ impl Writer {
                 );
                 Counters::add(&self.counters.repeated, group.len());
                 for job in group {
-                    let mut alone = vec![job];
-                    let attempt = self.attempt(&mut alone).await;
-                    self.settle(alone, attempt);
+                    let attempt = self.attempt(std::slice::from_ref(&job));
+                    self.settle(vec![job], attempt);
                 }
             }
             attempt @ (Attempt::Committed(_)
-            | Attempt::Refused(_)
+            | Attempt::Failed(_)
             | Attempt::RolledBack(_)
             | Attempt::Unknown(_)) => self.settle(group, attempt),
         }
     }
 
-    fn settle(&self, group: Vec<Box<dyn Job>>, attempt: Attempt) {
+    fn settle(&self, group: Vec<Job>, attempt: Attempt) {
         match attempt {
-            Attempt::Committed(changes) => {
-                group.into_iter().for_each(|job| job.committed());
-                self.hints.publish(changes);
+            Attempt::Committed(verdicts) => {
+                let now = self.clock.now();
+                for (job, verdict) in group.into_iter().zip(verdicts) {
+                    if let Verdict::Applied { .. } = verdict {
+                        self.hints.publish(job.task.change(now));
+                    }
+                    job.answer(Ok(verdict), None);
+                }
             }
-            Attempt::Refused(fault) | Attempt::RolledBack(fault) => {
-                group.into_iter().for_each(|job| job.failed(fault.clone()));
+            Attempt::Failed(fault) | Attempt::RolledBack(fault) => {
+                group.into_iter().for_each(|job| job.answer(Err(fault.clone()), None));
             }
             Attempt::Unknown(fault) => {
                 tracing::error!(writes = group.len(), ?fault, "a COMMIT failed; its outcome is unknown");
-                group.into_iter().for_each(|job| job.unknown(fault.clone()));
+                let unknown = |job: Job| job.answer(Err(fault.clone()), Some(Retry::OutcomeUnknown));
+                group.into_iter().for_each(unknown);
             }
         }
     }
 
-    async fn attempt(&mut self, group: &mut [Box<dyn Job>]) -> Attempt {
+    fn attempt(&mut self, group: &[Job]) -> Attempt {
         Counters::add(&self.counters.groups, 1);
-        let mut conn = match self.conn.take() {
+        let conn = match self.conn.take() {
             Some(conn) => conn,
-            None => match self.connector.reopen().await {
+            None => match self.connector.reopen() {
                 Ok(conn) => {
                     Counters::add(&self.counters.reopened, 1);
                     self.synchronous = self.connector.synchronous();
                     conn
                 }
-                Err(error) => return Attempt::Refused(Fault::Unreachable(error.to_string())),
+                Err(error) => return Attempt::Failed(Fault::Unreachable(error.to_string())),
             },
         };
-        let provisional = group.iter().all(|job| job.provisional());
+        let provisional = group.iter().all(|job| job.task.provisional());
         Counters::add(&self.counters.provisional, usize::from(provisional));
-        if let Err(fault) = self.choose_sync(&mut conn, provisional).await {
+        if let Err(fault) = self.choose_sync(&conn, provisional) {
             // It would commit otherwise than it should.
-            open::close(conn).await;
-            return Attempt::Refused(fault);
+            return Attempt::Failed(fault);
         }
-        if let Err(error) = sqlx::query(BEGIN).execute(&mut conn).await {
-            let fault = Fault::from(error);
-            self.keep(conn, &fault).await;
-            return Attempt::Refused(fault);
+        if let Err(fault) = execute(&conn, BEGIN) {
+            self.keep(conn, &fault);
+            return Attempt::Failed(fault);
         }
-        let mut tx = Tx::new(&mut conn, &*self.clock);
+        let mut verdicts = Vec::with_capacity(group.len());
         for job in group {
-            if let Err(fault) = job.run(&mut tx).await {
-                self.keep(conn, &fault).await;
-                return Attempt::RolledBack(fault);
+            let verdict = match &job.task {
+                Task::Apply(write) => apply::apply(&conn, &*self.clock, write),
+                Task::Remove(key, life) => apply::remove_unreadable(&conn, &*self.clock, key, *life),
+            };
+            match verdict {
+                Ok(verdict) => verdicts.push(verdict),
+                Err(fault) => {
+                    self.keep(conn, &fault);
+                    return Attempt::RolledBack(fault);
+                }
             }
         }
-        let changes = std::mem::take(&mut tx.changes);
-        match sqlx::query(COMMIT).execute(&mut conn).await {
-            Ok(_) => {
+        match execute(&conn, COMMIT) {
+            Ok(()) => {
                 self.conn = Some(conn);
-                Attempt::Committed(changes)
+                Attempt::Committed(verdicts)
             }
-            Err(error) => {
-                let fault = Fault::from(error);
-                self.keep(conn, &fault).await;
-                if fault.leaves_commit_undone() {
-                    Attempt::RolledBack(fault)
-                } else {
-                    Attempt::Unknown(fault)
-                }
+            Err(fault) => {
+                let undone = fault.leaves_commit_undone();
+                self.keep(conn, &fault);
+                if undone { Attempt::RolledBack(fault) } else { Attempt::Unknown(fault) }
             }
         }
     }
 
     /// Sets whether the next COMMIT is synced before it is acknowledged.
-    async fn choose_sync(&mut self, conn: &mut SqliteConnection, provisional: bool) -> Result<(), Fault> {
+    fn choose_sync(&mut self, conn: &Connection, provisional: bool) -> Result<(), Fault> {
         let wanted = if provisional { Synchronous::Normal } else { self.connector.synchronous() };
         if wanted != self.synchronous {
             // Compiled each time: a pragma may act when it is compiled, and a kept statement would not.
-            sqlx::raw_sql(wanted.pragma()).execute(conn).await?;
+            conn.execute_batch(wanted.pragma())?;
             self.synchronous = wanted;
         }
         Ok(())
@@ -252,60 +314,54 @@ impl Writer {
 
     /// Ends the transaction that failed, and keeps the connection only if it is certainly outside of one:
     /// after some failures SQLite has rolled back by itself, and then our own ROLLBACK fails.
-    async fn keep(&mut self, mut conn: SqliteConnection, fault: &Fault) {
-        let rolled_back = sqlx::query(ROLLBACK).execute(&mut conn).await.is_ok();
-        if fault.taints_connection() || !(rolled_back || fault.is_busy()) {
-            open::close(conn).await;
-        } else {
+    fn keep(&mut self, conn: Connection, fault: &Fault) {
+        let outside = execute(&conn, ROLLBACK).is_ok() || conn.is_autocommit();
+        if outside && !fault.taints_connection() {
             self.conn = Some(conn);
         }
     }
 
     /// Keeps the log bounded. While readers hold an old view of it, it cannot be truncated; then the next
     /// try comes when it has grown by as much again.
-    async fn checkpoint_if_large(&mut self) {
+    fn checkpoint_if_large(&mut self) {
         let size = std::fs::metadata(&self.wal_file).map_or(0, |log| log.len());
         if size < self.checkpoint_at {
             return;
         }
-        let Some(mut conn) = self.conn.take() else { return };
-        self.checkpoint_at = match self.checkpoint(&mut conn).await {
+        let Some(conn) = self.conn.take() else { return };
+        let later = size.saturating_add(self.wal_bytes_max);
+        self.checkpoint_at = match self.checkpoint(&conn) {
             Ok(true) => {
                 Counters::add(&self.counters.checkpoints, 1);
                 self.wal_bytes_max
             }
-            Ok(false) => size.saturating_add(self.wal_bytes_max),
+            Ok(false) => later,
             Err(fault) => {
                 tracing::warn!(?fault, "the write-ahead log could not be written back");
+                self.checkpoint_at = later;
                 if fault.taints_connection() {
-                    open::close(conn).await;
-                    self.checkpoint_at = size.saturating_add(self.wal_bytes_max);
                     return;
                 }
-                size.saturating_add(self.wal_bytes_max)
+                later
             }
         };
         self.conn = Some(conn);
     }
 
     /// Whether the log was truncated.
-    async fn checkpoint(&self, conn: &mut SqliteConnection) -> Result<bool, Fault> {
-        self.set_busy_timeout(conn, CHECKPOINT_WAIT).await?;
-        let truncated = sqlx::query(CHECKPOINT).fetch_one(&mut *conn).await;
-        self.set_busy_timeout(conn, self.busy_timeout).await?;
-        match truncated {
-            Ok(row) => Ok(Columns::of(&row).int()? == 0),
-            Err(error) => {
-                let fault = Fault::from(error);
-                if fault.is_busy() { Ok(false) } else { Err(fault) }
-            }
+    fn checkpoint(&self, conn: &Connection) -> Result<bool, Fault> {
+        conn.busy_timeout(CHECKPOINT_WAIT)?;
+        let truncated = conn.query_row(CHECKPOINT, [], |row| row.get::<_, i64>(0));
+        conn.busy_timeout(self.connector.busy_timeout())?;
+        match truncated.map_err(Fault::from) {
+            Ok(busy) => Ok(busy == 0),
+            Err(fault) if fault.is_busy() => Ok(false),
+            Err(fault) => Err(fault),
         }
     }
+}
 
-    async fn set_busy_timeout(&self, conn: &mut SqliteConnection, timeout: Duration) -> Result<(), Fault> {
-        // A pragma takes no bound values; this one is a number made here.
-        let sql = sqlx::AssertSqlSafe(format!("PRAGMA busy_timeout = {}", timeout.as_millis()));
-        sqlx::raw_sql(sql).execute(conn).await?;
-        Ok(())
-    }
+fn execute(conn: &Connection, sql: &str) -> Result<(), Fault> {
+    conn.prepare_cached(sql)?.execute([])?;
+    Ok(())
 }

@@ -90,13 +90,14 @@ async fn unknown_words_and_broken_records_are_corrupt() {
     ] {
         assert_eq!(folder.sql(damage).await, 1, "{damage}");
         corrupt(store.load_session(key).await, key, says);
-        corrupt(store.renew_lease(&claim.fence, LEASE).await, key, says);
+        // A handle that has just written the session needs not read it: this one must.
+        corrupt(folder.store().await.renew_lease(&claim.fence, LEASE).await, key, says);
         corrupt(store.claim_session(key, claim_one("r")).await, key, says);
         assert_eq!(folder.sql(repair).await, 1, "{repair}");
         assert!(store.load_session(key).await.unwrap().is_some());
     }
     folder.sql("UPDATE session SET last_commit = '{'").await;
-    corrupt(store.commit(&claim.fence, commit("c2")).await, key, "last_commit");
+    corrupt(folder.store().await.commit(&claim.fence, commit("c2")).await, key, "last_commit");
     // It can always be removed.
     assert_eq!(store.delete_session(key, Deletion::FORCE).await.unwrap(), DeleteOutcome::Deleted);
 }

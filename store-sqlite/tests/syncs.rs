@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::path::Path;
 use std::process::{Command, Output};
 
 use holdover_store::ids::Fence;
@@ -58,12 +59,19 @@ fn file() -> std::ffi::OsString {
 
 /// Two claimed sessions, each with a commit behind it, so that the log has its header.
 async fn two_claims() -> (SqliteStore, Claim, Claim) {
+    let (store, a, b, _) = two_claims_and_a_gate().await;
+    (store, a, b)
+}
+
+/// And one more, behind whose renewal others are grouped.
+async fn two_claims_and_a_gate() -> (SqliteStore, Claim, Claim, Claim) {
     let store = SqliteStore::open(SqliteOptions::new(file())).await.unwrap();
     let (a, b) = (claimed(&store, "a").await, claimed(&store, "b").await);
+    let gate = claimed(&store, "gate").await;
     for claim in [&a, &b] {
         receipt(store.commit(&claim.fence, saying("c1", "first")).await.unwrap());
     }
-    (store, a, b)
+    (store, a, b, gate)
 }
 
 #[test]
@@ -72,7 +80,7 @@ fn two_sessions_commits_share_one_sync() {
     let apart = traced("child_commits_twice_apart", None);
     let together = traced("child_commits_twice_together", None);
     assert_eq!(apart.len() - idle.len(), 2, "one sync for each commit: {apart:?}");
-    assert_eq!(together.len() - idle.len(), 1, "one sync for both: {together:?}");
+    assert_eq!(together.len() - idle.len(), 1 + 1, "one sync for the gate, one for both: {together:?}");
 }
 
 /// Deltas are written again and again between commits: a switch that works once is not enough.
@@ -84,7 +92,7 @@ fn deltas_are_not_synced_and_every_commit_among_them_is() {
     let among = traced("child_commits_while_it_streams", None);
     assert_eq!(among.len() - idle.len(), STREAMED as usize, "one sync for each commit: {among:?}");
     let beside = traced("child_commits_in_the_group_of_a_delta", None);
-    assert_eq!(beside.len() - idle.len(), 1, "a group with a commit in it is synced: {beside:?}");
+    assert_eq!(beside.len() - idle.len(), 1 + 1, "a group with a commit in it is synced: {beside:?}");
 }
 
 #[test]
@@ -163,33 +171,36 @@ async fn child_commits_while_it_streams() {
 #[tokio::test]
 #[ignore = "run under strace by the tests above"]
 async fn child_commits_in_the_group_of_a_delta() {
-    let (store, a, b) = two_claims().await;
+    let (store, a, b, gate) = two_claims_and_a_gate().await;
     let before = store.writer_counts();
     let said = saying("c2", "second");
-    let ((), committed) = tokio::join!(streams(&store, &a, 1), store.commit(&b.fence, said));
+    let asked = async { tokio::join!(streams(&store, &a, 1), store.commit(&b.fence, said)) };
+    let ((), committed) = in_one_group(&store, Path::new(&file()), &gate, asked).await;
     receipt(committed.unwrap());
     let after = store.writer_counts();
-    assert_eq!((after.groups - before.groups, after.provisional - before.provisional), (1, 0));
+    assert_eq!((after.groups - before.groups, after.provisional - before.provisional), (1 + 1, 0));
     leave();
 }
 
-/// Both are queued in one poll, before the writer task can run.
+/// Both in one group.
 async fn together(
     store: &SqliteStore,
-    a: &Claim,
-    b: &Claim,
+    [a, b, gate]: [&Claim; 3],
 ) -> (Result<CommitOutcome, StoreError>, Result<CommitOutcome, StoreError>) {
-    tokio::join!(
-        store.commit(&a.fence, saying("c2", "second")),
-        store.commit(&b.fence, saying("c2", "second")),
-    )
+    let asked = async {
+        tokio::join!(
+            store.commit(&a.fence, saying("c2", "second")),
+            store.commit(&b.fence, saying("c2", "second")),
+        )
+    };
+    in_one_group(store, Path::new(&file()), gate, asked).await
 }
 
 #[tokio::test]
 #[ignore = "run under strace by the tests above"]
 async fn child_commits_twice_together() {
-    let (store, a, b) = two_claims().await;
-    let (first, second) = together(&store, &a, &b).await;
+    let (store, a, b, gate) = two_claims_and_a_gate().await;
+    let (first, second) = together(&store, [&a, &b, &gate]).await;
     receipt(first.unwrap());
     receipt(second.unwrap());
     leave();
@@ -198,8 +209,8 @@ async fn child_commits_twice_together() {
 #[tokio::test]
 #[ignore = "run under strace by the tests above"]
 async fn child_meets_a_failing_sync() {
-    let (store, a, b) = two_claims().await;
-    let (first, second) = together(&store, &a, &b).await;
+    let (store, a, b, gate) = two_claims_and_a_gate().await;
+    let (first, second) = together(&store, [&a, &b, &gate]).await;
     for failed in [first, second] {
         let error = failed.unwrap_err();
         assert_eq!(
@@ -209,7 +220,8 @@ async fn child_meets_a_failing_sync() {
         );
     }
     // The owner repeats the same commit until it is answered.
-    let (first, second) = together(&store, &a, &b).await;
+    let said = || saying("c2", "second");
+    let (first, second) = tokio::join!(store.commit(&a.fence, said()), store.commit(&b.fence, said()));
     receipt(first.unwrap());
     receipt(second.unwrap());
     assert_eq!(store.writer_counts().reopened, 1);

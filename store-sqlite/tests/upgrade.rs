@@ -12,7 +12,8 @@ use holdover_store::*;
 use support::*;
 
 /// What leads from the newest schema back to schema 1.
-const BACK_TO_1: &str = "DROP TABLE tombstone; ALTER TABLE event DROP COLUMN sizes; DROP INDEX session_resting; DROP TABLE delta; DROP TABLE checkpoint; \
+const BACK_TO_1: &str = "ALTER TABLE session RENAME COLUMN operation TO created_by; ALTER TABLE session DROP COLUMN token; \
+     DROP TABLE tombstone; ALTER TABLE event DROP COLUMN sizes; DROP INDEX session_resting; DROP TABLE delta; DROP TABLE checkpoint; \
      ALTER TABLE session DROP COLUMN stream_run; ALTER TABLE session DROP COLUMN stream_number; \
      ALTER TABLE session DROP COLUMN stream_last; ALTER TABLE session DROP COLUMN stream_open; \
      PRAGMA user_version = 1";

@@ -1,4 +1,4 @@
-//! The writer task: groups, failures inside a group, dropped callers, the bounded log.
+//! The writer thread: groups, failures inside a group, dropped callers, the bounded log.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
 
@@ -54,16 +54,23 @@ async fn a_group_that_fails_as_a_whole_is_repeated_one_by_one() {
     let folder = Folder::new();
     let store = SqliteStore::open(folder.options().file_bytes_max(MIB as u64)).await.unwrap();
     let (a, b, c) = (claimed(&store, "a").await, claimed(&store, "b").await, claimed(&store, "c").await);
+    let gate = claimed(&store, "gate").await;
     let before = store.writer_counts();
-    // Queued in one poll, before the writer task can run.
-    let (first, full, third) = tokio::join!(
-        store.commit(&a.fence, saying("c", "small")),
-        store.commit(&b.fence, saying("c", vec![7_u8; 2 * MIB])),
-        store.commit(&c.fence, saying("c", "small")),
-    );
+    let asked = async {
+        tokio::join!(
+            store.commit(&a.fence, saying("c", "small")),
+            store.commit(&b.fence, saying("c", vec![7_u8; 2 * MIB])),
+            store.commit(&c.fence, saying("c", "small")),
+        )
+    };
+    let (first, full, third) = in_one_group(&store, &folder.file(), &gate, asked).await;
     let after = store.writer_counts();
     assert_eq!(after.repeated - before.repeated, 3, "they were one group: {after:?}");
-    assert_eq!(after.groups - before.groups, 1 + 3, "{after:?}");
+    assert_eq!(
+        after.groups - before.groups,
+        1 + 1 + 3,
+        "that of the gate, theirs, and one for each: {after:?}"
+    );
     receipt(first.unwrap());
     receipt(third.unwrap());
     let error = full.unwrap_err();
@@ -113,15 +120,17 @@ async fn a_dropped_commit_is_applied_wholly_or_not_at_all_and_locks_nothing() {
         }
         // Queued behind it, so the answer comes after whatever became of it.
         store.renew_lease(&claim.fence, LEASE).await.unwrap();
-        applied += u64::from(polls > 0);
         let session = peer.load_session(&claim.fence.key).await.unwrap().unwrap();
         let (m, e) = (session.last_message, session.last_event);
+        assert!(polls > 0 || m == MessageSeq(applied), "nothing was asked");
+        applied += u64::from(m != MessageSeq(applied));
         assert_eq!((m, e, session.version), (MessageSeq(applied), EventSeq(applied), Version(2 + applied)));
         assert_eq!(messages(&peer, &claim.fence.key).await.len() as u64, applied);
         // A second handle writes at once.
         let renewed = peer.renew_lease(&claim.fence, LEASE).await.unwrap();
         assert!(matches!(renewed, LeaseOutcome::Renewed(_)), "{renewed:?}");
     }
+    assert!(applied > 0, "some were applied");
 }
 
 #[tokio::test]

@@ -14,6 +14,8 @@ mod error;
 mod error_info;
 mod ext;
 mod fork;
+#[macro_use]
+mod forward;
 pub mod ids;
 mod inbox;
 mod interrupt;
@@ -22,6 +24,8 @@ pub mod payload;
 mod pending;
 mod read;
 mod retention;
+#[cfg(feature = "rows")]
+pub mod rows;
 pub mod rules;
 mod session;
 pub mod text;
@@ -256,109 +260,10 @@ pub trait StateStore: Send + Sync + 'static {
     async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError>;
 }
 
-#[async_trait]
-impl<S: StateStore + ?Sized> StateStore for std::sync::Arc<S> {
-    fn capabilities(&self) -> Capabilities {
-        (**self).capabilities()
-    }
-    async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {
-        (**self).create_session(new).await
-    }
-    async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
-        (**self).load_session(key).await
-    }
-    async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
-        (**self).list_sessions(query).await
-    }
-    async fn delete_session(
-        &self,
-        key: &SessionKey,
-        deletion: Deletion,
-    ) -> Result<DeleteOutcome, StoreError> {
-        (**self).delete_session(key, deletion).await
-    }
-    async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
-        (**self).claim_session(key, claim).await
-    }
-    async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError> {
-        (**self).claim_due(claim).await
-    }
-    async fn compare_and_set_status(
-        &self,
-        key: &SessionKey,
-        cas: StatusCas,
-    ) -> Result<CasOutcome, StoreError> {
-        (**self).compare_and_set_status(key, cas).await
-    }
-    async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError> {
-        (**self).renew_lease(fence, lease).await
-    }
-    async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {
-        (**self).stage_result(fence, staging).await
-    }
-    async fn commit(&self, fence: &Fence, commit: Commit) -> Result<CommitOutcome, StoreError> {
-        (**self).commit(fence, commit).await
-    }
-    async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError> {
-        (**self).append_deltas(fence, batch).await
-    }
-    async fn take_interrupt(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
-        (**self).take_interrupt(fence).await
-    }
-    async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {
-        (**self).deliver(key, item).await
-    }
-    async fn request_interrupt(
-        &self,
-        key: &SessionKey,
-        interrupt: Interrupt,
-    ) -> Result<InterruptOutcome, StoreError> {
-        (**self).request_interrupt(key, interrupt).await
-    }
-    async fn read_messages(
-        &self,
-        key: &SessionKey,
-        ranges: &[MessageRange],
-    ) -> Result<MessagePage, StoreError> {
-        (**self).read_messages(key, ranges).await
-    }
-    async fn read_inbox(
-        &self,
-        key: &SessionKey,
-        after: InboxSeq,
-        limit: u32,
-    ) -> Result<InboxPage, StoreError> {
-        (**self).read_inbox(key, after, limit).await
-    }
-    async fn read_events(
-        &self,
-        key: &SessionKey,
-        after: &EventCursor,
-        limit: u32,
-    ) -> Result<EventPage, StoreError> {
-        (**self).read_events(key, after, limit).await
-    }
-    async fn list_runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, StoreError> {
-        (**self).list_runs(key, page).await
-    }
-    async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError> {
-        (**self).list_pending(query).await
-    }
-    async fn list_checkpoints(&self, query: &CheckpointQuery) -> Result<Page<Checkpoint>, StoreError> {
-        (**self).list_checkpoints(query).await
-    }
-    async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
-        (**self).wait_for_change(watch, at_most).await
-    }
-    async fn fork_session(
-        &self,
-        from: &SessionKey,
-        at: CheckpointId,
-        to: NewFork,
-    ) -> Result<ForkOutcome, StoreError> {
-        (**self).fork_session(from, at, to).await
-    }
-    async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError> {
-        (**self).purge(rule).await
-    }
+forward_store! { [S: StateStore + ?Sized] std::sync::Arc<S>, |store| **store }
+
+/// What [`forward_store`] is made of.
+#[doc(hidden)]
+pub mod forwarding {
+    pub use async_trait::async_trait;
 }

@@ -116,6 +116,11 @@ impl fmt::Display for Encoding {
 }
 
 impl Payload {
+    /// No bytes.
+    pub fn empty() -> Self {
+        Self::new(Bytes::new())
+    }
+
     /// Takes `bytes` and computes their digest.
     pub fn new(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();

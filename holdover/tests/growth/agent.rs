@@ -166,6 +166,7 @@ pub(crate) fn agent(answers: Answers, steps: u64, hooks: Hooks) -> Arc<Agent> {
 
 /// Syncs each commit, as by default. The log is not written back in between: that belongs to no step.
 pub(crate) async fn open(folder: &Path) -> SqliteStore {
+    crate::watch::listen();
     let options = SqliteOptions::new(folder.join("holdover.db")).wal_bytes_max(u64::MAX);
     SqliteStore::open(options).await.unwrap()
 }

@@ -13,7 +13,7 @@ use crate::watch::{Cost, Watched};
 const DELTAS: &str = "append_deltas";
 
 /// Statements of one batch of deltas.
-const STREAMED: usize = 5;
+const STREAMED: usize = 4;
 
 /// The answer that ends the turn: one commit, which ends the run as well.
 const ENDING: usize = 10;

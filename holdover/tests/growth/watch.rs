@@ -96,11 +96,8 @@ impl Watched {
         let now = transactions(&self.inner);
         let before = std::mem::replace(&mut self.seen.lock().unwrap().transactions, now);
         let (transactions, provisional) = (now.0 - before.0, now.1 - before.1);
-        // The library tells of a statement a moment after its answer.
-        let committed = || STATEMENTS.lock().unwrap().iter().filter(|said| *said == "COMMIT").count() as u64;
-        while committed() < transactions {
-            tokio::task::yield_now().await;
-        }
+        let commits = STATEMENTS.lock().unwrap().iter().filter(|said| *said == "COMMIT").count() as u64;
+        assert!(commits >= transactions, "{commits} of {transactions} commits were told of");
         let mut seen = self.seen.lock().unwrap();
         let took = std::mem::replace(&mut seen.since, Instant::now()).elapsed();
         let statements = std::mem::take(&mut *STATEMENTS.lock().unwrap());
@@ -170,6 +167,11 @@ fn own_bytes(commit: &Commit) -> usize {
     beside.map(|(_, payload)| payload.len()).sum()
 }
 
+/// Listens to the stores that are opened from now on.
+pub(crate) fn listen() {
+    LazyLock::force(&STATEMENTS);
+}
+
 /// The statements that any store of this process ran.
 static STATEMENTS: LazyLock<Arc<Mutex<Vec<String>>>> = LazyLock::new(|| {
     let statements = Arc::<Mutex<Vec<String>>>::default();
@@ -183,18 +185,17 @@ struct Statements(Arc<Mutex<Vec<String>>>);
 
 impl<S: tracing::Subscriber> Layer<S> for Statements {
     fn enabled(&self, metadata: &tracing::Metadata<'_>, _: Context<'_, S>) -> bool {
-        metadata.target() == "sqlx::query"
+        metadata.target() == "holdover_store_sqlite::statement"
     }
 
     fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
         struct Summary<'s>(&'s Mutex<Vec<String>>);
         impl Visit for Summary<'_> {
-            fn record_str(&mut self, field: &Field, value: &str) {
-                if field.name() == "summary" {
-                    self.0.lock().unwrap().push(value.to_owned());
+            fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+                if field.name() == "sql" {
+                    self.0.lock().unwrap().push(format!("{value:?}"));
                 }
             }
-            fn record_debug(&mut self, _: &Field, _: &dyn std::fmt::Debug) {}
         }
         event.record(&mut Summary(&self.0));
     }

@@ -6,8 +6,7 @@ use async_trait::async_trait;
 use holdover_conformance_tests::{OpenResult, Place, Tampering};
 use holdover_store::StateStore;
 use holdover_store::ids::SessionKey;
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
+use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::FILE;
@@ -29,24 +28,19 @@ async fn open(options: SqliteOptions) -> OpenResult {
 }
 
 impl FilePlace {
-    async fn on(&self, key: &SessionKey, sql: &'static str) {
-        let mut conn = self.connect().await;
-        let query = sqlx::query(sql).bind(key.tenant.as_str()).bind(key.id.as_str());
-        let changed = query.execute(&mut conn).await.expect("the database obeys").rows_affected();
+    fn on(&self, key: &SessionKey, sql: &str) {
+        let names = (key.tenant.as_str(), key.id.as_str());
+        let changed = self.connect().execute(sql, names).expect("the database obeys");
         assert_eq!(changed, 1, "{key} is there to be changed");
-        conn.close().await.expect("it closes");
     }
 
-    async fn set_version(&self, version: usize) {
-        let mut conn = self.connect().await;
-        let sql = AssertSqlSafe(format!("PRAGMA user_version = {version}"));
-        sqlx::raw_sql(sql).execute(&mut conn).await.expect("the database obeys");
-        conn.close().await.expect("it closes");
+    fn set_version(&self, version: usize) {
+        let sql = format!("PRAGMA user_version = {version}");
+        self.connect().execute_batch(&sql).expect("the database obeys");
     }
 
-    async fn connect(&self) -> sqlx::SqliteConnection {
-        let options = SqliteConnectOptions::new().filename(self.folder.path().join(FILE));
-        options.connect().await.expect("the file is there")
+    fn connect(&self) -> Connection {
+        Connection::open(self.folder.path().join(FILE)).expect("the file is there")
     }
 }
 
@@ -62,10 +56,10 @@ impl Place for FilePlace {
 
     async fn tamper(&self, with: Tampering<'_>) {
         match with {
-            Tampering::Newer => self.set_version(NEWEST + 1).await,
-            Tampering::NotNewer => self.set_version(NEWEST).await,
-            Tampering::UnknownStatus(key) => self.on(key, UNKNOWN_STATUS).await,
-            Tampering::Message(key) => self.on(key, MESSAGE).await,
+            Tampering::Newer => self.set_version(NEWEST + 1),
+            Tampering::NotNewer => self.set_version(NEWEST),
+            Tampering::UnknownStatus(key) => self.on(key, UNKNOWN_STATUS),
+            Tampering::Message(key) => self.on(key, MESSAGE),
             _ => panic!("{with:?} is not known here"),
         }
     }

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use holdover_store::ids::*;
@@ -158,4 +159,32 @@ pub(crate) async fn messages(store: &SqliteStore, key: &SessionKey) -> Vec<Strin
     let all = MessageRange::new(MessageSeq(1), MessageSeq(u64::MAX));
     let messages = store.read_all_messages(key, &[all]).await.unwrap();
     messages.iter().map(|m| String::from_utf8(m.payload.bytes().to_vec()).unwrap()).collect()
+}
+
+/// Lets the writes of `asked` become one group: the database is held while they are queued, behind a renewal of `gate` that
+/// waits for it in a group of its own.
+pub(crate) async fn in_one_group<T>(
+    store: &SqliteStore,
+    file: &Path,
+    gate: &Claim,
+    asked: impl Future<Output = T>,
+) -> T {
+    let mut holder = sqlx::sqlite::SqliteConnectOptions::new().filename(file).connect().await.unwrap();
+    sqlx::query("BEGIN IMMEDIATE").execute(&mut holder).await.unwrap();
+    let begun = store.writer_counts().groups;
+    let gate = async { store.renew_lease(&gate.fence, LEASE).await.unwrap() };
+    let grouped = async {
+        while store.writer_counts().groups == begun {
+            tokio::task::yield_now().await;
+        }
+        let mut asked = std::pin::pin!(asked);
+        // One poll queues all that is asked at once.
+        let early = std::future::poll_fn(|cx| Poll::Ready(asked.as_mut().poll(cx))).await;
+        assert!(early.is_pending(), "the database is held");
+        sqlx::query("ROLLBACK").execute(&mut holder).await.unwrap();
+        asked.await
+    };
+    let (_, answer) = tokio::join!(gate, grouped);
+    holder.close().await.unwrap();
+    answer
 }

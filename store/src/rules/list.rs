@@ -1,16 +1,23 @@
 //! What a list of sessions shows.
 
 use super::SessionRow;
-use crate::{Labels, SessionQuery};
+use crate::{Labels, SessionQuery, SessionSummary};
 
-impl SessionRow {
-    /// Whether `query` is about this session, which has these labels. Its page plays no part.
-    pub fn listed(&self, labels: &Labels, query: &SessionQuery) -> bool {
+impl SessionSummary {
+    /// Whether `query` is about this session. Its page plays no part.
+    pub fn listed(&self, query: &SessionQuery) -> bool {
         self.key.tenant == query.tenant
             && (query.status.is_empty() || query.status.contains(&self.status))
             && query.queue.as_ref().is_none_or(|queue| *queue == self.queue)
             && query.created.contains(self.created_at)
             && query.changed.contains(self.updated_at)
-            && labels.contains_all(&query.labels)
+            && self.labels.contains_all(&query.labels)
+    }
+}
+
+impl SessionRow {
+    /// Whether `query` is about this session, which has these labels. Its page plays no part.
+    pub fn listed(&self, labels: &Labels, query: &SessionQuery) -> bool {
+        self.summary(labels.clone()).listed(query)
     }
 }

@@ -1,0 +1,427 @@
+//! The rows, in maps under one lock.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use holdover_store::ids::{SessionKey, TenantId};
+use holdover_store::rows::{
+    At, DueQuery, Found, Index, Kind, Op, PendingPlace, Prefix, Row, RowKey, Rows, Scanned, SessionPlace,
+    Slot, Verdict, Want, Which, Write, index_entries, pending_entry,
+};
+use holdover_store::rules::SessionRow;
+use holdover_store::time::{Clock, Timestamp};
+use holdover_store::{
+    Capabilities, Checkpoint, CommitSurvives, Labels, PendingCall, PendingQuery, RetentionRule, SessionQuery,
+    SessionSummary, SharedBy, StoreError, Watch,
+};
+
+use crate::hints::Hints;
+use crate::limits::Limits;
+
+/// The rows of sessions in memory: for tests of what is built on [`Rows`].
+pub struct MemoryRows {
+    data: Mutex<Data>,
+    clock: Box<dyn Clock>,
+    limits: Limits,
+    hints: Hints,
+}
+
+#[derive(Default)]
+struct Data {
+    sessions: BTreeMap<SessionKey, Kept>,
+    indexes: Indexes,
+}
+
+/// What is kept under one key.
+struct Kept {
+    slot: Arc<Slot>,
+    rows: BTreeMap<RowKey, Row>,
+}
+
+impl MemoryRows {
+    /// No rows yet, on `clock`, with these limits.
+    pub fn new(clock: impl Clock, limits: Limits) -> Self {
+        Self { data: Mutex::default(), clock: Box::new(clock), limits, hints: Hints::new() }
+    }
+
+    /// How many sessions there are.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().sessions.values().filter(|kept| kept.slot.row.is_some()).count()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Data> {
+        // A write changes nothing before all of it was checked, so a panic leaves nothing half done.
+        self.data.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Data {
+    fn found(&self, key: &SessionKey, wants: &[Want], now: Timestamp) -> Found {
+        let kept = self.sessions.get(key);
+        let rows = match kept {
+            Some(kept) => kept.read(wants),
+            None => wants.iter().map(|_| Vec::new()).collect(),
+        };
+        Found { now, slot: kept.map(|kept| Arc::clone(&kept.slot)), rows }
+    }
+
+    fn apply(&mut self, write: &Write, now: Timestamp) -> Verdict {
+        let kept = self.sessions.get(&write.key);
+        if kept.map(|kept| kept.slot.token) != write.expect() || now < write.from || now >= write.until {
+            return Verdict::Lost;
+        }
+        let fresh = write.row_before().is_none() || write.ends_life();
+        let rows = kept.filter(|_| !fresh).map(|kept| &kept.rows);
+        for op in &write.ops {
+            if let Op::Insert(row) = op
+                && let Some(row) = rows.and_then(|rows| rows.get(&row.key()))
+            {
+                return Verdict::Taken { now, row: row.clone() };
+            }
+        }
+        let copied = match write.copy.as_ref().map(|prefix| self.prefix(prefix, write)) {
+            Some(None) => return Verdict::NoSource,
+            Some(Some(copied)) => copied,
+            None => BTreeMap::new(),
+        };
+        let mut old = self.sessions.remove(&write.key);
+        if let Some(old) = &mut old {
+            self.indexes.remove_all(slot_entries(&old.slot));
+            if fresh {
+                let rows = std::mem::take(&mut old.rows);
+                self.indexes.remove_all(rows.values().filter_map(row_entry).collect());
+            }
+        }
+        if let Some(slot) = &write.after {
+            let rows = old.map_or_else(BTreeMap::new, |old| old.rows);
+            let mut kept = Kept { slot: slot.clone(), rows };
+            kept.rows.extend(copied);
+            if kept.slot.row.is_some() {
+                write.ops.iter().for_each(|op| kept.write(op, &mut self.indexes));
+            }
+            self.indexes.add_all(slot_entries(&kept.slot));
+            self.sessions.insert(write.key.clone(), kept);
+        }
+        Verdict::Applied { now, place: 0 }
+    }
+
+    /// What a fork begins with. None: its source is not there.
+    fn prefix(&self, prefix: &Prefix, write: &Write) -> Option<BTreeMap<RowKey, Row>> {
+        let source = self.sessions.get(&prefix.from)?;
+        let life = source.slot.row.as_ref().map(|row| row.incarnation);
+        let checkpoint = RowKey::number(Kind::Checkpoint, prefix.last_checkpoint);
+        if life != Some(prefix.life) || !source.rows.contains_key(&checkpoint) {
+            return None;
+        }
+        let own = write.row_after()?.incarnation;
+        let last = [
+            (Kind::Message, prefix.last_message.0),
+            (Kind::Events, prefix.last_event.0),
+            (Kind::Checkpoint, prefix.last_checkpoint),
+        ];
+        let is_copied =
+            |key: &RowKey| last.iter().any(|(kind, last)| key.kind == *kind && key.as_number() <= *last);
+        let of_fork = |row: &Row| {
+            let mut row = row.clone();
+            if let Row::Checkpoint(Checkpoint { incarnation, .. }) = &mut row {
+                *incarnation = own;
+            }
+            row
+        };
+        let copied = source.rows.iter().filter(|(key, _)| is_copied(key));
+        Some(copied.map(|(key, row)| (key.clone(), of_fork(row))).collect())
+    }
+
+    /// The sessions along an index from one of its entries on, with where they stand.
+    fn walk(
+        &self,
+        index: Index,
+        range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+        skip: usize,
+    ) -> impl DoubleEndedIterator<Item = (SessionPlace, &Kept)> {
+        let entries =
+            self.indexes.0.get(&index).into_iter().flat_map(move |index| index.range(range.clone()));
+        entries.filter_map(move |entry| {
+            let place = SessionPlace::from_bytes(&entry[skip..])?;
+            let kept = self.sessions.get(&place.key)?;
+            Some((place, kept))
+        })
+    }
+}
+
+/// Sorted entries.
+#[derive(Default)]
+struct Indexes(BTreeMap<Index, BTreeSet<Vec<u8>>>);
+
+impl Indexes {
+    fn add_all(&mut self, entries: Vec<(Index, Vec<u8>)>) {
+        for (index, entry) in entries {
+            self.0.entry(index).or_default().insert(entry);
+        }
+    }
+
+    fn remove_all(&mut self, entries: Vec<(Index, Vec<u8>)>) {
+        for (index, entry) in entries {
+            self.0.entry(index).or_default().remove(&entry);
+        }
+    }
+}
+
+fn slot_entries(slot: &Slot) -> Vec<(Index, Vec<u8>)> {
+    match (&slot.row, slot.lives.last()) {
+        (Some(row), _) => index_entries(row),
+        (None, Some(last)) => {
+            vec![(Index::Dead, SessionPlace { at: last.at, key: last.key.clone() }.to_bytes())]
+        }
+        (None, None) => Vec::new(),
+    }
+}
+
+fn row_entry(row: &Row) -> Option<(Index, Vec<u8>)> {
+    if let Row::Pending { call, .. } = row { Some((Index::Pending, pending_entry(call))) } else { None }
+}
+
+/// Every entry of a tenant begins with this.
+fn of_tenant(tenant: &TenantId) -> Vec<u8> {
+    let mut bytes = tenant.as_str().as_bytes().to_vec();
+    bytes.push(0);
+    bytes
+}
+
+/// The entries of a tenant end before this.
+fn behind(tenant: &TenantId) -> Vec<u8> {
+    let mut bytes = tenant.as_str().as_bytes().to_vec();
+    bytes.push(1);
+    bytes
+}
+
+impl Kept {
+    fn read(&self, wants: &[Want]) -> Vec<Vec<Row>> {
+        let mut read: BTreeMap<Kind, usize> = BTreeMap::new();
+        wants
+            .iter()
+            .map(|want| {
+                let bytes = read.entry(want.kind).or_default();
+                let fits = |row: &&Row| {
+                    let goes_in = *bytes < want.bytes;
+                    *bytes += row.payload_bytes();
+                    goes_in
+                };
+                self.of(want).take(want.rows).take_while(fits).cloned().collect()
+            })
+            .collect()
+    }
+
+    fn of<'a>(&'a self, want: &Want) -> Box<dyn Iterator<Item = &'a Row> + 'a> {
+        let kind = want.kind;
+        let numbers = move |from, to| {
+            let range = RowKey::number(kind, from)..=RowKey::number(kind, to);
+            self.rows.range(range).map(|(_, row)| row)
+        };
+        match &want.which {
+            Which::All => {
+                let all = self.rows.range(RowKey::one(kind)..);
+                Box::new(all.take_while(move |(key, _)| key.kind == kind).map(|(_, row)| row))
+            }
+            Which::Numbers(from, to) | Which::Descending(from, to) if from > to => {
+                Box::new(std::iter::empty())
+            }
+            Which::Numbers(from, to) => Box::new(numbers(*from, *to)),
+            Which::Descending(from, to) => Box::new(numbers(*from, *to).rev()),
+            Which::Names(names) => {
+                let keys = names.iter().map(|name| RowKey::name(kind, name.clone()));
+                Box::new(keys.filter_map(|key| self.rows.get(&key)).collect::<Vec<_>>().into_iter())
+            }
+        }
+    }
+
+    fn write(&mut self, op: &Op, indexes: &mut Indexes) {
+        match op {
+            Op::Put(row) | Op::Insert(row) => {
+                let old = self.rows.insert(row.key(), row.clone());
+                indexes.remove_all(old.iter().filter_map(row_entry).collect());
+                indexes.add_all(row_entry(row).into_iter().collect());
+            }
+            Op::Delete(key) => self.remove(indexes, |_| true, RowKey::clone(key)..=key.clone()),
+            Op::DeleteUpTo(kind, last) => {
+                self.remove(indexes, |_| true, RowKey::number(*kind, 0)..=RowKey::number(*kind, *last));
+            }
+            Op::Clear(kind) => self.remove(indexes, |key| key.kind == *kind, RowKey::one(*kind)..),
+        }
+    }
+
+    fn remove(
+        &mut self,
+        indexes: &mut Indexes,
+        is_meant: impl Fn(&RowKey) -> bool,
+        range: impl std::ops::RangeBounds<RowKey>,
+    ) {
+        let keys = self.rows.range(range).map(|(key, _)| key).take_while(|key| is_meant(key));
+        for key in keys.cloned().collect::<Vec<_>>() {
+            let old = self.rows.remove(&key);
+            indexes.remove_all(old.iter().filter_map(row_entry).collect());
+        }
+    }
+
+    fn labels(&self) -> Labels {
+        match self.rows.get(&RowKey { kind: Kind::Labels, at: At::One }) {
+            Some(Row::Labels(labels)) => labels.clone(),
+            _ => Labels::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl Rows for MemoryRows {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            backend: format!("memory {}", crate::VERSION),
+            commit_survives: CommitSurvives::Nothing,
+            shared_by: SharedBy::Process,
+            change_hints_across_processes: false,
+            forks: true,
+            retention: true,
+            payload_bytes_max: self.limits.payload_bytes_max,
+            commit_bytes_max: self.limits.commit_bytes_max,
+            settings: Vec::new(),
+        }
+    }
+
+    fn now(&self) -> Option<Timestamp> {
+        Some(self.clock.now())
+    }
+
+    async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError> {
+        let data = self.lock();
+        Ok(data.found(key, wants, self.clock.now()))
+    }
+
+    async fn apply(&self, writes: Vec<Arc<Write>>) -> Vec<Result<Verdict, StoreError>> {
+        let mut data = self.lock();
+        let mut verdicts = Vec::with_capacity(writes.len());
+        for write in &writes {
+            let verdict = data.apply(write, self.clock.now());
+            if let Verdict::Applied { .. } = verdict {
+                self.hints.tell(&write.key);
+            }
+            verdicts.push(Ok(verdict));
+        }
+        verdicts
+    }
+
+    async fn due(
+        &self,
+        query: &DueQuery,
+        wants: &[Want],
+    ) -> Result<Vec<Result<Found, StoreError>>, StoreError> {
+        let data = self.lock();
+        let now = self.clock.now();
+        let rung = data.walk(Index::Due, (Bound::Unbounded, Bound::Unbounded), 0);
+        let is_due = |kept: &Kept| {
+            let row = kept.slot.row.as_ref();
+            row.is_some_and(|row| row.is_due(&query.queues, query.newest_format, query.tenant.as_ref(), now))
+        };
+        let due = rung.take_while(|(place, _)| place.at <= now).filter(|(_, kept)| is_due(kept));
+        Ok(due.take(query.limit).map(|(place, _)| Ok(data.found(&place.key, wants, now))).collect())
+    }
+
+    async fn sessions(
+        &self,
+        query: &SessionQuery,
+        after: Option<&SessionPlace>,
+        limit: usize,
+    ) -> Result<Scanned<SessionSummary, SessionPlace>, StoreError> {
+        let data = self.lock();
+        let own = of_tenant(&query.tenant);
+        let until = match after {
+            Some(place) => Bound::Excluded([own.as_slice(), &place.to_bytes()].concat()),
+            None => Bound::Excluded(behind(&query.tenant)),
+        };
+        let (skip, from) = (own.len(), Bound::Included(own));
+        let mut walk = data.walk(Index::Sessions, (from, until), skip).rev();
+        let mut rows = Vec::new();
+        let mut next = None;
+        while let Some((place, kept)) = walk.next() {
+            let summary = kept.slot.row.as_ref().map(|row| row.summary(kept.labels()));
+            if let Some(summary) = summary.filter(|summary| summary.listed(query)) {
+                rows.push(summary);
+                if rows.len() == limit {
+                    next = walk.next().is_some().then_some(place);
+                    break;
+                }
+            }
+        }
+        Ok(Scanned { rows, next })
+    }
+
+    async fn pending(
+        &self,
+        query: &PendingQuery,
+        after: Option<&PendingPlace>,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Scanned<PendingCall, PendingPlace>, StoreError> {
+        let data = self.lock();
+        let own = of_tenant(&query.tenant);
+        let from = match after {
+            Some(place) => Bound::Excluded([own.as_slice(), &place.to_bytes()].concat()),
+            None => Bound::Included(own.clone()),
+        };
+        let until = Bound::Excluded(behind(&query.tenant));
+        let entries = data.indexes.0.get(&Index::Pending);
+        let mut entries = entries.into_iter().flat_map(|index| index.range((from.clone(), until.clone())));
+        let (mut rows, mut read, mut next) = (Vec::new(), 0, None);
+        while let Some(entry) = entries.next() {
+            let Some(place) = PendingPlace::from_bytes(&entry[own.len()..]) else { continue };
+            if query.session.as_ref().is_some_and(|id| *id != place.session) {
+                continue;
+            }
+            let key = SessionKey::new(query.tenant.clone(), place.session.clone());
+            let row = data.sessions.get(&key).and_then(|kept| kept.rows.get(&Row::pending(&place.id)));
+            let Some(Row::Pending { call, .. }) = row else { continue };
+            if query.kind.is_some_and(|kind| kind != call.kind) {
+                continue;
+            }
+            rows.push(call.clone());
+            read += call.body.len();
+            if rows.len() == limit || read >= bytes {
+                next = entries.next().is_some().then_some(place);
+                break;
+            }
+        }
+        Ok(Scanned { rows, next })
+    }
+
+    async fn resting(
+        &self,
+        rule: &RetentionRule,
+        after: Option<&SessionPlace>,
+        limit: usize,
+    ) -> Result<Scanned<SessionRow, SessionPlace>, StoreError> {
+        let data = self.lock();
+        let from = after.map_or(Bound::Unbounded, |place| Bound::Excluded(place.to_bytes()));
+        let walk = data.walk(Index::Resting, (from, Bound::Unbounded), 0);
+        let unchanged = walk.take_while(|(place, _)| place.at < rule.unchanged_since);
+        let mut about =
+            unchanged.filter(|(_, kept)| kept.slot.row.as_ref().is_some_and(|row| row.purgeable(rule)));
+        let found: Vec<(SessionPlace, &Kept)> = about.by_ref().take(limit).collect();
+        let more = about.next().is_some();
+        let next = found.last().filter(|_| more).map(|(place, _)| place.clone());
+        Ok(Scanned { rows: found.iter().filter_map(|(_, kept)| kept.slot.row.clone()).collect(), next })
+    }
+
+    async fn dead(&self, before: Timestamp, limit: usize) -> Result<Vec<SessionKey>, StoreError> {
+        let data = self.lock();
+        let walk = data.walk(Index::Dead, (Bound::Unbounded, Bound::Unbounded), 0);
+        let old = walk.take_while(|(place, _)| place.at < before).take(limit);
+        Ok(old.map(|(place, _)| place.key).collect())
+    }
+
+    async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
+        self.hints.wait(watch, at_most).await;
+        Ok(())
+    }
+}

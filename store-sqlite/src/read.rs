@@ -1,0 +1,286 @@
+//! Reads the rows of one session.
+
+use holdover_store::ids::{
+    CheckpointId, Epoch, EventSeq, InboxSeq, Incarnation, MessageSeq, SessionKey, StateFormat,
+};
+use holdover_store::payload::Payload;
+use holdover_store::rows::{EventBatch, Kind, Row, RowKey, Want, Which};
+use holdover_store::{
+    Checkpoint, ItemKind, Labels, OutcomeKind, PendingCall, PendingKind, RunEnded, RunRecord, SessionStatus,
+    StagedResult, StoredDelta, StoredItem, StoredMessage, Wake,
+};
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+
+use crate::columns::{Columns, int};
+use crate::error::Fault;
+
+/// How a kind is read: its columns, its table, the column of its place, and what else must hold of a row.
+struct From {
+    columns: &'static str,
+    light: &'static str,
+    table: &'static str,
+    place: &'static str,
+    filter: &'static str,
+    order: &'static str,
+}
+
+fn source(kind: Kind) -> From {
+    let of = |columns, table, place| From { columns, light: columns, table, place, filter: "", order: place };
+    match kind {
+        Kind::Labels => of("name, value", "label", "name"),
+        Kind::Definition => of("digest, payload", "definition", "sid"),
+        Kind::State => of("digest, payload", "state", "sid"),
+        Kind::Message => of("seq, at, digest, payload", "message", "seq"),
+        Kind::Events => of("seq, at, digest, payload, sizes", "event", "seq"),
+        Kind::Item => From {
+            light: "seq, key, kind, wake, pending, settles, at, content, NULL, NULL",
+            filter: " AND payload IS NOT NULL",
+            ..of("seq, key, kind, wake, pending, settles, at, content, digest, payload", "item", "seq")
+        },
+        Kind::Key => of("key, seq, content", "item", "key"),
+        Kind::Staged => of("call, digest, payload", "staged", "call"),
+        Kind::Start => of("call", "start_mark", "call"),
+        Kind::Pending => From {
+            light: "pid, incarnation, id, call, kind, needed, answered, last_answer, endless, deadline, \
+                    opened_at, NULL, NULL",
+            ..of(
+                "pid, incarnation, id, call, kind, needed, answered, last_answer, endless, deadline, opened_at, \
+                 digest, payload",
+                "pending",
+                "id",
+            )
+        },
+        Kind::Opened => of("id", "opened", "id"),
+        Kind::Run => of(
+            "epoch, run, worker, found, parent, started_at, ended_at, outcome, digest, detail",
+            "run",
+            "epoch",
+        ),
+        Kind::Checkpoint => From {
+            light: "id, epoch, last_message, last_event, at, format, NULL, NULL",
+            ..of("id, epoch, last_message, last_event, at, format, digest, payload", "checkpoint", "id")
+        },
+        Kind::Delta => of("place, digest, payload", "delta", "place"),
+    }
+}
+
+/// Reads what is wanted of the session in row `sid`, in the transaction that has read that row. `life` is its incarnation.
+pub(crate) fn wanted(
+    conn: &Connection,
+    sid: i64,
+    key: &SessionKey,
+    life: Incarnation,
+    wants: &[Want],
+) -> Result<Vec<Vec<Row>>, Fault> {
+    let mut read: Vec<(Kind, usize)> = Vec::new();
+    let mut rows = Vec::with_capacity(wants.len());
+    for want in wants {
+        let before = read.iter().find(|(kind, _)| *kind == want.kind).map_or(0, |(_, bytes)| *bytes);
+        let (found, bytes) = of_want(conn, sid, key, life, want, before)?;
+        rows.push(found);
+        read.retain(|(kind, _)| *kind != want.kind);
+        read.push((want.kind, bytes));
+    }
+    Ok(rows)
+}
+
+/// The row with this key, if it is there.
+pub(crate) fn one(conn: &Connection, sid: i64, of: &SessionKey, key: &RowKey) -> Result<Option<Row>, Fault> {
+    let want = match key.as_name() {
+        "" => Want::number(key.kind, key.as_number()),
+        name => Want::names(key.kind, vec![name.to_owned()]),
+    };
+    // What is inserted conditionally does not show its life.
+    let life = Incarnation(uuid::Uuid::nil());
+    Ok(of_want(conn, sid, of, life, &want, 0)?.0.into_iter().next())
+}
+
+fn of_want(
+    conn: &Connection,
+    sid: i64,
+    key: &SessionKey,
+    life: Incarnation,
+    want: &Want,
+    mut bytes: usize,
+) -> Result<(Vec<Row>, usize), Fault> {
+    if want.rows == 0 || bytes >= want.bytes {
+        return Ok((Vec::new(), bytes));
+    }
+    let from = source(want.kind);
+    let columns = if want.light { from.light } else { from.columns };
+    let From { table, place, filter, order, .. } = from;
+    let mut values = vec![Value::from(sid)];
+    let (condition, order) = match &want.which {
+        Which::All => (String::new(), format!("{order} ASC")),
+        Which::Numbers(from, to) => {
+            values.extend([Value::from(int(*from)), Value::from(int(*to))]);
+            (format!(" AND {place} BETWEEN ? AND ?"), format!("{order} ASC"))
+        }
+        Which::Descending(from, to) => {
+            values.extend([Value::from(int(*from)), Value::from(int(*to))]);
+            (format!(" AND {place} BETWEEN ? AND ?"), format!("{order} DESC"))
+        }
+        Which::Names(names) => {
+            let list = serde_json::to_string(names).map_err(|error| Fault::Invalid(error.to_string()))?;
+            values.push(Value::from(list));
+            (format!(" AND {place} IN (SELECT value FROM json_each(?))"), format!("{order} ASC"))
+        }
+    };
+    values.push(Value::from(i64::try_from(want.rows).unwrap_or(-1)));
+    let sql =
+        format!("SELECT {columns} FROM {table} WHERE sid = ?{filter}{condition} ORDER BY {order} LIMIT ?");
+    let mut statement = conn.prepare_cached(&sql)?;
+    let mut found = statement.query(params_from_iter(values))?;
+    let mut rows: Vec<Row> = Vec::new();
+    while let Some(row) = found.next()? {
+        if let Some(row) = decode(want.kind, &mut Columns::of(row), key, life, want.light, &mut rows)? {
+            bytes += row.payload_bytes();
+            rows.push(row);
+        }
+        if bytes >= want.bytes {
+            break;
+        }
+    }
+    if want.kind == Kind::Labels && rows.is_empty() {
+        rows.push(Row::Labels(Labels::default()));
+    }
+    Ok((rows, bytes))
+}
+
+/// Reads one row; none if it went into the one before.
+fn decode(
+    kind: Kind,
+    c: &mut Columns<'_>,
+    key: &SessionKey,
+    life: Incarnation,
+    light: bool,
+    rows: &mut [Row],
+) -> Result<Option<Row>, Fault> {
+    Ok(Some(match kind {
+        Kind::Labels => {
+            let (name, value) = (c.text()?, c.text()?);
+            if let Some(Row::Labels(labels)) = rows.last_mut() {
+                labels.0.insert(name, value);
+                return Ok(None);
+            }
+            Row::Labels([(name, value)].into_iter().collect())
+        }
+        Kind::Definition => Row::Definition(c.payload()?),
+        Kind::State => Row::State(c.payload()?),
+        Kind::Message => {
+            Row::Message(StoredMessage { seq: MessageSeq(c.count()?), at: c.at()?, payload: c.payload()? })
+        }
+        Kind::Events => Row::Events(events(c)?),
+        Kind::Item => item(c, light)?,
+        Kind::Key => Row::Key { key: c.id()?, seq: InboxSeq(c.count()?), content: c.digest()? },
+        Kind::Staged => Row::Staged(StagedResult { call: c.id()?, payload: c.payload()? }),
+        Kind::Start => Row::Start(c.id()?),
+        Kind::Pending => {
+            let order = c.count()?;
+            Row::Pending { order, call: pending(c, key.clone(), light)? }
+        }
+        Kind::Opened => Row::Opened(c.id()?),
+        Kind::Run => Row::Run(run(c)?),
+        Kind::Checkpoint => Row::Checkpoint(Checkpoint {
+            id: CheckpointId(c.count()?),
+            incarnation: life,
+            epoch: Epoch(c.count()?),
+            last_message: MessageSeq(c.count()?),
+            last_event: EventSeq(c.count()?),
+            at: c.at()?,
+            format: StateFormat(c.count()?),
+            state: body(c, light)?,
+        }),
+        Kind::Delta => Row::Delta(StoredDelta { place: c.count()?, payload: c.payload()? }),
+    }))
+}
+
+fn body(c: &mut Columns<'_>, light: bool) -> Result<Payload, Fault> {
+    if light { Ok(Payload::empty()) } else { c.payload() }
+}
+
+fn events(c: &mut Columns<'_>) -> Result<EventBatch, Fault> {
+    let (last, at, payload) = (EventSeq(c.count()?), c.at()?, c.payload()?);
+    let Some(sizes) = c.record_or_null::<Vec<usize>>()? else {
+        return Ok(EventBatch { last, at, payloads: vec![payload] });
+    };
+    let torn = || Fault::Corrupt(format!("event {last}: its sizes do not go with its payload"));
+    if sizes.is_empty() || (sizes.len() as u64) > last.0 {
+        return Err(torn());
+    }
+    let mut rest = payload.bytes().clone();
+    let mut payloads = Vec::with_capacity(sizes.len());
+    for size in sizes {
+        if size > rest.len() {
+            return Err(torn());
+        }
+        payloads.push(Payload::new(rest.split_to(size)));
+    }
+    if rest.is_empty() { Ok(EventBatch { last, at, payloads }) } else { Err(torn()) }
+}
+
+fn item(c: &mut Columns<'_>, light: bool) -> Result<Row, Fault> {
+    let (seq, key, kind) = (InboxSeq(c.count()?), c.id()?, c.text()?);
+    let (wake, pending, settles) = (c.word(wake_named)?, c.id_or_null()?, c.flag()?);
+    let (at, content) = (c.at()?, c.digest()?);
+    let kind = match (kind.as_str(), pending) {
+        ("message", None) => ItemKind::Message { wake },
+        ("signal", None) => ItemKind::Signal { wake },
+        ("answer", Some(pending)) => ItemKind::Answer { pending, settles },
+        (other, _) => return Err(Fault::Corrupt(format!("kind: unknown word {other:?}"))),
+    };
+    Ok(Row::Item { item: StoredItem { seq, key, kind, payload: body(c, light)?, at }, wake, content })
+}
+
+/// A pending call of the session `key`.
+pub(crate) fn pending(c: &mut Columns<'_>, key: SessionKey, light: bool) -> Result<PendingCall, Fault> {
+    let incarnation = c.incarnation()?;
+    let (id, call, kind) = (c.id()?, c.id()?, c.word(PendingKind::from_wire)?);
+    let (needed, answered, last_answer) = (c.count()?, c.count()?, InboxSeq(c.count()?));
+    let (endless, deadline, opened_at) = (c.flag()?, c.at()?, c.at()?);
+    let deadline = (!endless).then_some(deadline);
+    let body = body(c, light)?;
+    Ok(PendingCall {
+        key,
+        incarnation,
+        id,
+        call,
+        kind,
+        needed,
+        answered,
+        last_answer,
+        deadline,
+        body,
+        opened_at,
+    })
+}
+
+fn run(c: &mut Columns<'_>) -> Result<RunRecord, Fault> {
+    let (epoch, run, worker) = (Epoch(c.count()?), c.id()?, c.id()?);
+    let (found, parent) = (c.word(SessionStatus::from_wire)?, c.count_or_null()?.map(Epoch));
+    let started_at = c.at()?;
+    let (ended_at, outcome) = (c.at_or_null()?, c.word_or_null(OutcomeKind::from_wire)?);
+    let detail = c.payload_or_null()?;
+    let end = match (ended_at, outcome) {
+        (Some(at), Some(outcome)) => Some(RunEnded { at, outcome, detail }),
+        (None, None) => None,
+        (Some(_), None) | (None, Some(_)) => {
+            return Err(Fault::Corrupt("run: its end is half there".into()));
+        }
+    };
+    Ok(RunRecord { epoch, run, worker, found, parent, started_at, end })
+}
+
+/// The name under which a wake is stored.
+pub(crate) fn wake_name(wake: Wake) -> &'static str {
+    match wake {
+        Wake::Now => "now",
+        Wake::Count => "count",
+        Wake::Quiet => "quiet",
+    }
+}
+
+fn wake_named(name: &str) -> Option<Wake> {
+    [Wake::Now, Wake::Count, Wake::Quiet].into_iter().find(|wake| wake_name(*wake) == name)
+}

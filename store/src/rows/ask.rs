@@ -1,0 +1,130 @@
+//! One decision about a session, and the write that it asks for.
+
+use std::sync::Arc;
+
+use super::facts::Facts;
+use super::read::Want;
+use super::row::{Kind, Row};
+use super::write::{Op, Prefix, Slot, Token, Write};
+use crate::ids::SessionKey;
+use crate::rules::SessionRow;
+use crate::time::Timestamp;
+use crate::{StoreError, Tombstone};
+
+/// Something that is asked of one session: decided on facts, as often as it takes.
+pub(super) trait Ask: Sync {
+    /// The answer.
+    type Outcome;
+
+    /// What must be known beside the slot.
+    fn wants(&self) -> Vec<Want>;
+
+    /// Whether the key is supposed to be free, so that nothing is read before the first try.
+    fn supposes_absent(&self) -> bool {
+        false
+    }
+
+    /// Whether it decides on nothing that was known before it was asked.
+    fn reads_first(&self) -> bool {
+        false
+    }
+
+    /// Decides. The same facts lead to the same decision.
+    fn decide(&self, facts: &Facts) -> Decision<Self::Outcome>;
+
+    /// The answer if the source of its copy is not there. Only asked where there is a copy.
+    fn no_source(&self) -> Option<Self::Outcome> {
+        None
+    }
+}
+
+/// What follows from facts.
+pub(super) enum Decision<O> {
+    /// Nothing is written.
+    Answer(O),
+    /// What is stored cannot be right.
+    Fail(StoreError),
+    /// These rows must be known, too.
+    Need(Vec<Want>),
+    /// This is written; then this is answered.
+    Write(Box<Draft>, O),
+}
+
+impl<O> Decision<O> {
+    /// Writes `draft`, then answers `outcome`.
+    pub(super) fn write(draft: Draft, outcome: O) -> Self {
+        Self::Write(Box::new(draft), outcome)
+    }
+
+    /// The same, with the answer put otherwise.
+    pub(super) fn map_outcome<P>(self, map: impl FnOnce(O) -> P) -> Decision<P> {
+        match self {
+            Self::Answer(outcome) => Decision::Answer(map(outcome)),
+            Self::Fail(error) => Decision::Fail(error),
+            Self::Need(wants) => Decision::Need(wants),
+            Self::Write(draft, outcome) => Decision::Write(draft, map(outcome)),
+        }
+    }
+}
+
+/// A write, as far as its decision says it.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    pub(super) row: Option<SessionRow>,
+    /// None: those that are there stay.
+    pub(super) lives: Option<Vec<Tombstone>>,
+    pub(super) ops: Vec<Op>,
+    pub(super) copy: Option<Prefix>,
+    /// The first instant at which it would be decided otherwise.
+    pub(super) until: Option<Timestamp>,
+    pub(super) provisional: bool,
+    pub(super) skip_held: bool,
+}
+
+impl Draft {
+    /// The row, changed or not. The deltas of a stream that it ends go with it.
+    pub(super) fn of(before: Option<&SessionRow>, after: SessionRow) -> Self {
+        let mut draft = Self::default();
+        if before.is_some_and(|before| before.stream.open) && !after.stream.open {
+            draft.ops.push(Op::Clear(Kind::Delta));
+        }
+        draft.row = Some(after);
+        draft
+    }
+
+    pub(super) fn put(&mut self, row: Row) {
+        self.ops.push(Op::Put(row));
+    }
+
+    pub(super) fn insert(&mut self, row: Row) {
+        self.ops.push(Op::Insert(row));
+    }
+
+    /// Decided otherwise from `instant` on, if that lies ahead.
+    pub(super) fn before(&mut self, instant: Option<Timestamp>) {
+        if let Some(instant) = instant {
+            self.until = Some(self.until.map_or(instant, |until| until.min(instant)));
+        }
+    }
+
+    /// The write of this draft, decided on `facts`.
+    pub(super) fn into_write(self, key: &SessionKey, facts: &Facts, latest: Timestamp) -> Write {
+        let before = facts.slot.clone();
+        let lives = self.lives.unwrap_or_else(|| before.as_ref().map_or_else(Vec::new, |b| b.lives.clone()));
+        let place = before.as_ref().map_or(0, |slot| slot.place);
+        let gone = self.row.is_none() && lives.is_empty();
+        let after = (!gone).then(|| Arc::new(Slot { token: Token::random(), place, row: self.row, lives }));
+        let until = self.until.filter(|until| *until > facts.now).map_or(latest, |until| until.min(latest));
+        Write {
+            key: key.clone(),
+            before,
+            after,
+            ops: self.ops,
+            copy: self.copy,
+            from: facts.now,
+            until,
+            provisional: self.provisional,
+            skip_held: self.skip_held,
+        }
+    }
+}

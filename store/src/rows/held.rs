@@ -1,0 +1,101 @@
+//! What a handle holds of the sessions that it wrote last, so that the next write of a run needs no read.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex as Lock, PoisonError};
+
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use super::facts::Facts;
+use crate::ids::SessionKey;
+
+/// Of so many sessions rows are held.
+const SESSIONS_MAX: usize = 1_024;
+/// So many rows of one kind are held of a session.
+const ROWS_MAX: usize = 256;
+/// So many bytes of payload of one kind.
+const BYTES_MAX: usize = 256 << 10;
+
+/// The sessions that are held. Bounded: what was used longest ago is forgotten, which costs a read.
+#[derive(Default)]
+pub(super) struct Held {
+    sessions: Lock<Sessions>,
+}
+
+#[derive(Default)]
+struct Sessions {
+    by_key: HashMap<SessionKey, Entry>,
+    /// By when they were used.
+    by_use: BTreeMap<u64, SessionKey>,
+    uses: u64,
+}
+
+struct Entry {
+    facts: Arc<Mutex<Option<Facts>>>,
+    used: u64,
+}
+
+/// The turn of one write of a session. Others of this handle wait for it, so they do not lose races to each other.
+pub(super) struct Turn(OwnedMutexGuard<Option<Facts>>);
+
+impl Held {
+    /// Waits for a turn to write the session.
+    pub(super) async fn turn(&self, key: &SessionKey) -> Turn {
+        let facts = self.lock().entry(key);
+        Turn(facts.lock_owned().await)
+    }
+
+    /// A turn, if nobody is writing the session.
+    pub(super) fn free_turn(&self, key: &SessionKey) -> Option<Turn> {
+        let facts = self.lock().entry(key);
+        facts.try_lock_owned().ok().map(Turn)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Sessions> {
+        // Nothing is half done in it at any point where it could panic.
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sessions {
+    fn entry(&mut self, key: &SessionKey) -> Arc<Mutex<Option<Facts>>> {
+        self.uses += 1;
+        let used = self.uses;
+        if let Some(entry) = self.by_key.get_mut(key) {
+            self.by_use.remove(&entry.used);
+            entry.used = used;
+            self.by_use.insert(used, key.clone());
+            return Arc::clone(&entry.facts);
+        }
+        self.make_room();
+        let facts = Arc::default();
+        self.by_key.insert(key.clone(), Entry { facts: Arc::clone(&facts), used });
+        self.by_use.insert(used, key.clone());
+        facts
+    }
+
+    /// Forgets a session that nobody is writing. If all are being written, there is one more for a while.
+    fn make_room(&mut self) {
+        while self.by_key.len() >= SESSIONS_MAX {
+            let free = self.by_use.iter().find(|(_, key)| {
+                self.by_key.get(*key).is_none_or(|entry| Arc::strong_count(&entry.facts) == 1)
+            });
+            let Some((used, key)) = free.map(|(used, key)| (*used, key.clone())) else { return };
+            self.by_use.remove(&used);
+            self.by_key.remove(&key);
+        }
+    }
+}
+
+impl Turn {
+    /// Takes what is held. Until something is put back nothing is: whoever is dropped in the middle leaves nothing that
+    /// could be wrong.
+    pub(super) fn take(&mut self) -> Option<Facts> {
+        self.0.take()
+    }
+
+    /// Holds what is known now.
+    pub(super) fn hold(&mut self, mut facts: Facts) {
+        facts.trim(ROWS_MAX, BYTES_MAX);
+        *self.0 = Some(facts);
+    }
+}

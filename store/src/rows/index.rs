@@ -1,0 +1,316 @@
+//! Indexes over sessions and their pending calls: their places, and what a backend keeps that has no indexes of its own.
+
+use std::ops::Range;
+
+use super::row::Row;
+use super::write::Slot;
+use crate::ids::{PendingId, SessionId, SessionKey, StateFormat, TenantId};
+use crate::rules::SessionRow;
+use crate::time::Timestamp;
+use crate::{PendingCall, Queues, SessionSummary};
+
+/// Which sessions are due for a worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueQuery {
+    /// Those of these queues; one with an interrupt waiting in every queue.
+    pub queues: Queues,
+    /// Those with a state of at most this format; one with an interrupt waiting whatever its format.
+    pub newest_format: StateFormat,
+    /// Those of this tenant; of all if none.
+    pub tenant: Option<TenantId>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// The place of a session in an index by time.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SessionPlace {
+    /// The instant by which it stands there.
+    pub at: Timestamp,
+    /// Its key.
+    pub key: SessionKey,
+}
+
+impl SessionPlace {
+    /// The place that an entry of an index of sessions is. None: it is no such entry.
+    pub fn of_entry(index: Index, entry: &[u8]) -> Option<Self> {
+        match index {
+            Index::Sessions => Self::from_bytes(place_in(entry)?),
+            Index::Due | Index::Resting | Index::Dead => Self::from_bytes(entry),
+            Index::Pending => None,
+        }
+    }
+
+    /// The place in a list of sessions, which begins with the greatest.
+    pub fn listed(summary: &SessionSummary) -> Self {
+        Self { at: summary.created_at, key: summary.key.clone() }
+    }
+
+    /// The place among sessions that rest.
+    pub fn changed(row: &SessionRow) -> Self {
+        Self { at: row.updated_at, key: row.key.clone() }
+    }
+
+    /// In ascending order byte by byte.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = instant(self.at).to_vec();
+        // Ids hold no control character, so NUL ends the first.
+        bytes.extend_from_slice(self.key.tenant.as_str().as_bytes());
+        bytes.push(0);
+        bytes.extend_from_slice(self.key.id.as_str().as_bytes());
+        bytes
+    }
+
+    /// Reads it back.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (at, ids) = bytes.split_first_chunk()?;
+        let (tenant, id) = std::str::from_utf8(ids).ok()?.split_once('\0')?;
+        let key = SessionKey::new(tenant.parse().ok()?, id.parse().ok()?);
+        Some(Self { at: instant_of(*at), key })
+    }
+}
+
+/// The place of an open pending call in the list of its tenant.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PendingPlace {
+    /// Those without a deadline come last.
+    pub endless: bool,
+    /// Its deadline; whatever it is if it has none.
+    pub deadline: Timestamp,
+    /// Its session.
+    pub session: SessionId,
+    /// Its id.
+    pub id: PendingId,
+}
+
+impl PendingPlace {
+    /// The place that an entry of [`Index::Pending`] is. None: it is no such entry.
+    pub fn of_entry(index: Index, entry: &[u8]) -> Option<Self> {
+        match index {
+            Index::Pending => Self::from_bytes(place_in(entry)?),
+            Index::Due | Index::Sessions | Index::Resting | Index::Dead => None,
+        }
+    }
+
+    /// The place of a call.
+    pub fn of(call: &PendingCall) -> Self {
+        Self {
+            endless: call.deadline.is_none(),
+            deadline: call.deadline.unwrap_or_default(),
+            session: call.key.id.clone(),
+            id: call.id.clone(),
+        }
+    }
+
+    /// In ascending order byte by byte.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![u8::from(self.endless)];
+        bytes.extend_from_slice(&instant(self.deadline));
+        // Ids hold no control character, so NUL ends the first.
+        bytes.extend_from_slice(self.session.as_str().as_bytes());
+        bytes.push(0);
+        bytes.extend_from_slice(self.id.as_str().as_bytes());
+        bytes
+    }
+
+    /// Reads it back.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (endless, rest) = bytes.split_first()?;
+        let (at, ids) = rest.split_first_chunk()?;
+        let (session, id) = std::str::from_utf8(ids).ok()?.split_once('\0')?;
+        Some(Self {
+            endless: *endless != 0,
+            deadline: instant_of(*at),
+            session: session.parse().ok()?,
+            id: id.parse().ok()?,
+        })
+    }
+}
+
+/// An index that a backend without indexes of its own keeps: sorted byte strings.
+///
+/// A backend may store `index as u8`: new ones come last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Index {
+    /// Sessions with an alarm, by alarm and key.
+    Due,
+    /// Sessions by tenant, creation and id.
+    Sessions,
+    /// Sessions that are [`quiet`](SessionRow::quiet), by their last change and key.
+    Resting,
+    /// Open pending calls by tenant, deadline, session and id.
+    Pending,
+    /// Keys with nothing but lives that ended, by when the newest did.
+    Dead,
+}
+
+/// Where a session's row stands in the indexes: all that changes with the row. Old entries go, new ones come.
+pub fn index_entries(row: &SessionRow) -> Vec<(Index, Vec<u8>)> {
+    let mut entries = vec![(
+        Index::Sessions,
+        of_tenant(&row.key.tenant, &SessionPlace { at: row.created_at, key: row.key.clone() }.to_bytes()),
+    )];
+    if let Some(at) = row.alarm {
+        entries.push((Index::Due, SessionPlace { at, key: row.key.clone() }.to_bytes()));
+    }
+    if row.quiet() {
+        entries.push((Index::Resting, SessionPlace::changed(row).to_bytes()));
+    }
+    entries
+}
+
+/// Where a slot stands in the indexes: the row in it, or the newest of the lives that are left in it.
+pub fn slot_entries(slot: &Slot) -> Vec<(Index, Vec<u8>)> {
+    match (&slot.row, slot.lives.last()) {
+        (Some(row), _) => index_entries(row),
+        (None, Some(last)) => {
+            vec![(Index::Dead, SessionPlace { at: last.at, key: last.key.clone() }.to_bytes())]
+        }
+        (None, None) => Vec::new(),
+    }
+}
+
+/// Where a row stands in the indexes, if it is of a kind that does.
+pub fn row_entry(row: &Row) -> Option<(Index, Vec<u8>)> {
+    match row {
+        Row::Pending { call, .. } => Some((Index::Pending, pending_entry(call))),
+        Row::Labels(_)
+        | Row::Definition(_)
+        | Row::State(_)
+        | Row::Message(_)
+        | Row::Events(_)
+        | Row::Item { .. }
+        | Row::Key { .. }
+        | Row::Staged(_)
+        | Row::Start(_)
+        | Row::Opened(_)
+        | Row::Run(_)
+        | Row::Checkpoint(_)
+        | Row::Delta(_) => None,
+    }
+}
+
+/// Where the entries lie that come after a place and before an instant, in [`Index::Due`], [`Index::Resting`] and
+/// [`Index::Dead`].
+pub fn time_range(after: Option<&SessionPlace>, before: Timestamp) -> Range<Vec<u8>> {
+    let start = after.map_or_else(Vec::new, |place| behind(place.to_bytes()));
+    let end = instant(before).to_vec();
+    // A range that ends before it starts is none.
+    start.clone().min(end.clone())..end
+}
+
+/// Where the entries of a tenant lie in [`Index::Sessions`] that come after a place in the list of its sessions. That
+/// list begins with the newest, so it is walked backwards, and this range ends at the place.
+pub fn sessions_range(tenant: &TenantId, after: Option<&SessionPlace>) -> Range<Vec<u8>> {
+    let Range { start, end } = tenant_range(tenant);
+    let end = after.map_or(end, |place| of_tenant(tenant, &place.to_bytes()));
+    start..end
+}
+
+/// Where the entries of a tenant lie in [`Index::Pending`] that come after a place.
+pub fn pending_range(tenant: &TenantId, after: Option<&PendingPlace>) -> Range<Vec<u8>> {
+    let Range { start, end } = tenant_range(tenant);
+    let start = after.map_or(start, |place| behind(of_tenant(tenant, &place.to_bytes())));
+    start..end
+}
+
+fn tenant_range(tenant: &TenantId) -> Range<Vec<u8>> {
+    let with = |last| [tenant.as_str().as_bytes(), &[last]].concat();
+    with(0)..with(1)
+}
+
+/// The bytes that come next.
+pub(super) fn behind(mut entry: Vec<u8>) -> Vec<u8> {
+    entry.push(0);
+    entry
+}
+
+/// Where an open pending call stands.
+pub fn pending_entry(call: &PendingCall) -> Vec<u8> {
+    of_tenant(&call.key.tenant, &PendingPlace::of(call).to_bytes())
+}
+
+/// The entries of a tenant begin with its name.
+fn of_tenant(tenant: &TenantId, place: &[u8]) -> Vec<u8> {
+    let mut bytes = tenant_range(tenant).start;
+    bytes.extend_from_slice(place);
+    bytes
+}
+
+/// What follows on the tenant.
+fn place_in(entry: &[u8]) -> Option<&[u8]> {
+    let end = entry.iter().position(|byte| *byte == 0)?;
+    entry.get(end + 1..)
+}
+
+/// Big-endian, with the sign turned, so that byte order is the order of time.
+fn instant(at: Timestamp) -> [u8; 8] {
+    (at.as_ms() ^ i64::MIN).to_be_bytes()
+}
+
+fn instant_of(bytes: [u8; 8]) -> Timestamp {
+    Timestamp::from_ms(i64::from_be_bytes(bytes) ^ i64::MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_read_back_and_their_bytes_are_in_their_order() {
+        let place = |ms, id: &str| SessionPlace {
+            at: Timestamp::from_ms(ms),
+            key: SessionKey::new("t".parse().unwrap(), id.parse().unwrap()),
+        };
+        let places =
+            [place(i64::MIN, "a"), place(-1, "b"), place(0, "a"), place(0, "b"), place(i64::MAX, "a")];
+        assert!(places.is_sorted());
+        assert!(places.iter().map(SessionPlace::to_bytes).is_sorted());
+        for one in places {
+            assert_eq!(SessionPlace::from_bytes(&one.to_bytes()), Some(one));
+        }
+    }
+
+    #[test]
+    fn a_range_of_time_starts_behind_a_place_and_ends_before_an_instant() {
+        let key = SessionKey::new("t".parse().unwrap(), "s".parse().unwrap());
+        let place = |ms| SessionPlace { at: Timestamp::from_ms(ms), key: key.clone() };
+        let range = time_range(Some(&place(1)), Timestamp::from_ms(3));
+        let within = [0, 1, 2, 3].map(|ms| range.contains(&place(ms).to_bytes()));
+        assert_eq!(within, [false, false, true, false]);
+        assert!(time_range(None, Timestamp::from_ms(3)).contains(&place(i64::MIN).to_bytes()));
+        let none = time_range(Some(&place(4)), Timestamp::from_ms(3));
+        assert!(none.is_empty() && none.start <= none.end);
+    }
+
+    #[test]
+    fn the_entries_of_a_tenant_lie_in_its_ranges_and_those_of_no_other_do() {
+        let place = |tenant: &str, ms| SessionPlace {
+            at: Timestamp::from_ms(ms),
+            key: SessionKey::new(tenant.parse().unwrap(), "s".parse().unwrap()),
+        };
+        let entry = |place: &SessionPlace| of_tenant(&place.key.tenant, &place.to_bytes());
+        let places = [place("s", 1), place("t", -1), place("t", 1), place("t", 2), place("tt", 1)];
+        let within = |range: Range<Vec<u8>>| places.each_ref().map(|place| range.contains(&entry(place)));
+        let t = &places[1].key.tenant;
+        assert_eq!(within(sessions_range(t, None)), [false, true, true, true, false]);
+        assert_eq!(within(sessions_range(t, Some(&places[2]))), [false, true, false, false, false]);
+        for place in &places {
+            assert_eq!(SessionPlace::of_entry(Index::Sessions, &entry(place)).as_ref(), Some(place));
+            assert_eq!(SessionPlace::of_entry(Index::Due, &place.to_bytes()).as_ref(), Some(place));
+        }
+
+        let pending = |id: &str| PendingPlace {
+            endless: false,
+            deadline: Timestamp::EPOCH,
+            session: "s".parse().unwrap(),
+            id: id.parse().unwrap(),
+        };
+        let places = ["a", "b", "c"].map(pending);
+        let entry = |place: &PendingPlace| of_tenant(t, &place.to_bytes());
+        let range = pending_range(t, Some(&places[1]));
+        assert_eq!(places.each_ref().map(|place| range.contains(&entry(place))), [false, false, true]);
+        assert!(pending_range(t, None).contains(&entry(&places[0])));
+        assert_eq!(PendingPlace::of_entry(Index::Pending, &entry(&places[0])).as_ref(), Some(&places[0]));
+    }
+}

@@ -1,0 +1,131 @@
+//! For authors of stores: a store made of rows.
+//!
+//! Whoever writes a store can implement [`StateStore`](crate::StateStore) itself, or the smaller trait [`Rows`]:
+//! read rows of a session, walk along an index, and **apply** a list of row operations if the session's token is
+//! still the one that they were decided on. [`RowStore`] is the `StateStore` over it. It decides with the
+//! [`rules`](crate::rules), so a backend has none of its own.
+//!
+//! How a write goes: the store reads the session's [`Slot`] and the rows that matter, or holds them from its own last
+//! write; decides; and hands over a [`Write`]. The backend compares the token and the clock, and applies all or nothing.
+//! If something else was there, the store reads again and decides anew.
+//!
+//! Everything a session has lies under its key. Its token changes with every write, so rows that were read together with
+//! a token are right for as long as that token stands.
+
+mod ask;
+mod bytes;
+mod facts;
+mod held;
+mod index;
+mod ops;
+mod read;
+mod row;
+mod state_store;
+mod store;
+mod write;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+pub use bytes::{
+    InvalidRow, bury_slot, decode_row, decode_row_key, decode_slot, encode_row, encode_row_key, encode_slot,
+    key_range, kind_range, number_range,
+};
+pub use index::{
+    DueQuery, Index, PendingPlace, SessionPlace, index_entries, pending_entry, pending_range, row_entry,
+    sessions_range, slot_entries, time_range,
+};
+pub use read::{Found, Scanned, Want, Which, read_wants};
+pub use row::{At, EventBatch, Kind, Row, RowKey};
+pub use store::RowStore;
+pub use write::{Op, Prefix, Slot, Token, Verdict, Write};
+
+use crate::ids::{Incarnation, SessionKey};
+use crate::rules::SessionRow;
+use crate::time::Timestamp;
+use crate::{
+    Capabilities, PendingCall, PendingQuery, RetentionRule, SessionQuery, SessionSummary, StoreError, Watch,
+};
+
+/// Where the rows of sessions are kept. Object-safe; a handle is shared by many tasks.
+///
+/// - **Atomic.** [`apply`](Self::apply) applies each write wholly or not at all, also when the caller's future is dropped.
+/// - **Compared.** A write is applied only if what stands under its key has the token that it expects, or nothing stands
+///   there if it expects nothing. The comparison and the change are one step: no other write of the session comes between.
+/// - **In time.** A write is applied only if the store's clock, read when it holds the session, is at or after
+///   [`Write::from`] and before [`Write::until`].
+/// - **One instant.** What one [`read`](Self::read) finds stood there together.
+/// - **Visible.** Once a write is answered, every handle on the same data finds it.
+/// - **Errors** say what went wrong and whether a write may have landed. Their operation and key are set by the caller.
+#[async_trait]
+pub trait Rows: Send + Sync + 'static {
+    /// What this backend under its present settings promises.
+    fn capabilities(&self) -> Capabilities;
+
+    /// The store's clock as this process knows it without asking: never ahead of it. None: it must be asked.
+    fn now(&self) -> Option<Timestamp>;
+
+    /// Reads what stands under a key, and rows of that session.
+    async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError>;
+
+    /// Applies writes of different sessions, each by itself. One answer each, in their order.
+    async fn apply(&self, writes: Vec<Arc<Write>>) -> Vec<Result<Verdict, StoreError>>;
+
+    /// Sessions for which [`SessionRow::is_due`] holds by the store's clock: at most [`DueQuery::limit`], soonest alarm
+    /// first, ties by key, and of each the rows that are wanted. A session that is being written may be left out. What cannot be
+    /// read is an error in its place, so that it holds up nobody else.
+    async fn due(
+        &self,
+        query: &DueQuery,
+        wants: &[Want],
+    ) -> Result<Vec<Result<Found, StoreError>>, StoreError>;
+
+    /// Sessions of a tenant, newest first, ties by id descending, after `after`. Those for which
+    /// [`SessionSummary::listed`] does not hold may be left out. About `limit` of them.
+    async fn sessions(
+        &self,
+        query: &SessionQuery,
+        after: Option<&SessionPlace>,
+        limit: usize,
+    ) -> Result<Scanned<SessionSummary, SessionPlace>, StoreError>;
+
+    /// Open pending calls of a tenant, soonest deadline first, after `after`. Those that are not of the session or kind
+    /// that the query names may be left out. About `limit` of them, and no more once their bodies have `bytes`.
+    async fn pending(
+        &self,
+        query: &PendingQuery,
+        after: Option<&PendingPlace>,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Scanned<PendingCall, PendingPlace>, StoreError>;
+
+    /// Sessions that are [`quiet`](SessionRow::quiet), longest unchanged first, ties by key, after `after`. Those that are
+    /// not [`purgeable`](SessionRow::purgeable) may be left out. At most `limit` of them.
+    async fn resting(
+        &self,
+        rule: &RetentionRule,
+        after: Option<&SessionPlace>,
+        limit: usize,
+    ) -> Result<Scanned<SessionRow, SessionPlace>, StoreError>;
+
+    /// Keys with a life that ended before `before`: at most `limit`, those that ended first. Those under which a session
+    /// stands may be left out.
+    async fn dead(&self, before: Timestamp, limit: usize) -> Result<Vec<SessionKey>, StoreError>;
+
+    /// Removes a session, in the life that is named if one is, though its row cannot be read. What can be told of it is
+    /// left as an earlier life. Answers whether there was such a session. A backend whose rows can always be read, or never be
+    /// corrupt by themselves, may leave this out: then such a session cannot be removed.
+    async fn remove_unreadable(
+        &self,
+        key: &SessionKey,
+        life: Option<Incarnation>,
+    ) -> Result<bool, StoreError> {
+        let _ = (key, life);
+        Ok(false)
+    }
+
+    /// Returns when what is watched may have changed, at the latest after `at_most`. Only a hint.
+    async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError>;
+}

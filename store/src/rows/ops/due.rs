@@ -1,0 +1,17 @@
+//! Claims of whatever is due.
+
+use super::super::ask::Decision;
+use super::super::facts::Facts;
+use super::claim::begin_run;
+use crate::ids::RunId;
+use crate::{Claim, ClaimDue};
+
+/// Claims a session that was found due, for `run`. None: it is not due any more.
+pub(in super::super) fn claim(facts: &Facts, run: &RunId, want: &ClaimDue) -> Option<Decision<Claim>> {
+    let row = facts.row()?;
+    if !row.is_due(&want.queues, want.newest_format, want.tenant.as_ref(), facts.now) {
+        return None;
+    }
+    let draft = super::super::ask::Draft::of(None, row.clone());
+    Some(begin_run(facts, draft, run, &want.worker, want.lease, Vec::new()))
+}

@@ -1,0 +1,69 @@
+//! Lists across sessions. A cursor names the last row shown, so rows that come and go disturb no walk.
+
+use super::super::index::{PendingPlace, SessionPlace};
+use crate::payload::Digest;
+use crate::rules::PageRoom;
+use crate::{PAGE_BYTES_MAX, Page, PageCursor, PageRequest, PendingCall, PendingQuery, StoreError};
+
+/// A place that a cursor can name.
+pub(in super::super) trait Place: Sized {
+    fn read(bytes: &[u8]) -> Option<Self>;
+}
+
+impl Place for SessionPlace {
+    fn read(bytes: &[u8]) -> Option<Self> {
+        Self::from_bytes(bytes)
+    }
+}
+
+impl Place for PendingPlace {
+    fn read(bytes: &[u8]) -> Option<Self> {
+        Self::from_bytes(bytes)
+    }
+}
+
+impl Place for u64 {
+    fn read(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self::from_be_bytes)
+    }
+}
+
+/// The place that the cursor of a request names.
+pub(in super::super) fn after<P: Place>(
+    request: &PageRequest,
+    query: Digest,
+    operation: &'static str,
+) -> Result<Option<P>, StoreError> {
+    request.position(operation, query)?.map(|bytes| place(&bytes, operation)).transpose()
+}
+
+/// The place that the bytes of a cursor name.
+pub(in super::super) fn place<P: Place>(bytes: &[u8], operation: &'static str) -> Result<P, StoreError> {
+    P::read(bytes).ok_or_else(|| StoreError::invalid(operation, "after: it names no place"))
+}
+
+/// Whether a query is about this pending call.
+pub(in super::super) fn is_asked(call: &PendingCall, query: &PendingQuery) -> bool {
+    call.key.tenant == query.tenant
+        && query.session.as_ref().is_none_or(|id| *id == call.key.id)
+        && query.kind.is_none_or(|kind| kind == call.kind)
+}
+
+/// The page of `rows`, each with its place. `goes_on` says whether there may be more behind the last of them that goes
+/// in, where all of them do.
+pub(in super::super) fn page<T>(
+    request: &PageRequest,
+    query: Digest,
+    rows: Vec<(Vec<u8>, T)>,
+    bytes: impl Fn(&T) -> usize,
+    goes_on: impl Fn(&T) -> bool,
+) -> Page<T> {
+    let (count, read) = (rows.len(), rows.iter().map(|(_, row)| bytes(row)).sum::<usize>());
+    let mut room = PageRoom::new(request.rows() as usize);
+    let shown: Vec<(Vec<u8>, T)> = rows.into_iter().take_while(|(_, row)| room.takes(bytes(row))).collect();
+    // A read that ended for its bytes may have left more behind.
+    let cut = read >= PAGE_BYTES_MAX && shown.last().is_some_and(|(_, last)| goes_on(last));
+    let last = shown.last().filter(|_| shown.len() < count || cut);
+    let next = last.map(|(place, _)| PageCursor::at(query, place));
+    Page { items: shown.into_iter().map(|(_, row)| row).collect(), next }
+}

@@ -1,0 +1,283 @@
+//! What a session is made of, row by row.
+
+use std::fmt;
+
+use crate::ids::{CallId, CheckpointId, Epoch, EventSeq, InboxSeq, ItemKey, MessageSeq, PendingId};
+use crate::payload::{Digest, Payload};
+use crate::time::Timestamp;
+use crate::{
+    Checkpoint, Labels, PendingCall, RunRecord, StagedResult, StoredDelta, StoredEvent, StoredItem,
+    StoredMessage, Wake,
+};
+
+/// A kind of row. A backend keeps each as it likes: a table, a hash, a range of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// The labels: one row.
+    Labels,
+    /// The definition: one row.
+    Definition,
+    /// The newest state: one row, from the first commit that carries one.
+    State,
+    /// Messages, by number.
+    Message,
+    /// The events of one commit, by the number of the last.
+    Events,
+    /// Items that are not consumed, by number.
+    Item,
+    /// The keys of all items that were ever accepted.
+    Key,
+    /// Staged results, by call.
+    Staged,
+    /// Start marks, by call.
+    Start,
+    /// Open pending calls, by id.
+    Pending,
+    /// The ids of all pending calls that were ever opened.
+    Opened,
+    /// Records of runs, by epoch.
+    Run,
+    /// Checkpoints, by id.
+    Checkpoint,
+    /// Deltas of the stream that runs, by place.
+    Delta,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 14] = [
+        Self::Labels,
+        Self::Definition,
+        Self::State,
+        Self::Message,
+        Self::Events,
+        Self::Item,
+        Self::Key,
+        Self::Staged,
+        Self::Start,
+        Self::Pending,
+        Self::Opened,
+        Self::Run,
+        Self::Checkpoint,
+        Self::Delta,
+    ];
+}
+
+/// The place of a row among those of its kind. Numbers and names are in ascending order, names byte by byte.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum At {
+    /// There is one.
+    One,
+    /// By its number.
+    Number(u64),
+    /// By its name.
+    Name(String),
+}
+
+/// The key of a row in its session.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RowKey {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its place.
+    pub at: At,
+}
+
+impl RowKey {
+    /// The one row of a kind that has one.
+    pub fn one(kind: Kind) -> Self {
+        Self { kind, at: At::One }
+    }
+
+    /// By number.
+    pub fn number(kind: Kind, number: u64) -> Self {
+        Self { kind, at: At::Number(number) }
+    }
+
+    /// By name.
+    pub fn name(kind: Kind, name: impl Into<String>) -> Self {
+        Self { kind, at: At::Name(name.into()) }
+    }
+
+    /// The number; 0 if it has none.
+    pub fn as_number(&self) -> u64 {
+        match &self.at {
+            At::Number(number) => *number,
+            At::One | At::Name(_) => 0,
+        }
+    }
+
+    /// The name; empty if it has none.
+    pub fn as_name(&self) -> &str {
+        match &self.at {
+            At::Name(name) => name,
+            At::One | At::Number(_) => "",
+        }
+    }
+}
+
+impl fmt::Display for RowKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.kind)?;
+        match &self.at {
+            At::One => Ok(()),
+            At::Number(number) => write!(f, " {number}"),
+            At::Name(name) => write!(f, " {name}"),
+        }
+    }
+}
+
+/// The events of one commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventBatch {
+    /// The number of the last.
+    pub last: EventSeq,
+    /// When they were appended.
+    pub at: Timestamp,
+    /// Their payloads, in order; at least one.
+    pub payloads: Vec<Payload>,
+}
+
+impl EventBatch {
+    /// The events after number `after`.
+    pub fn after(self, after: EventSeq) -> impl Iterator<Item = StoredEvent> {
+        let first = self.last.0 + 1 - self.payloads.len() as u64;
+        let at = self.at;
+        let events = (first..).zip(self.payloads);
+        events.filter(move |(seq, _)| *seq > after.0).map(move |(seq, payload)| StoredEvent {
+            seq: EventSeq(seq),
+            at,
+            payload,
+        })
+    }
+}
+
+/// A row of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Row {
+    /// See [`Kind::Labels`].
+    Labels(Labels),
+    /// See [`Kind::Definition`].
+    Definition(Payload),
+    /// See [`Kind::State`].
+    State(Payload),
+    /// See [`Kind::Message`].
+    Message(StoredMessage),
+    /// See [`Kind::Events`].
+    Events(EventBatch),
+    /// See [`Kind::Item`].
+    Item {
+        /// As it was accepted.
+        item: StoredItem,
+        /// How it counts towards waking its session.
+        wake: Wake,
+        /// The digest of what it says ([`InboxItem::digest`](crate::InboxItem::digest)), which its key keeps.
+        content: Digest,
+    },
+    /// See [`Kind::Key`].
+    Key {
+        /// The item's key.
+        key: ItemKey,
+        /// Its number.
+        seq: InboxSeq,
+        /// The digest of what it says.
+        content: Digest,
+    },
+    /// See [`Kind::Staged`].
+    Staged(StagedResult),
+    /// See [`Kind::Start`].
+    Start(CallId),
+    /// See [`Kind::Pending`].
+    Pending {
+        /// Rises from call to call in the order in which a session opened them.
+        order: u64,
+        /// As it stands.
+        call: PendingCall,
+    },
+    /// See [`Kind::Opened`].
+    Opened(PendingId),
+    /// See [`Kind::Run`].
+    Run(RunRecord),
+    /// See [`Kind::Checkpoint`].
+    Checkpoint(Checkpoint),
+    /// See [`Kind::Delta`].
+    Delta(StoredDelta),
+}
+
+impl Row {
+    /// Its key.
+    pub fn key(&self) -> RowKey {
+        match self {
+            Self::Labels(_) => RowKey::one(Kind::Labels),
+            Self::Definition(_) => RowKey::one(Kind::Definition),
+            Self::State(_) => RowKey::one(Kind::State),
+            Self::Message(message) => Self::message(message.seq),
+            Self::Events(batch) => RowKey::number(Kind::Events, batch.last.0),
+            Self::Item { item, .. } => Self::item(item.seq),
+            Self::Key { key, .. } => Self::item_key(key),
+            Self::Staged(result) => Self::staged(&result.call),
+            Self::Start(call) => RowKey::name(Kind::Start, call.as_str()),
+            Self::Pending { call, .. } => Self::pending(&call.id),
+            Self::Opened(id) => Self::opened(id),
+            Self::Run(run) => Self::run(run.epoch),
+            Self::Checkpoint(checkpoint) => Self::checkpoint(checkpoint.id),
+            Self::Delta(delta) => RowKey::number(Kind::Delta, delta.place),
+        }
+    }
+
+    /// How many bytes of payload it holds.
+    pub fn payload_bytes(&self) -> usize {
+        match self {
+            Self::Labels(_) | Self::Key { .. } | Self::Start(_) | Self::Opened(_) => 0,
+            Self::Definition(payload) | Self::State(payload) => payload.len(),
+            Self::Message(message) => message.payload.len(),
+            Self::Events(batch) => batch.payloads.iter().map(Payload::len).sum(),
+            Self::Item { item, .. } => item.payload.len(),
+            Self::Staged(result) => result.payload.len(),
+            Self::Pending { call, .. } => call.body.len(),
+            Self::Run(run) => run.end.as_ref().and_then(|end| end.detail.as_ref()).map_or(0, Payload::len),
+            Self::Checkpoint(checkpoint) => checkpoint.state.len(),
+            Self::Delta(delta) => delta.payload.len(),
+        }
+    }
+
+    /// The key of a message.
+    pub fn message(seq: MessageSeq) -> RowKey {
+        RowKey::number(Kind::Message, seq.0)
+    }
+
+    /// The key of an item that is not consumed.
+    pub fn item(seq: InboxSeq) -> RowKey {
+        RowKey::number(Kind::Item, seq.0)
+    }
+
+    /// The key of the row that keeps an item's key.
+    pub fn item_key(key: &ItemKey) -> RowKey {
+        RowKey::name(Kind::Key, key.as_str())
+    }
+
+    /// The key of a staged result.
+    pub fn staged(call: &CallId) -> RowKey {
+        RowKey::name(Kind::Staged, call.as_str())
+    }
+
+    /// The key of an open pending call.
+    pub fn pending(id: &PendingId) -> RowKey {
+        RowKey::name(Kind::Pending, id.as_str())
+    }
+
+    /// The key of the row that keeps a pending call's id.
+    pub fn opened(id: &PendingId) -> RowKey {
+        RowKey::name(Kind::Opened, id.as_str())
+    }
+
+    /// The key of a run's record.
+    pub fn run(epoch: Epoch) -> RowKey {
+        RowKey::number(Kind::Run, epoch.0)
+    }
+
+    /// The key of a checkpoint.
+    pub fn checkpoint(id: CheckpointId) -> RowKey {
+        RowKey::number(Kind::Checkpoint, id.0)
+    }
+}

@@ -1,0 +1,233 @@
+//! The store over rows.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::ask::{Ask, Decision};
+use super::facts::Facts;
+use super::held::{Held, Turn};
+use super::read::{Found, Want};
+use super::write::{Verdict, Write};
+use super::{DueQuery, Rows, ops};
+use crate::ids::SessionKey;
+use crate::time::Timestamp;
+use crate::{Claim, ClaimDue, Retry, StoreError, StoreErrorKind};
+
+/// A decision is not applied later than so long after the instant as of which it was made.
+const DECISION_STANDS: Duration = Duration::from_secs(1);
+/// So often a write is decided anew because something else was there.
+const RACES_MAX: usize = 1_000;
+/// So often is looked for what is due while others claim it first.
+const LOOKS_MAX: usize = 16;
+
+/// A [`StateStore`](crate::StateStore) over [`Rows`]. Cheap to clone; clones share what they hold.
+///
+/// It decides with the rules on what stands in the backend, and holds the rows of the sessions that it wrote last, so
+/// that a commit of a run is one exchange. What it holds is only ever a guess: the backend compares the token, and an
+/// answer that writes nothing is given only on what was read for it.
+pub struct RowStore<R> {
+    rows: Arc<R>,
+    held: Arc<Held>,
+}
+
+impl<R> Clone for RowStore<R> {
+    fn clone(&self) -> Self {
+        Self { rows: Arc::clone(&self.rows), held: Arc::clone(&self.held) }
+    }
+}
+
+impl<R: std::fmt::Debug> std::fmt::Debug for RowStore<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RowStore").field("rows", &self.rows).finish_non_exhaustive()
+    }
+}
+
+impl<R: Rows> RowStore<R> {
+    /// The store over these rows.
+    pub fn new(rows: R) -> Self {
+        Self { rows: Arc::new(rows), held: Arc::default() }
+    }
+
+    /// Another handle on the same rows that shares nothing of what this one holds, as another process has one.
+    #[must_use]
+    pub fn peer(&self) -> Self {
+        Self { rows: Arc::clone(&self.rows), held: Arc::default() }
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> &R {
+        &self.rows
+    }
+
+    /// Reads a session for `operation`.
+    pub(super) async fn read(
+        &self,
+        operation: &'static str,
+        key: &SessionKey,
+        wants: &[Want],
+    ) -> Result<Found, StoreError> {
+        self.rows.read(key, wants).await.map_err(|error| named(error, operation, key))
+    }
+
+    /// Answers `ask`, and what the store's clock says by now at the latest: learns, decides, applies; and anew, if something
+    /// else was there.
+    pub(super) async fn ask<A: Ask>(
+        &self,
+        operation: &'static str,
+        key: &SessionKey,
+        ask: &A,
+    ) -> Result<(A::Outcome, Timestamp), StoreError> {
+        let mut turn = self.held.turn(key).await;
+        let mut known = self.first_guess(&mut turn, ask);
+        let mut wants = ask.wants();
+        for _ in 0..RACES_MAX {
+            // The answer may be long on its way: a lease may end meanwhile.
+            let asked = Instant::now();
+            let mut facts = match known.take() {
+                Some(facts) => facts,
+                None => Facts::found(self.read(operation, key, &wants).await?, &wants),
+            };
+            let (draft, outcome) = match ask.decide(&facts) {
+                Decision::Answer(outcome) if facts.fresh => {
+                    let now = self.by_now(facts.now, asked);
+                    turn.hold(facts);
+                    return Ok((outcome, now));
+                }
+                Decision::Fail(error) if facts.fresh => return Err(named(error, operation, key)),
+                Decision::Answer(_) | Decision::Fail(_) => continue,
+                Decision::Need(more) => {
+                    wants.extend(more.into_iter().filter(|want| !wants.contains(want)).collect::<Vec<_>>());
+                    continue;
+                }
+                Decision::Write(draft, outcome) => (draft, outcome),
+            };
+            let write = Arc::new(draft.into_write(key, &facts, facts.now.after(DECISION_STANDS)));
+            let sent = Instant::now();
+            match self.apply(operation, &write).await? {
+                Verdict::Applied { now, place } => {
+                    turn.hold(facts.after(&write, place));
+                    return Ok((outcome, self.by_now(now, sent)));
+                }
+                Verdict::Taken { now, row } => {
+                    (facts.now, facts.fresh) = (now, true);
+                    facts.learn(row);
+                    known = Some(facts);
+                }
+                Verdict::NoSource => match ask.no_source() {
+                    Some(outcome) => return Ok((outcome, facts.now)),
+                    None => return Err(named(unexpected("no source"), operation, key)),
+                },
+                Verdict::Lost => {}
+            }
+        }
+        let detail = format!("others wrote the session {RACES_MAX} times in between");
+        Err(named(StoreError::new(StoreErrorKind::Unavailable, operation, detail), operation, key))
+    }
+
+    /// What is held of the session, or what `ask` supposes; none if it must be read.
+    fn first_guess<A: Ask>(&self, turn: &mut Turn, ask: &A) -> Option<Facts> {
+        let held = turn.take();
+        let now = self.rows.now()?;
+        match held {
+            Some(_) if ask.reads_first() => None,
+            Some(facts) => Some(facts.held(now)),
+            None if ask.supposes_absent() => Some(Facts::supposed_absent(now)),
+            None => None,
+        }
+    }
+
+    /// What the store's clock says by now, at the latest, that said `then` after `since`.
+    fn by_now(&self, then: Timestamp, since: Instant) -> Timestamp {
+        self.rows.now().unwrap_or_else(|| then.after(since.elapsed()))
+    }
+
+    async fn apply(&self, operation: &'static str, write: &Arc<Write>) -> Result<Verdict, StoreError> {
+        let verdict = self.rows.apply(vec![Arc::clone(write)]).await.into_iter().next();
+        let verdict = verdict.unwrap_or_else(|| Err(unexpected("no answer").retry(Retry::OutcomeUnknown)));
+        verdict.map_err(|error| named(error, operation, &write.key))
+    }
+
+    /// Claims what is due, each session with one of the runs. Looks again if others were there first each time.
+    pub(super) async fn claim_due(&self, want: &ClaimDue) -> Result<Vec<Claim>, StoreError> {
+        for _ in 0..LOOKS_MAX {
+            let (claims, lost) = self.try_claim_due(want).await?;
+            if !claims.is_empty() || lost == 0 {
+                return Ok(claims);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// One look at what is due: what was claimed, and how many were written by others in between.
+    async fn try_claim_due(&self, want: &ClaimDue) -> Result<(Vec<Claim>, usize), StoreError> {
+        const OPERATION: &str = "claim_due";
+        let of_operation = |error: StoreError| StoreError { operation: OPERATION, ..error };
+        let wants = ops::session::surroundings();
+        let query = DueQuery {
+            queues: want.queues.clone(),
+            newest_format: want.newest_format,
+            tenant: want.tenant.clone(),
+            limit: want.runs.len(),
+        };
+        let found = self.rows.due(&query, &wants).await.map_err(of_operation)?;
+        let mut runs = want.runs.iter();
+        let (mut decided, mut writes) = (Vec::new(), Vec::new());
+        for found in found {
+            let facts = match found {
+                Ok(found) => Facts::found(found, &wants),
+                Err(error) => {
+                    tracing::error!(%error, "a due session cannot be read");
+                    continue;
+                }
+            };
+            let Some(key) = facts.row().map(|row| row.key.clone()) else { continue };
+            let Some(run) = runs.next() else { break };
+            match ops::due::claim(&facts, run, want) {
+                Some(Decision::Write(mut draft, claim)) => {
+                    draft.skip_held = true;
+                    let write = Arc::new(draft.into_write(&key, &facts, facts.now.after(DECISION_STANDS)));
+                    writes.push(Arc::clone(&write));
+                    decided.push((facts, write, claim));
+                }
+                Some(Decision::Fail(error)) => {
+                    tracing::error!(%error, session = %key, "a due session cannot be read");
+                }
+                Some(Decision::Answer(_) | Decision::Need(_)) | None => {}
+            }
+        }
+        if writes.is_empty() {
+            return Ok((Vec::new(), 0));
+        }
+        let (mut claims, mut lost) = (Vec::new(), 0);
+        let mut failed = None;
+        let sent = Instant::now();
+        for ((facts, write, claim), verdict) in decided.into_iter().zip(self.rows.apply(writes).await) {
+            match verdict {
+                Ok(Verdict::Applied { now, place }) => {
+                    if claim.lease_ends > self.by_now(now, sent) {
+                        claims.push(claim);
+                    }
+                    if let Some(mut turn) = self.held.free_turn(&write.key) {
+                        turn.hold(facts.after(&write, place));
+                    }
+                }
+                Ok(Verdict::Lost | Verdict::Taken { .. } | Verdict::NoSource) => lost += 1,
+                Err(error) => failed = Some(named(error, OPERATION, &write.key)),
+            }
+        }
+        match failed {
+            // Those that were claimed are in the caller's hands; the others' leases end.
+            Some(error) if claims.is_empty() => Err(error),
+            Some(_) | None => Ok((claims, lost)),
+        }
+    }
+}
+
+/// The error, told of an operation on a session.
+pub(super) fn named(error: StoreError, operation: &'static str, key: &SessionKey) -> StoreError {
+    StoreError { operation, key: Some(error.key.unwrap_or_else(|| Box::new(key.clone()))), ..error }
+}
+
+fn unexpected(what: &str) -> StoreError {
+    StoreError::new(StoreErrorKind::Backend, "", format!("the backend answered {what}"))
+}
