@@ -1,4 +1,4 @@
-//! Reads a row from left to right, as typed values. What cannot be read is a corrupt record, never a panic.
+//! Reads a row of an answer as typed values. What cannot be read is a corrupt record, never a panic.
 
 use std::fmt::Display;
 
@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::error::Fault;
 
+/// The columns of a row, from left to right.
 pub(crate) struct Columns<'r> {
     row: &'r PgRow,
     next: usize,
@@ -26,7 +27,7 @@ impl<'r> Columns<'r> {
         rows.first().map(Self::of).ok_or_else(|| Fault::Corrupt("the database answered nothing".into()))
     }
 
-    fn take<T: Decode<'r, Postgres> + Type<Postgres>>(&mut self) -> Result<T, Fault> {
+    pub(crate) fn take<T: Decode<'r, Postgres> + Type<Postgres>>(&mut self) -> Result<T, Fault> {
         let at = self.next;
         self.next += 1;
         self.row.try_get(at).map_err(|error| Fault::Corrupt(format!("{}: {error}", self.name(at))))
@@ -36,155 +37,186 @@ impl<'r> Columns<'r> {
         self.row.columns().get(at).map_or("a missing column", |column| column.name())
     }
 
-    fn check<T, E: Display>(&self, read: Result<T, E>) -> Result<T, Fault> {
-        read.map_err(|error| Fault::Corrupt(format!("{}: {error}", self.name(self.next - 1))))
-    }
-
-    pub(crate) fn int(&mut self) -> Result<i64, Fault> {
-        self.take()
-    }
-
-    pub(crate) fn int_or_null(&mut self) -> Result<Option<i64>, Fault> {
-        self.take()
-    }
-
     /// A number that is never negative.
     pub(crate) fn count<T: TryFrom<i64, Error: Display>>(&mut self) -> Result<T, Fault> {
         let value: i64 = self.take()?;
-        self.check(T::try_from(value))
+        T::try_from(value).map_err(|error| Fault::Corrupt(format!("{}: {error}", self.name(self.next - 1))))
+    }
+}
+
+/// One row of a store as every reading statement answers it: numbers, texts and bytes in three arrays, then digest and
+/// payload. So rows of every kind fit into one answer.
+pub(crate) struct Packed {
+    /// Which kind of row it is, for errors; nothing for the row of a session.
+    of: &'static str,
+    numbers: std::vec::IntoIter<Option<i64>>,
+    texts: std::vec::IntoIter<Option<String>>,
+    bytes: std::vec::IntoIter<Option<Vec<u8>>>,
+    digest: Option<Vec<u8>>,
+    payload: Option<Vec<u8>>,
+}
+
+/// What [`Packed::read`] reads, of a statement that selects no more.
+pub(crate) const PACKED: &str =
+    "NULL::text[] AS t, NULL::bytea[] AS b, NULL::bytea AS digest, NULL::bytea AS payload";
+
+impl Packed {
+    /// Reads the columns n, t, b, digest, payload.
+    pub(crate) fn read(c: &mut Columns<'_>, of: &'static str) -> Result<Self, Fault> {
+        Ok(Self {
+            of,
+            numbers: c.take::<Option<Vec<Option<i64>>>>()?.unwrap_or_default().into_iter(),
+            texts: c.take::<Option<Vec<Option<String>>>>()?.unwrap_or_default().into_iter(),
+            bytes: c.take::<Option<Vec<Option<Vec<u8>>>>>()?.unwrap_or_default().into_iter(),
+            digest: c.take()?,
+            payload: c.take()?,
+        })
     }
 
-    pub(crate) fn count_or_null<T: TryFrom<i64, Error: Display>>(&mut self) -> Result<Option<T>, Fault> {
-        let value: Option<i64> = self.take()?;
-        self.check(value.map(T::try_from).transpose())
+    /// What is wrong with a column.
+    pub(crate) fn corrupt(&self, column: &str, why: impl Display) -> Fault {
+        Fault::Corrupt(match self.of {
+            "" => format!("{column}: {why}"),
+            of => format!("{of}: {column}: {why}"),
+        })
     }
 
-    pub(crate) fn flag(&mut self) -> Result<bool, Fault> {
-        self.take()
+    fn there<T>(&self, value: Option<T>, column: &str) -> Result<T, Fault> {
+        value.ok_or_else(|| self.corrupt(column, "it is missing"))
     }
 
-    pub(crate) fn flag_or_null(&mut self) -> Result<Option<bool>, Fault> {
-        self.take()
+    pub(crate) fn int_or_null(&mut self) -> Option<i64> {
+        self.numbers.next().flatten()
     }
 
-    pub(crate) fn at(&mut self) -> Result<Timestamp, Fault> {
-        self.int().map(Timestamp::from_ms)
+    pub(crate) fn int(&mut self, column: &str) -> Result<i64, Fault> {
+        let value = self.int_or_null();
+        self.there(value, column)
     }
 
-    pub(crate) fn at_or_null(&mut self) -> Result<Option<Timestamp>, Fault> {
-        Ok(self.int_or_null()?.map(Timestamp::from_ms))
+    /// A number that is never negative.
+    pub(crate) fn count<T: TryFrom<i64, Error: Display>>(&mut self, column: &str) -> Result<T, Fault> {
+        let value = self.int(column)?;
+        T::try_from(value).map_err(|why| self.corrupt(column, why))
     }
 
-    pub(crate) fn text(&mut self) -> Result<String, Fault> {
-        self.take()
+    pub(crate) fn count_or_null<T: TryFrom<i64, Error: Display>>(
+        &mut self,
+        column: &str,
+    ) -> Result<Option<T>, Fault> {
+        let value = self.int_or_null();
+        value.map(T::try_from).transpose().map_err(|why| self.corrupt(column, why))
     }
 
-    pub(crate) fn text_or_null(&mut self) -> Result<Option<String>, Fault> {
-        self.take()
+    pub(crate) fn flag(&mut self, column: &str) -> Result<bool, Fault> {
+        Ok(self.int(column)? != 0)
     }
 
-    pub(crate) fn bytes_or_null(&mut self) -> Result<Option<Vec<u8>>, Fault> {
-        self.take()
+    pub(crate) fn at(&mut self, column: &str) -> Result<Timestamp, Fault> {
+        self.int(column).map(Timestamp::from_ms)
+    }
+
+    pub(crate) fn at_or_null(&mut self) -> Option<Timestamp> {
+        self.int_or_null().map(Timestamp::from_ms)
+    }
+
+    /// The numbers that are left.
+    pub(crate) fn sizes(&mut self) -> Vec<usize> {
+        self.numbers.by_ref().flatten().map(|size| usize::try_from(size).unwrap_or(usize::MAX)).collect()
+    }
+
+    pub(crate) fn text_or_null(&mut self) -> Option<String> {
+        self.texts.next().flatten()
     }
 
     /// An id, checked again as it was when it came in.
-    pub(crate) fn id<T: TryFrom<String, Error: Display>>(&mut self) -> Result<T, Fault> {
-        let text = self.text()?;
-        self.check(T::try_from(text))
+    pub(crate) fn id<T: TryFrom<String, Error: Display>>(&mut self, column: &str) -> Result<T, Fault> {
+        let id = self.id_or_null(column)?;
+        self.there(id, column)
     }
 
-    pub(crate) fn id_or_null<T: TryFrom<String, Error: Display>>(&mut self) -> Result<Option<T>, Fault> {
-        let text = self.text_or_null()?;
-        self.check(text.map(T::try_from).transpose())
+    /// The last id, of those that come after what is read otherwise.
+    pub(crate) fn last_id<T: TryFrom<String, Error: Display>>(&mut self, column: &str) -> Result<T, Fault> {
+        let text = self.texts.next_back().flatten();
+        let id = text.map(T::try_from).transpose().map_err(|why| self.corrupt(column, why))?;
+        self.there(id, column)
+    }
+
+    pub(crate) fn id_or_null<T: TryFrom<String, Error: Display>>(
+        &mut self,
+        column: &str,
+    ) -> Result<Option<T>, Fault> {
+        let text = self.text_or_null();
+        text.map(T::try_from).transpose().map_err(|why| self.corrupt(column, why))
     }
 
     /// A word of one of the contract's closed lists.
-    pub(crate) fn word<T>(&mut self, from_wire: impl Fn(&str) -> Option<T>) -> Result<T, Fault> {
-        let text = self.text()?;
-        self.check(from_wire(&text).ok_or_else(|| unknown(&text)))
+    pub(crate) fn word<T>(
+        &mut self,
+        column: &str,
+        from_wire: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, Fault> {
+        let word = self.word_or_null(column, from_wire)?;
+        self.there(word, column)
     }
 
     pub(crate) fn word_or_null<T>(
         &mut self,
+        column: &str,
         from_wire: impl Fn(&str) -> Option<T>,
     ) -> Result<Option<T>, Fault> {
-        let Some(text) = self.text_or_null()? else { return Ok(None) };
-        self.check(from_wire(&text).ok_or_else(|| unknown(&text)).map(Some))
+        let Some(text) = self.text_or_null() else { return Ok(None) };
+        match from_wire(&text) {
+            Some(word) => Ok(Some(word)),
+            None => Err(self.corrupt(column, format_args!("unknown word {text:?}"))),
+        }
     }
 
-    pub(crate) fn incarnation(&mut self) -> Result<Incarnation, Fault> {
-        let bytes: Vec<u8> = self.take()?;
-        self.check(Uuid::from_slice(&bytes)).map(Incarnation)
+    pub(crate) fn bytes_or_null(&mut self) -> Option<Vec<u8>> {
+        self.bytes.next().flatten()
     }
 
-    pub(crate) fn incarnation_or_null(&mut self) -> Result<Option<Incarnation>, Fault> {
-        let bytes = self.bytes_or_null()?;
-        self.check(bytes.map(|bytes| Uuid::from_slice(&bytes).map(Incarnation)).transpose())
+    /// Text that is kept as bytes, as it may hold any character.
+    pub(crate) fn utf8(&mut self, column: &str) -> Result<String, Fault> {
+        let bytes = self.bytes_or_null();
+        String::from_utf8(self.there(bytes, column)?).map_err(|why| self.corrupt(column, why))
     }
 
-    /// A digest column and the payload column after it, checked against each other.
+    pub(crate) fn digest(&mut self, column: &str) -> Result<Digest, Fault> {
+        let bytes = self.bytes_or_null();
+        let digest = <[u8; 32]>::try_from(self.there(bytes, column)?);
+        digest.map(Digest).map_err(|_| self.corrupt(column, "a digest has 32 bytes"))
+    }
+
+    pub(crate) fn incarnation(&mut self, column: &str) -> Result<Incarnation, Fault> {
+        let incarnation = self.incarnation_or_null(column)?;
+        self.there(incarnation, column)
+    }
+
+    pub(crate) fn incarnation_or_null(&mut self, column: &str) -> Result<Option<Incarnation>, Fault> {
+        let bytes = self.bytes_or_null();
+        let incarnation = bytes.map(|bytes| Uuid::from_slice(&bytes).map(Incarnation)).transpose();
+        incarnation.map_err(|why| self.corrupt(column, why))
+    }
+
+    /// The payload, checked against its digest.
     pub(crate) fn payload(&mut self) -> Result<Payload, Fault> {
         let payload = self.payload_or_null()?;
-        self.check(payload.ok_or("it is missing"))
+        self.there(payload, "payload")
     }
 
     pub(crate) fn payload_or_null(&mut self) -> Result<Option<Payload>, Fault> {
-        let (digest, bytes) = (self.bytes_or_null()?, self.bytes_or_null()?);
-        match (digest, bytes) {
-            (Some(digest), Some(bytes)) => self.check(payload(digest, bytes)).map(Some),
+        match (self.digest.take(), self.payload.take()) {
+            (Some(digest), Some(bytes)) => {
+                let digest = <[u8; 32]>::try_from(digest);
+                let digest = digest.map_err(|_| self.corrupt("digest", "a digest has 32 bytes"))?;
+                let payload = Payload::from_stored(bytes, Digest(digest));
+                payload.map(Some).map_err(|why| self.corrupt("payload", why))
+            }
             (None, None) => Ok(None),
-            (Some(_), None) | (None, Some(_)) => self.check(Err("payload and digest do not go together")),
+            (Some(_), None) | (None, Some(_)) => {
+                Err(self.corrupt("payload", "payload and digest do not go together"))
+            }
         }
     }
-
-    /// An array; empty if there is none.
-    pub(crate) fn list<T>(&mut self) -> Result<std::vec::IntoIter<T>, Fault>
-    where
-        Vec<T>: Decode<'r, Postgres> + Type<Postgres>,
-    {
-        Ok(self.take::<Option<Vec<T>>>()?.unwrap_or_default().into_iter())
-    }
-
-    /// An array of digests and the array of payloads after it, checked against each other.
-    pub(crate) fn payloads(&mut self) -> Result<std::vec::IntoIter<Payload>, Fault> {
-        let digests = self.list::<Vec<u8>>()?;
-        let bytes = self.list::<Vec<u8>>()?;
-        if digests.len() != bytes.len() {
-            return self.check(Err("payloads and digests do not go together"));
-        }
-        let payloads: Result<Vec<_>, _> =
-            digests.zip(bytes).map(|(digest, bytes)| payload(digest, bytes)).collect();
-        Ok(self.check(payloads)?.into_iter())
-    }
-}
-
-fn payload(digest: Vec<u8>, bytes: Vec<u8>) -> Result<Payload, String> {
-    let digest: [u8; 32] = digest.try_into().map_err(|_| "a digest has 32 bytes".to_owned())?;
-    Payload::from_stored(bytes, Digest(digest)).map_err(|error| error.to_string())
-}
-
-pub(crate) fn unknown(word: &str) -> String {
-    format!("unknown word {word:?}")
-}
-
-/// An id out of an array.
-pub(crate) fn id<T: TryFrom<String, Error: Display>>(
-    text: Option<String>,
-    column: &'static str,
-) -> Result<T, Fault> {
-    let text = next(text, column)?;
-    T::try_from(text).map_err(|error| Fault::Corrupt(format!("{column}: {error}")))
-}
-
-/// The next value of one of several arrays that go together.
-pub(crate) fn next<T>(value: Option<T>, column: &'static str) -> Result<T, Fault> {
-    value.ok_or_else(|| Fault::Corrupt(format!("{column}: the arrays do not go together")))
-}
-
-/// A number out of an array that is never negative.
-pub(crate) fn count<T: TryFrom<i64, Error: Display>>(
-    value: Option<i64>,
-    column: &'static str,
-) -> Result<T, Fault> {
-    T::try_from(next(value, column)?).map_err(|error| Fault::Corrupt(format!("{column}: {error}")))
 }

@@ -120,7 +120,8 @@ impl PostgresHarness {
     }
 
     async fn open_as(&self, at: &PostgresOptions, schema: &str, application: &str) -> PostgresStore {
-        PostgresStore::open(self.options_of(at, schema, application)).await.expect("the database opens")
+        let options = self.options_of(at, schema, application).clock(schemas::clock(schema));
+        PostgresStore::open(options).await.expect("the database opens")
     }
 
     fn options_of(&self, at: &PostgresOptions, schema: &str, application: &str) -> PostgresOptions {
@@ -233,6 +234,7 @@ impl StoreHarness for PostgresHarness {
         let direct = self.options();
         let address = proxy.to((direct.connect.get_host(), direct.connect.get_port())).await;
         let options = self.options_of(&direct.at(address), &place.schema, "holdover");
+        let options = options.clock(schemas::clock(&place.schema));
         // One, and one for hints.
         let peer = PostgresStore::open(options.connections_max(2)).await.expect("the database opens");
         place.keep(&peer);

@@ -28,9 +28,14 @@ mod code {
     /// Class: insufficient resources.
     pub(super) const RESOURCES: &str = "53";
     pub(super) const FEATURE_NOT_SUPPORTED: &str = "0A000";
+    pub(super) const DIVISION_BY_ZERO: &str = "22012";
+    pub(super) const NOT_NULL: &str = "23502";
+    pub(super) const UNDEFINED_COLUMN: &str = "42703";
+    pub(super) const UNDEFINED_TABLE: &str = "42P01";
+    pub(super) const UNDEFINED_OBJECT: &str = "42704";
     pub(super) const UNDEFINED_FUNCTION: &str = "42883";
-    /// Our own, of the function `same_server`.
-    pub(super) const OTHER_SERVER: &str = "SV001";
+    /// Of the statement that compares the server with what it was ([`Server::begin`](crate::server::Server::begin)).
+    pub(super) const OTHER_SERVER: &str = "22P02";
 }
 
 /// A failure before the operation and the session it belongs to are known.
@@ -46,10 +51,6 @@ pub(crate) enum Fault {
     Late,
     /// What was read is not what was written.
     Corrupt(String),
-    /// The caller asked for something without a meaning.
-    Invalid(String),
-    /// There is no such session.
-    NotFound,
 }
 
 impl From<sqlx::Error> for Fault {
@@ -77,12 +78,7 @@ impl Fault {
     fn code(&self) -> Option<String> {
         match self {
             Self::Sql(error) => Some(error.as_database_error()?.code()?.into_owned()),
-            Self::Refused(_)
-            | Self::Silent
-            | Self::Late
-            | Self::Corrupt(_)
-            | Self::Invalid(_)
-            | Self::NotFound => None,
+            Self::Refused(_) | Self::Silent | Self::Late | Self::Corrupt(_) => None,
         }
     }
 
@@ -93,7 +89,7 @@ impl Fault {
         })
     }
 
-    /// Whether another connection may fare better: this one is lost, knows functions that were made again, or asked a
+    /// Whether another connection may fare better: this one is lost, knows tables that were changed, or asked a
     /// server that is no longer what it was.
     pub(crate) fn taints_connection(&self) -> bool {
         match self {
@@ -103,7 +99,7 @@ impl Fault {
             },
             Self::Sql(sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Encode(_)) => false,
             Self::Sql(_) | Self::Silent => true,
-            Self::Refused(_) | Self::Late | Self::Corrupt(_) | Self::Invalid(_) | Self::NotFound => false,
+            Self::Refused(_) | Self::Late | Self::Corrupt(_) => false,
         }
     }
 
@@ -112,9 +108,21 @@ impl Fault {
         self.code().is_some_and(|code| is_outdated(&code))
     }
 
-    /// Whether the functions of this program are not there any more: nothing was done.
-    pub(crate) fn misses_functions(&self) -> bool {
-        self.code().is_some_and(|code| code == code::UNDEFINED_FUNCTION)
+    /// Whether the tables are not those that this program knows: nothing was done.
+    pub(crate) fn misses_something(&self) -> bool {
+        let known = [
+            code::UNDEFINED_TABLE,
+            code::UNDEFINED_COLUMN,
+            code::UNDEFINED_OBJECT,
+            code::UNDEFINED_FUNCTION,
+            code::NOT_NULL,
+        ];
+        self.code().is_some_and(|code| known.contains(&code.as_str()))
+    }
+
+    /// Whether a statement undid itself because its time was over when it came to write.
+    pub(crate) fn is_out_of_time(&self) -> bool {
+        self.code().is_some_and(|code| code == code::DIVISION_BY_ZERO)
     }
 
     /// Whether a write that failed so after it was sent may have been applied: the server said nothing, or that
@@ -127,13 +135,13 @@ impl Fault {
             },
             Self::Sql(sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Encode(_)) => false,
             Self::Sql(_) | Self::Silent => true,
-            Self::Refused(_) | Self::Late | Self::Corrupt(_) | Self::Invalid(_) | Self::NotFound => false,
+            Self::Refused(_) | Self::Late | Self::Corrupt(_) => false,
         }
     }
 
     fn kind(&self) -> StoreErrorKind {
         match self {
-            Self::Sql(sqlx::Error::Encode(_)) | Self::Invalid(_) => StoreErrorKind::InvalidArgument,
+            Self::Sql(sqlx::Error::Encode(_)) => StoreErrorKind::InvalidArgument,
             Self::Sql(sqlx::Error::Database(_)) => match self.code().as_deref() {
                 Some(code::DISK_FULL) => StoreErrorKind::Full,
                 Some(code::PROGRAM_LIMIT) => StoreErrorKind::TooLarge,
@@ -160,7 +168,6 @@ impl Fault {
             },
             Self::Sql(_) | Self::Refused(_) | Self::Silent | Self::Late => StoreErrorKind::Unavailable,
             Self::Corrupt(_) => StoreErrorKind::Corrupt,
-            Self::NotFound => StoreErrorKind::NotFound,
         }
     }
 
@@ -179,10 +186,7 @@ impl Fault {
             Self::Sql(error) => StoreError::new(kind, operation, "").because(SqlError(error)),
             Self::Silent => StoreError::new(kind, operation, "the server did not answer in time"),
             Self::Late => StoreError::new(kind, operation, "no time was left to send it"),
-            Self::Refused(detail) | Self::Corrupt(detail) | Self::Invalid(detail) => {
-                StoreError::new(kind, operation, detail)
-            }
-            Self::NotFound => StoreError::new(kind, operation, "there is no such session"),
+            Self::Refused(detail) | Self::Corrupt(detail) => StoreError::new(kind, operation, detail),
         };
         let error = if unknown { error.retry(Retry::OutcomeUnknown) } else { error };
         match key {
@@ -204,7 +208,7 @@ fn ends_session(code: &str) -> bool {
     .contains(&code)
 }
 
-/// Whether a statement was prepared on functions that were made again since, or the server is no longer what it was.
+/// Whether a statement was prepared on tables that were changed since, or the server is no longer what it was.
 fn is_outdated(code: &str) -> bool {
     [code::FEATURE_NOT_SUPPORTED, code::OTHER_SERVER].contains(&code)
 }

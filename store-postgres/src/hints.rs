@@ -134,6 +134,11 @@ async fn listen(
     Ok(())
 }
 
+/// What is told of a session.
+pub(crate) fn payload(key: &SessionKey, due: bool) -> String {
+    format!("{}{}", if due { DUE } else { "changed " }, digest(key))
+}
+
 /// The name of a session in a hint: as short as it may be.
 fn digest(key: &SessionKey) -> String {
     let name = format!("{}\0{}", key.tenant, key.id);

@@ -8,27 +8,24 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Every method is one call of a function in the database, and so one round trip: the function locks the
-//! session's row, reads the clock, decides, and writes. Nothing is remembered between calls. The functions lie
-//! in the folder `functions`, named as the rules of `holdover_store::rules` that they follow; all that
-//! they need lies in one schema of the database.
+//! It is [`Rows`](holdover_store::rows::Rows) in tables: a read is one statement and so one snapshot; a write is one statement
+//! that the row of its session decides, by the token which every write replaces. What is written is decided by
+//! [`RowStore`](holdover_store::rows::RowStore) in the program: the database has no code of its own, but for a view that
+//! shows people what is stored. A commit of a run that this handle has claimed is one round trip.
 //!
-//! Programs of several versions may have one schema open, as long as they know the same tables: each brings
-//! functions of its own. One that does not know newer tables is refused
-//! ([`Newer`](holdover_store::StoreErrorKind::Newer)). Functions that no program was opened with for thirty
-//! days are removed by the next that brings its own; whoever misses its own makes them again.
+//! All of it lies in one schema of the database. A program that does not know newer tables is refused
+//! ([`Newer`](holdover_store::StoreErrorKind::Newer)), also in the middle of its work.
 
 mod call;
+mod clock;
 mod columns;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
-mod functions;
 mod hints;
 mod migration;
 mod open;
 mod options;
-mod read;
 mod rights;
 mod rows;
 mod server;
@@ -36,7 +33,6 @@ mod settings;
 mod sql;
 mod store;
 mod url;
-mod write;
 
 pub use options::PostgresOptions;
 pub use store::PostgresStore;

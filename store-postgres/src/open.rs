@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use holdover_store::{Capabilities, Retry, StoreError, StoreErrorKind};
+use holdover_store::{Retry, StoreError, StoreErrorKind};
 use log::LevelFilter;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgPool, PgPoolOptions};
-use sqlx::{AssertSqlSafe, Connection, PgConnection, Postgres};
+use sqlx::{Connection, PgConnection, Postgres};
 
 use crate::call::Caller;
-use crate::error::Fault;
+use crate::clock::Heard;
 use crate::hints::{self, Hints};
 use crate::migration::{self, failed};
 use crate::options::{Opening, PostgresOptions};
 use crate::server::Server;
-use crate::sql::{Schema, Statements};
+use crate::sql::{Names, Schema};
 
 /// A connection that has been idle for so long is asked whether it is still there before it is used.
 const IDLE_TRUSTED: std::time::Duration = std::time::Duration::from_secs(5);
@@ -25,9 +25,8 @@ const REASON_MAX: std::time::Duration = std::time::Duration::from_secs(1);
 /// What an open store has.
 pub(crate) struct Opened {
     pub(crate) caller: Caller,
-    /// As it was opened; its limits never change.
-    pub(crate) capabilities: Capabilities,
     pub(crate) hints: Hints,
+    pub(crate) heard: Heard,
     pub(crate) schema: Schema,
 }
 
@@ -41,15 +40,10 @@ pub(crate) async fn open(options: &PostgresOptions) -> Result<Opened, StoreError
     drop(conn);
     let channel: Arc<str> = hints::channel(&options.schema).into();
     let listens = options.listens().then(|| self::pool(&options, 1, &server));
-    let (schema, capabilities) = (options.schema.clone(), server.capabilities());
-    let caller = Caller {
-        pool,
-        statements: Arc::new(Statements::new(&schema, &options.functions)),
-        channel: options.change_hints.then(|| channel.clone()),
-        options,
-        server,
-    };
-    Ok(Opened { caller, capabilities, hints: Hints::new(listens, channel), schema })
+    let told = options.change_hints.then(|| channel.clone());
+    let (schema, heard) = (options.schema.clone(), Heard::new(options.clock.is_none()));
+    let caller = Caller { pool, names: Arc::new(Names::new(&options, told)), options, server };
+    Ok(Opened { caller, hints: Hints::new(listens, channel), heard, schema })
 }
 
 /// The first connection, to a server that the store can work on.
@@ -73,18 +67,9 @@ async fn connect(
 
 /// Makes what is missing, as far as that was asked for.
 async fn make(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), StoreError> {
-    let sql_failed = |error: sqlx::Error| failed(Fault::from(error), options);
-    // Behind a pooler a statement outside a transaction may be another client's.
-    let mut look =
-        conn.begin_with(AssertSqlSafe(options.begin(options.statement_max()))).await.map_err(sql_failed)?;
-    let found = migration::inspect(&mut look, options).await?;
-    look.rollback().await.map_err(sql_failed)?;
+    let found = migration::look_at(conn, options).await?;
     let refused = match options.opening {
-        Opening::Looks if found.is_current() => return Ok(()),
-        Opening::Makes | Opening::Updates if found.is_current() => {
-            migration::note_opening(conn, options).await;
-            return Ok(());
-        }
+        Opening::Looks | Opening::Makes | Opening::Updates if found.is_current() => return Ok(()),
         Opening::Makes => None,
         Opening::Updates => found.is_nothing().then_some("none was to be made"),
         Opening::Looks => Some("nothing was to be changed"),

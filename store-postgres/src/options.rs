@@ -9,7 +9,6 @@ use log::LevelFilter;
 use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
 
-use crate::functions::Functions;
 use crate::sql::Schema;
 use crate::url::Parts;
 
@@ -17,6 +16,22 @@ const MIB: usize = 1024 * 1024;
 
 /// The longest that the server's word may take to arrive.
 const GRACE_MAX: Duration = Duration::from_secs(1);
+
+/// So many statements are prepared on a connection: more than there are shapes of what is asked in practice.
+const STATEMENTS_MAX: usize = 256;
+
+/// How every statement is planned. Each finds its rows by their keys or along an index, one after the other, whatever is
+/// in the tables: so one plan does for all values, also one that was made while the tables were empty. Compiling it, or
+/// sharing it with other processes, takes longer than the statement.
+const PLANS: [(&str, &str); 7] = [
+    ("plan_cache_mode", "force_generic_plan"),
+    ("jit", "off"),
+    ("enable_seqscan", "off"),
+    ("enable_bitmapscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+    ("max_parallel_workers_per_gather", "0"),
+];
 
 /// What opening may do to the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +60,8 @@ pub struct PostgresOptions {
     pub(crate) transaction_pooler: bool,
     pub(crate) opening: Opening,
     pub(crate) application: String,
-    pub(crate) functions: Functions,
+    /// The store's clock, in SQL; the server's if none.
+    pub(crate) clock: Option<String>,
 }
 
 impl PostgresOptions {
@@ -92,7 +108,7 @@ impl PostgresOptions {
             transaction_pooler: false,
             opening: Opening::Makes,
             application: "holdover".to_owned(),
-            functions: Functions::own(),
+            clock: None,
         })
     }
 
@@ -195,8 +211,7 @@ impl PostgresOptions {
         self
     }
 
-    /// Opens only a database whose schema and functions are there and up to date: nothing is created, nothing
-    /// changed. It may lie on a server that takes no writes, such as a standby, whose reads may lag behind.
+    /// Opens only a database whose schema is there and up to date: nothing is created, nothing changed. It may lie on a server that takes no writes, such as a standby, whose reads may lag behind.
     #[must_use]
     pub fn as_it_is(mut self) -> Self {
         self.opening = Opening::Looks;
@@ -211,11 +226,10 @@ impl PostgresOptions {
         self
     }
 
-    /// Works as another version of the program, whose functions are not this one's but do the same.
+    /// Goes by another clock: an expression that answers milliseconds, evaluated anew wherever it stands.
     #[cfg(feature = "conformance")]
-    #[must_use]
-    pub fn as_version(mut self, version: &str) -> Self {
-        self.functions = Functions::of_version(version);
+    pub(crate) fn clock(mut self, expression: String) -> Self {
+        self.clock = Some(expression);
         self
     }
 
@@ -272,19 +286,24 @@ impl PostgresOptions {
         if self.transaction_pooler {
             return options.statement_cache_capacity(0);
         }
-        options.options([
+        let plans = PLANS.iter().map(|(name, value)| (*name, (*value).to_owned()));
+        options.statement_cache_capacity(STATEMENTS_MAX).options(plans.chain([
             ("statement_timeout", self.statement_max().as_millis().to_string()),
             ("lock_timeout", self.lock_max().as_millis().to_string()),
             ("idle_in_transaction_session_timeout", self.statement_max().as_millis().to_string()),
             ("default_transaction_isolation", "read committed".to_owned()),
-        ])
+        ]))
     }
 
     /// How a transaction begins whose statements may take so long, instead of what the connection was given.
     pub(crate) fn begin(&self, statement_max: Duration) -> String {
         let statement_max = statement_max.max(Duration::from_millis(1));
+        // Those that the connection was not given.
+        let plans: &[(&str, &str)] = if self.transaction_pooler { &PLANS } else { &[] };
+        let plans: String =
+            plans.iter().map(|(name, value)| format!("SET LOCAL {name} = {value}; ")).collect();
         format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = {statement}; \
+            "BEGIN ISOLATION LEVEL READ COMMITTED; {plans}SET LOCAL statement_timeout = {statement}; \
              SET LOCAL lock_timeout = {lock}; SET LOCAL idle_in_transaction_session_timeout = {idle}",
             statement = statement_max.as_millis(),
             lock = self.lock_max().min(statement_max).as_millis(),

@@ -6,11 +6,11 @@ use crate::columns::Columns;
 use crate::error::Fault;
 use crate::store::PostgresStore;
 
-/// The first table that this user may not change. The mark and the programs are
-/// written by whoever opens the store.
+/// The first table that this user may not change. The mark is written by whoever
+/// brings the store up to date.
 const REFUSED: &str = "SELECT c.relname::text, current_user::text FROM pg_class c \
      JOIN pg_namespace n ON n.oid = c.relnamespace \
-     WHERE n.nspname = $1 AND c.relkind = 'r' AND c.relname NOT IN ('mark', 'program') AND NOT (\
+     WHERE n.nspname = $1 AND c.relkind = 'r' AND c.relname <> 'mark' AND NOT (\
      has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') \
      AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE')) \
      ORDER BY 1 LIMIT 1";
@@ -26,13 +26,13 @@ impl PostgresStore {
 
     async fn refused(&self) -> Result<Option<String>, Fault> {
         // Behind a pooler a statement outside a transaction may be another client's.
-        let mut transaction = self.opened.caller.pool.begin().await?;
-        let query = sqlx::query(REFUSED).bind(self.opened.schema.name()).persistent(false);
+        let mut transaction = self.opened().caller.pool.begin().await?;
+        let query = sqlx::query(REFUSED).bind(self.opened().schema.name()).persistent(false);
         let rows = query.fetch_all(&mut *transaction).await?;
         transaction.rollback().await?;
         let Some(row) = rows.first() else { return Ok(None) };
         let mut c = Columns::of(row);
-        let (table, user) = (c.text()?, c.text()?);
-        Ok(Some(format!("table {}.{table}: user {user} may not change it", self.opened.schema)))
+        let (table, user): (String, String) = (c.take()?, c.take()?);
+        Ok(Some(format!("table {}.{table}: user {user} may not change it", self.opened().schema)))
     }
 }

@@ -8,12 +8,15 @@ use holdover_store::Capabilities;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::sync::watch;
 
-use crate::functions::Functions;
 use crate::options::PostgresOptions;
 use crate::settings::Settings;
 
 /// After so long the next call asks again: settings may change without a restart.
 const ASKED_EVERY: Duration = Duration::from_secs(60);
+
+/// What may change under an open handle and must not go unnoticed, as [`Settings::state`] says it.
+const IS: &str = "concat_ws(' ', pg_is_in_recovery()::text, current_setting('synchronous_commit'), \
+     current_setting('fsync'), current_setting('full_page_writes'))";
 
 /// The server as it was met last.
 pub(crate) struct Server {
@@ -89,9 +92,12 @@ impl Server {
     }
 
     /// How each transaction begins behind a pooler: only on a server that still is as it was met.
-    pub(crate) fn begin(&self, statement_max: Duration, functions: &Functions) -> String {
-        let (options, state) = (&self.options, self.met.borrow().settings.state());
-        let (begin, same) = (options.begin(statement_max), functions.name("same_server"));
-        format!("{begin}; SELECT \"{}\".{same}('{}')", options.schema, state.replace('\'', "''"))
+    pub(crate) fn begin(&self, statement_max: Duration) -> String {
+        let (begin, was) = (self.options.begin(statement_max), self.met.borrow().settings.state());
+        // Plain SQL raises no error of its own: a text that is no number is one.
+        format!(
+            "{begin}; SELECT CASE WHEN {IS} IS DISTINCT FROM '{was}' THEN ('the server is not as it was: ' || {IS})::int END",
+            was = was.replace('\'', "''")
+        )
     }
 }

@@ -114,7 +114,7 @@ impl Settings {
         })
     }
 
-    /// What may change under an open handle and must not go unnoticed, as the function `same_server` says it.
+    /// What may change under an open handle and must not go unnoticed, as each transaction behind a pooler compares it.
     pub(crate) fn state(&self) -> String {
         let [commit, fsync, pages] =
             ["synchronous_commit", "fsync", "full_page_writes"].map(|name| self.get(name));

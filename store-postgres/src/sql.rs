@@ -1,16 +1,15 @@
-//! Statements and where they point to. Names are qualified here, when the store is opened: behind a pooler there
-//! is no search path to rely on.
+//! Statements and where they point to. Names are qualified here: behind a pooler there is no search path to rely on.
 
-use std::collections::HashMap;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use holdover_store::StoreError;
+use holdover_store::payload::Payload;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::PgArguments;
+use sqlx::{Arguments as _, Encode, Postgres, Type};
 
-use crate::call::Call;
-use crate::functions::Functions;
 use crate::options::PostgresOptions;
-use crate::{read, write};
 
 /// The longest name that Postgres keeps, in bytes.
 const NAME_BYTES_MAX: usize = 63;
@@ -47,55 +46,131 @@ impl fmt::Display for Schema {
     }
 }
 
-/// The statement of every call, built once.
-pub(crate) struct Statements {
-    by_operation: HashMap<&'static str, Arc<str>>,
+/// What every statement names: where the tables lie, how the clock is read, and where changes are told.
+#[derive(Debug)]
+pub(crate) struct Names {
+    /// The schema, quoted, with its dot.
+    pub(crate) schema: String,
+    /// The store's clock in milliseconds. An expression that is evaluated anew wherever it stands.
+    pub(crate) clock: String,
+    /// Nowhere if none.
+    pub(crate) channel: Option<Arc<str>>,
 }
 
-impl Statements {
-    pub(crate) fn new(schema: &Schema, functions: &Functions) -> Self {
-        let mut all = Self { by_operation: HashMap::new() };
-        let place = (schema, functions);
-        all.add::<write::CreateSession>(place);
-        all.add::<write::DeleteSession>(place);
-        all.add::<write::ClaimSession>(place);
-        all.add::<write::ClaimDueSessions>(place);
-        all.add::<write::CompareAndSet>(place);
-        all.add::<write::RenewLease>(place);
-        all.add::<write::StageResults>(place);
-        all.add::<write::SaveState>(place);
-        all.add::<write::AppendDeltas>(place);
-        all.add::<write::HandInterrupt>(place);
-        all.add::<write::Deliver>(place);
-        all.add::<write::RequestInterrupt>(place);
-        all.add::<write::ForkSession>(place);
-        all.add::<write::Purge>(place);
-        all.add::<read::LoadSession>(place);
-        all.add::<read::ListSessions>(place);
-        all.add::<read::ListPending>(place);
-        all.add::<read::ListRuns>(place);
-        all.add::<read::ListCheckpoints>(place);
-        all.add::<read::ReadMessages>(place);
-        all.add::<read::ReadInbox>(place);
-        all.add::<read::ReadEvents>(place);
-        all
+/// The server's clock. It goes on within a transaction.
+const CLOCK: &str = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+impl Names {
+    pub(crate) fn new(options: &PostgresOptions, channel: Option<Arc<str>>) -> Self {
+        let clock = options.clock.clone().unwrap_or_else(|| CLOCK.to_owned());
+        Self { schema: format!("\"{}\".", options.schema), clock, channel }
+    }
+}
+
+/// A statement that is being written, with the values that it binds. Its text depends on the shape of what is asked alone,
+/// never on a value, so that each connection prepares it once.
+pub(crate) struct Sql<'a> {
+    pub(crate) names: &'a Names,
+    text: String,
+    values: Result<PgArguments, BoxDynError>,
+    count: usize,
+}
+
+/// A value that is bound, as it stands in the text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Param(usize);
+
+impl fmt::Display for Param {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "${}", self.0)
+    }
+}
+
+/// Adds formatted text to a statement.
+macro_rules! push {
+    ($sql:expr, $($text:tt)*) => {
+        $sql.push(format_args!($($text)*))
+    };
+}
+pub(crate) use push;
+
+impl<'a> Sql<'a> {
+    pub(crate) fn new(names: &'a Names) -> Self {
+        Self { names, text: String::with_capacity(4096), values: Ok(PgArguments::default()), count: 0 }
     }
 
-    fn add<C: Call>(&mut self, (schema, functions): (&Schema, &Functions)) {
-        let values: Vec<String> = (1..=C::PARAMETERS).map(|nth| format!("${nth}")).collect();
-        let (function, values) = (functions.name(C::OPERATION), values.join(", "));
-        let sql = format!("SELECT {} FROM \"{schema}\".{function}({values}) AS a", C::COLUMNS);
-        self.by_operation.insert(C::OPERATION, sql.into());
+    pub(crate) fn push(&mut self, text: fmt::Arguments<'_>) {
+        // A String takes whatever is written to it.
+        let _ = self.text.write_fmt(text);
     }
 
-    pub(crate) fn of<C: Call>(&self) -> Option<Arc<str>> {
-        self.by_operation.get(C::OPERATION).cloned()
+    /// Binds a value.
+    pub(crate) fn bind<'q, T: Encode<'q, Postgres> + Type<Postgres>>(&mut self, value: T) -> Param {
+        if let Ok(values) = &mut self.values
+            && let Err(error) = values.add(value)
+        {
+            self.values = Err(error);
+        }
+        self.count += 1;
+        Param(self.count)
     }
+
+    /// Binds the digests and the bytes of payloads, as two arrays.
+    pub(crate) fn bind_payloads<'p>(
+        &mut self,
+        payloads: impl Iterator<Item = &'p Payload> + Clone,
+    ) -> (Param, Param) {
+        self.bind_some_payloads(payloads.map(Some))
+    }
+
+    /// The same, where some are none.
+    pub(crate) fn bind_some_payloads<'p>(
+        &mut self,
+        payloads: impl Iterator<Item = Option<&'p Payload>> + Clone,
+    ) -> (Param, Param) {
+        let digests: Vec<_> =
+            payloads.clone().map(|payload| payload.map(|payload| payload.digest().0.to_vec())).collect();
+        let bytes: Vec<Option<&[u8]>> =
+            payloads.map(|payload| payload.map(|payload| payload.bytes().as_ref())).collect();
+        (self.bind(digests), self.bind(bytes))
+    }
+
+    /// Binds the digest and the bytes of a payload.
+    pub(crate) fn bind_payload(&mut self, payload: &Payload) -> (Param, Param) {
+        let digest = payload.digest();
+        (self.bind(digest.0.as_slice()), self.bind(payload.bytes().as_ref()))
+    }
+
+    /// The text, and the values.
+    pub(crate) fn finish(self) -> Result<(String, PgArguments), sqlx::Error> {
+        Ok((self.text, self.values.map_err(sqlx::Error::Encode)?))
+    }
+}
+
+/// A number as Postgres keeps it. Sequences, versions and epochs never come near the limit; what a caller names
+/// beyond it lies past every end.
+pub(crate) fn int(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// The SQL of a file, with its names in this schema.
+pub(crate) fn qualify(schema: &Schema, sql: &str) -> String {
+    sql.replace("holdover.", &format!("\"{schema}\"."))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_name_in_a_file_is_qualified() {
+        let schema = Schema::new("other").expect("a name");
+        for sql in crate::migration::STEPS {
+            let qualified = qualify(&schema, sql);
+            assert!(!qualified.contains("holdover"), "a step names the schema in another way");
+            assert!(qualified.contains("\"other\"."));
+        }
+    }
 
     #[test]
     fn a_schema_has_a_plain_name() {

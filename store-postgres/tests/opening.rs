@@ -8,7 +8,7 @@ use holdover_store::{CommitSurvives, Retry, StateStore, StoreErrorKind};
 use holdover_store_postgres::conformance::Server;
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
-use support::{Admin, commit, key, options, running, schema_of};
+use support::{Admin, as_version_2, commit, key, options, running, schema_of};
 
 async fn sql(url: &str, sql: &str) {
     Admin::at(url).await.run(sql).await;
@@ -76,14 +76,12 @@ async fn as_it_is_nothing_is_made_or_changed() {
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Never), "{error}");
     PostgresStore::open(options.clone()).await.unwrap().close().await;
     PostgresStore::open(options.clone().as_it_is()).await.unwrap().close().await;
-    // A function that somebody removed: put back by whoever may, refused by whoever may not.
+    // One of an earlier version: brought up to date by whoever may, refused by whoever may not.
     let mut admin = Admin::at(url).await;
-    let deliver = format!(
-        "SELECT proname::text FROM pg_proc WHERE pronamespace = '{schema}'::regnamespace AND proname LIKE 'deliver%'"
-    );
-    let deliver = admin.text(&deliver).await;
-    admin.run(&format!("DROP FUNCTION {schema}.{deliver} CASCADE")).await;
-    assert!(PostgresStore::open(options.clone().as_it_is()).await.is_err());
+    admin.run(&format!("DROP SCHEMA {schema} CASCADE; {}", as_version_2(&schema))).await;
+    let error = PostgresStore::open(options.clone().as_it_is()).await.err().unwrap();
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Never), "{error}");
+    assert!(error.to_string().contains("it has version 2"), "{error}");
     let store = PostgresStore::open(options).await.unwrap();
     running(&store, "s").await;
     store.close().await;
@@ -106,7 +104,7 @@ async fn who_needs_a_store_makes_none() {
         assert!(!there().await);
     }
     PostgresStore::open(options.clone()).await.unwrap().close().await;
-    let store = PostgresStore::open(options.must_exist().as_version("another")).await.unwrap();
+    let store = PostgresStore::open(options.must_exist()).await.unwrap();
     running(&store, "s").await;
     store.close().await;
 }

@@ -225,11 +225,12 @@ async fn instants_come_from_the_servers_clock_after_the_wait_for_a_lock() {
     store.create_session(due).await.unwrap();
     let (mut holder, mut admin) = (Admin::at(url).await, Admin::at(url).await);
     let hold = format!("BEGIN; SELECT FROM {schema}.session FOR UPDATE");
-    // Two milliseconds after the call was seen to wait: what it read before, it cannot take for now.
+    // Longer after the call was seen to wait than a write may wait without being decided anew: what was read before, it cannot
+    // take for now.
     let waited = async |admin: &mut Admin| {
         admin.until_waiting("waits for a row", 1).await;
         let seen = admin.clock().await;
-        while admin.clock().await < seen + 2 {}
+        while admin.clock().await < seen + 20 {}
         admin.clock().await
     };
 

@@ -1,15 +1,25 @@
--- Reads a part of what is copied: messages or events upwards after `from`, checkpoints downwards before it.
-local incarnation, what = args.text(), args.text()
-local from, to = args.number(), args.number()
-local most, bytes = args.number(), args.number()
+-- Reads a part of what is copied of a life of the source (KEYS[2]): messages or events upwards after `from`,
+-- checkpoints downwards before it. Numbers and records in turn.
+local life, what = text(), text()
+local from, to = number(), number()
+local most, bytes = number(), number()
 
-local row = rows.load(KEYS[2])
-if not row or row.incarnation ~= incarnation then return { 'no_source' } end
-local places
+if redis.call('HGET', KEYS[2], 'life') ~= life then return { 'no_source' } end
+local numbers = {}
 if what == 'checkpoints' then
-  places = redis.call(
-    'ZREVRANGEBYSCORE', rows.own(row, 'restorable'), '(' .. int(from), '-inf', 'LIMIT', 0, most)
+  numbers = redis.call('ZREVRANGEBYSCORE', tag .. ':' .. life .. ':restorable', '(' .. int(from), '-inf',
+    'LIMIT', 0, most)
 else
-  places = rows.numbers(from + 1, to, most)
+  for number = from + 1, math.min(to, from + most) do numbers[#numbers + 1] = int(number) end
 end
-return { 'found', (rows.fields(rows.own(row, what), places, bytes)) }
+local found = {}
+for _, field in ipairs(numbers) do
+  local value = redis.call('HGET', tag .. ':' .. life .. ':' .. what, field)
+  if value then
+    found[#found + 1] = field
+    found[#found + 1] = value
+    bytes = bytes - #value
+    if bytes < 0 then break end
+  end
+end
+return { 'found', found }

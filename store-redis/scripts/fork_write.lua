@@ -1,14 +1,16 @@
--- Writes a part of what is copied into the life that is being made.
-local life, ends = args.number(), args.number()
-local what = args.text()
-local fields = args.list(args.text)
+-- Writes a part of what is copied into a life that nobody sees yet. It ends by itself when nobody works on it.
+local life, ends, what = text(), number(), text()
+local count = number()
+local hash, restorable = tag .. ':' .. life .. ':' .. what, tag .. ':' .. life .. ':restorable'
 
-rows.reach_life(life, what, 'restorable')
+redis.call('HLEN', hash)
+redis.call('ZCARD', restorable)
 
-for index = 1, #fields, 2 do
-  redis.call('HSET', rows.of(life, what), fields[index], fields[index + 1])
-  if what == 'checkpoints' then redis.call('ZADD', rows.of(life, 'restorable'), fields[index], fields[index]) end
+for _ = 1, count do
+  local field, value = text(), text()
+  redis.call('HSET', hash, field, value)
+  if what == 'checkpoints' then redis.call('ZADD', restorable, field, field) end
 end
-redis.call('EXPIRE', rows.of(life, what), ends)
-if what == 'checkpoints' then redis.call('EXPIRE', rows.of(life, 'restorable'), ends) end
+redis.call('EXPIRE', hash, ends)
+if what == 'checkpoints' then redis.call('EXPIRE', restorable, ends) end
 return { 'written' }

@@ -1,11 +1,22 @@
 //! What a handle knows of the runs that it was granted, so that it notices a store that went back in time.
+//!
+//! A store that went back may have granted the same epoch anew, or lost a commit, or the whole session: the fence alone
+//! would not tell. So whatever is read for a write of a run is compared with what the handle knows of that run.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use holdover_store::ids::{Fence, RunId, Version};
+use holdover_store::rows::Found;
 use holdover_store::time::Timestamp;
-use holdover_store::{Claim, Receipt};
+use holdover_store::{Claim, Receipt, TOMBSTONE_STANDS};
+
+use crate::error::Fault;
+
+tokio::task_local! {
+    /// The fence of the write for which a session is read.
+    static FENCE: Fence;
+}
 
 /// How many runs are remembered; the oldest is forgotten first.
 const GRANTS_MAX: usize = 16_384;
@@ -27,6 +38,25 @@ pub(crate) struct Grants(Mutex<Known>);
 struct Known {
     by_fence: HashMap<Fence, Grant>,
     in_order: VecDeque<Fence>,
+}
+
+/// What is done for a run. What it reads is compared with what is known of the run.
+pub(crate) async fn of_run<T>(fence: &Fence, done: impl Future<Output = T>) -> T {
+    FENCE.scope(fence.clone(), done).await
+}
+
+/// The fence of the run for which something is done, if it is.
+pub(crate) fn fence() -> Option<Fence> {
+    FENCE.try_with(Clone::clone).ok()
+}
+
+/// How what was read fits to what is known of a run.
+#[derive(Debug)]
+pub(crate) enum Fits {
+    /// It may be what came of it.
+    Well,
+    /// Neither the life of the session is there, nor what is left of it.
+    Missing(Fault),
 }
 
 impl Grants {
@@ -55,5 +85,34 @@ impl Grants {
             grant.version = grant.version.max(receipt.version);
             grant.at = grant.at.max(receipt.now);
         }
+    }
+
+    /// Compares what was read for a run with what is known of it.
+    ///
+    /// # Errors
+    /// [`Fault::WentBack`]: what was acknowledged is not there any more.
+    pub(crate) fn compare(&self, fence: &Fence, found: &Found) -> Result<Fits, Fault> {
+        let Some(grant) = self.of(fence) else { return Ok(Fits::Well) };
+        let granted = fence.epoch;
+        let Some(row) = found.row().filter(|row| row.incarnation == fence.incarnation) else {
+            let mut lives = found.slot.iter().flat_map(|slot| &slot.lives);
+            // A tombstone stands for a day: what was last heard of longer ago may have been deleted since.
+            let is_old = grant.at.until(found.now) > TOMBSTONE_STANDS;
+            if is_old || lives.any(|life| life.incarnation == fence.incarnation) {
+                return Ok(Fits::Well);
+            }
+            let why = format!("run {granted} was granted, and its session is not there");
+            return Ok(Fits::Missing(Fault::WentBack(why)));
+        };
+        let why = if row.epoch < granted {
+            format!("run {granted} was granted, {} is the newest", row.epoch)
+        } else if row.epoch == granted && row.last_claim.as_ref() != Some(&grant.run) {
+            format!("run {granted} was granted to another")
+        } else if row.version < grant.version {
+            format!("version {} was acknowledged, {} is the newest", grant.version, row.version)
+        } else {
+            return Ok(Fits::Well);
+        };
+        Err(Fault::WentBack(why))
     }
 }

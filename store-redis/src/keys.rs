@@ -59,9 +59,56 @@ impl Keys {
         format!("{tag}:s:{}:{}{}", key.tenant.as_str().len(), key.tenant, key.id)
     }
 
+    /// The keys of a life of a session in this partition.
+    pub(crate) fn life(&self, partition: u16, number: u64) -> Life {
+        Life(format!("{}:{number}", self.tag(partition)))
+    }
+
+    /// What versions before tokens left of a deleted session: a key for its incarnation, one for its operation.
+    pub(crate) fn graves(&self, key: &SessionKey, incarnation: &str, operation: &str) -> [String; 2] {
+        let (tag, tenant, id) = (self.tag(self.partition_of(key)), key.tenant.as_str(), key.id.as_str());
+        let session = format!("{}:{tenant}{}:{id}", tenant.len(), id.len());
+        [format!("{tag}:buried:i:{session}{incarnation}"), format!("{tag}:buried:o:{session}{operation}")]
+    }
+
     /// Where the changes of a partition's sessions are told.
     pub(crate) fn hints(&self, partition: u16) -> String {
         format!("{}:hints", self.tag(partition))
+    }
+}
+
+/// What the keys of one life of a session hold, and the command that tells the size of each.
+pub(crate) const OF_LIFE: [(&str, &str); 18] = [
+    ("payloads", "HLEN"),
+    ("labels", "HLEN"),
+    ("messages", "HLEN"),
+    ("events", "HLEN"),
+    ("deltas", "HLEN"),
+    ("inbox", "HLEN"),
+    ("unread", "ZCARD"),
+    ("items", "HLEN"),
+    ("pending", "HLEN"),
+    ("open", "ZCARD"),
+    ("ever", "SCARD"),
+    ("staged", "HLEN"),
+    ("starts", "SCARD"),
+    ("runs", "HLEN"),
+    ("checkpoints", "HLEN"),
+    ("restorable", "ZCARD"),
+    // Versions before tokens kept the urgent and the counted items here too.
+    ("counted", "ZCARD"),
+    ("urgent", "ZCARD"),
+];
+
+/// The keys of one life of a session. Its number is drawn at random when it is made, so a session that is created again
+/// shares no key with the one before.
+#[derive(Debug, Clone)]
+pub(crate) struct Life(String);
+
+impl Life {
+    /// The key of what it holds, by a name of [`OF_LIFE`].
+    pub(crate) fn key(&self, name: &str) -> String {
+        format!("{}:{name}", self.0)
     }
 }
 

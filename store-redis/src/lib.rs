@@ -8,21 +8,41 @@
 //! # Ok(()) }
 //! ```
 //!
-//! - **One script a write.** A script reads and validates everything, then writes: nothing in it can fail after
-//!   its first write. Scripts run one after the other, so the row needs no lock, and the clock is the server's,
-//!   read inside.
+//! - **One script a write.** What is written is decided here, by the rules that all stores share, on rows that were read
+//!   with the session's token. One script compares the token and the clock, and runs the commands that came with them;
+//!   no script knows a rule. Scripts run one after the other, so the row needs no lock.
+//! - **Nothing is half done.** A script is not rolled back. So everything that it will write is touched before its first
+//!   write, by a command that fails where a write would.
 //! - **Partitions.** Sessions are hashed to partitions, whose number is fixed when the store is made. All keys of a
 //!   partition carry one hash tag and lie in one slot of a cluster. A method on one session touches one partition;
-//!   lists, `claim_due` and `purge` visit all of them.
+//!   lists, `claim_due` and `purge` visit all of them, in one exchange with each server.
 //! - **Nothing parsed.** Payloads are bytes with their digest, in keys of their own; what a write costs does not
 //!   grow with the session.
 //!
+//! # Keys
+//!
+//! Each begins with the tag of its partition, `{namespace:partition}`.
+//!
+//! | key | holds |
+//! |---|---|
+//! | `s:LENGTH:TENANTID` | a hash: the row of a session, its `token`, and the lives that were deleted under its key |
+//! | `LIFE:NAME` | what one life of a session holds: `messages`, `events`, `inbox`, `pending`, `runs`, and so on |
+//! | `alarms`, `alarms:QUEUE`, `interrupted` | sorted sets: sessions by alarm |
+//! | `resting`, `dead` | sorted sets: sessions by their last change, deleted ones by their end |
+//! | `sessions:TENANT`, `pending:TENANT` | sorted sets: the lists of a tenant |
+//! | `store`, `hints` | the incarnation of the store; the channel of changes |
+//!
+//! # Rows of older versions
+//!
+//! Versions before tokens could write a session without anybody noticing. Their rows are read as they are; the first
+//! write by this version gives a row a token and renames its field `version` to `session_version`. From then on an
+//! older version answers that the row is corrupt. It can still delete it by force, which this version notices.
+//!
 //! # A slot that moves to another node
 //!
-//! The keys of a life of a session are named by its number, which only the script reads from the row: they are
-//! not declared. They lie in the slot of the declared ones, and each script touches what it will write before it
-//! writes. While a slot is on its way such a touch is refused by the server, so a write of that partition answers
-//! [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) with nothing changed, until the slot has
+//! The keys of a life and of indexes are not declared. They lie in the slot of the declared ones, and are touched before
+//! the first write. While a slot is on its way such a touch is refused by the server, so a write of that partition
+//! answers [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) with nothing changed, until the slot has
 //! arrived.
 //!
 //! # What a commit survives
@@ -40,17 +60,20 @@
 //! silent for a live worker. Every partition holds the random incarnation of the store, and every script compares
 //! it with the one that the handle has opened: an emptied or replaced store answers an error until it is opened
 //! anew. And the handle remembers, of each run that it was granted, the run's id and the newest version that was
-//! acknowledged under it, and sends both with each write: a store in which that run was never claimed, was claimed
-//! by another, or has an older version, answers an error and applies nothing. Either is
+//! acknowledged under it. A write is applied only on the very token that it was decided on; if another is there, what is
+//! read anew is compared with what the handle remembers: where that run was never claimed, was claimed by another, or
+//! has an older version, the write is an error and nothing is applied. Either is
 //! [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) and never worth a retry. What nobody alive
 //! has seen cannot be missed: an older state that no live run contradicts is taken as it is.
 
+mod apply;
 mod args;
-mod columns;
+mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod ear;
 mod error;
+mod fork;
 mod grants;
 mod hints;
 mod keys;
@@ -61,16 +84,20 @@ mod options;
 mod place;
 mod read;
 mod rebuild;
+mod records;
 mod reply;
 mod rights;
+mod row;
+mod rows;
 mod script;
 mod server;
 mod settings;
 mod state_store;
 mod store;
+mod torn;
 mod trust;
+mod walk;
 mod wire;
-mod write;
 
 pub use options::RedisOptions;
 pub use rebuild::Rebuilt;

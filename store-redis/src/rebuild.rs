@@ -1,19 +1,30 @@
 //! Making the indexes anew from the sessions themselves.
 
+use bytes::Bytes;
 use futures::future::join_all;
 use holdover_store::StoreError;
+use holdover_store::ids::{PendingId, SessionKey, TenantId};
+use holdover_store::rows::Slot;
 
+use crate::apply::{Expected, Outcome, Plan, entries, pending_index};
 use crate::error::{Call, Fault};
+use crate::place;
 use crate::reply;
 use crate::store::{RedisStore, Shared};
+use crate::torn::{Looked, pending_members};
+use crate::walk::{Beside, Walk};
 
 const OPERATION: &str = "rebuild_indexes";
 
 /// How many keys one step of the walk looks at.
-const STEP: u64 = 1000;
+const STEP: usize = 1000;
 
 /// How many sessions are put back at once.
 const AT_ONCE: usize = 64;
+
+/// How often a session is looked at because others wrote it in between. Then it is left to them: each write puts a
+/// session where it belongs.
+const TRIES_MAX: usize = 10;
 
 /// What a rebuild has done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,12 +59,20 @@ impl RedisStore {
     }
 }
 
+/// What was done of one session.
+#[derive(Default)]
+struct Done {
+    is_session: bool,
+    added: u64,
+    torn: bool,
+}
+
 impl Shared {
     async fn rebuild_partition(&self, partition: u16, rebuilt: &mut Rebuilt) -> Result<(), Fault> {
         let tag = self.keys.tag(partition);
         let mut cursor = "0".to_owned();
         loop {
-            let args = self.args().text(&cursor).number(STEP);
+            let args = self.args().text(&cursor).size(STEP);
             let mut step = self.run(&self.scripts.scan, partition, None, &args).await?;
             cursor = step.text()?;
             let mut keys = step.list()?;
@@ -61,18 +80,19 @@ impl Shared {
             while keys.left() > 0 {
                 let key = reply::text(&keys.bytes()?)?;
                 let name = key.strip_prefix(&tag).and_then(|name| name.strip_prefix(':')).unwrap_or_default();
-                if name.starts_with("s:") {
-                    rows.push(key);
-                } else if let Some((kind, tenant)) = index(name) {
-                    rebuilt.removed += self.sweep(partition, &key, kind, tenant).await?;
+                if let Some(names) = name.strip_prefix("s:") {
+                    rows.push((session_of(names), key));
+                } else if let Some(kind) = index(name) {
+                    rebuilt.removed += self.sweep(partition, name, kind).await?;
                 }
             }
             for rows in rows.chunks(AT_ONCE) {
-                for done in join_all(rows.iter().map(|row| self.reindex(partition, row))).await {
-                    let (added, torn) = done?;
-                    rebuilt.added += added;
-                    rebuilt.unreadable += u64::from(torn);
-                    rebuilt.sessions += 1;
+                let put = rows.iter().map(|(session, row)| self.reindex(partition, session.as_ref(), row));
+                for done in join_all(put).await {
+                    let done = done?;
+                    rebuilt.added += done.added;
+                    rebuilt.unreadable += u64::from(done.torn);
+                    rebuilt.sessions += u64::from(done.is_session);
                 }
             }
             if cursor == "0" {
@@ -81,32 +101,170 @@ impl Shared {
         }
     }
 
-    /// How many entries were missing, and whether the session could not be read wholly.
-    async fn reindex(&self, partition: u16, row: &str) -> Result<(u64, bool), Fault> {
-        let mut reply = self.run(&self.scripts.reindex, partition, Some(row), &self.args()).await?;
-        Ok((reply.number()?, reply.boolean()?))
+    /// Puts one session where it belongs.
+    async fn reindex(&self, partition: u16, session: Option<&SessionKey>, row: &str) -> Result<Done, Fault> {
+        let torn = Done { is_session: true, added: 0, torn: true };
+        let Some(key) = session else { return Ok(torn) };
+        for _ in 0..TRIES_MAX {
+            let there = self.look(partition, row).await?;
+            let slot = match slot_of(key, &there) {
+                Ok(Some(slot)) => slot,
+                Ok(None) => return Ok(Done::default()),
+                Err(Fault::Corrupt(_)) => return Ok(torn),
+                Err(fault) => return Err(fault),
+            };
+            let mut plan = Plan::new(&self.keys, partition, there.expected.clone());
+            for (index, member) in entries(Some(&slot)) {
+                plan.index("ZADD", &index, &member);
+            }
+            let is_session = slot.row.is_some();
+            let (pending, all) = if is_session { pending_members(key, &there) } else { (Vec::new(), true) };
+            pending.iter().for_each(|member| plan.index("ZADD", &pending_index(key), member));
+            if let (_, Outcome::Applied(added)) = self.run_plan(key, &plan).await? {
+                return Ok(Done { is_session, added, torn: !all });
+            }
+        }
+        Ok(Done { is_session: true, ..Done::default() })
     }
 
-    async fn sweep(&self, partition: u16, key: &str, kind: &str, tenant: &str) -> Result<u64, Fault> {
-        let (mut removed, mut from) = (0, bytes::Bytes::new());
+    /// Takes out of one index what no row stands behind. What stands behind a row that cannot be read nobody knows: it
+    /// stays.
+    async fn sweep(&self, partition: u16, index: &str, kind: Indexes<'_>) -> Result<u64, Fault> {
+        let (mut removed, mut from) = (0, Bytes::new());
         loop {
-            let args = self.args().text(kind).text(tenant).bytes(from).number(STEP);
-            let mut step = self.run(&self.scripts.sweep, partition, Some(key), &args).await?;
-            removed += step.number()?;
-            from = step.bytes()?;
-            if from.is_empty() {
+            let walk = Walk::upwards(index, &from, "+", STEP);
+            let tenant = kind.tenant();
+            let walked = self.walk(Beside::Nothing, tenant.as_ref(), &[(partition, vec![walk])]).await?;
+            let members: Vec<Bytes> =
+                walked.into_iter().flat_map(|walked| walked.members).flatten().collect();
+            for members in members.chunks(AT_ONCE) {
+                let swept = members.iter().map(|member| self.sweep_one(partition, index, kind, member));
+                for swept in join_all(swept).await {
+                    removed += swept?;
+                }
+            }
+            match members.last().filter(|_| members.len() == STEP) {
+                Some(last) => from = last.clone(),
+                None => return Ok(removed),
+            }
+        }
+    }
+
+    async fn sweep_one(
+        &self,
+        partition: u16,
+        index: &str,
+        kind: Indexes<'_>,
+        member: &[u8],
+    ) -> Result<u64, Fault> {
+        let (key, pending) = kind.names(member).map_or((None, None), |(key, pending)| (Some(key), pending));
+        for _ in 0..TRIES_MAX {
+            // What names no session stands for nothing.
+            let there = match &key {
+                Some(key) => self.look(partition, &self.keys.row(key)).await?,
+                None => Looked {
+                    now: holdover_store::time::Timestamp::EPOCH,
+                    expected: Expected::Nothing,
+                    fields: None,
+                    pending: None,
+                },
+            };
+            let stands = match &key {
+                Some(key) => stands(key, &there, index, pending.as_ref(), member),
+                None => Some(false),
+            };
+            if stands != Some(false) {
+                return Ok(0);
+            }
+            let mut plan = Plan::new(&self.keys, partition, there.expected.clone());
+            plan.index("ZREM", index, member);
+            let row = key.as_ref().map_or_else(|| self.keys.unused(partition), |key| self.keys.row(key));
+            if let (_, Outcome::Applied(removed)) = self.run_plan_on(partition, &row, &plan).await? {
                 return Ok(removed);
+            }
+        }
+        Ok(0)
+    }
+}
+
+fn slot_of(key: &SessionKey, there: &Looked) -> Result<Option<Slot>, Fault> {
+    match (&there.fields, &there.expected) {
+        (Some(fields), _) => fields.slot(key, &[]),
+        (None, Expected::Nothing) => Ok(None),
+        (None, _) => Err(Fault::Corrupt("the row is no hash".into())),
+    }
+}
+
+/// Whether an entry of an index stands for what is there. None: nobody knows.
+fn stands(
+    key: &SessionKey,
+    there: &Looked,
+    index: &str,
+    pending: Option<&PendingId>,
+    member: &[u8],
+) -> Option<bool> {
+    let slot = slot_of(key, there).ok()?;
+    let Some(pending) = pending else {
+        return Some(entries(slot.as_ref()).iter().any(|(own, place)| own == index && place == member));
+    };
+    if slot.is_none_or(|slot| slot.row.is_none()) {
+        return Some(false);
+    }
+    let (places, all) = pending_members(key, there);
+    if places.iter().any(|place| place == member) {
+        return Some(true);
+    }
+    // Of one whose facts are torn nobody knows where it stands.
+    let open = there.pending.as_ref()?.iter().any(|(id, _)| id.as_ref() == pending.as_str().as_bytes());
+    if open && !all { None } else { Some(false) }
+}
+
+/// The indexes of a partition.
+#[derive(Clone, Copy)]
+enum Indexes<'a> {
+    /// Of sessions of all tenants.
+    All,
+    /// Of sessions of one.
+    Sessions(&'a str),
+    /// Of its pending calls.
+    Pending(&'a str),
+}
+
+impl Indexes<'_> {
+    fn tenant(self) -> Option<TenantId> {
+        match self {
+            Self::All => None,
+            Self::Sessions(tenant) | Self::Pending(tenant) => tenant.parse().ok(),
+        }
+    }
+
+    /// What a member names.
+    fn names(self, member: &[u8]) -> Option<(SessionKey, Option<PendingId>)> {
+        match self {
+            Self::All => place::session(member).map(|place| (place.key, None)),
+            Self::Sessions(_) => place::listed(member, &self.tenant()?).map(|place| (place.key, None)),
+            Self::Pending(_) => {
+                let place = place::pending(member)?;
+                Some((SessionKey::new(self.tenant()?, place.session), Some(place.id)))
             }
         }
     }
 }
 
-/// The kind of an index and, where it has one, its tenant; by the end of its key. None: it is no index.
-fn index(name: &str) -> Option<(&str, &str)> {
+/// The kind of an index by the end of its key. None: it is no index.
+fn index(name: &str) -> Option<Indexes<'_>> {
     match name.split_once(':') {
-        Some((kind @ ("sessions" | "pending"), tenant)) => Some((kind, tenant)),
-        Some(("alarms", _)) => Some(("alarms", "")),
-        None if matches!(name, "alarms" | "interrupted" | "resting") => Some((name, "")),
+        Some(("sessions", tenant)) => Some(Indexes::Sessions(tenant)),
+        Some(("pending", tenant)) => Some(Indexes::Pending(tenant)),
+        Some(("alarms", _)) => Some(Indexes::All),
+        None if matches!(name, "alarms" | "interrupted" | "resting" | "dead") => Some(Indexes::All),
         Some(_) | None => None,
     }
+}
+
+/// The session whose row's key ends so.
+fn session_of(names: &str) -> Option<SessionKey> {
+    let (length, names) = names.split_once(':')?;
+    let (tenant, id) = names.split_at_checked(length.parse().ok()?)?;
+    Some(SessionKey::new(tenant.parse().ok()?, id.parse().ok()?))
 }

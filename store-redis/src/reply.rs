@@ -13,6 +13,8 @@ use uuid::Uuid;
 
 use crate::error::Fault;
 
+const DIGEST_BYTES: usize = 32;
+
 /// A list of an answer, read from its start.
 #[derive(Debug)]
 pub(crate) struct Reply(std::vec::IntoIter<Value>);
@@ -135,6 +137,32 @@ pub(crate) fn dated(mut stored: Bytes) -> Result<(Timestamp, Payload), Fault> {
     Ok((instant(at)?, payload(sealed)?))
 }
 
+/// Texts as one, each behind its length.
+pub(crate) fn pack<T: AsRef<[u8]>>(texts: &[T]) -> Vec<u8> {
+    let mut packed = Vec::with_capacity(texts.iter().map(|text| text.as_ref().len() + 4).sum());
+    for text in texts {
+        packed.extend_from_slice(format!("{}:", text.as_ref().len()).as_bytes());
+        packed.extend_from_slice(text.as_ref());
+    }
+    packed
+}
+
+/// A payload behind its digest, as it is stored.
+pub(crate) fn sealed(payload: &Payload) -> Vec<u8> {
+    let mut sealed = Vec::with_capacity(DIGEST_BYTES + payload.len());
+    sealed.extend_from_slice(&payload.digest().0);
+    sealed.extend_from_slice(payload.bytes());
+    sealed
+}
+
+/// A payload behind the instant at which it was appended, as it is stored.
+pub(crate) fn dated_of(at: Timestamp, payload: &Payload) -> Vec<u8> {
+    let mut dated = format!("{}:", at.as_ms()).into_bytes();
+    dated.extend_from_slice(&payload.digest().0);
+    dated.extend_from_slice(payload.bytes());
+    dated
+}
+
 /// Several texts in one, each behind its length.
 #[derive(Debug)]
 pub(crate) struct Packed(Bytes);
@@ -142,6 +170,10 @@ pub(crate) struct Packed(Bytes);
 impl Packed {
     pub(crate) fn new(bytes: Bytes) -> Self {
         Self(bytes)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     pub(crate) fn next(&mut self) -> Result<Bytes, Fault> {

@@ -1,4 +1,5 @@
 //! The scripts. Each is made of the shared files, in an order in which each stands on those before it, and its own.
+//! None of them decides anything about sessions: they read, compare a token, and run commands that come ready.
 
 use std::sync::LazyLock;
 
@@ -24,30 +25,6 @@ impl ClockSource {
 
 const STORE: &str = include_str!("../scripts/prelude/store.lua");
 
-/// The decisions, each file beside the one of `store/src/rules` that it follows; then what they are
-/// decided on and how it is kept.
-const SHARED: [&str; 19] = [
-    include_str!("../scripts/rules/session.lua"),
-    include_str!("../scripts/rules/ownership.lua"),
-    include_str!("../scripts/rules/commit.lua"),
-    include_str!("../scripts/rules/delivery.lua"),
-    include_str!("../scripts/rules/delta.lua"),
-    include_str!("../scripts/rules/fork.lua"),
-    include_str!("../scripts/rules/tombstone.lua"),
-    include_str!("../scripts/rules/retention.lua"),
-    include_str!("../scripts/rules/list.lua"),
-    include_str!("../scripts/rows/session.lua"),
-    include_str!("../scripts/rows/keys.lua"),
-    include_str!("../scripts/rows/index.lua"),
-    include_str!("../scripts/rows/append.lua"),
-    include_str!("../scripts/rows/pending.lua"),
-    include_str!("../scripts/rows/inbox.lua"),
-    include_str!("../scripts/rows/read.lua"),
-    include_str!("../scripts/rows/fence.lua"),
-    include_str!("../scripts/rows/tombstone.lua"),
-    include_str!("../scripts/rows/lives.lua"),
-];
-
 /// What a script may do, as the server is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Does {
@@ -70,7 +47,6 @@ impl Does {
 /// One script, with the name by which a server knows it.
 #[derive(Debug)]
 pub(crate) struct Script {
-    pub(crate) does: Does,
     pub(crate) source: String,
     pub(crate) sha: String,
 }
@@ -79,7 +55,7 @@ impl Script {
     fn new(does: Does, parts: &[&str]) -> Self {
         let source = format!("{}{}", does.flags(), parts.concat());
         let sha = redis::Script::new(&source).get_hash().to_owned();
-        Self { does, source, sha }
+        Self { source, sha }
     }
 
     /// A script of a test, which stands on nothing.
@@ -90,15 +66,12 @@ impl Script {
 
     fn shared(clock: ClockSource, does: Does, own: &str) -> Self {
         let wire = include_str!("../scripts/prelude/wire.lua");
-        let mut parts = vec![wire, clock.source(), STORE];
-        parts.extend(SHARED);
-        parts.push(own);
-        Self::new(does, &parts)
+        Self::new(does, &[wire, clock.source(), STORE, own])
     }
 }
 
 macro_rules! scripts {
-    ($($name:ident $does:ident,)*) => {
+    ($($name:ident $does:ident $source:literal,)*) => {
         /// Every script of a store.
         #[derive(Debug)]
         pub(crate) struct Scripts {
@@ -111,7 +84,7 @@ macro_rules! scripts {
                     $($name: Script::shared(
                         clock,
                         Does::$does,
-                        include_str!(concat!("../scripts/", stringify!($name), ".lua")),
+                        include_str!(concat!("../scripts/", $source, ".lua")),
                     ),)*
                 }
             }
@@ -120,37 +93,18 @@ macro_rules! scripts {
 }
 
 scripts! {
-    create_session Writes,
-    load_session Reads,
-    list_sessions Reads,
-    delete_session Removes,
-    claim_session Writes,
-    find_due Reads,
-    claim_due Writes,
-    compare_and_set_status Writes,
-    renew_lease Writes,
-    stage_result Writes,
-    commit Writes,
-    append_deltas Writes,
-    take_interrupt Writes,
-    deliver Writes,
-    request_interrupt Writes,
-    read_messages Reads,
-    read_inbox Reads,
-    read_events Reads,
-    list_runs Reads,
-    list_pending Reads,
-    list_checkpoints Reads,
-    fork_target Writes,
-    fork_source Reads,
-    fork_read Reads,
-    fork_write Writes,
-    fork_session Writes,
-    find_purgeable Reads,
-    purge Removes,
-    scan Reads,
-    reindex Writes,
-    sweep Removes,
+    read Reads "read",
+    walk Reads "walk",
+    look Reads "look",
+    graves Reads "graves",
+    apply Writes "apply",
+    // The same, for what makes room.
+    remove Removes "apply",
+    adopt Writes "adopt",
+    fork_source Reads "fork_source",
+    fork_read Reads "fork_read",
+    fork_write Writes "fork_write",
+    scan Reads "scan",
 }
 
 impl Scripts {

@@ -1,54 +1,64 @@
-//! The contract, method by method: arguments are checked here, the rest is said in `write` and `read`.
+//! The contract. The store over rows decides; what is added here is what only Redis needs: instants that a script
+//! counts exactly, what a handle remembers of its runs, and the removal of sessions that cannot be read.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
-use holdover_store::rules::Limits;
+use holdover_store::time::Timestamp;
 use holdover_store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
-    CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
-    EventPage, ForkOutcome, INBOX_PAGE, InboxItem, InboxPage, Interrupt, InterruptCheck, InterruptOutcome,
-    LeaseOutcome, MessagePage, MessageRange, NewFork, NewSession, PAGE_ROWS_MAX, Page, PageRequest,
-    PendingCall, PendingQuery, PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary,
-    StageOutcome, Staging, StateStore, StatusCas, StoreError, StoreErrorKind, Watch,
+    CommitOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome,
+    EventCursor, EventPage, ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck, InterruptOutcome,
+    LeaseOutcome, MessagePage, MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall,
+    PendingQuery, PurgeReport, Release, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary,
+    StageOutcome, Staging, Start, StateStore, StatusCas, StoreError, StoreErrorKind, Watch,
 };
 
+use crate::args::BEYOND;
+use crate::error::{Call, Fault};
+use crate::grants::of_run;
 use crate::store::RedisStore;
 
-fn not_found(operation: &'static str, key: &SessionKey) -> StoreError {
-    StoreError::new(StoreErrorKind::NotFound, operation, "there is no such session").on(key)
-}
-
-impl RedisStore {
-    fn check(
-        &self,
-        operation: &'static str,
-        key: &SessionKey,
-        check: impl FnOnce(Limits<'_>) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let capabilities = self.shared.capabilities();
-        check(Limits::of(&capabilities, operation)).map_err(|error| error.on(key))
+/// Refuses an instant that is kept, if its place in an index is not its own.
+fn kept(
+    operation: &'static str,
+    key: &SessionKey,
+    field: &str,
+    at: Option<Timestamp>,
+) -> Result<(), StoreError> {
+    match at.filter(|at| at.as_ms().unsigned_abs() >= BEYOND) {
+        Some(at) => {
+            let detail = format!("{field}: {at} lies beyond what Redis keeps exactly");
+            Err(Fault::Invalid(detail).of(Call::Write, operation, Some(key)))
+        }
+        None => Ok(()),
     }
 }
 
 #[async_trait]
 impl StateStore for RedisStore {
     fn capabilities(&self) -> Capabilities {
-        self.shared.capabilities()
+        self.rows.capabilities()
     }
 
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {
-        self.check("create_session", &new.key, |limits| limits.creation(&new))?;
-        self.shared.create_session(&new).await
+        if let Start::At(at) = &new.start {
+            kept("create_session", &new.key, "start", Some(*at))?;
+        }
+        let outcome = self.rows.create_session(new).await?;
+        if let CreateOutcome::Created { claim: Some(claim), .. } = &outcome {
+            self.shared.grants.granted(claim);
+        }
+        Ok(outcome)
     }
 
     async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
-        self.shared.load_session(key).await
+        self.rows.load_session(key).await
     }
 
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
-        self.shared.list_sessions(query).await
+        self.rows.list_sessions(query).await
     }
 
     async fn delete_session(
@@ -56,16 +66,30 @@ impl StateStore for RedisStore {
         key: &SessionKey,
         deletion: Deletion,
     ) -> Result<DeleteOutcome, StoreError> {
-        self.shared.delete_session(key, deletion).await
+        match self.rows.delete_session(key, deletion).await {
+            // Of one that no run holds. By force the store over rows does it.
+            Err(error)
+                if error.kind == StoreErrorKind::Corrupt && deletion.mode == DeleteMode::UnlessActive =>
+            {
+                let deleted = self.shared.delete_torn(key, deletion).await;
+                deleted.map_err(|fault| fault.of(Call::Write, "delete_session", Some(key)))
+            }
+            answer => answer,
+        }
     }
 
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
-        self.check("claim_session", key, |mut limits| limits.items(&claim.items))?;
-        self.shared.claim_session(key, &claim).await
+        let outcome = self.rows.claim_session(key, claim).await?;
+        if let ClaimOutcome::Claimed(claim) = &outcome {
+            self.shared.grants.granted(claim);
+        }
+        Ok(outcome)
     }
 
     async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError> {
-        self.shared.claim_due(&claim).await
+        let claims = StateStore::claim_due(&self.rows, claim).await?;
+        claims.iter().for_each(|claim| self.shared.grants.granted(claim));
+        Ok(claims)
     }
 
     async fn compare_and_set_status(
@@ -73,36 +97,57 @@ impl StateStore for RedisStore {
         key: &SessionKey,
         cas: StatusCas,
     ) -> Result<CasOutcome, StoreError> {
-        self.check("compare_and_set_status", key, |mut limits| limits.items(&cas.items))?;
-        self.shared.compare_and_set_status(key, &cas).await
+        self.rows.compare_and_set_status(key, cas).await
     }
 
     async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError> {
-        self.shared.renew_lease(fence, lease).await
+        let outcome = of_run(fence, self.rows.renew_lease(fence, lease)).await?;
+        if let LeaseOutcome::Renewed(receipt) = &outcome {
+            self.shared.grants.acknowledged(fence, receipt);
+        }
+        Ok(outcome)
     }
 
     async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {
-        self.check("stage_result", &fence.key, |limits| limits.staging(&staging))?;
-        self.shared.stage_result(fence, &staging).await
+        let outcome = of_run(fence, self.rows.stage_result(fence, staging)).await?;
+        if let StageOutcome::Staged(receipt) = &outcome {
+            self.shared.grants.acknowledged(fence, receipt);
+        }
+        Ok(outcome)
     }
 
     async fn commit(&self, fence: &Fence, commit: Commit) -> Result<CommitOutcome, StoreError> {
-        commit.check(&self.shared.capabilities()).map_err(|error| error.on(&fence.key))?;
-        self.shared.save_state(fence, &commit).await
+        const OPERATION: &str = "commit";
+        let deadline = match &commit.release {
+            Some(Release::To { deadline, .. }) => *deadline,
+            Some(Release::GiveBack { alarm }) => *alarm,
+            None => None,
+        };
+        kept(OPERATION, &fence.key, "deadline", deadline)?;
+        for open in &commit.open {
+            kept(OPERATION, &fence.key, "open", open.deadline)?;
+        }
+        let outcome = of_run(fence, self.rows.commit(fence, commit)).await?;
+        if let CommitOutcome::Committed(receipt) = &outcome {
+            self.shared.grants.acknowledged(fence, receipt);
+        }
+        Ok(outcome)
     }
 
     async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError> {
-        batch.check(&self.shared.capabilities()).map_err(|error| error.on(&fence.key))?;
-        self.shared.append_deltas(fence, &batch).await
+        let outcome = of_run(fence, self.rows.append_deltas(fence, batch)).await?;
+        if let DeltaOutcome::Appended(receipt) = &outcome {
+            self.shared.grants.acknowledged(fence, receipt);
+        }
+        Ok(outcome)
     }
 
     async fn take_interrupt(&self, fence: &Fence) -> Result<InterruptCheck, StoreError> {
-        self.shared.take_interrupt(fence).await
+        of_run(fence, self.rows.take_interrupt(fence)).await
     }
 
     async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {
-        self.check("deliver", key, |limits| limits.delivery(&item))?;
-        self.shared.deliver(key, &item).await
+        self.rows.deliver(key, item).await
     }
 
     async fn request_interrupt(
@@ -110,8 +155,8 @@ impl StateStore for RedisStore {
         key: &SessionKey,
         interrupt: Interrupt,
     ) -> Result<InterruptOutcome, StoreError> {
-        self.check("request_interrupt", key, |limits| limits.interrupt(&interrupt))?;
-        self.shared.request_interrupt(key, &interrupt).await
+        kept("request_interrupt", key, "at", Some(interrupt.at))?;
+        self.rows.request_interrupt(key, interrupt).await
     }
 
     async fn read_messages(
@@ -119,8 +164,7 @@ impl StateStore for RedisStore {
         key: &SessionKey,
         ranges: &[MessageRange],
     ) -> Result<MessagePage, StoreError> {
-        let found = self.shared.read_messages(key, ranges).await?;
-        found.ok_or_else(|| not_found("read_messages", key))
+        self.rows.read_messages(key, ranges).await
     }
 
     async fn read_inbox(
@@ -129,9 +173,7 @@ impl StateStore for RedisStore {
         after: InboxSeq,
         limit: u32,
     ) -> Result<InboxPage, StoreError> {
-        const OPERATION: &str = "read_inbox";
-        let limit = Limits::rows(OPERATION, limit, INBOX_PAGE).map_err(|error| error.on(key))?;
-        self.shared.read_inbox(key, after, limit).await?.ok_or_else(|| not_found(OPERATION, key))
+        self.rows.read_inbox(key, after, limit).await
     }
 
     async fn read_events(
@@ -140,29 +182,23 @@ impl StateStore for RedisStore {
         after: &EventCursor,
         limit: u32,
     ) -> Result<EventPage, StoreError> {
-        let limit = Limits::rows("read_events", limit, PAGE_ROWS_MAX).map_err(|error| error.on(key))?;
-        self.shared.read_events(key, after, limit).await
+        self.rows.read_events(key, after, limit).await
     }
 
     async fn list_runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, StoreError> {
-        self.shared.list_runs(key, &page).await?.ok_or_else(|| not_found("list_runs", key))
+        self.rows.list_runs(key, page).await
     }
 
     async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError> {
-        self.shared.list_pending(query).await
+        self.rows.list_pending(query).await
     }
 
     async fn list_checkpoints(&self, query: &CheckpointQuery) -> Result<Page<Checkpoint>, StoreError> {
-        let found = self.shared.list_checkpoints(query).await?;
-        found.ok_or_else(|| not_found("list_checkpoints", &query.key))
+        self.rows.list_checkpoints(query).await
     }
 
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
-        match &self.shared.hints {
-            Some(hints) => hints.wait(&watch, at_most).await,
-            None => tokio::time::sleep(at_most).await,
-        }
-        Ok(())
+        self.rows.wait_for_change(watch, at_most).await
     }
 
     async fn fork_session(
@@ -171,12 +207,10 @@ impl StateStore for RedisStore {
         at: CheckpointId,
         to: NewFork,
     ) -> Result<ForkOutcome, StoreError> {
-        to.check(from).map_err(|error| error.on(from))?;
-        self.check("fork_session", from, |limits| limits.fork(&to))?;
-        self.shared.fork_session(from, at, &to).await
+        self.rows.fork_session(from, at, to).await
     }
 
     async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError> {
-        self.shared.purge(rule).await
+        self.rows.purge(rule).await
     }
 }

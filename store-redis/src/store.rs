@@ -1,21 +1,25 @@
-//! The store: checks arguments, runs scripts, takes their answers apart.
+//! The store: a handle, what its clones share, and how a script is run.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use holdover_store::ids::{Fence, SessionKey};
-use holdover_store::{Capabilities, Receipt, StoreError};
+use holdover_store::ids::SessionKey;
+use holdover_store::rows::RowStore;
+use holdover_store::{Capabilities, StoreError};
 use tokio::time::Instant;
 
 use crate::args::Args;
-use crate::columns;
+use crate::clock::Clocks;
 use crate::error::{Call, Fault, may_run_soon};
+use crate::fork::Drafts;
 use crate::grants::Grants;
 use crate::hints::Hints;
 use crate::keys::Keys;
 use crate::open::{self, Opened};
 use crate::options::RedisOptions;
 use crate::reply::Reply;
-use crate::script::{Does, Script, Scripts};
+use crate::rows::RedisRows;
+use crate::script::{ClockSource, Script, Scripts};
 use crate::trust::Trust;
 use crate::wire::{Pauses, Wire};
 
@@ -24,6 +28,7 @@ use crate::wire::{Pauses, Wire};
 /// Cheap to clone; clones share their connections. Needs a tokio runtime.
 #[derive(Clone)]
 pub struct RedisStore {
+    pub(crate) rows: RowStore<RedisRows>,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -34,6 +39,12 @@ pub(crate) struct Shared {
     pub(crate) scripts: &'static Scripts,
     pub(crate) grants: Grants,
     pub(crate) hints: Option<Hints>,
+    pub(crate) clocks: Clocks,
+    pub(crate) drafts: Drafts,
+    /// Whether the partitions lie in a cluster.
+    pub(crate) cluster: bool,
+    /// Whether each partition is asked by itself: always in a cluster, and where the server asks for it.
+    pub(crate) apart: AtomicBool,
     trust: Trust,
     incarnation: String,
 }
@@ -51,16 +62,26 @@ impl RedisStore {
         let opened = open::open(&options).await.map_err(|fault| fault.of(Call::Read, "open", None))?;
         let Opened { wire, keys, incarnation, capabilities, breaks } = opened;
         let hints = options.change_hints.then(|| Hints::new(options.clone(), &keys));
-        let shared = Shared {
+        let clocks = match options.clock {
+            ClockSource::Server if options.cluster => Clocks::new(keys.partitions().len()),
+            ClockSource::Server => Clocks::new(1),
+            #[cfg(feature = "conformance")]
+            ClockSource::Key => Clocks::always_asked(),
+        };
+        let shared = Arc::new(Shared {
             wire,
             keys,
             scripts: Scripts::of(options.clock),
             grants: Grants::default(),
             hints,
+            clocks,
+            drafts: Drafts::default(),
+            cluster: options.cluster,
+            apart: AtomicBool::new(options.cluster),
             trust: Trust::new(options, capabilities, breaks),
             incarnation,
-        };
-        Ok(Self { shared: Arc::new(shared) })
+        });
+        Ok(Self { rows: RowStore::new(RedisRows(Arc::clone(&shared))), shared })
     }
 
     /// Opens the store named by `redis://…` or `redis+cluster://…`, or by `rediss://…` or `rediss+cluster://…` with
@@ -83,26 +104,9 @@ impl Shared {
         Args::default().text(&self.incarnation)
     }
 
-    /// Arguments of a write of a run: the fence, and what is known of it.
-    pub(crate) fn fenced(&self, fence: &Fence) -> Args {
-        let grant = self.grants.of(fence);
-        let args = self
-            .args()
-            .incarnation(fence.incarnation)
-            .number(fence.epoch.0)
-            .optional(grant.as_ref().map(|grant| grant.run.as_str()))
-            .optional_number(grant.as_ref().map(|grant| grant.version.0));
-        match grant {
-            Some(grant) => args.bound(grant.at),
-            None => args.bytes([]),
-        }
-    }
-
-    /// The receipt that comes next, remembered.
-    pub(crate) fn receipt(&self, fence: &Fence, reply: &mut Reply) -> Result<Receipt, Fault> {
-        let receipt = columns::receipt(&reply.text()?)?;
-        self.grants.acknowledged(fence, &receipt);
-        Ok(receipt)
+    /// Which clock tells the time of a partition.
+    pub(crate) fn clock_of(&self, partition: u16) -> usize {
+        if self.cluster { usize::from(partition) } else { 0 }
     }
 
     /// Runs a script on one session.
@@ -110,8 +114,7 @@ impl Shared {
         self.run(script, self.keys.partition_of(key), Some(&self.keys.row(key)), &args).await
     }
 
-    /// Runs a script in one partition, on a server whose settings are known; again, as long as the server refuses to
-    /// run it and the time of one operation is not over.
+    /// Runs a script in one partition.
     pub(crate) async fn run(
         &self,
         script: &Script,
@@ -121,10 +124,16 @@ impl Shared {
     ) -> Result<Reply, Fault> {
         let store = self.keys.store(partition);
         let keys: Vec<&str> = [store.as_str()].into_iter().chain(key).collect();
+        self.run_on(script, &keys, args).await
+    }
+
+    /// Runs a script, on a server whose settings are known; again, as long as the server refuses to run it and the
+    /// time of one operation is not over.
+    pub(crate) async fn run_on(&self, script: &Script, keys: &[&str], args: &Args) -> Result<Reply, Fault> {
         let (began, mut pauses) = (Instant::now(), Pauses::within(self.wire.timeout()));
         loop {
             self.trust.check(&self.wire).await?;
-            match self.wire.try_run(script, &keys, args).await {
+            match self.wire.try_run(script, keys, args).await {
                 Ok(answer) => {
                     self.trust.confirm(&self.wire).await?;
                     return Reply::new(answer);
@@ -133,31 +142,6 @@ impl Shared {
                 Err(error) => return Err(Fault::from(error).since(began)),
             }
         }
-    }
-
-    /// Runs a script on one session and reads the answer by its first word.
-    pub(crate) async fn ask<T>(
-        &self,
-        operation: &'static str,
-        script: &Script,
-        key: &SessionKey,
-        args: Result<Args, Fault>,
-        read: impl FnOnce(&str, &mut Reply) -> Result<T, Fault>,
-    ) -> Result<T, StoreError> {
-        let asked = async {
-            let mut reply = self.on(script, key, args?).await?;
-            let word = reply.text()?;
-            read(&word, &mut reply)
-        };
-        asked.await.map_err(|fault| fault.of(call_of(script), operation, Some(key)))
-    }
-}
-
-/// What is lost when the answer of this script is.
-pub(crate) fn call_of(script: &Script) -> Call {
-    match script.does {
-        Does::Reads => Call::Read,
-        Does::Writes | Does::Removes => Call::Write,
     }
 }
 

@@ -65,19 +65,23 @@ async fn more_checkpoints_than_one_script_removes_are_removed() {
     let url = redis_url();
     let store = RedisStore::open(options(&url).namespace("many").unwrap().partitions(1)).await.unwrap();
     let claim = claimed(&store, "s").await;
+    // There are as many versions before the next commit.
+    let row = "{many:0}:s:6:tenants";
+    cli(&url, &["HSET", row, "session_version", &(OLD + 1).to_string(), "token", "00000000000000ff"]);
     let state = Some(NewState { format: claim.session.format, payload: Payload::new("state") });
     let release = Some(Release::To { status: SessionStatus::Idle, deadline: None, wake_on: 0 });
     let resting = Commit { state, checkpoint: true, release, ..commit("one") };
     store.commit(&claim.fence, resting).await.unwrap();
-    let life = cli(&url, &["HGET", "{many:0}:s:6:tenants", "life"]);
+    let life = cli(&url, &["HGET", row, "life"]);
     let add = format!(
         "for number = 1, {OLD} do
-           local id = '0.' .. number
-           redis.call('HSET', KEYS[1], id, 'old') redis.call('ZADD', KEYS[2], id, id)
+           redis.call('HSET', KEYS[1], number, ARGV[1]) redis.call('ZADD', KEYS[2], number, number)
          end"
     );
     let keys = ["checkpoints", "restorable"].map(|name| format!("{{many:0}}:{life}:{name}"));
-    cli(&url, &["EVAL", &add, "2", &keys[0], &keys[1]]);
+    // Their heads are read: run, messages, events, when, format, and a state.
+    let old = "1:11:01:01:01:12:xx";
+    cli(&url, &["EVAL", &add, "2", &keys[0], &keys[1], old]);
     assert_eq!(cli(&url, &["HLEN", &keys[0]]), (OLD + 1).to_string());
     let rule = RetentionRule {
         tenant: None,

@@ -54,8 +54,9 @@ async fn a_write_to_a_slot_that_moves_changes_nothing_until_it_has_arrived() {
     let to = (from + 1) % urls.len();
     cli(&urls[to], &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &ids[from]]);
     cli(&urls[from], &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &ids[to]]);
-    let row =
-        || ["{moves:0}:s:6:tenants", "{moves:0}:1:messages"].map(|key| cli(&urls[from], &["HGETALL", key]));
+    let life = cli(&urls[from], &["HGET", "{moves:0}:s:6:tenants", "life"]);
+    let messages = format!("{{moves:0}}:{life}:messages");
+    let row = || ["{moves:0}:s:6:tenants", messages.as_str()].map(|key| cli(&urls[from], &["HGETALL", key]));
     let (before, keys_before) = (row(), cli(&urls[from], &["CLUSTER", "GETKEYSINSLOT", &slot, "1000"]));
     assert!(before[0].contains("version") && before[1].contains("before"), "{before:?}");
     // It would make a key of events, which is not there: a key that is not here may be there already.

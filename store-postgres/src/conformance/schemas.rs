@@ -11,9 +11,8 @@ use tokio::sync::OnceCell;
 use uuid::Uuid;
 
 use crate::error::Fault;
-use crate::functions::Functions;
 use crate::options::PostgresOptions;
-use crate::sql::Schema;
+use crate::sql::{Schema, qualify};
 
 /// Where a clock starts: an instant like any other, in 2027.
 const START_MS: i64 = 1_800_000_000_000;
@@ -23,14 +22,19 @@ const CLOCKS: &str = "CREATE SCHEMA IF NOT EXISTS holdover_clocks; \
      CREATE TABLE IF NOT EXISTS holdover_clocks.clock (harness text PRIMARY KEY, now bigint NOT NULL)";
 const ALONE: &str = "SELECT pg_advisory_xact_lock(727100)";
 
-/// What turns a schema into one for tests: whose clock it goes by, and the one function that reads it.
+/// What turns a schema into one for tests: whose clock it goes by, and a function that reads it as it is then.
 const GO_BY_A_ROW: &str = "CREATE TABLE holdover.goes_by (harness text NOT NULL); \
      INSERT INTO holdover.goes_by VALUES (''); \
      CREATE OR REPLACE FUNCTION holdover.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS \
      $$ SELECT c.now FROM holdover_clocks.clock c JOIN holdover.goes_by g ON g.harness = c.harness $$";
 
+/// The clock of a store in such a schema.
+pub(super) fn clock(schema: &str) -> String {
+    format!("\"{schema}\".now_ms()")
+}
+
 /// Every table of sessions. Faster than a truncation where there is little in them.
-const TABLES: [&str; 15] = [
+const TABLES: [&str; 14] = [
     "session",
     "label",
     "definition",
@@ -45,7 +49,6 @@ const TABLES: [&str; 15] = [
     "pending",
     "opened",
     "run",
-    "tombstone",
 ];
 
 /// The emptied schemas of each database.
@@ -143,7 +146,7 @@ impl Admin {
     /// Lets a new schema go by this harness's clock.
     pub(super) async fn prepare(&self, schema: &str) {
         let place = Schema::new(schema).expect("a name");
-        self.run(Functions::own().qualify(&place, GO_BY_A_ROW)).await;
+        self.run(qualify(&place, GO_BY_A_ROW)).await;
         self.take(schema).await;
     }
 

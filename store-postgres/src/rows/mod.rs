@@ -1,56 +1,160 @@
-//! What the functions answer of a session, as the contract has it.
+//! The rows, in tables.
 
-mod extras;
-mod inbox;
-mod items;
+mod kinds;
+mod read;
+mod remove;
+mod scan;
 mod session;
+mod write;
 
-pub(crate) use extras::{Extras, claim, is_over, labels};
-pub(crate) use inbox::inbox_page;
-pub(crate) use items::{bind_item, bind_items, delivery, refusal};
-pub(crate) use session::{receipt, session_row};
+use std::sync::Arc;
+use std::time::Duration;
 
-/// The columns of `session` in answer `a`, in the order in which `session_row` reads them.
-macro_rules! session_columns {
-    () => {
-        "(a.session).tenant, (a.session).id, (a.session).incarnation, (a.session).created_by, \
-         (a.session).queue, (a.session).created_at, (a.session).status, (a.session).version, \
-         (a.session).epoch, (a.session).format, (a.session).lease_worker, (a.session).lease_ends, \
-         (a.session).lease_granted_ms, (a.session).last_claim, (a.session).found, (a.session).run_open, \
-         (a.session).attempts, (a.session).interrupt_handed_to, (a.session).last_message, \
-         (a.session).last_event, (a.session).last_item, (a.session).unread, (a.session).inbox_seen, \
-         (a.session).unseen_counted, (a.session).unseen_urgent, (a.session).wake_on, \
-         (a.session).stream_run, (a.session).stream_number, (a.session).stream_last, \
-         (a.session).stream_open, (a.session).updated_at, (a.session).alarm, (a.session).interrupt_id, \
-         (a.session).interrupt_kind, (a.session).interrupt_reason, (a.session).interrupt_at, \
-         (a.session).interrupt_incarnation"
-    };
+use async_trait::async_trait;
+use holdover_store::ids::{Incarnation, SessionKey};
+use holdover_store::rows::{
+    DueQuery, Found, PendingPlace, Rows, Scanned, SessionPlace, Verdict, Want, Write,
+};
+use holdover_store::rules::SessionRow;
+use holdover_store::time::Timestamp;
+use holdover_store::{
+    Capabilities, PendingCall, PendingQuery, RetentionRule, SessionQuery, SessionSummary, StoreError, Watch,
+};
+
+use crate::open::Opened;
+
+/// Of sessions that are due but cannot be read so many are told of at a time.
+const UNREADABLE_TOLD: usize = 8;
+/// So many sessions more than are wanted are looked at, in case some cannot be read.
+const DUE_SPARE: usize = 8;
+/// One statement brings so many sessions that are due.
+const DUE_PAGE: usize = 256;
+
+/// So often a session that cannot be read is removed anew, as others wrote it.
+const REMOVALS_MAX: usize = 100;
+
+/// Rows in one schema of a database.
+pub(crate) struct PgRows(pub(crate) Opened);
+
+impl PgRows {
+    fn heard(&self, now: Timestamp) {
+        self.0.heard.hear(now);
+    }
 }
 
-/// The columns of `extras` in answer `a`, in the order in which `Extras::read` reads them.
-macro_rules! extras_columns {
-    () => {
-        "(a.extras).label_names, (a.extras).label_values, (a.extras).definition_digest, \
-         (a.extras).definition, (a.extras).state_digest, (a.extras).state, (a.extras).staged_call, \
-         (a.extras).staged_digest, (a.extras).staged, (a.extras).starts, (a.extras).pending_id, \
-         (a.extras).pending_call, (a.extras).pending_kind, (a.extras).pending_needed, \
-         (a.extras).pending_answered, (a.extras).pending_last, (a.extras).pending_endless, \
-         (a.extras).pending_deadline, (a.extras).pending_opened_at, (a.extras).pending_digest, \
-         (a.extras).pending, ((a.extras).inbox).seq, ((a.extras).inbox).key, ((a.extras).inbox).kind, \
-         ((a.extras).inbox).wake, ((a.extras).inbox).pending, ((a.extras).inbox).settles, \
-         ((a.extras).inbox).at, ((a.extras).inbox).digest, ((a.extras).inbox).payload, \
-         ((a.extras).inbox).more"
-    };
-}
+#[async_trait]
+impl Rows for PgRows {
+    fn capabilities(&self) -> Capabilities {
+        self.0.caller.server.capabilities()
+    }
 
-/// The columns of `receipt` in answer `a`, in the order in which `receipt` reads them.
-macro_rules! receipt_columns {
-    () => {
-        "(a.receipt).version, (a.receipt).last_message, (a.receipt).last_item, (a.receipt).unread, \
-         (a.receipt).interrupt, (a.receipt).now, (a.receipt).lease_ends"
-    };
-}
+    fn now(&self) -> Option<Timestamp> {
+        self.0.heard.now()
+    }
 
-pub(crate) use extras_columns;
-pub(crate) use receipt_columns;
-pub(crate) use session_columns;
+    async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError> {
+        let found = self.0.caller.call(read::ReadOne { key: key.clone(), wants: wants.to_vec() }).await?;
+        self.heard(found.now);
+        Ok(found)
+    }
+
+    async fn apply(&self, writes: Vec<Arc<Write>>) -> Vec<Result<Verdict, StoreError>> {
+        // Each is a statement of its own on a connection of its own. All are on their way before one is waited for.
+        let calls: Vec<_> =
+            writes.into_iter().map(|write| self.0.caller.start(write::Apply::new(write))).collect();
+        let mut verdicts = Vec::with_capacity(calls.len());
+        for call in calls {
+            let verdict = call.ended().await;
+            if let Ok(Verdict::Applied { now, .. } | Verdict::Taken { now, .. }) = &verdict {
+                self.heard(*now);
+            }
+            verdicts.push(verdict);
+        }
+        verdicts
+    }
+
+    async fn due(
+        &self,
+        query: &DueQuery,
+        wants: &[Want],
+    ) -> Result<Vec<Result<Found, StoreError>>, StoreError> {
+        let (mut all, mut readable, mut after) = (Vec::new(), 0, None);
+        loop {
+            let limit = (query.limit - readable).min(DUE_PAGE) + DUE_SPARE;
+            let due = scan::Due { query: query.clone(), wants: wants.to_vec(), after, limit };
+            let due = self.0.caller.call(due).await?;
+            self.heard(due.now);
+            for found in due.found {
+                match found {
+                    Ok(_) if readable == query.limit => return Ok(all),
+                    Ok(found) => {
+                        readable += 1;
+                        all.push(Ok(found));
+                    }
+                    Err(fault) if all.len() - readable < UNREADABLE_TOLD => {
+                        all.push(Err(fault.of("due", None, false)))
+                    }
+                    Err(_) => {}
+                }
+            }
+            after = match due.last {
+                Some(last) if readable < query.limit => Some(last),
+                Some(_) | None => return Ok(all),
+            };
+        }
+    }
+
+    async fn sessions(
+        &self,
+        query: &SessionQuery,
+        after: Option<&SessionPlace>,
+        limit: usize,
+    ) -> Result<Scanned<SessionSummary, SessionPlace>, StoreError> {
+        self.0.caller.call(scan::Sessions { query: query.clone(), after: after.cloned(), limit }).await
+    }
+
+    async fn pending(
+        &self,
+        query: &PendingQuery,
+        after: Option<&PendingPlace>,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Scanned<PendingCall, PendingPlace>, StoreError> {
+        self.0.caller.call(scan::Pending { query: query.clone(), after: after.cloned(), limit, bytes }).await
+    }
+
+    async fn resting(
+        &self,
+        rule: &RetentionRule,
+        after: Option<&SessionPlace>,
+        limit: usize,
+    ) -> Result<Scanned<SessionRow, SessionPlace>, StoreError> {
+        self.0.caller.call(scan::Resting { rule: rule.clone(), after: after.cloned(), limit }).await
+    }
+
+    async fn dead(&self, before: Timestamp, limit: usize) -> Result<Vec<SessionKey>, StoreError> {
+        self.0.caller.call(scan::Dead { before, limit }).await
+    }
+
+    async fn remove_unreadable(
+        &self,
+        key: &SessionKey,
+        life: Option<Incarnation>,
+    ) -> Result<bool, StoreError> {
+        for _ in 0..REMOVALS_MAX {
+            let told = self.0.caller.call(remove::Told { key: key.clone(), life }).await?;
+            let Some(told) = told else { return Ok(false) };
+            let removal = write::Apply::removal(Arc::new(told.write(key)));
+            if let Verdict::Applied { .. } = self.0.caller.call(removal).await? {
+                return Ok(true);
+            }
+        }
+        let detail = "others wrote the session again and again";
+        Err(StoreError::new(holdover_store::StoreErrorKind::Unavailable, "remove_unreadable", detail))
+    }
+
+    async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
+        self.0.hints.wait(&watch, at_most).await;
+        Ok(())
+    }
+}

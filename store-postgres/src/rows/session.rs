@@ -1,37 +1,100 @@
-//! The session row, and the receipt of a write.
+//! What stands under a key: a row of the table `session`.
 
 use holdover_store::ids::{
-    Epoch, EventSeq, InboxSeq, MessageSeq, SessionId, SessionKey, StateFormat, TenantId, Version,
+    Epoch, EventSeq, InboxSeq, Incarnation, MessageSeq, OperationId, SessionId, SessionKey, StateFormat,
+    TenantId, Version,
 };
-use holdover_store::rules::{SessionRow, Stream, Unseen};
-use holdover_store::{Interrupt, InterruptKind, Lease, Receipt, SessionStatus, StreamId};
+use holdover_store::rows::{Slot, Token};
+use holdover_store::rules::{LastCommit, SessionRow, Stream, Unseen};
+use holdover_store::time::Timestamp;
+use holdover_store::{Interrupt, InterruptKind, Lease, Receipt, SessionStatus, StreamId, Tombstone};
+use serde::{Deserialize, Serialize};
 
-use crate::columns::Columns;
+use crate::columns::Packed;
 use crate::error::Fault;
+use crate::sql::{Param, Sql, int};
 
-/// Reads the columns of `session_columns!`. The last commit stays with the database, which alone decides on it.
-pub(crate) fn session_row(c: &mut Columns<'_>) -> Result<SessionRow, Fault> {
-    let key = SessionKey::new(c.id::<TenantId>()?, c.id::<SessionId>()?);
-    let (incarnation, created_by, queue, created_at) = (c.incarnation()?, c.id()?, c.id()?, c.at()?);
-    let status = c.word(SessionStatus::from_wire)?;
-    let (version, epoch, format) = (Version(c.count()?), Epoch(c.count()?), StateFormat(c.count()?));
-    let lease = match (c.id_or_null()?, c.at_or_null()?, c.int_or_null()?) {
+/// The status of a row under whose key no session stands.
+const DELETED: &str = "deleted";
+
+/// The columns n, t, b, digest and payload of a session `s`, as [`slot`] reads them.
+pub(super) const SLOT: &str = "ARRAY[s.sid, s.token, s.dead_since, s.created_at, s.version, s.epoch, s.format, s.lease_ends, \
+     s.lease_granted_ms, s.last_commit_epoch, (s.last_receipt).version, (s.last_receipt).last_message, \
+     (s.last_receipt).last_item, (s.last_receipt).unread, (s.last_receipt).interrupt::int::bigint, \
+     (s.last_receipt).now, (s.last_receipt).lease_ends, s.run_open::int::bigint, s.attempts, \
+     s.interrupt_handed_to, s.last_message, s.last_event, s.last_item, s.unread, s.inbox_seen, s.unseen_counted, \
+     s.unseen_urgent::int::bigint, s.wake_on, s.stream_run, s.stream_number, s.stream_last, \
+     s.stream_open::int::bigint, s.updated_at, s.alarm, s.interrupt_at]::bigint[] AS n, \
+     ARRAY[s.tenant, s.id, s.lives::text, s.created_by, s.queue, s.status, s.lease_worker, s.last_claim, s.found, \
+     s.last_commit, s.interrupt_id, s.interrupt_kind]::text[] AS t, \
+     ARRAY[s.incarnation, s.interrupt_reason, s.interrupt_incarnation]::bytea[] AS b, \
+     NULL::bytea AS digest, NULL::bytea AS payload";
+
+/// A life that ended, as the column `lives` has it.
+#[derive(Serialize, Deserialize)]
+struct Life {
+    incarnation: Incarnation,
+    operation: OperationId,
+    at: Timestamp,
+}
+
+/// The value of the column `lives`: null if there are none.
+fn lives_text(lives: &[Tombstone]) -> Option<String> {
+    let lives: Vec<Life> = lives
+        .iter()
+        .map(|life| Life { incarnation: life.incarnation, operation: life.operation.clone(), at: life.at })
+        .collect();
+    // Ids and numbers: nothing in it can fail to be written.
+    (!lives.is_empty()).then(|| serde_json::to_string(&lives).unwrap_or_default())
+}
+
+/// Reads the column `lives`.
+pub(super) fn lives(key: &SessionKey, text: Option<&str>) -> Result<Vec<Tombstone>, serde_json::Error> {
+    let lives: Vec<Life> = text.map_or_else(|| Ok(Vec::new()), serde_json::from_str)?;
+    let life = |life: Life| {
+        let Life { incarnation, operation, at } = life;
+        Tombstone { key: key.clone(), incarnation, operation, at }
+    };
+    Ok(lives.into_iter().map(life).collect())
+}
+
+/// Reads the columns of [`SLOT`].
+pub(super) fn slot(mut p: Packed) -> Result<Slot, Fault> {
+    let (place, token) = (p.count("sid")?, Token(p.int("token")?.cast_unsigned()));
+    let dead = p.int_or_null().is_some();
+    let key = SessionKey::new(p.id::<TenantId>("tenant")?, p.id::<SessionId>("id")?);
+    let text = p.text_or_null();
+    let lives = lives(&key, text.as_deref()).map_err(|why| p.corrupt("lives", why))?;
+    let row = if dead { None } else { Some(session_row(p, key)?) };
+    Ok(Slot { token, place, row, lives })
+}
+
+fn session_row(mut p: Packed, key: SessionKey) -> Result<SessionRow, Fault> {
+    let (incarnation, created_at) = (p.incarnation("incarnation")?, p.at("created_at")?);
+    let (created_by, queue) = (p.id("created_by")?, p.id("queue")?);
+    let status = p.word("status", SessionStatus::from_wire)?;
+    let (version, epoch) = (Version(p.count("version")?), Epoch(p.count("epoch")?));
+    let format = StateFormat(p.count("format")?);
+    let lease = match (p.id_or_null("lease_worker")?, p.at_or_null(), p.int_or_null()) {
         (Some(worker), Some(ends), Some(ms)) => Some(Lease { worker, ends, granted_ms: ms.cast_unsigned() }),
         (None, None, None) => None,
-        (_, _, _) => return Err(Fault::Corrupt("lease: its columns do not go together".into())),
+        (_, _, _) => return Err(p.corrupt("lease", "its columns do not go together")),
     };
-    let last_claim = c.id_or_null()?;
-    let found = c.word(SessionStatus::from_wire)?;
-    let (run_open, attempts) = (c.flag()?, c.count()?);
-    let interrupt_handed_to = c.count_or_null()?.map(Epoch);
-    let (last_message, last_event) = (MessageSeq(c.count()?), EventSeq(c.count()?));
-    let (last_item, unread, inbox_seen) = (InboxSeq(c.count()?), c.count()?, InboxSeq(c.count()?));
-    let unseen = Unseen { counted: c.count()?, urgent: c.flag()? };
-    let wake_on = c.count()?;
-    let stream = StreamId { run: Epoch(c.count()?), number: c.count()? };
-    let stream = Stream { id: stream, last: c.count()?, open: c.flag()? };
-    let updated_at = c.at()?;
-    let (alarm, interrupt) = (c.at_or_null()?, interrupt(c)?);
+    let last_claim = p.id_or_null("last_claim")?;
+    let found = p.word("found", SessionStatus::from_wire)?;
+    let last_commit = last_commit(&mut p)?;
+    let (run_open, attempts) = (p.flag("run_open")?, p.count("attempts")?);
+    let interrupt_handed_to = p.count_or_null("interrupt_handed_to")?.map(Epoch);
+    let last_message = MessageSeq(p.count("last_message")?);
+    let last_event = EventSeq(p.count("last_event")?);
+    let last_item = InboxSeq(p.count("last_item")?);
+    let (unread, inbox_seen) = (p.count("unread")?, InboxSeq(p.count("inbox_seen")?));
+    let unseen = Unseen { counted: p.count("unseen_counted")?, urgent: p.flag("unseen_urgent")? };
+    let wake_on = p.count("wake_on")?;
+    let stream = StreamId { run: Epoch(p.count("stream_run")?), number: p.count("stream_number")? };
+    let stream = Stream { id: stream, last: p.count("stream_last")?, open: p.flag("stream_open")? };
+    let (updated_at, alarm) = (p.at("updated_at")?, p.at_or_null());
+    let interrupt = interrupt(&mut p)?;
     Ok(SessionRow {
         key,
         incarnation,
@@ -44,7 +107,7 @@ pub(crate) fn session_row(c: &mut Columns<'_>) -> Result<SessionRow, Fault> {
         lease,
         last_claim,
         found,
-        last_commit: None,
+        last_commit,
         run_open,
         alarm,
         attempts,
@@ -63,17 +126,39 @@ pub(crate) fn session_row(c: &mut Columns<'_>) -> Result<SessionRow, Fault> {
     })
 }
 
-fn interrupt(c: &mut Columns<'_>) -> Result<Option<Interrupt>, Fault> {
-    let (id, kind) = (c.id_or_null()?, c.word_or_null(interrupt_kind)?);
-    let (reason, at, incarnation) = (c.bytes_or_null()?, c.at_or_null()?, c.incarnation_or_null()?);
+fn last_commit(p: &mut Packed) -> Result<Option<LastCommit>, Fault> {
+    let operation = p.id_or_null("last_commit")?;
+    let Some(operation) = operation else {
+        // The epoch, and what was answered.
+        for _ in 0..8 {
+            p.int_or_null();
+        }
+        return Ok(None);
+    };
+    let epoch = Epoch(p.count("last_commit_epoch")?);
+    let receipt = Receipt {
+        version: Version(p.count("last_receipt")?),
+        last_message: MessageSeq(p.count("last_receipt")?),
+        last_item: InboxSeq(p.count("last_receipt")?),
+        unread: p.count("last_receipt")?,
+        interrupt: p.flag("last_receipt")?,
+        now: p.at("last_receipt")?,
+        lease_ends: p.at("last_receipt")?,
+    };
+    Ok(Some(LastCommit { operation, epoch, receipt }))
+}
+
+fn interrupt(p: &mut Packed) -> Result<Option<Interrupt>, Fault> {
+    let at = p.at_or_null();
+    let (id, kind) = (p.id_or_null("interrupt_id")?, p.word_or_null("interrupt_kind", interrupt_kind)?);
+    let (reason, incarnation) = (p.bytes_or_null(), p.incarnation_or_null("interrupt_incarnation")?);
     match (id, kind, reason, at) {
         (Some(id), Some(kind), Some(reason), Some(at)) => {
-            let reason = String::from_utf8(reason)
-                .map_err(|error| Fault::Corrupt(format!("interrupt_reason: {error}")))?;
+            let reason = String::from_utf8(reason).map_err(|why| p.corrupt("interrupt_reason", why))?;
             Ok(Some(Interrupt { id, kind, reason, at, incarnation }))
         }
         (None, None, None, None) => Ok(None),
-        (_, _, _, _) => Err(Fault::Corrupt("interrupt: its columns do not go together".into())),
+        (_, _, _, _) => Err(p.corrupt("interrupt", "its columns do not go together")),
     }
 }
 
@@ -81,15 +166,79 @@ fn interrupt_kind(name: &str) -> Option<InterruptKind> {
     [InterruptKind::Soft, InterruptKind::Abort].into_iter().find(|kind| kind.as_str() == name)
 }
 
-/// Reads the columns of `receipt_columns!`.
-pub(crate) fn receipt(c: &mut Columns<'_>) -> Result<Receipt, Fault> {
-    Ok(Receipt {
-        version: Version(c.count()?),
-        last_message: MessageSeq(c.count()?),
-        last_item: InboxSeq(c.count()?),
-        unread: c.count()?,
-        interrupt: c.flag()?,
-        now: c.at()?,
-        lease_ends: c.at()?,
-    })
+/// Binds everything that the row of a slot holds beside its key: each column with its value. None: the slot holds nothing.
+pub(super) fn bind_slot(sql: &mut Sql<'_>, slot: &Slot) -> Option<Vec<(&'static str, String)>> {
+    let (row, last) = (slot.row.as_ref(), slot.lives.last());
+    // A slot without a session says of which life it is what is left; the other columns hold nothing.
+    let dead = if row.is_some() { None } else { Some(last?) };
+    let incarnation = row.map(|row| row.incarnation).or(dead.map(|last| last.incarnation))?;
+    let created_by = row.map(|row| &row.created_by).or(dead.map(|last| &last.operation))?;
+    let number = |of: fn(&SessionRow) -> u64| int(row.map_or(0, of));
+    let instant =
+        |of: fn(&SessionRow) -> Timestamp| row.map(of).or(dead.map(|last| last.at)).map(Timestamp::as_ms);
+    let mut columns = vec![
+        ("token", sql.bind(slot.token.0.cast_signed()).to_string()),
+        ("lives", format!("{}::json", sql.bind(lives_text(&slot.lives)))),
+    ];
+    let mut add = |name, param: Param| columns.push((name, param.to_string()));
+    add("dead_since", sql.bind(dead.map(|last| last.at.as_ms())));
+    add("incarnation", sql.bind(incarnation.0.as_bytes().as_slice()));
+    add("created_by", sql.bind(created_by.as_str()));
+    add("queue", sql.bind(row.map_or("", |row| row.queue.as_str())));
+    add("created_at", sql.bind(instant(|row| row.created_at)));
+    add("status", sql.bind(row.map_or(DELETED, |row| row.status.as_str())));
+    add("version", sql.bind(number(|row| row.version.0)));
+    add("epoch", sql.bind(number(|row| row.epoch.0)));
+    add("format", sql.bind(number(|row| row.format.0.into())));
+    let lease = row.and_then(|row| row.lease.as_ref());
+    add("lease_worker", sql.bind(lease.map(|lease| lease.worker.as_str())));
+    add("lease_ends", sql.bind(lease.map(|lease| lease.ends.as_ms())));
+    add("lease_granted_ms", sql.bind(lease.map(|lease| lease.granted_ms.cast_signed())));
+    add("last_claim", sql.bind(row.and_then(|row| row.last_claim.as_ref()).map(|run| run.as_str())));
+    add("found", sql.bind(row.map_or(SessionStatus::Idle, |row| row.found).as_str()));
+    let commit = row.and_then(|row| row.last_commit.as_ref());
+    add("last_commit", sql.bind(commit.map(|commit| commit.operation.as_str())));
+    add("last_commit_epoch", sql.bind(commit.map(|commit| int(commit.epoch.0))));
+    add("run_open", sql.bind(row.is_some_and(|row| row.run_open)));
+    add("attempts", sql.bind(number(|row| row.attempts.into())));
+    let handed_to = row.and_then(|row| row.interrupt_handed_to);
+    add("interrupt_handed_to", sql.bind(handed_to.map(|epoch| int(epoch.0))));
+    add("last_message", sql.bind(number(|row| row.last_message.0)));
+    add("last_event", sql.bind(number(|row| row.last_event.0)));
+    add("last_item", sql.bind(number(|row| row.last_item.0)));
+    add("unread", sql.bind(number(|row| row.unread)));
+    add("inbox_seen", sql.bind(number(|row| row.inbox_seen.0)));
+    add("unseen_counted", sql.bind(number(|row| row.unseen.counted)));
+    add("unseen_urgent", sql.bind(row.is_some_and(|row| row.unseen.urgent)));
+    add("wake_on", sql.bind(number(|row| row.wake_on.into())));
+    add("stream_run", sql.bind(number(|row| row.stream.id.run.0)));
+    add("stream_number", sql.bind(number(|row| row.stream.id.number.into())));
+    add("stream_last", sql.bind(number(|row| row.stream.last)));
+    add("stream_open", sql.bind(row.is_some_and(|row| row.stream.open)));
+    add("updated_at", sql.bind(instant(|row| row.updated_at)));
+    add("alarm", sql.bind(row.and_then(|row| row.alarm).map(Timestamp::as_ms)));
+    let interrupt = row.and_then(|row| row.interrupt.as_ref());
+    add("interrupt_id", sql.bind(interrupt.map(|interrupt| interrupt.id.as_str())));
+    add("interrupt_kind", sql.bind(interrupt.map(|interrupt| interrupt.kind.as_str())));
+    add("interrupt_reason", sql.bind(interrupt.map(|interrupt| interrupt.reason.as_bytes())));
+    add("interrupt_at", sql.bind(interrupt.map(|interrupt| interrupt.at.as_ms())));
+    let named = interrupt.and_then(|interrupt| interrupt.incarnation.as_ref());
+    add("interrupt_incarnation", sql.bind(named.map(|incarnation| incarnation.0.as_bytes().as_slice())));
+    columns.push(("last_receipt", bind_receipt(sql, commit.map(|commit| &commit.receipt))));
+    Some(columns)
+}
+
+fn bind_receipt(sql: &mut Sql<'_>, receipt: Option<&Receipt>) -> String {
+    let version = sql.bind(receipt.map(|receipt| int(receipt.version.0)));
+    let rest = [
+        sql.bind(receipt.map(|receipt| int(receipt.last_message.0))),
+        sql.bind(receipt.map(|receipt| int(receipt.last_item.0))),
+        sql.bind(receipt.map(|receipt| int(receipt.unread))),
+        sql.bind(receipt.map(|receipt| receipt.interrupt)),
+        sql.bind(receipt.map(|receipt| receipt.now.as_ms())),
+        sql.bind(receipt.map(|receipt| receipt.lease_ends.as_ms())),
+    ];
+    let rest = rest.map(|param| param.to_string()).join(", ");
+    let schema = &sql.names.schema;
+    format!("CASE WHEN {version} IS NOT NULL THEN ROW({version}, {rest})::{schema}receipt END")
 }

@@ -35,6 +35,24 @@ pub(crate) fn schema_of(options: &PostgresOptions) -> String {
     format!("{options:?}").split("schema ").nth(1).unwrap().split('"').next().unwrap().to_owned()
 }
 
+/// Makes a schema as version 2 left it, with the functions of two programs.
+pub(crate) fn as_version_2(schema: &str) -> String {
+    let steps = [include_str!("../../schema/0001.sql"), include_str!("../../schema/0002.sql")];
+    let mark = "CREATE TABLE holdover.mark (one boolean PRIMARY KEY DEFAULT true CHECK (one), version bigint NOT NULL);";
+    let programs = ["0123456789ab", "ba9876543210"].map(|tag| {
+        format!(
+            "CREATE TYPE holdover.page_{tag} AS (sound boolean); \
+             CREATE FUNCTION holdover.deliver_{tag}() RETURNS holdover.page_{tag} LANGUAGE sql AS 'SELECT true'; \
+             INSERT INTO holdover.program VALUES ('{tag}', clock_timestamp());"
+        )
+    });
+    let view = "CREATE VIEW holdover.transcript AS SELECT holdover.deliver_ba9876543210();";
+    let [first, second] = steps;
+    let set = "INSERT INTO holdover.mark (version) VALUES (2);";
+    let sql = format!("CREATE SCHEMA {schema}; {mark} {first} {second} {} {view} {set}", programs.join(" "));
+    sql.replace("holdover.", &format!("{schema}."))
+}
+
 /// A way to the database behind the store's back.
 pub(crate) struct Admin(PgConnection);
 

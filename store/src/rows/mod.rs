@@ -20,6 +20,7 @@ mod index;
 mod ops;
 mod read;
 mod row;
+mod snapshot;
 mod state_store;
 mod store;
 mod write;
@@ -39,6 +40,7 @@ pub use index::{
 };
 pub use read::{Found, Scanned, Want, Which, read_wants};
 pub use row::{At, EventBatch, Kind, Row, RowKey};
+pub use snapshot::{InOrder, Snapshot};
 pub use store::RowStore;
 pub use write::{Op, Prefix, Slot, Token, Verdict, Write};
 

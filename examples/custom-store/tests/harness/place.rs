@@ -6,9 +6,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use custom_store::{Options, RedbStore};
 use holdover_conformance_tests::{OpenResult, Place, Tampering};
+use holdover_store::rows::Kind;
 use tempfile::TempDir;
 
-use super::raw::{MESSAGE, ROW, Raw};
+use super::raw::{Part, Raw};
 
 pub(super) struct FilePlace {
     pub(super) folder: TempDir,
@@ -38,12 +39,15 @@ impl Place for FilePlace {
         match with {
             Tampering::Newer => raw.raise_format(1),
             Tampering::NotNewer => raw.raise_format(-1),
-            Tampering::UnknownStatus(key) => raw.change(key, ROW, |head, _| {
-                let mut row: serde_json::Value = serde_json::from_slice(head).expect("JSON");
-                row["status"] = "asleep".into();
-                *head = row.to_string().into_bytes();
+            Tampering::UnknownStatus(key) => raw.change(key, Part::Slot, |bytes| {
+                let mut slot: serde_json::Value = serde_json::from_slice(bytes).expect("JSON");
+                slot["row"]["status"] = "asleep".into();
+                *bytes = slot.to_string().into_bytes();
             }),
-            Tampering::Message(key) => raw.change(key, MESSAGE, |_, payload| payload[0] ^= 1),
+            Tampering::Message(key) => raw.change(key, Part::Row(Kind::Message), |bytes| {
+                // The payload comes last.
+                *bytes.last_mut().expect("bytes") ^= 1;
+            }),
             _ => panic!("{with:?} is not known here"),
         }
     }

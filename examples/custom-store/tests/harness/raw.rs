@@ -4,22 +4,23 @@
 use std::path::Path;
 
 use holdover_store::ids::SessionKey;
+use holdover_store::rows::{Kind, kind_range};
 use redb::{
     Builder, ConcurrencyMode, Database, ReadableDatabase, ReadableTable, ReadableTableMetadata,
     TableDefinition,
 };
 
-/// What the store calls a row: tenant, session, part, number, name.
-type RowKey = (&'static str, &'static str, u8, u64, &'static str);
-type RowValue = (&'static [u8], Option<(&'static [u8; 32], &'static [u8])>);
-const ROWS: TableDefinition<RowKey, RowValue> = TableDefinition::new("rows");
-const INDEX: TableDefinition<(u8, &str, i64, &str, &str), ()> = TableDefinition::new("index");
+const SLOTS: TableDefinition<(&str, &str), (u64, &[u8])> = TableDefinition::new("slots");
+const ROWS: TableDefinition<(&str, &str, &[u8]), &[u8]> = TableDefinition::new("rows");
+const ENTRIES: TableDefinition<(u8, &[u8]), (&str, &str)> = TableDefinition::new("entries");
 const NUMBERS: TableDefinition<&str, u64> = TableDefinition::new("numbers");
 
-/// The parts of a session that are damaged by name.
-pub(crate) const ROW: u8 = 0;
-pub(crate) const MESSAGE: u8 = 4;
-pub(crate) const TOMBSTONE: u8 = 15;
+/// What of a session is damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Slot,
+    Row(Kind),
+}
 
 pub(crate) struct Raw(Database);
 
@@ -30,23 +31,31 @@ impl Raw {
         Self(builder.open(file).expect("the file opens"))
     }
 
-    /// Changes head and payload of the first row of this part of a session.
-    pub(crate) fn change(&self, key: &SessionKey, part: u8, change: impl Fn(&mut Vec<u8>, &mut Vec<u8>)) {
+    /// Changes the bytes of a session's slot, or of its first row of a kind.
+    pub(crate) fn change(&self, key: &SessionKey, part: Part, change: impl Fn(&mut Vec<u8>)) {
         let (tenant, id) = (key.tenant.as_str(), key.id.as_str());
         let write = self.0.begin_write().expect("a transaction");
-        let mut rows = write.open_table(ROWS).expect("its rows");
-        let mut of_part =
-            rows.range((tenant, id, part, 0, "")..(tenant, id, part + 1, 0, "")).expect("a range");
-        let (at, found) = of_part.next().expect("it is there to be changed").expect("it is read");
-        let ((.., number, name), (head, payload)) = (at.value(), found.value());
-        let (digest, bytes) = payload.map(|(digest, bytes)| (*digest, bytes.to_vec())).unzip();
-        let (mut head, mut bytes, name) = (head.to_vec(), bytes.unwrap_or_default(), name.to_owned());
-        drop((at, found, of_part));
-        change(&mut head, &mut bytes);
-        let payload = digest.as_ref().map(|digest| (digest, bytes.as_slice()));
-        let key = (tenant, id, part, number, name.as_str());
-        rows.insert(key, (head.as_slice(), payload)).expect("it is written");
-        drop(rows);
+        match part {
+            Part::Slot => {
+                let mut slots = write.open_table(SLOTS).expect("its slots");
+                let slot = slots.get((tenant, id)).expect("it is read").expect("it is there to be changed");
+                let (token, mut bytes) = (slot.value().0, slot.value().1.to_vec());
+                drop(slot);
+                change(&mut bytes);
+                slots.insert((tenant, id), (token, bytes.as_slice())).expect("it is written");
+            }
+            Part::Row(kind) => {
+                let mut rows = write.open_table(ROWS).expect("its rows");
+                let range = kind_range(kind);
+                let of_kind = (tenant, id, range.start.as_slice())..(tenant, id, range.end.as_slice());
+                let mut of_kind = rows.range(of_kind).expect("a range");
+                let (at, row) = of_kind.next().expect("it is there to be changed").expect("it is read");
+                let (at_bytes, mut bytes) = (at.value().2.to_vec(), row.value().to_vec());
+                drop((at, row, of_kind));
+                change(&mut bytes);
+                rows.insert((tenant, id, at_bytes.as_slice()), bytes.as_slice()).expect("it is written");
+            }
+        }
         write.commit().expect("it is committed");
     }
 
@@ -60,10 +69,12 @@ impl Raw {
         write.commit().expect("it is committed");
     }
 
-    /// How many rows and entries there are.
-    pub(crate) fn len(&self) -> (u64, u64) {
+    /// How many slots, rows and entries there are.
+    pub(crate) fn len(&self) -> [u64; 3] {
         let read = self.0.begin_read().expect("a transaction");
-        let (rows, index) = (read.open_table(ROWS), read.open_table(INDEX));
-        (rows.expect("its rows").len().expect("a length"), index.expect("its index").len().expect("a length"))
+        let slots = read.open_table(SLOTS).expect("its slots").len();
+        let rows = read.open_table(ROWS).expect("its rows").len();
+        let entries = read.open_table(ENTRIES).expect("its entries").len();
+        [slots, rows, entries].map(|len| len.expect("a length"))
     }
 }

@@ -1,0 +1,176 @@
+//! Writing: one transaction for a batch of writes.
+
+use std::ops::Range;
+
+use holdover_store::ids::{Incarnation, SessionKey};
+use holdover_store::rows::*;
+use holdover_store::time::{Clock, Timestamp};
+use redb::{Database, Durability, ReadableTable, Table, WriteTransaction};
+
+use crate::file::{Done, ENTRIES, EntryAt, NUMBERS, ROWS, RowAt, SLOTS, SessionAt, at, within};
+use crate::read::{rows, slot};
+
+/// The tables in a transaction that writes. redb has one at a time, so nobody else writes until it ends.
+pub(crate) struct Writer<'t> {
+    slots: Table<'t, SessionAt, &'static [u8]>,
+    rows: Table<'t, RowAt, &'static [u8]>,
+    entries: Table<'t, EntryAt, SessionAt>,
+    /// Read after the wait for other writers.
+    now: Timestamp,
+    changed: bool,
+}
+
+/// Runs `job` in one transaction. Answers the transaction, too, if there is something to commit.
+pub(crate) fn write<T>(
+    database: &Database,
+    clock: &dyn Clock,
+    job: impl FnOnce(&mut Writer<'_>) -> Done<T>,
+) -> Done<(T, Option<WriteTransaction>)> {
+    let mut transaction = database.begin_write()?;
+    // For provisional writes, too: they must survive the process, and what redb does not sync does not.
+    transaction.set_durability(Durability::Immediate)?;
+    let (slots, rows) = (transaction.open_table(SLOTS)?, transaction.open_table(ROWS)?);
+    let entries = transaction.open_table(ENTRIES)?;
+    let mut writer = Writer { slots, rows, entries, now: clock.now(), changed: false };
+    let answer = job(&mut writer)?;
+    let changed = writer.changed;
+    drop(writer);
+    if changed {
+        let mut numbers = transaction.open_table(NUMBERS)?;
+        let changes = numbers.get("changes")?.map_or(0, |changes| changes.value());
+        numbers.insert("changes", changes.wrapping_add(1))?;
+    }
+    Ok((answer, changed.then_some(transaction)))
+}
+
+impl Writer<'_> {
+    /// Checks everything first, and writes only if all of it fits: what is refused has changed nothing.
+    pub(crate) fn apply(&mut self, write: &Write) -> Done<Verdict> {
+        let (key, now) = (&write.key, self.now);
+        let token = slot(&self.slots, key)?.map(|slot| slot.token);
+        if token != write.expect() || now < write.from || now >= write.until {
+            return Ok(Verdict::Lost);
+        }
+        // The rows of a life that ends are in nobody's way.
+        for op in write.ops.iter().filter(|_| !write.ends_life()) {
+            if let Op::Insert(row) = op
+                && let Some(row) = rows(&self.rows, key, &key_range(&row.key()))?.next()
+            {
+                return Ok(Verdict::Taken { now, row: row? });
+            }
+        }
+        if let Some(copy) = &write.copy
+            && !self.has_source(copy)?
+        {
+            return Ok(Verdict::NoSource);
+        }
+
+        self.changed = true;
+        for (index, entry) in write.before.iter().flat_map(|slot| slot_entries(slot)) {
+            self.entries.remove((index as u8, entry.as_slice()))?;
+        }
+        if write.ends_life() {
+            self.remove(key, Kind::Pending, &kind_range(Kind::Pending))?;
+            self.remove_all(key)?;
+        }
+        self.set_slot(key, write.after.as_deref())?;
+        if let Some(row) = write.row_after() {
+            if let Some(copy) = &write.copy {
+                self.copy(copy, key, row.incarnation)?;
+            }
+            for op in &write.ops {
+                match op {
+                    Op::Put(row) | Op::Insert(row) => self.put(key, row)?,
+                    Op::Delete(row) => self.remove(key, row.kind, &key_range(row))?,
+                    Op::DeleteUpTo(kind, last) => self.remove(key, *kind, &number_range(*kind, 0, *last))?,
+                    Op::Clear(kind) => self.remove(key, *kind, &kind_range(*kind))?,
+                }
+            }
+        }
+        Ok(Verdict::Applied { now, place: 0 })
+    }
+
+    /// Removes a session that cannot be read, if it has the life that is meant.
+    pub(crate) fn remove_unreadable(&mut self, key: &SessionKey, life: Option<Incarnation>) -> Done<bool> {
+        let Some(slot) = self.slots.get(at(key))?.map(|slot| slot.value().to_vec()) else {
+            return Ok(false);
+        };
+        let left = bury_slot(key, &slot, self.now);
+        let told = left.as_ref().and_then(|left| left.lives.last()).map(|last| last.incarnation);
+        if life.is_some() && life != told {
+            return Ok(false);
+        }
+        self.changed = true;
+        // Nothing says where it stands in the indexes, so this looks at all entries.
+        self.entries.retain(|_, of| of != at(key))?;
+        self.remove_all(key)?;
+        self.set_slot(key, left.as_ref())?;
+        Ok(true)
+    }
+
+    /// Sets what stands under a key, and its entries.
+    fn set_slot(&mut self, key: &SessionKey, slot: Option<&Slot>) -> Done<()> {
+        self.slots.remove(at(key))?;
+        if let Some(slot) = slot {
+            self.slots.insert(at(key), encode_slot(slot).as_slice())?;
+            for (index, entry) in slot_entries(slot) {
+                self.entries.insert((index as u8, entry.as_slice()), at(key))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, key: &SessionKey, row: &Row) -> Done<()> {
+        let range = key_range(&row.key());
+        if let Some((index, entry)) = row_entry(row) {
+            // The row that it replaces may have had another entry.
+            self.remove(key, row.key().kind, &range)?;
+            self.entries.insert((index as u8, entry.as_slice()), at(key))?;
+        }
+        self.rows.insert(within(key, &range).start, encode_row(row).as_slice())?;
+        Ok(())
+    }
+
+    /// Removes rows of a kind, and their entries.
+    fn remove(&mut self, key: &SessionKey, kind: Kind, range: &Range<Vec<u8>>) -> Done<()> {
+        // Rows of other kinds have no entries.
+        if kind == Kind::Pending {
+            for row in rows(&self.rows, key, range)? {
+                if let Some((index, entry)) = row_entry(&row?) {
+                    self.entries.remove((index as u8, entry.as_slice()))?;
+                }
+            }
+        }
+        Ok(self.rows.retain_in(within(key, range), |_, _| false)?)
+    }
+
+    fn remove_all(&mut self, key: &SessionKey) -> Done<()> {
+        let range = Vec::new()..vec![u8::MAX];
+        Ok(self.rows.retain_in(within(key, &range), |_, _| false)?)
+    }
+
+    /// Whether the life is there that a fork copies from, with its checkpoint.
+    fn has_source(&self, copy: &Prefix) -> Done<bool> {
+        let source = slot(&self.slots, &copy.from)?.and_then(|slot| slot.row);
+        let last = number_range(Kind::Checkpoint, copy.last_checkpoint, copy.last_checkpoint);
+        let is_there = self.rows.range(within(&copy.from, &last))?.next().is_some();
+        Ok(is_there && source.is_some_and(|row| row.incarnation == copy.life))
+    }
+
+    /// Copies what a fork begins with.
+    fn copy(&mut self, copy: &Prefix, to: &SessionKey, life: Incarnation) -> Done<()> {
+        let messages = number_range(Kind::Message, 0, copy.last_message.0);
+        let events = number_range(Kind::Events, 0, copy.last_event.0);
+        let checkpoints = number_range(Kind::Checkpoint, 0, copy.last_checkpoint);
+        for range in [messages, events, checkpoints] {
+            let found: Vec<Row> = rows(&self.rows, &copy.from, &range)?.collect::<Done<_>>()?;
+            for mut row in found {
+                if let Row::Checkpoint(checkpoint) = &mut row {
+                    checkpoint.incarnation = life;
+                }
+                self.put(to, &row)?;
+            }
+        }
+        Ok(())
+    }
+}

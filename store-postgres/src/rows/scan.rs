@@ -1,0 +1,451 @@
+//! Walks along indexes, across sessions.
+
+use holdover_store::ids::{PendingId, SessionId, SessionKey};
+use holdover_store::rows::{DueQuery, Found, Kind, PendingPlace, Row, Scanned, SessionPlace, Want};
+use holdover_store::rules::SessionRow;
+use holdover_store::time::Timestamp;
+use holdover_store::{
+    Labels, PendingCall, PendingQuery, Queues, RetentionRule, SessionQuery, SessionSummary,
+};
+use sqlx::postgres::PgRow;
+
+use super::kinds::{label, pending, table};
+use super::read::{all_found, select};
+use super::session::{SLOT, slot};
+use crate::call::Call;
+use crate::columns::{Columns, Packed};
+use crate::error::Fault;
+use crate::sql::{Sql, int, push};
+
+/// One statement looks at so many rows of those that may not be asked for; the walk goes on behind them.
+const LOOKED_AT_MAX: i64 = 10_000;
+
+/// Sessions that are due after this place, with rows of each.
+pub(super) struct Due {
+    pub(super) query: DueQuery,
+    pub(super) wants: Vec<Want>,
+    pub(super) after: Option<SessionPlace>,
+    pub(super) limit: usize,
+}
+
+/// What was found due. `last`: the place of the last of a full page.
+pub(super) struct FoundDue {
+    pub(super) found: Vec<Result<Found, Fault>>,
+    pub(super) now: Timestamp,
+    pub(super) last: Option<SessionPlace>,
+}
+
+impl Call for Due {
+    type Outcome = FoundDue;
+
+    fn operation(&self) -> &'static str {
+        "due"
+    }
+
+    fn key(&self) -> Option<&SessionKey> {
+        None
+    }
+
+    /// One walk along an index for each queue, and one for sessions with an interrupt waiting, which are due in every
+    /// queue. All queues: found by one step along the index for each.
+    fn statement(&self, sql: &mut Sql<'_>) {
+        let (schema, clock) = (&sql.names.schema, &sql.names.clock);
+        let format = sql.bind(i64::from(self.query.newest_format.0));
+        let tenant = sql.bind(self.query.tenant.as_ref().map(|tenant| tenant.as_str()));
+        let limit = sql.bind(int(self.limit as u64));
+        let (at, after_tenant, after_id) = bind_place(sql, self.after.as_ref(), i64::MIN);
+        push!(sql, "WITH RECURSIVE c AS MATERIALIZED (SELECT {clock} AS now), ");
+        match &self.query.queues {
+            Queues::Named(queues) => {
+                let queues = sql.bind(queues.iter().map(|queue| queue.as_str()).collect::<Vec<_>>());
+                push!(sql, "served (queue) AS (SELECT DISTINCT q.queue FROM unnest({queues}) AS q (queue))");
+            }
+            Queues::All => push!(
+                sql,
+                "served (queue) AS ( \
+                     (SELECT s.queue FROM {schema}session s WHERE s.alarm IS NOT NULL ORDER BY s.queue LIMIT 1) \
+                     UNION ALL \
+                     SELECT (SELECT s.queue FROM {schema}session s WHERE s.alarm IS NOT NULL AND s.queue > w.queue \
+                         ORDER BY s.queue LIMIT 1) FROM served w WHERE w.queue IS NOT NULL)"
+            ),
+        }
+        let due = format!(
+            "s.alarm IS NOT NULL AND s.alarm <= c.now AND (s.alarm, s.tenant, s.id) > ({at}, {after_tenant}, {after_id}) \
+             AND s.status <> 'aborted' AND (s.lease_ends IS NULL OR s.lease_ends <= c.now) \
+             AND ({tenant} IS NULL OR s.tenant = {tenant})"
+        );
+        push!(
+            sql,
+            ", d AS MATERIALIZED (SELECT d.sid, d.alarm, d.tenant, d.id FROM c CROSS JOIN served q CROSS JOIN LATERAL ( \
+                     SELECT s.sid, s.alarm, s.tenant, s.id FROM {schema}session s \
+                     WHERE s.queue = q.queue AND {due} AND s.format <= {format} \
+                     ORDER BY s.alarm, s.tenant, s.id LIMIT {limit}) d \
+                 UNION \
+                 SELECT d.sid, d.alarm, d.tenant, d.id FROM c CROSS JOIN LATERAL ( \
+                     SELECT s.sid, s.alarm, s.tenant, s.id FROM {schema}session s \
+                     WHERE s.interrupt_id IS NOT NULL AND {due} \
+                     ORDER BY s.alarm, s.tenant, s.id LIMIT {limit}) d \
+                 ORDER BY 2, 3, 4 LIMIT {limit}), \
+             s AS MATERIALIZED (SELECT row_number() OVER (ORDER BY d.alarm, d.tenant, d.id) AS nth, t.* \
+                 FROM d JOIN {schema}session t ON t.sid = d.sid)"
+        );
+        select(sql, &self.wants);
+    }
+
+    fn answer(&self, rows: &[PgRow]) -> Result<FoundDue, Fault> {
+        let (now, found) = all_found(rows, &self.wants)?;
+        // Behind one that cannot be read the walk goes on, so its place is read by itself.
+        let last = if found.len() < self.limit { None } else { last_place(rows)? };
+        Ok(FoundDue { found, now, last })
+    }
+}
+
+/// The place of the last session of an answer.
+fn last_place(rows: &[PgRow]) -> Result<Option<SessionPlace>, Fault> {
+    let mut last: Option<(i64, SessionPlace)> = None;
+    for row in rows {
+        let mut c = Columns::of(row);
+        let (nth, want): (i64, i32) = (c.take()?, c.take()?);
+        if want != -1 || last.as_ref().is_some_and(|(last, _)| *last >= nth) {
+            continue;
+        }
+        let (n, t): (Vec<Option<i64>>, Vec<Option<String>>) = (c.take()?, c.take()?);
+        let alarm = n.get(33).copied().flatten();
+        let mut names = t.into_iter().flatten();
+        let place = || {
+            let key = SessionKey::new(names.next()?.parse().ok()?, names.next()?.parse().ok()?);
+            Some(SessionPlace { at: Timestamp::from_ms(alarm?), key })
+        };
+        let mut place = place;
+        if let Some(place) = place() {
+            last = Some((nth, place));
+        }
+    }
+    Ok(last.map(|(_, place)| place))
+}
+
+/// Binds instant, tenant and id of a place; without one, the instant `from` and nothing.
+fn bind_place(
+    sql: &mut Sql<'_>,
+    place: Option<&SessionPlace>,
+    from: i64,
+) -> (crate::sql::Param, crate::sql::Param, crate::sql::Param) {
+    (
+        sql.bind(place.map_or(from, |place| place.at.as_ms())),
+        sql.bind(place.map_or("", |place| place.key.tenant.as_str())),
+        sql.bind(place.map_or("", |place| place.key.id.as_str())),
+    )
+}
+
+/// Sessions of a tenant, newest first.
+pub(super) struct Sessions {
+    pub(super) query: SessionQuery,
+    pub(super) after: Option<SessionPlace>,
+    pub(super) limit: usize,
+}
+
+impl Sessions {
+    /// Whether sessions are passed over that the walk comes by.
+    fn picks(&self) -> bool {
+        let query = &self.query;
+        !query.status.is_empty()
+            || query.queue.is_some()
+            || !query.labels.0.is_empty()
+            || query.changed.since.is_some()
+            || query.changed.before.is_some()
+    }
+
+    fn looked_at(&self) -> i64 {
+        if self.picks() { LOOKED_AT_MAX } else { int(self.limit as u64) }
+    }
+}
+
+impl Call for Sessions {
+    type Outcome = Scanned<SessionSummary, SessionPlace>;
+
+    fn operation(&self) -> &'static str {
+        "sessions"
+    }
+
+    fn key(&self) -> Option<&SessionKey> {
+        None
+    }
+
+    fn statement(&self, sql: &mut Sql<'_>) {
+        let (schema, query) = (&sql.names.schema, &self.query);
+        let tenant = sql.bind(query.tenant.as_str());
+        // No id is empty: before the empty one of an instant lies what is before that instant.
+        let first = query.created.before.map_or((i64::MAX, "\u{10ffff}"), |before| (before.as_ms(), ""));
+        let (at, id) = self.after.as_ref().map_or(first, |place| (place.at.as_ms(), place.key.id.as_str()));
+        let (at, id) = (sql.bind(at), sql.bind(id));
+        let since = sql.bind(query.created.since.map_or(i64::MIN, Timestamp::as_ms));
+        let walk = sql.bind(self.looked_at());
+        let limit = sql.bind(int(self.limit as u64));
+        let status: Vec<&str> = query.status.iter().map(|status| status.as_str()).collect();
+        let status = sql.bind((!status.is_empty()).then_some(status));
+        let queue = sql.bind(query.queue.as_ref().map(|queue| queue.as_str()));
+        let changed_since = sql.bind(query.changed.since.map(Timestamp::as_ms));
+        let changed_before = sql.bind(query.changed.before.map(Timestamp::as_ms));
+        let names = sql.bind(query.labels.0.keys().map(|name| name.as_bytes()).collect::<Vec<_>>());
+        let values = sql.bind(query.labels.0.values().map(|value| value.as_bytes()).collect::<Vec<_>>());
+        let labels = table(Kind::Labels).bytes;
+        push!(
+            sql,
+            "WITH w AS MATERIALIZED ( \
+                 SELECT o.sid, o.created_at, o.id, o.status, o.queue, o.updated_at, row_number() OVER ( \
+                     ORDER BY o.created_at DESC, o.id DESC) AS nth FROM ( \
+                     SELECT o.* FROM {schema}session o \
+                     WHERE o.tenant = {tenant} AND o.dead_since IS NULL AND (o.created_at, o.id) < ({at}, {id}) \
+                         AND o.created_at >= {since} \
+                     ORDER BY o.created_at DESC, o.id DESC LIMIT {walk}) o), \
+             f AS MATERIALIZED ( \
+                 SELECT w.sid, w.nth FROM w \
+                 WHERE ({status} IS NULL OR w.status = ANY ({status})) AND ({queue} IS NULL OR w.queue = {queue}) \
+                     AND ({changed_since} IS NULL OR w.updated_at >= {changed_since}) \
+                     AND ({changed_before} IS NULL OR w.updated_at < {changed_before}) \
+                     AND NOT EXISTS (SELECT FROM unnest({names}, {values}) AS n (name, value) WHERE NOT EXISTS ( \
+                         SELECT FROM {schema}label l WHERE l.sid = w.sid AND l.name = n.name AND l.value = n.value)) \
+                 ORDER BY w.nth LIMIT {limit}), \
+             s AS MATERIALIZED (SELECT f.nth, t.* FROM f JOIN {schema}session t ON t.sid = f.sid) \
+             SELECT s.nth, -1 AS want, {SLOT} FROM s \
+             UNION ALL (SELECT s.nth, 0, NULL, NULL, {labels}, NULL, NULL FROM s CROSS JOIN LATERAL ( \
+                 SELECT x.* FROM {schema}label x WHERE x.sid = s.sid) x) \
+             UNION ALL SELECT w.nth, 1, ARRAY[w.created_at], ARRAY[w.id], NULL, NULL, NULL FROM w WHERE w.nth = {walk}"
+        );
+    }
+
+    fn answer(&self, rows: &[PgRow]) -> Result<Self::Outcome, Fault> {
+        let mut found: std::collections::BTreeMap<i64, SessionSummary> = std::collections::BTreeMap::new();
+        let mut looked_at = None;
+        for row in rows {
+            let mut c = Columns::of(row);
+            let (nth, want): (i64, i32) = (c.take()?, c.take()?);
+            let of = if want == 0 { "label" } else { "" };
+            let mut packed = Packed::read(&mut c, of)?;
+            match want {
+                0 => {
+                    let (name, value) = label(packed)?;
+                    found.entry(nth).and_modify(|summary| drop(summary.labels.0.insert(name, value)));
+                }
+                1 => {
+                    let (at, id) = (packed.at("created_at")?, packed.id::<SessionId>("id")?);
+                    let key = SessionKey::new(self.query.tenant.clone(), id);
+                    looked_at = Some(SessionPlace { at, key });
+                }
+                _ => {
+                    if let Some(row) = slot(packed)?.row {
+                        found.insert(nth, row.summary(Labels::default()));
+                    }
+                }
+            }
+        }
+        let rows: Vec<_> = found.into_values().collect();
+        // A full page ends at its last row; one that is not full, where the walk has ended.
+        let full = rows.last().filter(|_| rows.len() >= self.limit);
+        let next = full.map(SessionPlace::listed).or(looked_at);
+        Ok(Scanned { rows, next })
+    }
+}
+
+/// Open pending calls of a tenant, soonest deadline first.
+pub(super) struct Pending {
+    pub(super) query: PendingQuery,
+    pub(super) after: Option<PendingPlace>,
+    pub(super) limit: usize,
+    pub(super) bytes: usize,
+}
+
+impl Call for Pending {
+    type Outcome = Scanned<PendingCall, PendingPlace>;
+
+    fn operation(&self) -> &'static str {
+        "pending"
+    }
+
+    fn key(&self) -> Option<&SessionKey> {
+        None
+    }
+
+    fn statement(&self, sql: &mut Sql<'_>) {
+        let (schema, query) = (&sql.names.schema, &self.query);
+        let tenant = sql.bind(query.tenant.as_str());
+        let after = self.after.as_ref();
+        let endless = sql.bind(after.is_some_and(|place| place.endless));
+        // One without a deadline is kept with the deadline 0.
+        let deadline = after.map_or(i64::MIN, |place| if place.endless { 0 } else { place.deadline.as_ms() });
+        let deadline = sql.bind(deadline);
+        let after_session = sql.bind(after.map_or("", |place| place.session.as_str()));
+        let after_id = sql.bind(after.map_or("", |place| place.id.as_str()));
+        let kind = sql.bind(query.kind.map(|kind| kind.as_str()));
+        let (limit, bytes) = (sql.bind(int(self.limit as u64)), sql.bind(int(self.bytes as u64)));
+        let looked_at = if query.kind.is_some() { LOOKED_AT_MAX } else { int(self.limit as u64) };
+        let walk = sql.bind(looked_at);
+        let whose = match &query.session {
+            None => format!("p.tenant = {tenant}"),
+            Some(session) => {
+                let session = sql.bind(session.as_str());
+                format!(
+                    "p.sid = (SELECT s.sid FROM {schema}session s WHERE s.tenant = {tenant} AND s.id = {session})"
+                )
+            }
+        };
+        let order = "p.endless, p.deadline, p.session, p.id";
+        let t = table(Kind::Pending);
+        push!(
+            sql,
+            "WITH w AS MATERIALIZED ( \
+                 SELECT p.*, row_number() OVER (ORDER BY {order}) AS nth FROM ( \
+                     SELECT p.sid, p.endless, p.deadline, p.session, p.id, p.kind, octet_length(p.payload) AS size \
+                     FROM {schema}pending p WHERE {whose} \
+                         AND ({order}) > ({endless}, {deadline}, {after_session}, {after_id}) \
+                     ORDER BY {order} LIMIT {walk}) p), \
+             f AS MATERIALIZED ( \
+                 SELECT p.sid, p.id, p.nth, coalesce(sum(p.size) OVER (ORDER BY p.nth \
+                     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before FROM ( \
+                     SELECT w.* FROM w WHERE {kind} IS NULL OR w.kind = {kind} ORDER BY w.nth LIMIT {limit}) p) \
+             SELECT f.nth, 0 AS want, {numbers} AS n, {texts} || ARRAY[x.session]::text[] AS t, {bytes_} AS b, x.digest, \
+                 x.payload FROM f JOIN {schema}pending x ON x.sid = f.sid AND x.id = f.id WHERE f.before < {bytes} \
+             UNION ALL \
+             SELECT w.nth, 1, ARRAY[w.endless::int::bigint, w.deadline], ARRAY[w.session, w.id]::text[], NULL, NULL, NULL \
+                 FROM w WHERE w.nth = {walk}",
+            numbers = t.numbers,
+            texts = t.texts,
+            bytes_ = t.bytes,
+        );
+    }
+
+    fn answer(&self, rows: &[PgRow]) -> Result<Self::Outcome, Fault> {
+        let mut found = std::collections::BTreeMap::new();
+        let mut looked_at = None;
+        for row in rows {
+            let mut c = Columns::of(row);
+            let (nth, want): (i64, i32) = (c.take()?, c.take()?);
+            let mut packed = Packed::read(&mut c, "pending")?;
+            if want == 0 {
+                let session: SessionId = packed.last_id("session")?;
+                let key = SessionKey::new(self.query.tenant.clone(), session);
+                if let Row::Pending { call, .. } = pending(key, packed)? {
+                    found.insert(nth, call);
+                }
+            } else {
+                let (endless, deadline) = (packed.flag("endless")?, packed.at("deadline")?);
+                let (session, id): (SessionId, PendingId) = (packed.id("session")?, packed.id("id")?);
+                looked_at = Some(PendingPlace { endless, deadline, session, id });
+            }
+        }
+        let rows: Vec<PendingCall> = found.into_values().collect();
+        let read: usize = rows.iter().map(|call| call.body.len()).sum();
+        let full = rows.last().filter(|_| rows.len() >= self.limit || read >= self.bytes);
+        let next = full.map(PendingPlace::of).or(looked_at);
+        Ok(Scanned { rows, next })
+    }
+}
+
+/// Sessions that rest, longest unchanged first.
+pub(super) struct Resting {
+    pub(super) rule: RetentionRule,
+    pub(super) after: Option<SessionPlace>,
+    pub(super) limit: usize,
+}
+
+impl Call for Resting {
+    type Outcome = Scanned<SessionRow, SessionPlace>;
+
+    fn operation(&self) -> &'static str {
+        "resting"
+    }
+
+    fn key(&self) -> Option<&SessionKey> {
+        None
+    }
+
+    fn statement(&self, sql: &mut Sql<'_>) {
+        let (schema, rule) = (&sql.names.schema, &self.rule);
+        let unchanged_since = sql.bind(rule.unchanged_since.as_ms());
+        let tenant = sql.bind(rule.tenant.as_ref().map(|tenant| tenant.as_str()));
+        let status: Vec<&str> = rule.status.iter().map(|status| status.as_str()).collect();
+        let picks = rule.tenant.is_some() || !status.is_empty();
+        let status = sql.bind((!status.is_empty()).then_some(status));
+        let (at, after_tenant, after_id) = bind_place(sql, self.after.as_ref(), i64::MIN);
+        // One more, to know whether there is one.
+        let limit = int(self.limit as u64).saturating_add(1);
+        let walk = sql.bind(if picks { LOOKED_AT_MAX.max(limit) } else { limit });
+        let limit = sql.bind(limit);
+        push!(
+            sql,
+            "WITH w AS MATERIALIZED ( \
+                 SELECT s.*, row_number() OVER (ORDER BY s.at, s.tenant, s.id) AS nth FROM ( \
+                     SELECT s.sid, s.resting_since AS at, s.tenant, s.id, s.status FROM {schema}session s \
+                     WHERE s.resting_since IS NOT NULL AND s.resting_since < {unchanged_since} \
+                         AND (s.resting_since, s.tenant, s.id) > ({at}, {after_tenant}, {after_id}) \
+                     ORDER BY s.resting_since, s.tenant, s.id LIMIT {walk}) s), \
+             f AS MATERIALIZED ( \
+                 SELECT w.sid, w.nth FROM w WHERE ({tenant} IS NULL OR w.tenant = {tenant}) \
+                     AND ({status} IS NULL OR w.status = ANY ({status})) ORDER BY w.nth LIMIT {limit}), \
+             s AS MATERIALIZED (SELECT f.nth, t.* FROM f JOIN {schema}session t ON t.sid = f.sid) \
+             SELECT s.nth, -1 AS want, {SLOT} FROM s \
+             UNION ALL SELECT w.nth, 1, ARRAY[w.at], ARRAY[w.tenant, w.id]::text[], NULL, NULL, NULL FROM w \
+                 WHERE w.nth = {walk}"
+        );
+    }
+
+    fn answer(&self, rows: &[PgRow]) -> Result<Self::Outcome, Fault> {
+        let mut found = std::collections::BTreeMap::new();
+        let mut looked_at = None;
+        for row in rows {
+            let mut c = Columns::of(row);
+            let (nth, want): (i64, i32) = (c.take()?, c.take()?);
+            let mut packed = Packed::read(&mut c, "")?;
+            if want == 1 {
+                let at = packed.at("resting_since")?;
+                let key = SessionKey::new(packed.id("tenant")?, packed.id("id")?);
+                looked_at = Some(SessionPlace { at, key });
+            } else if let Some(row) = slot(packed)?.row {
+                found.insert(nth, row);
+            }
+        }
+        let mut rows: Vec<SessionRow> = found.into_values().collect();
+        let more = rows.len() > self.limit;
+        rows.truncate(self.limit);
+        let next = if more { rows.last().map(SessionPlace::changed) } else { looked_at };
+        Ok(Scanned { rows, next })
+    }
+}
+
+/// Keys under which no session stands.
+pub(super) struct Dead {
+    pub(super) before: Timestamp,
+    pub(super) limit: usize,
+}
+
+impl Call for Dead {
+    type Outcome = Vec<SessionKey>;
+
+    fn operation(&self) -> &'static str {
+        "dead"
+    }
+
+    fn key(&self) -> Option<&SessionKey> {
+        None
+    }
+
+    fn statement(&self, sql: &mut Sql<'_>) {
+        let schema = &sql.names.schema;
+        let (before, limit) = (sql.bind(self.before.as_ms()), sql.bind(int(self.limit as u64)));
+        push!(
+            sql,
+            "SELECT s.tenant, s.id FROM {schema}session s WHERE s.dead_since IS NOT NULL AND s.dead_since < {before} \
+             ORDER BY s.dead_since, s.tenant, s.id LIMIT {limit}"
+        );
+    }
+
+    fn answer(&self, rows: &[PgRow]) -> Result<Vec<SessionKey>, Fault> {
+        let key = |row| {
+            let mut c = Columns::of(row);
+            let (tenant, id): (String, String) = (c.take()?, c.take()?);
+            let wrong = |why: holdover_store::ids::InvalidId| Fault::Corrupt(format!("an id: {why}"));
+            Ok(SessionKey::new(tenant.parse().map_err(wrong)?, id.parse().map_err(wrong)?))
+        };
+        rows.iter().map(key).collect()
+    }
+}

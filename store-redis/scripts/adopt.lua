@@ -1,0 +1,11 @@
+-- Gives a row that a version before tokens wrote its first token. From then on such a version cannot write the
+-- session any more: it misses the field `version`, and answers that the row is corrupt.
+local token = text()
+
+if redis.call('HEXISTS', KEYS[2], 'token') == 1 then return { 'adopted' } end
+local version = redis.call('HGET', KEYS[2], 'version')
+if version then
+  redis.call('HSET', KEYS[2], 'token', token, 'session_version', version)
+  redis.call('HDEL', KEYS[2], 'version')
+end
+return { 'adopted' }

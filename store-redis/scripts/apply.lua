@@ -1,0 +1,77 @@
+-- Applies one write of a session (KEYS[2]) if what it was decided on still stands. It decides nothing: the commands
+-- come ready.
+--
+-- Nothing may fail after the first command, since a script is not rolled back. So every key that will be written is
+-- touched first: a key of another type, or one that has moved to another node, ends the script there. Keys of a life
+-- and of indexes are not among KEYS, but carry the tag of KEYS[1], so they lie in its slot.
+
+-- The token that must stand there. '' = nothing may stand there, '-' = a row without token, '!' = no hash.
+local expected, from, till = text(), number(), number()
+
+local token = redis.pcall('HGET', KEYS[2], 'token')
+if type(token) == 'table' then
+  if not string.find(token.err, '^WRONGTYPE') then error(token) end
+  token = '!'
+  if expected ~= token then fail('CORRUPT', 'the row is no hash') end
+elseif not token then
+  token = redis.call('EXISTS', KEYS[2]) == 1 and '-' or ''
+end
+if token ~= expected or now < from or now >= till then return { 'lost', int(now) } end
+
+-- What must not be there: rows of the session.
+for index = 1, number() do
+  local found = redis.call(texts(3))
+  if found and found ~= 0 then return { 'taken', int(now), int(index - 1), found } end
+end
+
+-- What versions before this one left of deleted sessions.
+for index = 1, number() do
+  local found = redis.call('GET', text())
+  if found then return { 'buried', int(now), int(index - 1), found } end
+end
+
+-- How large keys of a draft must be.
+for _ = 1, number() do
+  if redis.call(texts(2)) ~= number() then return { 'incomplete', int(now) } end
+end
+
+for _ = 1, number() do redis.call(texts(2)) end
+
+-- From here on nothing fails.
+local changed = 0
+
+-- Takes an open pending call out of the list of its tenant: only its record knows where it stands there.
+local function unlist(key, id, index, names)
+  local facts = redis.call('HGET', key, 'f' .. id)
+  local deadline = facts and string.match(facts, '^%d+ %d+ (%-?%d*) ')
+  if deadline then
+    local at = tonumber(deadline)
+    redis.call('ZREM', index, (at and place(at) or '2') .. names)
+  end
+end
+
+-- Removes rows up to a number: their numbers stand in a sorted set.
+local function remove_up_to(numbers, hash, last)
+  local found = redis.call('ZRANGEBYSCORE', numbers, '-inf', last)
+  for first = 1, #found, 512 do
+    redis.call('HDEL', hash, unpack(found, first, math.min(first + 511, #found)))
+  end
+  redis.call('ZREMRANGEBYSCORE', numbers, '-inf', last)
+end
+
+for _ = 1, number() do
+  local count = text()
+  if count == 'unlist' then
+    unlist(texts(4))
+  elseif count == 'up_to' then
+    remove_up_to(texts(3))
+  else
+    local answer = redis.call(texts(tonumber(count)))
+    if type(answer) == 'number' then changed = changed + answer end
+  end
+end
+
+-- Tells whoever listens. Only a hint: it fails in silence.
+local hint = text()
+if hint ~= '' then redis.pcall('SPUBLISH', tag .. ':hints', hint) end
+return { 'applied', int(now), int(changed) }

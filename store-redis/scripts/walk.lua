@@ -1,0 +1,56 @@
+-- Walks along indexes of several partitions (KEYS: the incarnation of the store in each) and answers the clock and,
+-- for each partition, the members that it found on each walk, and the rows that stand behind them if those are wanted:
+-- a member, its fields, its labels. Where a row cannot be read, a text stands in its place.
+local beside, tenant = text(), text()
+
+-- The key of the row that a member is about. In an index of one tenant it names no tenant.
+local function row_of(tag, member)
+  local owner, id = tenant, string.sub(member, 18)
+  if owner == '' then
+    local cut = string.find(member, '\0', 18, true)
+    if not cut then return nil end
+    owner, id = string.sub(member, 18, cut - 1), string.sub(member, cut + 1)
+  end
+  return tag .. ':s:' .. #owner .. ':' .. owner .. id
+end
+
+local function row(tag, member)
+  local key = row_of(tag, member)
+  local flat = key and redis.pcall('HGETALL', key)
+  if not flat or flat.err then return 'torn', {} end
+  local labels = {}
+  if beside == 'labels' then
+    for index = 1, #flat, 2 do
+      if flat[index] == 'life' then labels = redis.pcall('HGETALL', tag .. ':' .. flat[index + 1] .. ':labels') end
+    end
+    if labels.err then return 'torn', {} end
+  end
+  return flat, labels
+end
+
+local answer = { int(now) }
+for _, store in ipairs(KEYS) do
+  check_store(store)
+  local tag, walks, rows, seen = tag_of(store), {}, {}, {}
+  for index = 1, number() do
+    local key, low, high, down, most = tag .. ':' .. text(), text(), text(), text() == '1', number()
+    -- Everything up to now.
+    if high == 'now' then high = '(' .. place(now + 1) end
+    if down then
+      walks[index] = redis.call('ZREVRANGEBYLEX', key, high, low, 'LIMIT', 0, most)
+    else
+      walks[index] = redis.call('ZRANGEBYLEX', key, low, high, 'LIMIT', 0, most)
+    end
+    if beside ~= '' then
+      for _, member in ipairs(walks[index]) do
+        if not seen[member] then
+          seen[member] = true
+          rows[#rows + 1] = member
+          rows[#rows + 1], rows[#rows + 2] = row(tag, member)
+        end
+      end
+    end
+  end
+  answer[#answer + 1] = { walks, rows }
+end
+return answer

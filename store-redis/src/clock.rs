@@ -1,0 +1,95 @@
+//! The clocks of the servers, as this process knows them without asking.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use holdover_store::time::Timestamp;
+
+/// An answer that took longer says too little of the clock.
+const HEARD_WITHIN: Duration = Duration::from_millis(100);
+
+/// Clocks drift apart by less than one part in so many.
+const DRIFT: i64 = 1_000;
+
+/// What was heard of each clock. It is never ahead of a clock unless that was set back; then the next answer tells.
+pub(crate) struct Clocks {
+    /// By partition, since partitions lie on different servers of a cluster; else there is one. None: the clock must be
+    /// asked, always.
+    heard: Option<Mutex<Vec<Option<Heard>>>>,
+}
+
+/// A clock was at `at` when this process was at `when`, or later.
+#[derive(Clone, Copy)]
+struct Heard {
+    at: i64,
+    when: Instant,
+}
+
+impl Heard {
+    /// What the clock shows at `when`, at least.
+    fn at(&self, when: Instant) -> i64 {
+        let since = i64::try_from(when.saturating_duration_since(self.when).as_millis()).unwrap_or(i64::MAX);
+        self.at.saturating_add(since - (since + DRIFT - 1) / DRIFT)
+    }
+}
+
+impl Clocks {
+    /// So many clocks of which nothing is known yet.
+    pub(crate) fn new(clocks: usize) -> Self {
+        Self { heard: Some(Mutex::new(vec![None; clocks])) }
+    }
+
+    /// A clock that passes as a test wants.
+    #[cfg(feature = "conformance")]
+    pub(crate) fn always_asked() -> Self {
+        Self { heard: None }
+    }
+
+    /// An answer to what was sent at `sent` says that the clock was at `at` in between.
+    pub(crate) fn heard(&self, clock: usize, sent: Instant, at: Timestamp) {
+        let Some(heard) = &self.heard else { return };
+        let (when, at) = (Instant::now(), at.as_ms());
+        let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let clock = clock.min(heard.len().saturating_sub(1));
+        let Some(known) = heard.get_mut(clock) else { return };
+        let is_late = when.duration_since(sent) > HEARD_WITHIN;
+        match known {
+            // It was set back, or is another server's.
+            Some(before) if at < before.at(sent) => *known = Some(Heard { at, when }),
+            Some(before) if is_late || before.at(when) >= at => {}
+            Some(_) => *known = Some(Heard { at, when }),
+            None if is_late => {}
+            None => *known = Some(Heard { at, when }),
+        }
+    }
+
+    /// What every clock that was heard of shows, at least.
+    pub(crate) fn now(&self) -> Option<Timestamp> {
+        let heard = self.heard.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        heard.iter().flatten().map(|heard| heard.at(now)).min().map(Timestamp::from_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: i64) -> Timestamp {
+        Timestamp::from_ms(ms)
+    }
+
+    #[test]
+    fn the_clock_that_is_behind_counts_and_one_that_was_set_back_is_believed() {
+        let clocks = Clocks::new(2);
+        assert_eq!(clocks.now(), None);
+        clocks.heard(0, Instant::now(), ms(5_000_000));
+        clocks.heard(1, Instant::now(), ms(9_000_000));
+        let now = clocks.now().unwrap();
+        assert!(ms(5_000_000) <= now && now < ms(5_060_000), "{now}");
+        clocks.heard(0, Instant::now(), ms(1_000_000));
+        assert!(clocks.now().unwrap() < ms(1_060_000));
+        clocks.heard(0, Instant::now(), ms(20_000_000));
+        assert!(clocks.now().unwrap() >= ms(9_000_000));
+    }
+}

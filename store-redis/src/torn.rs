@@ -1,0 +1,148 @@
+//! Sessions of which something cannot be read: they can be removed, and hold up nobody else.
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "Redis may answer, push or fail in ways that are not known yet"
+)]
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use holdover_store::ids::{PendingId, SessionKey};
+use holdover_store::rows::Token;
+use holdover_store::time::Timestamp;
+use holdover_store::{DeleteMode, DeleteOutcome, Deletion, SessionStatus};
+
+use crate::apply::{Expected, Outcome, Plan, pending_index, torn_tombstone};
+use crate::error::Fault;
+use crate::place;
+use crate::records;
+use crate::reply::{self, Reply, pack};
+use crate::row::{Fields, lives_text, token_text};
+use crate::store::Shared;
+
+/// How often a removal is tried because others wrote the session in between.
+const TRIES_MAX: usize = 100;
+
+/// As much as can be read of a session.
+pub(crate) struct Looked {
+    pub(crate) now: Timestamp,
+    pub(crate) expected: Expected,
+    /// None: the row is no hash.
+    pub(crate) fields: Option<Fields>,
+    /// Ids and facts of its open pending calls. None: they cannot be read.
+    pub(crate) pending: Option<Vec<(Bytes, Bytes)>>,
+}
+
+impl Shared {
+    /// Reads as much as can be read of the session whose row has this key.
+    pub(crate) async fn look(&self, partition: u16, row: &str) -> Result<Looked, Fault> {
+        let mut reply = self.run(&self.scripts.look, partition, Some(row), &self.args()).await?;
+        looked(&mut reply)
+    }
+
+    /// Removes a session of which not everything can be read, with all of it that is known. A place in an index that is
+    /// not known stands for nothing, and a rebuild takes it out. Where the number of its life cannot be read, the keys of
+    /// that life stay.
+    pub(crate) async fn delete_torn(
+        &self,
+        key: &SessionKey,
+        deletion: Deletion,
+    ) -> Result<DeleteOutcome, Fault> {
+        let (partition, row) = (self.keys.partition_of(key), self.keys.row(key));
+        for _ in 0..TRIES_MAX {
+            let there = self.look(partition, &row).await?;
+            if there.expected == Expected::Nothing {
+                return Ok(DeleteOutcome::NotFound);
+            }
+            let fields = there.fields.as_ref();
+            let incarnation = fields.and_then(|fields| fields.incarnation().ok());
+            if deletion.incarnation.is_some_and(|named| incarnation.is_some_and(|there| there != named)) {
+                return Ok(DeleteOutcome::NotFound);
+            }
+            if deletion.mode == DeleteMode::UnlessActive {
+                // A run may hold it.
+                let status = fields.map(Fields::session_status).transpose()?;
+                match status {
+                    Some(SessionStatus::Active) => return Ok(DeleteOutcome::Active),
+                    Some(_) => {}
+                    None => return Err(Fault::Corrupt("the row is no hash".into())),
+                }
+            }
+            let plan = self.removal(partition, key, &row, &there);
+            if let (_, Outcome::Applied(_)) = self.run_plan(key, &plan).await? {
+                return Ok(DeleteOutcome::Deleted);
+            }
+        }
+        Err(Fault::Corrupt("others wrote it as often as it was to be removed".into()))
+    }
+
+    fn removal(&self, partition: u16, key: &SessionKey, row: &str, there: &Looked) -> Plan {
+        let mut plan = Plan::new(&self.keys, partition, there.expected.clone());
+        plan.removes = true;
+        let fields = there.fields.as_ref();
+        let known = |read: &dyn Fn(&Fields) -> Option<Timestamp>| fields.and_then(read);
+        plan.touch("EXISTS", row);
+        plan.plain(["DEL".into(), row.into()]);
+        let mut entries: BTreeSet<(String, Vec<u8>)> = BTreeSet::new();
+        if let Some(alarm) = known(&|fields| fields.alarm().ok().flatten()) {
+            let place = place::of_all(alarm, key);
+            entries.insert(("alarms".into(), place.clone()));
+            entries.insert(("interrupted".into(), place.clone()));
+            if let Some(queue) = fields.and_then(|fields| fields.queue().ok()) {
+                entries.insert((format!("alarms:{queue}"), place));
+            }
+        }
+        if let Some(changed) = known(&|fields| fields.updated_at().ok()) {
+            entries.insert(("resting".into(), place::of_all(changed, key)));
+        }
+        if let Some(created) = known(&|fields| fields.created_at().ok()) {
+            entries.insert((format!("sessions:{}", key.tenant), place::of_tenant(created, &key.id)));
+        }
+        for member in pending_members(key, there).0 {
+            entries.insert((pending_index(key), member));
+        }
+        entries.iter().for_each(|(index, member)| plan.index("ZREM", index, member));
+        if let Some(life) = fields.and_then(|fields| fields.life().ok()) {
+            plan.end_life(&self.keys.life(partition, life));
+        }
+        let mut lives = fields.and_then(|fields| fields.lives(key).ok()).unwrap_or_default();
+        lives.retain(|life| !life.is_old(there.now));
+        let incarnation = fields.and_then(|fields| fields.incarnation().ok());
+        let operation = fields.and_then(|fields| fields.created_by().ok());
+        lives.push(torn_tombstone(key, incarnation, operation, there.now));
+        let token = token_text(Token::random()).into();
+        plan.plain(["HSET".into(), row.into(), "token".into(), token, "lives".into(), lives_text(&lives)]);
+        plan.index("ZADD", "dead", &place::of_all(there.now, key));
+        plan.tell(pack(&[key.tenant.as_str(), key.id.as_str(), "0"]));
+        plan
+    }
+}
+
+/// The places of its open pending calls, and whether all could be read.
+pub(crate) fn pending_members(key: &SessionKey, there: &Looked) -> (Vec<Vec<u8>>, bool) {
+    let Some(pending) = &there.pending else { return (Vec::new(), false) };
+    let place = |(id, facts): &(Bytes, Bytes)| {
+        let id = reply::id::<PendingId>(id).ok()?;
+        Some(place::pending_at(records::deadline_in(facts).ok()?, &key.id, &id))
+    };
+    let places: Vec<Vec<u8>> = pending.iter().filter_map(place).collect();
+    let all = places.len() == pending.len();
+    (places, all)
+}
+
+fn looked(reply: &mut Reply) -> Result<Looked, Fault> {
+    let now = reply::instant(&reply.bytes()?)?;
+    let nothing = Looked { now, expected: Expected::Nothing, fields: None, pending: None };
+    match reply.text()?.as_str() {
+        "hash" => {}
+        "none" => return Ok(nothing),
+        _ => return Ok(Looked { expected: Expected::NoHash, ..nothing }),
+    }
+    let fields = Fields::read(reply)?;
+    let expected = fields.token_text()?.map_or(Expected::NoToken, Expected::Token);
+    let pending = match reply.value()? {
+        list @ redis::Value::Array(_) => Some(Reply::new(redis::Value::Array(vec![list]))?.pairs()?),
+        _ => None,
+    };
+    Ok(Looked { now, expected, fields: Some(fields), pending })
+}

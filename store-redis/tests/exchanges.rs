@@ -1,0 +1,174 @@
+//! How often a step asks the server, and by how many commands.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod support;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+
+use holdover_launcher::Launcher;
+use holdover_store::ids::CallId;
+use holdover_store::payload::Payload;
+use holdover_store::time::Timestamp;
+use holdover_store::{
+    Commit, CommitOutcome, LeaseOutcome, NewMessage, NewSession, NewState, StageOutcome, StagedResult,
+    Staging, Start, StateStore,
+};
+use holdover_store_redis::RedisStore;
+use support::{LEASE, claim_due, claimed, cli, commit, key, new_session, options};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+
+/// So often each is done that is counted.
+const TIMES: u64 = 20;
+
+/// What a relay counts: how often something was sent after something was answered.
+#[derive(Default)]
+struct Counted {
+    exchanges: AtomicU64,
+    asking: AtomicBool,
+}
+
+/// A way to a server that counts exchanges.
+struct Relay {
+    address: SocketAddr,
+    counted: Arc<Counted>,
+}
+
+impl Relay {
+    async fn to(url: &str) -> Self {
+        let server = url.trim_start_matches("redis://").to_owned();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (address, counted) = (listener.local_addr().unwrap(), Arc::<Counted>::default());
+        let counts = Arc::clone(&counted);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let (from, back) = client.into_split();
+                let (answers, to) = TcpStream::connect(&server).await.unwrap().into_split();
+                tokio::spawn(carry(from, to, Arc::clone(&counts), true));
+                tokio::spawn(carry(answers, back, Arc::clone(&counts), false));
+            }
+        });
+        Self { address, counted }
+    }
+
+    fn exchanges(&self) -> u64 {
+        self.counted.exchanges.load(SeqCst)
+    }
+}
+
+async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, counted: Arc<Counted>, asks: bool) {
+    let mut bytes = vec![0; 1 << 16];
+    while let Ok(read @ 1..) = from.read(&mut bytes).await {
+        if counted.asking.swap(asks, SeqCst) != asks && asks {
+            counted.exchanges.fetch_add(1, SeqCst);
+        }
+        if to.write_all(&bytes[..read]).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// How often a server was told to run a script.
+fn scripts(url: &str) -> u64 {
+    let said = cli(url, &["INFO", "commandstats"]);
+    let calls = |line: &str| line.split_once("calls=")?.1.split(',').next()?.parse::<u64>().ok();
+    let of = |name: &str| said.lines().find(|line| line.starts_with(name)).and_then(calls).unwrap_or(0);
+    of("cmdstat_evalsha:") + of("cmdstat_eval:")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_run_writes_is_one_exchange_and_one_script_each() {
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.redis(&[]).unwrap();
+    let url = server.url();
+    let relay = Relay::to(&url).await;
+    let store = RedisStore::open(options(&format!("redis://{}", relay.address))).await.unwrap();
+    let claim = claimed(&store, "s").await;
+    let call = |nth: u64| CallId::new(format!("call-{nth}")).unwrap();
+    let stage = async |nth: u64| {
+        let results = vec![StagedResult { call: call(nth), payload: Payload::new("{}") }];
+        let staging = Staging { results, starts: vec![call(nth)] };
+        let staged = store.stage_result(&claim.fence, staging).await.unwrap();
+        assert!(matches!(staged, StageOutcome::Staged(_)), "{staged:?}");
+    };
+    let save = async |nth: u64| {
+        let saved = Commit {
+            messages: vec![NewMessage::Promote(call(nth)), NewMessage::Inline(Payload::new("said"))],
+            events: vec![Payload::new("event")],
+            state: Some(NewState { format: claim.session.format, payload: Payload::new("state") }),
+            checkpoint: true,
+            ..commit(&format!("commit-{nth}"))
+        };
+        let saved = store.commit(&claim.fence, saved).await.unwrap();
+        assert!(matches!(saved, CommitOutcome::Committed(_)), "{saved:?}");
+    };
+    let renew = async || {
+        let renewed = store.renew_lease(&claim.fence, LEASE).await.unwrap();
+        assert!(matches!(renewed, LeaseOutcome::Renewed(_)), "{renewed:?}");
+    };
+    stage(0).await;
+    save(0).await;
+
+    let counts = || (relay.exchanges(), scripts(&url));
+    let since = |(exchanges, run): (u64, u64)| (relay.exchanges() - exchanges, scripts(&url) - run);
+    let before = counts();
+    for nth in 1..=TIMES {
+        stage(nth).await;
+    }
+    assert_eq!(since(before), (TIMES, TIMES), "a staging");
+    let before = counts();
+    for nth in 1..=TIMES {
+        save(nth).await;
+    }
+    assert_eq!(since(before), (TIMES, TIMES), "a commit");
+    let before = counts();
+    for _ in 0..TIMES {
+        renew().await;
+    }
+    assert_eq!(since(before), (TIMES, TIMES), "a renewal");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn looking_for_what_is_due_is_one_exchange_and_claiming_it_two_more() {
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.redis(&[]).unwrap();
+    let url = server.url();
+    let relay = Relay::to(&url).await;
+    let store = RedisStore::open(options(&format!("redis://{}", relay.address))).await.unwrap();
+    let due = |id: &str, ms| NewSession { start: Start::At(Timestamp::from_ms(ms)), ..new_session(&key(id)) };
+    // Something is there, and nothing of it is due.
+    for number in 0..TIMES {
+        store.create_session(due(&format!("late{number}"), 1 << 50)).await.unwrap();
+    }
+    assert_eq!(store.claim_due(claim_due(8)).await.unwrap(), []);
+    let before = (relay.exchanges(), scripts(&url));
+    for _ in 0..TIMES {
+        assert_eq!(store.claim_due(claim_due(8)).await.unwrap(), []);
+    }
+    assert_eq!(relay.exchanges() - before.0, TIMES, "one for all partitions");
+    assert_eq!(scripts(&url) - before.1, TIMES);
+
+    for number in 0..8 {
+        store.create_session(due(&format!("due{number}"), number)).await.unwrap();
+    }
+    let before = scripts(&url);
+    assert_eq!(store.claim_due(claim_due(8)).await.unwrap().len(), 8);
+    assert_eq!(scripts(&url) - before, 1 + 2 * 8, "a look, and of each a read and a write");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn looking_for_what_is_due_in_a_cluster_asks_each_partition_once() {
+    let launcher = Launcher::new().unwrap();
+    let mut cluster = launcher.redis_cluster().unwrap();
+    let store = RedisStore::open(options(&cluster.url()).partitions(64)).await.unwrap();
+    assert_eq!(store.claim_due(claim_due(8)).await.unwrap(), []);
+    let urls: Vec<String> = cluster.nodes().iter().map(|node| node.url()).collect();
+    let all = || urls.iter().map(|url| scripts(url)).sum::<u64>();
+    let before = all();
+    assert_eq!(store.claim_due(claim_due(8)).await.unwrap(), []);
+    // None of them waits for another.
+    assert_eq!(all() - before, 64);
+}

@@ -1,0 +1,181 @@
+//! Reads and lists, for backends that keep bytes in order.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::bytes::{key_range, kind_range, number_range};
+use super::index::{DueQuery, Index, PendingPlace, SessionPlace, pending_range, sessions_range, time_range};
+use super::read::{Found, Scanned, Want, Which, read_wants};
+use super::row::{Kind, Row, RowKey};
+use super::write::Slot;
+use crate::ids::SessionKey;
+use crate::rules::SessionRow;
+use crate::time::Timestamp;
+use crate::{
+    Labels, PendingCall, PendingQuery, RetentionRule, SessionQuery, SessionSummary, StoreError,
+    StoreErrorKind,
+};
+
+/// What is found, in ascending order or, from its back, in descending order.
+pub type InOrder<'a, T> = Box<dyn DoubleEndedIterator<Item = Result<T, StoreError>> + 'a>;
+
+/// What a backend that keeps bytes in order holds at one instant. Three methods say how it is read. The others answer
+/// what [`Rows`](super::Rows) is asked, from those three.
+///
+/// What a list cannot read is passed over, and the log says so: it holds up no other session.
+pub trait Snapshot {
+    /// What stands under a key.
+    fn slot(&self, key: &SessionKey) -> Result<Option<Slot>, StoreError>;
+
+    /// The rows of a session whose keys, [as bytes](super::encode_row_key), lie in this range.
+    fn rows<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        range: &Range<Vec<u8>>,
+    ) -> Result<InOrder<'a, Row>, StoreError>;
+
+    /// The entries of an index that lie in this range.
+    fn entries(&self, index: Index, range: &Range<Vec<u8>>) -> Result<InOrder<'_, Vec<u8>>, StoreError>;
+
+    /// One row of a session.
+    fn row(&self, key: &SessionKey, row: &RowKey) -> Result<Option<Row>, StoreError> {
+        self.rows(key, &key_range(row))?.next().transpose()
+    }
+
+    /// What stands under a key, and the rows that are wanted. `now` was read at the instant of the snapshot or after.
+    fn find(&self, key: &SessionKey, wants: &[Want], now: Timestamp) -> Result<Found, StoreError> {
+        let rows = read_wants(wants, |want| wanted(self, key, want))?;
+        Ok(Found { now, slot: self.slot(key)?.map(Arc::new), rows })
+    }
+
+    /// For [`Rows::due`](super::Rows::due).
+    fn due(
+        &self,
+        query: &DueQuery,
+        wants: &[Want],
+        now: Timestamp,
+    ) -> Result<Vec<Result<Found, StoreError>>, StoreError> {
+        let DueQuery { queues, newest_format, tenant, limit } = query;
+        let is_due = |row: &SessionRow| row.is_due(queues, *newest_format, tenant.as_ref(), now);
+        let look = |key: &SessionKey| match session(self, key)?.filter(is_due) {
+            Some(_) => self.find(key, wants, now).map(Some),
+            None => Ok(None),
+        };
+        // What is due at this very instant, too.
+        let until = time_range(None, now.after(Duration::from_millis(1)));
+        let (mut due, mut sound) = (Vec::new(), 0);
+        for entry in self.entries(Index::Due, &until)? {
+            if sound == *limit {
+                break;
+            }
+            let Some(place) = SessionPlace::of_entry(Index::Due, &entry?) else { continue };
+            let found = look(&place.key).map_err(|error| error.on(&place.key)).transpose();
+            // What cannot be read takes no place from others.
+            sound += usize::from(matches!(found, Some(Ok(_))));
+            due.extend(found);
+        }
+        Ok(due)
+    }
+
+    /// For [`Rows::sessions`](super::Rows::sessions).
+    fn sessions(
+        &self,
+        query: &SessionQuery,
+        after: Option<&SessionPlace>,
+        limit: usize,
+    ) -> Result<Scanned<SessionSummary, SessionPlace>, StoreError> {
+        let look = |place: SessionPlace| {
+            let Some(row) = session(self, &place.key)? else { return Ok(None) };
+            let labels = match self.row(&place.key, &RowKey::one(Kind::Labels))? {
+                Some(Row::Labels(labels)) => labels,
+                Some(_) | None => Labels::default(),
+            };
+            Ok(Some((place, row.summary(labels))).filter(|(_, summary)| summary.listed(query)))
+        };
+        // The newest come first.
+        let entries = self.entries(Index::Sessions, &sessions_range(&query.tenant, after))?.rev();
+        let found = entries.map(|entry| Ok(SessionPlace::of_entry(Index::Sessions, &entry?)));
+        Scanned::fill(sound(found, look), limit, usize::MAX, |_| 0)
+    }
+
+    /// For [`Rows::pending`](super::Rows::pending).
+    fn pending(
+        &self,
+        query: &PendingQuery,
+        after: Option<&PendingPlace>,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Scanned<PendingCall, PendingPlace>, StoreError> {
+        let look = |place: PendingPlace| {
+            let key = SessionKey::new(query.tenant.clone(), place.session.clone());
+            if query.session.as_ref().is_some_and(|session| *session != key.id) {
+                return Ok(None);
+            }
+            let row = self.row(&key, &Row::pending(&place.id))?;
+            let Some(Row::Pending { call, .. }) = row else { return Ok(None) };
+            Ok(query.kind.is_none_or(|kind| kind == call.kind).then_some((place, call)))
+        };
+        let entries = self.entries(Index::Pending, &pending_range(&query.tenant, after))?;
+        let found = entries.map(|entry| Ok(PendingPlace::of_entry(Index::Pending, &entry?)));
+        Scanned::fill(sound(found, look), limit, bytes, |call| call.body.len())
+    }
+
+    /// For [`Rows::resting`](super::Rows::resting).
+    fn resting(
+        &self,
+        rule: &RetentionRule,
+        after: Option<&SessionPlace>,
+        limit: usize,
+    ) -> Result<Scanned<SessionRow, SessionPlace>, StoreError> {
+        let look = |place: SessionPlace| {
+            let row = session(self, &place.key)?.filter(|row| row.purgeable(rule));
+            Ok(row.map(|row| (place, row)))
+        };
+        let entries = self.entries(Index::Resting, &time_range(after, rule.unchanged_since))?;
+        let found = entries.map(|entry| Ok(SessionPlace::of_entry(Index::Resting, &entry?)));
+        Scanned::fill(sound(found, look), limit, usize::MAX, |_| 0)
+    }
+
+    /// For [`Rows::dead`](super::Rows::dead).
+    fn dead(&self, before: Timestamp, limit: usize) -> Result<Vec<SessionKey>, StoreError> {
+        let entries = self.entries(Index::Dead, &time_range(None, before))?;
+        let found = entries.map(|entry| Ok(SessionPlace::of_entry(Index::Dead, &entry?)));
+        sound(found, |place| Ok(Some(place.key))).take(limit).collect()
+    }
+}
+
+fn session<S: Snapshot + ?Sized>(file: &S, key: &SessionKey) -> Result<Option<SessionRow>, StoreError> {
+    Ok(file.slot(key)?.and_then(|slot| slot.row))
+}
+
+fn wanted<'a, S: Snapshot + ?Sized>(
+    file: &'a S,
+    key: &'a SessionKey,
+    want: &'a Want,
+) -> Result<Box<dyn Iterator<Item = Result<Row, StoreError>> + 'a>, StoreError> {
+    let named = move |name: &String| file.row(key, &RowKey::name(want.kind, name)).transpose();
+    Ok(match &want.which {
+        Which::All => file.rows(key, &kind_range(want.kind))?,
+        Which::Numbers(from, to) => file.rows(key, &number_range(want.kind, *from, *to))?,
+        Which::Descending(from, to) => Box::new(file.rows(key, &number_range(want.kind, *from, *to))?.rev()),
+        Which::Names(names) => Box::new(names.iter().filter_map(named)),
+    })
+}
+
+/// What `look` finds at these places, but for what it cannot read.
+fn sound<P, T>(
+    places: impl Iterator<Item = Result<Option<P>, StoreError>>,
+    look: impl Fn(P) -> Result<Option<T>, StoreError>,
+) -> impl Iterator<Item = Result<T, StoreError>> {
+    places.filter_map(move |place| {
+        let found = place.transpose()?.and_then(&look);
+        if let Err(error) = &found
+            && error.kind == StoreErrorKind::Corrupt
+        {
+            tracing::error!(%error, "a session that cannot be read is passed over");
+            return None;
+        }
+        found.transpose()
+    })
+}
