@@ -10,7 +10,7 @@ use redb::{
     TableDefinition,
 };
 
-const SLOTS: TableDefinition<(&str, &str), (u64, &[u8])> = TableDefinition::new("slots");
+const SLOTS: TableDefinition<(&str, &str), &[u8]> = TableDefinition::new("slots");
 const ROWS: TableDefinition<(&str, &str, &[u8]), &[u8]> = TableDefinition::new("rows");
 const ENTRIES: TableDefinition<(u8, &[u8]), (&str, &str)> = TableDefinition::new("entries");
 const NUMBERS: TableDefinition<&str, u64> = TableDefinition::new("numbers");
@@ -39,10 +39,10 @@ impl Raw {
             Part::Slot => {
                 let mut slots = write.open_table(SLOTS).expect("its slots");
                 let slot = slots.get((tenant, id)).expect("it is read").expect("it is there to be changed");
-                let (token, mut bytes) = (slot.value().0, slot.value().1.to_vec());
+                let mut bytes = slot.value().to_vec();
                 drop(slot);
                 change(&mut bytes);
-                slots.insert((tenant, id), (token, bytes.as_slice())).expect("it is written");
+                slots.insert((tenant, id), bytes.as_slice()).expect("it is written");
             }
             Part::Row(kind) => {
                 let mut rows = write.open_table(ROWS).expect("its rows");
