@@ -22,6 +22,20 @@ struct Counted {
     applies: AtomicU64,
     /// The answer to the next write is lost: it is applied, and nobody is told.
     deaf: AtomicBool,
+    /// How long an operation may wait.
+    patience: Option<Duration>,
+    /// What becomes of writes.
+    writes: Mutex<Fate>,
+}
+
+/// What becomes of a write.
+#[derive(Clone, Copy)]
+enum Fate {
+    Applied,
+    /// Others were there before, each time; it takes so long to find out.
+    Lost(Duration),
+    /// It is never answered.
+    Silent,
 }
 
 #[derive(Clone, Copy)]
@@ -34,12 +48,18 @@ impl Clock for StillClock {
 }
 
 fn counted() -> RowStore<Counted> {
-    RowStore::new(Counted {
+    RowStore::new(rows())
+}
+
+fn rows() -> Counted {
+    Counted {
         rows: MemoryRows::new(StillClock, Limits::default()),
         reads: AtomicU64::default(),
         applies: AtomicU64::default(),
         deaf: AtomicBool::default(),
-    })
+        patience: None,
+        writes: Mutex::new(Fate::Applied),
+    }
 }
 
 #[async_trait]
@@ -50,6 +70,9 @@ impl Rows for Counted {
     fn now(&self) -> Option<Timestamp> {
         self.rows.now()
     }
+    fn patience(&self) -> Option<Duration> {
+        self.patience
+    }
     async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError> {
         self.reads.fetch_add(1, Ordering::SeqCst);
         // Others may come in between, as they may on a wire.
@@ -59,6 +82,15 @@ impl Rows for Counted {
     async fn apply(&self, writes: Vec<Arc<Write>>) -> Vec<Result<Verdict, StoreError>> {
         self.applies.fetch_add(1, Ordering::SeqCst);
         tokio::task::yield_now().await;
+        let fate = *self.writes.lock().unwrap();
+        match fate {
+            Fate::Applied => {}
+            Fate::Lost(after) => {
+                tokio::time::sleep(after).await;
+                return writes.iter().map(|_| Ok(Verdict::Lost)).collect();
+            }
+            Fate::Silent => return std::future::pending().await,
+        }
         let verdicts = self.rows.apply(writes).await;
         if self.deaf.swap(false, Ordering::SeqCst) {
             let lost = StoreError::new(StoreErrorKind::Unavailable, "", "the answer was lost");
@@ -304,6 +336,47 @@ async fn after_a_lost_answer_nothing_is_held() {
     assert!(committed(&store.commit(&claim.fence, said()).await.unwrap()), "the repeat");
     assert_eq!(asked(&store), (1, 0), "it was read that it is there");
     assert_eq!(store.load_session(&key()).await.unwrap().unwrap().last_message, MessageSeq(1));
+}
+
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A session that a run holds, in a store of which an operation waits so long and no longer.
+async fn impatient() -> (RowStore<Counted>, Claim) {
+    let store = RowStore::new(Counted { patience: Some(PATIENCE), ..rows() });
+    let claim = claimed(&store).await;
+    (store, claim)
+}
+
+#[tokio::test]
+async fn an_operation_that_loses_every_race_ends_in_time_and_has_changed_nothing() {
+    let (store, claim) = impatient().await;
+    *store.rows().writes.lock().unwrap() = Fate::Lost(PATIENCE / 5);
+    asked(&store);
+    let error = store.commit(&claim.fence, commit("c1")).await.unwrap_err();
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{error}");
+    assert_eq!(error.key.as_deref(), Some(&key()), "{error}");
+    let (_, applies) = asked(&store);
+    assert!((2..=5).contains(&applies), "{applies} tries");
+}
+
+#[tokio::test]
+async fn who_waits_behind_a_write_that_is_never_answered_waits_no_longer_than_that() {
+    let (store, claim) = impatient().await;
+    *store.rows().writes.lock().unwrap() = Fate::Silent;
+    let began = std::time::Instant::now();
+    let write = |n: u32| {
+        let (store, fence) = (store.clone(), claim.fence.clone());
+        async move { store.commit(&fence, commit(&format!("c{n}"))).await.unwrap_err() }
+    };
+    let errors = futures::future::join_all((0..10).map(write)).await;
+    assert!(began.elapsed() < 2 * PATIENCE, "{:?}", began.elapsed());
+    assert!(errors.iter().all(|error| error.kind == StoreErrorKind::Unavailable), "{errors:?}");
+    let unknown = errors.iter().filter(|error| error.retry == Retry::OutcomeUnknown).count();
+    let later = errors.iter().filter(|error| error.retry == Retry::Later).count();
+    assert_eq!((unknown, later), (1, 9), "one was sent: {errors:?}");
+    // It holds nobody up afterwards.
+    *store.rows().writes.lock().unwrap() = Fate::Applied;
+    assert!(committed(&store.commit(&claim.fence, commit("c1")).await.unwrap()));
 }
 
 /// Many writers through handles that forget what they hold at random moments end as writers that hold all.

@@ -54,7 +54,9 @@ async fn what_version_2_left_goes_on_and_its_programs_are_shut_out() {
     let store = PostgresStore::open(options).await.unwrap();
     // No function of an earlier program is left, and what such a program would insert lacks a token.
     let own = format!("'{schema}'::regnamespace");
-    let functions = format!("SELECT coalesce(string_agg(proname, ' ' ORDER BY proname), '') FROM pg_proc WHERE pronamespace = {own}");
+    let functions = format!(
+        "SELECT coalesce(string_agg(proname, ' ' ORDER BY proname), '') FROM pg_proc WHERE pronamespace = {own}"
+    );
     assert_eq!(admin.text(&functions).await, "instant readable");
     let types = format!("SELECT count(*) FROM pg_class WHERE relnamespace = {own} AND relkind = 'c'");
     assert_eq!(admin.number(&types).await, 1, "receipts");
@@ -73,7 +75,9 @@ async fn what_version_2_left_goes_on_and_its_programs_are_shut_out() {
     let saved = store.commit(&claim.fence, commit(1)).await.unwrap();
     assert!(matches!(saved, CommitOutcome::Committed(receipt) if receipt.version.0 == 3), "{saved:?}");
 
-    for (name, operation, life) in [("s", "old", 9), ("s", "new", 1), ("gone", "create", 9), ("gone", "new", 3)] {
+    for (name, operation, life) in
+        [("s", "old", 9), ("s", "new", 1), ("gone", "create", 9), ("gone", "new", 3)]
+    {
         let incarnation = Incarnation(uuid::Uuid::from_bytes([life; 16]));
         let late = NewSession { operation: id(operation), incarnation, ..new_session(name) };
         assert_eq!(store.create_session(late).await.unwrap(), CreateOutcome::Deleted, "{name} {operation}");

@@ -148,7 +148,8 @@ impl RedisOptions {
     }
 
     /// Sets how long one command may take. A write that takes longer has an unknown outcome. After a connection was
-    /// lost the settings are read before it, which may take as long again.
+    /// lost the settings are read before it, which may take as long again. A call that waits for other writes of its
+    /// session, or is decided anew because of them, ends in twice that time, too.
     #[must_use]
     pub fn operation_timeout(mut self, timeout: Duration) -> Self {
         self.operation_timeout = timeout;

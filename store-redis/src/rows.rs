@@ -206,6 +206,10 @@ impl Rows for RedisRows {
         self.0.clocks.now()
     }
 
+    fn patience(&self) -> Option<Duration> {
+        Some(2 * self.0.wire.timeout())
+    }
+
     async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError> {
         self.0.read_for_run(key, wants).await.map_err(reading)
     }

@@ -18,6 +18,7 @@ mod facts;
 mod held;
 mod index;
 mod ops;
+mod patience;
 mod read;
 mod row;
 mod snapshot;
@@ -68,6 +69,13 @@ pub trait Rows: Send + Sync + 'static {
 
     /// The store's clock as this process knows it without asking: never ahead of it. None: it must be asked.
     fn now(&self) -> Option<Timestamp>;
+
+    /// How long one operation of the store over these rows may wait, for writes of the same session before it and for all
+    /// its exchanges together; only what copies or removes a whole session may take longer. A tenth more may pass until it
+    /// says so. None: each exchange ends by itself, and nothing else is bounded.
+    fn patience(&self) -> Option<Duration> {
+        None
+    }
 
     /// Reads what stands under a key, and rows of that session.
     async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError>;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::ask::{Ask, Decision};
 use super::facts::Facts;
 use super::held::{Held, Turn};
+use super::patience::Patience;
 use super::read::{Found, Want};
 use super::write::{Verdict, Write};
 use super::{DueQuery, Rows, ops};
@@ -77,7 +78,9 @@ impl<R: Rows> RowStore<R> {
         key: &SessionKey,
         ask: &A,
     ) -> Result<(A::Outcome, Timestamp), StoreError> {
-        let mut turn = self.held.turn(key).await;
+        let patience = Patience::of(self.rows.patience());
+        let turn = patience.turn(self.held.turn(key)).await;
+        let mut turn = turn.map_err(|error| named(error, operation, key))?;
         let mut known = self.first_guess(&mut turn, ask);
         let mut wants = ask.wants();
         for _ in 0..RACES_MAX {
@@ -85,7 +88,12 @@ impl<R: Rows> RowStore<R> {
             let asked = Instant::now();
             let mut facts = match known.take() {
                 Some(facts) => facts,
-                None => Facts::found(self.read(operation, key, &wants).await?, &wants),
+                None => {
+                    let found = patience.exchange(self.read(operation, key, &wants)).await;
+                    // Nothing is changed by a read.
+                    let found = found.map_err(|error| named(error.retry(Retry::Later), operation, key))?;
+                    Facts::found(found?, &wants)
+                }
             };
             let (draft, outcome) = match ask.decide(&facts) {
                 Decision::Answer(outcome) if facts.fresh => {
@@ -103,7 +111,7 @@ impl<R: Rows> RowStore<R> {
             };
             let write = Arc::new(draft.into_write(key, &facts, facts.now.after(DECISION_STANDS)));
             let sent = Instant::now();
-            match self.apply(operation, &write).await? {
+            match self.apply(operation, &write, &patience).await? {
                 Verdict::Applied { now, place } => {
                     turn.hold(facts.after(&write, place));
                     return Ok((outcome, self.by_now(now, sent)));
@@ -141,16 +149,25 @@ impl<R: Rows> RowStore<R> {
         self.rows.now().unwrap_or_else(|| then.after(since.elapsed()))
     }
 
-    async fn apply(&self, operation: &'static str, write: &Arc<Write>) -> Result<Verdict, StoreError> {
-        let verdict = self.rows.apply(vec![Arc::clone(write)]).await.into_iter().next();
-        let verdict = verdict.unwrap_or_else(|| Err(unexpected("no answer").retry(Retry::OutcomeUnknown)));
+    async fn apply(
+        &self,
+        operation: &'static str,
+        write: &Arc<Write>,
+        patience: &Patience,
+    ) -> Result<Verdict, StoreError> {
+        let applied = self.rows.apply(vec![Arc::clone(write)]);
+        // A whole session takes as long as it is large.
+        let applied = if write.is_long() { Ok(applied.await) } else { patience.exchange(applied).await };
+        let none = || Err(unexpected("no answer").retry(Retry::OutcomeUnknown));
+        let verdict = applied.and_then(|verdicts| verdicts.into_iter().next().unwrap_or_else(none));
         verdict.map_err(|error| named(error, operation, &write.key))
     }
 
     /// Claims what is due, each session with one of the runs. Looks again if others were there first each time.
     pub(super) async fn claim_due(&self, want: &ClaimDue) -> Result<Vec<Claim>, StoreError> {
+        let patience = Patience::of(self.rows.patience());
         for _ in 0..LOOKS_MAX {
-            let (claims, lost) = self.try_claim_due(want).await?;
+            let (claims, lost) = self.try_claim_due(want, &patience).await?;
             if !claims.is_empty() || lost == 0 {
                 return Ok(claims);
             }
@@ -159,7 +176,11 @@ impl<R: Rows> RowStore<R> {
     }
 
     /// One look at what is due: what was claimed, and how many were written by others in between.
-    async fn try_claim_due(&self, want: &ClaimDue) -> Result<(Vec<Claim>, usize), StoreError> {
+    async fn try_claim_due(
+        &self,
+        want: &ClaimDue,
+        patience: &Patience,
+    ) -> Result<(Vec<Claim>, usize), StoreError> {
         const OPERATION: &str = "claim_due";
         let of_operation = |error: StoreError| StoreError { operation: OPERATION, ..error };
         let wants = ops::session::surroundings();
@@ -169,7 +190,8 @@ impl<R: Rows> RowStore<R> {
             tenant: want.tenant.clone(),
             limit: want.runs.len(),
         };
-        let found = self.rows.due(&query, &wants).await.map_err(of_operation)?;
+        let found = patience.exchange(self.rows.due(&query, &wants)).await;
+        let found = found.map_err(|error| of_operation(error.retry(Retry::Later)))?.map_err(of_operation)?;
         let mut runs = want.runs.iter();
         let (mut decided, mut writes) = (Vec::new(), Vec::new());
         for found in found {
@@ -201,7 +223,8 @@ impl<R: Rows> RowStore<R> {
         let (mut claims, mut lost) = (Vec::new(), 0);
         let mut failed = None;
         let sent = Instant::now();
-        for ((facts, write, claim), verdict) in decided.into_iter().zip(self.rows.apply(writes).await) {
+        let verdicts = patience.exchange(self.rows.apply(writes)).await.map_err(of_operation)?;
+        for ((facts, write, claim), verdict) in decided.into_iter().zip(verdicts) {
             match verdict {
                 Ok(Verdict::Applied { now, place }) => {
                     if claim.lease_ends > self.by_now(now, sent) {

@@ -123,6 +123,11 @@ impl Write {
         }
     }
 
+    /// Whether it copies or removes a whole session, and takes as long as that is large.
+    pub fn is_long(&self) -> bool {
+        self.copy.is_some() || self.ends_life()
+    }
+
     /// About how many bytes it writes.
     pub fn bytes(&self) -> usize {
         let row = |op: &Op| match op {

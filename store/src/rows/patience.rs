@@ -1,0 +1,57 @@
+//! How long an operation waits: for its turn and for all its exchanges together.
+
+use std::time::{Duration, Instant};
+
+use crate::{Retry, StoreError, StoreErrorKind};
+
+/// An operation is not begun once more, and an answer is not waited for much longer, when only this part of its time is left.
+const MARGIN: u32 = 10;
+
+/// The time of one operation.
+pub(super) struct Patience {
+    began: Instant,
+    most: Option<Duration>,
+}
+
+impl Patience {
+    /// From now on so long; none: however long it takes.
+    pub(super) fn of(most: Option<Duration>) -> Self {
+        Self { began: Instant::now(), most }
+    }
+
+    /// Waits for the turn to write a session, which others of this handle have.
+    pub(super) async fn turn<T>(&self, turn: impl Future<Output = T>) -> Result<T, StoreError> {
+        self.within(Duration::ZERO, turn).await.ok_or_else(|| self.over())
+    }
+
+    /// Waits for the answer of a backend that has a bound of its own; an operation that has waited before waits less.
+    pub(super) async fn exchange<T>(&self, answer: impl Future<Output = T>) -> Result<T, StoreError> {
+        if self.most.is_some_and(|most| self.left(most) < most / MARGIN) {
+            return Err(self.over());
+        }
+        let margin = self.most.map_or(Duration::ZERO, |most| most / MARGIN);
+        let silent = || self.error("no answer").retry(Retry::OutcomeUnknown);
+        self.within(margin, answer).await.ok_or_else(silent)
+    }
+
+    async fn within<T>(&self, more: Duration, what: impl Future<Output = T>) -> Option<T> {
+        match self.most {
+            None => Some(what.await),
+            Some(most) => tokio::time::timeout(self.left(most) + more, what).await.ok(),
+        }
+    }
+
+    fn left(&self, most: Duration) -> Duration {
+        most.saturating_sub(self.began.elapsed())
+    }
+
+    /// Nothing was changed, and there is no time to try once more.
+    fn over(&self) -> StoreError {
+        self.error("others are writing the session")
+    }
+
+    fn error(&self, what: &str) -> StoreError {
+        let detail = format!("{what}, after {:.1} s", self.began.elapsed().as_secs_f64());
+        StoreError::new(StoreErrorKind::Unavailable, "", detail)
+    }
+}
