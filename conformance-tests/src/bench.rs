@@ -212,6 +212,11 @@ impl Bench {
         }
     }
 
+    /// Whether the store lies in a layer.
+    pub(crate) fn in_layer(&self) -> bool {
+        self.world.in_layer()
+    }
+
     /// What scripts may ask of the store, and what they may expect.
     pub(crate) fn powers(&self) -> Powers {
         let due_order = self.world.claims(Capability::DueOrder);

@@ -64,6 +64,12 @@ pub trait StoreHarness: Send + Sync + 'static {
         64
     }
 
+    /// Whether the store under test is a layer around another store, as in [`Wrapped`](crate::Wrapped): a layer that encodes what it
+    /// keeps may have less room for the reason of an interrupt.
+    fn in_layer(&self) -> bool {
+        false
+    }
+
     /// How to start a program that opens the data of `of`, as it is now, and calls
     /// [`serve_child`](crate::serve_child) with the store. Cases kill it. None: they are skipped.
     fn child(&self, of: &Instance<Self::Store>) -> Option<Command> {

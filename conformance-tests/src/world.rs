@@ -22,6 +22,7 @@ pub(crate) trait World: Send + Sync {
     fn store(&self) -> Arc<dyn StateStore>;
     async fn peer(&self) -> Arc<dyn StateStore>;
     fn peers_max(&self) -> usize;
+    fn in_layer(&self) -> bool;
     fn claims(&self, capability: Capability) -> bool;
     fn child(&self) -> Option<Command>;
     async fn peer_through(&self, proxy: &Proxy) -> Option<Arc<dyn StateStore>>;
@@ -104,6 +105,10 @@ impl<H: StoreHarness> World for HarnessWorld<H> {
 
     fn peers_max(&self) -> usize {
         self.worlds.harness.peers_max()
+    }
+
+    fn in_layer(&self) -> bool {
+        self.worlds.harness.in_layer()
     }
 
     fn claims(&self, capability: Capability) -> bool {

@@ -103,6 +103,10 @@ where
         self.harness.peers_max()
     }
 
+    fn in_layer(&self) -> bool {
+        true
+    }
+
     fn gaps(&self) -> Vec<Gap> {
         let mut gaps = self.harness.gaps();
         for (capability, reason) in WITHOUT {

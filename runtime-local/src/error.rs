@@ -403,6 +403,7 @@ impl RuntimeError {
                 StoreErrorKind::Unavailable | StoreErrorKind::Full => RuntimeErrorKind::Unavailable,
                 StoreErrorKind::Unsupported
                 | StoreErrorKind::Corrupt
+                | StoreErrorKind::KeyMissing
                 | StoreErrorKind::Newer
                 | StoreErrorKind::Backend => RuntimeErrorKind::Fault,
             },

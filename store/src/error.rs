@@ -18,6 +18,8 @@ pub enum StoreErrorKind {
     Unsupported,
     /// What is stored is not what was written, or has a shape that this version cannot read.
     Corrupt,
+    /// What is stored is encrypted under a key that is not here. Whoever has the key reads it.
+    KeyMissing,
     /// The data was written by a newer version of the store. Nothing was read or changed.
     Newer,
     /// The backend cannot be reached, or its settings break what it must promise.
@@ -36,6 +38,7 @@ impl fmt::Display for StoreErrorKind {
             Self::NotFound => "not found",
             Self::Unsupported => "unsupported",
             Self::Corrupt => "corrupt",
+            Self::KeyMissing => "key missing",
             Self::Newer => "written by a newer version",
             Self::Unavailable => "unavailable",
             Self::Full => "full",
@@ -84,6 +87,7 @@ impl StoreError {
             | StoreErrorKind::NotFound
             | StoreErrorKind::Unsupported
             | StoreErrorKind::Corrupt
+            | StoreErrorKind::KeyMissing
             | StoreErrorKind::Newer
             | StoreErrorKind::Backend => Retry::Never,
         };

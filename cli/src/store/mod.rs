@@ -190,6 +190,7 @@ pub(crate) fn refused(url: &StoreUrl, error: &StoreError) -> Failure {
         | StoreErrorKind::NotFound
         | StoreErrorKind::Unsupported
         | StoreErrorKind::Corrupt
+        | StoreErrorKind::KeyMissing
         | StoreErrorKind::Newer
         | StoreErrorKind::Unavailable
         | StoreErrorKind::Full

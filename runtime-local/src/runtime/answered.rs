@@ -15,7 +15,7 @@ use crate::error::RuntimeError;
 pub struct Answered {
     /// Whose it is, if it says so.
     pub by: Option<String>,
-    /// When it came. None: a run has taken it up in this moment.
+    /// When it came. None: a run has taken it up in this moment, or it is encrypted under a key that is not here.
     pub at: Option<Timestamp>,
 }
 
@@ -29,7 +29,7 @@ impl Runtime {
         let newest = match self.shared.store.read_inbox(&call.key, before, 1).await {
             Ok(page) => page.items,
             // Deleted in this moment; or answered under a key that is not here.
-            Err(error) if matches!(error.kind, StoreErrorKind::NotFound | StoreErrorKind::Corrupt) => {
+            Err(error) if matches!(error.kind, StoreErrorKind::NotFound | StoreErrorKind::KeyMissing) => {
                 Vec::new()
             }
             Err(error) => return Err(error.into()),

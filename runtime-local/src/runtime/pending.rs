@@ -171,16 +171,15 @@ impl Runtime {
             Ok(body) => body,
             Err(error) => return unreadable(call, "what is asked", &error),
         };
-        match self.deciders(&call, &body).await {
-            Ok(deciders) => {
-                let answered = self.answered(&call).await?;
-                Ok(Ok(PendingEntry { call, body, deciders, answered }))
-            }
+        let stands = async { Ok((self.deciders(&call, &body).await?, self.answered(&call).await?)) };
+        match stands.await {
+            Ok((deciders, answered)) => Ok(Ok(PendingEntry { call, body, deciders, answered })),
             Err(RuntimeError::Unreadable { what, detail, .. }) => {
                 unreadable(call, &format!("the session's {what}"), &detail)
             }
-            // Its key is not here, perhaps.
-            Err(RuntimeError::Store(error)) if error.kind == StoreErrorKind::Corrupt => {
+            Err(RuntimeError::Store(error))
+                if matches!(error.kind, StoreErrorKind::Corrupt | StoreErrorKind::KeyMissing) =>
+            {
                 let why = error.to_string().replace('\n', " ");
                 Ok(Err(UnreadablePending { call, why }))
             }

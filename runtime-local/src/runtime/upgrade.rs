@@ -154,7 +154,7 @@ impl Runtime {
 
 /// Whether this is wrong with one session, and says nothing of the others.
 fn cannot_be_read(error: &StoreError) -> bool {
-    matches!(error.kind, StoreErrorKind::Corrupt | StoreErrorKind::Newer)
+    matches!(error.kind, StoreErrorKind::Corrupt | StoreErrorKind::KeyMissing | StoreErrorKind::Newer)
 }
 
 fn breaks_call(agent: &Agent, call: &holdover_core::machine::Call) -> Option<Breaks> {

@@ -1,4 +1,4 @@
-//! Askings that this version cannot read, among others: what a newer version left behind in a rolling upgrade.
+//! Askings that cannot be read, among others: what a newer version left behind in a rolling upgrade, what was damaged.
 //!
 //! Requirements: U05.
 
@@ -10,7 +10,7 @@ use holdover_core::ids::{PendingId, SessionKey};
 use holdover_core::payload::Payload;
 use holdover_core::store::{
     Answer, Layer, Layered, OutcomeKind, PageRequest, PendingCall, PendingQuery, Request, StateStore,
-    StoreError,
+    StoreError, StoreErrorKind,
 };
 use holdover_runtime_local::{Approval, Denial, RuntimeError};
 use serde_json::{Value, json};
@@ -141,4 +141,40 @@ async fn u05_the_front_page_of_a_session_names_what_cannot_be_read_and_shows_the
     let page = serde_json::to_value(&taken).unwrap();
     assert_eq!((&page["unreadable"][0]["id"], &page["unreadable"][1]), (&json!(found.call.id), &Value::Null));
     assert_eq!(page["pending"][0]["id"], json!(asked[1 - hidden].id()));
+}
+
+/// The inbox of one session cannot be read.
+#[derive(Default)]
+struct Damaged(Mutex<Option<SessionKey>>);
+
+#[async_trait]
+impl Layer for Damaged {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        match &request {
+            Request::ReadInbox(key, ..) if self.0.lock().unwrap().as_ref() == Some(key) => {
+                Err(StoreError::new(StoreErrorKind::Corrupt, "read_inbox", "item 1: not what was written")
+                    .on(key))
+            }
+            _ => request.perform(&store).await,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_cannot_be_read_is_told_of_its_call_and_holds_no_other_up() {
+    let model = Script::calling(vec![("pay", r#"{"n":7}"#)]);
+    let agent = Arc::new(agent(&model).tool(Fake::echo("pay")).gate(asking_for("pay")).build().unwrap());
+    let store = Layered::new(store(), Damaged::default());
+    let damaged = Arc::clone(store.layer());
+    let runtime = runtime(&store, &agent);
+    let (bad, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let (good, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let owed = runtime.pending(&bad).await.unwrap().remove(0);
+    runtime.approve(&bad, owed.id(), Approval::by("ann")).await.unwrap();
+    *damaged.0.lock().unwrap() = Some(bad.clone());
+    let page = runtime.list_pending(&PendingQuery::all(tenant())).await.unwrap();
+    let read: Vec<_> = page.items.iter().map(|entry| &entry.call.key).collect();
+    let unreadable: Vec<_> = page.unreadable.iter().map(|found| &found.call.key).collect();
+    assert_eq!((read, unreadable), (vec![&good], vec![&bad]));
+    assert!(page.unreadable[0].why.contains("not what was written"), "{}", page.unreadable[0].why);
 }

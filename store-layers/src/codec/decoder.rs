@@ -194,7 +194,8 @@ impl<'a, C: PayloadCodec> Decoder<'a, C> {
     }
 
     fn error(&self, key: &SessionKey, field: &dyn Display, why: &CodecError) -> StoreError {
-        StoreError::new(StoreErrorKind::Corrupt, self.operation, format!("{field}: {why}")).on(key)
+        let kind = if why.needs_key() { StoreErrorKind::KeyMissing } else { StoreErrorKind::Corrupt };
+        StoreError::new(kind, self.operation, format!("{field}: {why}")).on(key)
     }
 }
 

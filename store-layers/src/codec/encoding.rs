@@ -30,8 +30,8 @@ use super::{PayloadCodec, page, room};
 ///   least half as long.
 /// - **Pages** are bounded by what the reader sees, too. Where a page grows beyond
 ///   [`PAGE_BYTES_MAX`](holdover_store::PAGE_BYTES_MAX) as it is decoded, it ends earlier.
-/// - **What cannot be decoded** is an error of the kind [`Corrupt`](holdover_store::StoreErrorKind::Corrupt)
-///   that names session and field. A claim of such a session is given back, to be due again when its lease
+/// - **What cannot be decoded** is an error of the kind [`Corrupt`](holdover_store::StoreErrorKind::Corrupt), or
+///   [`KeyMissing`](holdover_store::StoreErrorKind::KeyMissing), that names session and field. A claim of such a session is given back, to be due again when its lease
 ///   would have ended, or at once while an interrupt waits. A claim that brought items has accepted them: its
 ///   error says that the outcome is unknown. [`claim_due`](StateStore::claim_due) passes the session over when
 ///   it has others, so that it holds up nobody else. [`list_pending`](StateStore::list_pending) lists a call whose

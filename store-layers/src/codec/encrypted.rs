@@ -17,7 +17,8 @@ const HEAD_BYTES: usize = 1 + size_of::<u32>();
 ///
 /// **It protects** what payloads say from whoever reads the store, its backups or the way to it; and it notices a
 /// payload that was changed, cut, or brought from another tenant or kind: reading it is an error of the kind
-/// [`Corrupt`](holdover_store::StoreErrorKind::Corrupt).
+/// [`Corrupt`](holdover_store::StoreErrorKind::Corrupt). One that is encrypted under a key that is not here is of the kind
+/// [`KeyMissing`](holdover_store::StoreErrorKind::KeyMissing).
 ///
 /// **It does not protect** what the store itself must read: ids, keys of items, labels, queues, names of
 /// workers, statuses, instants, numbers. Two equal payloads of one tenant and kind are seen to be equal, and

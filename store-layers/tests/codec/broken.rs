@@ -30,8 +30,17 @@ fn context(tenant: &TenantId, kind: PayloadKind) -> PayloadContext<'_> {
 
 /// Fails unless it is the error of a payload that cannot be decoded, in this field of session `s`.
 fn corrupt<T: std::fmt::Debug>(answer: Result<T, StoreError>, operation: &str, field: &str) -> String {
+    undecoded(answer, StoreErrorKind::Corrupt, operation, field)
+}
+
+fn undecoded<T: std::fmt::Debug>(
+    answer: Result<T, StoreError>,
+    kind: StoreErrorKind,
+    operation: &str,
+    field: &str,
+) -> String {
     let error = answer.unwrap_err();
-    assert_eq!((error.kind, error.operation), (StoreErrorKind::Corrupt, operation), "{error}");
+    assert_eq!((error.kind, error.operation), (kind, operation), "{error}");
     assert_eq!(error.key.as_deref(), Some(&key("s")), "{error}");
     assert!(error.detail.starts_with(field), "{field}: {error}");
     assert_eq!(error.to_string().lines().count(), 1);
@@ -145,14 +154,11 @@ async fn a_worker_that_lacks_a_key_neither_holds_a_session_nor_harms_it() {
     let left = new.load_session(&key("s")).await.unwrap().unwrap();
     assert_eq!((left.status, left.lease, left.attempts), (SessionStatus::Idle, None, 0));
     assert!(left.alarm.is_some(), "it wants a worker still");
-    corrupt(
-        lacks.claim_session(&key("s"), claim_one("c", Vec::new())).await,
-        "claim_session",
-        "definition: ",
-    );
+    let refused = lacks.claim_session(&key("s"), claim_one("c", Vec::new())).await;
+    undecoded(refused, StoreErrorKind::KeyMissing, "claim_session", "definition: ");
     let brings = claim_one("d", vec![item("j", "more")]);
     let error = lacks.claim_session(&key("s"), brings).await.unwrap_err();
-    assert_eq!((error.kind, error.retry), (StoreErrorKind::Corrupt, Retry::OutcomeUnknown), "it was said");
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::KeyMissing, Retry::OutcomeUnknown), "it was said");
     let claim = claimed(new.claim_session(&key("s"), claim_one("e", Vec::new())).await.unwrap());
     let said: Vec<_> = claim.inbox.iter().map(|item| item.payload.clone()).collect();
     assert_eq!((claim.found, said), (SessionStatus::Idle, vec![bytes("said"), bytes("more")]));
@@ -171,6 +177,6 @@ async fn a_claim_that_cannot_be_given_back_may_stand() {
     let lost = faults.next("commit", holdover_store_layers::Fault::Refuse);
     let store = Encrypted::new(ring([1])).around(faults.around(memory));
     let error = store.claim_session(&key("s"), claim_one("a", Vec::new())).await.unwrap_err();
-    assert_eq!((error.kind, error.retry), (StoreErrorKind::Corrupt, Retry::OutcomeUnknown));
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::KeyMissing, Retry::OutcomeUnknown));
     assert_eq!(lost.fired(), 1);
 }

@@ -129,6 +129,10 @@ impl<H: StoreHarness> StoreHarness for Watched<H> {
         self.harness.peers_max()
     }
 
+    fn in_layer(&self) -> bool {
+        self.harness.in_layer()
+    }
+
     fn child(&self, of: &Instance<H::Store>) -> Option<Command> {
         self.harness.child(of)
     }

@@ -141,7 +141,9 @@ async fn examine(
         (Some(_), _) => kept,
         (None, Ok(Some(session))) => session,
         (None, Ok(None)) => return Ok(Examined::default()),
-        (None, Err(RuntimeError::Store(error))) if error.kind == StoreErrorKind::Corrupt => {
+        (None, Err(RuntimeError::Store(error)))
+            if matches!(error.kind, StoreErrorKind::Corrupt | StoreErrorKind::KeyMissing) =>
+        {
             return Ok(Examined { stuck: found(Some(Stuck::unreadable(&error))), unread });
         }
         (None, Err(error)) => return Err(error.into()),

@@ -1,6 +1,7 @@
 //! `sessions pending`.
 
-use holdover_runtime_local::Answered;
+use holdover_core::store::StoreErrorKind;
+use holdover_runtime_local::{Answered, RuntimeError};
 
 use crate::args::Pending;
 use crate::exit::Failure;
@@ -20,8 +21,17 @@ pub(super) async fn pending(front: &Front, args: &Pending) -> Result<(), Failure
     }
     let now = front.runtime.now();
     for pending in &open {
-        let debt = debt_of(front, pending).await?;
-        let answered = front.runtime.answered(pending).await?;
+        let mut debt = debt_of(front, pending).await?;
+        let answered = match front.runtime.answered(pending).await {
+            Ok(answered) => answered,
+            // It is told of this call, and holds up none of the others.
+            Err(RuntimeError::Store(error)) if error.kind == StoreErrorKind::Corrupt => {
+                debt.prompt = Some(format!("its answer cannot be read: {error}"));
+                debt.commands.clear();
+                None
+            }
+            Err(error) => return Err(error.into()),
+        };
         front.out.object(&json::pending(pending, &debt, answered.as_ref()));
         front.out.line(front.out.bold(&inline(&format!("session {}: {}", pending.key.id, pending.id))));
         match answered {
