@@ -9,8 +9,8 @@ use holdover_launcher::Launcher;
 use holdover_store::ids::{MessageSeq, StateFormat};
 use holdover_store::payload::Payload;
 use holdover_store::{
-    ClaimDue, Commit, CommitOutcome, InboxItem, ItemKind, MessageRange, NewMessage, NewSession, Queues, SessionQuery,
-    StageOutcome, StagedResult, Staging, Start, StateStore, Wake,
+    ClaimDue, Commit, CommitOutcome, InboxItem, ItemKind, MessageRange, NewMessage, NewSession, Queues,
+    SessionQuery, StageOutcome, StagedResult, Staging, Start, StateStore, Wake,
 };
 use holdover_store_postgres::PostgresStore;
 use support::{Admin, Relay, commit, id, key, new_session, options, running, schema_of, unique};
@@ -32,19 +32,23 @@ async fn a_commit_and_a_staging_of_a_claimed_run_are_one_exchange_and_one_statem
         results: vec![StagedResult { call: id(&format!("call-{nth}")), payload: Payload::new("{}") }],
         starts: Vec::new(),
     };
-    let promoting = |nth: u64| Commit {
-        messages: vec![NewMessage::Promote(id(&format!("call-{nth}")))],
-        ..commit(nth)
-    };
+    let promoting =
+        |nth: u64| Commit { messages: vec![NewMessage::Promote(id(&format!("call-{nth}")))], ..commit(nth) };
     for nth in 1..=2 {
-        assert!(matches!(store.stage_result(&claim.fence, stage(nth)).await.unwrap(), StageOutcome::Staged(_)));
+        assert!(matches!(
+            store.stage_result(&claim.fence, stage(nth)).await.unwrap(),
+            StageOutcome::Staged(_)
+        ));
         let saved = store.commit(&claim.fence, promoting(nth)).await.unwrap();
         assert!(matches!(saved, CommitOutcome::Committed(_)), "{saved:?}");
     }
     admin.run("SELECT pg_stat_statements_reset()").await;
     let before = relay.exchanges();
     for nth in 3..3 + TIMES {
-        assert!(matches!(store.stage_result(&claim.fence, stage(nth)).await.unwrap(), StageOutcome::Staged(_)));
+        assert!(matches!(
+            store.stage_result(&claim.fence, stage(nth)).await.unwrap(),
+            StageOutcome::Staged(_)
+        ));
     }
     assert_eq!(relay.exchanges() - before, TIMES, "a staging is one exchange");
     let before = relay.exchanges();
@@ -82,7 +86,8 @@ async fn with_many_sessions_beside_every_statement_goes_along_indexes() {
         let staging = Staging { results: vec![staged], starts: vec![id("started")] };
         assert!(matches!(store.stage_result(&claim.fence, staging).await.unwrap(), StageOutcome::Staged(_)));
         let promote = NewMessage::Promote(id(&format!("call-{nth}")));
-        let saved = store.commit(&claim.fence, Commit { messages: vec![promote], ..commit(nth) }).await.unwrap();
+        let saved =
+            store.commit(&claim.fence, Commit { messages: vec![promote], ..commit(nth) }).await.unwrap();
         assert!(matches!(saved, CommitOutcome::Committed(_)), "{saved:?}");
         let item = InboxItem {
             key: id(&format!("item-{nth}")),
@@ -95,7 +100,10 @@ async fn with_many_sessions_beside_every_statement_goes_along_indexes() {
         let range = MessageRange::new(MessageSeq(1), MessageSeq(10));
         store.read_messages(&key("s"), &[range]).await.unwrap();
         store.list_sessions(&SessionQuery::all(key("s").tenant)).await.unwrap();
-        let due = NewSession { start: Start::At(holdover_store::time::Timestamp::EPOCH), ..new_session(&format!("due-{nth}")) };
+        let due = NewSession {
+            start: Start::At(holdover_store::time::Timestamp::EPOCH),
+            ..new_session(&format!("due-{nth}"))
+        };
         store.create_session(due).await.unwrap();
         let due = ClaimDue {
             runs: vec![id(&format!("run-{}", unique()))],
@@ -130,7 +138,8 @@ async fn with_many_sessions_beside_every_statement_goes_along_indexes() {
     admin.run(&format!("ANALYZE {schema}.session; ANALYZE {schema}.message; ANALYZE {schema}.item")).await;
     work(3).await;
     let log = std::fs::read_to_string(&log_file).unwrap();
-    let plans: Vec<&str> = log[seen..].split("Query Text: ").skip(1).filter(|plan| plan.contains(&schema)).collect();
+    let plans: Vec<&str> =
+        log[seen..].split("Query Text: ").skip(1).filter(|plan| plan.contains(&schema)).collect();
     let own = plans.iter().filter(|plan| plan.contains("WITH ") && !plan.contains("generate_series"));
     let mut count = 0;
     for plan in own {
