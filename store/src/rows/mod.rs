@@ -69,6 +69,13 @@ pub trait Rows: Send + Sync + 'static {
     /// The store's clock as this process knows it without asking: never ahead of it. None: it must be asked.
     fn now(&self) -> Option<Timestamp>;
 
+    /// How long a write waits for others of the same handle that write the same session, before it answers that it may
+    /// succeed later. None: as long as it takes. A backend whose writes may wait for somebody else says it, so that they do
+    /// not wait one after the other without end.
+    fn turn_max(&self) -> Option<Duration> {
+        None
+    }
+
     /// Reads what stands under a key, and rows of that session.
     async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError>;
 

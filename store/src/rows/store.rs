@@ -77,7 +77,7 @@ impl<R: Rows> RowStore<R> {
         key: &SessionKey,
         ask: &A,
     ) -> Result<(A::Outcome, Timestamp), StoreError> {
-        let mut turn = self.held.turn(key).await;
+        let mut turn = self.turn(operation, key).await?;
         let mut known = self.first_guess(&mut turn, ask);
         let mut wants = ask.wants();
         for _ in 0..RACES_MAX {
@@ -122,6 +122,16 @@ impl<R: Rows> RowStore<R> {
         }
         let detail = format!("others wrote the session {RACES_MAX} times in between");
         Err(named(StoreError::new(StoreErrorKind::Unavailable, operation, detail), operation, key))
+    }
+
+    /// Waits for a turn to write the session.
+    async fn turn(&self, operation: &'static str, key: &SessionKey) -> Result<Turn, StoreError> {
+        let turn = self.held.turn(key);
+        let Some(most) = self.rows.turn_max() else { return Ok(turn.await) };
+        tokio::time::timeout(most, turn).await.map_err(|_| {
+            let detail = format!("others of this handle were writing the session for {:.1} s", most.as_secs_f64());
+            StoreError::new(StoreErrorKind::Unavailable, operation, detail).on(key)
+        })
     }
 
     /// What is held of the session, or what `ask` supposes; none if it must be read.
