@@ -52,6 +52,11 @@ impl Rows for PgRows {
         self.0.heard.now()
     }
 
+    fn turn_max(&self) -> Option<Duration> {
+        let options = &self.0.caller.options;
+        Some(options.wait_max.min(options.operation_timeout))
+    }
+
     async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError> {
         let found = self.0.caller.call(read::ReadOne { key: key.clone(), wants: wants.to_vec() }).await?;
         self.heard(found.now);
