@@ -76,7 +76,7 @@ impl Call for Apply {
         match (&write.before, &write.after) {
             (Some(before), after) => {
                 let (place, token) = (sql.bind(int(before.place)), sql.bind(before.token.0.cast_signed()));
-                held(sql, write, place, token, times);
+                held(sql, self.clears, write.skip_held, place, token, times);
                 let only = if taken { " AND NOT EXISTS (SELECT FROM taken)" } else { "" };
                 let only = format!(
                     "{only}{}",
@@ -137,11 +137,19 @@ impl Call for Apply {
 }
 
 /// The row of the session, locked, if it has the token; and the clock once it is locked. A holder of the lock that
-/// changed nothing leaves the token as it was: what was decided before a long wait for it is decided anew.
-fn held(sql: &mut Sql<'_>, write: &Write, place: Param, token: Param, (from, until): (Param, Param)) {
+/// changed nothing leaves the token as it was: what was decided before a long wait for it is decided anew. Whoever `clears`
+/// waits for those who copy from it.
+fn held(
+    sql: &mut Sql<'_>,
+    clears: bool,
+    skip_held: bool,
+    place: Param,
+    token: Param,
+    (from, until): (Param, Param),
+) {
     let (schema, clock) = (&sql.names.schema, &sql.names.clock);
-    let lock = if write.after.is_none() { "FOR UPDATE" } else { "FOR NO KEY UPDATE" };
-    let skip = if write.skip_held { " SKIP LOCKED" } else { "" };
+    let lock = if clears { "FOR UPDATE" } else { "FOR NO KEY UPDATE" };
+    let skip = if skip_held { " SKIP LOCKED" } else { "" };
     push!(
         sql,
         "held AS MATERIALIZED (SELECT h.sid, {clock} AS at, clock_timestamp() - statement_timestamp() AS waited FROM ( \
@@ -288,7 +296,7 @@ fn there(c: &mut Columns<'_>) -> Result<Option<Row>, Fault> {
     }
 }
 
-/// The session that a fork is made of.
+/// The session that a fork is made of. It is not removed before the fork is there; its commits go on.
 fn source(sql: &mut Sql<'_>, prefix: &Prefix) {
     let place = sql.bind(int(prefix.place));
     let (tenant, id) = (sql.bind(prefix.from.tenant.as_str()), sql.bind(prefix.from.id.as_str()));
@@ -299,7 +307,7 @@ fn source(sql: &mut Sql<'_>, prefix: &Prefix) {
         sql,
         "source AS MATERIALIZED (SELECT s.sid FROM {schema}session s WHERE s.sid = {place} AND s.tenant = {tenant} \
          AND s.id = {id} AND s.incarnation = {life} AND s.dead_since IS NULL AND EXISTS ( \
-             SELECT FROM {schema}checkpoint x WHERE x.sid = {place} AND x.id = {checkpoint})), "
+             SELECT FROM {schema}checkpoint x WHERE x.sid = {place} AND x.id = {checkpoint}) FOR KEY SHARE OF s), "
     );
 }
 
