@@ -1,6 +1,8 @@
 //! The rows, in tables.
 
 mod kinds;
+mod ops;
+mod put;
 mod read;
 mod remove;
 mod scan;
