@@ -136,7 +136,8 @@ impl Call for Apply {
 }
 
 /// The row of the session, locked, if it has the token; and the clock once it is locked. A holder of the lock that
-/// changed nothing leaves the token as it was: what was decided before a long wait for it is decided anew. Whoever `clears`
+/// changed nothing leaves the token as it was: what was decided before a long wait for it is decided anew. Only that wait
+/// counts, from when the row is found: a server that is slow for another reason is not asked everything twice. Whoever `clears`
 /// waits for those who copy from it.
 fn held(
     sql: &mut Sql<'_>,
@@ -151,8 +152,9 @@ fn held(
     let skip = if skip_held { " SKIP LOCKED" } else { "" };
     push!(
         sql,
-        "held AS MATERIALIZED (SELECT h.sid, {clock} AS at, clock_timestamp() - statement_timestamp() AS waited FROM ( \
-             SELECT s.sid FROM {schema}session s WHERE s.sid = {place} AND s.token = {token} {lock}{skip}) h), \
+        "held AS MATERIALIZED (SELECT h.sid, {clock} AS at, clock_timestamp() - h.seen AS waited FROM ( \
+             SELECT s.sid, clock_timestamp() AS seen FROM {schema}session s \
+             WHERE s.sid = {place} AND s.token = {token} {lock}{skip}) h), \
          ok AS MATERIALIZED (SELECT h.sid, h.at FROM held h WHERE h.at >= {from} AND h.at < {until} \
              AND h.waited < interval '{WAITED_MS} milliseconds')"
     );
