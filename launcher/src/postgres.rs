@@ -110,6 +110,11 @@ impl Postgres {
         self.port
     }
 
+    /// What it has written.
+    pub fn log(&self) -> PathBuf {
+        self.process.log()
+    }
+
     /// How to connect to its database.
     pub fn url(&self) -> String {
         format!("postgres://{USER}@127.0.0.1:{}/{DATABASE}", self.port)

@@ -150,7 +150,9 @@ impl Caller {
             }
             if fault.misses_something() {
                 // Nothing was done. Perhaps a newer program has changed the tables.
-                self.look().await.map_err(|error| during(error, call))?;
+                if let Ok(looked) = tokio::time::timeout(left(), self.look()).await {
+                    looked.map_err(|error| during(error, call))?;
+                }
                 return failed(fault, false);
             }
             if fault.was_undone() && undone < UNDONE_MAX {

@@ -4,6 +4,8 @@ use std::fmt;
 
 use holdover_store::ids::SessionKey;
 use holdover_store::{Retry, StoreError, StoreErrorKind};
+use sqlx::error::DatabaseError;
+use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
 /// What Postgres calls its errors.
 mod code {
@@ -93,10 +95,9 @@ impl Fault {
     /// server that is no longer what it was.
     pub(crate) fn taints_connection(&self) -> bool {
         match self {
-            Self::Sql(sqlx::Error::Database(error)) => match error.code().as_deref() {
-                Some(code) => code.starts_with(code::CONNECTION) || ends_session(code) || is_outdated(code),
-                None => true,
-            },
+            Self::Sql(sqlx::Error::Database(error)) => {
+                ended_session(error.as_ref()) || error.code().is_none_or(|code| is_outdated(&code))
+            }
             Self::Sql(sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Encode(_)) => false,
             Self::Sql(_) | Self::Silent => true,
             Self::Refused(_) | Self::Late | Self::Corrupt(_) => false,
@@ -126,13 +127,12 @@ impl Fault {
     }
 
     /// Whether a write that failed so after it was sent may have been applied: the server said nothing, or that
-    /// it is going away, perhaps after the commit.
+    /// it is going away or died, perhaps after the commit.
     fn leaves_outcome_unknown(&self) -> bool {
         match self {
-            Self::Sql(sqlx::Error::Database(error)) => match error.code().as_deref() {
-                Some(code) => code.starts_with(code::CONNECTION) || ends_session(code),
-                None => true,
-            },
+            Self::Sql(sqlx::Error::Database(error)) => {
+                ended_session(error.as_ref()) || error.code().is_none()
+            }
             Self::Sql(sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Encode(_)) => false,
             Self::Sql(_) | Self::Silent => true,
             Self::Refused(_) | Self::Late | Self::Corrupt(_) => false,
@@ -174,8 +174,8 @@ impl Fault {
     /// The store error of `operation`, on `key` if it was about one session. `sent`: it is a write that the
     /// server may have seen.
     pub(crate) fn of(self, operation: &'static str, key: Option<&SessionKey>, sent: bool) -> StoreError {
-        let kind = self.kind();
         let unknown = sent && self.leaves_outcome_unknown();
+        let kind = if unknown { StoreErrorKind::Unavailable } else { self.kind() };
         let error = match self {
             Self::Sql(sqlx::Error::PoolClosed) => {
                 StoreError::new(kind, operation, "the store was closed").retry(Retry::Never)
@@ -196,7 +196,14 @@ impl Fault {
     }
 }
 
-/// Whether the server ended the session with this.
+/// Whether the session ended with this error, whatever it says.
+fn ended_session(error: &dyn DatabaseError) -> bool {
+    let severity = error.try_downcast_ref::<PgDatabaseError>().map(PgDatabaseError::severity);
+    matches!(severity, Some(PgSeverity::Fatal | PgSeverity::Panic))
+        || error.code().is_some_and(|code| code.starts_with(code::CONNECTION) || ends_session(&code))
+}
+
+/// Whether the server ends a session with this.
 fn ends_session(code: &str) -> bool {
     [
         code::ADMIN_SHUTDOWN,

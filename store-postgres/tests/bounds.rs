@@ -168,3 +168,32 @@ async fn a_walk_past_many_others_finds_the_last() {
     assert!(store.load_session(&key("wanted")).await.unwrap().is_none());
     store.close().await;
 }
+
+/// A statement is planned by what the server has counted in its tables, and rows come as its plan goes.
+#[tokio::test]
+async fn whatever_the_server_has_counted_checkpoints_come_in_their_order() {
+    let url = Server::shared().url();
+    let (options, mut admin) = (options(url), Admin::at(url).await);
+    let schema = schema_of(&options);
+    let store = PostgresStore::open(options.clone()).await.unwrap();
+    let analyze = format!("ANALYZE {schema}.session; ANALYZE {schema}.checkpoint");
+    let claim = running(&store, "s").await;
+    let mut nth = 0;
+    for commits in [1, 1, 1, 10, 200] {
+        for _ in 0..commits {
+            nth += 1;
+            store.commit(&claim.fence, commit(nth)).await.unwrap();
+        }
+        for counts in ["SELECT 1", &analyze] {
+            admin.run(counts).await;
+            let reader = PostgresStore::open(options.clone()).await.unwrap();
+            let checkpoints = CheckpointQuery { key: key("s"), id: None, page: PageRequest::default() };
+            let found = reader.list_checkpoints(&checkpoints).await.unwrap().items;
+            let found: Vec<u64> = found.iter().map(|checkpoint| checkpoint.id.0).collect();
+            let newest: Vec<u64> = (3..=nth + 2).rev().take(found.len()).collect();
+            assert_eq!(found, newest, "after {nth} commits, {counts}");
+            reader.close().await;
+        }
+    }
+    store.close().await;
+}

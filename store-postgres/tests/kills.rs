@@ -236,6 +236,29 @@ async fn a_server_that_falls_silent_leaves_a_write_unknown_and_a_read_for_later(
     check(&store, "s", 1).await;
 }
 
+/// A commit may be on disk although the server dies over it, whatever it says it died of.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_the_server_dies_over_is_unknown() {
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.postgres(&[]).unwrap();
+    let relay = Relay::to(server.port(), true).await;
+    let store = PostgresStore::open(options(&relay.url()).connections_max(2)).await.unwrap();
+    let claim = running(&store, "s").await;
+    assert!(matches!(store.commit(&claim.fence, commit(1)).await.unwrap(), CommitOutcome::Committed(_)));
+    for (nth, code) in [(2, "58030"), (3, "53100"), (4, "XX000")] {
+        relay.panic_next(code);
+        let error = store.commit(&claim.fence, commit(nth)).await.unwrap_err();
+        let found = (error.kind, error.retry);
+        assert_eq!(found, (StoreErrorKind::Unavailable, Retry::OutcomeUnknown), "{error}");
+        let again = store.commit(&claim.fence, commit(nth)).await.unwrap();
+        assert!(
+            matches!(again, CommitOutcome::Committed(receipt) if receipt.version.0 == nth + 2),
+            "{again:?}"
+        );
+    }
+    check(&store, "s", 4).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pool_without_a_free_connection_answers_later() {
     let launcher = Launcher::new().unwrap();
@@ -243,8 +266,8 @@ async fn a_pool_without_a_free_connection_answers_later() {
     let options = options(&server.url()).connections_max(2).wait_max(Duration::from_millis(300));
     let schema = schema_of(&options);
     let store = PostgresStore::open(options).await.unwrap();
-    let claim = running(&store, "s").await;
-    // Somebody holds the row, so that the only connection waits for it.
+    let (claim, beside) = (running(&store, "s").await, running(&store, "beside").await);
+    // Somebody holds the rows, so that the only connection waits for one of them.
     let mut other = <sqlx::PgConnection as sqlx::Connection>::connect(&server.url()).await.unwrap();
     let held = sqlx::AssertSqlSafe(format!("BEGIN; SELECT 1 FROM {schema}.session FOR UPDATE"));
     sqlx::raw_sql(held).execute(&mut other).await.unwrap();
@@ -254,8 +277,9 @@ async fn a_pool_without_a_free_connection_answers_later() {
     });
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
     while sqlx::query_scalar::<_, i64>(waiting).fetch_one(&mut other).await.unwrap() == 0 {}
-    let error = store.commit(&claim.fence, commit(2)).await.unwrap_err();
+    let error = store.commit(&beside.fence, commit(1)).await.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{error}");
+    assert!(error.to_string().contains("no connection was free"), "{error}");
     sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
     assert!(matches!(waits.await.unwrap().unwrap(), CommitOutcome::Committed(_)));
 }

@@ -1,6 +1,8 @@
 //! The rows, in tables.
 
 mod kinds;
+mod ops;
+mod put;
 mod read;
 mod remove;
 mod scan;
@@ -50,6 +52,10 @@ impl Rows for PgRows {
 
     fn now(&self) -> Option<Timestamp> {
         self.0.heard.now()
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        Some(self.0.caller.options.operation_timeout)
     }
 
     async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError> {

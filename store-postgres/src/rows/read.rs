@@ -188,7 +188,8 @@ impl Group {
                              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before \
                          FROM s CROSS JOIN unnest({nths}, {lows}, {highs}, {rows}, {bytes}) \
                              AS q (want, low, high, most, bytes) {found} \
-                     ) y JOIN {from} ON x.sid = y.sid AND x.{place} = y.place{only} WHERE y.before < y.bytes)"
+                     ) y JOIN {from} ON x.sid = y.sid AND x.{place} = y.place{only} WHERE y.before < y.bytes \
+                     ORDER BY y.nth, y.want, y.place{order})"
                 );
             }
         }

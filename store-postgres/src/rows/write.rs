@@ -6,17 +6,16 @@
 //! there when the statement began, which is what the write was decided on as long as the token is the same: every write of
 //! the session replaces it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holdover_store::ids::{InboxSeq, ItemKey, SessionKey};
-use holdover_store::payload::{Digest, Payload};
+use holdover_store::payload::Digest;
 use holdover_store::rows::{Kind, Op, Prefix, Row, RowKey, Verdict, Write};
 use holdover_store::time::Timestamp;
-use holdover_store::{ItemKind, PendingCall, RunRecord, StoredItem, Wake};
 use sqlx::postgres::PgRow;
 
-use super::kinds::{table, wake_name};
+use super::kinds::table;
+use super::ops::rows;
 use super::session::bind_slot;
 use crate::call::Call;
 use crate::columns::Columns;
@@ -76,7 +75,7 @@ impl Call for Apply {
         match (&write.before, &write.after) {
             (Some(before), after) => {
                 let (place, token) = (sql.bind(int(before.place)), sql.bind(before.token.0.cast_signed()));
-                held(sql, write, place, token, times);
+                held(sql, self.clears, write.skip_held, place, token, times);
                 let only = if taken { " AND NOT EXISTS (SELECT FROM taken)" } else { "" };
                 let only = format!(
                     "{only}{}",
@@ -137,15 +136,25 @@ impl Call for Apply {
 }
 
 /// The row of the session, locked, if it has the token; and the clock once it is locked. A holder of the lock that
-/// changed nothing leaves the token as it was: what was decided before a long wait for it is decided anew.
-fn held(sql: &mut Sql<'_>, write: &Write, place: Param, token: Param, (from, until): (Param, Param)) {
+/// changed nothing leaves the token as it was: what was decided before a long wait for it is decided anew. Only that wait
+/// counts, from when the row is found: a server that is slow for another reason is not asked everything twice. Whoever `clears`
+/// waits for those who copy from it.
+fn held(
+    sql: &mut Sql<'_>,
+    clears: bool,
+    skip_held: bool,
+    place: Param,
+    token: Param,
+    (from, until): (Param, Param),
+) {
     let (schema, clock) = (&sql.names.schema, &sql.names.clock);
-    let lock = if write.after.is_none() { "FOR UPDATE" } else { "FOR NO KEY UPDATE" };
-    let skip = if write.skip_held { " SKIP LOCKED" } else { "" };
+    let lock = if clears { "FOR UPDATE" } else { "FOR NO KEY UPDATE" };
+    let skip = if skip_held { " SKIP LOCKED" } else { "" };
     push!(
         sql,
-        "held AS MATERIALIZED (SELECT h.sid, {clock} AS at, clock_timestamp() - statement_timestamp() AS waited FROM ( \
-             SELECT s.sid FROM {schema}session s WHERE s.sid = {place} AND s.token = {token} {lock}{skip}) h), \
+        "held AS MATERIALIZED (SELECT h.sid, {clock} AS at, clock_timestamp() - h.seen AS waited FROM ( \
+             SELECT s.sid, clock_timestamp() AS seen FROM {schema}session s \
+             WHERE s.sid = {place} AND s.token = {token} {lock}{skip}) h), \
          ok AS MATERIALIZED (SELECT h.sid, h.at FROM held h WHERE h.at >= {from} AND h.at < {until} \
              AND h.waited < interval '{WAITED_MS} milliseconds')"
     );
@@ -288,7 +297,7 @@ fn there(c: &mut Columns<'_>) -> Result<Option<Row>, Fault> {
     }
 }
 
-/// The session that a fork is made of.
+/// The session that a fork is made of. It is not removed before the fork is there; its commits go on.
 fn source(sql: &mut Sql<'_>, prefix: &Prefix) {
     let place = sql.bind(int(prefix.place));
     let (tenant, id) = (sql.bind(prefix.from.tenant.as_str()), sql.bind(prefix.from.id.as_str()));
@@ -299,7 +308,7 @@ fn source(sql: &mut Sql<'_>, prefix: &Prefix) {
         sql,
         "source AS MATERIALIZED (SELECT s.sid FROM {schema}session s WHERE s.sid = {place} AND s.tenant = {tenant} \
          AND s.id = {id} AND s.incarnation = {life} AND s.dead_since IS NULL AND EXISTS ( \
-             SELECT FROM {schema}checkpoint x WHERE x.sid = {place} AND x.id = {checkpoint})), "
+             SELECT FROM {schema}checkpoint x WHERE x.sid = {place} AND x.id = {checkpoint}) FOR KEY SHARE OF s), "
     );
 }
 
@@ -338,337 +347,4 @@ fn clear_all(sql: &mut Sql<'_>, place: Param) {
             ", end_{name} AS (DELETE FROM {schema}{name} x WHERE x.sid = {place} AND EXISTS (SELECT FROM s))"
         );
     }
-}
-
-/// The operations of a write, by kind: so there is a member for each kind, however many rows there are.
-fn rows(sql: &mut Sql<'_>, ops: &[Op]) {
-    let mut written: BTreeMap<Kind, Vec<&Row>> = BTreeMap::new();
-    let mut deleted: BTreeMap<Kind, Vec<&RowKey>> = BTreeMap::new();
-    for op in ops {
-        match op {
-            // An item and its key are one row, which the item brings.
-            Op::Insert(Row::Key { .. }) | Op::Put(Row::Key { .. }) => {}
-            Op::Put(row) | Op::Insert(row) => written.entry(row.key().kind).or_default().push(row),
-            Op::Delete(key) => deleted.entry(key.kind).or_default().push(key),
-            Op::DeleteUpTo(kind, last) => {
-                let last = sql.bind(int(*last));
-                remove(sql, *kind, "up_to", &format!("x.{} <= {last}", table(*kind).place));
-            }
-            Op::Clear(_) => {}
-        }
-    }
-    for op in ops {
-        if let Op::Clear(kind) = op {
-            clear(sql, *kind, written.get(kind).map_or(&[], Vec::as_slice));
-        }
-    }
-    for (kind, keys) in deleted {
-        let place = table(kind).place;
-        let found = if place.is_empty() {
-            "true".to_owned()
-        } else if keys.iter().any(|key| key.as_name().is_empty()) {
-            let numbers = sql.bind(keys.iter().map(|key| int(key.as_number())).collect::<Vec<_>>());
-            format!("x.{place} = ANY ({numbers})")
-        } else {
-            let names = sql.bind(keys.iter().map(|key| key.as_name()).collect::<Vec<_>>());
-            format!("x.{place} = ANY ({names})")
-        };
-        remove(sql, kind, "named", &found);
-    }
-    for (kind, rows) in written {
-        put(sql, kind, &rows);
-    }
-}
-
-/// Removes all rows of a kind but those that the same write puts in their place: no statement may change a row twice.
-fn clear(sql: &mut Sql<'_>, kind: Kind, written: &[&Row]) {
-    let place = table(kind).place;
-    let keys: Vec<RowKey> = written.iter().map(|row| row.key()).collect();
-    let found = if keys.is_empty() || place.is_empty() {
-        "true".to_owned()
-    } else if keys.iter().any(|key| key.as_name().is_empty()) {
-        let numbers = sql.bind(keys.iter().map(|key| int(key.as_number())).collect::<Vec<_>>());
-        format!("x.{place} <> ALL ({numbers})")
-    } else {
-        let names = sql.bind(keys.iter().map(RowKey::as_name).collect::<Vec<_>>());
-        format!("x.{place} <> ALL ({names})")
-    };
-    remove(sql, kind, "all", &found);
-}
-
-/// Removes rows. Of an item that is consumed the key stays.
-fn remove(sql: &mut Sql<'_>, kind: Kind, how: &str, found: &str) {
-    let (schema, name) = (&sql.names.schema, table(kind).name);
-    if kind == Kind::Item {
-        push!(
-            sql,
-            ", {how}_{name} AS (UPDATE {schema}{name} x SET payload = NULL, digest = NULL FROM s \
-             WHERE x.sid = s.sid AND x.payload IS NOT NULL AND {found})"
-        );
-    } else {
-        push!(
-            sql,
-            ", {how}_{name} AS (DELETE FROM {schema}{name} x USING s WHERE x.sid = s.sid AND {found})"
-        );
-    }
-}
-
-/// Writes rows of one kind.
-fn put(sql: &mut Sql<'_>, kind: Kind, rows: &[&Row]) {
-    match kind {
-        Kind::Labels => {
-            let labels = rows.iter().filter_map(|row| match row {
-                Row::Labels(labels) => Some(labels),
-                _ => None,
-            });
-            let labels: Vec<(&String, &String)> = labels.flat_map(|labels| &labels.0).collect();
-            let names = sql.bind(labels.iter().map(|(name, _)| name.as_bytes()).collect::<Vec<_>>());
-            let values = sql.bind(labels.iter().map(|(_, value)| value.as_bytes()).collect::<Vec<_>>());
-            into(sql, kind, "name, value", &[names, values], "(name) value = excluded.value");
-        }
-        Kind::Definition | Kind::State => {
-            for row in rows {
-                if let Row::Definition(payload) | Row::State(payload) = row {
-                    let (digest, payload) = sql.bind_payload(payload);
-                    one(
-                        sql,
-                        kind,
-                        "digest, payload",
-                        &[digest, payload],
-                        "digest = excluded.digest, payload = excluded.payload",
-                    );
-                }
-            }
-        }
-        Kind::Message => {
-            let messages: Vec<_> = rows
-                .iter()
-                .filter_map(|row| match row {
-                    Row::Message(message) => Some(message),
-                    _ => None,
-                })
-                .collect();
-            let seqs = sql.bind(messages.iter().map(|message| int(message.seq.0)).collect::<Vec<_>>());
-            let at = sql.bind(messages.iter().map(|message| message.at.as_ms()).collect::<Vec<_>>());
-            let (digests, payloads) = sql.bind_payloads(messages.iter().map(|message| &message.payload));
-            into(sql, kind, "seq, at, digest, payload", &[seqs, at, digests, payloads], "");
-        }
-        Kind::Events => rows.iter().for_each(|row| events(sql, row)),
-        Kind::Item => items(sql, rows),
-        // An item brings its key.
-        Kind::Key => {}
-        Kind::Staged => {
-            let staged: Vec<_> = rows
-                .iter()
-                .filter_map(|row| match row {
-                    Row::Staged(staged) => Some(staged),
-                    _ => None,
-                })
-                .collect();
-            let calls = sql.bind(staged.iter().map(|staged| staged.call.as_str()).collect::<Vec<_>>());
-            let (digests, payloads) = sql.bind_payloads(staged.iter().map(|staged| &staged.payload));
-            let replace = "(call) digest = excluded.digest, payload = excluded.payload";
-            into(sql, kind, "call, digest, payload", &[calls, digests, payloads], replace);
-        }
-        Kind::Start | Kind::Opened => {
-            let keys: Vec<RowKey> = rows.iter().map(|row| row.key()).collect();
-            let names = sql.bind(keys.iter().map(RowKey::as_name).collect::<Vec<_>>());
-            let (column, replace) = if kind == Kind::Start { ("call", "(call) nothing") } else { ("id", "") };
-            into(sql, kind, column, &[names], replace);
-        }
-        Kind::Pending => pending(sql, rows),
-        Kind::Run => runs(sql, rows),
-        Kind::Checkpoint => {
-            for row in rows {
-                let Row::Checkpoint(checkpoint) = row else { continue };
-                let numbers = [
-                    int(checkpoint.id.0),
-                    int(checkpoint.epoch.0),
-                    int(checkpoint.last_message.0),
-                    int(checkpoint.last_event.0),
-                    checkpoint.at.as_ms(),
-                    i64::from(checkpoint.format.0),
-                ];
-                let mut values: Vec<Param> = numbers.into_iter().map(|number| sql.bind(number)).collect();
-                let (digest, payload) = sql.bind_payload(&checkpoint.state);
-                values.extend([digest, payload]);
-                one(
-                    sql,
-                    kind,
-                    "id, epoch, last_message, last_event, at, format, digest, payload",
-                    &values,
-                    "",
-                );
-            }
-        }
-        Kind::Delta => {
-            let deltas: Vec<_> = rows
-                .iter()
-                .filter_map(|row| match row {
-                    Row::Delta(delta) => Some(delta),
-                    _ => None,
-                })
-                .collect();
-            let places = sql.bind(deltas.iter().map(|delta| int(delta.place)).collect::<Vec<_>>());
-            let (digests, payloads) = sql.bind_payloads(deltas.iter().map(|delta| &delta.payload));
-            let replace = "(place) digest = excluded.digest, payload = excluded.payload";
-            into(sql, kind, "place, digest, payload", &[places, digests, payloads], replace);
-        }
-    }
-}
-
-/// Writes rows whose columns are arrays. `replace`: by what column a row is known that may be there, and what is done then.
-fn into(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], replace: &str) {
-    let (schema, name) = (&sql.names.schema, table(kind).name);
-    let values: Vec<String> = values.iter().map(Param::to_string).collect();
-    let selected = columns.replace(", ", ", v.");
-    push!(
-        sql,
-        ", put_{name} AS (INSERT INTO {schema}{name} (sid, {columns}) SELECT s.sid, v.{selected} \
-         FROM s CROSS JOIN unnest({}) AS v ({columns})",
-        values.join(", ")
-    );
-    match replace.split_once(") ") {
-        None => {}
-        Some((key, "nothing")) => push!(sql, " ON CONFLICT (sid, {}) DO NOTHING", &key[1..]),
-        Some((key, set)) => push!(sql, " ON CONFLICT (sid, {}) DO UPDATE SET {set}", &key[1..]),
-    }
-    push!(sql, ")");
-}
-
-/// Writes one row. `replace`: what is done if it is there, where there is but one in a session.
-fn one(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], replace: &str) {
-    let (schema, name) = (&sql.names.schema, table(kind).name);
-    let nth = values.first().map_or_else(String::new, |value| value.to_string().replace('$', "_"));
-    let values: Vec<String> = values.iter().map(Param::to_string).collect();
-    push!(
-        sql,
-        ", put_{name}{nth} AS (INSERT INTO {schema}{name} (sid, {columns}) SELECT s.sid, {} FROM s",
-        values.join(", ")
-    );
-    if !replace.is_empty() {
-        push!(sql, " ON CONFLICT (sid) DO UPDATE SET {replace}");
-    }
-    push!(sql, ")");
-}
-
-/// The events of one commit are one row: their bytes one after another.
-fn events(sql: &mut Sql<'_>, row: &Row) {
-    let Row::Events(batch) = row else { return };
-    let (joined, sizes) = match batch.payloads.as_slice() {
-        [one] => (one.clone(), None),
-        all => {
-            let bytes: Vec<u8> = all.iter().flat_map(|event| event.bytes().iter().copied()).collect();
-            let sizes: Vec<i64> = all.iter().map(|event| int(event.len() as u64)).collect();
-            (Payload::new(bytes), Some(sizes))
-        }
-    };
-    let (seq, at) = (sql.bind(int(batch.last.0)), sql.bind(batch.at.as_ms()));
-    let (digest, payload) = sql.bind_payload(&joined);
-    let sizes = sql.bind(sizes);
-    one(sql, Kind::Events, "seq, at, digest, payload, sizes", &[seq, at, digest, payload, sizes], "");
-}
-
-fn items(sql: &mut Sql<'_>, rows: &[&Row]) {
-    let items: Vec<(&StoredItem, Wake, &Digest)> = rows
-        .iter()
-        .filter_map(|row| match row {
-            Row::Item { item, wake, content } => Some((item, *wake, content)),
-            _ => None,
-        })
-        .collect();
-    let answer = |item: &StoredItem| match &item.kind {
-        ItemKind::Message { .. } | ItemKind::Signal { .. } => (None, false),
-        ItemKind::Answer { pending, settles } => (Some(pending.to_string()), *settles),
-    };
-    let mut values = vec![
-        sql.bind(items.iter().map(|(item, ..)| int(item.seq.0)).collect::<Vec<_>>()),
-        sql.bind(items.iter().map(|(item, ..)| item.key.as_str()).collect::<Vec<_>>()),
-        sql.bind(items.iter().map(|(_, _, content)| content.0.as_slice()).collect::<Vec<_>>()),
-        sql.bind(items.iter().map(|(item, ..)| item.kind.as_str()).collect::<Vec<_>>()),
-        sql.bind(items.iter().map(|(_, wake, _)| wake_name(*wake)).collect::<Vec<_>>()),
-        sql.bind(items.iter().map(|(item, ..)| answer(item).0).collect::<Vec<_>>()),
-        sql.bind(items.iter().map(|(item, ..)| answer(item).1).collect::<Vec<_>>()),
-        sql.bind(items.iter().map(|(item, ..)| item.at.as_ms()).collect::<Vec<_>>()),
-    ];
-    let (digests, payloads) = sql.bind_payloads(items.iter().map(|(item, ..)| &item.payload));
-    values.extend([digests, payloads]);
-    into(
-        sql,
-        Kind::Item,
-        "seq, key, content, kind, wake, pending, settles, at, digest, payload",
-        &values,
-        "",
-    );
-}
-
-fn pending(sql: &mut Sql<'_>, rows: &[&Row]) {
-    let calls: Vec<(i64, &PendingCall)> = rows
-        .iter()
-        .filter_map(|row| match row {
-            Row::Pending { order, call } => Some((int(*order), call)),
-            _ => None,
-        })
-        .collect();
-    let deadline = |call: &PendingCall| call.deadline.unwrap_or_default().as_ms();
-    let mut values = vec![
-        sql.bind(calls.iter().map(|(order, _)| *order).collect::<Vec<_>>()),
-        sql.bind(calls.iter().map(|(_, call)| call.key.tenant.as_str()).collect::<Vec<_>>()),
-        sql.bind(calls.iter().map(|(_, call)| call.key.id.as_str()).collect::<Vec<_>>()),
-        sql.bind(calls.iter().map(|(_, call)| call.incarnation.0.as_bytes().as_slice()).collect::<Vec<_>>()),
-        sql.bind(calls.iter().map(|(_, call)| call.id.as_str()).collect::<Vec<_>>()),
-        sql.bind(calls.iter().map(|(_, call)| call.call.as_str()).collect::<Vec<_>>()),
-        sql.bind(calls.iter().map(|(_, call)| call.kind.as_str()).collect::<Vec<_>>()),
-        sql.bind(calls.iter().map(|(_, call)| i64::from(call.needed)).collect::<Vec<_>>()),
-        sql.bind(calls.iter().map(|(_, call)| i64::from(call.answered)).collect::<Vec<_>>()),
-        sql.bind(calls.iter().map(|(_, call)| int(call.last_answer.0)).collect::<Vec<_>>()),
-        sql.bind(calls.iter().map(|(_, call)| call.deadline.is_none()).collect::<Vec<_>>()),
-        sql.bind(calls.iter().map(|(_, call)| deadline(call)).collect::<Vec<_>>()),
-        sql.bind(calls.iter().map(|(_, call)| call.opened_at.as_ms()).collect::<Vec<_>>()),
-    ];
-    let (digests, payloads) = sql.bind_payloads(calls.iter().map(|(_, call)| &call.body));
-    values.extend([digests, payloads]);
-    into(
-        sql,
-        Kind::Pending,
-        "place, tenant, session, incarnation, id, call, kind, needed, answered, last_answer, endless, deadline, \
-         opened_at, digest, payload",
-        &values,
-        "(id) place = excluded.place, incarnation = excluded.incarnation, call = excluded.call, kind = excluded.kind, \
-         needed = excluded.needed, answered = excluded.answered, last_answer = excluded.last_answer, \
-         endless = excluded.endless, deadline = excluded.deadline, opened_at = excluded.opened_at, \
-         digest = excluded.digest, payload = excluded.payload",
-    );
-}
-
-fn runs(sql: &mut Sql<'_>, rows: &[&Row]) {
-    let runs: Vec<&RunRecord> = rows
-        .iter()
-        .filter_map(|row| match row {
-            Row::Run(run) => Some(run),
-            _ => None,
-        })
-        .collect();
-    let mut values = vec![
-        sql.bind(runs.iter().map(|run| int(run.epoch.0)).collect::<Vec<_>>()),
-        sql.bind(runs.iter().map(|run| run.run.as_str()).collect::<Vec<_>>()),
-        sql.bind(runs.iter().map(|run| run.worker.as_str()).collect::<Vec<_>>()),
-        sql.bind(runs.iter().map(|run| run.found.as_str()).collect::<Vec<_>>()),
-        sql.bind(runs.iter().map(|run| run.parent.map(|parent| int(parent.0))).collect::<Vec<_>>()),
-        sql.bind(runs.iter().map(|run| run.started_at.as_ms()).collect::<Vec<_>>()),
-        sql.bind(runs.iter().map(|run| run.end.as_ref().map(|end| end.at.as_ms())).collect::<Vec<_>>()),
-        sql.bind(runs.iter().map(|run| run.end.as_ref().map(|end| end.outcome.as_str())).collect::<Vec<_>>()),
-    ];
-    let details = runs.iter().map(|run| run.end.as_ref().and_then(|end| end.detail.as_ref()));
-    let (digests, details) = sql.bind_some_payloads(details);
-    values.extend([digests, details]);
-    into(
-        sql,
-        Kind::Run,
-        "epoch, run, worker, found, parent, started_at, ended_at, outcome, digest, detail",
-        &values,
-        "(epoch) run = excluded.run, worker = excluded.worker, found = excluded.found, parent = excluded.parent, \
-         started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = excluded.outcome, \
-         digest = excluded.digest, detail = excluded.detail",
-    );
 }

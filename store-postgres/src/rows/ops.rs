@@ -1,0 +1,82 @@
+//! What a write does to the rows of its session: a member of its statement for each kind.
+
+use std::collections::BTreeMap;
+
+use holdover_store::rows::{Kind, Op, Row, RowKey};
+
+use super::kinds::table;
+use super::put::put;
+use crate::sql::{Sql, int, push};
+
+/// The operations of a write, by kind: so there is a member for each kind, however many rows there are.
+pub(super) fn rows(sql: &mut Sql<'_>, ops: &[Op]) {
+    let mut written: BTreeMap<Kind, Vec<&Row>> = BTreeMap::new();
+    let mut deleted: BTreeMap<Kind, Vec<&RowKey>> = BTreeMap::new();
+    for op in ops {
+        match op {
+            // An item and its key are one row, which the item brings.
+            Op::Insert(Row::Key { .. }) | Op::Put(Row::Key { .. }) => {}
+            Op::Put(row) | Op::Insert(row) => written.entry(row.key().kind).or_default().push(row),
+            Op::Delete(key) => deleted.entry(key.kind).or_default().push(key),
+            Op::DeleteUpTo(kind, last) => {
+                let last = sql.bind(int(*last));
+                remove(sql, *kind, "up_to", &format!("x.{} <= {last}", table(*kind).place));
+            }
+            Op::Clear(_) => {}
+        }
+    }
+    for op in ops {
+        if let Op::Clear(kind) = op {
+            clear(sql, *kind, written.get(kind).map_or(&[], Vec::as_slice));
+        }
+    }
+    for (kind, keys) in deleted {
+        let place = table(kind).place;
+        let found = if place.is_empty() {
+            "true".to_owned()
+        } else if keys.iter().any(|key| key.as_name().is_empty()) {
+            let numbers = sql.bind(keys.iter().map(|key| int(key.as_number())).collect::<Vec<_>>());
+            format!("x.{place} = ANY ({numbers})")
+        } else {
+            let names = sql.bind(keys.iter().map(|key| key.as_name()).collect::<Vec<_>>());
+            format!("x.{place} = ANY ({names})")
+        };
+        remove(sql, kind, "named", &found);
+    }
+    for (kind, rows) in written {
+        put(sql, kind, &rows);
+    }
+}
+
+/// Removes all rows of a kind but those that the same write puts in their place: no statement may change a row twice.
+fn clear(sql: &mut Sql<'_>, kind: Kind, written: &[&Row]) {
+    let place = table(kind).place;
+    let keys: Vec<RowKey> = written.iter().map(|row| row.key()).collect();
+    let found = if keys.is_empty() || place.is_empty() {
+        "true".to_owned()
+    } else if keys.iter().any(|key| key.as_name().is_empty()) {
+        let numbers = sql.bind(keys.iter().map(|key| int(key.as_number())).collect::<Vec<_>>());
+        format!("x.{place} <> ALL ({numbers})")
+    } else {
+        let names = sql.bind(keys.iter().map(RowKey::as_name).collect::<Vec<_>>());
+        format!("x.{place} <> ALL ({names})")
+    };
+    remove(sql, kind, "all", &found);
+}
+
+/// Removes rows. Of an item that is consumed the key stays.
+fn remove(sql: &mut Sql<'_>, kind: Kind, how: &str, found: &str) {
+    let (schema, name) = (&sql.names.schema, table(kind).name);
+    if kind == Kind::Item {
+        push!(
+            sql,
+            ", {how}_{name} AS (UPDATE {schema}{name} x SET payload = NULL, digest = NULL FROM s \
+             WHERE x.sid = s.sid AND x.payload IS NOT NULL AND {found})"
+        );
+    } else {
+        push!(
+            sql,
+            ", {how}_{name} AS (DELETE FROM {schema}{name} x USING s WHERE x.sid = s.sid AND {found})"
+        );
+    }
+}

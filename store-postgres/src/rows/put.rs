@@ -1,0 +1,238 @@
+//! Rows that are written: those of a kind as arrays, so that the statement is the same however many there are.
+
+use holdover_store::payload::{Digest, Payload};
+use holdover_store::rows::{Kind, Row, RowKey};
+use holdover_store::{ItemKind, PendingCall, RunRecord, StoredItem, Wake};
+
+use super::kinds::{table, wake_name};
+use crate::sql::{Param, Sql, int, push};
+
+/// What is in the rows that are of one kind.
+macro_rules! each {
+    ($rows:expr, $row:pat => $value:expr) => {
+        $rows.iter().filter_map(|row| if let $row = row { Some($value) } else { None })
+    };
+}
+
+/// Writes rows of one kind.
+pub(super) fn put(sql: &mut Sql<'_>, kind: Kind, rows: &[&Row]) {
+    match kind {
+        Kind::Labels => {
+            let labels = each!(rows, Row::Labels(labels) => labels);
+            let labels: Vec<(&String, &String)> = labels.flat_map(|labels| &labels.0).collect();
+            let names = sql.bind(labels.iter().map(|(name, _)| name.as_bytes()).collect::<Vec<_>>());
+            let values = sql.bind(labels.iter().map(|(_, value)| value.as_bytes()).collect::<Vec<_>>());
+            into(sql, kind, "name, value", &[names, values], "(name) value = excluded.value");
+        }
+        Kind::Definition | Kind::State => {
+            for row in rows {
+                if let Row::Definition(payload) | Row::State(payload) = row {
+                    let (digest, payload) = sql.bind_payload(payload);
+                    one(
+                        sql,
+                        kind,
+                        "digest, payload",
+                        &[digest, payload],
+                        "digest = excluded.digest, payload = excluded.payload",
+                    );
+                }
+            }
+        }
+        Kind::Message => {
+            let messages: Vec<_> = each!(rows, Row::Message(message) => message).collect();
+            let seqs = sql.bind(messages.iter().map(|message| int(message.seq.0)).collect::<Vec<_>>());
+            let at = sql.bind(messages.iter().map(|message| message.at.as_ms()).collect::<Vec<_>>());
+            let (digests, payloads) = sql.bind_payloads(messages.iter().map(|message| &message.payload));
+            into(sql, kind, "seq, at, digest, payload", &[seqs, at, digests, payloads], "");
+        }
+        Kind::Events => rows.iter().for_each(|row| events(sql, row)),
+        Kind::Item => items(sql, rows),
+        // An item brings its key.
+        Kind::Key => {}
+        Kind::Staged => {
+            let staged: Vec<_> = each!(rows, Row::Staged(staged) => staged).collect();
+            let calls = sql.bind(staged.iter().map(|staged| staged.call.as_str()).collect::<Vec<_>>());
+            let (digests, payloads) = sql.bind_payloads(staged.iter().map(|staged| &staged.payload));
+            let replace = "(call) digest = excluded.digest, payload = excluded.payload";
+            into(sql, kind, "call, digest, payload", &[calls, digests, payloads], replace);
+        }
+        Kind::Start | Kind::Opened => {
+            let keys: Vec<RowKey> = rows.iter().map(|row| row.key()).collect();
+            let names = sql.bind(keys.iter().map(RowKey::as_name).collect::<Vec<_>>());
+            let (column, replace) = if kind == Kind::Start { ("call", "(call) nothing") } else { ("id", "") };
+            into(sql, kind, column, &[names], replace);
+        }
+        Kind::Pending => pending(sql, rows),
+        Kind::Run => runs(sql, rows),
+        Kind::Checkpoint => {
+            for row in rows {
+                let Row::Checkpoint(checkpoint) = row else { continue };
+                let numbers = [
+                    int(checkpoint.id.0),
+                    int(checkpoint.epoch.0),
+                    int(checkpoint.last_message.0),
+                    int(checkpoint.last_event.0),
+                    checkpoint.at.as_ms(),
+                    i64::from(checkpoint.format.0),
+                ];
+                let mut values: Vec<Param> = numbers.into_iter().map(|number| sql.bind(number)).collect();
+                let (digest, payload) = sql.bind_payload(&checkpoint.state);
+                values.extend([digest, payload]);
+                one(
+                    sql,
+                    kind,
+                    "id, epoch, last_message, last_event, at, format, digest, payload",
+                    &values,
+                    "",
+                );
+            }
+        }
+        Kind::Delta => {
+            let deltas: Vec<_> = each!(rows, Row::Delta(delta) => delta).collect();
+            let places = sql.bind(deltas.iter().map(|delta| int(delta.place)).collect::<Vec<_>>());
+            let (digests, payloads) = sql.bind_payloads(deltas.iter().map(|delta| &delta.payload));
+            let replace = "(place) digest = excluded.digest, payload = excluded.payload";
+            into(sql, kind, "place, digest, payload", &[places, digests, payloads], replace);
+        }
+    }
+}
+
+/// Writes rows whose columns are arrays. `replace`: by what column a row is known that may be there, and what is done then.
+fn into(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], replace: &str) {
+    let (schema, name) = (&sql.names.schema, table(kind).name);
+    let values: Vec<String> = values.iter().map(Param::to_string).collect();
+    let selected = columns.replace(", ", ", v.");
+    push!(
+        sql,
+        ", put_{name} AS (INSERT INTO {schema}{name} (sid, {columns}) SELECT s.sid, v.{selected} \
+         FROM s CROSS JOIN unnest({}) AS v ({columns})",
+        values.join(", ")
+    );
+    match replace.split_once(") ") {
+        None => {}
+        Some((key, "nothing")) => push!(sql, " ON CONFLICT (sid, {}) DO NOTHING", &key[1..]),
+        Some((key, set)) => push!(sql, " ON CONFLICT (sid, {}) DO UPDATE SET {set}", &key[1..]),
+    }
+    push!(sql, ")");
+}
+
+/// Writes one row. `replace`: what is done if it is there, where there is but one in a session.
+fn one(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], replace: &str) {
+    let (schema, name) = (&sql.names.schema, table(kind).name);
+    let nth = values.first().map_or_else(String::new, |value| value.to_string().replace('$', "_"));
+    let values: Vec<String> = values.iter().map(Param::to_string).collect();
+    push!(
+        sql,
+        ", put_{name}{nth} AS (INSERT INTO {schema}{name} (sid, {columns}) SELECT s.sid, {} FROM s",
+        values.join(", ")
+    );
+    if !replace.is_empty() {
+        push!(sql, " ON CONFLICT (sid) DO UPDATE SET {replace}");
+    }
+    push!(sql, ")");
+}
+
+/// The events of one commit are one row: their bytes one after another.
+fn events(sql: &mut Sql<'_>, row: &Row) {
+    let Row::Events(batch) = row else { return };
+    let (joined, sizes) = match batch.payloads.as_slice() {
+        [one] => (one.clone(), None),
+        all => {
+            let bytes: Vec<u8> = all.iter().flat_map(|event| event.bytes().iter().copied()).collect();
+            let sizes: Vec<i64> = all.iter().map(|event| int(event.len() as u64)).collect();
+            (Payload::new(bytes), Some(sizes))
+        }
+    };
+    let (seq, at) = (sql.bind(int(batch.last.0)), sql.bind(batch.at.as_ms()));
+    let (digest, payload) = sql.bind_payload(&joined);
+    let sizes = sql.bind(sizes);
+    one(sql, Kind::Events, "seq, at, digest, payload, sizes", &[seq, at, digest, payload, sizes], "");
+}
+
+fn items(sql: &mut Sql<'_>, rows: &[&Row]) {
+    let items: Vec<(&StoredItem, Wake, &Digest)> =
+        each!(rows, Row::Item { item, wake, content } => (item, *wake, content)).collect();
+    let answer = |item: &StoredItem| match &item.kind {
+        ItemKind::Message { .. } | ItemKind::Signal { .. } => (None, false),
+        ItemKind::Answer { pending, settles } => (Some(pending.to_string()), *settles),
+    };
+    let mut values = vec![
+        sql.bind(items.iter().map(|(item, ..)| int(item.seq.0)).collect::<Vec<_>>()),
+        sql.bind(items.iter().map(|(item, ..)| item.key.as_str()).collect::<Vec<_>>()),
+        sql.bind(items.iter().map(|(_, _, content)| content.0.as_slice()).collect::<Vec<_>>()),
+        sql.bind(items.iter().map(|(item, ..)| item.kind.as_str()).collect::<Vec<_>>()),
+        sql.bind(items.iter().map(|(_, wake, _)| wake_name(*wake)).collect::<Vec<_>>()),
+        sql.bind(items.iter().map(|(item, ..)| answer(item).0).collect::<Vec<_>>()),
+        sql.bind(items.iter().map(|(item, ..)| answer(item).1).collect::<Vec<_>>()),
+        sql.bind(items.iter().map(|(item, ..)| item.at.as_ms()).collect::<Vec<_>>()),
+    ];
+    let (digests, payloads) = sql.bind_payloads(items.iter().map(|(item, ..)| &item.payload));
+    values.extend([digests, payloads]);
+    into(
+        sql,
+        Kind::Item,
+        "seq, key, content, kind, wake, pending, settles, at, digest, payload",
+        &values,
+        "",
+    );
+}
+
+fn pending(sql: &mut Sql<'_>, rows: &[&Row]) {
+    let calls: Vec<(i64, &PendingCall)> =
+        each!(rows, Row::Pending { order, call } => (int(*order), call)).collect();
+    let deadline = |call: &PendingCall| call.deadline.unwrap_or_default().as_ms();
+    let mut values = vec![
+        sql.bind(calls.iter().map(|(order, _)| *order).collect::<Vec<_>>()),
+        sql.bind(calls.iter().map(|(_, call)| call.key.tenant.as_str()).collect::<Vec<_>>()),
+        sql.bind(calls.iter().map(|(_, call)| call.key.id.as_str()).collect::<Vec<_>>()),
+        sql.bind(calls.iter().map(|(_, call)| call.incarnation.0.as_bytes().as_slice()).collect::<Vec<_>>()),
+        sql.bind(calls.iter().map(|(_, call)| call.id.as_str()).collect::<Vec<_>>()),
+        sql.bind(calls.iter().map(|(_, call)| call.call.as_str()).collect::<Vec<_>>()),
+        sql.bind(calls.iter().map(|(_, call)| call.kind.as_str()).collect::<Vec<_>>()),
+        sql.bind(calls.iter().map(|(_, call)| i64::from(call.needed)).collect::<Vec<_>>()),
+        sql.bind(calls.iter().map(|(_, call)| i64::from(call.answered)).collect::<Vec<_>>()),
+        sql.bind(calls.iter().map(|(_, call)| int(call.last_answer.0)).collect::<Vec<_>>()),
+        sql.bind(calls.iter().map(|(_, call)| call.deadline.is_none()).collect::<Vec<_>>()),
+        sql.bind(calls.iter().map(|(_, call)| deadline(call)).collect::<Vec<_>>()),
+        sql.bind(calls.iter().map(|(_, call)| call.opened_at.as_ms()).collect::<Vec<_>>()),
+    ];
+    let (digests, payloads) = sql.bind_payloads(calls.iter().map(|(_, call)| &call.body));
+    values.extend([digests, payloads]);
+    into(
+        sql,
+        Kind::Pending,
+        "place, tenant, session, incarnation, id, call, kind, needed, answered, last_answer, endless, deadline, \
+         opened_at, digest, payload",
+        &values,
+        "(id) place = excluded.place, incarnation = excluded.incarnation, call = excluded.call, kind = excluded.kind, \
+         needed = excluded.needed, answered = excluded.answered, last_answer = excluded.last_answer, \
+         endless = excluded.endless, deadline = excluded.deadline, opened_at = excluded.opened_at, \
+         digest = excluded.digest, payload = excluded.payload",
+    );
+}
+
+fn runs(sql: &mut Sql<'_>, rows: &[&Row]) {
+    let runs: Vec<&RunRecord> = each!(rows, Row::Run(run) => run).collect();
+    let mut values = vec![
+        sql.bind(runs.iter().map(|run| int(run.epoch.0)).collect::<Vec<_>>()),
+        sql.bind(runs.iter().map(|run| run.run.as_str()).collect::<Vec<_>>()),
+        sql.bind(runs.iter().map(|run| run.worker.as_str()).collect::<Vec<_>>()),
+        sql.bind(runs.iter().map(|run| run.found.as_str()).collect::<Vec<_>>()),
+        sql.bind(runs.iter().map(|run| run.parent.map(|parent| int(parent.0))).collect::<Vec<_>>()),
+        sql.bind(runs.iter().map(|run| run.started_at.as_ms()).collect::<Vec<_>>()),
+        sql.bind(runs.iter().map(|run| run.end.as_ref().map(|end| end.at.as_ms())).collect::<Vec<_>>()),
+        sql.bind(runs.iter().map(|run| run.end.as_ref().map(|end| end.outcome.as_str())).collect::<Vec<_>>()),
+    ];
+    let details = runs.iter().map(|run| run.end.as_ref().and_then(|end| end.detail.as_ref()));
+    let (digests, details) = sql.bind_some_payloads(details);
+    values.extend([digests, details]);
+    into(
+        sql,
+        Kind::Run,
+        "epoch, run, worker, found, parent, started_at, ended_at, outcome, digest, detail",
+        &values,
+        "(epoch) run = excluded.run, worker = excluded.worker, found = excluded.found, parent = excluded.parent, \
+         started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = excluded.outcome, \
+         digest = excluded.digest, detail = excluded.detail",
+    );
+}
