@@ -129,7 +129,8 @@ impl<R: Rows> RowStore<R> {
         let turn = self.held.turn(key);
         let Some(most) = self.rows.turn_max() else { return Ok(turn.await) };
         tokio::time::timeout(most, turn).await.map_err(|_| {
-            let detail = format!("others of this handle were writing the session for {:.1} s", most.as_secs_f64());
+            let detail =
+                format!("others of this handle were writing the session for {:.1} s", most.as_secs_f64());
             StoreError::new(StoreErrorKind::Unavailable, operation, detail).on(key)
         })
     }
