@@ -73,8 +73,8 @@ impl PostgresOptions {
     pub const CONNECTIONS_MAX: u32 = 8;
     /// How long one call may take, whatever it waits for.
     pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
-    /// How long a call waits for a free connection, or for a server that is away, before it answers that it may
-    /// succeed later.
+    /// How long a call waits for a free connection, for a server that is away, or behind other writes of its session by the
+    /// same handle, before it answers that it may succeed later.
     pub const WAIT_MAX: Duration = Duration::from_secs(5);
     /// How long one statement may take, if [`Self::OPERATION_TIMEOUT`] allows it.
     pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -142,8 +142,8 @@ impl PostgresOptions {
         self
     }
 
-    /// Sets how long of that a call waits for a free connection, or for a server that is away, before it answers that
-    /// it may succeed later.
+    /// Sets how long of that a call waits for a free connection, for a server that is away, or behind other writes of its
+    /// session by the same handle, before it answers that it may succeed later.
     #[must_use]
     pub fn wait_max(mut self, wait: Duration) -> Self {
         self.wait_max = wait.clamp(Duration::from_millis(1), Duration::from_secs(3600));

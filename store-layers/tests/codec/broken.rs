@@ -82,17 +82,18 @@ async fn a_payload_that_does_not_decode_names_where_it_lies() {
     let tenant: TenantId = "acme".parse().unwrap();
     let of = context(&tenant, PayloadKind::Message);
     let by = |id: u8| Encrypted::new(ring([id])).encode(&of, Bytes::from("\u{f8}said"), 0).unwrap();
-    for (kept, why) in [
-        (Bytes::from("plain"), "it was not written by this codec"),
-        (Bytes::new(), "it was not written by this codec"),
-        (by(7), "encrypted, key 7 is not here"),
-        (by(1).slice(..12), "it is not what was encrypted here under key 1"),
-        (by(1), "it was not written by this codec"),
+    let (corrupt, no_key) = (StoreErrorKind::Corrupt, StoreErrorKind::KeyMissing);
+    for (kept, kind, why) in [
+        (Bytes::from("plain"), corrupt, "it was not written by this codec"),
+        (Bytes::new(), corrupt, "it was not written by this codec"),
+        (by(7), no_key, "encrypted, key 7 is not here"),
+        (by(1).slice(..12), corrupt, "it is not what was encrypted here under key 1"),
+        (by(1), corrupt, "it was not written by this codec"),
     ] {
         let memory = MemoryStore::new();
         let key = with_message(&memory, kept).await;
-        let said = corrupt(read(&around(&memory, &[1]), &key).await, "read_messages", "message 1: ");
-        assert_eq!(said, format!("store: read_messages acme/s: corrupt: message 1: {why}"));
+        let said = undecoded(read(&around(&memory, &[1]), &key).await, kind, "read_messages", "message 1: ");
+        assert_eq!(said, format!("store: read_messages acme/s: {kind}: message 1: {why}"));
     }
 }
 

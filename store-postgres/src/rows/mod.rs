@@ -1,5 +1,6 @@
 //! The rows, in tables.
 
+mod due;
 mod kinds;
 mod ops;
 mod put;
@@ -87,7 +88,7 @@ impl Rows for PgRows {
         let (mut all, mut readable, mut after) = (Vec::new(), 0, None);
         loop {
             let limit = (query.limit - readable).min(DUE_PAGE) + DUE_SPARE;
-            let due = scan::Due { query: query.clone(), wants: wants.to_vec(), after, limit };
+            let due = due::Due { query: query.clone(), wants: wants.to_vec(), after, limit };
             let due = self.0.caller.call(due).await?;
             self.heard(due.now);
             for found in due.found {

@@ -22,7 +22,7 @@ use crate::sql::{Sql, int, push};
 
 /// The want of the row that has the clock, and of those that are sessions.
 const CLOCK: i32 = -2;
-const SESSION: i32 = -1;
+pub(super) const SESSION: i32 = -1;
 
 /// So many messages are read at once. Whoever wants more goes on where the read ended.
 const MESSAGES_MAX: i64 = 10_000;

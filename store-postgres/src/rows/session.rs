@@ -30,6 +30,9 @@ pub(super) const SLOT: &str = "ARRAY[s.sid, s.token, s.dead_since, s.created_at,
      ARRAY[s.incarnation, s.interrupt_reason, s.interrupt_incarnation]::bytea[] AS b, \
      NULL::bytea AS digest, NULL::bytea AS payload";
 
+/// Which of its numbers is the alarm.
+pub(super) const SLOT_ALARM: usize = 33;
+
 /// A life that ended, as the column `lives` has it.
 #[derive(Serialize, Deserialize)]
 struct Life {
@@ -241,4 +244,15 @@ fn bind_receipt(sql: &mut Sql<'_>, receipt: Option<&Receipt>) -> String {
     let rest = rest.map(|param| param.to_string()).join(", ");
     let schema = &sql.names.schema;
     format!("CASE WHEN {version} IS NOT NULL THEN ROW({version}, {rest})::{schema}receipt END")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_alarm_is_where_it_is_said_to_be() {
+        let numbers = SLOT.trim_start_matches("ARRAY[").split(']').next().unwrap_or_default();
+        assert_eq!(numbers.split(", ").map(str::trim).nth(SLOT_ALARM), Some("s.alarm"));
+    }
 }

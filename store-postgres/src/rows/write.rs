@@ -149,14 +149,18 @@ fn held(
 ) {
     let (schema, clock) = (&sql.names.schema, &sql.names.clock);
     let lock = if clears { "FOR UPDATE" } else { "FOR NO KEY UPDATE" };
-    let skip = if skip_held { " SKIP LOCKED" } else { "" };
+    // Whoever skips what is locked has waited for nobody.
+    let (skip, waited) = if skip_held {
+        (" SKIP LOCKED", String::new())
+    } else {
+        ("", format!(" AND h.waited < interval '{WAITED_MS} milliseconds'"))
+    };
     push!(
         sql,
         "held AS MATERIALIZED (SELECT h.sid, {clock} AS at, clock_timestamp() - h.seen AS waited FROM ( \
              SELECT s.sid, clock_timestamp() AS seen FROM {schema}session s \
              WHERE s.sid = {place} AND s.token = {token} {lock}{skip}) h), \
-         ok AS MATERIALIZED (SELECT h.sid, h.at FROM held h WHERE h.at >= {from} AND h.at < {until} \
-             AND h.waited < interval '{WAITED_MS} milliseconds')"
+         ok AS MATERIALIZED (SELECT h.sid, h.at FROM held h WHERE h.at >= {from} AND h.at < {until}{waited})"
     );
 }
 
