@@ -47,6 +47,11 @@ pub(crate) trait Call: Send + Sync + 'static {
         false
     }
 
+    /// How long it may take in total. None: as long as any call.
+    fn within(&self) -> Option<Duration> {
+        None
+    }
+
     /// Writes the statement, and binds its values.
     fn statement(&self, sql: &mut Sql<'_>);
 
@@ -113,7 +118,8 @@ impl Caller {
         let mut undone = 0;
         // Each connection may have been lost while it was idle, or have become useless.
         let mut lost = self.pool.options().get_max_connections();
-        let until = Instant::now() + self.options.operation_timeout * times(call);
+        let within = call.within().unwrap_or(self.options.operation_timeout * times(call));
+        let until = Instant::now() + within;
         let left = || until.saturating_duration_since(Instant::now());
         let failed = |fault: Fault, sent| Err(fault.of(call.operation(), call.key(), sent));
         loop {

@@ -88,6 +88,7 @@ impl There {
             until: Timestamp::from_ms(i64::MAX),
             provisional: false,
             skip_held: false,
+            within: None,
         }
     }
 }

@@ -7,6 +7,7 @@
 //! the session replaces it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use holdover_store::ids::{InboxSeq, ItemKey, SessionKey};
 use holdover_store::payload::Digest;
@@ -58,6 +59,10 @@ impl Call for Apply {
 
     fn writes(&self) -> bool {
         true
+    }
+
+    fn within(&self) -> Option<Duration> {
+        self.write.within
     }
 
     fn is_long(&self) -> bool {

@@ -125,6 +125,7 @@ impl Draft {
             until,
             provisional: self.provisional,
             skip_held: self.skip_held,
+            within: None,
         }
     }
 }

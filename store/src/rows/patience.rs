@@ -34,6 +34,11 @@ impl Patience {
         self.within(margin, answer).await.ok_or_else(silent)
     }
 
+    /// What is left of it; none: however long it takes.
+    pub(super) fn rest(&self) -> Option<Duration> {
+        self.most.map(|most| self.left(most))
+    }
+
     async fn within<T>(&self, more: Duration, what: impl Future<Output = T>) -> Option<T> {
         match self.most {
             None => Some(what.await),

@@ -109,7 +109,9 @@ impl<R: Rows> RowStore<R> {
                 }
                 Decision::Write(draft, outcome) => (draft, outcome),
             };
-            let write = Arc::new(draft.into_write(key, &facts, facts.now.after(DECISION_STANDS)));
+            let mut write = draft.into_write(key, &facts, facts.now.after(DECISION_STANDS));
+            write.within = patience.rest().filter(|_| !write.is_long());
+            let write = Arc::new(write);
             let sent = Instant::now();
             match self.apply(operation, &write, &patience).await? {
                 Verdict::Applied { now, place } => {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::row::{Kind, Row, RowKey};
 use crate::Tombstone;
@@ -96,6 +97,9 @@ pub struct Write {
     pub provisional: bool,
     /// Whether it answers [`Verdict::Lost`] rather than wait for another write of the session.
     pub skip_held: bool,
+    /// What is left of the [patience](super::Rows::patience) of the operation: a backend that can tell its server so has the
+    /// server end in time, so that it is known that nothing was changed.
+    pub within: Option<Duration>,
 }
 
 impl Write {
