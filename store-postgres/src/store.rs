@@ -1,7 +1,5 @@
 //! The store: rows in a database behind the contract.
 
-use std::sync::Arc;
-
 use holdover_store::StoreError;
 use holdover_store::rows::RowStore;
 
@@ -18,7 +16,8 @@ use crate::rows::PgRows;
 pub struct PostgresStore {
     rows: RowStore<PgRows>,
     /// Counts the clones.
-    handle: Arc<()>,
+    #[cfg(feature = "conformance")]
+    handle: std::sync::Arc<()>,
 }
 
 impl PostgresStore {
@@ -32,7 +31,11 @@ impl PostgresStore {
     /// something else; [`Newer`](holdover_store::StoreErrorKind::Newer) if a newer version made it.
     pub async fn open(options: PostgresOptions) -> Result<Self, StoreError> {
         let opened = open::open(&options).await?;
-        Ok(Self { rows: RowStore::new(PgRows(opened)), handle: Arc::default() })
+        Ok(Self {
+            rows: RowStore::new(PgRows(opened)),
+            #[cfg(feature = "conformance")]
+            handle: std::sync::Arc::default(),
+        })
     }
 
     /// Opens the database named by `postgres://user@host/database`, with safe settings.
@@ -53,7 +56,7 @@ impl PostgresStore {
     /// Whether there is no other clone of it.
     #[cfg(feature = "conformance")]
     pub(crate) fn is_last(&self) -> bool {
-        Arc::strong_count(&self.handle) == 1
+        std::sync::Arc::strong_count(&self.handle) == 1
     }
 
     pub(crate) fn opened(&self) -> &Opened {
