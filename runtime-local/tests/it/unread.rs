@@ -150,13 +150,13 @@ struct Damaged(Mutex<Option<SessionKey>>);
 #[async_trait]
 impl Layer for Damaged {
     async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
-        match &request {
-            Request::ReadInbox(key, ..) if self.0.lock().unwrap().as_ref() == Some(key) => {
-                Err(StoreError::new(StoreErrorKind::Corrupt, "read_inbox", "item 1: not what was written")
-                    .on(key))
-            }
-            _ => request.perform(&store).await,
+        if let Request::ReadInbox(key, ..) = &request
+            && self.0.lock().unwrap().as_ref() == Some(key)
+        {
+            let why = "item 1: not what was written";
+            return Err(StoreError::new(StoreErrorKind::Corrupt, "read_inbox", why).on(key));
         }
+        request.perform(&store).await
     }
 }
 
