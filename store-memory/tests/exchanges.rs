@@ -347,7 +347,7 @@ async fn impatient() -> (RowStore<Counted>, Claim) {
     (store, claim)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_operation_that_loses_every_race_ends_in_time_and_has_changed_nothing() {
     let (store, claim) = impatient().await;
     *store.rows().writes.lock().unwrap() = Fate::Lost(PATIENCE / 5);
@@ -356,20 +356,20 @@ async fn an_operation_that_loses_every_race_ends_in_time_and_has_changed_nothing
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{error}");
     assert_eq!(error.key.as_deref(), Some(&key()), "{error}");
     let (_, applies) = asked(&store);
-    assert!((2..=5).contains(&applies), "{applies} tries");
+    assert_eq!(applies, 5, "each takes a fifth of the time");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_behind_a_write_that_is_never_answered_waits_no_longer_than_that() {
     let (store, claim) = impatient().await;
     *store.rows().writes.lock().unwrap() = Fate::Silent;
-    let began = std::time::Instant::now();
+    let began = tokio::time::Instant::now();
     let write = |n: u32| {
         let (store, fence) = (store.clone(), claim.fence.clone());
         async move { store.commit(&fence, commit(&format!("c{n}"))).await.unwrap_err() }
     };
     let errors = futures::future::join_all((0..10).map(write)).await;
-    assert!(began.elapsed() < 2 * PATIENCE, "{:?}", began.elapsed());
+    assert!(began.elapsed() <= PATIENCE * 6 / 5, "{:?}", began.elapsed());
     assert!(errors.iter().all(|error| error.kind == StoreErrorKind::Unavailable), "{errors:?}");
     let unknown = errors.iter().filter(|error| error.retry == Retry::OutcomeUnknown).count();
     let later = errors.iter().filter(|error| error.retry == Retry::Later).count();

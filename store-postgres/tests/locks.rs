@@ -74,7 +74,7 @@ async fn a_session_is_not_deleted_under_a_fork_and_its_commits_go_on() {
 /// All that a call waits for shares one bound: the writes of its session before it, the lock, the answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn writes_of_one_session_that_somebody_holds_all_end_in_time_and_have_changed_nothing() {
-    const TIMEOUT: Duration = Duration::from_secs(3);
+    const TIMEOUT: Duration = Duration::from_secs(6);
     let url = Server::shared().url();
     let options = options(url).operation_timeout(TIMEOUT);
     let schema = schema_of(&options);

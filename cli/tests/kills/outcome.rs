@@ -35,7 +35,13 @@ pub(crate) fn check(fixture: &Fixture, session: usize, world: &World, hits: &[Hi
             // It may end by itself after its worker died.
             (true, "in_doubt") => {
                 assert!(starts <= 1, "{call} is in doubt and began {starts} times\n{report}");
-                assert!(hit > 0 || held_up, "{call} is in doubt and no kill can have hit it\n{report}");
+                let runs = || fixture.run(&["sessions", "runs", &name, "--json"]).ends(0).lines();
+                assert!(
+                    hit > 0 || held_up,
+                    "{call} is in doubt and no kill can have hit it\n{}\n{hits:#?}\n{:#?}\n{report}",
+                    world.told_of(session),
+                    runs()
+                );
                 doubts.insert(call);
             }
             (false, "done") => {

@@ -76,6 +76,15 @@ impl World {
         world
     }
 
+    /// Everything that was seen of a session.
+    pub(crate) fn told_of(&self, session: usize) -> String {
+        let of = |seen: &BTreeMap<Call, Vec<u32>>| {
+            let seen = seen.iter().filter(|(call, _)| call.session == session);
+            seen.map(|(call, by)| format!("{call} {by:?}")).collect::<Vec<_>>().join(", ")
+        };
+        format!("starts: {}\nends: {}", of(&self.starts), of(&self.ends))
+    }
+
     pub(crate) fn starts(&self, call: Call) -> usize {
         self.starts.get(&call).map_or(0, Vec::len)
     }

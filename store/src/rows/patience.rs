@@ -1,10 +1,13 @@
 //! How long an operation waits: for its turn and for all its exchanges together.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
 
 use crate::{Retry, StoreError, StoreErrorKind};
 
-/// An operation is not begun once more, and an answer is not waited for much longer, when only this part of its time is left.
+/// When less than this part of its time is left, an operation asks the backend nothing more. An answer is waited for by this
+/// part longer, since the backend ends by itself and says more.
 const MARGIN: u32 = 10;
 
 /// The time of one operation.
@@ -24,14 +27,19 @@ impl Patience {
         self.within(Duration::ZERO, turn).await.ok_or_else(|| self.over())
     }
 
-    /// Waits for the answer of a backend that has a bound of its own; an operation that has waited before waits less.
+    /// Waits for the answer of a backend. If none comes, a write may have landed.
     pub(super) async fn exchange<T>(&self, answer: impl Future<Output = T>) -> Result<T, StoreError> {
-        if self.most.is_some_and(|most| self.left(most) < most / MARGIN) {
+        if self.is_over() {
             return Err(self.over());
         }
         let margin = self.most.map_or(Duration::ZERO, |most| most / MARGIN);
         let silent = || self.error("no answer").retry(Retry::OutcomeUnknown);
         self.within(margin, answer).await.ok_or_else(silent)
+    }
+
+    /// Whether the backend is asked nothing more.
+    pub(super) fn is_over(&self) -> bool {
+        self.most.is_some_and(|most| self.left(most) < most / MARGIN)
     }
 
     /// What is left of it; none: however long it takes.
@@ -42,7 +50,7 @@ impl Patience {
     async fn within<T>(&self, more: Duration, what: impl Future<Output = T>) -> Option<T> {
         match self.most {
             None => Some(what.await),
-            Some(most) => tokio::time::timeout(self.left(most) + more, what).await.ok(),
+            Some(most) => timeout(self.left(most) + more, what).await.ok(),
         }
     }
 
@@ -50,9 +58,9 @@ impl Patience {
         most.saturating_sub(self.began.elapsed())
     }
 
-    /// Nothing was changed, and there is no time to try once more.
+    /// Nothing was changed, and there is no time to ask.
     fn over(&self) -> StoreError {
-        self.error("others are writing the session")
+        self.error("others were writing the session")
     }
 
     fn error(&self, what: &str) -> StoreError {

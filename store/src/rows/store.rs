@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::ask::{Ask, Decision};
+use super::ask::{Ask, Decision, Draft};
 use super::facts::Facts;
 use super::held::{Held, Turn};
 use super::patience::Patience;
@@ -109,9 +109,7 @@ impl<R: Rows> RowStore<R> {
                 }
                 Decision::Write(draft, outcome) => (draft, outcome),
             };
-            let mut write = draft.into_write(key, &facts, facts.now.after(DECISION_STANDS));
-            write.within = patience.rest().filter(|_| !write.is_long());
-            let write = Arc::new(write);
+            let write = write_of(*draft, key, &facts, &patience);
             let sent = Instant::now();
             match self.apply(operation, &write, &patience).await? {
                 Verdict::Applied { now, place } => {
@@ -170,7 +168,7 @@ impl<R: Rows> RowStore<R> {
         let patience = Patience::of(self.rows.patience());
         for _ in 0..LOOKS_MAX {
             let (claims, lost) = self.try_claim_due(want, &patience).await?;
-            if !claims.is_empty() || lost == 0 {
+            if !claims.is_empty() || lost == 0 || patience.is_over() {
                 return Ok(claims);
             }
         }
@@ -209,7 +207,7 @@ impl<R: Rows> RowStore<R> {
             match ops::due::claim(&facts, run, want) {
                 Some(Decision::Write(mut draft, claim)) => {
                     draft.skip_held = true;
-                    let write = Arc::new(draft.into_write(&key, &facts, facts.now.after(DECISION_STANDS)));
+                    let write = write_of(*draft, &key, &facts, patience);
                     writes.push(Arc::clone(&write));
                     decided.push((facts, write, claim));
                 }
@@ -246,6 +244,13 @@ impl<R: Rows> RowStore<R> {
             Some(_) | None => Ok((claims, lost)),
         }
     }
+}
+
+/// The write that follows from `facts`, and what time is left for it. A whole session takes as long as it is large.
+fn write_of(draft: Draft, key: &SessionKey, facts: &Facts, patience: &Patience) -> Arc<Write> {
+    let mut write = draft.into_write(key, facts, facts.now.after(DECISION_STANDS));
+    write.within = patience.rest().filter(|_| !write.is_long());
+    Arc::new(write)
 }
 
 /// The error, told of an operation on a session.
