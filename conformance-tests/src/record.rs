@@ -1,5 +1,6 @@
 //! Keeping what was asked of a store, what it answered, and how long it took.
 
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,25 +40,47 @@ struct Kept {
 
 struct Operation {
     number: u64,
-    reads: bool,
-    asked: String,
-    answer: Option<String>,
+    name: &'static str,
+    asked: Text,
+    answer: Option<Text>,
     began: Instant,
     times: u32,
 }
 
+impl Operation {
+    fn reads(&self) -> bool {
+        ["load_", "list_", "read_"].iter().any(|prefix| self.name.starts_with(prefix))
+    }
+}
+
+/// What is made into text only when somebody reads it: most of it nobody does, and text takes longer than the store.
+struct Text {
+    make: Box<dyn Fn() -> String + Send>,
+    made: OnceCell<String>,
+}
+
+impl Text {
+    fn new(make: impl Fn() -> String + Send + 'static) -> Self {
+        Self { make: Box::new(make), made: OnceCell::new() }
+    }
+
+    fn get(&self) -> &str {
+        self.made.get_or_init(&self.make)
+    }
+}
+
 impl History {
-    fn asked(&self, asked: String, reads: bool) -> u64 {
+    fn asked(&self, name: &'static str, asked: Text) -> u64 {
         let mut kept = self.lock();
         kept.asked += 1;
         let number = kept.asked;
         if kept.operations.len() == OPERATIONS_MAX {
-            let oldest_read = kept.operations.iter().position(|operation| operation.reads);
+            let oldest_read = kept.operations.iter().position(Operation::reads);
             kept.operations.remove(oldest_read.unwrap_or_default());
         }
         kept.operations.push_back(Operation {
             number,
-            reads,
+            name,
             asked,
             answer: None,
             began: Instant::now(),
@@ -66,7 +89,7 @@ impl History {
         number
     }
 
-    fn answered(&self, number: u64, answer: String) {
+    fn answered(&self, number: u64, answer: Text) {
         let mut kept = self.lock();
         if kept.closed {
             return;
@@ -97,10 +120,10 @@ impl History {
     pub(crate) fn texts(&self) -> Vec<String> {
         let kept = self.lock();
         let text = |operation: &Operation| {
-            let answer = operation.answer.as_deref().unwrap_or("no answer yet");
+            let answer = operation.answer.as_ref().map_or("no answer yet", Text::get);
             let times =
                 if operation.times > 1 { format!(" ({} times)", operation.times) } else { String::new() };
-            format!("{}{times}\n   → {answer}", operation.asked)
+            format!("{}{times}\n   → {answer}", operation.asked.get())
         };
         kept.operations.iter().map(text).collect()
     }
@@ -131,11 +154,15 @@ impl History {
 
 impl Kept {
     /// Where the same was read before, with the same answer and no write since.
-    fn same_read_before(&self, at: usize, answer: &str) -> Option<usize> {
+    fn same_read_before(&self, at: usize, answer: &Text) -> Option<usize> {
         let this = self.operations.get(at)?;
         let before = self.operations.iter().enumerate().take(at).rev();
-        let mut reads = before.take_while(|(_, operation)| this.reads && operation.reads);
-        let same = |one: &Operation| one.asked == this.asked && one.answer.as_deref() == Some(answer);
+        let mut reads = before.take_while(|(_, operation)| this.reads() && operation.reads());
+        let same = |one: &Operation| {
+            one.name == this.name
+                && one.asked.get() == this.asked.get()
+                && one.answer.as_ref().is_some_and(|one| one.get() == answer.get())
+        };
         reads.find(|(_, operation)| same(operation)).map(|(index, _)| index)
     }
 }
@@ -153,9 +180,13 @@ impl<S> Recorded<S> {
         Self { inner, handle, history }
     }
 
-    fn asked(&self, operation: &'static str, arguments: &str) -> Asked {
-        let reads = ["load_", "list_", "read_"].iter().any(|prefix| operation.starts_with(prefix));
-        let number = self.history.asked(format!("#{} {operation} {arguments}", self.handle), reads);
+    fn asked(&self, operation: &'static str, arguments: Vec<Box<dyn fmt::Debug + Send>>) -> Asked {
+        let handle = self.handle;
+        let asked = Text::new(move || {
+            let arguments: Vec<String> = arguments.iter().map(shown).collect();
+            format!("#{handle} {operation} {}", arguments.join(", "))
+        });
+        let number = self.history.asked(operation, asked);
         Asked { history: self.history.clone(), operation, number, began: Instant::now() }
     }
 }
@@ -169,12 +200,21 @@ struct Asked {
 }
 
 impl Asked {
-    fn answer<A: fmt::Debug>(self, answer: Result<A, StoreError>) -> Result<A, StoreError> {
+    fn answer<A: fmt::Debug + Clone + Send + 'static>(
+        self,
+        answer: Result<A, StoreError>,
+    ) -> Result<A, StoreError> {
         let took = self.began.elapsed();
         self.history.lock().latencies.add(self.operation, took);
         let text = match &answer {
-            Ok(answer) => shown(answer),
-            Err(error) => format!("the error {error}"),
+            Ok(answer) => {
+                let answer = answer.clone();
+                Text::new(move || shown(&answer))
+            }
+            Err(error) => {
+                let text = format!("the error {error}");
+                Text::new(move || text.clone())
+            }
         };
         self.history.answered(self.number, text);
         answer
@@ -189,7 +229,7 @@ impl Drop for Asked {
         }
         let mut operations = kept.operations.iter_mut();
         if let Some(open) = operations.find(|one| one.number == self.number && one.answer.is_none()) {
-            open.answer = Some("dropped before it answered".into());
+            open.answer = Some(Text::new(|| "dropped before it answered".into()));
         }
     }
 }
@@ -197,8 +237,8 @@ impl Drop for Asked {
 /// Keeps that an operation was asked, with its arguments.
 macro_rules! asked {
     ($store:ident, $operation:literal, $($argument:expr),*) => {{
-        let shown: Vec<String> = vec![$(shown(&$argument)),*];
-        $store.asked($operation, &shown.join(", "))
+        let arguments: Vec<Box<dyn fmt::Debug + Send>> = vec![$(Box::new($argument.to_owned())),*];
+        $store.asked($operation, arguments)
     }};
 }
 

@@ -93,7 +93,7 @@ impl Rows for RedbRows {
             retention: true,
             payload_bytes_max: self.0.options.payload_bytes_max,
             commit_bytes_max: self.0.options.commit_bytes_max,
-            settings: Vec::new(),
+            settings: vec![("durability".to_owned(), "immediate".to_owned())],
         }
     }
 
