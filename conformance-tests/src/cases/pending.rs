@@ -1,5 +1,6 @@
 //! Calls that somebody outside owes an answer.
 
+use holdover_store::ids::InboxSeq;
 use holdover_store::{
     Commit, CommitOutcome, Deletion, Delivery, InboxItem, ItemKind, NewPending, PendingKind, PendingQuery,
     SessionStatus, StateStore,
@@ -200,6 +201,9 @@ async fn id_is_never_opened_twice(t: Bench) -> CaseResult {
     ensure_eq!(t.snapshot(&claim.fence.key).await?, before, "the session after the conflict");
     t.commit(&claim.fence, Commit { close: vec![id("p")], ..commit() }).await?;
     ensure_eq!(t.try_commit(&claim.fence, open(&["p"])).await?, conflict("p"), "after it was closed");
+    // Whatever a store looks at first.
+    let nowhere = Commit { consumed: vec![InboxSeq(9)], inbox_seen: Some(InboxSeq(9)), ..open(&["p"]) };
+    ensure_eq!(t.try_commit(&claim.fence, nowhere).await?, conflict("p"), "with an item that is not there");
     Ok(())
 }
 

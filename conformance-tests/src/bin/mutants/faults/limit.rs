@@ -3,9 +3,10 @@
 use std::sync::LazyLock;
 
 use holdover_store::rules::Limits;
-use holdover_store::{Capabilities, ClaimOne, Commit, NewSession, Start};
+use holdover_store::{Capabilities, ClaimOne, Commit, Interrupt, NewSession, Start};
 
 use crate::fault::{Fault, Mutant, SOUND};
+use crate::sound;
 use crate::store::capabilities;
 
 /// The rule without a bound for all payloads together.
@@ -96,5 +97,16 @@ pub(super) static MUTANTS: &[Mutant] = &[
         name: "reason-of-any-size",
         broken: "the reason of an interrupt may be of any size",
         fault: Fault { check_reason: |_| Ok(()), ..SOUND },
+    },
+    Mutant {
+        name: "reason-bounded-at-half",
+        broken: "the reason of an interrupt may have half of the bytes that a payload may have",
+        fault: Fault {
+            check_reason: |interrupt| {
+                let twice = Interrupt { reason: interrupt.reason.repeat(2), ..interrupt.clone() };
+                sound::check_reason(&twice)
+            },
+            ..SOUND
+        },
     },
 ];

@@ -132,6 +132,20 @@ pub(super) static MUTANTS: &[Mutant] = &[
         },
     },
     Mutant {
+        name: "pending-id-looked-at-last",
+        broken: "an item that is not there is told before an id that was used",
+        fault: Fault {
+            commit: |tx, fence, commit| {
+                let record = tx.record(&fence.key);
+                let misses =
+                    record.is_some_and(|r| commit.consumed.iter().any(|seq| !r.inbox.contains_key(seq)));
+                let open = if misses { Vec::new() } else { commit.open.clone() };
+                sound::commit(tx, fence, Commit { open, ..commit })
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
         name: "unknown-close-is-skipped",
         broken: "closing what is not open is no conflict",
         fault: Fault {
