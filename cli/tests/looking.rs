@@ -36,7 +36,22 @@ fn what_is_owed_is_listed_soonest_deadline_first() {
     assert_eq!((&lines[1]["kind"], &lines[1]["answered"]), (&"approval".into(), &false.into()));
     let of_one = fixture.run(&["sessions", "pending", "late", "--json"]).ends(0).lines();
     assert_eq!(of_one, lines[1..]);
+    fixture.run(&["run", "agent.toml", "--session", "rests", "hello"]).ends(0);
+    let statuses = || {
+        let listed = fixture.run(&["sessions", "list"]).ends(0).out;
+        ["late", "soon", "rests"].map(|id| {
+            let line = listed.lines().find(|line| line.starts_with(id)).expect("its line");
+            line.split("  ")
+                .map(str::trim)
+                .filter(|word| !word.is_empty())
+                .nth(1)
+                .expect("a status")
+                .to_owned()
+        })
+    };
+    assert_eq!(statuses(), ["waits for approval", "waits for an answer", "at rest"]);
     fixture.run(&["approve", "late", "--detach", "--by", "ann"]).ends(0);
+    assert_eq!(statuses(), ["waits for a worker", "waits for an answer", "at rest"]);
     fixture
         .run(&["sessions", "pending", "late"])
         .ends(0)

@@ -22,7 +22,7 @@ pub use clearing::{
     CLEARED, CLEARED_BEGINNING, CLEARED_CHARS_MAX, Cleared, IN_SHORT_AT_ONCE, IN_SHORT_MS_MAX,
     ResultSummariser, bounded, request_for, to_summarise,
 };
-pub use cutting::{PART_CHARS, REFUSALS_MAX, Shorter, cut, dead_end, not_summarised};
+pub use cutting::{PART_CHARS, REFUSALS_MAX, Shorter, cut, dead_end, kept_long, not_summarised};
 pub use extract::{EXTRACT_MARKER, EXTRACT_SECTIONS, cut_for_handoff, request_for_handoff};
 
 /// What a summary begins with as the model sees it.

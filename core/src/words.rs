@@ -46,12 +46,17 @@ pub fn pending(kind: PendingKind) -> &'static str {
 /// Timers are named only where nobody owes an answer.
 pub fn waits(owed: &[Owed], until: Option<Timestamp>) -> String {
     let count = |kind| owed.iter().filter(|owed| owed.kind == kind).count();
-    let approvals = match count(OwedKind::Approval) {
+    waits_for(count(OwedKind::Approval), count(OwedKind::ClientTool), until)
+}
+
+/// The same, where only the numbers of approvals and of answers are known.
+pub fn waits_for(approvals: usize, answers: usize, until: Option<Timestamp>) -> String {
+    let approvals = match approvals {
         0 => None,
         1 => Some(pending(PendingKind::Approval).to_owned()),
         many => Some(format!("{many} approvals")),
     };
-    let answers = match count(OwedKind::ClientTool) {
+    let answers = match answers {
         0 => None,
         1 => Some(pending(PendingKind::ClientTool).to_owned()),
         many => Some(format!("{many} answers")),

@@ -4,7 +4,10 @@
 mod support;
 
 use holdover_launcher::Launcher;
-use holdover_store::{CommitSurvives, Retry, StateStore, StoreErrorKind};
+use holdover_store::ids::MessageSeq;
+use holdover_store::{
+    CommitSurvives, Deletion, MessageRange, Retry, SessionQuery, StateStore, StoreErrorKind,
+};
 use holdover_store_postgres::conformance::Server;
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -129,6 +132,7 @@ async fn a_user_who_may_only_read_is_told_so() {
     let schema = schema_of(&options);
     let store = PostgresStore::open(options.clone()).await.unwrap();
     assert_eq!(store.unwritable().await.unwrap(), None);
+    running(&store, "s").await;
     let reader = format!("reader_{schema}");
     sql(url, &format!("CREATE USER {reader}; GRANT USAGE ON SCHEMA {schema} TO {reader}")).await;
     sql(url, &format!("GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {reader}")).await;
@@ -137,6 +141,14 @@ async fn a_user_who_may_only_read_is_told_so() {
     let read = PostgresStore::open(read).await.unwrap();
     let why = read.unwritable().await.unwrap().unwrap();
     assert!(why.contains(&format!("table {schema}.")) && why.contains(&reader), "{why}");
+    let all = [MessageRange { from: MessageSeq(1), to: MessageSeq(9) }];
+    assert!(read.load_session(&key("s")).await.unwrap().is_some());
+    assert_eq!(read.list_sessions(&SessionQuery::all(key("s").tenant)).await.unwrap().items.len(), 1);
+    assert_eq!(read.read_messages(&key("s"), &all).await.unwrap().messages.len(), 0);
+    let deletion = Deletion::FORCE;
+    let refused = read.delete_session(&key("s"), deletion).await.unwrap_err();
+    assert_eq!(refused.retry, Retry::Never, "{refused}");
+    assert!(refused.to_string().contains("permission denied"), "{refused}");
     sql(url, &format!("GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {reader}")).await;
     assert_eq!(read.unwritable().await.unwrap(), None);
     for store in [read, store] {

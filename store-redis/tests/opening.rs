@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use holdover_launcher::Launcher;
-use holdover_store::{CommitSurvives, Retry, StateStore, StoreErrorKind};
+use holdover_store::ids::MessageSeq;
+use holdover_store::{
+    CommitSurvives, Deletion, MessageRange, Retry, SessionQuery, StateStore, StoreErrorKind,
+};
 use holdover_store_redis::RedisStore;
 use support::{answered, claimed, cli, cluster_url, options, redis_url, said, saying, setting, wait_until};
 
@@ -270,11 +273,20 @@ async fn a_user_who_may_only_read_is_told_so() {
     let launcher = Launcher::new().unwrap();
     let server = launcher.redis(&[]).unwrap();
     let options = options(&server.url());
-    drop(RedisStore::open(options.clone()).await.unwrap());
+    let store = RedisStore::open(options.clone()).await.unwrap();
+    let key = claimed(&store, "s").await.fence.key;
     cli(&server.url(), &["ACL", "SETUSER", "reader", "on", ">secret", "~*", "&*", "+@all", "-@write"]);
     let url = server.url().replace("redis://", "redis://reader:secret@");
     let namespace = format!("{options:?}").split('"').nth(1).unwrap().to_owned();
     let reader = RedisStore::open_url(&format!("{url}?namespace={namespace}")).await.unwrap();
     let why = reader.unwritable().await.unwrap().unwrap();
     assert!(why.contains("can't run this command") && !why.contains("secret"), "{why}");
+    let all = [MessageRange { from: MessageSeq(1), to: MessageSeq(9) }];
+    assert!(reader.load_session(&key).await.unwrap().is_some());
+    assert_eq!(reader.list_sessions(&SessionQuery::all(key.tenant.clone())).await.unwrap().items.len(), 1);
+    assert_eq!(reader.read_messages(&key, &all).await.unwrap().messages.len(), 0);
+    let deletion = Deletion::FORCE;
+    let refused = reader.delete_session(&key, deletion).await.unwrap_err();
+    assert_eq!(refused.retry, Retry::Never, "{refused}");
+    assert!(refused.to_string().contains("can't run this command"), "{refused}");
 }

@@ -121,6 +121,16 @@ pub fn dead_end(error: &ErrorInfo) -> ErrorInfo {
     ErrorInfo { detail, ..error.clone() }
 }
 
+/// The error of a turn that is too long where nothing is put in short unasked: what the provider said, and the ways out.
+pub fn kept_long(error: &ErrorInfo) -> ErrorInfo {
+    let detail = format!(
+        "{}; compaction.threshold_percent is 0, so nothing is put in short unasked: ask for it (compact) and retry, set a \
+         threshold, or use a model with a longer context",
+        in_brief(error)
+    );
+    ErrorInfo { detail, ..error.clone() }
+}
+
 /// The error of a turn that no model can be shown any shorter because no summary could be made: what the provider said, and
 /// why there is none.
 pub fn not_summarised(error: &ErrorInfo, why: &ErrorInfo) -> ErrorInfo {

@@ -36,11 +36,16 @@ impl StepIterator {
     pub(super) fn may_mend(&self, error: &ModelError) -> bool {
         let machine = &self.mind.machine;
         error.kind == ModelErrorKind::ContextLimit
-            && self.agent.as_ref().is_some_and(|agent| agent.compaction.threshold().is_some())
+            && self.shortens_unasked()
             && match self.next_model(error.kind) {
                 Some(_) => machine.turn.compacted != Some(machine.step) || machine.view.failures > 0,
                 None => machine.turn.refused < compaction::REFUSALS_MAX,
             }
+    }
+
+    /// Whether what is old may be put in short without anybody asking for it.
+    pub(super) fn shortens_unasked(&self) -> bool {
+        self.agent.as_ref().is_some_and(|agent| agent.compaction.threshold().is_some())
     }
 
     /// Up to where results are shown as cleared, now that those of a step stand here.

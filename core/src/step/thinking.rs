@@ -129,7 +129,11 @@ impl StepIterator {
             if compact { After::default() } else { self.after_failure(error, attempt) };
         let too_long = error.kind == ModelErrorKind::ContextLimit;
         let told = ErrorInfo::from(error);
-        let error = if too_long && !compact && !next { compaction::dead_end(&told) } else { told };
+        let error = match (too_long && !compact && !next, self.shortens_unasked()) {
+            (true, true) => compaction::dead_end(&told),
+            (true, false) => compaction::kept_long(&told),
+            (false, _) => told,
+        };
         self.mind.draft.decided = true;
         self.feed(Input::ModelFailed { error, retry_at, held_until, too_long, compact, next, usage });
     }

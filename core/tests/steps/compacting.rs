@@ -239,6 +239,12 @@ fn it_is_off_where_the_threshold_is_zero() {
     run.model_fails(ModelError::new(ModelErrorKind::ContextLimit, "too long"));
     assert!(!run.is_out("summarise"));
     assert_eq!(bench.dones(), [DoneReason::Error]);
+    let AgentState::Done { ending, .. } = bench.machine().state else { panic!("done") };
+    let told = ending.error.map(|error| error.detail).unwrap();
+    for said in ["too long; compaction.threshold_percent is 0", "(compact) and retry", "longer context"] {
+        assert!(told.contains(said), "{told}");
+    }
+    assert!(!told.contains("nothing older is left"), "{told}");
 }
 
 #[test]

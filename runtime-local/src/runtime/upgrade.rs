@@ -7,6 +7,7 @@ use holdover_core::ids::{CallId, QueueLabel, SessionKey, StateFormat};
 use holdover_core::step::STATE_FORMAT;
 use holdover_core::store::{PageRequest, Session, SessionQuery, SessionStatus, StoreError, StoreErrorKind};
 use holdover_core::tool::RunsOn;
+use holdover_core::words;
 use serde::Serialize;
 
 use super::standing::machine_of;
@@ -89,7 +90,8 @@ impl fmt::Display for Breaks {
 impl fmt::Display for Breaking {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why: Vec<String> = self.why.iter().map(Breaks::to_string).collect();
-        write!(f, "session {} of agent {} ({}): {}", self.key, self.agent, self.status, why.join("; "))
+        let status = words::status(self.status);
+        write!(f, "session {} of agent {} ({status}): {}", self.key, self.agent, why.join("; "))
     }
 }
 

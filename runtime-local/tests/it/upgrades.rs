@@ -70,7 +70,7 @@ async fn u09_before_a_deployment_the_sessions_that_it_would_break_are_listed() {
     assert!(matches!(&found[0].why[..], [Breaks::MissingTool { tool, .. }] if tool == "pay"), "{found:?}");
     let line = found[0].to_string();
     assert!(!line.contains('\n'), "{line}");
-    for named in ["tester@1", parked.id.as_str(), "call c1-0", "no tool pay"] {
+    for named in ["tester@1 (waiting)", parked.id.as_str(), "call c1-0", "no tool pay"] {
         assert!(line.contains(named), "{line} names {named}");
     }
     // A tool that was ours is the client's.

@@ -2,8 +2,10 @@
 
 use std::num::NonZeroU32;
 
+use futures::{StreamExt, TryStreamExt, stream};
 use holdover_core::store::{
-    Labels, PAGE_ROWS_MAX, PageCursor, PageRequest, SessionQuery, SessionSummary, TimeRange,
+    Labels, PAGE_ROWS_MAX, PageCursor, PageRequest, PendingKind, PendingQuery, SessionQuery, SessionStatus,
+    SessionSummary, StoreError, TimeRange,
 };
 use holdover_core::words;
 use holdover_runtime_local::agent_label;
@@ -14,6 +16,9 @@ use crate::exit::Failure;
 use crate::front::Front;
 use crate::owed::command;
 use crate::print::{inline, instant, json, note, shell};
+
+/// How many sessions are asked at a time what they wait for.
+const ASKED_AT_ONCE: usize = 16;
 
 /// What is asked for.
 fn query(front: &Front, args: &List) -> Result<SessionQuery, Failure> {
@@ -102,15 +107,17 @@ pub(super) async fn list(front: &Front, args: &List) -> Result<(), Failure> {
     };
     let id = width(&|session| session.key.id.as_str().chars().count(), "SESSION".len());
     let agent = width(&|session| called(session).chars().count(), "AGENT".len());
+    let statuses =
+        if front.out.json() { vec![String::new(); found.len()] } else { statuses(front, &found).await? };
+    let status = statuses.iter().map(String::len).max().unwrap_or_default().max("STATUS".len());
     let head =
-        format!("{:<id$}  {:<11}  {:<agent$}  {:>8}  UPDATED", "SESSION", "STATUS", "AGENT", "MESSAGES");
+        format!("{:<id$}  {:<status$}  {:<agent$}  {:>8}  UPDATED", "SESSION", "STATUS", "AGENT", "MESSAGES");
     front.out.line(front.out.dim(&head));
-    for session in &found {
+    for (session, is) in found.iter().zip(&statuses) {
         front.out.object(&json::session(session));
         front.out.line(format!(
-            "{:<id$}  {:<11}  {:<agent$}  {:>8}  {}",
+            "{:<id$}  {is:<status$}  {:<agent$}  {:>8}  {}",
             inline(session.key.id.as_str()),
-            words::status(session.status),
             inline(&called(session)),
             session.last_message.0,
             instant(session.updated_at),
@@ -123,6 +130,38 @@ pub(super) async fn list(front: &Front, args: &List) -> Result<(), Failure> {
         front.out.object(&object!({ "next": next }));
     }
     Ok(())
+}
+
+/// The statuses of these sessions, in words, in their order: of those that wait, for what.
+async fn statuses(front: &Front, found: &[SessionSummary]) -> Result<Vec<String>, StoreError> {
+    let status = async |session: &SessionSummary| match session.status {
+        SessionStatus::Suspended => waits(front, session).await,
+        other => Ok(words::status(other).to_owned()),
+    };
+    stream::iter(found).map(status).buffered(ASKED_AT_ONCE).try_collect().await
+}
+
+/// What a suspended session waits for.
+async fn waits(front: &Front, session: &SessionSummary) -> Result<String, StoreError> {
+    if session.alarm.is_some_and(|at| at <= front.runtime.now()) {
+        return Ok(words::suspended(&[], None));
+    }
+    let key = session.key.clone();
+    let mut query = PendingQuery { session: Some(key.id), ..PendingQuery::all(key.tenant) };
+    let (mut approvals, mut answers) = (0, 0);
+    loop {
+        let page = front.store.list_pending(&query).await?;
+        for call in &page.items {
+            match call.kind {
+                PendingKind::Approval => approvals += 1,
+                PendingKind::ClientTool => answers += 1,
+            }
+        }
+        match page.next {
+            Some(next) => query.page.after = Some(next),
+            None => return Ok(words::waits_for(approvals, answers, session.alarm)),
+        }
+    }
 }
 
 /// How its agent is called.
