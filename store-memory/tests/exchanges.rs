@@ -26,6 +26,8 @@ struct Counted {
     patience: Option<Duration>,
     /// What becomes of writes.
     writes: Mutex<Fate>,
+    /// The newest of them.
+    last: Mutex<Option<Arc<Write>>>,
 }
 
 /// What becomes of a write.
@@ -59,6 +61,7 @@ fn rows() -> Counted {
         deaf: AtomicBool::default(),
         patience: None,
         writes: Mutex::new(Fate::Applied),
+        last: Mutex::default(),
     }
 }
 
@@ -81,6 +84,7 @@ impl Rows for Counted {
     }
     async fn apply(&self, writes: Vec<Arc<Write>>) -> Vec<Result<Verdict, StoreError>> {
         self.applies.fetch_add(1, Ordering::SeqCst);
+        *self.last.lock().unwrap() = writes.last().cloned();
         tokio::task::yield_now().await;
         let fate = *self.writes.lock().unwrap();
         match fate {
@@ -336,6 +340,46 @@ async fn after_a_lost_answer_nothing_is_held() {
     assert!(committed(&store.commit(&claim.fence, said()).await.unwrap()), "the repeat");
     assert_eq!(asked(&store), (1, 0), "it was read that it is there");
     assert_eq!(store.load_session(&key()).await.unwrap().unwrap().last_message, MessageSeq(1));
+}
+
+#[tokio::test]
+async fn what_a_fence_allows_is_not_applied_once_its_lease_has_ended() {
+    let store = counted();
+    let claim = claimed(&store).await;
+    let short = Duration::from_millis(20);
+    store.renew_lease(&claim.fence, short).await.unwrap();
+    store.commit(&claim.fence, commit("c1")).await.unwrap();
+    let write = store.rows().last.lock().unwrap().take().unwrap();
+    assert_eq!(write.until, StillClock.now().after(short));
+    // However long the lease: what was decided a while ago may have been decided otherwise by now.
+    store.renew_lease(&claim.fence, LEASE).await.unwrap();
+    store.commit(&claim.fence, commit("c2")).await.unwrap();
+    let write = store.rows().last.lock().unwrap().take().unwrap();
+    assert_eq!(write.until, StillClock.now().after(Duration::from_secs(1)));
+}
+
+#[tokio::test]
+async fn a_claim_of_what_is_due_waits_for_no_other_write() {
+    let store = counted();
+    let claim = claimed(&store).await;
+    let due = || {
+        store.claim_due(ClaimDue {
+            runs: vec![RunId::new("run-2").unwrap()],
+            worker: WorkerId::new("other").unwrap(),
+            queues: Queues::All,
+            newest_format: StateFormat(1),
+            tenant: None,
+            lease: LEASE,
+        })
+    };
+    let release = Release::To { status: SessionStatus::Suspended, deadline: None, wake_on: 0 };
+    let ends = RunEnd { outcome: OutcomeKind::SuspendedClientTool, detail: Payload::new("waits") };
+    let parks = Commit { run: Some(ends), release: Some(release), ..commit("c1") };
+    assert!(committed(&store.commit(&claim.fence, parks).await.unwrap()));
+    assert!(!store.rows().last.lock().unwrap().take().unwrap().skip_held);
+    assert!(store.peer().deliver(&key(), message("second")).await.unwrap().is_in());
+    assert_eq!(due().await.unwrap().len(), 1);
+    assert!(store.rows().last.lock().unwrap().take().unwrap().skip_held);
 }
 
 const PATIENCE: Duration = Duration::from_millis(500);
