@@ -1,5 +1,8 @@
 //! Writes: the commands that one takes, and how it ended.
 
+mod ops;
+mod outcome;
+
 use std::collections::HashMap;
 
 use holdover_store::ids::{Incarnation, OperationId, SessionKey};
@@ -16,11 +19,10 @@ use crate::records;
 use crate::reply::{Reply, dated_of, pack, sealed};
 use crate::row::{fields, lives_text, token_text};
 
+pub(crate) use self::outcome::{Outcome, buried, torn_tombstone};
+
 /// So many arguments go into one command: a script cannot hand over many thousands at once.
 const COMMAND_ARGS_MAX: usize = 1_000;
-
-/// The life that is named where it is not known which: of no session.
-const NO_LIFE: Incarnation = Incarnation(uuid::Uuid::nil());
 
 /// What must stand there, as a script compares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -279,173 +281,6 @@ impl Plan {
         self.plain(["ZREM".into(), open.into(), id.into()]);
     }
 
-    fn op(&mut self, life: &Life, write: &Write, op: &Op, begins: bool) -> Result<(), Fault> {
-        match op {
-            Op::Put(row) => self.put(life, write, row, begins),
-            Op::Insert(row) => {
-                if !begins {
-                    self.inserted.push((row.clone(), looked_for(life, row)?));
-                }
-                self.put(life, write, row, begins);
-            }
-            Op::Delete(key) => self.delete(life, key),
-            Op::DeleteUpTo(kind, last) => {
-                let scored =
-                    [(Kind::Item, "unread", "inbox"), (Kind::Checkpoint, "restorable", "checkpoints")];
-                let Some((_, numbers, hash)) = scored.into_iter().find(|(one, _, _)| one == kind) else {
-                    return unsupported(&format!("rows of {kind:?} are removed up to a number"));
-                };
-                let (numbers, hash) = (life.key(numbers), life.key(hash));
-                self.touch("ZCARD", &numbers);
-                self.touch("HLEN", &hash);
-                let up_to = vec![numbers.into(), hash.into(), last.to_string().into()];
-                self.commands.push(Command::Special("up_to", up_to));
-            }
-            Op::Clear(kind) => self.clear(life, *kind)?,
-        }
-        Ok(())
-    }
-
-    fn put(&mut self, life: &Life, write: &Write, row: &Row, begins: bool) {
-        let number = |number: u64| number.to_string();
-        match row {
-            Row::Labels(labels) => {
-                let key = life.key("labels");
-                if !begins {
-                    self.unlink("HLEN", &key);
-                }
-                labels.0.iter().for_each(|(name, value)| self.hset(&key, name.as_str(), value.as_str()));
-            }
-            Row::Definition(payload) => self.hset(&life.key("payloads"), "definition", sealed(payload)),
-            Row::State(payload) => self.hset(&life.key("payloads"), "state", sealed(payload)),
-            Row::Message(message) => {
-                let record = dated_of(message.at, &message.payload);
-                self.hset(&life.key("messages"), number(message.seq.0), record);
-            }
-            Row::Events(batch) => {
-                let key = life.key("events");
-                let first = (batch.last.0 + 1).saturating_sub(batch.payloads.len() as u64);
-                for (seq, payload) in (first..).zip(&batch.payloads) {
-                    self.hset(&key, number(seq), dated_of(batch.at, payload));
-                }
-            }
-            Row::Item { item, wake, .. } => {
-                self.hset(&life.key("inbox"), number(item.seq.0), records::item_record(item, *wake));
-                self.unread(life, item);
-            }
-            Row::Key { key, seq, content } => {
-                self.hset(&life.key("items"), key.as_str(), records::key_record(*seq, *content));
-            }
-            Row::Staged(result) => {
-                self.hset(&life.key("staged"), result.call.as_str(), sealed(&result.payload));
-            }
-            Row::Start(call) => {
-                let key = life.key("starts");
-                self.touch("SCARD", &key);
-                self.plain(["SADD".into(), key.into(), call.as_str().into()]);
-            }
-            Row::Pending { order, call } => {
-                let key = life.key("pending");
-                self.hset(&key, format!("f{}", call.id), records::pending_facts(call));
-                // An answer changes nothing else.
-                if call.answered == 0 {
-                    self.hset(&key, format!("r{}", call.id), records::pending_record(call));
-                    let open = life.key("open");
-                    self.touch("ZCARD", &open);
-                    self.plain(["ZADD".into(), open.into(), number(*order).into(), call.id.as_str().into()]);
-                    self.index("ZADD", &pending_index(&write.key), &place::of_pending(call));
-                }
-            }
-            Row::Opened(id) => {
-                let key = life.key("ever");
-                self.touch("SCARD", &key);
-                self.plain(["SADD".into(), key.into(), id.as_str().into()]);
-            }
-            Row::Run(run) => {
-                let key = life.key("runs");
-                self.hset(&key, number(run.epoch.0), records::run_record(run));
-                if let Some(end) = &run.end {
-                    self.hset(&key, format!("{}e", run.epoch.0), records::end_record(end));
-                }
-            }
-            Row::Checkpoint(at) => {
-                self.hset(&life.key("checkpoints"), number(at.id.0), records::checkpoint_record(at));
-                let (key, id) = (life.key("restorable"), number(at.id.0));
-                self.touch("ZCARD", &key);
-                self.plain(["ZADD".into(), key.into(), id.clone().into(), id.into()]);
-            }
-            Row::Delta(delta) => self.hset(&life.key("deltas"), number(delta.place), sealed(&delta.payload)),
-        }
-    }
-
-    fn unread(&mut self, life: &Life, item: &StoredItem) {
-        let (key, seq) = (life.key("unread"), item.seq.0.to_string());
-        self.touch("ZCARD", &key);
-        self.plain(["ZADD".into(), key.into(), seq.clone().into(), seq.into()]);
-    }
-
-    fn delete(&mut self, life: &Life, gone: &RowKey) {
-        let number = gone.as_number().to_string();
-        let (hash, set, field) = match gone.kind {
-            Kind::Labels => return self.unlink("HLEN", &life.key("labels")),
-            Kind::Definition => ("payloads", None, "definition"),
-            Kind::State => ("payloads", None, "state"),
-            Kind::Message => ("messages", None, number.as_str()),
-            Kind::Events => ("events", None, number.as_str()),
-            Kind::Item => ("inbox", Some("unread"), number.as_str()),
-            Kind::Key => ("items", None, gone.as_name()),
-            Kind::Staged => ("staged", None, gone.as_name()),
-            Kind::Start | Kind::Opened => {
-                let key = life.key(if gone.kind == Kind::Start { "starts" } else { "ever" });
-                self.touch("SCARD", &key);
-                return self.plain(["SREM".into(), key.into(), gone.as_name().into()]);
-            }
-            // Removed with its place in the list.
-            Kind::Pending => return,
-            Kind::Run => ("runs", None, number.as_str()),
-            Kind::Checkpoint => ("checkpoints", Some("restorable"), number.as_str()),
-            Kind::Delta => ("deltas", None, number.as_str()),
-        };
-        let key = life.key(hash);
-        self.touch("HLEN", &key);
-        self.sets.remove(&key);
-        self.plain(["HDEL".into(), key.clone().into(), field.into()]);
-        if gone.kind == Kind::Run {
-            self.plain(["HDEL".into(), key.into(), format!("{field}e").into()]);
-        }
-        if let Some(set) = set {
-            let key = life.key(set);
-            self.touch("ZCARD", &key);
-            self.plain(["ZREM".into(), key.into(), field.into()]);
-        }
-    }
-
-    fn clear(&mut self, life: &Life, kind: Kind) -> Result<(), Fault> {
-        let names: &[&str] = match kind {
-            Kind::Labels => &["labels"],
-            Kind::Message => &["messages"],
-            Kind::Events => &["events"],
-            Kind::Item => &["inbox", "unread"],
-            Kind::Key => &["items"],
-            Kind::Staged => &["staged"],
-            Kind::Start => &["starts"],
-            Kind::Opened => &["ever"],
-            Kind::Run => &["runs"],
-            Kind::Checkpoint => &["checkpoints", "restorable"],
-            Kind::Delta => &["deltas"],
-            Kind::Definition | Kind::State => {
-                self.delete(life, &RowKey::one(kind));
-                &[]
-            }
-            Kind::Pending => return unsupported("pending calls are removed one by one"),
-        };
-        for name in names {
-            let size = OF_LIFE.iter().find(|(known, _)| known == name).map_or("EXISTS", |(_, size)| *size);
-            self.unlink(size, &life.key(name));
-        }
-        Ok(())
-    }
-
     /// As a script reads it.
     pub(crate) fn args(&self, args: Args) -> Args {
         let mut args = args.text(self.expected.text()).bound(self.from).bound(self.until);
@@ -512,77 +347,6 @@ impl Plan {
 
 fn cut() -> Fault {
     Fault::Corrupt("the answer names no row".into())
-}
-
-/// How a script ended.
-#[derive(Debug)]
-pub(crate) enum Outcome {
-    /// Applied; so many entries and fields are new or gone.
-    Applied(u64),
-    Lost,
-    Taken(Row),
-    /// A version before tokens has deleted the life that was to be made: it had the same operation, or the same
-    /// incarnation.
-    Buried {
-        is_operation: bool,
-        at: Timestamp,
-    },
-    /// What was copied is not all there.
-    Incomplete,
-}
-
-impl Outcome {
-    pub(crate) fn verdict(self, now: Timestamp, place: u64) -> Verdict {
-        match self {
-            Self::Applied(_) => Verdict::Applied { now, place },
-            Self::Taken(row) => Verdict::Taken { now, row },
-            Self::Lost | Self::Buried { .. } | Self::Incomplete => Verdict::Lost,
-        }
-    }
-}
-
-/// The life that a version before tokens has deleted, as far as it is known.
-pub(crate) fn buried(write: &Write, row: &SessionRow, is_operation: bool, at: Timestamp) -> Tombstone {
-    let incarnation = if is_operation { NO_LIFE } else { row.incarnation };
-    let operation = if is_operation { row.created_by.clone() } else { no_operation() };
-    Tombstone { key: write.key.clone(), incarnation, operation, at }
-}
-
-/// As much of a tombstone as is known of a torn session.
-pub(crate) fn torn_tombstone(
-    key: &SessionKey,
-    incarnation: Option<Incarnation>,
-    operation: Option<OperationId>,
-    at: Timestamp,
-) -> Tombstone {
-    Tombstone {
-        key: key.clone(),
-        incarnation: incarnation.unwrap_or(NO_LIFE),
-        operation: operation.unwrap_or_else(no_operation),
-        at,
-    }
-}
-
-/// The operation that is named where it is not known which.
-fn no_operation() -> OperationId {
-    // A random one is no other's.
-    let text = format!("unknown-{:016x}", Token::random().0);
-    OperationId::new(text).unwrap_or_else(|_| unreachable!("letters and digits are an id"))
-}
-
-fn unsupported(what: &str) -> Result<(), Fault> {
-    Err(Fault::Invalid(what.to_owned()))
-}
-
-/// The command that finds a row which must not be there.
-fn looked_for(life: &Life, row: &Row) -> Result<[String; 3], Fault> {
-    if let Row::Key { key, .. } = row {
-        Ok(["HGET".into(), life.key("items"), key.to_string()])
-    } else if let Row::Opened(id) = row {
-        Ok(["SISMEMBER".into(), life.key("ever"), id.to_string()])
-    } else {
-        Err(Fault::Invalid(format!("{}: it cannot be inserted under a condition", row.key())))
-    }
 }
 
 /// The list of a tenant's pending calls.
